@@ -1,0 +1,478 @@
+#include "engine/cached_shape.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "engine/hash.h"
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+// Beyond this share of the rows a full pass costs less than a replay.
+constexpr std::uint64_t kReplayShare = 4;
+constexpr std::uint64_t kReplayAlways = 64;
+// A range's bounds that fell further behind than this are scanned anew.
+constexpr std::uint64_t kCatchUpShare = 8;
+// Keeping the best rows pays while few rows change between two answers.
+constexpr std::uint64_t kBestChangesMax = 64;
+// A table of weighted scores is kept for ranges up to this.
+constexpr std::int32_t kTableRangeMax = 2048;
+// A packed word: infeasible rows hold the index of their code, kNoCode for rows of padding; feasible
+// rows whose scores do not fit have kWideRow set.
+constexpr std::uint32_t kWideRow = 1u << 30;
+constexpr std::uint32_t kNoCode = kInfeasible - 1;
+constexpr std::size_t kLineAlignment = 64;
+
+static_assert(kBoundRows % kLineNodes == 0 && kBoundRows % kBlockNodes == 0);
+
+}  // namespace
+
+std::uint64_t TieOrder::key(RowTotal row_total) const {
+  const std::uint32_t order =
+      seed == 0 ? row_total.row : static_cast<std::uint32_t>(mix(row_total.row ^ seed) >> 32);
+  return (static_cast<std::uint64_t>(row_total.total) + 1) << 32 | ~order;
+}
+
+void CachedShape::AlignedFree::operator()(std::uint32_t* pointer) const { std::free(pointer); }
+
+CachedShape::CachedShape(const Kernels& kernels, const PodShape& shape)
+    : kernels_(&kernels),
+      layout_{shape.normalized},
+      score_count_(static_cast<std::uint32_t>(shape.scores.size())),
+      normalize_in_double_(shape.normalize_in_double),
+      block_rows_(kBoundRows) {
+  for (std::uint32_t s = 0; s < score_count_; ++s) {
+    weights_[s] = static_cast<std::int32_t>(shape.score_labels[s].weight);
+  }
+}
+
+std::size_t CachedShape::bytes() const {
+  std::size_t total = sizeof(*this) + std::size_t{blocks_} * kBoundLines * layout_.stride() * 4;
+  for (const RangeBounds& bounds : range_bounds_) {
+    total += bounds.bounds.capacity() * sizeof(std::int32_t);
+  }
+  return total;
+}
+
+// --- Building ---
+
+bool CachedShape::replayable(const NodeTable& table) const {
+  const std::uint64_t changes = table.epoch() - epoch_;
+  const bool few = changes <= kReplayAlways || changes <= table.size() / kReplayShare;
+  const bool fits = table.size() <= blocks_ * kBoundRows;
+  return lines_ != nullptr && epoch_ >= table.oldest() && few && fits;
+}
+
+void CachedShape::update(const NodeTable& table, const PodShape& shape) {
+  if (replayable(table)) {
+    replay(table, shape);
+  } else {
+    rebuild(table, shape);
+  }
+}
+
+void CachedShape::rebuild(const NodeTable& table, const PodShape& shape) {
+  begin(table);
+  for (std::uint32_t block = 0; block * kBlockNodes < table.size(); ++block) {
+    build(table, shape, block);
+  }
+  finish(table);
+}
+
+void CachedShape::begin(const NodeTable& table) {
+  const std::uint32_t blocks = (table.size() + kBoundRows - 1) / kBoundRows;
+  if (blocks > blocks_) {
+    const std::size_t words = std::size_t{blocks} * kBoundLines * layout_.stride();
+    lines_.reset(static_cast<std::uint32_t*>(
+        std::aligned_alloc(kLineAlignment, words * sizeof(std::uint32_t))));
+    if (lines_ == nullptr) {
+      throw std::bad_alloc();
+    }
+    blocks_ = blocks;
+  }
+  table_ = &table;
+  rows_ = table.size();
+  feasible_ = wide_rows_ = 0;
+  codes_.clear();
+  has_histograms_ = false;
+  cold_ranges_.fill({});
+  found_.clear();
+  for (RangeBounds& bounds : range_bounds_) {
+    bounds.valid = false;
+  }
+}
+
+std::uint32_t CachedShape::code_id(std::uint32_t code) {
+  for (std::uint32_t id = 0; id < codes_.size(); ++id) {
+    if (codes_[id].code == code) {
+      return id;
+    }
+  }
+  codes_.push_back({code, 0});
+  return static_cast<std::uint32_t>(codes_.size() - 1);
+}
+
+// The packed word of a feasible row.
+std::uint32_t CachedShape::packed_scores(const BlockScores& scores, std::uint32_t i) const {
+  std::uint32_t packed = 0;
+  bool fits = true;
+  for (std::uint32_t s = 0; s < layout_.normalized; ++s) {
+    fits = fits && scores.score[s][i] >= kRawMin &&
+           scores.score[s][i] <= RawHistogram::kGreatestBin;
+  }
+  for (std::uint32_t s = layout_.normalized; s < score_count_; ++s) {
+    const auto score = static_cast<std::uint32_t>(scores.score[s][i]);
+    fits = fits && score <= static_cast<std::uint32_t>(kPlainScoreMax);
+    packed |= (score & 0xFF) << (8 * (s - layout_.normalized));
+  }
+  return fits ? packed : kWideRow;
+}
+
+void CachedShape::build(const NodeTable& table, const PodShape& shape, std::uint32_t block) {
+  BlockScores out;
+  const std::uint32_t first = block * kBlockNodes;
+  const std::uint32_t count = std::min(kBlockNodes, table.size() - first);
+  kernels_->score_block(table.columns(), shape.program(), first, count, out);
+  std::uint32_t last_code = 0, last_id = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t row = first + i;
+    std::uint32_t& packed = lines_[layout_.packed(row)];
+    if (out.code[i] != 0) {
+      if (out.code[i] != last_code) {
+        last_code = out.code[i];
+        last_id = code_id(last_code);
+      }
+      ++codes_[last_id].rows;
+      packed = kInfeasible | last_id;
+      continue;
+    }
+    ++feasible_;
+    packed = packed_scores(out, i);
+    wide_rows_ += packed == kWideRow;
+    for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+      const std::int32_t raw = out.score[n][i];
+      lines_[layout_.raw(row, n)] = static_cast<std::uint32_t>(raw);
+      cold_ranges_[n] = {std::min(cold_ranges_[n].lo, raw), std::max(cold_ranges_[n].hi, raw)};
+    }
+  }
+}
+
+void CachedShape::finish(const NodeTable& table) {
+  for (std::uint32_t row = rows_; row < blocks_ * kBoundRows; ++row) {
+    lines_[layout_.packed(row)] = kInfeasible | kNoCode;
+  }
+  epoch_ = table.epoch();
+  ++cold_passes_;
+}
+
+// --- Replaying ---
+
+void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
+  table_ = &table;
+  rows_ = table.size();  // new rows were padding so far
+  if (epoch_ == table.epoch()) {
+    return;
+  }
+  if (!has_histograms_) {
+    build_histograms();
+  }
+  const Columns ring = table.ring_columns();
+  const Program program = shape.program();
+  BlockScores out;
+  while (epoch_ < table.epoch()) {
+    const std::uint32_t slot = NodeTable::slot(epoch_);
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        {table.epoch() - epoch_, kRingSlots - slot, kBlockNodes}));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      __builtin_prefetch(&lines_[layout_.packed(ring.rows[slot + i])], 1);
+    }
+    kernels_->score_block(ring, program, slot, count, out);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      set_row(ring.rows[slot + i], out, i);
+    }
+    epoch_ += count;
+    rows_replayed_ += count;
+  }
+}
+
+void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i) {
+  std::uint32_t& packed = lines_[layout_.packed(row)];
+  if ((packed & kInfeasible) == 0) {
+    --feasible_;
+    wide_rows_ -= packed == kWideRow;
+    for (std::uint32_t n = 0; packed != kWideRow && n < layout_.normalized; ++n) {
+      histograms_[n].remove(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]));
+    }
+  } else if (packed != (kInfeasible | kNoCode)) {
+    --codes_[packed & ~kInfeasible].rows;
+  }
+  if (scores.code[i] != 0) {
+    const std::uint32_t id = code_id(scores.code[i]);
+    ++codes_[id].rows;
+    packed = kInfeasible | id;
+    return;
+  }
+  ++feasible_;
+  packed = packed_scores(scores, i);
+  wide_rows_ += packed == kWideRow;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    lines_[layout_.raw(row, n)] = static_cast<std::uint32_t>(scores.score[n][i]);
+    if (packed != kWideRow) {
+      histograms_[n].add(scores.score[n][i]);
+    }
+  }
+}
+
+void CachedShape::build_histograms() {
+  has_histograms_ = true;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    histograms_[n].clear();
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      const std::uint32_t packed = lines_[layout_.packed(row)];
+      if ((packed & kInfeasible) == 0 && packed != kWideRow) {
+        histograms_[n].add(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]));
+      }
+    }
+  }
+}
+
+// --- Totals ---
+
+CachedShape::Ranges CachedShape::ranges() {
+  Ranges found = cold_ranges_;
+  for (std::uint32_t n = 0; has_histograms_ && n < layout_.normalized; ++n) {
+    found[n] = {histograms_[n].lo(), histograms_[n].hi()};
+  }
+  return found;
+}
+
+Totals CachedShape::totals(const Ranges& ranges) const {
+  Totals result{};
+  result.normalized = layout_.normalized;
+  result.normalize_in_double = normalize_in_double_;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    result.lo[n] = ranges[n].lo;
+    result.hi[n] = ranges[n].hi;
+    result.normalized_weight[n] = weights_[n];
+  }
+  for (std::uint32_t s = layout_.normalized; s < score_count_; ++s) {
+    result.plain_weight[s - layout_.normalized] = weights_[s];
+  }
+  return result;
+}
+
+std::int32_t CachedShape::raw(std::uint32_t row, std::uint32_t s) const {
+  if (s < layout_.normalized) {
+    return static_cast<std::int32_t>(lines_[layout_.raw(row, s)]);
+  }
+  return static_cast<std::int32_t>(lines_[layout_.packed(row)] >> (8 * (s - layout_.normalized)) &
+                                   0xFF);
+}
+
+std::int32_t CachedShape::normalized(std::uint32_t row, std::uint32_t s) {
+  if (s >= layout_.normalized) {
+    return raw(row, s);
+  }
+  const RawRange range = ranges()[s];
+  return static_cast<std::int32_t>(
+      normalize(raw(row, s), range.lo, range.hi, normalize_in_double_));
+}
+
+// -1 for an infeasible row.
+std::int32_t CachedShape::row_total(const RangeBounds& bounds, const Totals& totals,
+                                    std::uint32_t row) const {
+  const std::uint32_t packed = lines_[layout_.packed(row)];
+  if ((packed & kInfeasible) != 0) {
+    return -1;
+  }
+  std::int32_t total = 0;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    const auto value = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+    const auto offset = static_cast<std::size_t>(value - totals.lo[n]);
+    total += !bounds.weighted[n].empty()
+                 ? bounds.weighted[n][offset]
+                 : totals.normalized_weight[n] *
+                       static_cast<std::int32_t>(normalize(value, totals.lo[n], totals.hi[n],
+                                                           normalize_in_double_));
+  }
+  return total + totals.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
+         totals.plain_weight[1] * static_cast<std::int32_t>(packed >> 8 & 0xFF) +
+         totals.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
+}
+
+// --- Bounds and search ---
+
+CachedShape::RangeBounds& CachedShape::bounds_of(const Ranges& ranges) {
+  RangeBounds* oldest = &range_bounds_[0];
+  for (RangeBounds& bounds : range_bounds_) {
+    if (bounds.valid && bounds.ranges == ranges) {
+      return bounds;
+    }
+    if (!bounds.valid || (oldest->valid && bounds.last_used < oldest->last_used)) {
+      oldest = &bounds;
+    }
+  }
+  oldest->valid = false;
+  oldest->ranges = ranges;
+  return *oldest;
+}
+
+void CachedShape::scan(RangeBounds& bounds, const Totals& totals) {
+  bounds.bounds.resize(blocks_);
+  for (std::uint32_t block = 0; block < blocks_; ++block) {
+    bounds.bounds[block] = kernels_->max_total(line(block), kBoundLines, totals);
+  }
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    const std::int32_t range = totals.hi[n] - totals.lo[n];
+    bounds.weighted[n].clear();
+    for (std::int32_t offset = 0; range <= kTableRangeMax && offset <= range; ++offset) {
+      bounds.weighted[n].push_back(
+          totals.normalized_weight[n] *
+          static_cast<std::int32_t>(normalize(offset, 0, range, normalize_in_double_)));
+    }
+  }
+  bounds.epoch = epoch_;
+  bounds.valid = true;
+  bounds.best_valid = false;
+}
+
+void CachedShape::catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order) {
+  const std::uint64_t changes = epoch_ - bounds.epoch;
+  if (!bounds.valid || bounds.epoch < table_->oldest() ||
+      changes > std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare)) {
+    scan(bounds, totals);
+    return;
+  }
+  bounds.best_valid = bounds.best_valid && changes <= kBestChangesMax;
+  for (; bounds.epoch < epoch_; ++bounds.epoch) {
+    const std::uint32_t row = table_->changed_row(bounds.epoch);
+    const std::int32_t total = row_total(bounds, totals, row);
+    std::int32_t& bound = bounds.bounds[row / kBoundRows];
+    bound = std::max(bound, total);
+    if (bounds.best_valid) {
+      change_best(bounds, {row, total}, order);
+    }
+  }
+}
+
+void CachedShape::change_best(RangeBounds& bounds, RowTotal changed, const TieOrder& order) {
+  std::vector<BestRow>& best = bounds.best;
+  const auto known = std::find_if(best.begin(), best.end(), [&](const BestRow& candidate) {
+    return candidate.row_total.row == changed.row;
+  });
+  const std::uint64_t key = order.key(changed);
+  if (known != best.end()) {
+    if (known->key == key) {
+      return;
+    }
+    best.erase(known);
+  }
+  if (changed.total < 0 || key <= bounds.outside) {
+    return;
+  }
+  const auto place = std::find_if(best.begin(), best.end(),
+                                  [&](const BestRow& other) { return other.key < key; });
+  best.insert(place, {key, changed});
+  if (best.size() > kBestKept) {
+    bounds.outside = best.back().key;
+    best.pop_back();
+  }
+}
+
+void CachedShape::search(RangeBounds& bounds, const Totals& totals, std::uint32_t count,
+                         const TieOrder& order) {
+  const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
+  // The rows of the last answer, with their totals of today, are a first threshold. A heap: the
+  // worst of the rows found stands first.
+  std::vector<BestRow>& found = found_;
+  found.resize(std::min<std::size_t>(found.size(), count));
+  for (BestRow& row : found) {
+    row.row_total.total = row_total(bounds, totals, row.row_total.row);
+    row.key = order.key(row.row_total);
+  }
+  std::erase_if(found, [](const BestRow& row) { return row.row_total.total < 0; });
+  std::make_heap(found.begin(), found.end(), better);
+  std::vector<std::uint32_t> seeded;
+  for (const BestRow& row : found) {
+    seeded.push_back(row.row_total.row);
+  }
+  visited_.clear();
+  while (true) {
+    const std::uint32_t block =
+        kernels_->index_of_max(bounds.bounds.data(), static_cast<std::uint32_t>(blocks_));
+    const std::int32_t bound = bounds.bounds[block];
+    const bool full = found.size() == count;
+    const std::int32_t worst = full ? found.front().row_total.total : 0;
+    if (bound < worst || bound < 0 ||
+        (full && bound == worst && order.seed == 0 &&
+         block * kBoundRows > found.front().row_total.row)) {
+      break;
+    }
+    const std::int32_t exact = kernels_->max_total(line(block), kBoundLines, totals);
+    visited_.emplace_back(block, exact);
+    bounds.bounds[block] = -1;
+    if (exact < worst || exact < 0) {
+      continue;
+    }
+    const std::int32_t at_least = count == 1 ? exact : worst;
+    const std::uint32_t reached = kernels_->rows_at_least(line(block), kBoundLines, totals,
+                                                         at_least, block_rows_.data());
+    for (std::uint32_t i = 0; i < reached; ++i) {
+      RowTotal candidate = block_rows_[i];
+      candidate.row += block * kBoundRows;
+      const std::uint64_t key = order.key(candidate);
+      if (found.size() == count && key <= found.front().key) {
+        continue;
+      }
+      if (std::find(seeded.begin(), seeded.end(), candidate.row) != seeded.end()) {
+        continue;
+      }
+      if (found.size() == count) {
+        std::pop_heap(found.begin(), found.end(), better);
+        found.pop_back();
+      }
+      found.push_back({key, candidate});
+      std::push_heap(found.begin(), found.end(), better);
+    }
+  }
+  for (const auto& [block, exact] : visited_) {
+    bounds.bounds[block] = exact;
+  }
+  std::sort(found.begin(), found.end(), better);
+}
+
+void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out) {
+  out.clear();
+  ++decisions_;
+  if (feasible_ == 0) {
+    return;
+  }
+  const Ranges now = ranges();
+  const Totals its_totals = totals(now);
+  RangeBounds& bounds = bounds_of(now);
+  bounds.last_used = decisions_;
+  catch_up(bounds, its_totals, order);
+  const std::uint32_t wanted = std::min(count, feasible_);
+  if (count == 1 || count > kBestKept / 2) {
+    search(bounds, its_totals, wanted, order);
+    for (const BestRow& row : found_) {
+      out.push_back(row.row_total);
+    }
+    return;
+  }
+  if (!bounds.best_valid || bounds.best.size() < wanted) {
+    const std::uint32_t kept = std::min(kBestKept, feasible_);
+    search(bounds, its_totals, kept, order);
+    bounds.best = found_;
+    bounds.outside = kept == feasible_ ? 0 : found_.back().key - 1;
+    bounds.best_valid = true;
+  }
+  for (std::uint32_t i = 0; i < wanted; ++i) {
+    out.push_back(bounds.best[i].row_total);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,146 @@
+// CachedShape: one shape's answers for every row, kept up to date by replaying the rows that changed.
+//
+// Holds, per row, the raw scores and why a row is infeasible (LineLayout in kernels.h), valid at an
+// epoch. Normalised scores are never stored: their range [lo, hi] moves. What makes a decision cheap
+// is kept per range instead (RangeBounds): per block of rows an upper bound of the totals, and the
+// best rows found last.
+// Thread safety: one thread per object. Cost: update() is O(rows changed) or one full pass; best()
+// visits the few blocks whose bound reaches the answer.
+// Invariants: (1) lines, counts and ranges are exact at epoch(); (2) a bound is never below a total
+// of its block at the range's epoch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/node_table.h"
+#include "engine/pod_shape.h"
+#include "engine/raw_histogram.h"
+#include "kernels/kernels.h"
+
+namespace headroom {
+
+// The rows that rejected a pod for one reason code.
+struct CodeCount {
+  std::uint32_t code;
+  std::uint32_t rows;
+};
+
+// How equal totals are ordered: by row, or by a permutation of rows drawn from a seed.
+struct TieOrder {
+  std::uint64_t seed = 0;
+  // Greater is better: first the total, then the order of ties.
+  std::uint64_t key(RowTotal row_total) const;
+};
+
+// Ranges of normalised scores whose bounds are kept; a decision that finds none of them rescans.
+inline constexpr std::uint32_t kRangesMax = 4;
+// The best rows that are kept per range, for answers of up to half as many.
+inline constexpr std::uint32_t kBestKept = 32;
+// Rows per bound: at least a line, so that no line belongs to two.
+inline constexpr std::uint32_t kBoundRows = kBlockNodes > kLineNodes ? kBlockNodes : kLineNodes;
+inline constexpr std::uint32_t kBoundLines = kBoundRows / kLineNodes;
+
+class CachedShape {
+ public:
+  CachedShape(const Kernels& kernels, const PodShape& shape);
+
+  // True if update() would replay rows rather than begin anew.
+  bool replayable(const NodeTable& table) const;
+  // Brings the answers to the table's epoch. `shape` is prepared.
+  void update(const NodeTable& table, const PodShape& shape);
+  // The same from nothing, block by block, so that several shapes can share a block while it is in
+  // the cache: begin(), then build() every block in order, then finish().
+  void begin(const NodeTable& table);
+  void build(const NodeTable& table, const PodShape& shape, std::uint32_t block);
+  void finish(const NodeTable& table);
+
+  std::uint64_t epoch() const { return epoch_; }
+  // True if some score is beyond what a line holds: then nothing below may be asked.
+  bool wide() const { return wide_rows_ != 0; }
+  std::uint32_t feasible() const { return feasible_; }
+  const std::vector<CodeCount>& codes() const { return codes_; }
+
+  // The best `count` rows (fewer if fewer are feasible), best first.
+  void best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out);
+  // Raw and final score of a feasible row, by the shape's score s.
+  std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
+  std::int32_t normalized(std::uint32_t row, std::uint32_t s);
+
+  std::uint64_t rows_replayed() const { return rows_replayed_; }
+  std::uint64_t cold_passes() const { return cold_passes_; }
+  std::size_t bytes() const;
+
+ private:
+  struct RawRange {
+    std::int32_t lo = INT32_MAX, hi = INT32_MIN;
+    friend bool operator==(const RawRange&, const RawRange&) = default;
+  };
+  using Ranges = std::array<RawRange, kNormalizedMax>;
+
+  struct BestRow {
+    std::uint64_t key;
+    RowTotal row_total;
+  };
+
+  struct RangeBounds {
+    Ranges ranges;
+    std::uint64_t epoch = 0, last_used = 0;
+    bool valid = false;
+    std::vector<std::int32_t> bounds;  // by block
+    // weight * normalised score by raw - lo; empty where the range is too wide for a table.
+    std::array<std::vector<std::int32_t>, kNormalizedMax> weighted;
+    // The best rows, best first; no other row's key is above outside.
+    std::vector<BestRow> best;
+    std::uint64_t outside = 0;
+    bool best_valid = false;
+  };
+
+  struct AlignedFree {
+    void operator()(std::uint32_t* pointer) const;
+  };
+
+  void rebuild(const NodeTable& table, const PodShape& shape);
+  void replay(const NodeTable& table, const PodShape& shape);
+  void set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i);
+  std::uint32_t packed_scores(const BlockScores& scores, std::uint32_t i) const;
+  std::uint32_t code_id(std::uint32_t code);
+  void build_histograms();
+  Ranges ranges();
+  Totals totals(const Ranges& ranges) const;
+  std::int32_t row_total(const RangeBounds& bounds, const Totals& totals, std::uint32_t row) const;
+  RangeBounds& bounds_of(const Ranges& ranges);
+  void scan(RangeBounds& bounds, const Totals& totals);
+  void catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order);
+  void change_best(RangeBounds& bounds, RowTotal changed, const TieOrder& order);
+  void search(RangeBounds& bounds, const Totals& totals, std::uint32_t count,
+              const TieOrder& order);
+  std::uint32_t* line(std::uint32_t block) {
+    return &lines_[std::size_t{block} * kBoundLines * layout_.stride()];
+  }
+
+  const Kernels* kernels_;
+  const NodeTable* table_ = nullptr;  // of the last update
+  LineLayout layout_;
+  std::uint32_t score_count_;
+  std::array<std::int32_t, kScoresMax> weights_{};
+  bool normalize_in_double_;
+
+  std::unique_ptr<std::uint32_t[], AlignedFree> lines_;
+  std::uint32_t rows_ = 0, blocks_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint32_t feasible_ = 0, wide_rows_ = 0;
+  std::vector<CodeCount> codes_;
+  Ranges cold_ranges_;  // exact while there are no histograms
+  std::array<RawHistogram, kNormalizedMax> histograms_;
+  bool has_histograms_ = false;
+  std::array<RangeBounds, kRangesMax> range_bounds_;
+  std::vector<BestRow> found_;            // of the last search, best first
+  std::vector<RowTotal> block_rows_;      // scratch
+  std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: blocks, exact bounds
+  std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,767 @@
+#include "engine/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/shape_key.h"
+
+namespace headroom {
+
+namespace {
+
+std::string key_of(const Pod& pod) { return pod.namespace_name + "/" + pod.name; }
+
+}  // namespace
+
+Cluster::Cluster(Profile profile) : profile_(std::move(profile)) {
+  const auto uses = [&](std::initializer_list<PluginId> plugins) {
+    return std::any_of(plugins.begin(), plugins.end(), [&](PluginId plugin) {
+      return enabled(plugin) ||
+             std::any_of(profile_.scores.begin(), profile_.scores.end(),
+                         [&](const ScorePlugin& score) { return score.plugin == plugin; });
+    });
+  };
+  if (uses({PluginId::kNodeResourcesFit, PluginId::kNodeResourcesBalancedAllocation})) {
+    node_resources_ = std::make_unique<NodeResources>(profile_, names_, table_);
+    policies_.push_back(node_resources_.get());
+  }
+  if (uses({PluginId::kLimitAware})) {
+    limit_aware_ = std::make_unique<LimitAware>(profile_, names_, table_);
+    policies_.push_back(limit_aware_.get());
+  }
+  if (uses({PluginId::kResourceLimitAware})) {
+    resource_limit_aware_ = std::make_unique<ResourceLimitAware>(profile_, names_, table_);
+    policies_.push_back(resource_limit_aware_.get());
+  }
+  if (uses({PluginId::kLoadAwareScheduling})) {
+    load_aware_ = std::make_unique<LoadAware>(profile_, names_, table_);
+    policies_.push_back(load_aware_.get());
+  }
+}
+
+bool Cluster::enabled(PluginId plugin) const {
+  return std::find(profile_.filters.begin(), profile_.filters.end(), plugin) !=
+         profile_.filters.end();
+}
+
+Policy* Cluster::policy_of(PluginId plugin) const {
+  switch (plugin) {
+    case PluginId::kNodeResourcesFit:
+    case PluginId::kNodeResourcesBalancedAllocation:
+      return node_resources_.get();
+    case PluginId::kLimitAware:
+      return limit_aware_.get();
+    case PluginId::kResourceLimitAware:
+      return resource_limit_aware_.get();
+    case PluginId::kLoadAwareScheduling:
+      return load_aware_.get();
+    default:
+      return nullptr;
+  }
+}
+
+// --- Rows and names ---
+
+std::uint32_t Cluster::find_row(std::string_view name) const {
+  const auto found = rows_.find(name);
+  return found == rows_.end() ? kNoRow : found->second;
+}
+
+std::uint32_t Cluster::row_of(std::string_view name) {
+  if (const auto found = rows_.find(name); found != rows_.end()) {
+    return found->second;
+  }
+  const std::uint32_t row = table_.acquire_row();
+  if (row >= nodes_.size()) {
+    nodes_.resize(row + 1);
+  }
+  nodes_[row].name = name;
+  rows_.emplace(nodes_[row].name, row);
+  return row;
+}
+
+void Cluster::unmention(std::uint32_t row) {
+  --nodes_[row].mentions;
+  release_row_if_unused(row);
+}
+
+void Cluster::release_row_if_unused(std::uint32_t row) {
+  if (nodes_[row].node == nullptr && nodes_[row].mentions == 0) {
+    rows_.erase(nodes_[row].name);
+    nodes_[row] = {};
+    table_.release_row(row);
+  }
+}
+
+void Cluster::set_class(std::uint32_t row, std::uint32_t node_class) {
+  if (const std::uint32_t old = table_.node_class(row); old != kNoNodeClass) {
+    --class_sizes_[old];
+  }
+  if (node_class != kNoNodeClass) {
+    class_sizes_.resize(std::max<std::size_t>(class_sizes_.size(), node_class + 1));
+    ++class_sizes_[node_class];
+  }
+  table_.set_class(row, node_class);
+}
+
+void Cluster::classify_all() {
+  class_sizes_.clear();
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    if (nodes_[row].node != nullptr) {
+      table_.set_class(row, kNoNodeClass);
+      set_class(row, classes_.classify(*nodes_[row].node));
+    }
+  }
+  table_.forget_changes();
+}
+
+void Cluster::set_node_columns(std::uint32_t row) {
+  NodeFacts& node = nodes_[row];
+  bool bad = false;
+  for (Policy* policy : policies_) {
+    bad |= policy->set_node(row, node);
+  }
+  bad_annotations_ += bad;
+  bad_annotations_ -= node.bad_annotation;
+  node.bad_annotation = bad;
+}
+
+void Cluster::commit(std::uint32_t row) {
+  if (load_aware_ != nullptr) {
+    load_aware_->refresh(row, now_us_);
+  }
+  table_.commit(row);
+}
+
+Result<void> Cluster::check_resources(const ResourceList& list, const std::string& object,
+                                      const char* field) const {
+  std::uint32_t known = names_.size();
+  for (const auto& [name, quantity] : list) {
+    if (names_.find(name) == kNoResource && ++known > kResourcesMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("{}: {}: resource {} is one more than kResourcesMax ({}) allows",
+                              object, field, name, kResourcesMax));
+    }
+    if (!quantity.value() || !quantity.milli_value()) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("{}: {}.{}: {} is beyond int64 in its unit", object, field, name,
+                              quantity.canonical()));
+    }
+  }
+  return {};
+}
+
+Result<void> Cluster::check_resources(const Pod& pod) const {
+  const std::string object = "Pod " + key_of(pod);
+  Result<void> checked;
+  const auto check = [&](const ResourceList& list, const char* field) {
+    if (checked) {
+      checked = check_resources(list, object, field);
+    }
+  };
+  for (const Container& container : pod.containers) {
+    check(container.requests, "spec.containers[].resources.requests");
+    check(container.limits, "spec.containers[].resources.limits");
+  }
+  for (const Container& container : pod.init_containers) {
+    check(container.requests, "spec.initContainers[].resources.requests");
+    check(container.limits, "spec.initContainers[].resources.limits");
+  }
+  check(pod.pod_requests, "spec.resources.requests");
+  check(pod.pod_limits, "spec.resources.limits");
+  check(pod.overhead, "spec.overhead");
+  return checked;
+}
+
+// --- Nodes ---
+
+Result<void> Cluster::upsert(const Node& node) {
+  if (node.name.empty()) {
+    return fail(ErrorCode::kInvalid, "Node: metadata.name is empty");
+  }
+  if (auto checked = check_resources(node.allocatable, "Node " + node.name, "status.allocatable");
+      !checked) {
+    return checked;
+  }
+  if (find_row(node.name) == kNoRow && rows_.size() >= kNodesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Node {}: kNodesMax ({}) names are known", node.name, kNodesMax));
+  }
+  const std::uint32_t row = row_of(node.name);
+  if (nodes_[row].node != nullptr && *nodes_[row].node == node) {
+    return {};
+  }
+  // Pods whose limit is the node's allocatable count by the new one from now on.
+  const auto change_needs = [&](int sign) {
+    for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
+      add_allocatable_needs(row, *shapes_[pods_[id].shape], sign);
+    }
+  };
+  if (resource_limit_aware_ != nullptr) {
+    change_needs(-1);
+  }
+  NodeFacts& facts = nodes_[row];
+  node_count_ += facts.node == nullptr;
+  facts.node = std::make_unique<const Node>(node);
+  facts.allocatable.assign(names_.size(), 0);
+  for (const auto& [name, quantity] : node.allocatable) {
+    const ResourceId resource = names_.add(name);
+    facts.allocatable.resize(std::max<std::size_t>(facts.allocatable.size(), resource + 1));
+    facts.allocatable[resource] = amount(resource, quantity);
+  }
+  set_node_columns(row);
+  if (resource_limit_aware_ != nullptr) {
+    change_needs(1);
+  }
+  set_class(row, classes_.classify(node));
+  commit(row);
+  return {};
+}
+
+void Cluster::remove_node(std::string_view name) {
+  const std::uint32_t row = find_row(name);
+  if (row == kNoRow || nodes_[row].node == nullptr) {
+    return;
+  }
+  if (resource_limit_aware_ != nullptr) {
+    for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
+      add_allocatable_needs(row, *shapes_[pods_[id].shape], -1);
+    }
+  }
+  NodeFacts& facts = nodes_[row];
+  facts.node.reset();
+  facts.allocatable.clear();
+  if (resource_limit_aware_ != nullptr) {
+    for (PodId id = facts.first_pod; id != kNoPod; id = pods_[id].next) {
+      add_allocatable_needs(row, *shapes_[pods_[id].shape], 1);
+    }
+  }
+  bad_annotations_ -= facts.bad_annotation;
+  facts.bad_annotation = false;
+  --node_count_;
+  set_class(row, kNoNodeClass);
+  commit(row);
+  release_row_if_unused(row);
+}
+
+// --- Pods ---
+
+PodId Cluster::pod_of(std::string_view key) {
+  if (const auto found = pod_ids_.find(key); found != pod_ids_.end()) {
+    return found->second;
+  }
+  PodId id = static_cast<PodId>(pods_.size());
+  if (released_pods_.empty()) {
+    pods_.emplace_back();
+  } else {
+    id = released_pods_.back();
+    released_pods_.pop_back();
+  }
+  pods_[id].key = key;
+  pod_ids_.emplace(pods_[id].key, id);
+  return id;
+}
+
+void Cluster::release_pod_if_unused(PodId id) {
+  if (!pods_[id].known() && pods_[id].mentions == 0) {
+    pod_ids_.erase(pods_[id].key);
+    pods_[id] = {};
+    released_pods_.push_back(id);
+  }
+}
+
+void Cluster::move_to(std::uint32_t& named_row, std::uint32_t row) {
+  if (row != kNoRow) {
+    ++nodes_[row].mentions;
+  }
+  const std::uint32_t old = named_row;
+  named_row = row;
+  if (old != kNoRow) {
+    unmention(old);
+  }
+}
+
+void Cluster::link(PodId id) {
+  PodFacts& pod = pods_[id];
+  NodeFacts& node = nodes_[pod.counted_row];
+  const bool first = load_aware_ != nullptr && load_aware_->depends_on_metric(pod);
+  pod.previous = first ? kNoPod : node.last_pod;
+  pod.next = first ? node.first_pod : kNoPod;
+  (pod.previous == kNoPod ? node.first_pod : pods_[pod.previous].next) = id;
+  (pod.next == kNoPod ? node.last_pod : pods_[pod.next].previous) = id;
+}
+
+void Cluster::unlink(PodId id) {
+  PodFacts& pod = pods_[id];
+  NodeFacts& node = nodes_[pod.counted_row];
+  (pod.previous == kNoPod ? node.first_pod : pods_[pod.previous].next) = pod.next;
+  (pod.next == kNoPod ? node.last_pod : pods_[pod.next].previous) = pod.previous;
+  pod.previous = pod.next = kNoPod;
+}
+
+void Cluster::add_allocatable_needs(std::uint32_t row, const PodShape& shape, int sign) {
+  for (const AllocatableNeed& need : shape.allocatable_needs) {
+    const Contribution contribution{need.sum, need.at(nodes_[row].allocatable_of(need.resource))};
+    sign > 0 ? table_.add(row, {&contribution, 1}) : table_.subtract(row, {&contribution, 1});
+  }
+}
+
+// Adds the pod to the row where it belongs now, if it counts at all.
+void Cluster::count(PodId id) {
+  PodFacts& pod = pods_[id];
+  if (!pod.known() || pod.terminal || pod.row() == kNoRow) {
+    return;
+  }
+  pod.counted_row = pod.row();
+  const PodShape& shape = *shapes_[pod.shape];
+  table_.add(pod.counted_row, shape.contributions);
+  add_allocatable_needs(pod.counted_row, shape, 1);
+  if (load_aware_ != nullptr) {
+    load_aware_->add_pod(pod.counted_row, shape, id, pod);
+  }
+  link(id);
+}
+
+void Cluster::uncount(PodId id) {
+  PodFacts& pod = pods_[id];
+  if (pod.counted_row == kNoRow) {
+    return;
+  }
+  unlink(id);
+  const PodShape& shape = *shapes_[pod.shape];
+  table_.subtract(pod.counted_row, shape.contributions);
+  add_allocatable_needs(pod.counted_row, shape, -1);
+  if (load_aware_ != nullptr) {
+    load_aware_->remove_pod(pod.counted_row, shape, pod);
+  }
+  pod.counted_row = kNoRow;
+}
+
+// Another pod under the same name: the older one and its reservation are gone. The pod is
+// uncounted.
+void Cluster::replace_if_other(PodFacts& pod, PodId id, const std::string& uid) {
+  if (pod.known() && pod.uid == uid) {
+    return;
+  }
+  pod_count_ -= pod.known();
+  move_to(pods_[id].bound_row, kNoRow);
+  move_to(pods_[id].assumed_row, kNoRow);
+  pods_[id].applied = false;
+  pods_[id].uid = uid;
+  pods_[id].first_seen_us = now_us_;
+  ++pod_count_;
+}
+
+void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& shape) {
+  const auto since = [](const std::optional<PodCondition>& condition) {
+    return condition && condition->is_true ? condition->last_transition_us : std::nullopt;
+  };
+  pod.shape = shape.id;
+  pod.terminal = object.terminal();
+  pod.scheduled_us = since(object.scheduled);
+  pod.initialized_us = since(object.initialized);
+}
+
+Result<void> Cluster::upsert(const Pod& object) {
+  if (object.name.empty()) {
+    return fail(ErrorCode::kInvalid, "Pod: metadata.name is empty");
+  }
+  const auto shape = shape_of(object);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  const std::string key = key_of(object);
+  if (pod_ids_.size() >= kPodsMax && !pod_ids_.contains(key)) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: kPodsMax ({}) pods are known", key, kPodsMax));
+  }
+  const PodId id = pod_of(key);
+  const std::uint32_t counted_before = pods_[id].counted_row;
+  const std::uint32_t row_before = pods_[id].row();
+  uncount(id);
+  replace_if_other(pods_[id], id, object.uid);
+  pods_[id].applied = true;
+  update_object(pods_[id], object, **shape);
+  if (!object.node_name.empty()) {
+    move_to(pods_[id].bound_row, row_of(object.node_name));
+    move_to(pods_[id].assumed_row, kNoRow);
+  } else if (profile_.mode == Mode::kUpstream) {
+    move_to(pods_[id].bound_row, kNoRow);
+  }
+  if (pods_[id].row() != row_before) {
+    pods_[id].first_seen_us = now_us_;
+  }
+  recount(id, counted_before);
+  return {};
+}
+
+void Cluster::recount(PodId id, std::uint32_t row_before) {
+  count(id);
+  const std::uint32_t row = pods_[id].counted_row;
+  // A row that lost its last mention has been released, and committed there.
+  if (row_before != kNoRow && row_before != row && !nodes_[row_before].name.empty()) {
+    commit(row_before);
+  }
+  if (row != kNoRow) {
+    commit(row);
+  }
+}
+
+void Cluster::remove_pod(std::string_view key) {
+  const auto found = pod_ids_.find(key);
+  if (found == pod_ids_.end() || !pods_[found->second].known()) {
+    return;
+  }
+  const PodId id = found->second;
+  const std::uint32_t counted_before = pods_[id].counted_row;
+  uncount(id);
+  pods_[id].applied = false;
+  --pod_count_;
+  move_to(pods_[id].bound_row, kNoRow);
+  move_to(pods_[id].assumed_row, kNoRow);
+  recount(id, counted_before);
+  release_pod_if_unused(id);
+}
+
+Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
+  if (object.name.empty() || node_name.empty()) {
+    return fail(ErrorCode::kInvalid, object.name.empty() ? "Pod: metadata.name is empty"
+                                                         : "assume: the node's name is empty");
+  }
+  const auto shape = shape_of(object);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  const PodId id = pod_of(key_of(object));
+  const bool same = pods_[id].known() && pods_[id].uid == object.uid;
+  if (same && pods_[id].bound_row != kNoRow) {
+    return {};
+  }
+  const std::uint32_t counted_before = pods_[id].counted_row;
+  const std::uint32_t row_before = pods_[id].row();
+  uncount(id);
+  replace_if_other(pods_[id], id, object.uid);
+  update_object(pods_[id], object, **shape);
+  move_to(pods_[id].assumed_row, row_of(node_name));
+  if (pods_[id].row() != row_before) {
+    pods_[id].first_seen_us = now_us_;
+  }
+  recount(id, counted_before);
+  return {};
+}
+
+void Cluster::forget(std::string_view key, std::string_view uid, std::string_view node_name) {
+  const auto found = pod_ids_.find(key);
+  const std::uint32_t row = find_row(node_name);
+  if (found == pod_ids_.end() || row == kNoRow) {
+    return;
+  }
+  const PodId id = found->second;
+  if (pods_[id].uid != uid || pods_[id].assumed_row != row || pods_[id].bound_row != kNoRow) {
+    return;
+  }
+  uncount(id);
+  move_to(pods_[id].assumed_row, kNoRow);
+  pods_[id].first_seen_us = now_us_;
+  pod_count_ -= !pods_[id].applied;
+  recount(id, row);
+  release_pod_if_unused(id);
+}
+
+// --- Metrics ---
+
+std::vector<PodId> Cluster::pods_to_recount(std::uint32_t row, const std::vector<PodId>& listed,
+                                            bool everything) const {
+  std::vector<PodId> found;
+  for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
+    if (!everything && !load_aware_->depends_on_metric(pods_[id])) {
+      break;
+    }
+    found.push_back(id);
+  }
+  for (const PodId id : listed) {
+    if (pods_[id].counted_row == row) {
+      found.push_back(id);
+    }
+  }
+  if (const MetricFacts* old = load_aware_->metric(row); old != nullptr) {
+    for (const MetricFacts::PodUsage& usage : old->pods) {
+      if (pods_[usage.pod].counted_row == row) {
+        found.push_back(usage.pod);
+      }
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+Result<void> Cluster::upsert(const NodeMetric& metric) {
+  if (metric.name.empty()) {
+    return fail(ErrorCode::kInvalid, "NodeMetric: metadata.name is empty");
+  }
+  if (load_aware_ == nullptr) {
+    return {};
+  }
+  const std::uint32_t row = row_of(metric.name);
+  std::vector<PodId> listed;
+  for (const PodMetricInfo& pod : metric.pods) {
+    listed.push_back(pod_of(pod.namespace_name + "/" + pod.name));
+    ++pods_[listed.back()].mentions;
+  }
+  // A newer report only ever stops estimates of pods that it does not list.
+  const MetricFacts* old = load_aware_->metric(row);
+  const std::int64_t after_before = load_aware_->estimated_after_us(row);
+  const std::int64_t interval_us = metric.report_interval_seconds.value_or(60) * 1'000'000;
+  const std::int64_t after = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs) - interval_us;
+  const bool everything =
+      profile_.mode == Mode::kProposal &&
+      (after < after_before || (old != nullptr && old->updated_us > metric.update_time_us.value_or(
+                                                                        MetricFacts::kZeroTimeUs)));
+  const std::vector<PodId> changed = pods_to_recount(row, listed, everything);
+  std::vector<PodId> unlisted;
+  nodes_[row].mentions += old == nullptr;
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    unlisted.push_back(old->pods[p].pod);
+  }
+  for (const PodId id : changed) {
+    load_aware_->remove_pod(row, *shapes_[pods_[id].shape], pods_[id]);
+    unlink(id);
+  }
+  load_aware_->set_metric(row, metric, listed);
+  for (const PodId id : changed) {
+    load_aware_->add_pod(row, *shapes_[pods_[id].shape], id, pods_[id]);
+    link(id);
+  }
+  // The metric keeps one mention for each pod that it holds; the others were for looking.
+  for (const MetricFacts::PodUsage& usage : load_aware_->metric(row)->pods) {
+    ++pods_[usage.pod].mentions;
+  }
+  unlisted.insert(unlisted.end(), listed.begin(), listed.end());
+  for (const PodId id : unlisted) {
+    --pods_[id].mentions;
+  }
+  for (const PodId id : unlisted) {
+    if (!pods_[id].key.empty()) {
+      release_pod_if_unused(id);
+    }
+  }
+  schedule_expiry(row);
+  commit(row);
+  return {};
+}
+
+void Cluster::remove_node_metric(std::string_view name) {
+  const std::uint32_t row = find_row(name);
+  if (row == kNoRow || load_aware_ == nullptr || load_aware_->metric(row) == nullptr) {
+    return;
+  }
+  const std::vector<PodId> changed = pods_to_recount(row, {}, true);
+  std::vector<PodId> unlisted;
+  for (const MetricFacts::PodUsage& usage : load_aware_->metric(row)->pods) {
+    unlisted.push_back(usage.pod);
+  }
+  for (const PodId id : changed) {
+    load_aware_->remove_pod(row, *shapes_[pods_[id].shape], pods_[id]);
+    unlink(id);
+  }
+  load_aware_->remove_metric(row);
+  for (const PodId id : changed) {
+    load_aware_->add_pod(row, *shapes_[pods_[id].shape], id, pods_[id]);
+    link(id);
+  }
+  for (const PodId id : unlisted) {
+    --pods_[id].mentions;
+    release_pod_if_unused(id);
+  }
+  commit(row);
+  unmention(row);
+}
+
+void Cluster::schedule_expiry(std::uint32_t row) {
+  const std::int64_t due_us = load_aware_->expires_us(row);
+  if (due_us == INT64_MAX || due_us <= now_us_) {
+    return;
+  }
+  // Entries of metrics that were replaced since lapse when they fall due; begin anew where they
+  // outnumber the rows.
+  if (expiry_count_ > 4 * nodes_.size() + 1024) {
+    expiries_.clear();
+    expiry_count_ = 0;
+    for (std::uint32_t other = 0; other < nodes_.size(); ++other) {
+      const std::int64_t other_due_us = load_aware_->expires_us(other);
+      if (other != row && other_due_us != INT64_MAX && other_due_us > now_us_) {
+        expiries_[other_due_us].push_back(other);
+        ++expiry_count_;
+      }
+    }
+  }
+  expiries_[due_us].push_back(row);
+  ++expiry_count_;
+}
+
+Result<void> Cluster::advance(std::int64_t now_us) {
+  if (now_us < now_us_) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("advance: {} us is before now, {} us", now_us, now_us_));
+  }
+  now_us_ = now_us;
+  while (!expiries_.empty() && expiries_.begin()->first <= now_us) {
+    const auto due = expiries_.extract(expiries_.begin());
+    expiry_count_ -= due.mapped().size();
+    for (const std::uint32_t row : due.mapped()) {
+      if (load_aware_->expires_us(row) == due.key()) {
+        commit(row);
+      }
+    }
+  }
+  return {};
+}
+
+// --- Shapes ---
+
+PodShape& Cluster::make_shape(const Pod& pod, std::string key) {
+  auto made = std::make_unique<PodShape>();
+  PodShape& shape = *made;
+  shape.id = static_cast<ShapeId>(shapes_.size());
+  shape.daemon_set = pod.daemon_set;
+  shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
+  shape.pinned = shape.constraint.pinned();
+  shape.normalize_in_double = profile_.mode == Mode::kUpstream;
+  bool grown = false;
+  for (Policy* policy : policies_) {
+    grown |= policy->describe(pod, shape);
+  }
+  if (grown) {
+    for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+      if (nodes_[row].node != nullptr) {
+        set_node_columns(row);
+        commit(row);
+      }
+    }
+    table_.forget_changes();
+  }
+  ProgramBuilder builder(shape);
+  for (const PluginId plugin : profile_.filters) {
+    if (Policy* policy = policy_of(plugin); policy != nullptr) {
+      policy->add_filter(plugin, pod, builder);
+    }
+  }
+  for (const ScorePlugin& score : profile_.scores) {
+    policy_of(score.plugin)->add_score(score, pod, builder);
+  }
+  for (const ScorePlugin& score : profile_.scores) {
+    for (std::size_t s = 0; s < shape.score_labels.size(); ++s) {
+      if (shape.score_labels[s].plugin == score.plugin) {
+        shape.score_order.push_back(static_cast<std::uint8_t>(s));
+      }
+    }
+  }
+  if (classes_.read(shape.constraint)) {
+    classify_all();
+  }
+  shape_ids_.emplace(std::move(key), shape.id);
+  shapes_.push_back(std::move(made));
+  return shape;
+}
+
+PodShape* Cluster::shape_at(ShapeId id) const {
+  return id < shapes_.size() ? shapes_[id].get() : nullptr;
+}
+
+Result<PodShape*> Cluster::shape_of(const Pod& pod) {
+  write_shape_key(pod, shape_key_);
+  PodShape* shape = nullptr;
+  if (const auto found = shape_ids_.find(shape_key_); found != shape_ids_.end()) {
+    shape = shapes_[found->second].get();
+  } else {
+    if (auto checked = check_resources(pod); !checked) {
+      return tl::unexpected(checked.error());
+    }
+    if (shapes_.size() >= kShapesMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("Pod {}: kShapesMax ({}) shapes are known", key_of(pod), kShapesMax));
+    }
+    shape = &make_shape(pod, shape_key_);
+  }
+  if (shape->filter_terms.size() > kFilterTermsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: {} filter terms, kFilterTermsMax is {}", key_of(pod),
+                            shape->filter_terms.size(), kFilterTermsMax));
+  }
+  return shape;
+}
+
+void Cluster::prepare(PodShape& shape) {
+  shape.activate(table_);
+  if (shape.class_generation != classes_.generation()) {
+    shape.class_generation = classes_.generation();
+    shape.class_codes.clear();
+  }
+  if (shape.class_codes.empty()) {
+    shape.class_codes.push_back(kClassRejection | kNoNodeReason);
+  }
+  while (shape.class_codes.size() < classes_.size()) {
+    const NodeClass& next = classes_.at(static_cast<std::uint32_t>(shape.class_codes.size()));
+    shape.class_codes.push_back(class_code(shape, next, next.name, true));
+  }
+}
+
+std::uint32_t Cluster::class_code(const PodShape& shape, const NodeClass& node_class,
+                                  std::string_view node_name, bool name_matches) {
+  ClassReason reason{};
+  if (enabled(PluginId::kNodeUnschedulable) &&
+      !passes_node_unschedulable(shape.constraint, node_class)) {
+    reason = {PluginId::kNodeUnschedulable, "node(s) were unschedulable"};
+  } else if (enabled(PluginId::kNodeName) && !name_matches) {
+    reason = {PluginId::kNodeName, "node(s) didn't match the requested node name"};
+  } else if (const Taint* taint = enabled(PluginId::kTaintToleration)
+                                      ? untolerated_taint(shape.constraint, node_class)
+                                      : nullptr;
+             taint != nullptr) {
+    reason = {PluginId::kTaintToleration,
+              fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value)};
+  } else if (enabled(PluginId::kNodeAffinity) &&
+             !passes_node_affinity(shape.constraint, node_class, node_name)) {
+    reason = {PluginId::kNodeAffinity, "node(s) didn't match Pod's node affinity/selector"};
+  } else {
+    return 0;
+  }
+  return kClassRejection | class_reason_index(reason);
+}
+
+std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
+  const auto found = std::find(class_reasons_.begin(), class_reasons_.end(), reason);
+  if (found != class_reasons_.end()) {
+    return static_cast<std::uint32_t>(found - class_reasons_.begin());
+  }
+  class_reasons_.push_back(reason);
+  return static_cast<std::uint32_t>(class_reasons_.size() - 1);
+}
+
+void Cluster::without(const Pod& pod, const std::function<void()>& look) {
+  const auto found = pod_ids_.find(key_of(pod));
+  const bool counted = profile_.mode == Mode::kProposal && found != pod_ids_.end() &&
+                       pods_[found->second].counted_row != kNoRow &&
+                       pods_[found->second].uid == pod.uid;
+  if (!counted) {
+    look();
+    return;
+  }
+  const PodId id = found->second;
+  const std::uint32_t row = pods_[id].counted_row;
+  uncount(id);
+  commit(row);
+  look();
+  count(id);
+  commit(row);
+}
+
+void Cluster::notes(std::uint32_t row, std::vector<Note>& out) const {
+  for (const Policy* policy : policies_) {
+    policy->notes(row, nodes_[row], out);
+  }
+}
+
+}  // namespace headroom

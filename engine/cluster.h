@@ -1,0 +1,172 @@
+// Cluster: the current facts, and the node table that follows from them.
+//
+// Keeps what conformance rules call "facts, not history": per key the latest object counts; a pod
+// is on the node that its object names, failing that where it is assumed; facts about nodes and
+// pods that do not exist (yet) stay. Every change of a row ends in NodeTable::commit(). Thread
+// safety: one thread at a time. Invariants: (1) pods are linked into the list of the row where they
+// count, those whose load depends on the metric's age first; (2) a row exists as long as a node, a
+// pod or a metric names it; validate() checks these and every aggregate.
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/facts.h"
+#include "engine/hash.h"
+#include "engine/limit_aware.h"
+#include "engine/load_aware.h"
+#include "engine/node_class.h"
+#include "engine/node_resources.h"
+#include "engine/node_table.h"
+#include "engine/pod_shape.h"
+#include "engine/policy.h"
+#include "engine/profile.h"
+#include "engine/resource_limit_aware.h"
+
+namespace headroom {
+
+// Why a class rejects a pod; PodShape::class_codes hold kClassRejection | index.
+struct ClassReason {
+  PluginId plugin;
+  std::string reason;
+  friend bool operator==(const ClassReason&, const ClassReason&) = default;
+};
+
+// The reason of rows that hold no node; never shown.
+inline constexpr std::uint32_t kNoNodeReason = kClassRejection - 1;
+
+class Cluster {
+ public:
+  explicit Cluster(Profile profile);
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // --- Events; see Engine. ---
+  Result<void> upsert(const Node& node);
+  Result<void> upsert(const Pod& pod);
+  Result<void> upsert(const NodeMetric& metric);
+  void remove_node(std::string_view name);
+  void remove_pod(std::string_view key);
+  void remove_node_metric(std::string_view name);
+  Result<void> assume(const Pod& pod, std::string_view node_name);
+  void forget(std::string_view key, std::string_view uid, std::string_view node_name);
+  Result<void> advance(std::int64_t now_us);
+  std::int64_t now_us() const { return now_us_; }
+
+  // --- Shapes ---
+  // The pod's shape, with class codes and active terms up to date. Stays valid.
+  Result<PodShape*> shape_of(const Pod& pod);
+  PodShape* shape_at(ShapeId id) const;  // nullptr if there is none
+  void prepare(PodShape& shape);
+  // 0, or why nodes of the class reject the shape. `name_matches`: spec.nodeName is the node's or
+  // empty.
+  std::uint32_t class_code(const PodShape& shape, const NodeClass& node_class,
+                           std::string_view node_name, bool name_matches);
+  const ClassReason& class_reason(std::uint32_t code) const {
+    return class_reasons_[code & ~kClassRejection];
+  }
+  // Runs `look` while the pod does not count where it is now (mode Proposal: an incoming pod that
+  // is already on a node is not counted there).
+  void without(const Pod& pod, const std::function<void()>& look);
+
+  // --- Looking ---
+  const Profile& profile() const { return profile_; }
+  const NodeTable& table() const { return table_; }
+  const NodeClasses& classes() const { return classes_; }
+  const ResourceNames& resources() const { return names_; }
+  const NodeFacts& node(std::uint32_t row) const { return nodes_[row]; }
+  std::uint32_t find_row(std::string_view name) const;
+  std::uint32_t node_count() const { return node_count_; }
+  std::uint32_t nodes_in_class(std::uint32_t node_class) const {
+    return node_class < class_sizes_.size() ? class_sizes_[node_class] : 0;
+  }
+  std::uint32_t pod_count() const { return pod_count_; }
+  std::uint32_t shape_count() const { return static_cast<std::uint32_t>(shapes_.size()); }
+  std::uint64_t bad_annotations() const { return bad_annotations_; }
+  void notes(std::uint32_t row, std::vector<Note>& out) const;
+  std::uint64_t digest() const;
+  Result<void> validate();
+
+ private:
+  struct PolicyOf {
+    Policy* policy;
+    PluginId plugin;
+  };
+
+  // Rows and names.
+  std::uint32_t row_of(std::string_view name);
+  void unmention(std::uint32_t row);
+  void release_row_if_unused(std::uint32_t row);
+  void set_node_columns(std::uint32_t row);
+  void set_class(std::uint32_t row, std::uint32_t node_class);
+  void classify_all();
+  void commit(std::uint32_t row);
+  Result<void> check_resources(const ResourceList& list, const std::string& object,
+                               const char* field) const;
+  Result<void> check_resources(const Pod& pod) const;
+
+  // Pods.
+  PodId pod_of(std::string_view key);
+  void release_pod_if_unused(PodId id);
+  void move_to(std::uint32_t& named_row, std::uint32_t row);
+  void replace_if_other(PodFacts& pod, PodId id, const std::string& uid);
+  void update_object(PodFacts& pod, const Pod& object, const PodShape& shape);
+  void count(PodId id);
+  void uncount(PodId id);
+  void recount(PodId id, std::uint32_t row_before);
+  void link(PodId id);
+  void unlink(PodId id);
+  void add_allocatable_needs(std::uint32_t row, const PodShape& shape, int sign);
+
+  // Metrics.
+  std::vector<PodId> pods_to_recount(std::uint32_t row, const std::vector<PodId>& listed,
+                                     bool everything) const;
+  void schedule_expiry(std::uint32_t row);
+
+  // Policies by plugin, in the profile's order.
+  Policy* policy_of(PluginId plugin) const;
+  std::uint32_t class_reason_index(const ClassReason& reason);
+  PodShape& make_shape(const Pod& pod, std::string key);
+  bool enabled(PluginId plugin) const;
+  Result<void> validate_row(std::uint32_t row);
+
+  const Profile profile_;
+  ResourceNames names_;
+  NodeTable table_;
+  NodeClasses classes_;
+  std::unique_ptr<NodeResources> node_resources_;
+  std::unique_ptr<LimitAware> limit_aware_;
+  std::unique_ptr<ResourceLimitAware> resource_limit_aware_;
+  std::unique_ptr<LoadAware> load_aware_;
+  std::vector<Policy*> policies_;
+
+  std::vector<NodeFacts> nodes_;  // by row
+  tsl::robin_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> rows_;
+  std::vector<std::uint32_t> class_sizes_;
+  std::uint32_t node_count_ = 0;
+
+  std::deque<PodFacts> pods_;
+  std::vector<PodId> released_pods_;
+  tsl::robin_map<std::string_view, PodId, BytesHash, std::equal_to<>>
+      pod_ids_;  // into PodFacts::key
+  std::uint32_t pod_count_ = 0;
+
+  std::vector<std::unique_ptr<PodShape>> shapes_;
+  tsl::robin_map<std::string, ShapeId, BytesHash, std::equal_to<>> shape_ids_;
+  std::string shape_key_;  // scratch
+  std::vector<ClassReason> class_reasons_;
+
+  std::int64_t now_us_ = 0;
+  std::map<std::int64_t, std::vector<std::uint32_t>> expiries_;  // due time to rows
+  std::size_t expiry_count_ = 0;
+  std::uint64_t bad_annotations_ = 0;
+};
+
+}  // namespace headroom

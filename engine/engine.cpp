@@ -1,0 +1,179 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/cluster.h"
+#include "engine/evaluator.h"
+#include "engine/profile_check.h"
+
+namespace headroom {
+
+struct Engine::Impl {
+  Impl(Profile profile, const Kernels& kernels, const EngineOptions& options)
+      : cluster(std::move(profile)), evaluator(cluster, kernels, options) {}
+
+  Cluster cluster;
+  Evaluator evaluator;
+};
+
+const char* to_string(Code code) {
+  switch (code) {
+    case Code::kSuccess:
+      return "Success";
+    case Code::kError:
+      return "Error";
+    case Code::kUnschedulable:
+      return "Unschedulable";
+    case Code::kUnschedulableAndUnresolvable:
+      return "UnschedulableAndUnresolvable";
+  }
+  return "";
+}
+
+std::string Decision::message() const {
+  std::vector<std::string> parts;
+  for (const ReasonCount& count : reasons) {
+    parts.push_back(fmt::format("{} {}", count.nodes, count.reason));
+  }
+  std::sort(parts.begin(), parts.end());
+  return fmt::format("{}/{} nodes are available{}{}.", feasible, nodes, parts.empty() ? "" : ": ",
+                     fmt::join(parts, ", "));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+Result<Engine> Engine::create(Profile profile, EngineOptions options) {
+  if (auto checked = check_profile(profile); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  if (options.threads < 0) {
+    return fail(ErrorCode::kInvalid, fmt::format("threads: {} is below 0", options.threads));
+  }
+  const Kernels* kernels = active_kernels();
+  if (kernels == nullptr) {
+    return fail(ErrorCode::kUnsupported,
+                "HEADROOM_KERNELS names no instruction set that this machine has");
+  }
+  return Engine(std::make_unique<Impl>(std::move(profile), *kernels, options));
+}
+
+// --- Facts ---
+
+Result<void> Engine::upsert(const Node& node) { return impl_->cluster.upsert(node); }
+Result<void> Engine::upsert(const Pod& pod) { return impl_->cluster.upsert(pod); }
+Result<void> Engine::upsert(const NodeMetric& metric) { return impl_->cluster.upsert(metric); }
+
+Result<void> Engine::upsert(const Object& object) {
+  return std::visit([this](const auto& held) { return upsert(held); }, object);
+}
+
+void Engine::remove_node(std::string_view name) { impl_->cluster.remove_node(name); }
+
+void Engine::remove_pod(std::string_view namespace_name, std::string_view name) {
+  impl_->cluster.remove_pod(fmt::format("{}/{}", namespace_name, name));
+}
+
+void Engine::remove_node_metric(std::string_view name) {
+  impl_->cluster.remove_node_metric(name);
+}
+
+Result<void> Engine::assume(const Pod& pod, std::string_view node_name) {
+  return impl_->cluster.assume(pod, node_name);
+}
+
+void Engine::forget(std::string_view namespace_name, std::string_view name, std::string_view uid,
+                    std::string_view node_name) {
+  impl_->cluster.forget(fmt::format("{}/{}", namespace_name, name), uid, node_name);
+}
+
+Result<void> Engine::advance(std::int64_t now_us) { return impl_->cluster.advance(now_us); }
+std::int64_t Engine::now_us() const { return impl_->cluster.now_us(); }
+
+// --- Decisions ---
+
+Result<Decision> Engine::evaluate(const Pod& pod, const EvaluateOptions& options) {
+  Decision decision;
+  if (auto evaluated = evaluate(pod, options, decision); !evaluated) {
+    return tl::unexpected(evaluated.error());
+  }
+  return decision;
+}
+
+Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options,
+                              Decision& decision) {
+  return impl_->evaluator.evaluate(pod, options, decision);
+}
+
+Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
+  const auto shape = impl_->cluster.shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  return static_cast<ShapeIndex>((*shape)->id);
+}
+
+Result<void> Engine::evaluate(ShapeIndex shape, const EvaluateOptions& options,
+                              Decision& decision) {
+  return impl_->evaluator.evaluate(shape, options, decision);
+}
+
+Result<std::vector<Decision>> Engine::evaluate(std::span<const Pod> pods,
+                                               const EvaluateOptions& options) {
+  return impl_->evaluator.evaluate(pods, options);
+}
+
+Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
+                                             const EvaluateOptions& options) {
+  std::vector<Placement> placements(pods.size());
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    Placement& placement = placements[p];
+    if (auto evaluated = evaluate(pods[p], options, placement.decision); !evaluated) {
+      return tl::unexpected(evaluated.error());
+    }
+    if (placement.decision.code == Code::kSuccess) {
+      placement.node = placement.decision.candidates.front().node;
+      if (auto assumed = assume(pods[p], node_name(placement.node)); !assumed) {
+        return tl::unexpected(assumed.error());
+      }
+    }
+  }
+  return placements;
+}
+
+Result<std::vector<NodeDetail>> Engine::evaluate_all(const Pod& pod) {
+  return impl_->evaluator.evaluate_all(pod);
+}
+
+Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) {
+  const std::uint32_t row = impl_->cluster.find_row(node_name);
+  if (row == kNoRow || impl_->cluster.node(row).node == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("node {} is not known", node_name));
+  }
+  return impl_->evaluator.explain(pod, row);
+}
+
+// --- Looking ---
+
+const Profile& Engine::profile() const { return impl_->cluster.profile(); }
+std::uint64_t Engine::epoch() const { return impl_->cluster.table().epoch(); }
+EngineStats Engine::stats() const { return impl_->evaluator.stats(); }
+
+std::string_view Engine::node_name(NodeIndex node) const {
+  const auto row = static_cast<std::uint32_t>(node);
+  return row < impl_->cluster.table().size() ? impl_->cluster.node(row).name : std::string_view();
+}
+
+NodeIndex Engine::find_node(std::string_view name) const {
+  return static_cast<NodeIndex>(impl_->cluster.find_row(name));
+}
+
+std::uint64_t Engine::digest() const { return impl_->cluster.digest(); }
+Result<void> Engine::validate() const { return impl_->cluster.validate(); }
+
+}  // namespace headroom

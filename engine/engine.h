@@ -1,0 +1,209 @@
+// Engine: the cluster's current facts, and decisions about them. Start here.
+//
+//   auto engine = headroom::Engine::create(headroom::Profile::standard()).value();
+//   engine.upsert(node); engine.upsert(pod); engine.upsert(metric);
+//   auto decision = engine.evaluate(pending_pod, {.top_k = 16});
+//   engine.assume(pending_pod, engine.node_name(decision->candidates[0].node));
+//
+// State is a function of the current facts: whatever order events came in, the same facts give the
+// same answers and the same digest(). Facts outlive what they refer to: a pod bound to a node that
+// is not known yet, or a metric before its node, counts as soon as the node arrives.
+//
+// Thread safety: one thread at a time. Inside a call the engine may use TBB; an answer is the same
+// for any number of threads. The engine never reads a clock: time moves by advance().
+// Cost: an event is O(1) in nodes and in pods on its node (a metric: in the pods that it lists); a
+// decision for a known shape costs what changed since it was last asked, for a new one a full pass.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/profile.h"
+#include "objects/error.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+// A row of the node table. A name keeps its row as long as any fact mentions it.
+enum class NodeIndex : std::uint32_t {};
+inline constexpr NodeIndex kNoNode{0xFFFFFFFF};
+// Pods that no policy can tell apart have one shape.
+enum class ShapeIndex : std::uint32_t {};
+
+inline constexpr std::uint32_t kNodesMax = 4'000'000;
+inline constexpr std::uint32_t kPodsMax = 64'000'000;
+inline constexpr std::uint32_t kResourcesMax = 64;
+inline constexpr std::uint32_t kTopKMax = 1024;
+inline constexpr std::uint32_t kScorePluginsMax = 5;
+
+struct EngineOptions {
+  bool shape_cache = true;                           // off: no answer changes, only its cost
+  std::size_t shape_cache_bytes_max = 512ull << 20;  // least recently used entries go first
+  std::int32_t threads = 0;                          // 0: what TBB takes
+  std::uint64_t seed = 0;  // 0: ties go to the lowest row; else to an order drawn from the seed
+};
+
+// kube-scheduler's status codes.
+enum class Code : std::uint8_t { kSuccess, kError, kUnschedulable, kUnschedulableAndUnresolvable };
+const char* to_string(Code code);
+
+struct PluginScore {
+  std::int64_t raw = 0;    // what Score returns
+  std::int32_t score = 0;  // after NormalizeScore, in [0, 100]
+  PluginId plugin{};
+};
+
+// The scores of a node by plugin, in the profile's order. Without those of plugins that skip the pod.
+class PluginScores {
+ public:
+  const PluginScore* begin() const { return items_; }
+  const PluginScore* end() const { return items_ + size_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const PluginScore& operator[](std::size_t i) const { return items_[i]; }
+  void push_back(const PluginScore& score) { items_[size_++] = score; }
+
+ private:
+  PluginScore items_[kScorePluginsMax];
+  std::uint8_t size_ = 0;
+};
+
+struct NodeScore {
+  NodeIndex node = kNoNode;
+  std::int64_t total = 0;  // sum of weight * score
+  PluginScores plugins;    // empty if EvaluateOptions say so
+};
+
+struct ReasonCount {
+  std::string reason;  // kube-scheduler's words: "Insufficient cpu limit"
+  std::uint32_t nodes = 0;
+};
+
+struct EvaluateOptions {
+  std::uint32_t top_k = 1;    // in [1, kTopKMax]
+  bool plugin_scores = true;  // fill NodeScore::plugins
+  bool reasons = true;        // fill Decision::reasons
+};
+
+struct Decision {
+  Code code = Code::kSuccess;  // kUnschedulable: no node is feasible; kError: a plugin failed
+  std::uint32_t nodes = 0;     // nodes known
+  std::uint32_t feasible = 0;
+  std::vector<NodeScore> candidates;  // best first, at most top_k
+  std::vector<ReasonCount> reasons;   // sorted by reason; a node counts for each reason it gave
+  std::uint64_t epoch = 0;            // the state that was answered for
+
+  // "0/5 nodes are available: 3 Insufficient cpu limit, 2 Too many pods." (kube-scheduler's form)
+  std::string message() const;
+};
+
+// Every node's answer, for tests, conformance and people; costs a full pass and a string per node.
+struct NodeDetail {
+  NodeIndex node = kNoNode;
+  Code code = Code::kSuccess;
+  std::vector<std::string> reasons;
+  PluginId rejected_by = PluginId::kNodeName;  // meaningful when code is not kSuccess
+  PluginScores plugins;                        // feasible nodes only
+  std::int64_t total = 0;
+};
+
+// One line of an explanation: the numbers that went in, and what came out.
+struct ExplainTerm {
+  PluginId plugin;
+  std::string extension_point;  // "Filter", "Score", "NormalizeScore"
+  std::string resource;         // empty where the line is not about one
+  std::int64_t capacity = 0, aggregate = 0, need = 0;
+  std::string formula;  // "(capacity - aggregate - need) * 100 / capacity"
+  std::int64_t result = 0;
+  bool passed = true;
+  std::string note;  // "annotation ... ignored: not a number", "node(s) nodeMetric expired", ...
+};
+
+struct Explanation {
+  Code code = Code::kSuccess;
+  std::vector<ExplainTerm> terms;
+  PluginScores plugins;  // as in NodeDetail; normalised among all feasible nodes
+  std::int64_t total = 0;
+};
+
+struct Placement {
+  NodeIndex node = kNoNode;  // kNoNode: not placed, and `decision` says why
+  Decision decision;
+};
+
+struct EngineStats {
+  std::uint64_t decisions = 0, cache_hits = 0, cold_passes = 0, rows_replayed = 0;
+  std::uint64_t bad_annotations = 0;  // nodes and pods whose annotation was ignored, now
+  std::uint32_t nodes = 0, pods = 0, shapes = 0, resources = 0, node_classes = 0;
+  std::size_t cache_bytes = 0;
+};
+
+class Engine {
+ public:
+  // Errors: kInvalid, kLimitExceeded or kUnsupported naming the profile's field.
+  static Result<Engine> create(Profile profile, EngineOptions options = {});
+  ~Engine();
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+
+  // --- Facts. Each is idempotent and applies whole or not at all. ---
+  Result<void> upsert(const Node& node);
+  Result<void> upsert(const Pod& pod);
+  Result<void> upsert(const NodeMetric& metric);
+  Result<void> upsert(const Object& object);
+  // Deleting what is not there changes nothing.
+  void remove_node(std::string_view name);
+  void remove_pod(std::string_view namespace_name, std::string_view name);
+  void remove_node_metric(std::string_view name);
+  // The scheduler has chosen: the pod counts on the node until it is bound, forgotten or deleted.
+  // A pod that is bound already stays where it is.
+  Result<void> assume(const Pod& pod, std::string_view node_name);
+  // Undoes assume() of the same uid on the same node; anything else changes nothing.
+  void forget(std::string_view namespace_name, std::string_view name, std::string_view uid,
+              std::string_view node_name);
+  // Moves the clock; never backwards (kInvalid).
+  Result<void> advance(std::int64_t now_us);
+  std::int64_t now_us() const;
+
+  // --- Decisions. None changes a fact. ---
+  // Errors: kInvalid or kLimitExceeded naming the option or the pod's field.
+  Result<Decision> evaluate(const Pod& pod, const EvaluateOptions& options = {});
+  // The same into an answer whose memory is used again.
+  Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
+  // For callers that ask for one shape often: a decision by shape reads no pod. The shape stays valid
+  // as long as the engine; the pods asked for must not count on a node yet.
+  Result<ShapeIndex> shape_of(const Pod& pod);
+  Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
+  // Many pods against one state, in parallel; answers in the pods' order.
+  Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,
+                                         const EvaluateOptions& options = {});
+  // One after the other, each assumed on its best node before the next is asked.
+  Result<std::vector<Placement>> place(std::span<const Pod> pods,
+                                       const EvaluateOptions& options = {});
+  // All nodes in row order.
+  Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
+  Result<Explanation> explain(const Pod& pod, std::string_view node_name);
+
+  // --- Looking. ---
+  const Profile& profile() const;
+  std::uint64_t epoch() const;  // grows with every change of a row
+  EngineStats stats() const;
+  // Empty view for kNoNode.
+  std::string_view node_name(NodeIndex node) const;
+  NodeIndex find_node(std::string_view name) const;  // kNoNode if not known
+  // The same for the same facts, whatever their order; O(nodes + pods).
+  std::uint64_t digest() const;
+  // Recomputes every aggregate and column from the facts and compares. O(nodes + pods).
+  Result<void> validate() const;
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,528 @@
+#include "engine/evaluator.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+std::vector<std::string> one_name(const Pod& pod) {
+  return pod.node_name.empty() ? std::vector<std::string>()
+                               : std::vector<std::string>{pod.node_name};
+}
+
+Result<void> check(const EvaluateOptions& options) {
+  if (options.top_k == 0 || options.top_k > kTopKMax) {
+    return fail(ErrorCode::kInvalid, fmt::format("top_k: {} is not in [1, kTopKMax = {}]",
+                                                 options.top_k, kTopKMax));
+  }
+  return {};
+}
+
+}  // namespace
+
+Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptions& options)
+    : cluster_(cluster), kernels_(kernels), options_(options), tie_order_{options.seed} {}
+
+// --- One decision ---
+
+Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
+                                 Decision& decision) {
+  if (auto checked = check(options); !checked) {
+    return checked;
+  }
+  const auto shape = cluster_.shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  const std::vector<std::string> named = one_name(pod);
+  cluster_.without(pod, [&] { decide(**shape, named, options, decision); });
+  return {};
+}
+
+Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& options,
+                                 Decision& decision) {
+  if (auto checked = check(options); !checked) {
+    return checked;
+  }
+  PodShape* shape = cluster_.shape_at(static_cast<ShapeId>(index));
+  if (shape == nullptr) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("shape {} is not known", static_cast<std::uint32_t>(index)));
+  }
+  decide(*shape, {}, options, decision);
+  return {};
+}
+
+void Evaluator::decide(PodShape& shape, const std::vector<std::string>& named,
+                       const EvaluateOptions& options, Decision& decision) {
+  ++decisions_;
+  cluster_.prepare(shape);
+  if (named.empty() && !shape.pinned && shape.allocatable_needs.empty()) {
+    CachedShape& found = bring_up(shape);
+    if (!found.wide()) {
+      decide_cached(found, shape, options, decision);
+      return;
+    }
+  }
+  decide_exact(exact_answer(shape, named, false), shape, options, decision);
+}
+
+void Evaluator::begin(Decision& decision) const {
+  decision.code = Code::kSuccess;
+  decision.nodes = cluster_.node_count();
+  decision.candidates.clear();
+  decision.reasons.clear();
+  decision.epoch = cluster_.table().epoch();
+}
+
+void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
+                    const EvaluateOptions& options, Decision& decision) const {
+  if (decision.feasible == 0) {
+    decision.code = Code::kUnschedulable;
+  }
+  for (const CodeCount& count : codes) {
+    if (count.rows == 0 || count.code == (kClassRejection | kNoNodeReason)) {
+      continue;
+    }
+    if (is_error(shape, count.code)) {
+      decision.code = Code::kError;
+    }
+    for (const std::string& reason : options.reasons ? reasons_of(shape, count.code)
+                                                     : std::vector<std::string>()) {
+      const auto known = std::find_if(decision.reasons.begin(), decision.reasons.end(),
+                                      [&](const auto& item) { return item.reason == reason; });
+      if (known == decision.reasons.end()) {
+        decision.reasons.push_back({reason, count.rows});
+      } else {
+        known->nodes += count.rows;
+      }
+    }
+  }
+  std::sort(decision.reasons.begin(), decision.reasons.end(),
+            [](const auto& a, const auto& b) { return a.reason < b.reason; });
+}
+
+void Evaluator::decide_cached(CachedShape& found, const PodShape& shape,
+                              const EvaluateOptions& options, Decision& decision) {
+  begin(decision);
+  decision.feasible = found.feasible();
+  found.best(options.top_k, tie_order_, best_);
+  decision.candidates.resize(best_.size());
+  for (std::size_t i = 0; i < best_.size(); ++i) {
+    NodeScore& candidate = decision.candidates[i];
+    candidate.node = static_cast<NodeIndex>(best_[i].row);
+    candidate.total = best_[i].total;
+    candidate.plugins = {};
+    for (const std::uint8_t s : options.plugin_scores ? shape.score_order : no_scores_) {
+      candidate.plugins.push_back({found.raw(best_[i].row, s), found.normalized(best_[i].row, s),
+                                   shape.score_labels[s].plugin});
+    }
+  }
+  end(shape, found.codes(), options, decision);
+}
+
+void Evaluator::decide_exact(const ExactAnswer& answer, const PodShape& shape,
+                             const EvaluateOptions& options, Decision& decision) const {
+  begin(decision);
+  decision.feasible = static_cast<std::uint32_t>(answer.rows.size());
+  std::vector<const ExactRow*> ranked;
+  for (const ExactRow& row : answer.rows) {
+    ranked.push_back(&row);
+  }
+  const auto count = std::min<std::size_t>(options.top_k, ranked.size());
+  std::partial_sort(
+      ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count), ranked.end(),
+      [&](const ExactRow* a, const ExactRow* b) {
+        // Ties by the same order as in the cache: the key of equal totals.
+        return a->total != b->total
+                   ? a->total > b->total
+                   : tie_order_.key({a->row, 0}) > tie_order_.key({b->row, 0});
+      });
+  for (std::size_t i = 0; i < count; ++i) {
+    decision.candidates.push_back(
+        {static_cast<NodeIndex>(ranked[i]->row), ranked[i]->total,
+         options.plugin_scores ? plugin_scores(shape, *ranked[i]) : PluginScores()});
+  }
+  end(shape, answer.codes, options, decision);
+  if (answer.invalid_score) {
+    decision.code = Code::kError;
+  }
+}
+
+// --- The shape cache ---
+
+CachedShape& Evaluator::cached(const PodShape& shape) {
+  if (shape.id >= slots_.size()) {
+    slots_.resize(shape.id + 1);
+  }
+  Slot& slot = slots_[shape.id];
+  if (slot.cached == nullptr) {
+    slot.cached = std::make_unique<CachedShape>(kernels_, shape);
+  }
+  slot.last_used = ++uses_;
+  return *slot.cached;
+}
+
+CachedShape& Evaluator::bring_up(PodShape& shape) {
+  CachedShape& found = cached(shape);
+  if (!options_.shape_cache) {
+    found = CachedShape(kernels_, shape);
+  }
+  const std::uint64_t cold_before = found.cold_passes();
+  const std::uint64_t replayed_before = found.rows_replayed();
+  const std::size_t bytes_before = found.bytes();
+  found.update(cluster_.table(), shape);
+  note_update(found, cold_before, replayed_before, bytes_before);
+  return found;
+}
+
+void Evaluator::note_update(const CachedShape& updated, std::uint64_t cold_before,
+                            std::uint64_t replayed_before, std::size_t bytes_before) {
+  const std::uint64_t cold = updated.cold_passes() - cold_before;
+  cold_passes_ += cold;
+  cache_hits_ += cold == 0;
+  rows_replayed_ += updated.rows_replayed() - replayed_before;
+  cache_bytes_ += updated.bytes() - bytes_before;
+  if (cache_bytes_ > options_.shape_cache_bytes_max) {
+    evict(&updated);
+  }
+}
+
+// Drops the least recently used entries until the cache is within three quarters of its limit.
+void Evaluator::evict(const CachedShape* keep) {
+  std::vector<Slot*> used;
+  for (Slot& slot : slots_) {
+    if (slot.cached != nullptr && slot.cached.get() != keep) {
+      used.push_back(&slot);
+    }
+  }
+  std::sort(used.begin(), used.end(),
+            [](const Slot* a, const Slot* b) { return a->last_used < b->last_used; });
+  for (Slot* slot : used) {
+    if (cache_bytes_ <= options_.shape_cache_bytes_max / 4 * 3) {
+      return;
+    }
+    cache_bytes_ -= slot->cached->bytes();
+    slot->cached.reset();
+  }
+}
+
+// --- Many pods ---
+
+Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
+                                                  const EvaluateOptions& options) {
+  if (auto checked = check(options); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  std::vector<PodShape*> shapes;
+  for (const Pod& pod : pods) {
+    const auto shape = cluster_.shape_of(pod);
+    if (!shape) {
+      return tl::unexpected(shape.error());
+    }
+    shapes.push_back(*shape);
+  }
+  bring_up_all(shapes);
+  std::vector<Decision> decisions(pods.size());
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    if (auto evaluated = evaluate(pods[p], options, decisions[p]); !evaluated) {
+      return tl::unexpected(evaluated.error());
+    }
+  }
+  return decisions;
+}
+
+void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes) {
+  const NodeTable& table = cluster_.table();
+  struct Work {
+    PodShape* shape;
+    CachedShape* cached;
+    std::uint64_t cold_before, replayed_before;
+    std::size_t bytes_before;
+  };
+  std::vector<Work> all;
+  for (PodShape* shape : shapes) {
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const Work& work) { return work.shape == shape; });
+    if (known || shape->pinned || !shape->allocatable_needs.empty() || !options_.shape_cache) {
+      continue;
+    }
+    cluster_.prepare(*shape);
+    CachedShape& found = cached(*shape);
+    all.push_back(
+        {shape, &found, found.cold_passes(), found.rows_replayed(), found.bytes()});
+  }
+  // A worker takes a group of shapes through the table together, so that a block of nodes that one
+  // of them brought into the cache serves them all.
+  const auto update_group = [&](std::size_t first, std::size_t last) {
+    std::vector<Work*> cold;
+    for (std::size_t i = first; i < last; ++i) {
+      if (all[i].cached->replayable(table)) {
+        all[i].cached->update(table, *all[i].shape);
+      } else {
+        all[i].cached->begin(table);
+        cold.push_back(&all[i]);
+      }
+    }
+    for (std::uint32_t block = 0; block * kBlockNodes < table.size(); ++block) {
+      for (const Work* work : cold) {
+        work->cached->build(table, *work->shape, block);
+      }
+    }
+    for (const Work* work : cold) {
+      work->cached->finish(table);
+    }
+  };
+  tbb::task_arena arena(options_.threads > 0 ? options_.threads : tbb::task_arena::automatic);
+  const std::size_t workers = std::min<std::size_t>(
+      all.size(), static_cast<std::size_t>(std::max(1, arena.max_concurrency())));
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{0}, workers, [&](std::size_t worker) {
+      update_group(all.size() * worker / workers, all.size() * (worker + 1) / workers);
+    });
+  });
+  for (const Work& work : all) {
+    const std::uint64_t cold = work.cached->cold_passes() - work.cold_before;
+    cold_passes_ += cold;
+    rows_replayed_ += work.cached->rows_replayed() - work.replayed_before;
+    cache_bytes_ += work.cached->bytes() - work.bytes_before;
+  }
+  if (cache_bytes_ > options_.shape_cache_bytes_max) {
+    evict(nullptr);
+  }
+}
+
+// --- Row by row ---
+
+// The truth of a row, less what the pod needs there where that depends on the node.
+std::vector<std::int64_t> Evaluator::row_truth(const PodShape& shape, std::uint32_t row) const {
+  const NodeTable& table = cluster_.table();
+  std::vector<std::int64_t> truth(table.truth_of(row), table.truth_of(row) + table.column_count());
+  for (const AllocatableNeed& need : shape.allocatable_needs) {
+    const std::int64_t amount = need.at(cluster_.node(row).allocatable_of(need.resource));
+    std::int64_t& headroom = truth[need.headroom];
+    headroom = __builtin_sub_overflow(headroom, amount, &headroom) ? INT64_MIN : headroom;
+  }
+  return truth;
+}
+
+std::uint32_t Evaluator::row_code(PodShape& shape, std::uint32_t row,
+                                  const std::vector<std::string>& named) {
+  const std::uint32_t node_class = cluster_.table().node_class(row);
+  if (node_class == kNoNodeClass) {
+    return kClassRejection | kNoNodeReason;
+  }
+  const std::string& name = cluster_.node(row).name;
+  const bool name_matches = named.empty() || named.front() == name;
+  const std::uint32_t by_class =
+      cluster_.class_code(shape, cluster_.classes().at(node_class), name, name_matches);
+  if (by_class != 0) {
+    return by_class;
+  }
+  return exact_code(shape.program(), row_truth(shape, row).data());
+}
+
+Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
+                                               const std::vector<std::string>& named,
+                                               bool every_row) {
+  ExactAnswer answer;
+  const auto count_code = [&](std::uint32_t code, std::uint32_t rows) {
+    const auto known = std::find_if(answer.codes.begin(), answer.codes.end(),
+                                    [&](const CodeCount& count) { return count.code == code; });
+    if (known == answer.codes.end()) {
+      answer.codes.push_back({code, rows});
+    } else {
+      known->rows += rows;
+    }
+  };
+  const auto look = [&](std::uint32_t row) {
+    const std::uint32_t code = row_code(shape, row, named);
+    if (code != 0) {
+      count_code(code, 1);
+    } else {
+      answer.rows.push_back({});
+      answer.rows.back().row = row;
+    }
+    if (every_row) {
+      answer.row_codes.push_back(code);
+    }
+  };
+  const std::vector<std::string>* names = !named.empty()  ? &named
+                                          : shape.pinned ? &*shape.pinned
+                                                         : nullptr;
+  if (names == nullptr || every_row) {
+    for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
+      look(row);
+    }
+  } else {
+    // All other nodes are rejected by name, class by class.
+    std::vector<std::uint32_t> others(cluster_.classes().size());
+    for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
+      others[node_class] = cluster_.nodes_in_class(node_class);
+    }
+    for (const std::string& name : *names) {
+      const std::uint32_t row = cluster_.find_row(name);
+      if (row != kNoRow && cluster_.table().node_class(row) != kNoNodeClass) {
+        --others[cluster_.table().node_class(row)];
+        look(row);
+      }
+    }
+    for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
+      if (others[node_class] != 0) {
+        count_code(cluster_.class_code(shape, cluster_.classes().at(node_class), "",
+                                       named.empty()),
+                   others[node_class]);
+      }
+    }
+    std::sort(answer.rows.begin(), answer.rows.end(),
+              [](const ExactRow& a, const ExactRow& b) { return a.row < b.row; });
+  }
+  score_exactly(shape, answer);
+  return answer;
+}
+
+void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) const {
+  for (ExactRow& row : answer.rows) {
+    const std::vector<std::int64_t> truth = row_truth(shape, row.row);
+    for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+      row.raw[s] = row.score[s] = exact_score(shape.scores[s], truth.data());
+    }
+  }
+  for (std::uint32_t n = 0; n < shape.normalized && !answer.rows.empty(); ++n) {
+    const auto [lo, hi] = std::minmax_element(
+        answer.rows.begin(), answer.rows.end(),
+        [n](const ExactRow& a, const ExactRow& b) { return a.raw[n] < b.raw[n]; });
+    const std::int64_t least = lo->raw[n], most = hi->raw[n];
+    for (ExactRow& row : answer.rows) {
+      row.score[n] = normalize(row.raw[n], least, most, shape.normalize_in_double);
+    }
+  }
+  for (ExactRow& row : answer.rows) {
+    for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+      row.total += shape.score_labels[s].weight * row.score[s];
+      answer.invalid_score = answer.invalid_score || row.score[s] < 0 || row.score[s] > 100;
+    }
+  }
+}
+
+PluginScores Evaluator::plugin_scores(const PodShape& shape, const ExactRow& row) const {
+  PluginScores scores;
+  for (const std::uint8_t s : shape.score_order) {
+    scores.push_back({row.raw[s],
+                      static_cast<std::int32_t>(std::clamp<std::int64_t>(row.score[s], INT32_MIN,
+                                                                         INT32_MAX)),
+                      shape.score_labels[s].plugin});
+  }
+  return scores;
+}
+
+// --- Reasons ---
+
+std::vector<std::string> Evaluator::reasons_of(const PodShape& shape, std::uint32_t code) const {
+  if ((code & kClassRejection) != 0) {
+    return {cluster_.class_reason(code).reason};
+  }
+  std::vector<std::string> reasons;
+  for (std::size_t t = 0; t < shape.filter_labels.size(); ++t) {
+    if ((code >> t & 1) != 0) {
+      reasons.push_back(shape.filter_labels[t].reason);
+    }
+  }
+  return reasons;
+}
+
+bool Evaluator::is_error(const PodShape& shape, std::uint32_t code) const {
+  for (std::size_t t = 0; (code & kClassRejection) == 0 && t < shape.filter_labels.size(); ++t) {
+    if ((code >> t & 1) != 0 && shape.filter_labels[t].code == Code::kError) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Evaluator::describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
+                         NodeDetail& detail) const {
+  if ((code & kClassRejection) != 0) {
+    const ClassReason& reason = cluster_.class_reason(code);
+    detail.rejected_by = reason.plugin;
+    // kube-scheduler: only a taint or an unschedulable mark may go away by preemption of nothing.
+    detail.code = Code::kUnschedulableAndUnresolvable;
+    detail.reasons = {reason.reason};
+    return;
+  }
+  detail.reasons = reasons_of(shape, code);
+  detail.code = Code::kUnschedulable;
+  for (std::size_t t = 0; t < shape.filter_labels.size(); ++t) {
+    if ((code >> t & 1) == 0) {
+      continue;
+    }
+    const FilterLabel& label = shape.filter_labels[t];
+    detail.rejected_by = label.plugin;
+    if (label.code == Code::kError) {
+      detail.code = Code::kError;
+      detail.reasons = {label.reason};
+      return;
+    }
+    if (label.capacity != kNoColumn &&
+        shape.filter_terms[t].need > cluster_.table().truth(row, label.capacity)) {
+      detail.code = Code::kUnschedulableAndUnresolvable;
+    }
+  }
+}
+
+// --- Every node, and one node in full ---
+
+Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
+  const auto shape = cluster_.shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  const std::vector<std::string> named = one_name(pod);
+  std::vector<NodeDetail> details;
+  cluster_.without(pod, [&] {
+    cluster_.prepare(**shape);
+    const ExactAnswer answer = exact_answer(**shape, named, true);
+    auto scored = answer.rows.begin();
+    for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
+      if (cluster_.table().node_class(row) == kNoNodeClass) {
+        continue;
+      }
+      NodeDetail detail;
+      detail.node = static_cast<NodeIndex>(row);
+      if (answer.row_codes[row] != 0) {
+        describe(**shape, row, answer.row_codes[row], detail);
+      } else {
+        detail.plugins = plugin_scores(**shape, *scored);
+        detail.total = scored->total;
+        ++scored;
+      }
+      details.push_back(std::move(detail));
+    }
+  });
+  return details;
+}
+
+EngineStats Evaluator::stats() const {
+  EngineStats stats;
+  stats.decisions = decisions_;
+  stats.cache_hits = cache_hits_;
+  stats.cold_passes = cold_passes_;
+  stats.rows_replayed = rows_replayed_;
+  stats.cache_bytes = cache_bytes_;
+  stats.bad_annotations = cluster_.bad_annotations();
+  stats.nodes = cluster_.node_count();
+  stats.pods = cluster_.pod_count();
+  stats.shapes = cluster_.shape_count();
+  stats.resources = cluster_.resources().size();
+  stats.node_classes = cluster_.classes().size() - 1;
+  return stats;
+}
+
+}  // namespace headroom

@@ -1,0 +1,97 @@
+// Evaluator: decisions over a cluster, by the kernels and the shape cache where that pays, row by row
+// where it does not.
+//
+// Three ways to one answer, chosen per shape: cached (lines kept up to date), pinned (the pod names
+// its nodes: only those are looked at), and exact (scores that no line holds, needs that depend on
+// the node, every node's detail).
+// Thread safety: one thread at a time; evaluate() of several pods uses TBB inside.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/cached_shape.h"
+#include "engine/cluster.h"
+#include "engine/engine.h"
+
+namespace headroom {
+
+class Evaluator {
+ public:
+  Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptions& options);
+
+  Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
+  Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
+  Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,
+                                         const EvaluateOptions& options);
+  Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
+  Result<Explanation> explain(const Pod& pod, std::uint32_t row);
+  EngineStats stats() const;
+
+ private:
+  // What the rows say one by one: feasible rows with raw scores, and counts of codes.
+  struct ExactRow {
+    std::uint32_t row;
+    std::int64_t raw[kScoresMax];
+    std::int64_t score[kScoresMax];
+    std::int64_t total;
+  };
+  struct ExactAnswer {
+    std::vector<ExactRow> rows;
+    std::vector<CodeCount> codes;
+    std::vector<std::uint32_t> row_codes;  // of every row, if asked for
+    bool invalid_score = false;  // outside [0, 100] after normalisation
+  };
+
+  // `named` holds spec.nodeName, or nothing.
+  void decide(PodShape& shape, const std::vector<std::string>& named,
+              const EvaluateOptions& options, Decision& decision);
+  void decide_cached(CachedShape& found, const PodShape& shape, const EvaluateOptions& options,
+                     Decision& decision);
+  void decide_exact(const ExactAnswer& answer, const PodShape& shape,
+                    const EvaluateOptions& options, Decision& decision) const;
+  void begin(Decision& decision) const;
+  void end(const PodShape& shape, const std::vector<CodeCount>& codes,
+           const EvaluateOptions& options, Decision& decision) const;
+
+  CachedShape& cached(const PodShape& shape);
+  CachedShape& bring_up(PodShape& shape);
+  void bring_up_all(const std::vector<PodShape*>& shapes);
+  void note_update(const CachedShape& updated, std::uint64_t cold_before,
+                   std::uint64_t replayed_before, std::size_t bytes_before);
+  void evict(const CachedShape* keep);
+
+  std::vector<std::int64_t> row_truth(const PodShape& shape, std::uint32_t row) const;
+  std::uint32_t row_code(PodShape& shape, std::uint32_t row,
+                         const std::vector<std::string>& named);
+  ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named,
+                           bool every_row);
+  void score_exactly(const PodShape& shape, ExactAnswer& answer) const;
+  PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
+
+  std::vector<std::string> reasons_of(const PodShape& shape, std::uint32_t code) const;
+  bool is_error(const PodShape& shape, std::uint32_t code) const;
+  void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
+                NodeDetail& detail) const;
+  void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
+  void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) const;
+
+  struct Slot {
+    std::unique_ptr<CachedShape> cached;
+    std::uint64_t last_used = 0;
+  };
+
+  Cluster& cluster_;
+  const Kernels& kernels_;
+  const EngineOptions options_;
+  const TieOrder tie_order_;
+  std::vector<Slot> slots_;  // by shape
+  std::size_t cache_bytes_ = 0;
+  std::uint64_t uses_ = 0;
+  std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
+  std::vector<RowTotal> best_;  // scratch
+  const std::vector<std::uint8_t> no_scores_;
+};
+
+}  // namespace headroom

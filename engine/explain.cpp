@@ -1,0 +1,194 @@
+// Evaluator::explain: every filter and score of one node with the numbers that went in.
+#include <fmt/format.h>
+
+#include "engine/evaluator.h"
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+const char* score_formula(const Score& score) {
+  switch (score.kind) {
+    case ScoreKind::kSigned:
+      return "(capacity - aggregate - need) * 100 / capacity";
+    case ScoreKind::kLeast:
+      return "max(0, (capacity - aggregate - need) * 100 / capacity)";
+    case ScoreKind::kMost:
+      return "min(aggregate + need, capacity) * 100 / capacity";
+    case ScoreKind::kRatio:
+      return "shape(min(aggregate + need, capacity) * 100 / capacity)";
+    case ScoreKind::kBalanced:
+    case ScoreKind::kBalancedChange:
+      return "min(1, (aggregate + need) / capacity)";
+  }
+  return "";
+}
+
+std::string mean_formula(const Score& score) {
+  switch (score.kind) {
+    case ScoreKind::kBalanced:
+      return "(1 - standard deviation of the fractions) * 100";
+    case ScoreKind::kBalancedChange:
+      return "50 + (50 + balance with the pod - balance without) / 2";
+    case ScoreKind::kRatio:
+      return "weighted mean of the scores above 0, rounded";
+    default:
+      return score.dominant_weight != 0
+                 ? fmt::format("weighted mean, the least score once more with weight {}",
+                               score.dominant_weight)
+                 : "weighted mean";
+  }
+}
+
+std::int64_t difference(std::int64_t capacity, std::int64_t headroom) {
+  std::int64_t aggregate = 0;
+  return __builtin_sub_overflow(capacity, headroom, &aggregate) ? INT64_MAX : aggregate;
+}
+
+}  // namespace
+
+void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const {
+  const NodeTable& table = cluster_.table();
+  for (std::size_t t = 0; t < shape.filter_terms.size(); ++t) {
+    const FilterTerm& term = shape.filter_terms[t];
+    const FilterLabel& label = shape.filter_labels[t];
+    const std::int64_t headroom = table.truth(row, term.column);
+    ExplainTerm line;
+    line.plugin = label.plugin;
+    line.extension_point = "Filter";
+    line.passed = term.need <= headroom;
+    if (label.resource != kNoResource) {
+      line.resource = cluster_.resources().name(label.resource);
+      line.need = term.need;
+      if (headroom == kUnlimited) {
+        line.note = "no limit on this node";
+      } else {
+        line.capacity = table.base(row, term.column);
+        line.aggregate = difference(line.capacity, headroom);
+        line.formula = "aggregate + need <= capacity";
+        line.result = headroom - term.need;
+      }
+    }
+    if (!line.passed) {
+      line.note = label.reason;
+    } else if (label.resource == kNoResource) {
+      line.note = "not: " + label.reason;
+    }
+    out.terms.push_back(std::move(line));
+  }
+}
+
+void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) const {
+  const std::vector<std::int64_t> truth = row_truth(shape, row);
+  for (const std::uint8_t s : shape.score_order) {
+    const Score& score = shape.scores[s];
+    const ScoreLabel& label = shape.score_labels[s];
+    for (std::uint32_t t = 0; t < score.count; ++t) {
+      const ScoreTerm& term = score.terms[t];
+      ExplainTerm line;
+      line.plugin = label.plugin;
+      line.extension_point = "Score";
+      line.resource = cluster_.resources().name(label.resources[t]);
+      line.capacity = truth[term.capacity];
+      line.aggregate = difference(line.capacity, truth[term.headroom]);
+      line.need = term.need;
+      line.formula = score_formula(score);
+      const bool balanced =
+          score.kind == ScoreKind::kBalanced || score.kind == ScoreKind::kBalancedChange;
+      if (line.capacity == 0) {
+        line.note = score.zero_capacity_counts ? "no capacity: scores 0" : "no capacity: drops out";
+      } else if (balanced) {
+        line.note = fmt::format("weight {}", term.weight);
+        line.result = exact_quotient(0, difference(truth[term.headroom], term.need) < 0
+                                            ? -line.capacity
+                                            : -line.aggregate - term.need,
+                                     line.capacity);
+      } else {
+        line.result = exact_term(score, truth[term.headroom], term.need, line.capacity);
+        line.note = fmt::format("weight {}", term.weight);
+      }
+      out.terms.push_back(std::move(line));
+    }
+    ExplainTerm total;
+    total.plugin = label.plugin;
+    total.extension_point = "Score";
+    total.formula = mean_formula(score);
+    total.result = exact_score(score, truth.data());
+    out.terms.push_back(std::move(total));
+  }
+}
+
+Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
+  const auto found = cluster_.shape_of(pod);
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  PodShape& shape = **found;
+  const std::vector<std::string> named =
+      pod.node_name.empty() ? std::vector<std::string>() : std::vector{pod.node_name};
+  Explanation out;
+  cluster_.without(pod, [&] {
+    cluster_.prepare(shape);
+    const ExactAnswer answer = exact_answer(shape, named, true);
+    const std::uint32_t code = answer.row_codes[row];
+    const bool by_class = (code & kClassRejection) != 0;
+    for (const PluginId plugin : cluster_.profile().filters) {
+      if (plugin > PluginId::kNodeAffinity) {
+        continue;
+      }
+      ExplainTerm line;
+      line.plugin = plugin;
+      line.extension_point = "Filter";
+      line.passed = !by_class || cluster_.class_reason(code).plugin != plugin;
+      line.note = line.passed ? "" : cluster_.class_reason(code).reason;
+      out.terms.push_back(std::move(line));
+      if (!out.terms.back().passed) {
+        break;
+      }
+    }
+    if (!by_class) {
+      explain_filters(shape, row, out);
+    }
+    NodeDetail detail;
+    if (code != 0) {
+      describe(shape, row, code, detail);
+      out.code = detail.code;
+    } else {
+      explain_scores(shape, row, out);
+      const auto scored =
+          std::find_if(answer.rows.begin(), answer.rows.end(),
+                       [&](const ExactRow& candidate) { return candidate.row == row; });
+      out.plugins = plugin_scores(shape, *scored);
+      out.total = scored->total;
+      for (std::size_t s = 0; s < shape.normalized; ++s) {
+        const auto [lo, hi] = std::minmax_element(
+            answer.rows.begin(), answer.rows.end(),
+            [s](const ExactRow& a, const ExactRow& b) { return a.raw[s] < b.raw[s]; });
+        ExplainTerm line;
+        line.plugin = shape.score_labels[s].plugin;
+        line.extension_point = "NormalizeScore";
+        line.formula = "(raw - lowest) * 100 / (highest - lowest)";
+        line.result = scored->score[s];
+        line.note = fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes",
+                                scored->raw[s], lo->raw[s], hi->raw[s], answer.rows.size());
+        out.terms.push_back(std::move(line));
+      }
+    }
+    std::vector<Note> notes;
+    cluster_.notes(row, notes);
+    for (const std::string& ignored : shape.ignored) {
+      notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's annotation " + ignored});
+    }
+    for (Note& note : notes) {
+      ExplainTerm line;
+      line.plugin = note.plugin;
+      line.extension_point = "Note";
+      line.note = std::move(note.text);
+      out.terms.push_back(std::move(line));
+    }
+  });
+  return out;
+}
+
+}  // namespace headroom

@@ -1,0 +1,223 @@
+#include "engine/limit_aware.h"
+
+#include <algorithm>
+
+#include "engine/pod_limits.h"
+#include "objects/annotations.h"
+#include "objects/pod_resources.h"
+
+namespace headroom {
+
+namespace {
+
+const DefaultLimits& scored_defaults() {
+  static const DefaultLimits kDefaults = {{"cpu", Quantity::from_milli(100)},
+                                          {"memory", Quantity::from_value(200 << 20)}};
+  return kDefaults;
+}
+
+std::int64_t percent_of(std::int64_t allocatable, std::int64_t percent) {
+  const Int128 limit = static_cast<Int128>(allocatable) * percent / 100;
+  return limit >= kUnlimited ? kUnlimited - 1 : static_cast<std::int64_t>(limit);
+}
+
+}  // namespace
+
+LimitAware::LimitAware(const Profile& profile, ResourceNames& names, NodeTable& table)
+    : profile_(profile), upstream_(profile.mode == Mode::kUpstream), names_(names), table_(table) {
+  for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage}) {
+    columns(resource);
+  }
+  for (const auto& [name, percent] :
+       profile.limit_aware.default_limit_to_allocatable_ratio.value_or(ResourcePercents())) {
+    columns(names_.add(name));
+  }
+  for (const ResourceWeight& resource : profile.limit_aware.resources) {
+    const ResourceId id = names_.add(resource.name);
+    Columns& its = columns(id);
+    const std::string label = "scored limit " + resource.name;
+    its.scored = id == kCpu || id == kMemory ? table_.add_sum(label) : its.limit;
+    its.scored_capacity = table_.add_capacity(label + " capacity");
+    its.scored_headroom = table_.add_headroom(label + " headroom", its.scored, 0);
+  }
+  if (upstream_) {
+    error_ = table_.add_headroom("limit error", table_.add_sum("limit error"), kUnlimited);
+  }
+}
+
+LimitAware::Columns& LimitAware::columns(ResourceId resource) {
+  const auto found = columns_.find(resource);
+  if (found != columns_.end()) {
+    return found->second;
+  }
+  Columns added{};
+  const std::string label = "limit " + names_.name(resource);
+  added.limit = table_.add_sum(label);
+  added.headroom = table_.add_headroom(label + " headroom", added.limit, kUnlimited);
+  return columns_.emplace(resource, added).first->second;
+}
+
+LimitAware::NodeRatio LimitAware::ratio_of(const NodeFacts& node) const {
+  const auto has = [&](const std::string& name) {
+    return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
+           find(node.node->allocatable, name) != nullptr;
+  };
+  NodeRatio result;
+  const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
+  if (annotation != nullptr) {
+    if (const auto parsed = parse_limit_ratio(*annotation, profile_.mode); parsed) {
+      result.percents = parsed->percents;
+      result.error = std::any_of(parsed->bad.begin(), parsed->bad.end(), has);
+      return result;
+    }
+    result.error = upstream_;
+    result.ignored = !upstream_;
+    if (upstream_) {
+      return result;
+    }
+  }
+  const LimitAwareArgs& args = profile_.limit_aware;
+  result.percents = args.default_limit_to_allocatable_ratio.value_or(ResourcePercents());
+  result.error = std::any_of(args.bad_default_ratios.begin(), args.bad_default_ratios.end(),
+                             [&](const auto& bad) { return has(bad.first); });
+  return result;
+}
+
+bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
+  const NodeRatio ratio = ratio_of(node);
+  for (const auto& [name, percent] : ratio.percents) {
+    if (const ResourceId resource = names_.add(name); resource != kNoResource) {
+      columns(resource);
+    }
+  }
+  for (const auto& [resource, columns] : columns_) {
+    const std::int64_t allocatable = node.allocatable_of(resource);
+    const auto percent = ratio.percents.find(names_.name(resource));
+    const bool has_ratio = percent != ratio.percents.end();
+    const std::int64_t limit = has_ratio ? percent_of(allocatable, percent->second) : allocatable;
+    table_.set_base(row, columns.headroom, has_ratio ? limit : kUnlimited);
+    if (columns.scored_capacity != kNoColumn) {
+      const std::int64_t capacity = has_ratio || !upstream_ ? limit : 0;
+      table_.set_capacity(row, columns.scored_capacity, capacity);
+      table_.set_base(row, columns.scored_headroom, capacity);
+    }
+  }
+  if (upstream_) {
+    table_.set_base(row, error_, ratio.error ? -1 : kUnlimited);
+  }
+  return ratio.ignored;
+}
+
+Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) {
+  Amounts result;
+  if (upstream_) {
+    const UpstreamLimits limits = upstream_limits_of(pod, scored);
+    for (const auto& [name, value] : limits.amounts) {
+      result.emplace_back(names_.add(name), value);
+    }
+    if (has_scalars != nullptr) {
+      *has_scalars = limits.has_scalars;
+    }
+  } else {
+    for (const PodLimit& limit : pod_limits_of(pod, ContainerLimit::kLargerOfBoth,
+                                               scored ? scored_defaults() : DefaultLimits())) {
+      const ResourceId resource = names_.add(limit.resource);
+      result.emplace_back(resource, amount(resource, limit.lines.front().constant));
+    }
+  }
+  std::erase_if(result, [](const auto& item) { return item.first == kNoResource; });
+  std::sort(result.begin(), result.end(),
+            [&](const auto& a, const auto& b) { return names_.before(a.first, b.first); });
+  return result;
+}
+
+bool LimitAware::describe(const Pod& pod, PodShape& shape) {
+  for (const auto& [resource, value] : limits_of(pod, false)) {
+    shape.contributions.push_back({columns(resource).limit, value});
+  }
+  for (const auto& [resource, value] : limits_of(pod, true)) {
+    const Columns& its = columns(resource);
+    if (its.scored_capacity != kNoColumn && its.scored != its.limit) {
+      shape.contributions.push_back({its.scored, value});
+    }
+  }
+  std::erase_if(shape.contributions, [](const Contribution& item) { return item.amount == 0; });
+  return false;
+}
+
+void LimitAware::add_error_term(ProgramBuilder& builder) const {
+  builder.add_filter_term({PluginId::kLimitAware, kNoResource, Code::kError, kNoColumn,
+                           "invalid limit-to-allocatable ratio"},
+                          error_, 0);
+}
+
+void LimitAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) {
+  bool has_scalars = false;
+  const Amounts needs = limits_of(pod, false, &has_scalars);
+  const auto add = [&](ResourceId resource, std::int64_t need) {
+    builder.add_filter_term({plugin, resource, Code::kUnschedulable, kNoColumn,
+                             "Insufficient " + names_.name(resource) + " limit"},
+                            columns(resource).headroom, need);
+  };
+  const bool asks =
+      std::any_of(needs.begin(), needs.end(), [](const auto& need) { return need.second != 0; });
+  if (pod.daemon_set) {
+    return;
+  }
+  if (upstream_) {
+    // The ratio is read before the pod's limits are looked at.
+    add_error_term(builder);
+    if (!asks && !has_scalars) {
+      builder.end_filter(false);
+      return;
+    }
+    for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage}) {
+      add(resource, amount_of(needs, resource));
+    }
+  }
+  for (const auto& [resource, need] : needs) {
+    if (upstream_ ? resource > kEphemeralStorage : need > 0) {
+      add(resource, need);
+    }
+  }
+  builder.end_filter(false);
+}
+
+void LimitAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) {
+  if (upstream_) {
+    // A node whose ratio is bad fails the cycle when it is scored, if not before.
+    add_error_term(builder);
+    builder.end_filter(false);
+  }
+  const Amounts needs = limits_of(pod, true);
+  Score score{};
+  score.kind = ScoreKind::kSigned;
+  std::vector<ScoreTerm> terms;
+  std::vector<ResourceId> resources;
+  for (const ResourceWeight& resource : profile_.limit_aware.resources) {
+    const ResourceId id = names_.find(resource.name);
+    const std::int64_t need = amount_of(needs, id);
+    if (!upstream_ && need == 0 && id > kEphemeralStorage) {
+      continue;
+    }
+    const Columns& its = columns(id);
+    terms.push_back(score_term(its.scored_headroom, its.scored_capacity, need, resource.weight));
+    resources.push_back(id);
+  }
+  builder.add_score(plugin.plugin, plugin.weight, score, std::move(terms), std::move(resources),
+                    true);
+}
+
+void LimitAware::notes(std::uint32_t, const NodeFacts& node, std::vector<Note>& out) const {
+  const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
+  if (annotation == nullptr) {
+    return;
+  }
+  const bool ignored = ratio_of(node).ignored;
+  out.push_back(
+      {PluginId::kLimitAware,
+       std::string(ignored ? "ignored, the default applies: annotation " : "annotation ") +
+           std::string(kLimitToAllocatableAnnotation) + "=" + *annotation});
+}
+
+}  // namespace headroom

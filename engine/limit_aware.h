@@ -1,0 +1,52 @@
+// LimitAware: keeps the sum of limits on a node within a ratio of its allocatable, and prefers
+// nodes whose limits are least allocated.
+//
+// Source: the seed limit-aware-scheduling and proposal-rules (mode Proposal); koordinator #1486
+// (mode Upstream), where a ratio that is no percentage makes its node answer Error.
+#pragma once
+
+#include <map>
+
+#include "engine/limit_ratio.h"
+#include "engine/policy.h"
+
+namespace headroom {
+
+class LimitAware final : public Policy {
+ public:
+  LimitAware(const Profile& profile, ResourceNames& names, NodeTable& table);
+
+  bool set_node(std::uint32_t row, const NodeFacts& node) override;
+  bool describe(const Pod& pod, PodShape& shape) override;
+  void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
+  void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
+  void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;
+
+ private:
+  struct Columns {
+    SumId limit;
+    ColumnId headroom;  // kUnlimited where the node has no ratio for the resource
+    // Scored resources only. cpu and memory have a sum of their own, with defaults.
+    SumId scored = 0;
+    ColumnId scored_capacity = kNoColumn, scored_headroom = kNoColumn;
+  };
+  struct NodeRatio {
+    ResourcePercents percents;
+    bool error = false;    // mode Upstream
+    bool ignored = false;  // mode Proposal: the annotation is bad, the default applies
+  };
+
+  Columns& columns(ResourceId resource);
+  NodeRatio ratio_of(const NodeFacts& node) const;
+  Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr);
+  void add_error_term(ProgramBuilder& builder) const;
+
+  const Profile& profile_;
+  const bool upstream_;
+  ResourceNames& names_;
+  NodeTable& table_;
+  std::map<ResourceId, Columns> columns_;
+  ColumnId error_ = kNoColumn;  // mode Upstream: -1 on nodes that answer Error
+};
+
+}  // namespace headroom

@@ -1,0 +1,586 @@
+#include "engine/load_aware.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "engine/load_estimate.h"
+#include "engine/usage_thresholds.h"
+#include "objects/annotations.h"
+#include "objects/pod_resources.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
+// A base below any usage: the score is 0.
+constexpr std::int64_t kNoScore = INT64_MIN / 4;
+constexpr std::int64_t kRejected = -1;
+
+bool all_zero(const std::vector<std::int64_t>& values) {
+  return std::all_of(values.begin(), values.end(), [](std::int64_t value) { return value == 0; });
+}
+
+// Go's zero-based seconds of an annotation; negative where it is absent or no whole number.
+std::int64_t seconds_of(const Pod& pod, std::string_view annotation) {
+  const std::string* text = find(pod.annotations, annotation);
+  if (text == nullptr) {
+    return -1;
+  }
+  std::int64_t value = 0;
+  const char* begin = text->data() + (text->starts_with('+') ? 1 : 0);
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && stop == end ? value : -1;
+}
+
+std::int64_t beyond(std::int64_t estimate, std::int64_t usage) {
+  return std::max<std::int64_t>(0, estimate - usage);
+}
+
+// math.Round(float64(used) / float64(total) * 100) <= threshold
+bool passes_in_doubles(std::int64_t used, std::int64_t total, std::int64_t threshold) {
+  const double percent = static_cast<double>(used) / static_cast<double>(total) * 100;
+  return std::round(percent) <= static_cast<double>(threshold);
+}
+
+// The usage of a type over a duration; 0 takes the longest. nullptr: there is none.
+const std::vector<std::int64_t>* aggregated_usage(const MetricFacts& metric,
+                                                  const std::string& type,
+                                                  std::int64_t duration_us) {
+  const MetricFacts::Aggregated* found = nullptr;
+  for (const MetricFacts::Aggregated& usage : metric.aggregated) {
+    if (usage.type == type &&
+        (duration_us == 0 ? found == nullptr || usage.duration_us >= found->duration_us
+                          : usage.duration_us == duration_us)) {
+      found = &usage;
+    }
+  }
+  if (found != nullptr) {
+    return &found->usage;
+  }
+  return duration_us == 0 ? &metric.node_usage : nullptr;
+}
+
+}  // namespace
+
+LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& table)
+    : profile_(profile),
+      args_(profile.load_aware),
+      upstream_(profile.mode == Mode::kUpstream),
+      names_(names),
+      table_(table) {
+  std::set<std::string> resources = {"cpu", "memory"};
+  const auto add_keys = [&](const auto& map) {
+    for (const auto& [name, value] : map) {
+      resources.insert(name);
+    }
+  };
+  add_keys(args_.usage_thresholds);
+  add_keys(args_.prod_usage_thresholds);
+  add_keys(args_.aggregated ? args_.aggregated->usage_thresholds : ResourcePercents());
+  add_keys(args_.resource_weights);
+  add_keys(args_.estimated_scaling_factors);
+  resources.insert(args_.supported_resources.begin(), args_.supported_resources.end());
+
+  const SumId nothing = table_.add_sum("load expired");
+  expired_ = table_.add_headroom("load expired", nothing, kUnlimited);
+  prod_expired_ = table_.add_headroom("load expired prod", nothing, kUnlimited);
+  for (const std::string& name : resources) {
+    Dimension added{};
+    added.resource = names_.add(name);
+    const auto weight = args_.resource_weights.find(name);
+    added.weight = weight == args_.resource_weights.end() ? 0 : weight->second;
+    const auto sum = [&](const char* what) { return table_.add_sum(what + name); };
+    const auto headroom = [&](const char* what, SumId used, std::int64_t initial) {
+      return table_.add_headroom(what + name, used, initial);
+    };
+    added.estimate = sum("load estimate ");
+    added.delta = sum("load delta ");
+    added.prod_delta = sum("load prod delta ");
+    added.prod_usage = sum("load prod usage ");
+    added.filter_used = sum("load filter used ");
+    added.prod_filter_used = sum("load prod filter used ");
+    added.score_used = sum("load score used ");
+    added.prod_score_used = sum("load prod score used ");
+    added.capacity = table_.add_capacity("load capacity " + name);
+    added.filter = headroom("load filter ", added.filter_used, kUnlimited);
+    added.aggregated_filter = headroom("load aggregated filter ", added.filter_used, kUnlimited);
+    added.prod_filter = headroom("load prod filter ", added.prod_filter_used, kUnlimited);
+    added.prod_aggregated_filter =
+        headroom("load prod aggregated filter ", added.prod_filter_used, kUnlimited);
+    added.score = headroom("load score ", added.score_used, kNoScore);
+    added.prod_score = args_.score_according_prod_usage
+                           ? headroom("load prod score ", added.prod_score_used, kNoScore)
+                           : added.score;
+    dimensions_.push_back(added);
+  }
+}
+
+LoadAware::Row& LoadAware::row(std::uint32_t row) {
+  if (row >= rows_.size()) {
+    rows_.resize(row + 1);
+  }
+  return rows_[row];
+}
+
+LoadAware::Vector LoadAware::vector_of(const ResourceList& list) const {
+  Vector result;
+  for (const Dimension& dimension : dimensions_) {
+    const Quantity* quantity = find(list, names_.name(dimension.resource));
+    result.push_back(quantity == nullptr ? 0 : amount(dimension.resource, *quantity));
+  }
+  return result;
+}
+
+LoadAware::Vector LoadAware::vector_of(const ResourcePercents& percents) const {
+  Vector result;
+  for (const Dimension& dimension : dimensions_) {
+    const auto found = percents.find(names_.name(dimension.resource));
+    result.push_back(found == percents.end() ? 0 : found->second);
+  }
+  return result;
+}
+
+// --- Nodes ---
+
+LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
+  Thresholds result;
+  ResourcePercents usage = args_.usage_thresholds, prod = args_.prod_usage_thresholds, aggregated;
+  if (args_.aggregated && !args_.aggregated->usage_thresholds.empty() &&
+      !args_.aggregated->usage_aggregation_type.empty()) {
+    aggregated = args_.aggregated->usage_thresholds;
+    result.aggregation_type = args_.aggregated->usage_aggregation_type;
+    result.aggregated_duration_us = args_.aggregated->usage_aggregated_duration_us;
+  }
+  if (const std::string* json = find(node.annotations, kUsageThresholdsAnnotation);
+      json != nullptr) {
+    const auto own = parse_usage_thresholds(*json, profile_.mode);
+    result.ignored = !own.has_value();
+    if (own) {
+      usage = own->usage.empty() ? usage : own->usage;
+      prod = own->prod.empty() ? prod : own->prod;
+      if (!own->aggregated.empty() && !own->aggregation_type.empty()) {
+        aggregated = own->aggregated;
+        result.aggregation_type = own->aggregation_type;
+        result.aggregated_duration_us = own->aggregated_duration_us;
+      }
+    }
+  }
+  result.usage = vector_of(usage);
+  result.prod = vector_of(prod);
+  result.aggregated = vector_of(aggregated);
+  result.has_aggregated = !result.aggregation_type.empty();
+  return result;
+}
+
+bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& node) {
+  Row& row = this->row(row_index);
+  row.has_node = true;
+  row.thresholds = thresholds_of(*node.node);
+  row.total = vector_of(node.node->allocatable);
+  bool ignored = row.thresholds.ignored;
+  if (const std::string* json = find(node.node->annotations, kRawAllocatableAnnotation);
+      json != nullptr) {
+    const auto raw = parse_resource_list(*json);
+    ignored |= !raw.has_value();
+    for (std::size_t d = 0; raw && d < dimensions_.size(); ++d) {
+      const ResourceId resource = dimensions_[d].resource;
+      if (const Quantity* quantity = find(*raw, names_.name(resource)); quantity != nullptr) {
+        row.total[d] = amount(resource, *quantity);
+      }
+    }
+  }
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    table_.set_capacity(row_index, dimensions_[d].capacity, row.total[d]);
+  }
+  return ignored;
+}
+
+void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const {
+  const MetricFacts* known = metric(row);
+  const PluginId plugin = PluginId::kLoadAwareScheduling;
+  if (known == nullptr) {
+    out.push_back({plugin, "no NodeMetric: the filter passes, the score is 0"});
+  } else if (!known->has_usage) {
+    out.push_back({plugin, "the NodeMetric has no usage: the filter passes, the score is 0"});
+  }
+  for (const std::string_view key : {kUsageThresholdsAnnotation, kRawAllocatableAnnotation}) {
+    if (const std::string* text = find(node.node->annotations, key); text != nullptr) {
+      const bool good = key == kUsageThresholdsAnnotation
+                            ? parse_usage_thresholds(*text, profile_.mode).has_value()
+                            : parse_resource_list(*text).has_value();
+      out.push_back({plugin, std::string(good ? "annotation " : "ignored: annotation ") +
+                                 std::string(key) + "=" + *text});
+    }
+  }
+}
+
+// --- Pods ---
+
+bool LoadAware::describe(const Pod& pod, PodShape& shape) {
+  LoadShape& load = shape.load;
+  const std::string* reserve = find(pod.annotations, kReservePodAnnotation);
+  load.counted = !upstream_ || reserve == nullptr || *reserve != "true";
+  load.prod = priority_class(pod) == PriorityClass::kProd;
+  const PriorityClass its_class = upstream_ ? priority_class(pod) : explicit_priority_class(pod);
+
+  std::map<std::string, std::int64_t> factors = args_.estimated_scaling_factors;
+  std::int64_t after_initialized = -1, after_scheduled = -1;
+  if (args_.allow_customize_estimation) {
+    if (const std::string* json = find(pod.annotations, kEstimatedScalingFactorsAnnotation);
+        json != nullptr) {
+      const auto own = parse_factors(*json);
+      if (!own) {
+        shape.ignored.push_back(std::string(kEstimatedScalingFactorsAnnotation) + "=" + *json);
+      }
+      for (const auto& [name, factor] : own.value_or(std::map<std::string, std::int64_t>())) {
+        factors[name] = factor;
+      }
+    }
+    after_initialized = seconds_of(pod, kEstimatedSecondsAfterInitializedAnnotation);
+    after_scheduled = seconds_of(pod, kEstimatedSecondsAfterPodScheduledAnnotation);
+  }
+  if (after_initialized < 0) {
+    after_initialized = args_.estimated_seconds_after_initialized.value_or(0);
+  }
+  if (after_scheduled < 0) {
+    after_scheduled = args_.estimated_seconds_after_pod_scheduled.value_or(0);
+  }
+  load.after_initialized_us = std::max<std::int64_t>(0, after_initialized) * kSecondUs;
+  load.after_scheduled_us = std::max<std::int64_t>(0, after_scheduled) * kSecondUs;
+
+  const ResourceList requests = pod_requests(pod), limits = pod_limits(pod);
+  for (const Dimension& dimension : dimensions_) {
+    const std::string& resource = names_.name(dimension.resource);
+    const auto factor = factors.find(resource);
+    std::int64_t estimate = 0;
+    if (factor != factors.end() || !upstream_) {
+      const std::string_view name = translated_resource(resource, its_class);
+      const Quantity* request = find(requests, name);
+      const Quantity* limit = find(limits, name);
+      estimate = estimated_usage(name, request != nullptr ? *request : Quantity(),
+                                 limit != nullptr ? *limit : Quantity(),
+                                 factor != factors.end() ? factor->second : 100, profile_.mode);
+    }
+    load.estimate.push_back(estimate);
+    if (load.counted && estimate != 0) {
+      shape.contributions.push_back({dimension.estimate, estimate});
+    }
+  }
+  load.estimated = !all_zero(load.estimate);
+  return false;
+}
+
+void LoadAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) {
+  if (pod.daemon_set) {
+    return;
+  }
+  PodShape own;
+  describe(pod, own);
+  const bool prod = own.load.prod;
+  builder.add_filter_term(
+      {plugin, kNoResource, Code::kUnschedulable, kNoColumn, "node(s) nodeMetric expired"},
+      prod ? prod_expired_ : expired_, 0);
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    const auto add = [&](const char* usage, ColumnId column) {
+      builder.add_filter_term({plugin, dimension.resource, Code::kUnschedulable, kNoColumn,
+                               "node(s) " + names_.name(dimension.resource) + usage},
+                              column, upstream_ ? own.load.estimate[d] : 0);
+    };
+    add(" usage exceed threshold", prod ? dimension.prod_filter : dimension.filter);
+    add(" aggregated usage exceed threshold",
+        prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter);
+  }
+  builder.end_filter(true);
+}
+
+void LoadAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) {
+  PodShape own;
+  describe(pod, own);
+  const bool prod = args_.score_according_prod_usage && own.load.prod;
+  Score score{};
+  score.kind = ScoreKind::kLeast;
+  score.zero_capacity_counts = upstream_;
+  score.at_most_100 = !upstream_;
+  score.dominant_weight = static_cast<std::int32_t>(args_.dominant_resource_weight);
+  std::vector<ScoreTerm> terms;
+  std::vector<ResourceId> resources;
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    if (dimension.weight != 0 || score.dominant_weight != 0) {
+      terms.push_back(score_term(prod ? dimension.prod_score : dimension.score, dimension.capacity,
+                                 own.load.estimate[d], dimension.weight));
+      resources.push_back(dimension.resource);
+    }
+  }
+  builder.add_score(plugin.plugin, plugin.weight, score, std::move(terms), std::move(resources),
+                    false);
+}
+
+void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load,
+                           int sign) {
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    const std::int64_t estimate = shape.load.estimate[d];
+    const std::int64_t usage = load.usage != nullptr ? load.usage[d] : 0;
+    const auto add = [&](SumId sum, std::int64_t value) {
+      const Contribution contribution{sum, value};
+      sign > 0 ? table_.add(row, {&contribution, 1}) : table_.subtract(row, {&contribution, 1});
+    };
+    if (load.delta) {
+      add(dimension.delta, beyond(estimate, usage));
+    }
+    if (load.prod_delta) {
+      add(dimension.prod_delta, beyond(estimate, load.prod_delta_net ? usage : 0));
+    }
+    if (load.prod_usage) {
+      add(dimension.prod_usage, usage);
+    }
+  }
+}
+
+std::int64_t LoadAware::estimated_after_us(std::uint32_t row) const {
+  const MetricFacts* known = metric(row);
+  return known == nullptr ? MetricFacts::kZeroTimeUs : known->updated_us - known->interval_us;
+}
+
+LoadApplied LoadAware::load_of(std::uint32_t row_index, const PodShape& shape, PodId id,
+                               const PodFacts& pod) const {
+  LoadApplied load;
+  if (!shape.load.counted) {
+    return load;
+  }
+  const MetricFacts* known = metric(row_index);
+  const MetricFacts::PodUsage* reported = nullptr;
+  std::int64_t updated_us = MetricFacts::kZeroTimeUs;
+  if (known != nullptr) {
+    const auto found =
+        std::lower_bound(known->pods.begin(), known->pods.end(), id,
+                         [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
+    reported = found != known->pods.end() && found->pod == id ? &*found : nullptr;
+    updated_us = known->updated_us;
+  }
+  const std::int64_t assigned_us = pod.scheduled_us.value_or(pod.first_seen_us);
+  bool has_deadline = false;
+  std::int64_t deadline_us = 0;
+  if (pod.initialized_us && shape.load.after_initialized_us > 0) {
+    has_deadline = true;
+    deadline_us = *pod.initialized_us + shape.load.after_initialized_us;
+  } else if (shape.load.after_scheduled_us > 0) {
+    has_deadline = true;
+    deadline_us = assigned_us + shape.load.after_scheduled_us;
+  }
+  const bool recent =
+      assigned_us > estimated_after_us(row_index) || (has_deadline && deadline_us > updated_us);
+  const bool counts = (upstream_ && reported == nullptr) || recent;
+
+  const bool active_prod = shape.load.prod && reported != nullptr && reported->prod;
+  load.prod_usage = active_prod;
+  load.delta = shape.load.estimated && counts;
+  if (shape.load.prod && shape.load.estimated) {
+    // A prod pod that the report does not call prod has no usage among prod pods.
+    const bool stranger = reported != nullptr && !active_prod;
+    load.prod_delta = counts || (upstream_ && stranger);
+    load.prod_delta_net = active_prod;
+  }
+  if (reported != nullptr && (load.delta || load.prod_usage || load.prod_delta)) {
+    load.usage = std::make_unique<std::int64_t[]>(dimensions_.size());
+    std::copy(reported->usage.begin(), reported->usage.end(), load.usage.get());
+  }
+  return load;
+}
+
+void LoadAware::add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
+  pod.load = load_of(row, shape, id, pod);
+  change_pod(row, shape, pod.load, 1);
+}
+
+void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodFacts& pod) {
+  change_pod(row, shape, pod.load, -1);
+  pod.load = {};
+}
+
+// --- Metrics ---
+
+void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
+                           const std::vector<PodId>& pod_ids) {
+  auto facts = std::make_unique<MetricFacts>();
+  facts->interval_us =
+      metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds) * kSecondUs;
+  facts->updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  facts->has_usage = metric.has_node_metric;
+  facts->node_usage = vector_of(metric.node_usage);
+  facts->system_usage = vector_of(metric.system_usage);
+  for (const AggregatedUsage& aggregated : metric.aggregated) {
+    for (const auto& [type, usage] : aggregated.usage) {
+      if (!usage.empty()) {
+        facts->aggregated.push_back({type, aggregated.duration_us, vector_of(usage)});
+      }
+    }
+  }
+  for (std::size_t p = 0; p < metric.pods.size(); ++p) {
+    if (!metric.pods[p].usage.empty()) {
+      facts->pods.push_back(
+          {pod_ids[p], metric.pods[p].priority == "koord-prod", vector_of(metric.pods[p].usage)});
+    }
+  }
+  // Of several entries of a pod the last counts, as koord-prod if any says so.
+  std::stable_sort(facts->pods.begin(), facts->pods.end(),
+                   [](const auto& a, const auto& b) { return a.pod < b.pod; });
+  std::vector<MetricFacts::PodUsage> once;
+  for (MetricFacts::PodUsage& usage : facts->pods) {
+    if (!once.empty() && once.back().pod == usage.pod) {
+      usage.prod = usage.prod || once.back().prod;
+      once.back() = std::move(usage);
+    } else {
+      once.push_back(std::move(usage));
+    }
+  }
+  facts->pods = std::move(once);
+  facts->prod_usage.resize(dimensions_.size());
+  for (const MetricFacts::PodUsage& usage : facts->pods) {
+    for (std::size_t d = 0; usage.prod && d < dimensions_.size(); ++d) {
+      facts->prod_usage[d] += usage.usage[d];
+    }
+  }
+  row(row_index).metric = std::move(facts);
+}
+
+void LoadAware::remove_metric(std::uint32_t row_index) { row(row_index).metric.reset(); }
+
+std::int64_t LoadAware::expires_us(std::uint32_t row) const {
+  const MetricFacts* known = metric(row);
+  return known == nullptr || known->updated_us == MetricFacts::kZeroTimeUs
+             ? INT64_MAX
+             : known->updated_us + args_.node_metric_expiration_seconds * kSecondUs;
+}
+
+bool LoadAware::expired(const MetricFacts& metric, std::int64_t now_us) const {
+  return metric.updated_us == MetricFacts::kZeroTimeUs ||
+         now_us - metric.updated_us >= args_.node_metric_expiration_seconds * kSecondUs;
+}
+
+// --- Columns ---
+
+// The largest usage that passes the threshold.
+std::int64_t LoadAware::largest_passing(std::int64_t total, std::int64_t threshold) const {
+  const Int128 product = static_cast<Int128>(total) * threshold;
+  if (!upstream_) {
+    // usage * 100 < threshold * total
+    const Int128 most = (product - 1) / 100;
+    return most >= kUnlimited ? kUnlimited - 1 : static_cast<std::int64_t>(most);
+  }
+  // Near (threshold + 1/2) percent; doubles decide.
+  const Int128 guess = (product * 2 + total) / 200;
+  if (guess >= kUnlimited / 2) {
+    return kUnlimited;
+  }
+  auto used = static_cast<std::int64_t>(guess);
+  while (passes_in_doubles(used + 1, total, threshold)) {
+    ++used;
+  }
+  while (!passes_in_doubles(used, total, threshold)) {
+    --used;
+  }
+  return used;
+}
+
+// What the report says that prod pods use: those known here (mode Upstream), or all that it lists.
+std::int64_t LoadAware::prod_usage(std::uint32_t row_index, std::size_t d) const {
+  const MetricFacts& metric = *rows_[row_index].metric;
+  return (upstream_ ? table_.sum(row_index, dimensions_[d].prod_usage) : metric.prod_usage[d]) +
+         (args_.prod_usage_include_sys ? metric.system_usage[d] : 0);
+}
+
+void LoadAware::refresh(std::uint32_t row_index, std::int64_t now_us) {
+  if (row(row_index).has_node) {
+    refresh_filter(row_index, now_us);
+    refresh_score(row_index, now_us);
+  }
+}
+
+void LoadAware::refresh_filter(std::uint32_t row_index, std::int64_t now_us) {
+  const Row& row = rows_[row_index];
+  const MetricFacts* metric = row.metric.get();
+  const Thresholds& thresholds = row.thresholds;
+  const bool stale =
+      metric != nullptr && expired(*metric, now_us) && args_.filter_expired_node_metrics;
+  const bool rejects_stale = !args_.enable_schedule_when_node_metrics_expired;
+
+  const auto set = [&](bool for_prod) {
+    const bool prod = for_prod && !all_zero(thresholds.prod);
+    const bool aggregated = !prod && thresholds.has_aggregated;
+    const Vector& chosen =
+        prod ? thresholds.prod : (aggregated ? thresholds.aggregated : thresholds.usage);
+    const bool off = metric == nullptr || (upstream_ && all_zero(chosen));
+    const bool unchecked = off || stale || !metric->has_usage;
+    table_.set_base(row_index, for_prod ? prod_expired_ : expired_,
+                    !off && stale && rejects_stale ? kRejected : kUnlimited);
+    const Vector* usage = nullptr;
+    if (!unchecked && !prod) {
+      usage = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
+                                            thresholds.aggregated_duration_us)
+                         : &metric->node_usage;
+    }
+    for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+      const Dimension& dimension = dimensions_[d];
+      const bool checked = !unchecked && chosen[d] != 0 && row.total[d] != 0 &&
+                           (upstream_ || prod || usage != nullptr);
+      std::int64_t used = 0;
+      if (checked && prod) {
+        used = prod_usage(row_index, d) +
+               (upstream_ ? table_.sum(row_index, dimension.prod_delta) : 0);
+      } else if (checked && usage == nullptr) {
+        used = table_.sum(row_index, dimension.estimate);
+      } else if (checked) {
+        used = (*usage)[d] + (upstream_ ? table_.sum(row_index, dimension.delta) : 0);
+      }
+      table_.set_sum(row_index, for_prod ? dimension.prod_filter_used : dimension.filter_used,
+                     used);
+      const std::int64_t most = checked ? largest_passing(row.total[d], chosen[d]) : kUnlimited;
+      table_.set_base(row_index, for_prod ? dimension.prod_filter : dimension.filter,
+                      aggregated ? kUnlimited : most);
+      table_.set_base(row_index,
+                      for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
+                      aggregated ? most : kUnlimited);
+    }
+  };
+  set(false);
+  set(true);
+}
+
+void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
+  const Row& row = rows_[row_index];
+  const MetricFacts* metric = row.metric.get();
+  const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
+  const Vector* usage = nullptr;
+  if (scored) {
+    usage = args_.aggregated && !args_.aggregated->score_aggregation_type.empty()
+                ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
+                                   args_.aggregated->score_aggregated_duration_us)
+                : &metric->node_usage;
+  }
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    const std::int64_t estimate = table_.sum(row_index, dimension.estimate);
+    const std::int64_t used =
+        usage == nullptr ? estimate : (*usage)[d] + table_.sum(row_index, dimension.delta);
+    table_.set_sum(row_index, dimension.score_used, scored ? used : 0);
+    table_.set_base(row_index, dimension.score, scored ? row.total[d] : kNoScore);
+    if (dimension.prod_score != dimension.score) {
+      const std::int64_t prod_used =
+          scored ? prod_usage(row_index, d) + table_.sum(row_index, dimension.prod_delta) : 0;
+      table_.set_sum(row_index, dimension.prod_score_used, prod_used);
+      table_.set_base(row_index, dimension.prod_score, scored ? row.total[d] : kNoScore);
+    }
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,131 @@
+// LoadAwareScheduling: keeps measured usage below thresholds, and prefers nodes whose usage, with
+// the estimates of pods that no report holds yet, is least.
+//
+// Source: the seed load-aware-scheduling and proposal-rules (mode Proposal); koordinator's
+// loadaware plugin at a7a1b76b (mode Upstream).
+//
+// A dimension is a resource that the arguments name. Per row the policy keeps four sums by
+// dimension that pods add to (see Sums) and the metric's own figures; refresh() makes of them the
+// columns that filters and scores read, one set for prod pods and one for the others.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/policy.h"
+
+namespace headroom {
+
+// A NodeMetric in the resources' units, by dimension.
+struct MetricFacts {
+  using Vector = std::vector<std::int64_t>;
+  struct PodUsage {
+    PodId pod;
+    bool prod;  // reported as koord-prod
+    Vector usage;
+  };
+  struct Aggregated {
+    std::string type;
+    std::int64_t duration_us;
+    Vector usage;
+  };
+  std::int64_t interval_us = 0;
+  std::int64_t updated_us = kZeroTimeUs;
+  bool has_usage = false;  // status.nodeMetric is there
+  Vector node_usage, system_usage;
+  Vector prod_usage;  // of all pods reported as koord-prod, known or not
+  std::vector<Aggregated> aggregated;
+  std::vector<PodUsage> pods;  // sorted by pod, each once; without those that report no usage
+
+  // Go's zero time, 0001-01-01: when a metric without updateTime was updated.
+  static constexpr std::int64_t kZeroTimeUs = -62'135'596'800'000'000;
+};
+
+class LoadAware final : public Policy {
+ public:
+  LoadAware(const Profile& profile, ResourceNames& names, NodeTable& table);
+
+  bool set_node(std::uint32_t row, const NodeFacts& node) override;
+  bool describe(const Pod& pod, PodShape& shape) override;
+  void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
+  void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
+  void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;
+
+  // --- Metrics. `pod_ids` side by side with metric.pods. ---
+  void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& pod_ids);
+  void remove_metric(std::uint32_t row);
+  const MetricFacts* metric(std::uint32_t row) const {
+    return row < rows_.size() ? rows_[row].metric.get() : nullptr;
+  }
+  // When the row's metric expires; INT64_MAX if never (or it has).
+  std::int64_t expires_us(std::uint32_t row) const;
+
+  // --- Pods that count on a row. The caller takes a pod's load away before anything of it changes.
+  void add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod);
+  void remove_pod(std::uint32_t row, const PodShape& shape, PodFacts& pod);
+  // True if a metric of another age or interval would count the pod in another way, though it does
+  // not list it.
+  bool depends_on_metric(const PodFacts& pod) const { return pod.load.delta && !upstream_; }
+  // From when on an unlisted pod counts: pods that were assigned later than this.
+  std::int64_t estimated_after_us(std::uint32_t row) const;
+
+  // Derives the row's columns from its sums and metric; before every commit of the row.
+  void refresh(std::uint32_t row, std::int64_t now_us);
+
+ private:
+  using Vector = MetricFacts::Vector;
+  // Per dimension.
+  struct Dimension {
+    ResourceId resource;
+    std::int64_t weight = 0;
+    // What pods add up to: all estimates; estimates beyond reported usage where they count; the
+    // same and the reported usage among prod pods.
+    SumId estimate, delta, prod_delta, prod_usage;
+    // What columns start from is taken off: usage of the filter and of the score.
+    SumId filter_used, prod_filter_used, score_used, prod_score_used;
+    ColumnId capacity, score, prod_score;
+    // A row is checked by its plain or by its aggregated thresholds: kUnlimited in the other
+    // column.
+    ColumnId filter, aggregated_filter, prod_filter, prod_aggregated_filter;
+  };
+  // Thresholds of a node, by dimension; empty: the check is off.
+  struct Thresholds {
+    Vector usage, prod, aggregated;
+    std::string aggregation_type;
+    std::int64_t aggregated_duration_us = 0;
+    bool has_aggregated = false;
+    bool ignored = false;
+  };
+  struct Row {
+    std::unique_ptr<MetricFacts> metric;
+    Vector total;  // allocatable, or raw allocatable
+    Thresholds thresholds;
+    bool has_node = false;
+  };
+
+  Row& row(std::uint32_t row);
+  Vector vector_of(const ResourceList& list) const;
+  Vector vector_of(const ResourcePercents& percents) const;
+  Thresholds thresholds_of(const Node& node) const;
+  bool expired(const MetricFacts& metric, std::int64_t now_us) const;
+  std::int64_t largest_passing(std::int64_t total, std::int64_t threshold) const;
+  std::int64_t prod_usage(std::uint32_t row, std::size_t dimension) const;
+  void refresh_filter(std::uint32_t row, std::int64_t now_us);
+  void refresh_score(std::uint32_t row, std::int64_t now_us);
+  LoadApplied load_of(std::uint32_t row, const PodShape& shape, PodId id,
+                      const PodFacts& pod) const;
+  void change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load, int sign);
+
+  const Profile& profile_;
+  const LoadAwareArgs& args_;
+  const bool upstream_;
+  ResourceNames& names_;
+  NodeTable& table_;
+  std::vector<Dimension> dimensions_;  // sorted by resource name
+  ColumnId expired_ = kNoColumn, prod_expired_ = kNoColumn;
+  std::vector<Row> rows_;
+};
+
+}  // namespace headroom

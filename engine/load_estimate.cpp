@@ -1,0 +1,137 @@
+#include "engine/load_estimate.h"
+
+#include <simdjson.h>
+
+#include <cmath>
+
+#include "engine/resource_names.h"
+#include "objects/pod_resources.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::int64_t kDefaultMilliCpu = 250;
+constexpr std::int64_t kDefaultMemoryBytes = 200 << 20;
+
+PriorityClass by_label(std::string_view label) {
+  if (label == "koord-prod") return PriorityClass::kProd;
+  if (label == "koord-mid") return PriorityClass::kMid;
+  if (label == "koord-batch") return PriorityClass::kBatch;
+  if (label == "koord-free") return PriorityClass::kFree;
+  return PriorityClass::kNone;
+}
+
+PriorityClass by_priority(std::int32_t priority) {
+  if (priority >= 9000 && priority <= 9999) return PriorityClass::kProd;
+  if (priority >= 7000 && priority <= 7999) return PriorityClass::kMid;
+  if (priority >= 5000 && priority <= 5999) return PriorityClass::kBatch;
+  if (priority >= 3000 && priority <= 3999) return PriorityClass::kFree;
+  return PriorityClass::kNone;
+}
+
+PriorityClass by_qos(const Pod& pod) {
+  if (const std::string* label = find(pod.labels, "koordinator.sh/qosClass"); label != nullptr) {
+    if (*label == "LSE" || *label == "LSR" || *label == "LS" || *label == "SYSTEM") {
+      return PriorityClass::kProd;
+    }
+    if (*label == "BE") {
+      return PriorityClass::kBatch;
+    }
+  }
+  const std::string_view qos =
+      pod.qos_class.empty() ? pod_qos_class(pod) : std::string_view(pod.qos_class);
+  if (qos == "Guaranteed" || qos == "Burstable") return PriorityClass::kProd;
+  return qos == "BestEffort" ? PriorityClass::kBatch : PriorityClass::kNone;
+}
+
+std::int64_t default_usage(std::string_view name) {
+  if (name == "cpu" || name == "kubernetes.io/batch-cpu") return kDefaultMilliCpu;
+  if (name == "memory" || name == "kubernetes.io/batch-memory") return kDefaultMemoryBytes;
+  return 0;
+}
+
+std::int64_t scaled(std::int64_t value, std::int64_t factor, Mode mode) {
+  if (mode == Mode::kUpstream) {
+    return static_cast<std::int64_t>(
+        std::round(static_cast<double>(value) * static_cast<double>(factor) / 100));
+  }
+  const Int128 product = static_cast<Int128>(value) * factor;
+  const Int128 rounded = (product + (product < 0 ? -50 : 50)) / 100;
+  return rounded > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(rounded);
+}
+
+}  // namespace
+
+PriorityClass explicit_priority_class(const Pod& pod) {
+  if (const std::string* label = find(pod.labels, "koordinator.sh/priority-class");
+      label != nullptr) {
+    return by_label(*label);
+  }
+  return pod.priority ? by_priority(*pod.priority) : PriorityClass::kNone;
+}
+
+PriorityClass priority_class(const Pod& pod) {
+  const PriorityClass found = explicit_priority_class(pod);
+  return found != PriorityClass::kNone ? found : by_qos(pod);
+}
+
+std::string_view translated_resource(std::string_view resource, PriorityClass priority_class) {
+  switch (priority_class) {
+    case PriorityClass::kProd:
+    case PriorityClass::kNone:
+      return resource;
+    case PriorityClass::kBatch:
+      return resource == "cpu"      ? "kubernetes.io/batch-cpu"
+             : resource == "memory" ? "kubernetes.io/batch-memory"
+                                    : "";
+    case PriorityClass::kMid:
+      return resource == "cpu"      ? "kubernetes.io/mid-cpu"
+             : resource == "memory" ? "kubernetes.io/mid-memory"
+                                    : "";
+    case PriorityClass::kFree:
+      break;
+  }
+  return "";
+}
+
+std::optional<std::map<std::string, std::int64_t>> parse_factors(std::string_view json) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  simdjson::dom::object object;
+  if (parser.parse(simdjson::padded_string(json)).get(document) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  std::map<std::string, std::int64_t> factors;
+  if (document.is_null()) {
+    return factors;
+  }
+  if (document.get(object) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  for (const auto& [key, value] : object) {
+    std::int64_t factor = 0;
+    if (value.get(factor) != simdjson::SUCCESS && !value.is_null()) {
+      return std::nullopt;
+    }
+    factors[std::string(key)] = factor;
+  }
+  return factors;
+}
+
+std::int64_t estimated_usage(std::string_view name, const Quantity& request, const Quantity& limit,
+                             std::int64_t factor, Mode mode) {
+  const ResourceId unit = name == "cpu" ? kCpu : kMemory;
+  const bool limit_counts = request < limit;
+  if ((limit_counts ? limit : request).is_zero()) {
+    return default_usage(name);
+  }
+  if (limit_counts && mode == Mode::kProposal) {
+    return amount(unit, limit);
+  }
+  const std::int64_t estimate = scaled(amount(unit, limit_counts ? limit : request), factor, mode);
+  const std::int64_t most = amount(unit, limit);
+  return most > 0 && estimate > most ? most : estimate;
+}
+
+}  // namespace headroom

@@ -1,0 +1,276 @@
+#include "engine/node_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "engine/hash.h"
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kCacheSets = 64;  // of a first-level cache with 4 KiB a way
+constexpr std::uint32_t kFirstRows = 1024;
+
+void resize_rows(std::vector<std::int64_t>& values, std::size_t rows, std::size_t old_stride,
+                 std::size_t new_stride, std::uint32_t used_rows) {
+  std::vector<std::int64_t> grown(rows * new_stride, 0);
+  for (std::uint32_t row = 0; row < used_rows; ++row) {
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * old_stride), old_stride,
+                grown.begin() + static_cast<std::ptrdiff_t>(row * new_stride));
+  }
+  values = std::move(grown);
+}
+
+}  // namespace
+
+NodeTable::NodeTable() : ring_rows_(kRingSlots), ring_classes_(kRingSlots + kPadNodes) {
+  grow_rows(kFirstRows);
+}
+
+SumId NodeTable::add_sum(std::string label) {
+  if (sum_labels_.size() == sum_stride_) {
+    const std::size_t stride = std::max<std::size_t>(8, sum_stride_ * 2);
+    resize_rows(sums_, capacity_, sum_stride_, stride, size_);
+    sum_stride_ = stride;
+  }
+  sum_labels_.push_back(hash_bytes(label));
+  return static_cast<SumId>(sum_labels_.size() - 1);
+}
+
+ColumnId NodeTable::add_capacity(std::string label) {
+  return add_column({hash_bytes(label), false, 0, 0});
+}
+
+ColumnId NodeTable::add_headroom(std::string label, SumId sum, std::int64_t initial_base) {
+  return add_column({hash_bytes(label), true, sum, initial_base});
+}
+
+ColumnId NodeTable::add_column(Column column) {
+  const auto id = static_cast<ColumnId>(columns_.size());
+  columns_.push_back(column);
+  if (columns_.size() > stride_) {
+    const std::size_t stride = std::max<std::size_t>(8, stride_ * 2);
+    resize_rows(bases_, capacity_, stride_, stride, size_);
+    resize_rows(truth_, capacity_, stride_, stride, size_);
+    stride_ = stride;
+  }
+  allocate(narrow_.emplace_back(), id, capacity_ + kPadNodes);
+  allocate(ring_narrow_.emplace_back(), id, kRingSlots + kPadNodes);
+  refresh_pointers();
+  for (std::uint32_t row = 0; row < size_; ++row) {
+    bases_[row * stride_ + id] = kUnlimited;
+    set_base(row, id, column.initial_base);
+    truth_[row * stride_ + id] = column.headroom ? headroom(row, id) : 0;
+    narrow_[id].data[row] = narrowed(row, id);
+  }
+  forget_changes();
+  return id;
+}
+
+void NodeTable::allocate(Narrow& narrow, ColumnId id, std::size_t rows) const {
+  const std::size_t floats_per_line = kCacheLine / sizeof(float);
+  const std::size_t stagger = (id * 5 % kCacheSets) * floats_per_line;
+  std::vector<float> storage(rows + stagger + kCacheSets * floats_per_line, 0.0F);
+  const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
+  const std::size_t page = kCacheSets * kCacheLine;
+  const std::size_t to_page = (page - address % page) % page / sizeof(float);
+  float* data = storage.data() + to_page + stagger;
+  if (narrow.data != nullptr) {
+    std::copy_n(narrow.data, size_, data);
+  }
+  narrow.storage = std::move(storage);
+  narrow.data = data;
+}
+
+void NodeTable::grow_rows(std::uint32_t capacity) {
+  sums_.resize(capacity * sum_stride_);
+  bases_.resize(capacity * stride_);
+  truth_.resize(capacity * stride_);
+  classes_.resize(capacity + kPadNodes, kNoNodeClass);
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    allocate(narrow_[id], id, capacity + kPadNodes);
+  }
+  capacity_ = capacity;
+  refresh_pointers();
+}
+
+void NodeTable::refresh_pointers() {
+  narrow_pointers_.clear();
+  ring_pointers_.clear();
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    narrow_pointers_.push_back(narrow_[id].data);
+    ring_pointers_.push_back(ring_narrow_[id].data);
+  }
+}
+
+std::uint32_t NodeTable::acquire_row() {
+  std::uint32_t row = size_;
+  if (!released_.empty()) {
+    // The lowest free row, so that a table that shrinks stays dense.
+    std::pop_heap(released_.begin(), released_.end(), std::greater<>());
+    row = released_.back();
+    released_.pop_back();
+  } else {
+    if (size_ == capacity_) {
+      grow_rows(capacity_ * 2);
+    }
+    ++size_;
+  }
+  std::fill_n(sums_.begin() + static_cast<std::ptrdiff_t>(row * sum_stride_), sum_stride_, 0);
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    // A new row's bases are 0, a released one's whatever its node left.
+    bases_[row * stride_ + id] = kUnlimited;
+    set_base(row, id, columns_[id].initial_base);
+    set_capacity(row, id, 0);
+  }
+  classes_[row] = kNoNodeClass;
+  return row;
+}
+
+void NodeTable::release_row(std::uint32_t row) {
+  classes_[row] = kNoNodeClass;
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    set_base(row, id, kUnlimited);
+  }
+  commit(row);
+  released_.push_back(row);
+  std::push_heap(released_.begin(), released_.end(), std::greater<>());
+}
+
+void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {
+  std::int64_t* sums = &sums_[row * sum_stride_];
+  for (const Contribution& contribution : contributions) {
+    sums[contribution.sum] =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[contribution.sum]) +
+                                  static_cast<std::uint64_t>(contribution.amount));
+  }
+}
+
+void NodeTable::subtract(std::uint32_t row, std::span<const Contribution> contributions) {
+  std::int64_t* sums = &sums_[row * sum_stride_];
+  for (const Contribution& contribution : contributions) {
+    sums[contribution.sum] =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[contribution.sum]) -
+                                  static_cast<std::uint64_t>(contribution.amount));
+  }
+}
+
+std::int64_t NodeTable::headroom(std::uint32_t row, ColumnId id) const {
+  const std::int64_t from = bases_[row * stride_ + id];
+  if (from == kUnlimited) {
+    return kUnlimited;
+  }
+  std::int64_t left = 0;
+  if (__builtin_sub_overflow(from, sums_[row * sum_stride_ + columns_[id].sum], &left) ||
+      left == kUnlimited) {
+    return from < 0 ? INT64_MIN : kUnlimited - 1;
+  }
+  return left;
+}
+
+void NodeTable::set_capacity(std::uint32_t row, ColumnId id, std::int64_t value) {
+  truth_[row * stride_ + id] = value;
+  narrow_[id].data[row] = percent_scale(value);
+}
+
+float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
+  const std::int64_t value = truth_[row * stride_ + id];
+  return columns_[id].headroom ? round_down(value) : percent_scale(value);
+}
+
+void NodeTable::commit(std::uint32_t row) {
+  const std::uint32_t at = slot(epoch_);
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    float* narrow = narrow_[id].data;
+    if (columns_[id].headroom) {
+      const std::int64_t value = headroom(row, id);
+      truth_[row * stride_ + id] = value;
+      narrow[row] = round_down(value);
+    }
+    ring_narrow_[id].data[at] = narrow[row];
+  }
+  ring_rows_[at] = row;
+  ring_classes_[at] = classes_[row];
+  ++epoch_;
+}
+
+Columns NodeTable::columns() const {
+  return {narrow_pointers_.data(), truth_.data(), stride_, classes_.data(), nullptr};
+}
+
+Columns NodeTable::ring_columns() const {
+  return {ring_pointers_.data(), truth_.data(), stride_, ring_classes_.data(), ring_rows_.data()};
+}
+
+NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
+  const auto part = [row](const std::vector<std::int64_t>& values, std::size_t stride) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * stride);
+    return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(stride));
+  };
+  return {part(sums_, sum_stride_), part(bases_, stride_), part(truth_, stride_)};
+}
+
+void NodeTable::restore(std::uint32_t row, const RowState& state) {
+  std::copy(state.sums.begin(), state.sums.end(), &sums_[row * sum_stride_]);
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    set_base(row, id, state.bases[id]);
+  }
+  std::copy(state.truth.begin(), state.truth.end(), &truth_[row * stride_]);
+}
+
+void NodeTable::clear_sums(std::uint32_t row) {
+  std::fill_n(&sums_[row * sum_stride_], sum_stride_, 0);
+}
+
+void NodeTable::derive(std::uint32_t row) {
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    if (columns_[id].headroom) {
+      truth_[row * stride_ + id] = headroom(row, id);
+    }
+  }
+}
+
+bool NodeTable::narrow_consistent(std::uint32_t row) const {
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    const float narrow = narrowed(row, id);
+    if (std::memcmp(&narrow_[id].data[row], &narrow, sizeof(float)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::uint64_t NodeTable::digest(std::uint32_t row) const {
+  std::uint64_t total = 0;
+  for (SumId id = 0; id < sum_labels_.size(); ++id) {
+    if (const std::int64_t value = sum(row, id); value != 0) {
+      total += mix(sum_labels_[id] ^ mix(static_cast<std::uint64_t>(value)));
+    }
+  }
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    const Column& column = columns_[id];
+    const std::int64_t value = column.headroom ? base(row, id) : truth(row, id);
+    if (value != column.initial_base) {
+      total += mix(column.label ^ mix(static_cast<std::uint64_t>(value)));
+    }
+  }
+  return total;
+}
+
+std::size_t NodeTable::bytes() const {
+  std::size_t total = (sums_.capacity() + bases_.capacity() + truth_.capacity()) * 8 +
+                      classes_.capacity() * 4 +
+                      (ring_rows_.capacity() + ring_classes_.capacity()) * 4;
+  for (const auto* group : {&narrow_, &ring_narrow_}) {
+    for (const Narrow& narrow : *group) {
+      total += narrow.storage.capacity() * sizeof(float);
+    }
+  }
+  return total;
+}
+
+}  // namespace headroom

@@ -1,0 +1,156 @@
+// NodeTable: every node of the cluster as columns, and a ring of the rows that changed.
+//
+// Three kinds of numbers per row, all int64:
+//   sums       what pods and metrics add up to; add() moves them
+//   bases      per headroom column: the capacity it starts from, or kUnlimited
+//   truth      what the kernels read: capacity columns as they are, headroom columns = base - sum
+// commit() derives a row's headroom, narrows every column to float32 and appends the row to the
+// ring under the next epoch. The table knows no policy: policies say which columns there are.
+//
+// Layout: sums, bases and truth row by row (an event touches one row); narrow columns column by
+// column, 64-byte aligned, each starting on another cache set; padded by kPadNodes.
+// Thread safety: one writer, or any number of readers.
+// Invariant: after commit(row), truth and narrow of that row are a function of its sums and bases.
+// Cost: commit() is O(columns).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace headroom {
+
+using ColumnId = std::uint32_t;
+using SumId = std::uint32_t;
+
+struct Contribution {
+  SumId sum;
+  std::int64_t amount;
+};
+
+// The last changes that a cached shape may catch up with; one that is older starts afresh.
+inline constexpr std::uint32_t kRingSlots = 16384;
+// A node table's class of a row that holds no node.
+inline constexpr std::uint32_t kNoNodeClass = 0;
+
+class NodeTable {
+ public:
+  NodeTable();
+
+  // --- Columns; adding one makes every cached shape start afresh. ---
+  // Labels name what a number means, for digest(); each is used once.
+  SumId add_sum(std::string label);
+  ColumnId add_capacity(std::string label);
+  // `initial_base`: the base of every row until set_base().
+  ColumnId add_headroom(std::string label, SumId sum, std::int64_t initial_base);
+
+  // --- Rows ---
+  std::uint32_t size() const { return size_; }
+  // A row with all sums 0, bases initial, capacities 0 and no node; reuses released ones.
+  std::uint32_t acquire_row();
+  void release_row(std::uint32_t row);
+
+  std::int64_t sum(std::uint32_t row, SumId id) const { return sums_[row * sum_stride_ + id]; }
+  void set_sum(std::uint32_t row, SumId id, std::int64_t value) {
+    sums_[row * sum_stride_ + id] = value;
+  }
+  // Sums wrap beyond int64, as Go's do: adding and taking away again is exact in any order.
+  void add(std::uint32_t row, std::span<const Contribution> contributions);
+  void subtract(std::uint32_t row, std::span<const Contribution> contributions);
+
+  std::int64_t base(std::uint32_t row, ColumnId id) const { return bases_[row * stride_ + id]; }
+  void set_base(std::uint32_t row, ColumnId id, std::int64_t value) {
+    std::int64_t& base = bases_[row * stride_ + id];
+    Column& column = columns_[id];
+    const std::uint32_t before = column.limited_rows;
+    column.limited_rows += (value != kUnlimited) - (base != kUnlimited);
+    limited_generation_ += (before == 0) != (column.limited_rows == 0);
+    base = value;
+  }
+  // Whether any row could fail a filter over the column; the generation changes with the answer.
+  bool limited(ColumnId id) const { return columns_[id].limited_rows != 0; }
+  std::uint64_t limited_generation() const { return limited_generation_; }
+  void set_capacity(std::uint32_t row, ColumnId id, std::int64_t value);
+  void set_class(std::uint32_t row, std::uint32_t node_class) { classes_[row] = node_class; }
+  std::uint32_t node_class(std::uint32_t row) const { return classes_[row]; }
+
+  void commit(std::uint32_t row);
+
+  // --- Reading ---
+  std::int64_t truth(std::uint32_t row, ColumnId id) const { return truth_[row * stride_ + id]; }
+  const std::int64_t* truth_of(std::uint32_t row) const { return &truth_[row * stride_]; }
+  SumId sum_of(ColumnId headroom) const { return columns_[headroom].sum; }
+  std::uint32_t column_count() const { return static_cast<std::uint32_t>(columns_.size()); }
+  // The table, and the changes in the ring, as the kernels read them. Valid until a row or column
+  // is added.
+  Columns columns() const;
+  Columns ring_columns() const;
+
+  // --- The ring ---
+  std::uint64_t epoch() const { return epoch_; }
+  // The oldest epoch from which the ring can still lead to the present.
+  std::uint64_t oldest() const {
+    return epoch_ - oldest_floor_ > kRingSlots ? epoch_ - kRingSlots : oldest_floor_;
+  }
+  // The slot of the change that made epoch + 1, and its row.
+  static std::uint32_t slot(std::uint64_t epoch) {
+    return static_cast<std::uint32_t>(epoch % kRingSlots);
+  }
+  std::uint32_t changed_row(std::uint64_t epoch) const { return ring_rows_[slot(epoch)]; }
+  // Makes every cached shape start afresh.
+  void forget_changes() { oldest_floor_ = ++epoch_; }
+
+  // --- Checking ---
+  struct RowState {
+    std::vector<std::int64_t> sums, bases, truth;
+    friend bool operator==(const RowState&, const RowState&) = default;
+  };
+  RowState row_state(std::uint32_t row) const;
+  void restore(std::uint32_t row, const RowState& state);
+  void clear_sums(std::uint32_t row);
+  // What commit() would make of the row, without a new epoch.
+  void derive(std::uint32_t row);
+  // True if the narrow columns of the row are what its truth makes them.
+  bool narrow_consistent(std::uint32_t row) const;
+  // The row's numbers by their labels, whatever the order in which columns were added.
+  std::uint64_t digest(std::uint32_t row) const;
+  std::size_t bytes() const;
+
+ private:
+  struct Column {
+    std::uint64_t label;  // hashed
+    bool headroom;
+    SumId sum;
+    std::int64_t initial_base;
+    std::uint32_t limited_rows = 0;  // whose base is not kUnlimited
+  };
+  // A float column; `data` is aligned and starts on a cache set of its own.
+  struct Narrow {
+    std::vector<float> storage;
+    float* data = nullptr;
+  };
+
+  ColumnId add_column(Column column);
+  void grow_rows(std::uint32_t capacity);
+  void allocate(Narrow& narrow, ColumnId id, std::size_t rows) const;
+  std::int64_t headroom(std::uint32_t row, ColumnId id) const;
+  float narrowed(std::uint32_t row, ColumnId id) const;
+  void refresh_pointers();
+
+  std::vector<Column> columns_;
+  std::vector<std::uint64_t> sum_labels_;  // hashed
+  std::uint32_t size_ = 0, capacity_ = 0;
+  std::size_t sum_stride_ = 0, stride_ = 0;
+  std::vector<std::int64_t> sums_, bases_, truth_;
+  std::vector<std::uint32_t> classes_;
+  std::vector<std::uint32_t> released_;
+  std::vector<Narrow> narrow_, ring_narrow_;
+  std::vector<const float*> narrow_pointers_, ring_pointers_;
+  std::vector<std::uint32_t> ring_rows_, ring_classes_;
+  std::uint64_t epoch_ = 0, oldest_floor_ = 0, limited_generation_ = 0;
+};
+
+}  // namespace headroom

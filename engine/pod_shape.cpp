@@ -1,0 +1,78 @@
+#include "engine/pod_shape.h"
+
+#include <algorithm>
+
+#include "kernels/exact.h"
+
+namespace headroom {
+
+std::int64_t AllocatableNeed::at(std::int64_t allocatable) const {
+  Int128 most = 0;
+  for (const Line& line : lines) {
+    most = std::max(most, line.constant + static_cast<Int128>(line.count) * allocatable);
+  }
+  return most > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(most);
+}
+
+void PodShape::activate(const NodeTable& table) {
+  if (active_generation == table.limited_generation()) {
+    return;
+  }
+  active_generation = table.limited_generation();
+  active_terms.clear();
+  active_plugins.clear();
+  auto term = filter_terms.begin();
+  for (FilterPlugin plugin : filter_plugins) {
+    const auto end = term + plugin.count;
+    plugin.count = 0;
+    for (; term != end; ++term) {
+      if (table.limited(term->column)) {
+        active_terms.push_back(*term);
+        ++plugin.count;
+      }
+    }
+    if (plugin.count != 0) {
+      active_plugins.push_back(plugin);
+    }
+  }
+}
+
+void ProgramBuilder::add_filter_term(FilterLabel label, ColumnId column, std::int64_t need) {
+  const auto bit = static_cast<std::uint32_t>(shape_.filter_terms.size());
+  shape_.filter_terms.push_back({column, bit, need, round_down(need), round_up(need)});
+  shape_.filter_labels.push_back(std::move(label));
+}
+
+void ProgramBuilder::end_filter(bool first_only) {
+  const std::size_t count = shape_.filter_terms.size() - first_term_;
+  if (count != 0) {
+    const std::uint32_t mask = ((1u << count) - 1) << first_term_;
+    shape_.filter_plugins.push_back({static_cast<std::uint32_t>(count), mask, first_only});
+  }
+  first_term_ = shape_.filter_terms.size();
+}
+
+void ProgramBuilder::add_score(PluginId plugin, std::int64_t weight, Score score,
+                               std::vector<ScoreTerm> terms, std::vector<ResourceId> resources,
+                               bool normalized) {
+  score.count = static_cast<std::uint32_t>(terms.size());
+  score.weight_sum = score.dominant_weight;
+  for (const ScoreTerm& term : terms) {
+    score.weight_sum += term.weight;
+  }
+  const auto at =
+      static_cast<std::ptrdiff_t>(normalized ? shape_.normalized++ : shape_.scores.size());
+  shape_.scores.insert(shape_.scores.begin() + at, score);
+  shape_.score_terms.insert(shape_.score_terms.begin() + at, std::move(terms));
+  shape_.score_labels.insert(shape_.score_labels.begin() + at,
+                             {plugin, weight, std::move(resources)});
+  for (std::size_t s = 0; s < shape_.scores.size(); ++s) {
+    shape_.scores[s].terms = shape_.score_terms[s].data();
+  }
+}
+
+ScoreTerm score_term(ColumnId headroom, ColumnId capacity, std::int64_t need, std::int64_t weight) {
+  return {headroom, capacity, need, static_cast<float>(need), static_cast<std::int32_t>(weight)};
+}
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+// Policy: how facts become columns and how a pod becomes a need. One class per group of plugins
+// that share columns; the kernels know nothing of them, and they know nothing of each other.
+#pragma once
+
+#include <vector>
+
+#include "engine/facts.h"
+#include "engine/node_table.h"
+#include "engine/pod_shape.h"
+#include "engine/profile.h"
+#include "engine/resource_names.h"
+
+namespace headroom {
+
+// One line of explain() about a node, from a policy that has more to say than its columns do.
+struct Note {
+  PluginId plugin;
+  std::string text;
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // Sets bases and capacities of a row from its node; called when the node arrives or changes, and
+  // for every row when a resource got columns of its own. True if an annotation was ignored.
+  virtual bool set_node(std::uint32_t row, const NodeFacts& node) = 0;
+
+  // Adds the pod's contributions to the shape. May add columns; then returns true, and every row is
+  // set again.
+  virtual bool describe(const Pod& pod, PodShape& shape) = 0;
+
+  // Adds the plugin's filter or score to the shape's program. Only for plugins of this policy,
+  // after describe().
+  virtual void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) = 0;
+  virtual void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) = 0;
+
+  virtual void notes(std::uint32_t, const NodeFacts&, std::vector<Note>&) const {}
+};
+
+// Amounts by resource, each once, in the order of reasons.
+using Amounts = std::vector<std::pair<ResourceId, std::int64_t>>;
+std::int64_t amount_of(const Amounts& amounts, ResourceId resource);
+
+}  // namespace headroom

@@ -1,0 +1,136 @@
+// Profile: which plugins decide, in what order, with which arguments and weights, and in which
+// mode.
+//
+// A plain value; profile_reader.h makes one from a KubeSchedulerConfiguration, or a program fills
+// it itself. Engine::create() checks it: every limit and range below is refused there with an error
+// that names the field and the value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "objects/quantity.h"
+
+namespace headroom {
+
+enum class Mode : std::uint8_t { kProposal, kUpstream };
+
+enum class PluginId : std::uint8_t {
+  kNodeUnschedulable,
+  kNodeName,
+  kTaintToleration,
+  kNodeAffinity,
+  kNodeResourcesFit,
+  kNodeResourcesBalancedAllocation,
+  kLimitAware,
+  kResourceLimitAware,
+  kLoadAwareScheduling,
+};
+inline constexpr int kPluginCount = 9;
+
+// The plugin's name in kube-scheduler's configuration.
+const char* to_string(PluginId plugin);
+
+inline constexpr std::int64_t kPluginWeightMax = 10'000;
+inline constexpr std::int64_t kResourceWeightMax = 100;
+
+// A resource and its weight in [1, kResourceWeightMax].
+struct ResourceWeight {
+  std::string name;
+  std::int64_t weight = 1;
+};
+
+using ResourcePercents = std::map<std::string, std::int64_t>;
+
+struct NodeResourcesFitArgs {
+  enum class Strategy : std::uint8_t { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
+  struct ShapePoint {
+    std::int64_t utilization = 0;  // [0, 100], strictly increasing
+    std::int64_t score = 0;        // [0, 10]
+  };
+  Strategy strategy = Strategy::kLeastAllocated;
+  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
+  std::vector<ShapePoint> shape;
+  std::vector<std::string> ignored_resources;        // extended resources, by name
+  std::vector<std::string> ignored_resource_groups;  // by prefix before "/"
+};
+
+struct BalancedAllocationArgs {
+  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
+  // Up to Kubernetes 1.35: balance with the pod. From 1.36: the change of balance around 75.
+  bool score_change = false;
+};
+
+struct LimitAwareArgs {
+  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
+  // Percent of allocatable by resource; nullopt where none is configured.
+  std::optional<ResourcePercents> default_limit_to_allocatable_ratio;
+  // Mode Upstream only: resources whose configured ratio is no percentage, and its text. As there,
+  // a node that would use one (the resource is cpu, memory or ephemeral-storage, or the node has
+  // it) answers Error; a node with an annotation of its own does not use it.
+  std::map<std::string, std::string> bad_default_ratios;
+};
+
+struct ResourceLimitAwareArgs {
+  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
+  // The limit of a container that states neither limit nor request; nullopt: the node's
+  // allocatable.
+  std::map<std::string, std::optional<Quantity>> default_limit = {
+      {"cpu", Quantity::from_milli(100)}, {"memory", Quantity::from_value(200 << 20)}};
+};
+
+struct LoadAwareArgs {
+  struct Aggregated {
+    ResourcePercents usage_thresholds;
+    std::string usage_aggregation_type;  // avg, p50, p90, p95, p99; empty: off
+    std::int64_t usage_aggregated_duration_us = 0;
+    std::string score_aggregation_type;
+    std::int64_t score_aggregated_duration_us = 0;
+  };
+  bool filter_expired_node_metrics = true;
+  bool enable_schedule_when_node_metrics_expired = false;
+  std::int64_t node_metric_expiration_seconds = 180;
+  std::map<std::string, std::int64_t> resource_weights = {{"cpu", 1}, {"memory", 1}};
+  std::int64_t dominant_resource_weight = 0;
+  ResourcePercents usage_thresholds = {{"cpu", 65}, {"memory", 95}};
+  ResourcePercents prod_usage_thresholds;
+  bool score_according_prod_usage = false;
+  bool prod_usage_include_sys = false;
+  ResourcePercents estimated_scaling_factors = {{"cpu", 85}, {"memory", 70}};
+  std::optional<std::int64_t> estimated_seconds_after_pod_scheduled;
+  std::optional<std::int64_t> estimated_seconds_after_initialized;
+  bool allow_customize_estimation = false;
+  std::optional<Aggregated> aggregated;
+  std::vector<std::string> supported_resources;
+};
+
+struct ScorePlugin {
+  PluginId plugin;
+  std::int64_t weight = 1;  // [1, kPluginWeightMax]
+};
+
+struct Profile {
+  std::string scheduler_name = "default-scheduler";
+  Mode mode = Mode::kProposal;
+  // In kube-scheduler's order. The four that read node classes (NodeUnschedulable, NodeName,
+  // TaintToleration, NodeAffinity) run before the others, whatever their place here.
+  std::vector<PluginId> filters;
+  std::vector<ScorePlugin> scores;
+
+  NodeResourcesFitArgs fit;
+  BalancedAllocationArgs balanced;
+  LimitAwareArgs limit_aware;
+  ResourceLimitAwareArgs resource_limit_aware;
+  LoadAwareArgs load_aware;
+
+  // What Headroom decides with when nothing is configured: the four class filters,
+  // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,
+  // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each.
+  static Profile standard();
+};
+
+}  // namespace headroom

@@ -1,0 +1,33 @@
+#include "engine/resource_names.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/engine.h"
+
+namespace headroom {
+
+ResourceId ResourceNames::find(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  return found == names_.end() ? kNoResource : static_cast<ResourceId>(found - names_.begin());
+}
+
+ResourceId ResourceNames::add(std::string_view name) {
+  const ResourceId known = find(name);
+  if (known != kNoResource || size() == kResourcesMax) {
+    return known;
+  }
+  names_.emplace_back(name);
+  return size() - 1;
+}
+
+bool ResourceNames::before(ResourceId a, ResourceId b) const {
+  return a <= kEphemeralStorage || b <= kEphemeralStorage ? a < b : names_[a] < names_[b];
+}
+
+std::int64_t amount(ResourceId resource, const Quantity& quantity) {
+  const auto rounded = resource == kCpu ? quantity.milli_value() : quantity.value();
+  return rounded ? *rounded : (quantity.nanos() < 0 ? INT64_MIN : INT64_MAX);
+}
+
+}  // namespace headroom

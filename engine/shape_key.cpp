@@ -1,0 +1,109 @@
+#include "engine/shape_key.h"
+
+#include <cstring>
+
+#include "objects/annotations.h"
+
+namespace headroom {
+
+namespace {
+
+class KeyWriter {
+ public:
+  explicit KeyWriter(std::string& key) : key_(key) { key_.clear(); }
+
+  template <typename Number>
+  void number(Number value) {
+    key_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  void text(std::string_view value) {
+    number(static_cast<std::uint32_t>(value.size()));
+    key_.append(value);
+  }
+  void optional_text(const std::string* value) {
+    number(value != nullptr);
+    text(value != nullptr ? *value : std::string_view());
+  }
+  void resources(const ResourceList& list) {
+    number(static_cast<std::uint32_t>(list.size()));
+    for (const auto& [name, quantity] : list) {
+      text(name);
+      number(quantity.nanos());
+    }
+  }
+  void container(const Container& container) {
+    number(container.restart_always);
+    resources(container.requests);
+    resources(container.limits);
+    number(container.actuated_requests.has_value());
+    if (container.actuated_requests) {
+      resources(*container.actuated_requests);
+    }
+    resources(container.allocated_requests);
+  }
+  void requirements(const std::vector<NodeSelectorRequirement>& list) {
+    number(static_cast<std::uint32_t>(list.size()));
+    for (const NodeSelectorRequirement& requirement : list) {
+      text(requirement.key);
+      text(requirement.op);
+      number(static_cast<std::uint32_t>(requirement.values.size()));
+      for (const std::string& value : requirement.values) {
+        text(value);
+      }
+    }
+  }
+
+ private:
+  std::string& key_;
+};
+
+}  // namespace
+
+void write_shape_key(const Pod& pod, std::string& key) {
+  KeyWriter writer(key);
+  writer.number(static_cast<std::uint32_t>(pod.containers.size()));
+  for (const Container& container : pod.containers) {
+    writer.container(container);
+  }
+  writer.number(static_cast<std::uint32_t>(pod.init_containers.size()));
+  for (const Container& container : pod.init_containers) {
+    writer.container(container);
+  }
+  writer.resources(pod.pod_requests);
+  writer.resources(pod.pod_limits);
+  writer.resources(pod.overhead);
+  writer.number(pod.daemon_set);
+  writer.number(pod.resize_infeasible);
+  writer.number(pod.priority.has_value());
+  writer.number(pod.priority.value_or(0));
+  writer.text(pod.qos_class);
+  writer.optional_text(find(pod.labels, "koordinator.sh/priority-class"));
+  writer.optional_text(find(pod.labels, "koordinator.sh/qosClass"));
+  for (const std::string_view annotation :
+       {kEstimatedSecondsAfterInitializedAnnotation, kEstimatedSecondsAfterPodScheduledAnnotation,
+        kEstimatedScalingFactorsAnnotation, kReservePodAnnotation}) {
+    writer.optional_text(find(pod.annotations, annotation));
+  }
+  writer.number(static_cast<std::uint32_t>(pod.node_selector.size()));
+  for (const auto& [name, value] : pod.node_selector) {
+    writer.text(name);
+    writer.text(value);
+  }
+  writer.number(pod.required_node_affinity.has_value());
+  if (pod.required_node_affinity) {
+    writer.number(static_cast<std::uint32_t>(pod.required_node_affinity->size()));
+    for (const NodeSelectorTerm& term : *pod.required_node_affinity) {
+      writer.requirements(term.match_expressions);
+      writer.requirements(term.match_fields);
+    }
+  }
+  writer.number(static_cast<std::uint32_t>(pod.tolerations.size()));
+  for (const Toleration& toleration : pod.tolerations) {
+    writer.text(toleration.key);
+    writer.text(toleration.op);
+    writer.text(toleration.value);
+    writer.text(toleration.effect);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,36 @@
+// The list of instruction sets, and which of them this machine runs.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/kernels.h"
+
+namespace headroom {
+
+namespace avx512 {
+extern const Kernels kKernels;
+}
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace sse42 {
+extern const Kernels kKernels;
+}
+
+std::span<const Kernels* const> all_kernels() {
+  static constexpr std::array<const Kernels*, 3> kAll = {&avx512::kKernels, &avx2::kKernels,
+                                                         &sse42::kKernels};
+  return kAll;
+}
+
+const Kernels* active_kernels() {
+  const char* forced = std::getenv("HEADROOM_KERNELS");
+  for (const Kernels* kernels : all_kernels()) {
+    if ((forced == nullptr || std::strcmp(forced, kernels->name) == 0) && kernels->supported()) {
+      return kernels;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace headroom

@@ -1,0 +1,773 @@
+// The kernels, compiled once per instruction set (HEADROOM_ISA names the namespace).
+#include "kernels/kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/exact.h"
+#include "kernels/simd.h"
+
+#define HEADROOM_STRING2(name) #name
+#define HEADROOM_STRING(name) HEADROOM_STRING2(name)
+
+namespace headroom::HEADROOM_ISA {
+
+namespace {
+
+static_assert(kPadNodes % kLanes == 0 && kLineNodes <= kPadNodes);
+
+constexpr std::uint32_t kWords = (kBlockNodes + 63) / 64;
+// Vectors that the filters take at once, to read each term's pointer and need less often.
+constexpr std::uint32_t kFilterVectors = kPadNodes / kLanes;
+// More doubtful rows than this in a block: compute the block in doubles rather than row by row.
+constexpr int kDoubtfulRowsMax = 6;
+
+// A bit per row of a block. Vectors of the last word may reach beyond the block: keep() cuts them
+// off.
+struct RowBits {
+  std::uint64_t words[kWords] = {};
+
+  void set(std::uint32_t first, std::uint32_t lanes) {
+    if constexpr (kLanes == 8) {
+      const auto byte = static_cast<std::uint8_t>(lanes);
+      std::memcpy(reinterpret_cast<char*>(words) + first / 8, &byte, sizeof(byte));
+    } else if constexpr (kLanes == 16) {
+      const auto half = static_cast<std::uint16_t>(lanes);
+      std::memcpy(reinterpret_cast<char*>(words) + first / 8, &half, sizeof(half));
+    } else {
+      words[first / 64] |= std::uint64_t{lanes} << (first % 64);
+    }
+  }
+  void set_row(std::uint32_t i) { words[i / 64] |= std::uint64_t{1} << (i % 64); }
+  void clear_row(std::uint32_t i) { words[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+  // Drops bits at and beyond `count`.
+  void keep(std::uint32_t count) {
+    for (std::uint32_t w = 0; w < kWords; ++w) {
+      const std::uint32_t begin = w * 64;
+      if (count < begin + 64) {
+        words[w] &= count <= begin ? 0 : ~std::uint64_t{0} >> (64 - (count - begin));
+      }
+    }
+  }
+  void intersect(const RowBits& other) {
+    for (std::uint32_t w = 0; w < kWords; ++w) {
+      words[w] &= other.words[w];
+    }
+  }
+  void unite(const RowBits& other) {
+    for (std::uint32_t w = 0; w < kWords; ++w) {
+      words[w] |= other.words[w];
+    }
+  }
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::uint32_t w = 0; w < kWords; ++w) {
+      for (std::uint64_t left = words[w]; left != 0; left &= left - 1) {
+        visit(w * 64 + static_cast<std::uint32_t>(std::countr_zero(left)));
+      }
+    }
+  }
+  int count() const {
+    int total = 0;
+    for (const std::uint64_t word : words) {
+      total += std::popcount(word);
+    }
+    return total;
+  }
+};
+
+struct Block {
+  const Columns& columns;
+  std::uint32_t first, count;
+
+  const float* narrow(std::uint32_t column) const { return columns.narrow[column] + first; }
+  const std::int64_t* truth(std::uint32_t i) const {
+    return columns.truth_of(columns.rows != nullptr ? columns.rows[first + i] : first + i);
+  }
+};
+
+// --- Filters ---
+
+void load_class_codes(const Block& block, const Program& program, std::uint32_t* code) {
+  const std::uint32_t* classes = block.columns.node_class + block.first;
+  const Int first_class(static_cast<std::int32_t>(classes[0]));
+  IntMask differs(false);
+  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
+    differs = differs | (Int::load_unaligned(reinterpret_cast<const std::int32_t*>(classes) + i) !=
+                         first_class);
+  }
+  // The last vector may read rows of the next block: then the lookup below is taken needlessly.
+  if (bits(differs) == 0) {
+    std::fill_n(code, block.count, program.class_code[classes[0]]);
+    return;
+  }
+  for (std::uint32_t i = 0; i < block.count; ++i) {
+    code[i] = program.class_code[classes[i]];
+  }
+}
+
+struct Comparison {
+  const float* headroom;
+  Float need;
+  Float bit;  // the term's bit in every lane
+};
+
+RowBits filter(const Block& block, const Program& program, BlockScores& out) {
+  load_class_codes(block, program, out.code);
+  Comparison surely_short[kFilterTermsMax], maybe_short[kFilterTermsMax];
+  std::uint32_t terms = 0, maybe_terms = 0;
+  for (const FilterTerm& term : program.filter_terms) {
+    const float* headroom = block.narrow(term.column);
+    const Float bit = xsimd::bitwise_cast<Float>(Int(1 << term.bit));
+    surely_short[terms++] = {headroom, Float(term.need_low), bit};
+    if (term.need_low != term.need_high) {
+      maybe_short[maybe_terms++] = {headroom, Float(term.need_high), bit};
+    }
+  }
+  RowBits feasible, doubtful;
+  for (std::uint32_t i = 0; i < block.count; i += kFilterVectors * kLanes) {
+    auto* codes = reinterpret_cast<std::int32_t*>(out.code + i);
+    Int code[kFilterVectors];
+    for (std::uint32_t v = 0; v < kFilterVectors; ++v) {
+      code[v] = Int::load_unaligned(codes + v * kLanes);
+    }
+    const Comparison* term = surely_short;
+    for (const FilterPlugin& plugin : program.filter_plugins) {
+      Float failed[kFilterVectors];
+      std::fill_n(failed, kFilterVectors, Float(0.0F));
+      for (const Comparison* end = term + plugin.count; term != end; ++term) {
+        for (std::uint32_t v = 0; v < kFilterVectors; ++v) {
+          const Float headroom = Float::load_unaligned(term->headroom + i + v * kLanes);
+          failed[v] = failed[v] | xsimd::select(headroom < term->need, term->bit, Float(0.0F));
+        }
+      }
+      for (std::uint32_t v = 0; v < kFilterVectors; ++v) {
+        Int mine = xsimd::bitwise_cast<Int>(failed[v]);
+        if (plugin.first_only) {
+          mine = mine & (Int(0) - mine);
+        }
+        code[v] = code[v] | xsimd::select(code[v] == Int(0), mine, Int(0));
+      }
+    }
+    for (std::uint32_t v = 0; v < kFilterVectors && i + v * kLanes < block.count; ++v) {
+      code[v].store_unaligned(codes + v * kLanes);
+      feasible.set(i + v * kLanes, bits(code[v] == Int(0)));
+    }
+  }
+  for (std::uint32_t t = 0; t < maybe_terms; ++t) {
+    const Comparison& high = maybe_short[t];
+    const Float low(std::nextafter(high.need.get(0), 0.0F));
+    for (std::uint32_t i = 0; i < block.count; i += kLanes) {
+      const Float headroom = Float::load_unaligned(high.headroom + i);
+      const std::uint32_t between = bits(headroom >= low && headroom < high.need);
+      if (between != 0) {
+        for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+          if ((between >> lane & 1) != 0 && i + lane < block.count) {
+            doubtful.set_row(i + lane);
+          }
+        }
+      }
+    }
+  }
+  doubtful.for_each([&](std::uint32_t i) {
+    if ((out.code[i] & kClassRejection) == 0) {
+      out.code[i] = exact_code(program, block.truth(i));
+      out.code[i] == 0 ? feasible.set_row(i) : feasible.clear_row(i);
+    }
+  });
+  feasible.keep(block.count);
+  return feasible;
+}
+
+// --- Scores: the float32 estimate and its error bound ---
+//
+// With H = 100 * headroom / capacity and N = 100 * need / capacity the answer is trunc(H - N). The
+// roundings of headroom (2^-23, downwards), scale, need, product and difference (2^-24 each) leave
+// an error below 2^-23 * (2 * |H| + 2 * |N|) + 2^-24 * |H - N| < kError * (|H| + |N|).
+// Where only answers above 0 matter, either N <= 2 * H, and the error is below 2 * kError * H, or
+// H - N is below 0 by more than the error.
+constexpr float kError = 1.0F / (1 << 21);
+// Weighted sums below this, times a reciprocal raised by kRaise, truncate exactly: a quotient that
+// is not whole lies at least 1 / weights from one, the error stays below sum / weights * 2^-21.
+constexpr float kSumMax = 1 << 20;
+constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
+
+struct Term {
+  const float* headroom;
+  const float* scale;
+  Float need, weight;
+};
+
+Term resolve(const Block& block, const ScoreTerm& term) {
+  return {block.narrow(term.headroom), block.narrow(term.capacity), Float(term.need_nearest),
+          Float(static_cast<float>(term.weight))};
+}
+
+// The answer before truncation lies in [low, high].
+struct Range {
+  Float low, high;
+};
+
+template <ScoreKind kind>
+Range estimate(const Term& term, std::uint32_t i, Float scale) {
+  const Float all = Float::load_unaligned(term.headroom + i) * scale;
+  const Float need = term.need * scale;
+  const Float free = all - need;
+  if constexpr (kind == ScoreKind::kSigned) {
+    const Float magnitude = xsimd::abs(all) + need;
+    return {xsimd::fnma(magnitude, Float(kError), free),
+            xsimd::fma(magnitude, Float(kError), free)};
+  } else if constexpr (kind == ScoreKind::kMost || kind == ScoreKind::kRatio) {
+    // used = capacity - free, at most the capacity
+    const Float used = Float(100.0F) - free;
+    const Float magnitude = xsimd::abs(all) + need + Float(100.0F);
+    return {xsimd::min(xsimd::fnma(magnitude, Float(kError), used), Float(100.0F)),
+            xsimd::min(xsimd::fma(magnitude, Float(kError), used), Float(100.0F))};
+  } else {
+    return {xsimd::max(xsimd::fnma(all, Float(2 * kError), free), Float(0.0F)),
+            xsimd::max(xsimd::fma(all, Float(2 * kError), free), Float(0.0F))};
+  }
+}
+
+// Weighted mean of the terms. `fixed_count` is score.count where that is small, else 0.
+template <ScoreKind kind, std::uint32_t fixed_count, bool dominant, bool at_most_100>
+RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
+  const std::uint32_t count = fixed_count != 0 ? fixed_count : score.count;
+  Term terms[fixed_count != 0 ? fixed_count : kFilterTermsMax];
+  for (std::uint32_t t = 0; t < count; ++t) {
+    terms[t] = resolve(block, score.terms[t]);
+  }
+  const Float reciprocal(kRaise / static_cast<float>(std::max(score.weight_sum, 1)));
+  const Float dominant_weight(static_cast<float>(score.dominant_weight));
+  RowBits doubtful;
+  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
+    Float sum(0.0F);
+    Float least_scale(1000.0F);
+    Float least(100.0F);
+    FloatMask doubt(false);
+    for (std::uint32_t t = 0; t < count; ++t) {
+      const Float scale = Float::load_unaligned(terms[t].scale + i);
+      Range range = estimate<kind>(terms[t], i, scale);
+      if constexpr (at_most_100) {
+        range = {xsimd::min(range.low, Float(100.0F)), xsimd::min(range.high, Float(100.0F))};
+      }
+      Float value = xsimd::trunc(range.high);
+      if constexpr (kind == ScoreKind::kLeast) {
+        doubt = doubt | (range.low < value);
+      } else {
+        doubt = doubt | (xsimd::trunc(range.low) != value);
+      }
+      if constexpr (kind == ScoreKind::kMost) {
+        value = xsimd::select(scale == Float(0.0F), Float(0.0F), value);
+      }
+      least_scale = xsimd::min(least_scale, scale);
+      sum = xsimd::fma(value, terms[t].weight, sum);
+      if constexpr (dominant) {
+        const FloatMask drops = scale == Float(0.0F) && FloatMask(!score.zero_capacity_counts);
+        least = xsimd::select(drops, least, xsimd::min(least, value));
+      }
+    }
+    if constexpr (dominant) {
+      sum = xsimd::fma(least, dominant_weight, sum);
+    }
+    Float mean = xsimd::trunc(sum * reciprocal);
+    if (!score.zero_capacity_counts && bits(least_scale == Float(0.0F)) != 0) {
+      // Weights of resources without capacity drop out, row by row.
+      Float weights(0.0F);
+      FloatMask any(false);
+      for (std::uint32_t t = 0; t < count; ++t) {
+        const FloatMask has = Float::load_unaligned(terms[t].scale + i) != Float(0.0F);
+        any = any | has;
+        weights = weights + xsimd::select(has, terms[t].weight, Float(0.0F));
+      }
+      if constexpr (dominant) {
+        weights = weights + xsimd::select(any, dominant_weight, Float(0.0F));
+        sum = xsimd::select(any, sum, Float(0.0F));
+      }
+      const FloatMask none = weights == Float(0.0F);
+      mean = xsimd::select(none, Float(0.0F),
+                           xsimd::trunc(sum / xsimd::select(none, Float(1.0F), weights)));
+    }
+    if constexpr (kind == ScoreKind::kSigned || !at_most_100) {
+      doubt = doubt | (xsimd::abs(sum) >= Float(kSumMax));
+    }
+    xsimd::to_int(mean).store_unaligned(out + i);
+    doubtful.set(i, bits(doubt));
+  }
+  return doubtful;
+}
+
+template <ScoreKind kind, bool at_most_100>
+RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
+  if (score.dominant_weight != 0) {
+    return mean_scores<kind, 0, true, at_most_100>(block, score, out);
+  }
+  switch (score.count) {
+    case 1:
+      return mean_scores<kind, 1, false, at_most_100>(block, score, out);
+    case 2:
+      return mean_scores<kind, 2, false, at_most_100>(block, score, out);
+    default:
+      return mean_scores<kind, 0, false, at_most_100>(block, score, out);
+  }
+}
+
+// Utilizations go through the table one row at a time, between two vector passes.
+RowBits ratio_scores(const Block& block, const Score& score, std::int32_t* out) {
+  alignas(64) float sum[kBlockNodes + kPadNodes] = {};
+  alignas(64) float weights[kBlockNodes + kPadNodes] = {};
+  alignas(64) std::int32_t utilization[kBlockNodes + kPadNodes];
+  RowBits doubtful;
+  for (std::uint32_t t = 0; t < score.count; ++t) {
+    const Term term = resolve(block, score.terms[t]);
+    RowBits doubtful_here;
+    for (std::uint32_t i = 0; i < block.count; i += kLanes) {
+      const Float scale = Float::load_unaligned(term.scale + i);
+      const Range range = estimate<ScoreKind::kRatio>(term, i, scale);
+      const FloatMask has = scale != Float(0.0F);
+      const Float value = xsimd::max(xsimd::trunc(range.high), Float(0.0F));
+      xsimd::to_int(xsimd::select(has, value, Float(-1.0F))).store_unaligned(utilization + i);
+      doubtful_here.set(i, bits(xsimd::trunc(range.low) != value && has));
+    }
+    doubtful.unite(doubtful_here);
+    for (std::uint32_t i = 0; i < block.count; ++i) {
+      const int value = utilization[i] < 0 ? 0 : score.ratio_table[utilization[i]];
+      sum[i] += static_cast<float>(value * score.terms[t].weight);
+      weights[i] += static_cast<float>(value > 0 ? score.terms[t].weight : 0);
+    }
+  }
+  for (std::uint32_t i = 0; i < block.count; ++i) {
+    // Rounds half up. Sums stay below 100 * 64 * 100, so every step is exact but the division,
+    // which cannot round up to the next whole number.
+    const float mean = weights[i] == 0 ? 0 : (2 * sum[i] + weights[i]) / (2 * weights[i]);
+    out[i] = static_cast<std::int32_t>(mean);
+  }
+  return doubtful;
+}
+
+// 100 * (1 - |f0 - f1| / 2) of two resources: the fractions are 1 - free / capacity, at most 1.
+template <bool with_pod>
+RowBits balanced_pair(const Block& block, const Score& score, std::int32_t* out) {
+  const Term first = resolve(block, score.terms[0]);
+  const Term second = resolve(block, score.terms[1]);
+  RowBits doubtful;
+  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
+    Float magnitude(200.0F);
+    const auto free = [&](const Term& term, Float scale) {
+      const Float all = Float::load_unaligned(term.headroom + i) * scale;
+      magnitude = magnitude + xsimd::abs(all);
+      if constexpr (with_pod) {
+        const Float need = term.need * scale;
+        magnitude = magnitude + need;
+        return xsimd::max(all - need, Float(0.0F));
+      } else {
+        return xsimd::max(all, Float(0.0F));
+      }
+    };
+    const Float scale0 = Float::load_unaligned(first.scale + i);
+    const Float scale1 = Float::load_unaligned(second.scale + i);
+    const Float free0 = free(first, scale0), free1 = free(second, scale1);
+    const Float value = xsimd::fnma(xsimd::abs(free0 - free1), Float(0.5F), Float(100.0F));
+    const Float high = xsimd::trunc(xsimd::fma(magnitude, Float(kError), value));
+    const Float low = xsimd::fnma(magnitude, Float(kError), value);
+    xsimd::to_int(high).store_unaligned(out + i);
+    doubtful.set(i, bits(low < high || xsimd::min(scale0, scale1) == Float(0.0F)));
+  }
+  return doubtful;
+}
+
+// --- Scores: whole blocks in doubles, for contiguous rows ---
+
+// Rows for which every |value| stays below this are exact in doubles after times 100; the others
+// are left to exact_score().
+constexpr std::int64_t kDoubleMax = std::int64_t{1} << 46;
+
+Long gather(const std::int64_t* first, std::size_t stride) {
+  std::int64_t values[kDoubleLanes];
+  for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
+    values[lane] = first[lane * stride];
+  }
+  return Long::load_unaligned(values);
+}
+
+struct Truth {
+  Double headroom, capacity;
+  DoubleMask in_range;
+};
+
+Truth load_truth(const Block& block, const ScoreTerm& term, std::uint32_t i) {
+  const Long headroom = gather(block.truth(i) + term.headroom, block.columns.truth_stride);
+  const Long capacity = gather(block.truth(i) + term.capacity, block.columns.truth_stride);
+  const Double h = to_double(headroom), c = to_double(capacity);
+  const Double limit(static_cast<double>(kDoubleMax));
+  // Out of range the conversion gives some other number: compare whole numbers, not that.
+  const Long max(kDoubleMax), min(-kDoubleMax);
+  const auto in_range = (headroom < max) && (headroom > min) && (capacity < max) && (capacity > 0);
+  return {h, c, xsimd::bool_cast(in_range)};
+}
+
+bool need_in_range(const Score& score) {
+  return std::all_of(score.terms, score.terms + score.count,
+                     [](const ScoreTerm& term) { return term.need < kDoubleMax; });
+}
+
+// Overwrites out[] of every row but those returned.
+RowBits mean_in_doubles(const Block& block, const Score& score, std::int32_t* out) {
+  RowBits left;
+  for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
+    Double sum(0.0);
+    Double least(100.0);
+    DoubleMask in_range(true);
+    for (std::uint32_t t = 0; t < score.count; ++t) {
+      const ScoreTerm& term = score.terms[t];
+      const Truth truth = load_truth(block, term, i);
+      in_range = in_range && truth.in_range;
+      const Double free = truth.headroom - Double(static_cast<double>(term.need));
+      Double value;
+      if (score.kind == ScoreKind::kMost) {
+        const Double used = xsimd::min(truth.capacity - free, truth.capacity);
+        value = xsimd::trunc(used * Double(100.0) / truth.capacity);
+      } else {
+        value = xsimd::trunc(free * Double(100.0) / truth.capacity);
+      }
+      if (score.kind == ScoreKind::kLeast) {
+        value = xsimd::max(value, Double(0.0));
+        value = score.at_most_100 ? xsimd::min(value, Double(100.0)) : value;
+      }
+      sum = sum + value * Double(static_cast<double>(term.weight));
+      least = xsimd::min(least, value);
+    }
+    sum = sum + least * Double(static_cast<double>(score.dominant_weight));
+    const Double mean =
+        xsimd::trunc(sum / Double(static_cast<double>(std::max(score.weight_sum, 1))));
+    in_range = in_range && (xsimd::abs(sum) < Double(1 << 30));
+    std::int32_t values[kDoubleLanes];
+    store_truncated(mean, values);
+    const std::uint32_t good = bits(in_range);
+    for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
+      if ((good >> lane & 1) != 0) {
+        out[i + lane] = values[lane];
+      } else {
+        left.set_row(i + lane);
+      }
+    }
+  }
+  return left;
+}
+
+// kube-scheduler's doubles, in its order; rows without some capacity are returned.
+RowBits balance_in_doubles(const Block& block, const Score& score, bool with_pod,
+                           std::int32_t* out) {
+  RowBits left;
+  const std::uint32_t count = score.count;
+  const Double resources(static_cast<double>(count));
+  for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
+    Double fraction[kFilterTermsMax];
+    Double total(0.0);
+    DoubleMask in_range(true);
+    for (std::uint32_t t = 0; t < count; ++t) {
+      const ScoreTerm& term = score.terms[t];
+      const Truth truth = load_truth(block, term, i);
+      in_range = in_range && truth.in_range;
+      const Double need(with_pod ? static_cast<double>(term.need) : 0.0);
+      const Double used = truth.capacity - truth.headroom + need;
+      fraction[t] = xsimd::min(used / truth.capacity, Double(1.0));
+      total = total + fraction[t];
+    }
+    Double deviation(0.0);
+    if (count == 2) {
+      deviation = xsimd::abs((fraction[0] - fraction[1]) / Double(2.0));
+    } else if (count > 2) {
+      const Double mean = total / resources;
+      Double sum(0.0);
+      for (std::uint32_t t = 0; t < count; ++t) {
+        const Double off = fraction[t] - mean;
+        sum = sum + off * off;
+      }
+      deviation = xsimd::sqrt(sum / resources);
+    }
+    std::int32_t values[kDoubleLanes];
+    store_truncated((Double(1.0) - deviation) * Double(100.0), values);
+    const std::uint32_t good = bits(in_range);
+    for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
+      if ((good >> lane & 1) != 0) {
+        out[i + lane] = values[lane];
+      } else {
+        left.set_row(i + lane);
+      }
+    }
+  }
+  return left;
+}
+
+RowBits everything(std::uint32_t count) {
+  RowBits all;
+  std::fill_n(all.words, kWords, ~std::uint64_t{0});
+  all.keep(count);
+  return all;
+}
+
+RowBits in_doubles(const Block& block, const Score& score, std::int32_t* out) {
+  if (!need_in_range(score) || score.count > kFilterTermsMax || score.kind == ScoreKind::kRatio) {
+    return everything(block.count);
+  }
+  if (score.kind == ScoreKind::kBalanced) {
+    return balance_in_doubles(block, score, true, out);
+  }
+  if (score.kind == ScoreKind::kBalancedChange) {
+    std::int32_t without[kBlockNodes + kPadNodes];
+    RowBits left = balance_in_doubles(block, score, true, out);
+    balance_in_doubles(block, score, false, without);
+    for (std::uint32_t i = 0; i < block.count; ++i) {
+      out[i] = 50 + (50 + out[i] - without[i]) / 2;
+    }
+    return left;
+  }
+  return mean_in_doubles(block, score, out);
+}
+
+RowBits estimate_scores(const Block& block, const Score& score, std::int32_t* out) {
+  switch (score.kind) {
+    case ScoreKind::kSigned:
+      return mean_scores<ScoreKind::kSigned, false>(block, score, out);
+    case ScoreKind::kLeast:
+      return score.at_most_100 ? mean_scores<ScoreKind::kLeast, true>(block, score, out)
+                               : mean_scores<ScoreKind::kLeast, false>(block, score, out);
+    case ScoreKind::kMost:
+      return mean_scores<ScoreKind::kMost, false>(block, score, out);
+    case ScoreKind::kRatio:
+      return ratio_scores(block, score, out);
+    case ScoreKind::kBalanced:
+      if (score.count == 2) {
+        return balanced_pair<true>(block, score, out);
+      }
+      break;
+    case ScoreKind::kBalancedChange:
+      if (score.count == 2) {
+        std::int32_t without[kBlockNodes + kPadNodes];
+        RowBits doubtful = balanced_pair<true>(block, score, out);
+        doubtful.unite(balanced_pair<false>(block, score, without));
+        for (std::uint32_t i = 0; i < block.count; ++i) {
+          out[i] = 50 + (50 + out[i] - without[i]) / 2;
+        }
+        return doubtful;
+      }
+      break;
+  }
+  return everything(block.count);
+}
+
+void score_rows(const Block& block, const Score& score, const RowBits& feasible,
+                std::int32_t* out) {
+  RowBits doubtful = estimate_scores(block, score, out);
+  doubtful.intersect(feasible);
+  if (block.columns.rows == nullptr && doubtful.count() > kDoubtfulRowsMax) {
+    doubtful = in_doubles(block, score, out);
+    doubtful.intersect(feasible);
+  }
+  doubtful.for_each([&](std::uint32_t i) {
+    const std::int64_t value = exact_score(score, block.truth(i));
+    out[i] = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(value, std::int64_t{kRawMin} - 1, INT32_MAX));
+  });
+}
+
+void score_block(const Columns& columns, const Program& program, std::uint32_t first,
+                 std::uint32_t count, BlockScores& out) {
+  const Block block{columns, first, count};
+  const RowBits feasible = filter(block, program, out);
+  std::memcpy(out.feasible, feasible.words, sizeof(feasible.words));
+  out.any_feasible = std::any_of(feasible.words, feasible.words + kWords,
+                                 [](std::uint64_t word) { return word != 0; });
+  if (!out.any_feasible) {
+    return;
+  }
+  for (std::size_t s = 0; s < program.scores.size(); ++s) {
+    score_rows(block, program.scores[s], feasible, out.score[s]);
+  }
+}
+
+// --- Totals over cached lines ---
+
+// (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
+constexpr std::int32_t kFloatRangeMax = 10'000;
+
+using Line =
+    xsimd::batch<std::int32_t,
+                 std::conditional_t<(kLanes > kLineNodes), xsimd::fma3<xsimd::avx2>, Arch>>;
+using LineFloat = xsimd::batch<float, typename Line::arch_type>;
+constexpr std::uint32_t kLineVectors = kLineNodes / Line::size;
+
+// The sum of one line, vector by vector; infeasible rows get -1.
+struct LineTotals {
+  explicit LineTotals(const Totals& totals) : totals_(totals) {
+    for (std::uint32_t n = 0; n < totals.normalized; ++n) {
+      const std::int32_t range = totals.hi[n] - totals.lo[n];
+      in_float_ = in_float_ && !totals.normalize_in_double && range <= kFloatRangeMax;
+      factor_[n] = range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range));
+    }
+  }
+
+  template <bool in_float>
+  Line total(const std::uint32_t* line, std::uint32_t vector) const {
+    const auto* values = reinterpret_cast<const std::int32_t*>(line) + vector * Line::size;
+    Line sum(0);
+    for (std::uint32_t n = 0; n < totals_.normalized; ++n) {
+      const Line raw = Line::load_unaligned(values + n * kLineNodes);
+      sum = sum + normalized<in_float>(raw, n) * Line(totals_.normalized_weight[n]);
+    }
+    const Line packed = Line::load_unaligned(values + totals_.normalized * kLineNodes);
+    const Line byte(0xFF);
+    sum = sum + (packed & byte) * Line(totals_.plain_weight[0]) +
+          ((packed >> 8) & byte) * Line(totals_.plain_weight[1]) +
+          ((packed >> 16) & byte) * Line(totals_.plain_weight[2]);
+    return xsimd::select(packed < Line(0), Line(-1), sum);
+  }
+
+  bool in_float() const { return in_float_; }
+
+ private:
+  template <bool in_float>
+  Line normalized(Line raw, std::uint32_t n) const {
+    const Line from_lo = raw - Line(totals_.lo[n]);
+    if constexpr (in_float) {
+      return xsimd::to_int(xsimd::to_float(from_lo) * LineFloat(factor_[n]));
+    } else {
+      std::int32_t values[Line::size];
+      from_lo.store_unaligned(values);
+      const double range = totals_.hi[n] - totals_.lo[n];
+      for (std::int32_t& value : values) {
+        const double off = value;
+        const double score = range == 0                    ? 0
+                             : totals_.normalize_in_double ? 100.0 * (off / range)
+                                                           : off * 100.0 / range;
+        // Unused values of infeasible rows may lie anywhere.
+        value = static_cast<std::int32_t>(std::clamp(score, -1.0, 100.0));
+      }
+      return Line::load_unaligned(values);
+    }
+  }
+
+  const Totals& totals_;
+  bool in_float_ = true;
+  float factor_[kNormalizedMax] = {};
+};
+
+template <bool in_float>
+std::int32_t max_total(const std::uint32_t* lines, std::uint32_t line_count,
+                       const LineTotals& line_totals, std::uint32_t stride) {
+  Line greatest(-1);
+  for (std::uint32_t l = 0; l < line_count; ++l) {
+    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
+      greatest = xsimd::max(greatest, line_totals.total<in_float>(lines + l * stride, v));
+    }
+  }
+  std::int32_t values[Line::size];
+  greatest.store_unaligned(values);
+  return *std::max_element(values, values + Line::size);
+}
+
+std::int32_t max_total(const std::uint32_t* lines, std::uint32_t line_count, const Totals& totals) {
+  const LineTotals line_totals(totals);
+  const std::uint32_t stride = LineLayout{totals.normalized}.stride();
+  return line_totals.in_float() ? max_total<true>(lines, line_count, line_totals, stride)
+                                : max_total<false>(lines, line_count, line_totals, stride);
+}
+
+template <bool in_float>
+std::uint32_t rows_at_least(const std::uint32_t* lines, std::uint32_t line_count,
+                            const LineTotals& line_totals, std::uint32_t stride,
+                            std::int32_t at_least, RowTotal* out) {
+  std::uint32_t found = 0;
+  for (std::uint32_t l = 0; l < line_count; ++l) {
+    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
+      const Line total = line_totals.total<in_float>(lines + l * stride, v);
+      std::int32_t values[Line::size];
+      const auto reached = total >= Line(at_least);
+      if (!xsimd::any(reached)) {
+        continue;
+      }
+      total.store_unaligned(values);
+      for (std::uint32_t lane = 0; lane < Line::size; ++lane) {
+        if (values[lane] >= at_least) {
+          out[found++] = {l * kLineNodes + v * static_cast<std::uint32_t>(Line::size) + lane,
+                          values[lane]};
+        }
+      }
+    }
+  }
+  return found;
+}
+
+std::uint32_t rows_at_least(const std::uint32_t* lines, std::uint32_t line_count,
+                            const Totals& totals, std::int32_t at_least, RowTotal* out) {
+  const LineTotals line_totals(totals);
+  const std::uint32_t stride = LineLayout{totals.normalized}.stride();
+  return line_totals.in_float()
+             ? rows_at_least<true>(lines, line_count, line_totals, stride, at_least, out)
+             : rows_at_least<false>(lines, line_count, line_totals, stride, at_least, out);
+}
+
+std::uint32_t index_of_max(const std::int32_t* values, std::uint32_t count) {
+  std::int32_t greatest = values[0];
+  std::uint32_t i = 0;
+  if (count >= kLanes) {
+    Int most = Int::load_unaligned(values);
+    for (i = kLanes; i + kLanes <= count; i += kLanes) {
+      most = xsimd::max(most, Int::load_unaligned(values + i));
+    }
+    std::int32_t lanes[kLanes];
+    most.store_unaligned(lanes);
+    greatest = *std::max_element(lanes, lanes + kLanes);
+  }
+  for (; i < count; ++i) {
+    greatest = std::max(greatest, values[i]);
+  }
+  for (i = 0; i + kLanes <= count; i += kLanes) {
+    const std::uint32_t equal = bits(Int::load_unaligned(values + i) == Int(greatest));
+    if (equal != 0) {
+      return i + static_cast<std::uint32_t>(std::countr_zero(equal));
+    }
+  }
+  while (values[i] != greatest) {
+    ++i;
+  }
+  return i;
+}
+
+std::uint64_t read_bytes(const void* bytes, std::size_t size) {
+  const auto* values = static_cast<const std::int32_t*>(bytes);
+  Int sums[4] = {Int(0), Int(0), Int(0), Int(0)};
+  for (std::size_t i = 0; i + 4 * kLanes <= size / sizeof(std::int32_t); i += 4 * kLanes) {
+    for (std::uint32_t k = 0; k < 4; ++k) {
+      sums[k] = sums[k] ^ Int::load_unaligned(values + i + k * kLanes);
+    }
+  }
+  std::int32_t lanes[kLanes];
+  (sums[0] ^ sums[1] ^ sums[2] ^ sums[3]).store_unaligned(lanes);
+  std::uint64_t sum = 0;
+  for (const std::int32_t lane : lanes) {
+    sum = sum * 31 + static_cast<std::uint32_t>(lane);
+  }
+  return sum;
+}
+
+bool supported() {
+  __builtin_cpu_init();
+  return HEADROOM_SUPPORTED;
+}
+
+}  // namespace
+
+extern const Kernels kKernels;
+const Kernels kKernels = {HEADROOM_STRING(HEADROOM_ISA),
+                          supported,
+                          score_block,
+                          max_total,
+                          rows_at_least,
+                          index_of_max,
+                          read_bytes};
+
+}  // namespace headroom::HEADROOM_ISA

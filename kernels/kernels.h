@@ -1,0 +1,181 @@
+// The border between the engine and its kernels: plain structs of pointers and whole numbers.
+//
+// A cluster is a set of columns, one value per row. Every column holds the truth in int64 and a
+// narrow float32 derived from it, which the kernels read first:
+//
+//   headroom column   truth h = capacity - aggregate      narrow = h rounded towards -infinity
+//   capacity column   truth c                             narrow = 100 / c, 0 where c = 0
+//
+// A filter term holds where need <= h; a score term is trunc(100 * (h - need) / c). The kernels
+// estimate in float32 with a proven error bound; a lane whose answer could lie on either side of an
+// integer is computed again from the truth. So every result equals the integer arithmetic of the
+// rules, bit for bit, on every instruction set (ARCHITECTURE.md, "Exact at vector speed").
+//
+// Thread safety: pure functions. They do not allocate, block or fail. All pointers may be read up
+// to kPadNodes values beyond the rows asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace headroom {
+
+// Rows per block: a block's intermediate results stay in the first-level cache.
+inline constexpr std::uint32_t kBlockNodes = HEADROOM_BLOCK_NODES;
+// Rows per line of a cached shape, see LineLayout.
+inline constexpr std::uint32_t kLineNodes = 8;
+inline constexpr std::uint32_t kPadNodes = 32;
+
+inline constexpr std::uint32_t kScoresMax = 5;      // score plugins of a profile
+inline constexpr std::uint32_t kNormalizedMax = 2;  // of them min-max normalised
+inline constexpr std::uint32_t kPlainMax = 3;       // of them in [0, 100] as they are
+inline constexpr std::uint32_t kFilterTermsMax = 31;
+inline constexpr std::uint32_t kFilterPluginsMax = 4;
+
+// A headroom that fits every need.
+inline constexpr std::int64_t kUnlimited = INT64_MAX;
+
+// What the kernels read. Entry i of `node_class` and of narrow[column] belongs to row
+// rows ? rows[i] : i; the truth of a row is truth[row * truth_stride + column].
+struct Columns {
+  const float* const* narrow;
+  const std::int64_t* truth;
+  std::size_t truth_stride;
+  const std::uint32_t* node_class;
+  const std::uint32_t* rows;
+
+  const std::int64_t* truth_of(std::uint32_t row) const { return truth + row * truth_stride; }
+};
+
+// Rejects a row where need > headroom.
+struct FilterTerm {
+  std::uint32_t column;
+  std::uint32_t bit;  // of the code of a row that fails; ascending, below kFilterTermsMax
+  std::int64_t need;
+  float need_low, need_high;  // need rounded towards -infinity and +infinity
+};
+
+// A filter plugin: `count` consecutive terms.
+struct FilterPlugin {
+  std::uint32_t count;
+  std::uint32_t mask;  // of its terms' bits
+  bool first_only;     // report only the first failing term (LoadAwareScheduling)
+};
+
+struct ScoreTerm {
+  std::uint32_t headroom, capacity;
+  std::int64_t need;
+  float need_nearest;
+  std::int32_t weight;  // 0: counts for the dominant resource only
+};
+
+enum class ScoreKind : std::uint8_t {
+  kSigned,          // may be negative (LimitAware, ResourceLimitAware)
+  kLeast,           // 0 where headroom is short (LeastAllocated, LoadAwareScheduling)
+  kMost,            // used * 100 / capacity (MostAllocated)
+  kRatio,           // table[used * 100 / capacity], RequestedToCapacityRatio
+  kBalanced,        // NodeResourcesBalancedAllocation up to Kubernetes 1.35
+  kBalancedChange,  // and from 1.36 on: 50 + (50 + with - without) / 2
+};
+
+struct Score {
+  ScoreKind kind;
+  bool zero_capacity_counts;  // a resource without capacity scores 0 instead of dropping out
+  bool at_most_100;           // per resource: usage below zero counts as zero
+  std::int32_t dominant_weight;
+  std::uint32_t count;
+  const ScoreTerm* terms;
+  const std::int8_t* ratio_table;  // kRatio: 101 scores in [0, 100] by utilization
+  std::int32_t weight_sum;         // of the terms and dominant_weight
+};
+
+// Everything about one pod shape that the kernels need.
+struct Program {
+  // Per node class: 0, or the code of a rejection by a filter that reads classes.
+  const std::uint32_t* class_code;
+  std::span<const FilterTerm> filter_terms;
+  std::span<const FilterPlugin> filter_plugins;
+  std::span<const Score> scores;  // normalised ones first
+  std::uint32_t normalized;       // how many of them are
+};
+
+// Why a row was rejected. 0: feasible. kClassRejection set: the low bits are what class_code says.
+// Else the bits of the filter terms that failed, of the first plugin that rejected.
+inline constexpr std::uint32_t kClassRejection = 1u << 31;
+
+// The results for up to kBlockNodes rows.
+struct BlockScores {
+  alignas(64) std::uint32_t code[kBlockNodes + kPadNodes];
+  alignas(64) std::int32_t score[kScoresMax][kBlockNodes + kPadNodes];  // feasible rows only
+  std::uint64_t feasible[(kBlockNodes + 63) / 64];                      // bit per row
+  bool any_feasible;
+};
+
+// A cached shape keeps its rows in lines of kLineNodes rows, so that a changed row touches few
+// cache lines: for each normalised score kLineNodes raw values, then kLineNodes packed words.
+//   feasible row:    raw values; packed = up to three scores in [0, 100], one a byte, from the
+//   lowest infeasible row:  first raw (or nothing) unused; packed has kInfeasible set and holds the
+//   code id
+struct LineLayout {
+  std::uint32_t normalized;
+  std::uint32_t stride() const { return (normalized + 1) * kLineNodes; }
+  std::size_t raw(std::uint32_t row, std::uint32_t score) const {
+    return std::size_t{row / kLineNodes} * stride() + score * kLineNodes + row % kLineNodes;
+  }
+  std::size_t packed(std::uint32_t row) const { return raw(row, normalized); }
+};
+inline constexpr std::uint32_t kInfeasible = 1u << 31;
+// Scores beyond these do not fit a line; such a shape is decided without one.
+inline constexpr std::int32_t kRawMin = -(1 << 28);
+inline constexpr std::int32_t kPlainScoreMax = 100;
+
+// How raw scores become a total: sum of weight * trunc((raw - lo) * 100 / (hi - lo)), plus
+// plain_weight times the packed scores.
+struct Totals {
+  std::uint32_t normalized;
+  std::int32_t lo[kNormalizedMax], hi[kNormalizedMax];
+  std::int32_t normalized_weight[kNormalizedMax];
+  std::int32_t plain_weight[kPlainMax];
+  // 100.0 * (double(raw - lo) / double(hi - lo)), truncated, as koordinator's LimitAware has it.
+  bool normalize_in_double;
+};
+
+struct RowTotal {
+  std::uint32_t row;
+  std::int32_t total;
+};
+
+// One instruction set's kernels.
+struct Kernels {
+  const char* name;
+  bool (*supported)();
+
+  // Filters and scores rows [first, first + count), count <= kBlockNodes.
+  void (*score_block)(const Columns& columns, const Program& program, std::uint32_t first,
+                      std::uint32_t count, BlockScores& out);
+
+  // The greatest total of `line_count` lines; -1 where none is feasible.
+  std::int32_t (*max_total)(const std::uint32_t* lines, std::uint32_t line_count,
+                            const Totals& totals);
+
+  // Writes the rows (counted from 0) of `line_count` lines whose total is at least `at_least` (>=
+  // 0), in order; returns how many. `out` has room for all.
+  std::uint32_t (*rows_at_least)(const std::uint32_t* lines, std::uint32_t line_count,
+                                 const Totals& totals, std::int32_t at_least, RowTotal* out);
+
+  // The least index of the greatest of values[0, count), count > 0.
+  std::uint32_t (*index_of_max)(const std::int32_t* values, std::uint32_t count);
+
+  // A plain vector read of the bytes, for comparison in benchmarks; returns a checksum.
+  std::uint64_t (*read_bytes)(const void* bytes, std::size_t size);
+};
+
+// Every instruction set compiled in, best first.
+std::span<const Kernels* const> all_kernels();
+
+// The best that this machine has, or the one that the environment variable HEADROOM_KERNELS names.
+// nullptr if that name is unknown or not supported here.
+const Kernels* active_kernels();
+
+}  // namespace headroom

@@ -1,0 +1,36 @@
+// Errors are values: a code from a short closed enum and a message that names the field and the
+// value. Assertions are for our own mistakes only; nothing a file, a peer or a user sends asserts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace headroom {
+
+enum class ErrorCode : std::uint8_t {
+  kInvalid,        // A value that cannot be used: the message names the field and the value.
+  kNotFound,       // A node, pod or file that is not known.
+  kConflict,       // The request contradicts the current facts.
+  kLimitExceeded,  // Over a named limit: the message names the limit and the value.
+  kUnsupported,    // Something that Headroom does not do: the message says what it accepts.
+  kIo,             // The operating system refused: the message holds its words.
+};
+
+// The code's name as printed to people and scripts ("Invalid", "NotFound", ...).
+const char* to_string(ErrorCode code);
+
+struct Error {
+  ErrorCode code;
+  std::string message;
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
+  return tl::unexpected<Error>(Error{code, std::move(message)});
+}
+
+}  // namespace headroom

@@ -1,0 +1,223 @@
+// Typed fields of JSON objects.
+#include "objects/json_fields.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "objects/annotations.h"
+#include "objects/object_reader.h"
+
+namespace headroom {
+
+namespace {
+
+// Microseconds of 0001-01-01T00:00:00Z, Go's zero time.
+constexpr std::int64_t kZeroTimeUs = -62'135'596'800'000'000;
+
+// Printers of objects sort by key; other writers may not, and may repeat a key.
+template <typename List>
+void sort_last_wins(List& list) {
+  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto not_before = [](const auto& a, const auto& b) { return !(a.first < b.first); };
+  if (std::adjacent_find(list.begin(), list.end(), not_before) == list.end()) return;
+  std::stable_sort(list.begin(), list.end(), before);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i + 1 < list.size() && list[i].first == list[i + 1].first) continue;
+    if (kept != i) list[kept] = std::move(list[i]);
+    ++kept;
+  }
+  list.resize(kept);
+}
+
+bool check_key(const FieldPath& path, std::string_view key, FieldErrors& errors) {
+  if (key.size() <= kKeyBytesMax) return true;
+  return errors.add(ErrorCode::kLimitExceeded, path,
+                    "has a key of " + std::to_string(key.size()) + " bytes; the limit is " +
+                        std::to_string(kKeyBytesMax));
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\v\f\r";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
+                   Quantity& out) {
+  std::string_view text;
+  std::string number;
+  switch (value.type()) {
+    case simdjson::dom::element_type::STRING:
+      text = value.get_string().value_unsafe();
+      break;
+    case simdjson::dom::element_type::INT64:
+    case simdjson::dom::element_type::UINT64:
+    case simdjson::dom::element_type::DOUBLE:
+      number = simdjson::minify(value);
+      text = number;
+      break;
+    default:
+      return errors.wrong_type(path, value, "a quantity");
+  }
+  // Kubernetes trims white space around a quantity inside an object.
+  Result<Quantity> quantity = Quantity::parse(text);
+  if (!quantity) quantity = Quantity::parse(trimmed(text));
+  if (!quantity) return errors.add(quantity.error().code, path, quantity.error().message);
+  out = *quantity;
+  if (sign == Sign::kNotNegative && out < Quantity()) {
+    return errors.add(ErrorCode::kInvalid, path, shown(value) + " is negative");
+  }
+  constexpr Quantity kMilliMax = Quantity::from_milli(std::numeric_limits<std::int64_t>::max());
+  constexpr Quantity kMilliMin = Quantity::from_milli(std::numeric_limits<std::int64_t>::min());
+  if (path.name == "cpu" && (kMilliMax < out || out < kMilliMin)) {
+    return errors.add(ErrorCode::kLimitExceeded, path,
+                      shown(value) + " does not fit a 64-bit integer in thousandths");
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string FieldPath::to_string() const {
+  std::string text = parent == nullptr ? std::string() : parent->to_string();
+  if (index != kNoIndex) return text + "[" + std::to_string(index) + "]";
+  if (name.empty() && parent == nullptr) return text;
+  if (name.find_first_of("./[] ") != std::string_view::npos || name.empty()) {
+    return text + "[" + std::string(name.substr(0, kKeyBytesMax)) + "]";
+  }
+  if (!text.empty()) text += '.';
+  return text + std::string(name.substr(0, kKeyBytesMax));
+}
+
+bool FieldErrors::add(ErrorCode code, const FieldPath& path, std::string_view message) {
+  if (!first) {
+    const std::string where = path.to_string();
+    first = Error{code, where.empty() ? std::string(message) : where + ": " + std::string(message)};
+  }
+  return false;
+}
+
+bool FieldErrors::wrong_type(const FieldPath& path, JsonValue value, std::string_view expected) {
+  return add(ErrorCode::kInvalid, path, shown(value) + " is not " + std::string(expected));
+}
+
+bool FieldErrors::missing(const FieldPath& path) {
+  return add(ErrorCode::kInvalid, path, "is missing");
+}
+
+std::string shown(JsonValue value) {
+  constexpr std::size_t kShownMax = 64;
+  std::string text = simdjson::minify(value);
+  if (text.size() > kShownMax) {
+    // Not within a UTF-8 sequence.
+    std::size_t cut = kShownMax;
+    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
+    text.resize(cut);
+    text += "...";
+  }
+  return text;
+}
+
+bool read_string(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
+                 std::string& out) {
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) return errors.wrong_type(path, value, "a string");
+  if (text.size() > bytes_max) {
+    return errors.add(ErrorCode::kLimitExceeded, path,
+                      shown(value) + " has " + std::to_string(text.size()) +
+                          " bytes; the limit is " + std::to_string(bytes_max));
+  }
+  out.assign(text);
+  return true;
+}
+
+bool read_bool(const FieldPath& path, JsonValue value, FieldErrors& errors, bool& out) {
+  if (value.get(out) == simdjson::SUCCESS) return true;
+  return errors.wrong_type(path, value, "true or false");
+}
+
+bool read_int64(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int64_t& out) {
+  if (value.type() == simdjson::dom::element_type::INT64) {
+    out = value.get_int64().value_unsafe();
+    return true;
+  }
+  return errors.wrong_type(path, value, "a 64-bit integer");
+}
+
+bool read_time(const FieldPath& path, JsonValue value, FieldErrors& errors,
+               std::optional<std::int64_t>& out) {
+  out.reset();
+  if (value.is_null()) return true;
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) return errors.wrong_type(path, value, "a time");
+  const Result<std::int64_t> time = parse_time_us(text);
+  if (!time) return errors.add(time.error().code, path, time.error().message);
+  if (*time != kZeroTimeUs) out = *time;
+  return true;
+}
+
+bool read_string_map(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out) {
+  out.clear();
+  if (value.is_null()) return true;
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return errors.wrong_type(path, value, "an object");
+  out.reserve(object.size());
+  for (const auto [key, inner] : object) {
+    if (!check_key(path, key, errors)) return false;
+    auto& entry = out.emplace_back(key, std::string());
+    // A null value is an empty string.
+    if (!inner.is_null() &&
+        !read_string(FieldPath{&path, key}, inner, errors, kStringBytesMax, entry.second)) {
+      return false;
+    }
+  }
+  sort_last_wins(out);
+  return true;
+}
+
+bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out) {
+  out.clear();
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view key, JsonValue inner) {
+    const bool kept =
+        std::find(kAnnotationsRead.begin(), kAnnotationsRead.end(), key) != kAnnotationsRead.end();
+    std::string text;
+    if (!kept) {
+      return inner.is_string() || errors.wrong_type(FieldPath{&path, key}, inner, "a string");
+    }
+    if (!read_string(FieldPath{&path, key}, inner, errors, kAnnotationBytesMax, text)) {
+      return false;
+    }
+    out.emplace_back(key, std::move(text));
+    return true;
+  });
+  if (ok) sort_last_wins(out);
+  return ok;
+}
+
+bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
+                    ResourceList& out) {
+  out.clear();
+  if (value.is_null()) return true;
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return errors.wrong_type(path, value, "an object");
+  if (object.size() > kResourceListNamesMax) {
+    return errors.add(ErrorCode::kLimitExceeded, path,
+                      "has more than " + std::to_string(kResourceListNamesMax) + " entries");
+  }
+  out.reserve(object.size());
+  for (const auto [key, inner] : object) {
+    if (!check_key(path, key, errors)) return false;
+    // A null quantity is 0.
+    Quantity quantity;
+    if (!inner.is_null() && !read_quantity(FieldPath{&path, key}, inner, errors, sign, quantity)) {
+      return false;
+    }
+    out.emplace_back(key, quantity);
+  }
+  sort_last_wins(out);
+  return true;
+}
+
+}  // namespace headroom

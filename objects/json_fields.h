@@ -1,0 +1,96 @@
+// Reading typed fields out of a parsed JSON object, with errors that name the field's path in
+// Kubernetes' words (spec.containers[0].resources.requests.cpu) and its value.
+//
+// Every read_* returns false after it has put the first error into the FieldErrors. null is an
+// absent field, as in Kubernetes. Of equal keys the last wins. Internal to objects/.
+// Thread safety: plain functions on their arguments.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "objects/error.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+using JsonValue = simdjson::dom::element;
+
+// One step of the path to a field; lives on the stack of the function that reads the field, and
+// becomes text only in an error.
+struct FieldPath {
+  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
+
+  const FieldPath* parent = nullptr;
+  std::string_view name;          // A field, or a key of a map.
+  std::size_t index = kNoIndex;   // Of an element, instead of a name.
+  std::string to_string() const;  // "spec.containers[0]", "metadata.labels[example.com/x]"
+};
+
+// The first error of one object.
+struct FieldErrors {
+  std::optional<Error> first;
+
+  // All return false, to be returned in turn. wrong_type: "<path>: <value> is not <expected>".
+  bool add(ErrorCode code, const FieldPath& path, std::string_view message);
+  bool wrong_type(const FieldPath& path, JsonValue value, std::string_view expected);
+  bool missing(const FieldPath& path);
+};
+
+// The value as JSON text, shortened for an error.
+std::string shown(JsonValue value);
+
+bool read_string(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
+                 std::string& out);
+bool read_bool(const FieldPath& path, JsonValue value, FieldErrors& errors, bool& out);
+bool read_int64(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int64_t& out);
+// nullopt for null and for the zero time of Go, "0001-01-01T00:00:00Z".
+bool read_time(const FieldPath& path, JsonValue value, FieldErrors& errors,
+               std::optional<std::int64_t>& out);
+bool read_string_map(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out);
+// Only the keys of annotations.h.
+bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out);
+
+enum class Sign : std::uint8_t { kNotNegative, kAny };
+// Resource names to quantities, each a string or a number, each within int64 in its unit (cpu in
+// thousandths, others whole).
+bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
+                    ResourceList& out);
+
+// Calls `field(name, value)`, which returns false to stop, for each field that is not null.
+template <typename Field>
+bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                    const Field& field) {
+  if (value.is_null()) return true;
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return errors.wrong_type(path, value, "an object");
+  for (const auto [name, inner] : object) {
+    if (!inner.is_null() && !field(name, inner)) return false;
+  }
+  return true;
+}
+
+// Calls `element(path, value)` for each element of a list of at most `size_max`.
+template <typename Element>
+bool for_each_element(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      std::size_t size_max, const Element& element) {
+  if (value.is_null()) return true;
+  simdjson::dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) return errors.wrong_type(path, value, "a list");
+  std::size_t index = 0;
+  for (const JsonValue inner : array) {
+    if (index >= size_max) {
+      return errors.add(ErrorCode::kLimitExceeded, path,
+                        "has more than " + std::to_string(size_max) + " entries");
+    }
+    if (!element(FieldPath{&path, {}, index}, inner)) return false;
+    ++index;
+  }
+  return true;
+}
+
+}  // namespace headroom

@@ -1,0 +1,222 @@
+// Metadata, nodes and node metrics from JSON.
+#include "objects/object_json.h"
+
+#include "objects/object_reader.h"
+#include "objects/time_text.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr FieldPath kRoot{};
+constexpr FieldPath kMetadata{&kRoot, "metadata"};
+constexpr FieldPath kSpec{&kRoot, "spec"};
+constexpr FieldPath kStatus{&kRoot, "status"};
+
+bool read_taint(const FieldPath& path, JsonValue value, FieldErrors& errors, Taint& out) {
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
+    if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
+    if (name != "effect") return true;
+    if (!read_string(field, inner, errors, kStringBytesMax, out.effect)) return false;
+    return out.effect == "NoSchedule" || out.effect == "PreferNoSchedule" ||
+           out.effect == "NoExecute" ||
+           errors.wrong_type(field, inner, "NoSchedule, PreferNoSchedule or NoExecute");
+  });
+  if (!ok) return false;
+  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
+  return !out.effect.empty() || errors.missing(FieldPath{&path, "effect"});
+}
+
+// {"resources": {"cpu": ...}}, as NodeMetric writes usage. It may be negative.
+bool read_usage(const FieldPath& path, JsonValue value, FieldErrors& errors, ResourceList& out) {
+  out.clear();
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    return name != "resources" ||
+           read_resources(FieldPath{&path, name}, inner, errors, Sign::kAny, out);
+  });
+}
+
+bool read_aggregated(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                     AggregatedUsage& out) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "duration") {
+      std::string text;
+      if (!read_string(field, inner, errors, kStringBytesMax, text)) return false;
+      const Result<std::int64_t> duration = parse_duration_us(text);
+      if (!duration) return errors.add(duration.error().code, field, duration.error().message);
+      out.duration_us = *duration;
+      return true;
+    }
+    if (name != "usage") return true;
+    out.usage.clear();
+    return for_each_field(field, inner, errors, [&](std::string_view type, JsonValue usage) {
+      if (out.usage.size() >= kAggregationsMax) {
+        return errors.add(ErrorCode::kLimitExceeded, field,
+                          "has more than " + std::to_string(kAggregationsMax) + " entries");
+      }
+      ResourceList list;
+      if (!read_usage(FieldPath{&field, type}, usage, errors, list)) return false;
+      auto it = out.usage.begin();
+      while (it != out.usage.end() && it->first < type) ++it;
+      if (it != out.usage.end() && it->first == type) {
+        it->second = std::move(list);
+      } else {
+        out.usage.emplace(it, type, std::move(list));
+      }
+      return true;
+    });
+  });
+}
+
+bool read_pod_metric(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                     PodMetricInfo& out) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
+    if (name == "namespace") {
+      return read_string(field, inner, errors, kNameBytesMax, out.namespace_name);
+    }
+    if (name == "priority") {
+      return read_string(field, inner, errors, kStringBytesMax, out.priority);
+    }
+    return name != "podUsage" || read_usage(field, inner, errors, out.usage);
+  });
+}
+
+bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& out) {
+  const FieldPath& path = kStatus;
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "updateTime") return read_time(field, inner, errors, out.update_time_us);
+    if (name == "podsMetric") {
+      out.pods.clear();
+      return for_each_element(
+          field, inner, errors, kPodMetricsMax, [&](const FieldPath& element, JsonValue pod) {
+            return read_pod_metric(element, pod, errors, out.pods.emplace_back());
+          });
+    }
+    if (name != "nodeMetric") return true;
+    out.has_node_metric = true;
+    return for_each_field(field, inner, errors, [&](std::string_view part, JsonValue usage) {
+      const FieldPath part_field{&field, part};
+      if (part == "nodeUsage") return read_usage(part_field, usage, errors, out.node_usage);
+      if (part == "systemUsage") return read_usage(part_field, usage, errors, out.system_usage);
+      if (part != "aggregatedNodeUsages") return true;
+      out.aggregated.clear();
+      return for_each_element(part_field, usage, errors, kAggregationsMax,
+                              [&](const FieldPath& element, JsonValue entry) {
+                                return read_aggregated(element, entry, errors,
+                                                       out.aggregated.emplace_back());
+                              });
+    });
+  });
+}
+
+}  // namespace
+
+ObjectParts object_parts(JsonValue value) {
+  ObjectParts parts;
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return parts;
+  for (const auto [name, inner] : object) {
+    std::optional<JsonValue>* part = name == "metadata" ? &parts.metadata
+                                     : name == "spec"   ? &parts.spec
+                                     : name == "status" ? &parts.status
+                                                        : nullptr;
+    if (part == nullptr) continue;
+    part->reset();
+    if (!inner.is_null()) *part = inner;
+  }
+  return parts;
+}
+
+bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const MetadataFields& out) {
+  const FieldPath name_field{&kMetadata, "name"};
+  if (!parts.metadata) return errors.missing(name_field);
+  const bool ok = for_each_field(
+      kMetadata, *parts.metadata, errors, [&](std::string_view name, JsonValue inner) {
+        const FieldPath field{&kMetadata, name};
+        if (name == "name") return read_string(field, inner, errors, kNameBytesMax, *out.name);
+        if (name == "namespace" && out.namespace_name != nullptr) {
+          return read_string(field, inner, errors, kNameBytesMax, *out.namespace_name);
+        }
+        if (name == "uid" && out.uid != nullptr) {
+          return read_string(field, inner, errors, kNameBytesMax, *out.uid);
+        }
+        if (name == "labels" && out.labels != nullptr) {
+          return read_string_map(field, inner, errors, *out.labels);
+        }
+        if (name == "annotations" && out.annotations != nullptr) {
+          return read_annotations(field, inner, errors, *out.annotations);
+        }
+        if (name == "creationTimestamp" && out.creation_us != nullptr) {
+          return read_time(field, inner, errors, *out.creation_us);
+        }
+        if (name != "ownerReferences" || out.daemon_set == nullptr) return true;
+        *out.daemon_set = false;
+        return for_each_element(
+            field, inner, errors, kListMax, [&](const FieldPath& element, JsonValue owner) {
+              return for_each_field(
+                  element, owner, errors, [&](std::string_view part, JsonValue kind) {
+                    std::string_view text;
+                    if (part != "kind") return true;
+                    if (kind.get(text) != simdjson::SUCCESS) {
+                      return errors.wrong_type(FieldPath{&element, part}, kind, "a string");
+                    }
+                    *out.daemon_set = *out.daemon_set || text == "DaemonSet";
+                    return true;
+                  });
+            });
+      });
+  if (!ok) return false;
+  return !out.name->empty() || errors.missing(name_field);
+}
+
+bool read_node(JsonValue value, FieldErrors& errors, Node& out) {
+  const ObjectParts parts = object_parts(value);
+  MetadataFields metadata;
+  metadata.name = &out.name;
+  metadata.labels = &out.labels;
+  metadata.annotations = &out.annotations;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  const auto spec = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kSpec, name};
+    if (name == "unschedulable") return read_bool(field, inner, errors, out.unschedulable);
+    if (name != "taints") return true;
+    out.taints.clear();
+    return for_each_element(field, inner, errors, kListMax,
+                            [&](const FieldPath& element, JsonValue taint) {
+                              return read_taint(element, taint, errors, out.taints.emplace_back());
+                            });
+  };
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  const auto status = [&](std::string_view name, JsonValue inner) {
+    return name != "allocatable" || read_resources(FieldPath{&kStatus, name}, inner, errors,
+                                                   Sign::kNotNegative, out.allocatable);
+  };
+  return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
+}
+
+bool read_node_metric(JsonValue value, FieldErrors& errors, NodeMetric& out) {
+  const ObjectParts parts = object_parts(value);
+  MetadataFields metadata;
+  metadata.name = &out.name;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  const auto policy = [&](const FieldPath& path, JsonValue inner) {
+    return for_each_field(path, inner, errors, [&](std::string_view name, JsonValue seconds) {
+      if (name != "reportIntervalSeconds") return true;
+      return read_int64(FieldPath{&path, name}, seconds, errors,
+                        out.report_interval_seconds.emplace());
+    });
+  };
+  const auto spec = [&](std::string_view name, JsonValue inner) {
+    return name != "metricCollectPolicy" || policy(FieldPath{&kSpec, name}, inner);
+  };
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  return !parts.status || read_node_metric_status(*parts.status, errors, out);
+}
+
+}  // namespace headroom

@@ -1,0 +1,308 @@
+// From text to objects: documents, lists, files.
+#include "objects/object_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "objects/input_bytes.h"
+#include "objects/json_text.h"
+#include "objects/object_json.h"
+#include "objects/yaml_to_json.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::string_view kNodeMetricApi = "slo.koordinator.sh/v1alpha1";
+constexpr std::string_view kListSuffix = "List";
+
+struct TypeMeta {
+  std::string api_version, kind;
+};
+
+// apiVersion and kind; `defaults` where absent.
+bool read_type(JsonValue value, FieldErrors& errors, const TypeMeta& defaults, TypeMeta& out) {
+  const FieldPath root{};
+  out = defaults;
+  const bool ok = for_each_field(root, value, errors, [&](std::string_view name, JsonValue inner) {
+    if (name == "apiVersion") {
+      return read_string(FieldPath{&root, name}, inner, errors, kStringBytesMax, out.api_version);
+    }
+    return name != "kind" ||
+           read_string(FieldPath{&root, name}, inner, errors, kStringBytesMax, out.kind);
+  });
+  if (!ok) return false;
+  if (out.kind.empty()) return errors.missing(FieldPath{&root, "kind"});
+  return !out.api_version.empty() || errors.missing(FieldPath{&root, "apiVersion"});
+}
+
+// "Pod d/web-1", or empty for an object without a name.
+std::string object_name(JsonValue value, const std::string& kind) {
+  const ObjectParts parts = object_parts(value);
+  std::string_view name, namespace_name;
+  if (!parts.metadata || (*parts.metadata)["name"].get(name) != simdjson::SUCCESS || name.empty() ||
+      kind.empty()) {
+    return {};
+  }
+  if (name.size() > kNameBytesMax) return {};
+  if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS && kind == "Pod") {
+    namespace_name = "default";
+  }
+  std::string result = kind + " ";
+  if (!namespace_name.empty()) result += std::string(namespace_name) + "/";
+  return result + std::string(name);
+}
+
+// Parses one value at a time, in memory that is kept.
+class ValueParser {
+ public:
+  // `readable` bytes may be read from the value's start on; with enough of them behind the value
+  // it is not copied.
+  Result<JsonValue> parse(std::string_view value, std::size_t readable) {
+    if (value.size() > kObjectBytesMax) {
+      return fail(ErrorCode::kLimitExceeded, std::to_string(value.size()) +
+                                                 " bytes in one object; the limit is " +
+                                                 std::to_string(kObjectBytesMax));
+    }
+    if (value.size() > parser_.capacity()) {
+      const std::size_t capacity = std::max(value.size(), 2 * parser_.capacity());
+      if (parser_.allocate(std::min(capacity, kObjectBytesMax), kNestingMax) != simdjson::SUCCESS) {
+        return fail(ErrorCode::kLimitExceeded, "no memory to parse an object");
+      }
+    }
+    const bool padded = readable >= value.size() + simdjson::SIMDJSON_PADDING;
+    const auto result = parser_.parse(value.data(), value.size(), !padded);
+    if (result.error() == simdjson::SUCCESS) return result.value_unsafe();
+    if (result.error() == simdjson::DEPTH_ERROR) {
+      return fail(ErrorCode::kLimitExceeded,
+                  "nested more than " + std::to_string(kNestingMax) + " deep");
+    }
+    return fail(ErrorCode::kInvalid,
+                std::string("malformed JSON: ") + simdjson::error_message(result.error()));
+  }
+
+ private:
+  simdjson::dom::parser parser_{kObjectBytesMax};
+};
+
+class SourceReader {
+ public:
+  SourceReader(std::string_view text, std::string_view source)
+      : text_(text), source_(source), cursor_(text) {}
+
+  Result<ObjectFile> read() {
+    while (cursor_.peek() != '\0' || cursor_.offset() < text_.size()) {
+      if (!document()) return tl::unexpected<Error>(std::move(*error_));
+    }
+    return std::move(file_);
+  }
+
+ private:
+  // All return false once error_ is set.
+
+  bool error(ErrorCode code, const std::string& message) {
+    error_ = Error{code, std::string(source_) + ": " + message};
+    return false;
+  }
+  bool malformed(const char* expected) {
+    return error(ErrorCode::kInvalid, "byte " + std::to_string(cursor_.offset()) +
+                                          ": malformed JSON: expected " + expected);
+  }
+  std::size_t readable(std::string_view value) const {
+    return static_cast<std::size_t>(text_.data() + text_.size() - value.data());
+  }
+  std::string item() const { return "item " + std::to_string(count_); }
+  std::string at(std::string_view value) const {
+    return "byte " + std::to_string(value.data() - text_.data());
+  }
+
+  // One document: its members are found first, so that a list is read item by item, whatever
+  // comes before or after its items.
+  bool document() {
+    if (cursor_.peek() != '{') return malformed("an object");
+    const std::size_t start = cursor_.offset();
+    cursor_.take('{');
+    std::string_view kind, items;
+    std::vector<std::string_view> members;
+    item_texts_.clear();
+    bool first = true;
+    while (!cursor_.take('}')) {
+      if (!first && !cursor_.take(',')) return malformed("',' or '}'");
+      first = false;
+      std::string_view key, value;
+      if (cursor_.peek() != '"' || !cursor_.value(key)) return malformed("a key");
+      if (!cursor_.take(':')) return malformed("':'");
+      if (key == "\"items\"" && cursor_.peek() == '[') {
+        const std::size_t items_start = cursor_.offset();
+        if (!list()) return false;
+        items = text_.substr(items_start, cursor_.offset() - items_start);
+        continue;
+      }
+      if (!cursor_.value(value)) return malformed("a value");
+      if (key == "\"kind\"") kind = value;
+      if (key == "\"items\"") items = value;
+      members.push_back(key);
+      members.push_back(value);
+    }
+    const bool is_list = kind.size() > kListSuffix.size() + 2 || kind == "\"List\""
+                             ? kind.substr(0, kind.size() - 1).ends_with(kListSuffix)
+                             : false;
+    if (!is_list) return object(text_.substr(start, cursor_.offset() - start), {});
+    return envelope(members) && list_items(items);
+  }
+
+  // Collects the items' texts of a list; the cursor is on its '['.
+  bool list() {
+    item_texts_.clear();
+    cursor_.take('[');
+    if (cursor_.take(']')) return true;
+    do {
+      std::string_view item;
+      if (!cursor_.value(item)) return malformed("a value");
+      item_texts_.push_back(item);
+    } while (cursor_.take(','));
+    return cursor_.take(']') || malformed("',' or ']'");
+  }
+
+  // Checks what stands beside the items, and keeps the list's type for items without their own.
+  bool envelope(const std::vector<std::string_view>& members) {
+    item_defaults_ = {};
+    for (std::size_t i = 0; i < members.size(); i += 2) {
+      for (const std::string_view part : {members[i], members[i + 1]}) {
+        const Result<JsonValue> value = parser_.parse(part, readable(part));
+        if (!value) return error(value.error().code, at(part) + ": " + value.error().message);
+        std::string* target = members[i] == "\"kind\""         ? &item_defaults_.kind
+                              : members[i] == "\"apiVersion\"" ? &item_defaults_.api_version
+                                                               : nullptr;
+        std::string_view text;
+        if (target == nullptr || part.data() == members[i].data()) continue;
+        if (value->get(text) != simdjson::SUCCESS) {
+          return error(ErrorCode::kInvalid,
+                       std::string(members[i].substr(1, members[i].size() - 2)) + ": " +
+                           shown(*value) + " is not a string");
+        }
+        target->assign(text);
+      }
+    }
+    std::string& kind = item_defaults_.kind;
+    kind.resize(kind.size() - std::min(kind.size(), kListSuffix.size()));
+    if (kind.empty()) item_defaults_ = {};
+    return true;
+  }
+
+  bool list_items(std::string_view items) {
+    if (items.empty() || items == "null") return true;
+    if (items.front() != '[') {
+      return error(ErrorCode::kInvalid,
+                   "items: " + std::string(items.substr(0, 64)) + " is not a list");
+    }
+    // The vector is reused by the next document only.
+    const TypeMeta defaults = item_defaults_;
+    return std::all_of(item_texts_.begin(), item_texts_.end(),
+                       [&](std::string_view item) { return object(item, defaults); });
+  }
+
+  bool object(std::string_view text, const TypeMeta& defaults) {
+    ++count_;
+    if (count_ > kObjectsMax) {
+      return error(ErrorCode::kLimitExceeded,
+                   "more than " + std::to_string(kObjectsMax) + " objects");
+    }
+    const Result<JsonValue> value = parser_.parse(text, readable(text));
+    if (!value) {
+      return error(value.error().code, item() + " (" + at(text) + "): " + value.error().message);
+    }
+    FieldErrors errors;
+    if (typed(*value, defaults, errors)) return true;
+    std::string name = object_name(*value, type_.kind);
+    return error(errors.first->code, (name.empty() ? item() : name) + ": " + errors.first->message);
+  }
+
+  bool typed(JsonValue value, const TypeMeta& defaults, FieldErrors& errors) {
+    if (!read_type(value, errors, defaults, type_)) return false;
+    if (type_.api_version == "v1" && type_.kind == "Pod") {
+      return read_pod(value, errors, file_.pods.emplace_back());
+    }
+    if (type_.api_version == "v1" && type_.kind == "Node") {
+      return read_node(value, errors, file_.nodes.emplace_back());
+    }
+    if (type_.api_version == kNodeMetricApi && type_.kind == "NodeMetric") {
+      return read_node_metric(value, errors, file_.node_metrics.emplace_back());
+    }
+    if (type_.kind.ends_with(kListSuffix) && value["items"].error() == simdjson::SUCCESS) {
+      return errors.add(ErrorCode::kUnsupported, FieldPath{},
+                        "a " + type_.kind + " within a list; its items may stand there directly");
+    }
+    ++file_.other_kinds[type_.api_version + "/" + type_.kind];
+    return true;
+  }
+
+  const std::string_view text_;
+  const std::string_view source_;
+  JsonCursor cursor_;
+  ValueParser parser_;
+  std::vector<std::string_view> item_texts_;
+  TypeMeta item_defaults_;
+  TypeMeta type_;  // Of the object being read.
+  std::size_t count_ = 0;
+  ObjectFile file_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<ObjectFile> read_objects(std::string_view text, std::string_view source) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.size() > kInputBytesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                std::string(source) + ": more than " + std::to_string(kInputBytesMax) + " bytes");
+  }
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return ObjectFile();
+  if (text[first] == '{' || text[first] == '[') return SourceReader(text, source).read();
+  const Result<std::string> json = yaml_to_json(text);
+  if (!json) return fail(json.error().code, std::string(source) + ": " + json.error().message);
+  return SourceReader(*json, source).read();
+}
+
+Result<ObjectFile> read_object_file(const std::string& path) {
+  const bool standard_input = path == "-";
+  const std::string source = standard_input ? "standard input" : path;
+  const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return fail(ErrorCode::kIo, source + ": " + std::generic_category().message(errno));
+  }
+  InputBytes bytes;
+  const bool loaded = bytes.load(descriptor);
+  const int load_error = errno;
+  if (!standard_input) ::close(descriptor);
+  if (!loaded)
+    return fail(ErrorCode::kIo, source + ": " + std::generic_category().message(load_error));
+  return read_objects(bytes.text(), source);
+}
+
+Result<Object> read_object(std::string_view json, std::string_view source) {
+  Result<ObjectFile> file = SourceReader(json, source).read();
+  if (!file) return tl::unexpected<Error>(file.error());
+  if (file->nodes.size() + file->pods.size() + file->node_metrics.size() == 1 &&
+      file->other_kinds.empty()) {
+    if (!file->nodes.empty()) return std::move(file->nodes.front());
+    if (!file->pods.empty()) return std::move(file->pods.front());
+    return std::move(file->node_metrics.front());
+  }
+  const bool other = !file->other_kinds.empty();
+  return fail(other ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
+              std::string(source) + ": " +
+                  (other ? file->other_kinds.begin()->first + " is not read"
+                         : std::string("expected one object")) +
+                  "; accepted are one v1/Node, v1/Pod or " + std::string(kNodeMetricApi) +
+                  "/NodeMetric");
+}
+
+}  // namespace headroom

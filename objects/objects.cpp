@@ -1,0 +1,35 @@
+// Lookups in the small sorted lists that objects hold.
+#include "objects/objects.h"
+
+#include <algorithm>
+
+namespace headroom {
+
+namespace {
+
+// Lists of up to this many entries are searched from the front: shorter than a binary search.
+constexpr std::size_t kLinearSearchMax = 8;
+
+template <typename List>
+auto find_value(const List& list, std::string_view key) -> decltype(&list.front().second) {
+  if (list.size() <= kLinearSearchMax) {
+    for (const auto& [name, value] : list) {
+      if (name == key) return &value;
+    }
+    return nullptr;
+  }
+  const auto it =
+      std::lower_bound(list.begin(), list.end(), key,
+                       [](const auto& entry, std::string_view k) { return entry.first < k; });
+  return it != list.end() && it->first == key ? &it->second : nullptr;
+}
+
+}  // namespace
+
+const Quantity* find(const ResourceList& list, std::string_view name) {
+  return find_value(list, name);
+}
+
+const std::string* find(const StringMap& map, std::string_view key) { return find_value(map, key); }
+
+}  // namespace headroom

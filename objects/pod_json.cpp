@@ -1,0 +1,279 @@
+// Pods from JSON.
+#include <algorithm>
+#include <limits>
+
+#include "objects/object_json.h"
+#include "objects/object_reader.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr FieldPath kRoot{};
+constexpr FieldPath kSpec{&kRoot, "spec"};
+constexpr FieldPath kStatus{&kRoot, "status"};
+
+// {"requests": {...}, "limits": {...}}
+bool read_requirements(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                       ResourceList& requests, ResourceList& limits) {
+  requests.clear();
+  limits.clear();
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "requests") {
+      return read_resources(field, inner, errors, Sign::kNotNegative, requests);
+    }
+    if (name == "limits") return read_resources(field, inner, errors, Sign::kNotNegative, limits);
+    return true;
+  });
+}
+
+bool read_containers(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
+                     std::vector<Container>& out) {
+  out.clear();
+  return for_each_element(
+      path, value, errors, kContainersMax, [&](const FieldPath& element, JsonValue container) {
+        Container& target = out.emplace_back();
+        return for_each_field(
+            element, container, errors, [&](std::string_view name, JsonValue inner) {
+              const FieldPath field{&element, name};
+              if (name == "name") {
+                return read_string(field, inner, errors, kNameBytesMax, target.name);
+              }
+              if (name == "resources") {
+                return read_requirements(field, inner, errors, target.requests, target.limits);
+              }
+              if (name != "restartPolicy" || !init) return true;
+              std::string policy;
+              if (!read_string(field, inner, errors, kStringBytesMax, policy)) return false;
+              target.restart_always = policy == "Always";
+              return true;
+            });
+      });
+}
+
+bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      NodeSelectorRequirement& out) {
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
+    if (name == "operator") {
+      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
+      constexpr std::string_view kOperators[] = {"In",           "NotIn", "Exists",
+                                                 "DoesNotExist", "Gt",    "Lt"};
+      return std::find(std::begin(kOperators), std::end(kOperators), out.op) !=
+                 std::end(kOperators) ||
+             errors.wrong_type(field, inner, "In, NotIn, Exists, DoesNotExist, Gt or Lt");
+    }
+    if (name != "values") return true;
+    out.values.clear();
+    return for_each_element(
+        field, inner, errors, kListMax, [&](const FieldPath& element, JsonValue text) {
+          return read_string(element, text, errors, kStringBytesMax, out.values.emplace_back());
+        });
+  });
+  if (!ok) return false;
+  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
+  return !out.op.empty() || errors.missing(FieldPath{&path, "operator"});
+}
+
+bool read_term(const FieldPath& path, JsonValue value, FieldErrors& errors, NodeSelectorTerm& out) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    auto* list = name == "matchExpressions" ? &out.match_expressions
+                 : name == "matchFields"    ? &out.match_fields
+                                            : nullptr;
+    if (list == nullptr) return true;
+    list->clear();
+    return for_each_element(FieldPath{&path, name}, inner, errors, kListMax,
+                            [&](const FieldPath& element, JsonValue requirement) {
+                              return read_requirement(element, requirement, errors,
+                                                      list->emplace_back());
+                            });
+  });
+}
+
+// spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
+bool read_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
+  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  out.required_node_affinity.reset();
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue node) {
+    if (name != "nodeAffinity") return true;
+    const FieldPath node_path{&path, name};
+    return for_each_field(node_path, node, errors, [&](std::string_view rule, JsonValue selector) {
+      if (rule != kRequired) return true;
+      const FieldPath rule_path{&node_path, rule};
+      out.required_node_affinity.emplace();
+      return for_each_field(
+          rule_path, selector, errors, [&](std::string_view part, JsonValue terms) {
+            if (part != "nodeSelectorTerms") return true;
+            out.required_node_affinity->clear();
+            return for_each_element(FieldPath{&rule_path, part}, terms, errors, kListMax,
+                                    [&](const FieldPath& element, JsonValue term) {
+                                      return read_term(element, term, errors,
+                                                       out.required_node_affinity->emplace_back());
+                                    });
+          });
+    });
+  });
+}
+
+bool read_toleration(const FieldPath& path, JsonValue value, FieldErrors& errors, Toleration& out) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
+    if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
+    if (name == "operator") {
+      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
+      return out.op.empty() || out.op == "Equal" || out.op == "Exists" ||
+             errors.wrong_type(field, inner, "Equal or Exists");
+    }
+    if (name != "effect") return true;
+    if (!read_string(field, inner, errors, kStringBytesMax, out.effect)) return false;
+    return out.effect.empty() || out.effect == "NoSchedule" || out.effect == "PreferNoSchedule" ||
+           out.effect == "NoExecute" ||
+           errors.wrong_type(field, inner, "NoSchedule, PreferNoSchedule or NoExecute");
+  });
+}
+
+bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
+  return for_each_field(kSpec, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kSpec, name};
+    if (name == "containers") return read_containers(field, inner, errors, false, out.containers);
+    if (name == "initContainers") {
+      return read_containers(field, inner, errors, true, out.init_containers);
+    }
+    if (name == "nodeName") return read_string(field, inner, errors, kNameBytesMax, out.node_name);
+    if (name == "resources") {
+      return read_requirements(field, inner, errors, out.pod_requests, out.pod_limits);
+    }
+    if (name == "overhead") {
+      return read_resources(field, inner, errors, Sign::kNotNegative, out.overhead);
+    }
+    if (name == "priority") {
+      std::int64_t priority = 0;
+      if (!read_int64(field, inner, errors, priority)) return false;
+      if (priority < std::numeric_limits<std::int32_t>::min() ||
+          priority > std::numeric_limits<std::int32_t>::max()) {
+        return errors.wrong_type(field, inner, "a 32-bit integer");
+      }
+      out.priority = static_cast<std::int32_t>(priority);
+      return true;
+    }
+    if (name == "nodeSelector") return read_string_map(field, inner, errors, out.node_selector);
+    if (name == "affinity") return read_affinity(field, inner, errors, out);
+    if (name == "activeDeadlineSeconds") {
+      return read_int64(field, inner, errors, out.active_deadline_seconds.emplace());
+    }
+    if (name != "tolerations") return true;
+    out.tolerations.clear();
+    return for_each_element(
+        field, inner, errors, kListMax, [&](const FieldPath& element, JsonValue toleration) {
+          return read_toleration(element, toleration, errors, out.tolerations.emplace_back());
+        });
+  });
+}
+
+// One entry of status.conditions. The first of a type counts (GetPodCondition).
+struct ConditionsSeen {
+  bool resize_pending = false;
+};
+
+bool read_condition(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                    ConditionsSeen& seen, Pod& out) {
+  std::string type, status, reason;
+  PodCondition condition;
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "type") return read_string(field, inner, errors, kStringBytesMax, type);
+    if (name == "status") return read_string(field, inner, errors, kStringBytesMax, status);
+    if (name == "reason") return read_string(field, inner, errors, kStringBytesMax, reason);
+    return name != "lastTransitionTime" ||
+           read_time(field, inner, errors, condition.last_transition_us);
+  });
+  if (!ok) return false;
+  condition.is_true = status == "True";
+  if (type == "PodScheduled" && !out.scheduled) out.scheduled = condition;
+  if (type == "Initialized" && !out.initialized) out.initialized = condition;
+  if (type == "PodResizePending" && !seen.resize_pending) {
+    seen.resize_pending = true;
+    // IsPodResizeInfeasible reads the reason alone.
+    out.resize_infeasible = reason == "Infeasible";
+  }
+  return true;
+}
+
+// Status entries belong to the containers of the same name; others have no effect.
+bool read_container_statuses(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                             std::vector<Container>& containers) {
+  return for_each_element(
+      path, value, errors, kContainersMax, [&](const FieldPath& element, JsonValue entry) {
+        std::string_view container_name;
+        std::optional<ResourceList> actuated;
+        ResourceList allocated, limits;
+        const bool ok =
+            for_each_field(element, entry, errors, [&](std::string_view name, JsonValue inner) {
+              const FieldPath field{&element, name};
+              if (name == "name") {
+                return inner.get(container_name) == simdjson::SUCCESS ||
+                       errors.wrong_type(field, inner, "a string");
+              }
+              if (name == "allocatedResources") {
+                return read_resources(field, inner, errors, Sign::kNotNegative, allocated);
+              }
+              return name != "resources" ||
+                     read_requirements(field, inner, errors, actuated.emplace(), limits);
+            });
+        if (!ok) return false;
+        const auto it = std::find_if(containers.begin(), containers.end(),
+                                     [&](const auto& c) { return c.name == container_name; });
+        if (it == containers.end()) return true;
+        it->actuated_requests = std::move(actuated);
+        it->allocated_requests = std::move(allocated);
+        return true;
+      });
+}
+
+bool read_status(JsonValue value, FieldErrors& errors, Pod& out) {
+  return for_each_field(kStatus, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kStatus, name};
+    if (name == "phase") return read_string(field, inner, errors, kStringBytesMax, out.phase);
+    if (name == "qosClass") {
+      return read_string(field, inner, errors, kStringBytesMax, out.qos_class);
+    }
+    if (name == "containerStatuses") {
+      return read_container_statuses(field, inner, errors, out.containers);
+    }
+    if (name == "initContainerStatuses") {
+      return read_container_statuses(field, inner, errors, out.init_containers);
+    }
+    if (name != "conditions") return true;
+    out.scheduled.reset();
+    out.initialized.reset();
+    out.resize_infeasible = false;
+    ConditionsSeen seen;
+    return for_each_element(field, inner, errors, kListMax,
+                            [&](const FieldPath& element, JsonValue condition) {
+                              return read_condition(element, condition, errors, seen, out);
+                            });
+  });
+}
+
+}  // namespace
+
+bool read_pod(JsonValue value, FieldErrors& errors, Pod& out) {
+  const ObjectParts parts = object_parts(value);
+  MetadataFields metadata;
+  metadata.name = &out.name;
+  metadata.namespace_name = &out.namespace_name;
+  metadata.uid = &out.uid;
+  metadata.labels = &out.labels;
+  metadata.annotations = &out.annotations;
+  metadata.daemon_set = &out.daemon_set;
+  metadata.creation_us = &out.creation_us;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  if (out.namespace_name.empty()) out.namespace_name = "default";
+  if (parts.spec && !read_spec(*parts.spec, errors, out)) return false;
+  return !parts.status || read_status(*parts.status, errors, out);
+}
+
+}  // namespace headroom

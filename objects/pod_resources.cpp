@@ -1,0 +1,240 @@
+// Sums of a pod's requests and limits.
+#include "objects/pod_resources.h"
+
+#include <algorithm>
+
+namespace headroom {
+
+namespace {
+
+constexpr std::string_view kCpu = "cpu";
+constexpr std::string_view kMemory = "memory";
+constexpr std::string_view kHugePagesPrefix = "hugepages-";
+constexpr std::int64_t kNanosPerUnit = 1'000'000'000;
+constexpr std::int64_t kNanosPerMilli = 1'000'000;
+// k8s.io/kubernetes pkg/scheduler/util DefaultMilliCPURequest and DefaultMemoryRequest.
+constexpr Quantity kDefaultCpu = Quantity::from_milli(100);
+constexpr Quantity kDefaultMemory = Quantity::from_value(200 * 1024 * 1024);
+
+// The entry of `name`, made with 0 where there is none; `added` says which.
+Quantity& entry(ResourceList& list, std::string_view name, bool& added) {
+  auto it = std::lower_bound(list.begin(), list.end(), name,
+                             [](const auto& e, std::string_view n) { return e.first < n; });
+  added = it == list.end() || it->first != name;
+  if (added) it = list.emplace(it, std::string(name), Quantity());
+  return it->second;
+}
+
+void add(ResourceList& list, const ResourceList& more) {
+  for (const auto& [name, quantity] : more) {
+    bool added = false;
+    entry(list, name, added) += quantity;
+  }
+}
+
+// Per name the larger; a name that only one list has is taken, negative or not.
+void raise(ResourceList& list, const ResourceList& more) {
+  for (const auto& [name, quantity] : more) {
+    bool added = false;
+    Quantity& mine = entry(list, name, added);
+    if (added || mine < quantity) mine = quantity;
+  }
+}
+
+void set(ResourceList& list, std::string_view name, const Quantity& quantity) {
+  bool added = false;
+  entry(list, name, added) = quantity;
+}
+
+bool is_pod_level_resource(std::string_view name) {
+  return name == kCpu || name == kMemory || name.starts_with(kHugePagesPrefix);
+}
+
+bool names_pod_level_resource(const ResourceList& list) {
+  return std::any_of(list.begin(), list.end(),
+                     [](const auto& entry) { return is_pod_level_resource(entry.first); });
+}
+
+void override_pod_level(ResourceList& list, const ResourceList& pod_level) {
+  for (const auto& [name, quantity] : pod_level) {
+    if (is_pod_level_resource(name)) set(list, name, quantity);
+  }
+}
+
+// AggregateContainerRequests and -Limits; `of` gives the list of one container.
+template <typename Of>
+ResourceList aggregate(const Pod& pod, const Of& of) {
+  ResourceList total;
+  for (const Container& container : pod.containers) add(total, of(container, true));
+  ResourceList sidecars, peak;
+  for (const Container& container : pod.init_containers) {
+    ResourceList own = of(container, container.restart_always);
+    if (container.restart_always) {
+      add(total, own);
+      add(sidecars, own);
+      raise(peak, sidecars);
+    } else {
+      add(own, sidecars);
+      raise(peak, own);
+    }
+  }
+  raise(total, peak);
+  return total;
+}
+
+}  // namespace
+
+ResourceList pod_requests(const Pod& pod, const PodRequestsOptions& options) {
+  ResourceList total = aggregate(pod, [&](const Container& container, bool runs_on) {
+    ResourceList list;
+    // determineContainerReqs; without status.resources the allocated ones are not read either.
+    if (options.use_status_resources && runs_on && container.actuated_requests) {
+      list = *container.actuated_requests;
+      raise(list, container.allocated_requests);
+      if (!pod.resize_infeasible) raise(list, container.requests);
+    } else {
+      list = container.requests;
+    }
+    if (options.missing_cpu && find(list, kCpu) == nullptr) set(list, kCpu, *options.missing_cpu);
+    if (options.missing_memory && find(list, kMemory) == nullptr) {
+      set(list, kMemory, *options.missing_memory);
+    }
+    return list;
+  });
+  if (!options.skip_pod_level_resources) override_pod_level(total, pod.pod_requests);
+  add(total, pod.overhead);
+  return total;
+}
+
+ResourceList pod_limits(const Pod& pod) {
+  ResourceList total =
+      aggregate(pod, [](const Container& container, bool) { return container.limits; });
+  override_pod_level(total, pod.pod_limits);
+  for (const auto& [name, quantity] : pod.overhead) {
+    const Quantity* limit = find(total, name);
+    if (limit == nullptr || limit->is_zero()) continue;
+    bool added = false;
+    entry(total, name, added) += quantity;
+  }
+  return total;
+}
+
+ResourceList non_zero_requested(const Pod& pod, bool use_status_resources) {
+  PodRequestsOptions options;
+  options.use_status_resources = use_status_resources;
+  options.missing_cpu = kDefaultCpu;
+  options.missing_memory = kDefaultMemory;
+  if (names_pod_level_resource(pod.pod_requests)) {
+    PodRequestsOptions plain;
+    plain.use_status_resources = use_status_resources;
+    const ResourceList requests = pod_requests(pod, plain);
+    if (find(requests, kCpu) != nullptr) options.missing_cpu.reset();
+    if (find(requests, kMemory) != nullptr) options.missing_memory.reset();
+  }
+  const ResourceList requests = pod_requests(pod, options);
+  ResourceList result;
+  for (const std::string_view name : {kCpu, kMemory}) {
+    const Quantity* quantity = find(requests, name);
+    set(result, name, quantity == nullptr ? Quantity() : *quantity);
+  }
+  return result;
+}
+
+ResourceList elastic_quota_requests(const Pod& pod) {
+  // framework.Resource.Add: cpu in thousandths, others whole, rounded away from zero.
+  const auto rounded = [](const ResourceList& list) {
+    ResourceList result;
+    for (const auto& [name, quantity] : list) {
+      if (name != kCpu && name != kMemory && name != "ephemeral-storage" && name != "pods" &&
+          !is_scalar_resource(name)) {
+        continue;
+      }
+      const std::int64_t unit = name == kCpu ? kNanosPerMilli : kNanosPerUnit;
+      const Int128 rest = quantity.nanos() % unit;
+      const Int128 step = rest == 0 ? 0 : rest < 0 ? -unit - rest : unit - rest;
+      result.emplace_back(name, Quantity::from_nanos(quantity.nanos() + step));
+    }
+    return result;
+  };
+  ResourceList total;
+  for (const Container& container : pod.containers) add(total, rounded(container.requests));
+  for (const Container& container : pod.init_containers) {
+    ResourceList list = rounded(container.requests);
+    // SetMaxResource ignores pods.
+    std::erase_if(list, [](const auto& entry) { return entry.first == "pods"; });
+    raise(total, list);
+  }
+  add(total, rounded(pod.overhead));
+  return total;
+}
+
+std::string_view pod_qos_class(const Pod& pod) {
+  // Only cpu and memory above zero count.
+  struct Sums {
+    Quantity cpu, memory;
+
+    void add(const ResourceList& list) {
+      const Quantity* c = find(list, kCpu);
+      if (c != nullptr && Quantity() < *c) cpu += *c;
+      const Quantity* m = find(list, kMemory);
+      if (m != nullptr && Quantity() < *m) memory += *m;
+    }
+    bool any() const { return !cpu.is_zero() || !memory.is_zero(); }
+    bool both() const { return !cpu.is_zero() && !memory.is_zero(); }
+  };
+  Sums requests, limits;
+  bool every_container_limited = true;
+  if (names_pod_level_resource(pod.pod_requests) || names_pod_level_resource(pod.pod_limits)) {
+    requests.add(pod.pod_requests);
+    limits.add(pod.pod_limits);
+  } else {
+    for (const auto* containers : {&pod.containers, &pod.init_containers}) {
+      for (const Container& container : *containers) {
+        Sums own;
+        own.add(container.limits);
+        every_container_limited = every_container_limited && own.both();
+        requests.add(container.requests);
+        limits.add(container.limits);
+      }
+    }
+  }
+  if (!requests.any() && !limits.any()) return "BestEffort";
+  const bool guaranteed = every_container_limited && limits.both() && requests.cpu == limits.cpu &&
+                          requests.memory == limits.memory;
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+bool is_extended_resource(std::string_view name) {
+  // IsExtendedResourceName: a domain that is not Kubernetes' own, not a quota name, and, with
+  // "requests." before it, a qualified name: prefix of at most 253 bytes, name of at most 63.
+  constexpr std::string_view kQuotaPrefix = "requests.";
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos ||
+      name.starts_with(kQuotaPrefix)) {
+    return false;
+  }
+  constexpr std::size_t kPrefixMax = 253, kNameMax = 63;
+  const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const auto is_alnum = [&](char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); };
+  const std::string_view domain = name.substr(0, slash);
+  const std::string_view local = name.substr(slash + 1);
+  if (kQuotaPrefix.size() + domain.size() > kPrefixMax || domain.empty()) return false;
+  if (local.empty() || local.size() > kNameMax) return false;
+  // A DNS-1123 subdomain: labels of lower case letters, digits and inner hyphens.
+  char before = '.';
+  for (const char c : domain) {
+    if (c == '.' ? !is_lower(before) : c == '-' ? before == '.' : !is_lower(c)) return false;
+    before = c;
+  }
+  if (!is_lower(before) || !is_alnum(local.front()) || !is_alnum(local.back())) return false;
+  return std::all_of(local.begin(), local.end(),
+                     [&](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool is_scalar_resource(std::string_view name) {
+  return is_extended_resource(name) || name.starts_with(kHugePagesPrefix) ||
+         name.find("kubernetes.io/") != std::string_view::npos ||
+         name.starts_with("attachable-volumes-");
+}
+
+}  // namespace headroom

@@ -1,0 +1,165 @@
+// RFC 3339 times and Go durations.
+#include "objects/time_text.h"
+
+#include <array>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "objects/object_reader.h"
+#include "objects/quantity.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::int64_t kMicrosPerSecond = 1'000'000;
+
+tl::unexpected<Error> bad(std::string_view text, const char* expected) {
+  constexpr std::size_t kShownMax = 64;
+  std::string message = "\"" + std::string(text.substr(0, kShownMax)) + "\"";
+  if (text.size() > kShownMax) message += "...";
+  return fail(ErrorCode::kInvalid, message + " is not " + expected);
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Reads a text from its front; a failed step leaves `ok` false for good.
+struct Scanner {
+  std::string_view text;
+  bool ok = true;
+
+  bool take(char c) {
+    if (!ok || text.empty() || text.front() != c) return false;
+    text.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) { ok = take(c); }
+  // Exactly `digits` digits, at most `max`.
+  int number(std::size_t digits, int max) {
+    int value = 0;
+    ok = ok && text.size() >= digits;
+    for (std::size_t i = 0; ok && i < digits; ++i) {
+      ok = is_digit(text[i]);
+      value = value * 10 + (text[i] - '0');
+    }
+    ok = ok && value <= max;
+    if (ok) text.remove_prefix(digits);
+    return ok ? value : 0;
+  }
+  // Any number of digits as a fraction of 10^`digits`; what is finer is dropped.
+  std::int64_t fraction(int digits) {
+    std::int64_t value = 0;
+    int read = 0;
+    while (ok && !text.empty() && is_digit(text.front())) {
+      if (read < digits) value = value * 10 + (text.front() - '0');
+      ++read;
+      text.remove_prefix(1);
+    }
+    ok = ok && read > 0;
+    for (; read < digits; ++read) value *= 10;
+    return value;
+  }
+};
+
+struct Unit {
+  std::string_view name;
+  std::int64_t nanos;
+};
+
+// Longer names first where one begins another.
+constexpr std::array kUnits = {
+    Unit{"ns", 1},
+    Unit{"us", 1'000},
+    Unit{"\u00b5s", 1'000},
+    Unit{"\u03bcs", 1'000},
+    Unit{"ms", 1'000'000},
+    Unit{"s", 1'000'000'000},
+    Unit{"m", 60'000'000'000},
+    Unit{"h", 3'600'000'000'000},
+};
+
+}  // namespace
+
+Result<std::int64_t> parse_time_us(std::string_view rfc3339) {
+  Scanner scan{rfc3339};
+  const int year = scan.number(4, 9999);
+  scan.expect('-');
+  const int month = scan.number(2, 12);
+  scan.expect('-');
+  const int day = scan.number(2, 31);
+  scan.expect('T');
+  const int hour = scan.number(2, 23);
+  scan.expect(':');
+  const int minute = scan.number(2, 59);
+  scan.expect(':');
+  const int second = scan.number(2, 59);
+  std::int64_t micros = 0;
+  if (scan.take('.') || scan.take(',')) micros = scan.fraction(6);
+  std::int64_t offset_seconds = 0;
+  if (!scan.take('Z')) {
+    const bool west = scan.take('-');
+    if (!west) scan.expect('+');
+    const int hours = scan.number(2, 23);
+    scan.expect(':');
+    const int minutes = scan.number(2, 59);
+    offset_seconds = (west ? -1 : 1) * (hours * 3600 + minutes * 60);
+  }
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!scan.ok || !scan.text.empty() || !date.ok()) {
+    return bad(rfc3339, "a time like 2026-01-01T00:00:00Z");
+  }
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  const std::int64_t seconds = days * 86'400 + hour * 3600 + minute * 60 + second - offset_seconds;
+  return seconds * kMicrosPerSecond + micros;
+}
+
+Result<std::int64_t> parse_duration_us(std::string_view text) {
+  constexpr const char* kExpected = "a duration like 5m0s";
+  constexpr Int128 kNanosMax = std::numeric_limits<std::int64_t>::max();
+  // Finer parts of a number than this have no effect on microseconds.
+  constexpr int kFractionDigits = 12;
+  constexpr Int128 kFractionUnit = 1'000'000'000'000;
+  Scanner scan{text};
+  const bool negative = scan.take('-');
+  if (!negative) scan.take('+');
+  if (scan.text == "0") return 0;
+  if (scan.text.empty()) return bad(text, kExpected);
+  Int128 nanos = 0;
+  while (!scan.text.empty()) {
+    Int128 whole = 0;
+    const bool has_whole = is_digit(scan.text.front());
+    while (!scan.text.empty() && is_digit(scan.text.front())) {
+      whole = whole * 10 + (scan.text.front() - '0');
+      if (whole > kNanosMax) return bad(text, kExpected);
+      scan.text.remove_prefix(1);
+    }
+    std::int64_t fraction = 0;
+    if (scan.take('.')) {
+      // "1." and ".5" are numbers, "." is not.
+      const bool has_fraction = !scan.text.empty() && is_digit(scan.text.front());
+      if (has_fraction) fraction = scan.fraction(kFractionDigits);
+      if (!has_whole && !has_fraction) return bad(text, kExpected);
+    } else if (!has_whole) {
+      return bad(text, kExpected);
+    }
+    const Unit* unit = nullptr;
+    for (const Unit& candidate : kUnits) {
+      if (scan.text.starts_with(candidate.name)) {
+        unit = &candidate;
+        break;
+      }
+    }
+    if (unit == nullptr) return bad(text, kExpected);
+    scan.text.remove_prefix(unit->name.size());
+    nanos += whole * unit->nanos + fraction * static_cast<Int128>(unit->nanos) / kFractionUnit;
+    if (nanos > kNanosMax) return bad(text, kExpected);
+  }
+  const auto micros = static_cast<std::int64_t>(nanos / 1000);
+  return negative ? -micros : micros;
+}
+
+}  // namespace headroom

@@ -1,0 +1,91 @@
+// What `headroom explain` prints for a report made by hand: layout, and nothing left out.
+#include "tools/explain_report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom {
+namespace {
+
+ExplainReport make_report() {
+  ExplainReport report;
+  report.pod = "default/web-1";
+  report.present_node = "n9";
+  report.now_us = 1'767'225'600'000'000;
+  report.profile.scores = {{PluginId::kLimitAware, 2}, {PluginId::kNodeResourcesFit, 1}};
+
+  Decision decision;
+  decision.nodes = 3;
+  decision.feasible = 1;
+  decision.candidates = {
+      {NodeIndex{0},
+       253,
+       {{PluginId::kLimitAware, -17, 100}, {PluginId::kNodeResourcesFit, 53, 53}}}};
+  decision.reasons = {{"Insufficient cpu limit", 2}};
+  report.decision = decision;
+  report.candidates = {"n1"};
+
+  Explanation winner;
+  winner.plugins = decision.candidates[0].plugins;
+  winner.total = 253;
+  winner.terms = {{PluginId::kNodeName, "Filter", "", 0, 0, 0, "", 0, true, ""},
+                  {PluginId::kLimitAware, "Filter", "cpu", 8000, 3000, 500, "a + n <= c", 3500,
+                   true, "annotation ignored: not a number"},
+                  {PluginId::kNodeResourcesFit, "Score", "memory", 33'285'996'544, 0, 1'073'741'824,
+                   "trunc(96.7)", 96, true, ""}};
+  Explanation loser;
+  loser.code = Code::kUnschedulable;
+  loser.terms = {
+      {PluginId::kLimitAware, "Filter", "cpu", 8000, 9000, 500, "a + n <= c", 9500, false, ""}};
+  report.nodes = {{"n1", "the winner", winner}, {"n2", "Insufficient cpu limit", loser}};
+  return report;
+}
+
+TEST(ExplainReport, Text) {
+  EXPECT_EQ(explain_text(make_report()),
+            R"(default/web-1: 1 of 3 nodes are feasible
+
+  node  total  2 * LimitAware  1 * NodeResourcesFit
+  n1      253             100                    53
+
+  rejected by
+  Insufficient cpu limit  2
+
+default/web-1 on n1: feasible (the winner)
+
+  plugin            point   resource        capacity  aggregate           need  result  how
+  NodeName          Filter                                                      passes
+  LimitAware        Filter  cpu                8,000      3,000            500  passes  a + n <= c
+      note: annotation ignored: not a number
+  NodeResourcesFit  Score   memory    33,285,996,544          0  1,073,741,824      96  trunc(96.7)
+
+  total 253 = 2 * 100 (LimitAware) + 1 * 53 (NodeResourcesFit)
+
+default/web-1 on n2: Unschedulable (Insufficient cpu limit)
+
+  plugin      point   resource  capacity  aggregate  need   result  how
+  LimitAware  Filter  cpu          8,000      9,000   500  REJECTS  a + n <= c
+
+At 2026-01-01T00:00:00Z, mode Proposal. cpu in thousandths, everything else in whole units.
+The pod is on n9 now; it was not counted there.
+)");
+}
+
+TEST(ExplainReport, Json) {
+  const nlohmann::json json = nlohmann::json::parse(explain_json(make_report()));
+  EXPECT_EQ(json.at("pod"), "default/web-1");
+  EXPECT_EQ(json.at("presentNode"), "n9");
+  EXPECT_EQ(json.at("now"), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(json.at("mode"), "Proposal");
+  EXPECT_EQ(
+      json.at("/decision/candidates/0/plugins/0"_json_pointer),
+      (nlohmann::json{{"plugin", "LimitAware"}, {"raw", -17}, {"score", 100}, {"weight", 2}}));
+  EXPECT_EQ(json.at("/decision/reasons/0/nodes"_json_pointer), 2);
+  EXPECT_EQ(json.at("/nodes/0/terms"_json_pointer).size(), 3u);
+  EXPECT_EQ(json.at("/nodes/1/terms/0/passed"_json_pointer), false);
+  EXPECT_EQ(json.at("/nodes/1/code"_json_pointer), "Unschedulable");
+}
+
+}  // namespace
+}  // namespace headroom

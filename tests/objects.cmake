@@ -1,0 +1,8 @@
+# Tests of objects/: quantities, pod resources, the object reader. See also fuzz/.
+headroom_add_test(quantity_test SOURCES quantity_test.cpp
+  LIBRARIES headroom::objects nlohmann_json::nlohmann_json)
+headroom_add_test(pod_resources_test SOURCES pod_resources_test.cpp
+  LIBRARIES headroom::objects nlohmann_json::nlohmann_json)
+headroom_add_test(object_reader_test SOURCES object_reader_test.cpp
+  LIBRARIES headroom::objects nlohmann_json::nlohmann_json)
+add_subdirectory(fuzz)

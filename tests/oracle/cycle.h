@@ -1,0 +1,53 @@
+// What one scheduling cycle sees and says: the types that the policies share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "oracle/json.h"
+#include "oracle/quantity.h"
+
+namespace oracle {
+
+enum class Mode { kProposal, kUpstream };
+
+// The scheduler framework's codes.
+enum class Code { kSuccess, kError, kUnschedulable, kUnschedulableAndUnresolvable, kSkip };
+const char* to_string(Code code);
+
+struct Status {
+  Code code = Code::kSuccess;
+  std::vector<std::string> reasons;
+};
+
+// A raw score, or why there is none.
+struct Score {
+  Code code = Code::kSuccess;
+  std::int64_t value = 0;
+};
+
+// A pod that counts on a node: bound or reserved there and not terminal.
+struct PlacedPod {
+  std::string uid;
+  Int128 since = 0;  // when this UID was first seen on this node
+  const Json* pod = nullptr;
+};
+
+struct NodeView {
+  const Json* node = nullptr;
+  const Json* metric = nullptr;  // null without a NodeMetric
+  std::vector<PlacedPod> pods;   // without the incoming pod
+};
+
+struct Cycle {
+  Mode mode = Mode::kProposal;
+  Int128 now = 0;
+  const Json* pod = nullptr;   // the incoming one
+  const Json* args = nullptr;  // of the plugin
+};
+
+// seed: a DaemonSet's pod is one with any ownerReference of kind DaemonSet.
+bool is_daemon_set_pod(const Json& pod);
+
+}  // namespace oracle

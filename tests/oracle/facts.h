@@ -1,0 +1,53 @@
+// The current facts: latest objects, reservations, first-seen times. Nothing is derived here; views
+// are built anew for every cycle (conformance/README.md, "Facts, not history").
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "oracle/cycle.h"
+
+namespace oracle {
+
+class Facts {
+ public:
+  explicit Facts(Mode mode) : mode_(mode) {}
+
+  // REQUIRES: an object of kind Node, Pod or NodeMetric; other kinds are ignored.
+  void apply(const Json& object);
+  void remove(const Json& object);
+  void reserve(const Json& pod, const std::string& node);
+  void unreserve(const Json& pod, const std::string& node);
+  void advance(Int128 now) { now_ = now; }
+
+  Int128 now() const { return now_; }
+  // Nodes in the order in which they were first applied.
+  const std::vector<std::string>& node_names() const { return node_names_; }
+  // The pods that count on the node, without the one of this UID and name.
+  NodeView view(const std::string& node, const Json& incoming) const;
+
+ private:
+  struct PodFact {
+    std::string uid;
+    Json latest;                // applied or reserved last
+    bool applied = false;       // known by more than its reservation
+    std::string bound_node;     // that the applied object names
+    std::string reserved_node;  // "" without a reservation
+    std::string seen_node;      // the node of `since`
+    Int128 since = 0;
+
+    const std::string& node() const { return bound_node.empty() ? reserved_node : bound_node; }
+  };
+
+  void apply_pod(const Json& pod);
+  void note_node(PodFact& fact) const;
+
+  Mode mode_;
+  Int128 now_ = 0;
+  std::vector<std::string> node_names_;
+  std::map<std::string, Json> nodes_, metrics_;
+  std::map<std::string, PodFact> pods_;  // by namespace/name
+};
+
+}  // namespace oracle

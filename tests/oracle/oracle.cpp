@@ -1,0 +1,168 @@
+// See oracle.h.
+#include "oracle/oracle.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace oracle {
+namespace {
+
+struct Filter {
+  const char* plugin;
+  Status (*filter)(const Cycle&, const NodeView&);
+};
+
+// The first four run first and in this order, as in kube-scheduler.
+constexpr Filter kFilters[] = {
+    {"NodeUnschedulable", filter_node_unschedulable}, {"NodeName", filter_node_name},
+    {"TaintToleration", filter_taint_toleration},     {"NodeAffinity", filter_node_affinity},
+    {"NodeResourcesFit", filter_node_resources_fit},  {"LimitAware", filter_limit_aware},
+    {"LoadAwareScheduling", filter_load_aware},
+};
+constexpr std::size_t kLeadingFilters = 4;
+
+struct Scorer {
+  const char* plugin;
+  Score (*score)(const Cycle&, const NodeView&);
+  bool normalizes;
+};
+
+constexpr Scorer kScorers[] = {
+    {"NodeResourcesFit", score_node_resources_fit, false},
+    {"NodeResourcesBalancedAllocation", score_balanced_allocation, false},
+    {"LimitAware", score_limit_aware, true},
+    {"ResourceLimitAware", score_resource_limit_aware, true},
+    {"LoadAwareScheduling", score_load_aware, false},
+};
+
+template <typename Table>
+const auto& find_plugin(const Table& table, const std::string& plugin) {
+  for (const auto& entry : table) {
+    if (plugin == entry.plugin) return entry;
+  }
+  throw std::invalid_argument("no such plugin: " + plugin);
+}
+
+// The leading filters first, then the others as configured.
+std::vector<std::string> filter_order(const Json& configured) {
+  std::vector<std::string> order, others;
+  for (const Json& plugin : configured) others.push_back(plugin.get<std::string>());
+  for (std::size_t i = 0; i < kLeadingFilters; ++i) {
+    const auto found = std::find(others.begin(), others.end(), kFilters[i].plugin);
+    if (found == others.end()) continue;
+    order.push_back(*found);
+    others.erase(found);
+  }
+  order.insert(order.end(), others.begin(), others.end());
+  return order;
+}
+
+}  // namespace
+
+const char* to_string(Code code) {
+  switch (code) {
+    case Code::kSuccess:
+      return "Success";
+    case Code::kError:
+      return "Error";
+    case Code::kUnschedulable:
+      return "Unschedulable";
+    case Code::kUnschedulableAndUnresolvable:
+      return "UnschedulableAndUnresolvable";
+    case Code::kSkip:
+      return "Skip";
+  }
+  return "";
+}
+
+bool is_daemon_set_pod(const Json& pod) {
+  const Json& owners = child(pod, "metadata", "ownerReferences");
+  if (!owners.is_array()) return false;
+  return std::any_of(owners.begin(), owners.end(),
+                     [](const Json& owner) { return text(owner, "kind") == "DaemonSet"; });
+}
+
+Oracle::Oracle(Mode mode, Json config)
+    : mode_(mode),
+      config_(std::move(config)),
+      filters_(filter_order(child(config_, "filters"))),
+      facts_(mode) {
+  for (const std::string& plugin : filters_) find_plugin(kFilters, plugin);
+  for (const Json& entry : child(config_, "scores")) find_plugin(kScorers, text(entry, "plugin"));
+}
+
+void Oracle::advance(const std::string& now) {
+  const std::optional<Int128> time = parse_time(now);
+  if (!time) throw std::invalid_argument("bad time " + now);
+  facts_.advance(*time);
+}
+
+Cycle Oracle::cycle_of(const std::string& plugin, const Json& pod) const {
+  return Cycle{mode_, facts_.now(), &pod, &child(config_, "args", plugin)};
+}
+
+// The first failing filter gives the node's reasons.
+NodeStatus Oracle::filter_node(const Json& pod, const NodeView& view) const {
+  for (const std::string& plugin : filters_) {
+    const Status status = find_plugin(kFilters, plugin).filter(cycle_of(plugin, pod), view);
+    if (status.code != Code::kSuccess) return {status.code, status.reasons, plugin};
+  }
+  return {};
+}
+
+PluginScores Oracle::score_plugin(const Json& entry, const Json& pod,
+                                  const std::map<std::string, NodeView>& views) const {
+  PluginScores scores;
+  scores.plugin = text(entry, "plugin");
+  scores.weight = integer(entry, "weight").value_or(1);
+  const Cycle cycle = cycle_of(scores.plugin, pod);
+  const Scorer& scorer = find_plugin(kScorers, scores.plugin);
+  if (scores.plugin == "NodeResourcesBalancedAllocation") {
+    scores.pre_score = pre_score_balanced_allocation(cycle);
+    if (scores.pre_score != Code::kSuccess) return scores;
+  }
+  RawScores raw;
+  for (const auto& [name, view] : views) {
+    const Score score = scorer.score(cycle, view);
+    scores.nodes[name] = NodeScore{score.code, score.value, score.value};
+    if (score.code == Code::kSuccess) raw[name] = score.value;
+  }
+  if (scorer.normalizes) {
+    for (const auto& [name, value] : normalize_min_max(mode_, raw)) {
+      scores.nodes[name].normalized = value;
+    }
+  }
+  return scores;
+}
+
+Answer Oracle::schedule(const Json& pod) const {
+  Answer answer;
+  const bool score_all = child(config_, "scoreAll") == true;
+  std::map<std::string, NodeView> scored;
+  for (const std::string& name : facts_.node_names()) {
+    const NodeView view = facts_.view(name, pod);
+    answer.filter[name] = filter_node(pod, view);
+    const bool feasible = answer.filter[name].code == Code::kSuccess;
+    if (feasible || score_all) scored[name] = view;
+    if (feasible) {
+      answer.totals[name] = 0;
+      answer.ranking.push_back(name);
+    }
+  }
+  for (const Json& entry : child(config_, "scores")) {
+    answer.scores.push_back(score_plugin(entry, pod, scored));
+    for (auto& [name, total] : answer.totals) {
+      const auto score = answer.scores.back().nodes.find(name);
+      if (score != answer.scores.back().nodes.end()) {
+        total += answer.scores.back().weight * score->second.normalized;
+      }
+    }
+  }
+  std::stable_sort(answer.ranking.begin(), answer.ranking.end(),
+                   [&](const std::string& a, const std::string& b) {
+                     return answer.totals.at(a) > answer.totals.at(b);
+                   });
+  return answer;
+}
+
+}  // namespace oracle

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs a build, and builds and runs a project outside the tree against it.
+#
+#   tests/package_test.sh BUILD-DIRECTORY
+set -euo pipefail
+
+build=$1
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/package
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/installed" >"$work/log"
+cp -r "$source" "$work/project"
+cmake -S "$work/project" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/installed" \
+  -DCMAKE_BUILD_TYPE=Release >>"$work/log" || { cat "$work/log"; exit 1; }
+cmake --build "$work/build" >>"$work/log" || { cat "$work/log"; exit 1; }
+answer=$("$work/build/place_one")
+if [ "$answer" != n1 ]; then
+  echo "place_one chose '$answer', not n1"
+  exit 1
+fi
+# The installed command runs without the source tree.
+"$work/installed/bin/headroom" --version

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The rules of the tree that a compiler does not check. Prints every line that breaks one.
+#
+#   tests/structure_test.sh SOURCE-DIRECTORY
+set -euo pipefail
+cd "$1"
+
+broken=0
+# forbid WHAT PATTERN PATH...: no file of those may have a line that matches.
+forbid() {
+  local what=$1 pattern=$2
+  shift 2
+  if grep -rnE --include='*.h' --include='*.cpp' --include='*.in' -e "$pattern" "$@"; then
+    echo "^ $what"
+    broken=1
+  fi
+}
+
+# Each folder may include only what stands to its left: kernels, objects | engine | bench, tests,
+# tools. kernels and objects do not know each other.
+forbid 'kernels include the standard library and xsimd only' \
+  '#include (<(tbb|fmt|yaml-cpp|simdjson|tl)[/.]|"(objects|engine|server|tools|tests|bench)/)' \
+  kernels
+forbid 'objects include neither kernels nor engine, and no TBB' \
+  '#include (<tbb/|"(kernels|engine|server|tools|tests|bench)/)' objects
+forbid 'engine includes kernels and objects only; no wire types, no sockets' \
+  '#include (<(flatbuffers|sys/socket|netinet|CLI)|"(server|tools|tests|bench)/)' engine
+forbid 'nothing includes bench or tests but themselves' '#include "(tests|bench)/' tools
+forbid 'the standard library has no expected before C++23: use objects/error.h' \
+  '#include <expected>' kernels objects engine tools
+
+# Headers say that they are read once. Every file opens with its purpose; a .cpp may leave that to
+# its header.
+while IFS= read -r file; do
+  if ! head -n 1 "$file" | grep -q '^// ' && [ ! -f "${file%.cpp}.h" ]; then
+    echo "$file: the first line does not say what the file is for"
+    broken=1
+  fi
+  if [ "${file##*.}" = h ] && ! grep -q '^#pragma once$' "$file"; then
+    echo "$file: no #pragma once"
+    broken=1
+  fi
+done < <(find kernels objects engine tools bench tests -name '*.h' -o -name '*.cpp')
+
+# No leftovers and no paths of one machine in what is committed.
+list_files() {
+  if git rev-parse --git-dir >/dev/null 2>&1; then
+    git ls-files -z --cached --others --exclude-standard
+  else
+    find . -path ./build -prune -o -type f -print0
+  fi
+}
+leftovers='(TO''DO|FIX''ME|XX''X)([^A-Za-z]|$)'
+paths='(^|[^A-Za-z0-9_.$}])/(ho''me|ro''ot|wo''rk)/[a-z]'
+for rule in "$leftovers" "$paths"; do
+  found=$(list_files | xargs -0 -r grep -nIE -e "$rule" -- || true)
+  if [ -n "$found" ]; then
+    printf '%s\n^ leftovers and paths of one machine do not belong into the tree\n' "$found"
+    broken=1
+  fi
+done
+exit "$broken"

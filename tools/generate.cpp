@@ -1,0 +1,104 @@
+// Streams the objects of a ClusterGenerator as text.
+#include "tools/generate.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tools/cluster_generator.h"
+#include "tools/command_line.h"
+#include "tools/exit_code.h"
+#include "tools/object_writer.h"
+#include "tools/progress.h"
+#include "tools/text_output.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::uint32_t kGeneratedNodesMax = 1'000'000;
+constexpr std::uint32_t kGeneratedPodsMax = 20'000'000;
+
+struct GenerateOptions {
+  ClusterGenerator::Options cluster{.nodes = 100, .pods = 1000};
+  std::string output = "-";
+  bool json_lines = false;
+};
+
+int generate(const GenerateOptions& options) {
+  Result<TextOutput> output = TextOutput::open(options.output);
+  if (!output) {
+    fmt::print(stderr, "headroom generate: {}\n", output.error().message);
+    return kExitBadInput;
+  }
+  const ClusterGenerator generator(options.cluster);
+  const std::uint32_t nodes = options.cluster.nodes, pods = options.cluster.pods;
+  bool first = true;
+  std::uint64_t done = 0;
+  {
+    ProgressBar progress("writing objects", std::uint64_t{nodes} * 2 + pods);
+    std::string& text = output->text();
+    const auto write = [&](const auto& object) {
+      if (!first) text += options.json_lines ? "\n" : ",\n";
+      first = false;
+      append_json(text, object);
+      output->write_full();
+      progress.update(++done);
+    };
+    if (!options.json_lines) text += "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n";
+    for (std::uint32_t n = 0; n < nodes; ++n) write(generator.node(n));
+    for (std::uint32_t p = 0; p < pods; ++p) write(generator.pod(p));
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      if (generator.has_node_metric(n)) write(generator.node_metric(n));
+    }
+    if (!first) text += '\n';
+    if (!options.json_lines) text += "]}\n";
+  }
+  if (Result<void> closed = output->close(); !closed) {
+    fmt::print(stderr, "headroom generate: {}\n", closed.error().message);
+    return kExitBadInput;
+  }
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<GenerateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "generate", "Write a synthetic cluster as Kubernetes JSON, calibrated to the openb trace");
+  command->add_option("--nodes", options->cluster.nodes, "Nodes")
+      ->check(between(1u, kGeneratedNodesMax))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command->add_option("--pods", options->cluster.pods, "Pods")
+      ->check(between(0u, kGeneratedPodsMax))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command->add_option("--seed", options->cluster.seed, "Same seed, same bytes")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command
+      ->add_option("--bound", options->cluster.bound_permille,
+                   "Pods to put on nodes, in thousandths; the others are pending")
+      ->check(between(0u, 1000u))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "Where to write; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->add_flag("--json-lines", options->json_lines,
+                    "One object per line, without the List around them");
+  command->footer(
+      R"(Node shapes, pod shapes and lifetimes are the trace's. Limits above requests, usage below
+requests, metrics, taints, labels, annotations, selectors and tolerations are drawn from the seed.
+When so many pods would not fit so many nodes, their requests are scaled down.
+
+Examples:
+  headroom generate --nodes 200 --pods 1000 --seed 7 --output cluster.json
+  headroom simulate --cluster cluster.json
+  headroom generate --nodes 5 --pods 0 --json-lines | head -1
+)");
+  command->callback([options, &exit_code] { exit_code = generate(*options); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,57 @@
+// The headroom command: parses the command line and runs one of its commands.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "tools/conformance.h"
+#include "tools/exit_code.h"
+#include "tools/explain.h"
+#include "tools/generate.h"
+#include "tools/simulate.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  int exit_code = headroom::kExitSuccess;
+  CLI::App app{"headroom: scores the nodes of a Kubernetes cluster, exactly and fast.", "headroom"};
+  app.set_version_flag("--version", "headroom " HEADROOM_VERSION);
+  app.require_subcommand(0, 1);
+  app.footer(R"(Examples:
+  headroom simulate                        place a real cluster's 8,152 pods on its 1,523 nodes
+  headroom simulate --nodes 50000          the same on a generated cluster of 50,000 nodes
+  headroom generate --nodes 200 > c.json   a synthetic cluster, as kubectl would print it
+  headroom simulate --cluster c.json       place the pending pods of a cluster
+  headroom explain --help                  why a pod may or may not run on a node
+  headroom conformance cases.jsonl         compare with recorded decisions
+
+Each command has its own --help.
+Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance case);
+2 the command line, a file or an object cannot be used: the message says what to do.
+)");
+  headroom::add_simulate_command(app, exit_code);
+  headroom::add_generate_command(app, exit_code);
+  headroom::add_explain_command(app, exit_code);
+  headroom::add_conformance_command(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? headroom::kExitSuccess : headroom::kExitBadInput;
+  }
+  if (app.get_subcommands().empty()) {
+    fmt::print(stderr, "{}", app.help());
+    return headroom::kExitBadInput;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "headroom: {}\n", error.what());
+    return headroom::kExitBadInput;
+  }
+}

@@ -1,0 +1,534 @@
+// Reads the input of a simulation, runs it, and prints what happened.
+#include "tools/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "engine/profile_reader.h"
+#include "kernels/kernels.h"
+#include "objects/object_reader.h"
+#include "tools/cluster_generator.h"
+#include "tools/command_line.h"
+#include "tools/exit_code.h"
+#include "tools/openb.h"
+#include "tools/progress.h"
+#include "tools/simulation.h"
+#include "tools/table.h"
+#include "tools/text_output.h"
+
+namespace headroom {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::uint32_t kSimulatedNodesMax = 1'000'000;
+constexpr std::uint32_t kSimulatedPodsMax = 50'000'000;
+constexpr std::uint32_t kRepeatMax = 1000;
+constexpr std::uint32_t kPodsPerGeneratedNode = 4;
+
+struct SimulateOptions {
+  std::vector<std::string> cluster_files;
+  std::vector<std::string> pods;  // files with --cluster, a number with --nodes
+  std::optional<std::uint32_t> nodes;
+  std::uint32_t repeat = 1;
+  std::uint64_t seed = 1;
+  bool random_ties = false, no_departures = false, no_cache = false, validate = false;
+  bool json = false;
+  std::int32_t threads = 1;
+  std::optional<std::int64_t> metrics_every_seconds;
+  std::string config, out;
+};
+
+// --- The three inputs. -------------------------------------------------------------------------
+
+// Copy r of the trace begins where the last pod of copy r - 1 arrives.
+SimulationInput trace_input(const SimulateOptions& options) {
+  const OpenbTrace& trace = openb_trace();
+  const auto pods = static_cast<std::uint32_t>(trace.pods.size());
+  SimulationInput input;
+  input.title = options.repeat == 1 ? "the openb trace"
+                                    : fmt::format("the openb trace, {} times", options.repeat);
+  for (std::size_t n = 0; n < trace.nodes.size(); ++n) input.nodes.push_back(openb_node(n));
+  input.start_us = kTraceStartUs;
+  input.arrivals.reserve(std::size_t{options.repeat} * pods);
+  for (std::uint32_t copy = 0; copy < options.repeat; ++copy) {
+    const std::int64_t begin_us =
+        kTraceStartUs + copy * trace.pods.back().creation * kMicrosPerSecond;
+    for (std::uint32_t p = 0; p < pods; ++p) {
+      input.arrivals.push_back(
+          {.time_us = begin_us + trace.pods[p].creation * kMicrosPerSecond,
+           .departure_us = begin_us + trace.pods[p].deletion * kMicrosPerSecond,
+           .pod = copy * pods + p});
+    }
+  }
+  input.make_pod = [pods, seed = options.seed](std::uint32_t index) {
+    Pod pod = openb_pod(index % pods, seed);
+    if (const std::uint32_t copy = index / pods; copy > 0) {
+      pod.name += fmt::format("-{}", copy);
+      pod.uid = pod.name;
+    }
+    return pod;
+  };
+  return input;
+}
+
+// The pods arrive evenly over twice the median lifetime, so that about half of them overlap.
+Result<SimulationInput> generated_input(const SimulateOptions& options) {
+  const std::uint32_t nodes = *options.nodes;
+  std::uint32_t pods = nodes * kPodsPerGeneratedNode;
+  if (!options.pods.empty()) {
+    const std::string& text = options.pods.front();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pods);
+    if (options.pods.size() > 1 || error != std::errc() || end != text.data() + text.size() ||
+        pods > kSimulatedPodsMax) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("--pods {}: with --nodes it takes one number, at most {}",
+                              fmt::join(options.pods, " "), kSimulatedPodsMax));
+    }
+  }
+  const auto generator = std::make_shared<ClusterGenerator>(ClusterGenerator::Options{
+      .nodes = nodes,
+      .pods = pods,
+      .seed = options.seed,
+      .bound_permille = 0,
+      .follow_trace = true,
+  });
+  SimulationInput input;
+  input.title = "a generated cluster";
+  input.nodes.reserve(nodes);
+  for (std::uint32_t n = 0; n < nodes; ++n) input.nodes.push_back(generator->node(n));
+  input.start_us = generator->options().now_us;
+  std::vector<std::int64_t> lifetimes(pods);
+  for (std::uint32_t p = 0; p < pods; ++p) lifetimes[p] = generator->pod_lifetime_seconds(p);
+  std::vector<std::int64_t> sorted = lifetimes;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  const std::int64_t step_us = pods == 0 ? 0 : 2 * *middle * kMicrosPerSecond / pods;
+  input.arrivals.reserve(pods);
+  for (std::uint32_t p = 0; p < pods; ++p) {
+    const std::int64_t time_us = input.start_us + step_us * p;
+    input.arrivals.push_back(
+        {.time_us = time_us, .departure_us = time_us + lifetimes[p] * kMicrosPerSecond, .pod = p});
+  }
+  input.make_pod = [generator](std::uint32_t index) { return generator->pod(index); };
+  return input;
+}
+
+// Everything of several files; of two objects of one name the later one counts.
+struct Dump {
+  std::vector<Node> nodes;
+  std::vector<NodeMetric> node_metrics;
+  std::vector<Pod> pods;
+  std::map<std::string, std::uint64_t> other_kinds;
+};
+
+std::string full_name(const Pod& pod) { return pod.namespace_name + '/' + pod.name; }
+
+template <typename T, typename Name>
+void keep_latest(std::vector<T>& objects, std::vector<T>&& more, Name name,
+                 std::unordered_map<std::string, std::size_t>& places) {
+  for (T& object : more) {
+    const auto [place, is_new] = places.emplace(name(object), objects.size());
+    if (is_new) {
+      objects.push_back(std::move(object));
+    } else {
+      objects[place->second] = std::move(object);
+    }
+  }
+}
+
+Result<Dump> read_dump(const std::vector<std::string>& paths) {
+  Dump dump;
+  std::unordered_map<std::string, std::size_t> nodes, metrics, pods;
+  const auto plain_name = [](const auto& object) { return object.name; };
+  for (const std::string& path : paths) {
+    Result<ObjectFile> file = read_object_file(path);
+    if (!file) return tl::unexpected(file.error());
+    keep_latest(dump.nodes, std::move(file->nodes), plain_name, nodes);
+    keep_latest(dump.node_metrics, std::move(file->node_metrics), plain_name, metrics);
+    keep_latest(dump.pods, std::move(file->pods), full_name, pods);
+    for (const auto& [kind, count] : file->other_kinds) dump.other_kinds[kind] += count;
+  }
+  return dump;
+}
+
+void report_other_kinds(const Dump& dump) {
+  for (const auto& [kind, count] : dump.other_kinds) {
+    fmt::print(stderr, "headroom simulate: {} {} not read\n",
+               grouped(static_cast<std::int64_t>(count)), kind);
+  }
+}
+
+// The moment at which a dump was taken is not in it: its newest metric's time is near, or its
+// newest pod's.
+std::int64_t dump_time_us(const Dump& dump) {
+  std::optional<std::int64_t> latest;
+  const auto see = [&](const std::optional<std::int64_t>& time) {
+    if (time && (!latest || *time > *latest)) latest = time;
+  };
+  for (const NodeMetric& metric : dump.node_metrics) see(metric.update_time_us);
+  if (!latest) {
+    for (const Pod& pod : dump.pods) see(pod.creation_us);
+  }
+  return latest.value_or(kTraceStartUs);
+}
+
+Result<SimulationInput> dump_input(const SimulateOptions& options) {
+  Result<Dump> cluster = read_dump(options.cluster_files);
+  if (!cluster) return tl::unexpected(cluster.error());
+  Result<Dump> extra = read_dump(options.pods);
+  if (!extra) return tl::unexpected(extra.error());
+  report_other_kinds(*cluster);
+  report_other_kinds(*extra);
+  if (cluster->nodes.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "the --cluster files have no Node; make one with: kubectl get "
+                "nodes,pods,nodemetrics -A -o json > cluster.json");
+  }
+  if (!extra->nodes.empty() || !extra->node_metrics.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "the --pods files have nodes or metrics; give those with --cluster");
+  }
+
+  std::unordered_set<std::string> known;
+  for (const Pod& pod : cluster->pods) known.insert(full_name(pod));
+  for (const Pod& pod : extra->pods) {
+    if (known.contains(full_name(pod))) {
+      return fail(ErrorCode::kConflict, "pod " + full_name(pod) +
+                                            " is in the --pods files and in the --cluster files;"
+                                            " take it out of one");
+    }
+  }
+
+  SimulationInput input;
+  for (const std::string& path : options.cluster_files) {
+    if (!input.title.empty()) input.title += ", ";
+    input.title += path == "-" ? "standard input" : path;
+  }
+  input.start_us = dump_time_us(*cluster);
+  input.nodes = std::move(cluster->nodes);
+  input.node_metrics = std::move(cluster->node_metrics);
+  auto pending = std::make_shared<std::vector<Pod>>();
+  for (Pod& pod : cluster->pods) {
+    if (pod.node_name.empty() && !pod.terminal()) {
+      pending->push_back(std::move(pod));
+    } else {
+      input.present_pods.push_back(std::move(pod));
+    }
+  }
+  const auto waiting = static_cast<std::ptrdiff_t>(pending->size());
+  for (Pod& pod : extra->pods) {
+    if (pod.terminal()) continue;
+    pod.node_name.clear();
+    pending->push_back(std::move(pod));
+  }
+  // What the cluster has not placed yet waits in order of creation; the others come when created.
+  const auto created = [](const Pod& a, const Pod& b) { return a.creation_us < b.creation_us; };
+  std::stable_sort(pending->begin(), pending->begin() + waiting, created);
+  std::stable_sort(pending->begin() + waiting, pending->end(), created);
+  for (std::uint32_t p = 0; p < pending->size(); ++p) {
+    const Pod& pod = (*pending)[p];
+    Arrival arrival{.time_us = input.start_us, .pod = p};
+    if (p >= waiting && pod.creation_us) {
+      arrival.time_us = std::max(arrival.time_us, *pod.creation_us);
+    }
+    if (pod.active_deadline_seconds) {
+      arrival.departure_us = arrival.time_us + *pod.active_deadline_seconds * kMicrosPerSecond;
+    }
+    input.arrivals.push_back(arrival);
+  }
+  input.make_pod = [pending](std::uint32_t index) { return (*pending)[index]; };
+  return input;
+}
+
+Result<SimulationInput> make_input(const SimulateOptions& options) {
+  if (!options.cluster_files.empty()) return dump_input(options);
+  if (options.nodes) return generated_input(options);
+  if (!options.pods.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "--pods needs a cluster: give --cluster FILE with it, or --nodes NUMBER");
+  }
+  return trace_input(options);
+}
+
+// --- The report. -------------------------------------------------------------------------------
+
+std::string percent_text(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// cpu in cores, memory and storage in GiB, everything else counted.
+std::string resource_label(const std::string& name) {
+  if (name == "cpu") return "cpu (cores)";
+  if (name == "memory" || name == "ephemeral-storage") return name + " (GiB)";
+  return name;
+}
+std::string resource_amount(const std::string& name, std::int64_t amount) {
+  if (name == "cpu") return grouped((amount + 500) / 1000);
+  if (name == "memory" || name == "ephemeral-storage") return grouped((amount + (1 << 29)) >> 30);
+  return grouped(amount);
+}
+
+std::int64_t pods_per_second(const SimulationReport& report) {
+  if (report.speed.seconds <= 0) return 0;
+  return static_cast<std::int64_t>(static_cast<double>(report.placed + report.failed) /
+                                   report.speed.seconds);
+}
+
+// Everything that depends on the machine and the moment stands in the lines of "speed".
+void print_report(std::FILE* file, const SimulationInput& input, const SimulateOptions& options,
+                  const SimulationReport& report) {
+  const auto number = [](std::uint64_t value) { return grouped(static_cast<std::int64_t>(value)); };
+  const std::uint64_t decisions = report.placed + report.failed;
+  fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, number(input.nodes.size()),
+             number(input.arrivals.size()), options.seed);
+
+  Table pods;
+  const auto share = [&](std::uint64_t part) {
+    return percent_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
+  };
+  if (!input.present_pods.empty()) pods.row({"there before", number(input.present_pods.size())});
+  pods.row({"placed", number(report.placed), share(report.placed)});
+  pods.row({"failed", number(report.failed), share(report.failed)});
+  pods.row({"left when their time ended", number(report.departed)});
+  fmt::print(file, "\npods\n{}", pods.text());
+
+  if (!report.failures.empty()) {
+    Table failures;
+    failures.row({"", "on most nodes", "on some node"});
+    for (const FailureReport& failure : report.failures) {
+      failures.row({failure.reason, number(failure.pods_mainly), number(failure.pods_also)});
+    }
+    fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", failures.text());
+  }
+
+  if (!report.resources.empty()) {
+    Table resources;
+    resources.row({"", "allocatable", "requested", "", "limits", "", "fullest node by limits", ""});
+    for (const ResourceReport& resource : report.resources) {
+      resources.row({resource_label(resource.name),
+                     resource_amount(resource.name, resource.allocatable),
+                     resource_amount(resource.name, resource.requested),
+                     percent_text(resource.requested, resource.allocatable),
+                     resource_amount(resource.name, resource.limits),
+                     percent_text(resource.limits, resource.allocatable), resource.hottest_node,
+                     percent_text(resource.hottest_limits, resource.hottest_allocatable)});
+    }
+    fmt::print(file, "\nallocation, each at its peak\n{}", resources.text());
+  }
+
+  Table engine;
+  engine.row({"decisions", number(report.stats.decisions)});
+  engine.row({"answered from the cache", number(report.stats.cache_hits),
+              percent_text(static_cast<std::int64_t>(report.stats.cache_hits),
+                           static_cast<std::int64_t>(report.stats.decisions))});
+  engine.row({"pod shapes", number(report.stats.shapes)});
+  engine.row({"node classes", number(report.stats.node_classes)});
+  if (report.metric_reports > 0) engine.row({"metrics reported", number(report.metric_reports)});
+  fmt::print(file, "\nengine\n{}", engine.text());
+
+  const SpeedReport& speed = report.speed;
+  Table times;
+  times.row({"pods per second", grouped(pods_per_second(report)),
+             fmt::format("(everything, {:.3f} s)", speed.seconds)});
+  times.row({"instruction set", active_kernels()->name});
+  Table latencies;
+  latencies.row({"us per decision", "p50", "p90", "p99", "max"});
+  latencies.row({"", fmt::format("{:.2f}", speed.latency_us(500)),
+                 fmt::format("{:.2f}", speed.latency_us(900)),
+                 fmt::format("{:.2f}", speed.latency_us(990)),
+                 fmt::format("{:.2f}", speed.latency_us(1000))});
+  fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
+}
+
+ordered_json json_report(const SimulationInput& input, const SimulateOptions& options,
+                         const SimulationReport& report) {
+  ordered_json json;
+  json["input"] = input.title;
+  json["seed"] = options.seed;
+  json["nodes"] = input.nodes.size();
+  json["pods"] = input.arrivals.size();
+  json["pods_present"] = input.present_pods.size();
+  json["placed"] = report.placed;
+  json["failed"] = report.failed;
+  json["departed"] = report.departed;
+  json["failures"] = ordered_json::array();
+  for (const FailureReport& failure : report.failures) {
+    json["failures"].push_back({{"reason", failure.reason},
+                                {"pods_mainly", failure.pods_mainly},
+                                {"pods_also", failure.pods_also}});
+  }
+  json["resources"] = ordered_json::array();
+  for (const ResourceReport& resource : report.resources) {
+    json["resources"].push_back({{"name", resource.name},
+                                 {"unit", resource.name == "cpu" ? "milli" : "1"},
+                                 {"allocatable", resource.allocatable},
+                                 {"peak_requested", resource.requested},
+                                 {"peak_limits", resource.limits},
+                                 {"hottest_node", resource.hottest_node},
+                                 {"hottest_limits", resource.hottest_limits},
+                                 {"hottest_allocatable", resource.hottest_allocatable}});
+  }
+  json["engine"] = {{"decisions", report.stats.decisions},
+                    {"cache_hits", report.stats.cache_hits},
+                    {"cold_passes", report.stats.cold_passes},
+                    {"shapes", report.stats.shapes},
+                    {"node_classes", report.stats.node_classes},
+                    {"bad_annotations", report.stats.bad_annotations},
+                    {"metric_reports", report.metric_reports}};
+  const SpeedReport& speed = report.speed;
+  json["speed"] = {{"seconds", speed.seconds},
+                   {"pods_per_second", pods_per_second(report)},
+                   {"latency_us_p50", speed.latency_us(500)},
+                   {"latency_us_p90", speed.latency_us(900)},
+                   {"latency_us_p99", speed.latency_us(990)},
+                   {"latency_us_max", speed.latency_us(1000)},
+                   {"instruction_set", active_kernels()->name}};
+  return json;
+}
+
+// --- The command. ------------------------------------------------------------------------------
+
+Result<void> run(const SimulateOptions& options) {
+  SimulationOptions simulation;
+  if (!options.config.empty()) {
+    Result<Profile> profile = read_profile_file(options.config);
+    if (!profile) return tl::unexpected(profile.error());
+    simulation.profile = std::move(*profile);
+  }
+  simulation.engine.shape_cache = !options.no_cache;
+  simulation.engine.threads = options.threads;
+  if (options.random_ties) simulation.engine.seed = options.seed;
+  simulation.seed = options.seed;
+  simulation.departures = !options.no_departures;
+  simulation.metrics_every_seconds = options.metrics_every_seconds;
+  simulation.validate = options.validate;
+
+  Result<SimulationInput> input = make_input(options);
+  if (!input) return tl::unexpected(input.error());
+
+  std::optional<TextOutput> out;
+  if (!options.out.empty()) {
+    Result<TextOutput> opened = TextOutput::open(options.out);
+    if (!opened) return tl::unexpected(opened.error());
+    out.emplace(std::move(*opened));
+    simulation.on_decision = [&out](const std::string& line) {
+      out->text() += line;
+      out->write_full();
+    };
+  }
+  std::optional<ProgressBar> progress(std::in_place, "placing pods", input->arrivals.size());
+  simulation.on_progress = [&progress](std::uint64_t done) { progress->update(done); };
+  Result<SimulationReport> report = simulate(*input, simulation);
+  progress.reset();
+  if (!report) return tl::unexpected(report.error());
+  if (out) {
+    if (Result<void> closed = out->close(); !closed) return closed;
+  }
+  std::FILE* const report_file = options.out == "-" ? stderr : stdout;
+  if (options.json) {
+    fmt::print(report_file, "{}\n", json_report(*input, options, *report).dump(2));
+  } else {
+    print_report(report_file, *input, options, *report);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "Place the pods of a trace, a dump or a generated cluster, in arrival order");
+  CLI::Option* cluster =
+      command
+          ->add_option("--cluster", options->cluster_files,
+                       "What kubectl printed (JSON or YAML; - is standard input): pods that have a "
+                       "node stay there, pending ones are placed")
+          ->type_name("FILE");
+  CLI::Option* nodes =
+      command->add_option("--nodes", options->nodes, "Generate a cluster of so many nodes")
+          ->type_name("NUMBER")
+          ->check(between(1u, kSimulatedNodesMax))
+          ->excludes(cluster);
+  command
+      ->add_option("--pods", options->pods,
+                   "With --cluster, files of more pods, each placed anew when it was "
+                   "created; with "
+                   "--nodes, how many pods to place (default: 4 for each node)")
+      ->type_name("FILE|NUMBER");
+  command
+      ->add_option("--repeat", options->repeat, "Play the trace so many times, one after another")
+      ->type_name("NUMBER")
+      ->check(between(1u, kRepeatMax))
+      ->excludes(cluster)
+      ->excludes(nodes)
+      ->capture_default_str();
+  command
+      ->add_option("--config", options->config,
+                   "KubeSchedulerConfiguration (YAML); default: LimitAware, LoadAwareScheduling, "
+                   "NodeResourcesFit, NodeResourcesBalancedAllocation")
+      ->type_name("FILE");
+  command->add_option("--seed", options->seed, "What the input lacks is drawn from it")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command->add_flag("--random-ties", options->random_ties,
+                    "Break ties in an order drawn from the seed, not by the lowest row");
+  command->add_flag("--no-departures", options->no_departures, "No pod ever leaves");
+  command
+      ->add_option("--metrics-every", options->metrics_every_seconds,
+                   "Every node reports the usage of its pods so often (default: never)")
+      ->check(between(std::int64_t{1}, std::int64_t{86'400}))
+      ->type_name("SECONDS");
+  command
+      ->add_option("--out", options->out,
+                   "Write each decision as a line of JSON; -: to standard output, the report to "
+                   "standard error")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->add_option("--threads", options->threads, "Threads inside a decision; 0: all cores")
+      ->type_name("NUMBER")
+      ->check(between(0, 1024))
+      ->capture_default_str();
+  command->add_flag("--no-cache", options->no_cache,
+                    "Evaluate every node for every pod; no answer changes");
+  command->add_flag("--validate", options->validate,
+                    "Recompute every sum of the engine at the end and compare");
+  command->footer(
+      R"(Without --cluster and --nodes it plays the openb trace: 8,152 pods on 1,523 nodes of a real
+GPU cluster. Each pod is placed on its best node when it arrives and leaves when its time ends: at
+the trace's deletion time, or, for Kubernetes pods, activeDeadlineSeconds after it arrived. A pod
+that fits nowhere is counted as failed and not tried again. Pods of a generated cluster arrive
+evenly over twice the median lifetime, so that about half of them overlap.
+
+The trace has no metrics, so load scores are 0 unless --metrics-every is given; the metrics of a
+dump are used as they are, and the clock starts at the newest of them. Same input and seed, same
+bytes in --out and, but for the lines under "speed", in the report.
+
+Examples:
+  headroom simulate
+  headroom simulate --no-departures --out decisions.jsonl
+  headroom simulate --nodes 50000 --pods 200000 --seed 7
+  kubectl get nodes,pods,nodemetrics -A -o json | headroom simulate --cluster -
+  headroom simulate --cluster cluster.json --pods new-pods.yaml --config scheduler.yaml --json
+)");
+  command->callback([options, &exit_code] {
+    exit_code = kExitSuccess;
+    if (Result<void> done = run(*options); !done) {
+      fmt::print(stderr, "headroom simulate: {}\n", done.error().message);
+      exit_code = kExitBadInput;
+    }
+  });
+}
+
+}  // namespace headroom
