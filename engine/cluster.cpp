@@ -143,7 +143,7 @@ Result<void> Cluster::check_resources(const ResourceList& list, const std::strin
                   fmt::format("{}: {}: resource {} is one more than kResourcesMax ({}) allows",
                               object, field, name, kResourcesMax));
     }
-    if (!quantity.value() || !quantity.milli_value()) {
+    if (!(name == "cpu" ? quantity.milli_value() : quantity.value())) {
       return fail(ErrorCode::kLimitExceeded,
                   fmt::format("{}: {}.{}: {} is beyond int64 in its unit", object, field, name,
                               quantity.canonical()));
