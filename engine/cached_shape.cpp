@@ -20,9 +20,7 @@ constexpr std::uint64_t kCatchUpShare = 8;
 constexpr std::uint64_t kBestChangesMax = 64;
 // A table of weighted scores is kept for ranges up to this.
 constexpr std::int32_t kTableRangeMax = 2048;
-// A packed word: infeasible rows hold the index of their code, kNoCode for rows of padding; feasible
-// rows whose scores do not fit have kWideRow set.
-constexpr std::uint32_t kWideRow = 1u << 30;
+// The index of the code in an infeasible row's packed word: none, for rows of padding.
 constexpr std::uint32_t kNoCode = kInfeasible - 1;
 constexpr std::size_t kLineAlignment = 64;
 
@@ -120,8 +118,7 @@ std::uint32_t CachedShape::packed_scores(const BlockScores& scores, std::uint32_
   std::uint32_t packed = 0;
   bool fits = true;
   for (std::uint32_t s = 0; s < layout_.normalized; ++s) {
-    fits = fits && scores.score[s][i] >= kRawMin &&
-           scores.score[s][i] <= RawHistogram::kGreatestBin;
+    fits = fits && scores.score[s][i] >= kRawMin && scores.score[s][i] <= kPlainScoreMax;
   }
   for (std::uint32_t s = layout_.normalized; s < score_count_; ++s) {
     const auto score = static_cast<std::uint32_t>(scores.score[s][i]);
@@ -136,27 +133,25 @@ void CachedShape::build(const NodeTable& table, const PodShape& shape, std::uint
   const std::uint32_t first = block * kBlockNodes;
   const std::uint32_t count = std::min(kBlockNodes, table.size() - first);
   kernels_->score_block(table.columns(), shape.program(), first, count, out);
+  const PackedRows packed =
+      kernels_->pack(out, layout_, score_count_ - layout_.normalized, first, count, lines_.get());
+  feasible_ += packed.feasible;
+  wide_rows_ += packed.wide;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    cold_ranges_[n] = {std::min(cold_ranges_[n].lo, packed.lo[n]),
+                       std::max(cold_ranges_[n].hi, packed.hi[n])};
+  }
   std::uint32_t last_code = 0, last_id = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t row = first + i;
-    std::uint32_t& packed = lines_[layout_.packed(row)];
-    if (out.code[i] != 0) {
-      if (out.code[i] != last_code) {
-        last_code = out.code[i];
-        last_id = code_id(last_code);
-      }
-      ++codes_[last_id].rows;
-      packed = kInfeasible | last_id;
+  for (std::uint32_t i = 0; packed.feasible != count && i < count; ++i) {
+    if (out.code[i] == 0) {
       continue;
     }
-    ++feasible_;
-    packed = packed_scores(out, i);
-    wide_rows_ += packed == kWideRow;
-    for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-      const std::int32_t raw = out.score[n][i];
-      lines_[layout_.raw(row, n)] = static_cast<std::uint32_t>(raw);
-      cold_ranges_[n] = {std::min(cold_ranges_[n].lo, raw), std::max(cold_ranges_[n].hi, raw)};
+    if (out.code[i] != last_code) {
+      last_code = out.code[i];
+      last_id = code_id(last_code);
     }
+    ++codes_[last_id].rows;
+    lines_[layout_.packed(first + i)] = kInfeasible | last_id;
   }
 }
 
@@ -184,8 +179,8 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
   BlockScores out;
   while (epoch_ < table.epoch()) {
     const std::uint32_t slot = NodeTable::slot(epoch_);
-    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-        {table.epoch() - epoch_, kRingSlots - slot, kBlockNodes}));
+    const auto count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>({table.epoch() - epoch_, kRingSlots - slot, kBlockNodes}));
     for (std::uint32_t i = 0; i < count; ++i) {
       __builtin_prefetch(&lines_[layout_.packed(ring.rows[slot + i])], 1);
     }
@@ -295,8 +290,8 @@ std::int32_t CachedShape::row_total(const RangeBounds& bounds, const Totals& tot
     total += !bounds.weighted[n].empty()
                  ? bounds.weighted[n][offset]
                  : totals.normalized_weight[n] *
-                       static_cast<std::int32_t>(normalize(value, totals.lo[n], totals.hi[n],
-                                                           normalize_in_double_));
+                       static_cast<std::int32_t>(
+                           normalize(value, totals.lo[n], totals.hi[n], normalize_in_double_));
   }
   return total + totals.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
          totals.plain_weight[1] * static_cast<std::int32_t>(packed >> 8 & 0xFF) +
@@ -373,8 +368,8 @@ void CachedShape::change_best(RangeBounds& bounds, RowTotal changed, const TieOr
   if (changed.total < 0 || key <= bounds.outside) {
     return;
   }
-  const auto place = std::find_if(best.begin(), best.end(),
-                                  [&](const BestRow& other) { return other.key < key; });
+  const auto place =
+      std::find_if(best.begin(), best.end(), [&](const BestRow& other) { return other.key < key; });
   best.insert(place, {key, changed});
   if (best.size() > kBestKept) {
     bounds.outside = best.back().key;
@@ -418,8 +413,8 @@ void CachedShape::search(RangeBounds& bounds, const Totals& totals, std::uint32_
       continue;
     }
     const std::int32_t at_least = count == 1 ? exact : worst;
-    const std::uint32_t reached = kernels_->rows_at_least(line(block), kBoundLines, totals,
-                                                         at_least, block_rows_.data());
+    const std::uint32_t reached =
+        kernels_->rows_at_least(line(block), kBoundLines, totals, at_least, block_rows_.data());
     for (std::uint32_t i = 0; i < reached; ++i) {
       RowTotal candidate = block_rows_[i];
       candidate.row += block * kBoundRows;

@@ -589,16 +589,106 @@ void score_block(const Columns& columns, const Program& program, std::uint32_t f
   }
 }
 
-// --- Totals over cached lines ---
-
-// (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
-constexpr std::int32_t kFloatRangeMax = 10'000;
+// --- Cached lines ---
 
 using Line =
     xsimd::batch<std::int32_t,
                  std::conditional_t<(kLanes > kLineNodes), xsimd::fma3<xsimd::avx2>, Arch>>;
 using LineFloat = xsimd::batch<float, typename Line::arch_type>;
 constexpr std::uint32_t kLineVectors = kLineNodes / Line::size;
+// Blocks smaller than a line share lines, which are then written row by row.
+constexpr bool kWholeLines = kBlockNodes % kLineNodes == 0;
+
+std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                       std::uint32_t i) {
+  if (scores.code[i] != 0) {
+    return kInfeasible;
+  }
+  std::uint32_t packed = 0;
+  bool fits = true;
+  for (std::uint32_t n = 0; n < layout.normalized; ++n) {
+    fits = fits && scores.score[n][i] >= kRawMin && scores.score[n][i] <= kPlainScoreMax;
+  }
+  for (std::uint32_t s = 0; s < plain; ++s) {
+    const auto score = static_cast<std::uint32_t>(scores.score[layout.normalized + s][i]);
+    fits = fits && score <= static_cast<std::uint32_t>(kPlainScoreMax);
+    packed |= (score & 0xFF) << (8 * s);
+  }
+  return fits ? packed : kWideRow;
+}
+
+PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                std::uint32_t first_row, std::uint32_t count, std::uint32_t* lines) {
+  PackedRows result{};
+  Line feasible(0), wide(0);
+  Line lo[kNormalizedMax], hi[kNormalizedMax];
+  std::fill_n(lo, kNormalizedMax, Line(INT32_MAX));
+  std::fill_n(hi, kNormalizedMax, Line(INT32_MIN));
+  const std::uint32_t whole = kWholeLines ? count / kLineNodes * kLineNodes : 0;
+  for (std::uint32_t i = 0; i < whole; i += static_cast<std::uint32_t>(Line::size)) {
+    const auto code = Line::load_unaligned(reinterpret_cast<const std::int32_t*>(scores.code) + i);
+    const auto rejected = code != Line(0);
+    auto misfit = rejected;
+    auto* line = reinterpret_cast<std::int32_t*>(lines) + layout.raw(first_row + i, 0);
+    for (std::uint32_t n = 0; n < layout.normalized; ++n) {
+      const auto raw = Line::load_unaligned(scores.score[n] + i);
+      misfit = misfit | (raw < Line(kRawMin)) | (raw > Line(kPlainScoreMax));
+      lo[n] = xsimd::min(lo[n], xsimd::select(rejected, Line(INT32_MAX), raw));
+      hi[n] = xsimd::max(hi[n], xsimd::select(rejected, Line(INT32_MIN), raw));
+      raw.store_unaligned(line + n * kLineNodes);
+    }
+    Line packed(0);
+    Line all(0);
+    for (std::uint32_t s = 0; s < plain; ++s) {
+      const auto score = Line::load_unaligned(scores.score[layout.normalized + s] + i);
+      misfit = misfit | (score < Line(0)) | (score > Line(kPlainScoreMax));
+      packed = packed | (score << static_cast<std::int32_t>(8 * s));
+    }
+    const Line odd = xsimd::select(rejected, Line(static_cast<std::int32_t>(kInfeasible)),
+                                   Line(static_cast<std::int32_t>(kWideRow)));
+    packed = xsimd::select(misfit, odd, packed);
+    packed.store_unaligned(line + layout.normalized * kLineNodes);
+    feasible = feasible + xsimd::select(rejected, Line(0), Line(1));
+    wide =
+        wide + xsimd::select(packed == Line(static_cast<std::int32_t>(kWideRow)), Line(1), Line(0));
+  }
+  std::int32_t lanes[Line::size];
+  const auto reduce = [&](Line values, auto fold, std::int32_t start) {
+    values.store_unaligned(lanes);
+    for (const std::int32_t lane : lanes) {
+      start = fold(start, lane);
+    }
+    return start;
+  };
+  const auto add = [](std::int32_t a, std::int32_t b) { return a + b; };
+  const auto least = [](std::int32_t a, std::int32_t b) { return std::min(a, b); };
+  const auto most = [](std::int32_t a, std::int32_t b) { return std::max(a, b); };
+  result.feasible = static_cast<std::uint32_t>(reduce(feasible, add, 0));
+  result.wide = static_cast<std::uint32_t>(reduce(wide, add, 0));
+  for (std::uint32_t n = 0; n < kNormalizedMax; ++n) {
+    result.lo[n] = reduce(lo[n], least, INT32_MAX);
+    result.hi[n] = reduce(hi[n], most, INT32_MIN);
+  }
+  for (std::uint32_t i = whole; i < count; ++i) {
+    const std::uint32_t packed = pack_row(scores, layout, plain, i);
+    lines[layout.packed(first_row + i)] = packed;
+    if ((packed & kInfeasible) == 0) {
+      ++result.feasible;
+      result.wide += packed == kWideRow;
+      for (std::uint32_t n = 0; n < layout.normalized; ++n) {
+        lines[layout.raw(first_row + i, n)] = static_cast<std::uint32_t>(scores.score[n][i]);
+        result.lo[n] = std::min(result.lo[n], scores.score[n][i]);
+        result.hi[n] = std::max(result.hi[n], scores.score[n][i]);
+      }
+    }
+  }
+  return result;
+}
+
+// --- Totals over cached lines ---
+
+// (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
+constexpr std::int32_t kFloatRangeMax = 10'000;
 
 // The sum of one line, vector by vector; infeasible rows get -1.
 struct LineTotals {
@@ -765,6 +855,7 @@ extern const Kernels kKernels;
 const Kernels kKernels = {HEADROOM_STRING(HEADROOM_ISA),
                           supported,
                           score_block,
+                          pack,
                           max_total,
                           rows_at_least,
                           index_of_max,

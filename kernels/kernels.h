@@ -126,9 +126,17 @@ struct LineLayout {
   std::size_t packed(std::uint32_t row) const { return raw(row, normalized); }
 };
 inline constexpr std::uint32_t kInfeasible = 1u << 31;
+// A feasible row with a score that does not fit a line.
+inline constexpr std::uint32_t kWideRow = 1u << 30;
 // Scores beyond these do not fit a line; such a shape is decided without one.
 inline constexpr std::int32_t kRawMin = -(1 << 28);
 inline constexpr std::int32_t kPlainScoreMax = 100;
+
+// What pack() saw.
+struct PackedRows {
+  std::uint32_t feasible, wide;
+  std::int32_t lo[kNormalizedMax], hi[kNormalizedMax];  // of feasible rows; INT32_MAX, MIN if none
+};
 
 // How raw scores become a total: sum of weight * trunc((raw - lo) * 100 / (hi - lo)), plus
 // plain_weight times the packed scores.
@@ -154,6 +162,12 @@ struct Kernels {
   // Filters and scores rows [first, first + count), count <= kBlockNodes.
   void (*score_block)(const Columns& columns, const Program& program, std::uint32_t first,
                       std::uint32_t count, BlockScores& out);
+
+  // Writes the raw values and packed words of `count` rows from `first_row` on into the lines that
+  // begin with row 0; infeasible rows get kInfeasible without a code. `plain`: how many scores
+  // follow the normalised ones. first_row is a multiple of kBlockNodes.
+  PackedRows (*pack)(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                     std::uint32_t first_row, std::uint32_t count, std::uint32_t* lines);
 
   // The greatest total of `line_count` lines; -1 where none is feasible.
   std::int32_t (*max_total)(const std::uint32_t* lines, std::uint32_t line_count,

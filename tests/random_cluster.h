@@ -1,0 +1,115 @@
+// Random clusters for property tests and fuzzing: objects, events and profiles as JSON.
+//
+// Small on purpose: few names, so that events meet; amounts of one scale per cluster, drawn from few
+// values, so that ties, exact fits and one too many are common. What a RandomCluster does is decided
+// by its draws alone: the same seed or bytes give the same events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/profile.h"
+
+namespace headroom {
+
+// Where draws come from: a seed, or bytes (and zeros when they are used up).
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : state_(seed) {}
+  explicit Draws(std::span<const std::uint8_t> bytes) : bytes_(bytes), from_bytes_(true) {}
+
+  // In [0, count); count > 0.
+  std::uint64_t below(std::uint64_t count);
+  // In [first, last].
+  std::int64_t between(std::int64_t first, std::int64_t last);
+  bool one_in(std::uint64_t count) { return below(count) == 0; }
+  template <typename T, std::size_t N>
+  const T& pick(const std::array<T, N>& items) {
+    return items[below(N)];
+  }
+  template <typename T>
+  const T& pick(const std::vector<T>& items) {
+    return items[below(items.size())];
+  }
+  bool used_up() const { return from_bytes_ && at_ == bytes_.size(); }
+
+ private:
+  std::uint64_t state_ = 0;
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+  bool from_bytes_ = false;
+};
+
+// A profile for the engine, and the same for the oracle (oracle.h, "Oracle").
+struct RandomProfile {
+  Profile profile;
+  nlohmann::json config;
+};
+RandomProfile random_profile(Draws& draws);
+
+class RandomCluster {
+ public:
+  // How large amounts are.
+  enum class Scale : std::uint8_t {
+    kTiny,       // capacities of 0 to 12 steps of 100m and 100Mi
+    kOdd,        // capacities of 0 to 12 units
+    kRealistic,  // cpus and GiB
+    kTwoPow53,   // around 2^53, where doubles lose units
+    kHuge,       // capacities of up to 2^62
+  };
+
+  RandomCluster(Draws& draws, Mode mode);
+
+  // The next event, in the form of a conformance step: apply, delete, reserve, unreserve, advance.
+  nlohmann::json event();
+  // A pod to decide about: mostly one of a few shapes that come again, now and then one that the
+  // cluster knows by name.
+  nlohmann::json pod_to_place();
+
+  nlohmann::json node(const std::string& name);
+  nlohmann::json pod(const std::string& name, const std::string& node_name);
+  nlohmann::json node_metric(const std::string& name);
+  // Names that events use; the cluster need not know a node of that name.
+  std::string node_name();
+  std::string pod_name();
+  std::string now() const { return time_text(now_us_); }
+
+ private:
+  static std::string time_text(std::int64_t time_us);
+
+  nlohmann::json quantity(const std::string& resource, std::int64_t amount);
+  std::int64_t capacity(const std::string& resource);
+  std::int64_t need(const std::string& resource);
+  nlohmann::json allocatable();
+  nlohmann::json resource_list(std::uint64_t empty_one_in);
+  nlohmann::json container(int index);
+  nlohmann::json taint();
+  nlohmann::json toleration();
+  nlohmann::json requirement();
+  nlohmann::json affinity();
+  nlohmann::json spec();
+  void add_status(nlohmann::json& pod);
+  nlohmann::json usage();
+  std::string near_now();
+  std::string thresholds_annotation();
+  std::string ratio_annotation();
+
+  Draws& draws_;
+  Mode mode_;
+  Scale scale_;
+  std::int64_t now_us_;
+  std::vector<nlohmann::json> known_specs_;
+  std::vector<nlohmann::json> reserved_;  // pods with the node of their last reservation
+};
+
+// The event or object, applied. Errors are the engine's or the reader's.
+Result<void> apply_event(Engine& engine, const nlohmann::json& event);
+Pod to_pod(const nlohmann::json& pod);
+
+}  // namespace headroom
