@@ -267,13 +267,11 @@ std::int32_t CachedShape::raw(std::uint32_t row, std::uint32_t s) const {
                                    0xFF);
 }
 
-std::int32_t CachedShape::normalized(std::uint32_t row, std::uint32_t s) {
-  if (s >= layout_.normalized) {
-    return raw(row, s);
-  }
-  const RawRange range = ranges()[s];
-  return static_cast<std::int32_t>(
-      normalize(raw(row, s), range.lo, range.hi, normalize_in_double_));
+std::int32_t CachedShape::normalized(std::int32_t raw, std::uint32_t s) const {
+  return s >= layout_.normalized
+             ? raw
+             : static_cast<std::int32_t>(
+                   normalize(raw, last_ranges_[s].lo, last_ranges_[s].hi, normalize_in_double_));
 }
 
 // -1 for an infeasible row.
@@ -446,6 +444,7 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
     return;
   }
   const Ranges now = ranges();
+  last_ranges_ = now;
   const Totals its_totals = totals(now);
   RangeBounds& bounds = bounds_of(now);
   bounds.last_used = decisions_;

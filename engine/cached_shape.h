@@ -1,11 +1,11 @@
-// CachedShape: one shape's answers for every row, kept up to date by replaying the rows that changed.
+// CachedShape: one shape's answers for every row, kept up to date by replaying the rows that
+// changed.
 //
 // Holds, per row, the raw scores and why a row is infeasible (LineLayout in kernels.h), valid at an
-// epoch. Normalised scores are never stored: their range [lo, hi] moves. What makes a decision cheap
-// is kept per range instead (RangeBounds): per block of rows an upper bound of the totals, and the
-// best rows found last.
-// Thread safety: one thread per object. Cost: update() is O(rows changed) or one full pass; best()
-// visits the few blocks whose bound reaches the answer.
+// epoch. Normalised scores are never stored: their range [lo, hi] moves. What makes a decision
+// cheap is kept per range instead (RangeBounds): per block of rows an upper bound of the totals,
+// and the best rows found last. Thread safety: one thread per object. Cost: update() is O(rows
+// changed) or one full pass; best() visits the few blocks whose bound reaches the answer.
 // Invariants: (1) lines, counts and ranges are exact at epoch(); (2) a bound is never below a total
 // of its block at the range's epoch.
 #pragma once
@@ -65,9 +65,10 @@ class CachedShape {
 
   // The best `count` rows (fewer if fewer are feasible), best first.
   void best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out);
-  // Raw and final score of a feasible row, by the shape's score s.
+  // Raw score of a feasible row, by the shape's score s.
   std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
-  std::int32_t normalized(std::uint32_t row, std::uint32_t s);
+  // The final score that a raw score has in the range of the last best().
+  std::int32_t normalized(std::int32_t raw, std::uint32_t s) const;
 
   std::uint64_t rows_replayed() const { return rows_replayed_; }
   std::uint64_t cold_passes() const { return cold_passes_; }
@@ -136,9 +137,10 @@ class CachedShape {
   Ranges cold_ranges_;  // exact while there are no histograms
   std::array<RawHistogram, kNormalizedMax> histograms_;
   bool has_histograms_ = false;
+  Ranges last_ranges_;
   std::array<RangeBounds, kRangesMax> range_bounds_;
-  std::vector<BestRow> found_;            // of the last search, best first
-  std::vector<RowTotal> block_rows_;      // scratch
+  std::vector<BestRow> found_;                                   // of the last search, best first
+  std::vector<RowTotal> block_rows_;                             // scratch
   std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: blocks, exact bounds
   std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;
 };

@@ -10,7 +10,15 @@ namespace headroom {
 
 namespace {
 
-std::string key_of(const Pod& pod) { return pod.namespace_name + "/" + pod.name; }
+void write_pod_key(const Pod& pod, std::string& key) {
+  key.assign(pod.namespace_name).append("/").append(pod.name);
+}
+
+std::string key_of(const Pod& pod) {
+  std::string key;
+  write_pod_key(pod, key);
+  return key;
+}
 
 }  // namespace
 
@@ -127,9 +135,18 @@ void Cluster::set_node_columns(std::uint32_t row) {
   node.bad_annotation = bad;
 }
 
+// After a change of the row's node, its metric, or the clock.
 void Cluster::commit(std::uint32_t row) {
   if (load_aware_ != nullptr) {
     load_aware_->refresh(row, now_us_);
+  }
+  table_.commit(row);
+}
+
+// After a change of the row's pods alone.
+void Cluster::commit_pods(std::uint32_t row) {
+  if (load_aware_ != nullptr) {
+    load_aware_->refresh_pods(row);
   }
   table_.commit(row);
 }
@@ -371,7 +388,8 @@ Result<void> Cluster::upsert(const Pod& object) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const std::string key = key_of(object);
+  write_pod_key(object, pod_key_);
+  const std::string_view key = pod_key_;
   if (pod_ids_.size() >= kPodsMax && !pod_ids_.contains(key)) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Pod {}: kPodsMax ({}) pods are known", key, kPodsMax));
@@ -401,10 +419,10 @@ void Cluster::recount(PodId id, std::uint32_t row_before) {
   const std::uint32_t row = pods_[id].counted_row;
   // A row that lost its last mention has been released, and committed there.
   if (row_before != kNoRow && row_before != row && !nodes_[row_before].name.empty()) {
-    commit(row_before);
+    commit_pods(row_before);
   }
   if (row != kNoRow) {
-    commit(row);
+    commit_pods(row);
   }
 }
 
@@ -433,7 +451,8 @@ Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const PodId id = pod_of(key_of(object));
+  write_pod_key(object, pod_key_);
+  const PodId id = pod_of(pod_key_);
   const bool same = pods_[id].known() && pods_[id].uid == object.uid;
   if (same && pods_[id].bound_row != kNoRow) {
     return {};
@@ -741,7 +760,8 @@ std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
 }
 
 void Cluster::without(const Pod& pod, const std::function<void()>& look) {
-  const auto found = pod_ids_.find(key_of(pod));
+  write_pod_key(pod, pod_key_);
+  const auto found = pod_ids_.find(pod_key_);
   const bool counted = profile_.mode == Mode::kProposal && found != pod_ids_.end() &&
                        pods_[found->second].counted_row != kNoRow &&
                        pods_[found->second].uid == pod.uid;
@@ -752,10 +772,10 @@ void Cluster::without(const Pod& pod, const std::function<void()>& look) {
   const PodId id = found->second;
   const std::uint32_t row = pods_[id].counted_row;
   uncount(id);
-  commit(row);
+  commit_pods(row);
   look();
   count(id);
-  commit(row);
+  commit_pods(row);
 }
 
 void Cluster::notes(std::uint32_t row, std::vector<Note>& out) const {

@@ -108,6 +108,7 @@ class Cluster {
   void set_class(std::uint32_t row, std::uint32_t node_class);
   void classify_all();
   void commit(std::uint32_t row);
+  void commit_pods(std::uint32_t row);
   Result<void> check_resources(const ResourceList& list, const std::string& object,
                                const char* field) const;
   Result<void> check_resources(const Pod& pod) const;
@@ -160,8 +161,8 @@ class Cluster {
 
   std::vector<std::unique_ptr<PodShape>> shapes_;
   tsl::robin_map<std::string, ShapeId, BytesHash, std::equal_to<>> shape_ids_;
-  std::string shape_key_;  // scratch
-  std::vector<ClassReason> class_reasons_;
+  std::string shape_key_, pod_key_;        // scratch
+  std::deque<ClassReason> class_reasons_;  // answers point into it
 
   std::int64_t now_us_ = 0;
   std::map<std::int64_t, std::vector<std::uint32_t>> expiries_;  // due time to rows

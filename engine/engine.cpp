@@ -79,9 +79,7 @@ void Engine::remove_pod(std::string_view namespace_name, std::string_view name) 
   impl_->cluster.remove_pod(fmt::format("{}/{}", namespace_name, name));
 }
 
-void Engine::remove_node_metric(std::string_view name) {
-  impl_->cluster.remove_node_metric(name);
-}
+void Engine::remove_node_metric(std::string_view name) { impl_->cluster.remove_node_metric(name); }
 
 Result<void> Engine::assume(const Pod& pod, std::string_view node_name) {
   return impl_->cluster.assume(pod, node_name);
@@ -105,8 +103,7 @@ Result<Decision> Engine::evaluate(const Pod& pod, const EvaluateOptions& options
   return decision;
 }
 
-Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options,
-                              Decision& decision) {
+Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision) {
   return impl_->evaluator.evaluate(pod, options, decision);
 }
 

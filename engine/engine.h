@@ -57,7 +57,8 @@ struct PluginScore {
   PluginId plugin{};
 };
 
-// The scores of a node by plugin, in the profile's order. Without those of plugins that skip the pod.
+// The scores of a node by plugin, in the profile's order. Without those of plugins that skip the
+// pod.
 class PluginScores {
  public:
   const PluginScore* begin() const { return items_; }
@@ -66,6 +67,7 @@ class PluginScores {
   bool empty() const { return size_ == 0; }
   const PluginScore& operator[](std::size_t i) const { return items_[i]; }
   void push_back(const PluginScore& score) { items_[size_++] = score; }
+  void clear() { size_ = 0; }
 
  private:
   PluginScore items_[kScorePluginsMax];
@@ -79,7 +81,8 @@ struct NodeScore {
 };
 
 struct ReasonCount {
-  std::string reason;  // kube-scheduler's words: "Insufficient cpu limit"
+  // kube-scheduler's words: "Insufficient cpu limit". Valid as long as the engine.
+  std::string_view reason;
   std::uint32_t nodes = 0;
 };
 
@@ -174,8 +177,8 @@ class Engine {
   Result<Decision> evaluate(const Pod& pod, const EvaluateOptions& options = {});
   // The same into an answer whose memory is used again.
   Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
-  // For callers that ask for one shape often: a decision by shape reads no pod. The shape stays valid
-  // as long as the engine; the pods asked for must not count on a node yet.
+  // For callers that ask for one shape often: a decision by shape reads no pod. The shape stays
+  // valid as long as the engine; the pods asked for must not count on a node yet.
   Result<ShapeIndex> shape_of(const Pod& pod);
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
   // Many pods against one state, in parallel; answers in the pods' order.

@@ -5,6 +5,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/exact.h"
 
@@ -19,8 +20,8 @@ std::vector<std::string> one_name(const Pod& pod) {
 
 Result<void> check(const EvaluateOptions& options) {
   if (options.top_k == 0 || options.top_k > kTopKMax) {
-    return fail(ErrorCode::kInvalid, fmt::format("top_k: {} is not in [1, kTopKMax = {}]",
-                                                 options.top_k, kTopKMax));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("top_k: {} is not in [1, kTopKMax = {}]", options.top_k, kTopKMax));
   }
   return {};
 }
@@ -94,15 +95,16 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
     if (is_error(shape, count.code)) {
       decision.code = Code::kError;
     }
-    for (const std::string& reason : options.reasons ? reasons_of(shape, count.code)
-                                                     : std::vector<std::string>()) {
-      const auto known = std::find_if(decision.reasons.begin(), decision.reasons.end(),
-                                      [&](const auto& item) { return item.reason == reason; });
-      if (known == decision.reasons.end()) {
-        decision.reasons.push_back({reason, count.rows});
-      } else {
-        known->nodes += count.rows;
-      }
+    if (options.reasons) {
+      for_each_reason(shape, count.code, [&](std::string_view reason) {
+        const auto known = std::find_if(decision.reasons.begin(), decision.reasons.end(),
+                                        [&](const auto& item) { return item.reason == reason; });
+        if (known == decision.reasons.end()) {
+          decision.reasons.push_back({reason, count.rows});
+        } else {
+          known->nodes += count.rows;
+        }
+      });
     }
   }
   std::sort(decision.reasons.begin(), decision.reasons.end(),
@@ -119,10 +121,10 @@ void Evaluator::decide_cached(CachedShape& found, const PodShape& shape,
     NodeScore& candidate = decision.candidates[i];
     candidate.node = static_cast<NodeIndex>(best_[i].row);
     candidate.total = best_[i].total;
-    candidate.plugins = {};
+    candidate.plugins.clear();
     for (const std::uint8_t s : options.plugin_scores ? shape.score_order : no_scores_) {
-      candidate.plugins.push_back({found.raw(best_[i].row, s), found.normalized(best_[i].row, s),
-                                   shape.score_labels[s].plugin});
+      const std::int32_t raw = found.raw(best_[i].row, s);
+      candidate.plugins.push_back({raw, found.normalized(raw, s), shape.score_labels[s].plugin});
     }
   }
   end(shape, found.codes(), options, decision);
@@ -137,14 +139,13 @@ void Evaluator::decide_exact(const ExactAnswer& answer, const PodShape& shape,
     ranked.push_back(&row);
   }
   const auto count = std::min<std::size_t>(options.top_k, ranked.size());
-  std::partial_sort(
-      ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count), ranked.end(),
-      [&](const ExactRow* a, const ExactRow* b) {
-        // Ties by the same order as in the cache: the key of equal totals.
-        return a->total != b->total
-                   ? a->total > b->total
-                   : tie_order_.key({a->row, 0}) > tie_order_.key({b->row, 0});
-      });
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
+                    ranked.end(), [&](const ExactRow* a, const ExactRow* b) {
+                      // Ties by the same order as in the cache: the key of equal totals.
+                      return a->total != b->total
+                                 ? a->total > b->total
+                                 : tie_order_.key({a->row, 0}) > tie_order_.key({b->row, 0});
+                    });
   for (std::size_t i = 0; i < count; ++i) {
     decision.candidates.push_back(
         {static_cast<NodeIndex>(ranked[i]->row), ranked[i]->total,
@@ -249,15 +250,14 @@ void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes) {
   };
   std::vector<Work> all;
   for (PodShape* shape : shapes) {
-    const bool known = std::any_of(all.begin(), all.end(),
-                                   [&](const Work& work) { return work.shape == shape; });
+    const bool known =
+        std::any_of(all.begin(), all.end(), [&](const Work& work) { return work.shape == shape; });
     if (known || shape->pinned || !shape->allocatable_needs.empty() || !options_.shape_cache) {
       continue;
     }
     cluster_.prepare(*shape);
     CachedShape& found = cached(*shape);
-    all.push_back(
-        {shape, &found, found.cold_passes(), found.rows_replayed(), found.bytes()});
+    all.push_back({shape, &found, found.cold_passes(), found.rows_replayed(), found.bytes()});
   }
   // A worker takes a group of shapes through the table together, so that a block of nodes that one
   // of them brought into the cache serves them all.
@@ -354,7 +354,7 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
       answer.row_codes.push_back(code);
     }
   };
-  const std::vector<std::string>* names = !named.empty()  ? &named
+  const std::vector<std::string>* names = !named.empty() ? &named
                                           : shape.pinned ? &*shape.pinned
                                                          : nullptr;
   if (names == nullptr || every_row) {
@@ -376,8 +376,7 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     }
     for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
       if (others[node_class] != 0) {
-        count_code(cluster_.class_code(shape, cluster_.classes().at(node_class), "",
-                                       named.empty()),
+        count_code(cluster_.class_code(shape, cluster_.classes().at(node_class), "", named.empty()),
                    others[node_class]);
       }
     }
@@ -415,36 +414,30 @@ void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) const 
 PluginScores Evaluator::plugin_scores(const PodShape& shape, const ExactRow& row) const {
   PluginScores scores;
   for (const std::uint8_t s : shape.score_order) {
-    scores.push_back({row.raw[s],
-                      static_cast<std::int32_t>(std::clamp<std::int64_t>(row.score[s], INT32_MIN,
-                                                                         INT32_MAX)),
-                      shape.score_labels[s].plugin});
+    scores.push_back(
+        {row.raw[s],
+         static_cast<std::int32_t>(std::clamp<std::int64_t>(row.score[s], INT32_MIN, INT32_MAX)),
+         shape.score_labels[s].plugin});
   }
   return scores;
 }
 
 // --- Reasons ---
 
-std::vector<std::string> Evaluator::reasons_of(const PodShape& shape, std::uint32_t code) const {
+template <typename Visit>
+void Evaluator::for_each_reason(const PodShape& shape, std::uint32_t code, Visit visit) const {
   if ((code & kClassRejection) != 0) {
-    return {cluster_.class_reason(code).reason};
+    visit(std::string_view(cluster_.class_reason(code).reason));
+    return;
   }
-  std::vector<std::string> reasons;
-  for (std::size_t t = 0; t < shape.filter_labels.size(); ++t) {
-    if ((code >> t & 1) != 0) {
-      reasons.push_back(shape.filter_labels[t].reason);
-    }
+  for (; code != 0; code &= code - 1) {
+    visit(std::string_view(
+        shape.filter_labels[static_cast<std::size_t>(std::countr_zero(code))].reason));
   }
-  return reasons;
 }
 
 bool Evaluator::is_error(const PodShape& shape, std::uint32_t code) const {
-  for (std::size_t t = 0; (code & kClassRejection) == 0 && t < shape.filter_labels.size(); ++t) {
-    if ((code >> t & 1) != 0 && shape.filter_labels[t].code == Code::kError) {
-      return true;
-    }
-  }
-  return false;
+  return (code & kClassRejection) == 0 && (code & shape.error_terms) != 0;
 }
 
 void Evaluator::describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
@@ -457,7 +450,8 @@ void Evaluator::describe(const PodShape& shape, std::uint32_t row, std::uint32_t
     detail.reasons = {reason.reason};
     return;
   }
-  detail.reasons = reasons_of(shape, code);
+  for_each_reason(shape, code,
+                  [&](std::string_view reason) { detail.reasons.emplace_back(reason); });
   detail.code = Code::kUnschedulable;
   for (std::size_t t = 0; t < shape.filter_labels.size(); ++t) {
     if ((code >> t & 1) == 0) {

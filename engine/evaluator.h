@@ -1,5 +1,5 @@
-// Evaluator: decisions over a cluster, by the kernels and the shape cache where that pays, row by row
-// where it does not.
+// Evaluator: decisions over a cluster, by the kernels and the shape cache where that pays, row by
+// row where it does not.
 //
 // Three ways to one answer, chosen per shape: cached (lines kept up to date), pinned (the pod names
 // its nodes: only those are looked at), and exact (scores that no line holds, needs that depend on
@@ -23,8 +23,7 @@ class Evaluator {
 
   Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
-  Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,
-                                         const EvaluateOptions& options);
+  Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
@@ -41,7 +40,7 @@ class Evaluator {
     std::vector<ExactRow> rows;
     std::vector<CodeCount> codes;
     std::vector<std::uint32_t> row_codes;  // of every row, if asked for
-    bool invalid_score = false;  // outside [0, 100] after normalisation
+    bool invalid_score = false;            // outside [0, 100] after normalisation
   };
 
   // `named` holds spec.nodeName, or nothing.
@@ -63,14 +62,13 @@ class Evaluator {
   void evict(const CachedShape* keep);
 
   std::vector<std::int64_t> row_truth(const PodShape& shape, std::uint32_t row) const;
-  std::uint32_t row_code(PodShape& shape, std::uint32_t row,
-                         const std::vector<std::string>& named);
-  ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named,
-                           bool every_row);
+  std::uint32_t row_code(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
+  ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
   void score_exactly(const PodShape& shape, ExactAnswer& answer) const;
   PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
 
-  std::vector<std::string> reasons_of(const PodShape& shape, std::uint32_t code) const;
+  template <typename Visit>
+  void for_each_reason(const PodShape& shape, std::uint32_t code, Visit visit) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;
   void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
                 NodeDetail& detail) const;

@@ -492,93 +492,135 @@ std::int64_t LoadAware::largest_passing(std::int64_t total, std::int64_t thresho
   return used;
 }
 
-// What the report says that prod pods use: those known here (mode Upstream), or all that it lists.
-std::int64_t LoadAware::prod_usage(std::uint32_t row_index, std::size_t d) const {
-  const MetricFacts& metric = *rows_[row_index].metric;
-  return (upstream_ ? table_.sum(row_index, dimensions_[d].prod_usage) : metric.prod_usage[d]) +
-         (args_.prod_usage_include_sys ? metric.system_usage[d] : 0);
+// What pods add to a column's usage.
+enum LoadAware::Adds : std::uint8_t {
+  kNothing,
+  kDelta,         // estimates beyond reported usage
+  kEstimate,      // all estimates, instead of a report
+  kProdUsage,     // reported usage of the prod pods known here
+  kProdEstimate,  // the prod pods' estimates beyond reported usage
+  kProdBoth,
+};
+
+std::int64_t LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds) const {
+  switch (adds) {
+    case kNothing:
+      return 0;
+    case kDelta:
+      return table_.sum(row, dimension.delta);
+    case kEstimate:
+      return table_.sum(row, dimension.estimate);
+    case kProdUsage:
+      return table_.sum(row, dimension.prod_usage);
+    case kProdEstimate:
+      return table_.sum(row, dimension.prod_delta);
+    case kProdBoth:
+      return table_.sum(row, dimension.prod_usage) + table_.sum(row, dimension.prod_delta);
+  }
+  return 0;
+}
+
+// What the report says by itself, and what is to be added, for prod pods.
+LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) const {
+  // Mode Upstream counts the prod pods known here, Proposal all that the report lists.
+  Usage usage;
+  usage.reported = upstream_ ? Vector(dimensions_.size()) : metric.prod_usage;
+  for (std::size_t d = 0; args_.prod_usage_include_sys && d < dimensions_.size(); ++d) {
+    usage.reported[d] += metric.system_usage[d];
+  }
+  usage.adds = upstream_ ? (with_estimates ? kProdBoth : kProdUsage)
+                         : (with_estimates ? kProdEstimate : kNothing);
+  return usage;
 }
 
 void LoadAware::refresh(std::uint32_t row_index, std::int64_t now_us) {
   if (row(row_index).has_node) {
-    refresh_filter(row_index, now_us);
+    refresh_filter(row_index, false, now_us);
+    refresh_filter(row_index, true, now_us);
     refresh_score(row_index, now_us);
+    refresh_pods(row_index);
   }
 }
 
-void LoadAware::refresh_filter(std::uint32_t row_index, std::int64_t now_us) {
-  const Row& row = rows_[row_index];
-  const MetricFacts* metric = row.metric.get();
-  const Thresholds& thresholds = row.thresholds;
-  const bool stale =
-      metric != nullptr && expired(*metric, now_us) && args_.filter_expired_node_metrics;
-  const bool rejects_stale = !args_.enable_schedule_when_node_metrics_expired;
-
-  const auto set = [&](bool for_prod) {
-    const bool prod = for_prod && !all_zero(thresholds.prod);
-    const bool aggregated = !prod && thresholds.has_aggregated;
-    const Vector& chosen =
-        prod ? thresholds.prod : (aggregated ? thresholds.aggregated : thresholds.usage);
-    const bool off = metric == nullptr || (upstream_ && all_zero(chosen));
-    const bool unchecked = off || stale || !metric->has_usage;
-    table_.set_base(row_index, for_prod ? prod_expired_ : expired_,
-                    !off && stale && rejects_stale ? kRejected : kUnlimited);
-    const Vector* usage = nullptr;
-    if (!unchecked && !prod) {
-      usage = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
-                                            thresholds.aggregated_duration_us)
-                         : &metric->node_usage;
-    }
-    for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-      const Dimension& dimension = dimensions_[d];
-      const bool checked = !unchecked && chosen[d] != 0 && row.total[d] != 0 &&
-                           (upstream_ || prod || usage != nullptr);
-      std::int64_t used = 0;
-      if (checked && prod) {
-        used = prod_usage(row_index, d) +
-               (upstream_ ? table_.sum(row_index, dimension.prod_delta) : 0);
-      } else if (checked && usage == nullptr) {
-        used = table_.sum(row_index, dimension.estimate);
-      } else if (checked) {
-        used = (*usage)[d] + (upstream_ ? table_.sum(row_index, dimension.delta) : 0);
-      }
-      table_.set_sum(row_index, for_prod ? dimension.prod_filter_used : dimension.filter_used,
-                     used);
-      const std::int64_t most = checked ? largest_passing(row.total[d], chosen[d]) : kUnlimited;
-      table_.set_base(row_index, for_prod ? dimension.prod_filter : dimension.filter,
-                      aggregated ? kUnlimited : most);
-      table_.set_base(row_index,
-                      for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
-                      aggregated ? most : kUnlimited);
+void LoadAware::refresh_pods(std::uint32_t row_index) {
+  const Row& row = this->row(row_index);
+  const auto set = [&](const Usage& usage, SumId Dimension::*used) {
+    for (std::size_t d = 0; !usage.reported.empty() && d < dimensions_.size(); ++d) {
+      table_.set_sum(row_index, dimensions_[d].*used,
+                     usage.reported[d] + added(row_index, dimensions_[d], usage.adds));
     }
   };
-  set(false);
-  set(true);
+  set(row.filter, &Dimension::filter_used);
+  set(row.prod_filter, &Dimension::prod_filter_used);
+  set(row.score, &Dimension::score_used);
+  set(row.prod_score, &Dimension::prod_score_used);
 }
 
-void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
-  const Row& row = rows_[row_index];
+void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int64_t now_us) {
+  Row& row = rows_[row_index];
   const MetricFacts* metric = row.metric.get();
-  const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
-  const Vector* usage = nullptr;
-  if (scored) {
-    usage = args_.aggregated && !args_.aggregated->score_aggregation_type.empty()
-                ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
-                                   args_.aggregated->score_aggregated_duration_us)
-                : &metric->node_usage;
+  const Thresholds& thresholds = row.thresholds;
+  const bool prod = for_prod && !all_zero(thresholds.prod);
+  const bool aggregated = !prod && thresholds.has_aggregated;
+  const Vector& chosen =
+      prod ? thresholds.prod : (aggregated ? thresholds.aggregated : thresholds.usage);
+  // Mode Upstream: thresholds that are all 0 switch even the expiry off.
+  const bool off = metric == nullptr || (upstream_ && all_zero(chosen));
+  const bool stale = !off && args_.filter_expired_node_metrics && expired(*metric, now_us);
+  table_.set_base(
+      row_index, for_prod ? prod_expired_ : expired_,
+      stale && !args_.enable_schedule_when_node_metrics_expired ? kRejected : kUnlimited);
+  Usage usage;
+  bool checked = !off && !stale && metric->has_usage;
+  if (checked && prod) {
+    usage = prod_usage(*metric, upstream_);
+  } else if (checked) {
+    const Vector* reported = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
+                                                           thresholds.aggregated_duration_us)
+                                        : &metric->node_usage;
+    checked = reported != nullptr || upstream_;
+    usage.reported = reported != nullptr ? *reported : Vector(dimensions_.size());
+    usage.adds = !upstream_ ? kNothing : (reported != nullptr ? kDelta : kEstimate);
+  }
+  if (!checked) {
+    usage = {Vector(dimensions_.size()), kNothing};
   }
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
-    const std::int64_t estimate = table_.sum(row_index, dimension.estimate);
-    const std::int64_t used =
-        usage == nullptr ? estimate : (*usage)[d] + table_.sum(row_index, dimension.delta);
-    table_.set_sum(row_index, dimension.score_used, scored ? used : 0);
-    table_.set_base(row_index, dimension.score, scored ? row.total[d] : kNoScore);
-    if (dimension.prod_score != dimension.score) {
-      const std::int64_t prod_used =
-          scored ? prod_usage(row_index, d) + table_.sum(row_index, dimension.prod_delta) : 0;
-      table_.set_sum(row_index, dimension.prod_score_used, prod_used);
-      table_.set_base(row_index, dimension.prod_score, scored ? row.total[d] : kNoScore);
+    const std::int64_t most = checked && chosen[d] != 0 && row.total[d] != 0
+                                  ? largest_passing(row.total[d], chosen[d])
+                                  : kUnlimited;
+    table_.set_base(row_index, for_prod ? dimension.prod_filter : dimension.filter,
+                    aggregated ? kUnlimited : most);
+    table_.set_base(row_index,
+                    for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
+                    aggregated ? most : kUnlimited);
+  }
+  (for_prod ? row.prod_filter : row.filter) = std::move(usage);
+}
+
+void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
+  Row& row = rows_[row_index];
+  const MetricFacts* metric = row.metric.get();
+  const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
+  const bool aggregated = args_.aggregated && !args_.aggregated->score_aggregation_type.empty();
+  row.score = row.prod_score = {Vector(dimensions_.size()), kNothing};
+  if (scored) {
+    const Vector* reported =
+        aggregated ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
+                                      args_.aggregated->score_aggregated_duration_us)
+                   : &metric->node_usage;
+    row.score.adds = reported != nullptr ? kDelta : kEstimate;
+    row.score.reported = reported != nullptr ? *reported : row.score.reported;
+  }
+  if (scored && args_.score_according_prod_usage) {
+    row.prod_score = prod_usage(*metric, true);
+  }
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const std::int64_t base = scored ? row.total[d] : kNoScore;
+    table_.set_base(row_index, dimensions_[d].score, base);
+    if (dimensions_[d].prod_score != dimensions_[d].score) {
+      table_.set_base(row_index, dimensions_[d].prod_score, base);
     }
   }
 }

@@ -71,8 +71,10 @@ class LoadAware final : public Policy {
   // From when on an unlisted pod counts: pods that were assigned later than this.
   std::int64_t estimated_after_us(std::uint32_t row) const;
 
-  // Derives the row's columns from its sums and metric; before every commit of the row.
+  // Derives the row's columns: from its node, metric and the clock, and from its pods. Before the
+  // row is committed, whichever of them changed.
   void refresh(std::uint32_t row, std::int64_t now_us);
+  void refresh_pods(std::uint32_t row);
 
  private:
   using Vector = MetricFacts::Vector;
@@ -98,10 +100,17 @@ class LoadAware final : public Policy {
     bool has_aggregated = false;
     bool ignored = false;
   };
+  enum Adds : std::uint8_t;
+  // What a column takes off its base: reported usage, and what pods add to it.
+  struct Usage {
+    Vector reported;
+    Adds adds{};
+  };
   struct Row {
     std::unique_ptr<MetricFacts> metric;
     Vector total;  // allocatable, or raw allocatable
     Thresholds thresholds;
+    Usage filter, prod_filter, score, prod_score;
     bool has_node = false;
   };
 
@@ -111,8 +120,9 @@ class LoadAware final : public Policy {
   Thresholds thresholds_of(const Node& node) const;
   bool expired(const MetricFacts& metric, std::int64_t now_us) const;
   std::int64_t largest_passing(std::int64_t total, std::int64_t threshold) const;
-  std::int64_t prod_usage(std::uint32_t row, std::size_t dimension) const;
-  void refresh_filter(std::uint32_t row, std::int64_t now_us);
+  std::int64_t added(std::uint32_t row, const Dimension& dimension, Adds adds) const;
+  Usage prod_usage(const MetricFacts& metric, bool with_estimates) const;
+  void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);
   void refresh_score(std::uint32_t row, std::int64_t now_us);
   LoadApplied load_of(std::uint32_t row, const PodShape& shape, PodId id,
                       const PodFacts& pod) const;

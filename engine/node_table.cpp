@@ -15,9 +15,10 @@ constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kCacheSets = 64;  // of a first-level cache with 4 KiB a way
 constexpr std::uint32_t kFirstRows = 1024;
 
-void resize_rows(std::vector<std::int64_t>& values, std::size_t rows, std::size_t old_stride,
+template <typename Value>
+void resize_rows(std::vector<Value>& values, std::size_t rows, std::size_t old_stride,
                  std::size_t new_stride, std::uint32_t used_rows) {
-  std::vector<std::int64_t> grown(rows * new_stride, 0);
+  std::vector<Value> grown(rows * new_stride, 0);
   for (std::uint32_t row = 0; row < used_rows; ++row) {
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * old_stride), old_stride,
                 grown.begin() + static_cast<std::ptrdiff_t>(row * new_stride));
@@ -56,6 +57,7 @@ ColumnId NodeTable::add_column(Column column) {
     const std::size_t stride = std::max<std::size_t>(8, stride_ * 2);
     resize_rows(bases_, capacity_, stride_, stride, size_);
     resize_rows(truth_, capacity_, stride_, stride, size_);
+    resize_rows(row_narrow_, capacity_, stride_, stride, size_);
     stride_ = stride;
   }
   allocate(narrow_.emplace_back(), id, capacity_ + kPadNodes);
@@ -65,7 +67,7 @@ ColumnId NodeTable::add_column(Column column) {
     bases_[row * stride_ + id] = kUnlimited;
     set_base(row, id, column.initial_base);
     truth_[row * stride_ + id] = column.headroom ? headroom(row, id) : 0;
-    narrow_[id].data[row] = narrowed(row, id);
+    row_narrow_[row * stride_ + id] = narrow_[id].data[row] = narrowed(row, id);
   }
   forget_changes();
   return id;
@@ -90,6 +92,7 @@ void NodeTable::grow_rows(std::uint32_t capacity) {
   sums_.resize(capacity * sum_stride_);
   bases_.resize(capacity * stride_);
   truth_.resize(capacity * stride_);
+  row_narrow_.resize(capacity * stride_);
   classes_.resize(capacity + kPadNodes, kNoNodeClass);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     allocate(narrow_[id], id, capacity + kPadNodes);
@@ -174,7 +177,7 @@ std::int64_t NodeTable::headroom(std::uint32_t row, ColumnId id) const {
 
 void NodeTable::set_capacity(std::uint32_t row, ColumnId id, std::int64_t value) {
   truth_[row * stride_ + id] = value;
-  narrow_[id].data[row] = percent_scale(value);
+  row_narrow_[row * stride_ + id] = narrow_[id].data[row] = percent_scale(value);
 }
 
 float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
@@ -184,14 +187,17 @@ float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
 
 void NodeTable::commit(std::uint32_t row) {
   const std::uint32_t at = slot(epoch_);
+  std::int64_t* truth = &truth_[row * stride_];
+  float* row_narrow = &row_narrow_[row * stride_];
   for (ColumnId id = 0; id < columns_.size(); ++id) {
-    float* narrow = narrow_[id].data;
     if (columns_[id].headroom) {
       const std::int64_t value = headroom(row, id);
-      truth_[row * stride_ + id] = value;
-      narrow[row] = round_down(value);
+      if (value != truth[id]) {
+        truth[id] = value;
+        row_narrow[id] = narrow_pointers_[id][row] = round_down(value);
+      }
     }
-    ring_narrow_[id].data[at] = narrow[row];
+    ring_pointers_[id][at] = row_narrow[id];
   }
   ring_rows_[at] = row;
   ring_classes_[at] = classes_[row];
@@ -237,7 +243,8 @@ void NodeTable::derive(std::uint32_t row) {
 bool NodeTable::narrow_consistent(std::uint32_t row) const {
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     const float narrow = narrowed(row, id);
-    if (std::memcmp(&narrow_[id].data[row], &narrow, sizeof(float)) != 0) {
+    if (std::memcmp(&narrow_[id].data[row], &narrow, sizeof(float)) != 0 ||
+        std::memcmp(&row_narrow_[row * stride_ + id], &narrow, sizeof(float)) != 0) {
       return false;
     }
   }
@@ -263,7 +270,7 @@ std::uint64_t NodeTable::digest(std::uint32_t row) const {
 
 std::size_t NodeTable::bytes() const {
   std::size_t total = (sums_.capacity() + bases_.capacity() + truth_.capacity()) * 8 +
-                      classes_.capacity() * 4 +
+                      row_narrow_.capacity() * 4 + classes_.capacity() * 4 +
                       (ring_rows_.capacity() + ring_classes_.capacity()) * 4;
   for (const auto* group : {&narrow_, &ring_narrow_}) {
     for (const Narrow& narrow : *group) {

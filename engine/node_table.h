@@ -7,11 +7,11 @@
 // commit() derives a row's headroom, narrows every column to float32 and appends the row to the
 // ring under the next epoch. The table knows no policy: policies say which columns there are.
 //
-// Layout: sums, bases and truth row by row (an event touches one row); narrow columns column by
-// column, 64-byte aligned, each starting on another cache set; padded by kPadNodes.
-// Thread safety: one writer, or any number of readers.
-// Invariant: after commit(row), truth and narrow of that row are a function of its sums and bases.
-// Cost: commit() is O(columns).
+// Layout: sums, bases and truth row by row (an event touches one row), with a copy of the narrow
+// values for the ring; narrow columns column by column, 64-byte aligned, each starting on another
+// cache set; padded by kPadNodes. Thread safety: one writer, or any number of readers. Invariant:
+// after commit(row), truth and narrow of that row are a function of its sums and bases. Cost:
+// commit() is O(columns).
 #pragma once
 
 #include <cstdint>
@@ -148,7 +148,8 @@ class NodeTable {
   std::vector<std::uint32_t> classes_;
   std::vector<std::uint32_t> released_;
   std::vector<Narrow> narrow_, ring_narrow_;
-  std::vector<const float*> narrow_pointers_, ring_pointers_;
+  std::vector<float> row_narrow_;                        // the narrow columns once more, row by row
+  std::vector<float*> narrow_pointers_, ring_pointers_;  // of the columns
   std::vector<std::uint32_t> ring_rows_, ring_classes_;
   std::uint64_t epoch_ = 0, oldest_floor_ = 0, limited_generation_ = 0;
 };

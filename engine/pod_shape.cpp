@@ -39,6 +39,7 @@ void PodShape::activate(const NodeTable& table) {
 
 void ProgramBuilder::add_filter_term(FilterLabel label, ColumnId column, std::int64_t need) {
   const auto bit = static_cast<std::uint32_t>(shape_.filter_terms.size());
+  shape_.error_terms |= label.code == Code::kError && bit < kFilterTermsMax ? 1u << bit : 0;
   shape_.filter_terms.push_back({column, bit, need, round_down(need), round_up(need)});
   shape_.filter_labels.push_back(std::move(label));
 }

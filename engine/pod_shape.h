@@ -77,6 +77,7 @@ struct PodShape {
   std::vector<FilterTerm> filter_terms;
   std::vector<FilterLabel> filter_labels;
   std::vector<FilterPlugin> filter_plugins;
+  std::uint32_t error_terms = 0;  // bits of the terms whose failure is an Error
   std::vector<std::vector<ScoreTerm>> score_terms;
   std::vector<Score> scores;  // normalised first
   std::vector<ScoreLabel> score_labels;

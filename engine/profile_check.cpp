@@ -22,14 +22,14 @@ Result<void> check_weights(const std::vector<ResourceWeight>& resources, const c
   std::set<std::string> seen;
   for (const ResourceWeight& resource : resources) {
     if (resource.name.empty() || resource.name == "pods" || !seen.insert(resource.name).second) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("{}: resource \"{}\" is empty, pods, or listed twice", field,
-                              resource.name));
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("{}: resource \"{}\" is empty, pods, or listed twice", field, resource.name));
     }
     if (resource.weight < 1 || resource.weight > kResourceWeightMax) {
-      return fail(ErrorCode::kInvalid, fmt::format("{}: {}: weight {} is not in [1, {}]", field,
-                                                   resource.name, resource.weight,
-                                                   kResourceWeightMax));
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: {}: weight {} is not in [1, {}]", field, resource.name,
+                              resource.weight, kResourceWeightMax));
     }
   }
   return {};
@@ -37,9 +37,8 @@ Result<void> check_weights(const std::vector<ResourceWeight>& resources, const c
 
 Result<void> check_load_aware(const LoadAwareArgs& args) {
   if (args.node_metric_expiration_seconds <= 0) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("nodeMetricExpirationSeconds: {} is not above 0",
-                            args.node_metric_expiration_seconds));
+    return fail(ErrorCode::kInvalid, fmt::format("nodeMetricExpirationSeconds: {} is not above 0",
+                                                 args.node_metric_expiration_seconds));
   }
   for (const auto& [name, weight] : args.resource_weights) {
     if (weight < 0 || weight > kResourceWeightMax) {
@@ -48,9 +47,9 @@ Result<void> check_load_aware(const LoadAwareArgs& args) {
     }
   }
   if (args.dominant_resource_weight < 0 || args.dominant_resource_weight > kResourceWeightMax) {
-    return fail(ErrorCode::kInvalid, fmt::format("dominantResourceWeight: {} is not in [0, {}]",
-                                                 args.dominant_resource_weight,
-                                                 kResourceWeightMax));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("dominantResourceWeight: {} is not in [0, {}]",
+                            args.dominant_resource_weight, kResourceWeightMax));
   }
   return {};
 }
@@ -58,9 +57,9 @@ Result<void> check_load_aware(const LoadAwareArgs& args) {
 // Every resource that some argument names has to fit beside the four that always exist.
 Result<void> check_resource_count(const Profile& profile) {
   std::set<std::string> names = {"cpu", "memory", "ephemeral-storage", "pods"};
-  for (const auto* list : {&profile.fit.resources, &profile.balanced.resources,
-                           &profile.limit_aware.resources,
-                           &profile.resource_limit_aware.resources}) {
+  for (const auto* list :
+       {&profile.fit.resources, &profile.balanced.resources, &profile.limit_aware.resources,
+        &profile.resource_limit_aware.resources}) {
     for (const ResourceWeight& resource : *list) {
       names.insert(resource.name);
     }

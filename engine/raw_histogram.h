@@ -3,8 +3,8 @@
 //
 // Scores of [kLeastBin, kGreatestBin] have a bin each, found by two cursors; the rare ones below
 // (limits of more than ten times the capacity) lie in an ordered map.
-// Cost: add() and remove() are O(1) for binned scores; lo() and hi() move their cursor over the bins
-// that emptied.
+// Cost: add() and remove() are O(1) for binned scores; lo() and hi() move their cursor over the
+// bins that emptied.
 #pragma once
 
 #include <algorithm>

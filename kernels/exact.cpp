@@ -1,6 +1,7 @@
 #include "kernels/exact.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -148,12 +149,16 @@ std::uint32_t first_rejection(const Program& program, std::uint32_t code) {
 }
 
 std::int64_t normalize(std::int64_t raw, std::int64_t lo, std::int64_t hi, bool in_double) {
+  constexpr std::int64_t kSmall = std::int64_t{1} << 55;
   if (lo == hi) {
     return 0;
   }
   if (in_double) {
     const double range = static_cast<double>(hi - lo);
     return static_cast<std::int64_t>(100.0 * (static_cast<double>(raw - lo) / range));
+  }
+  if (lo > -kSmall && hi < kSmall) {
+    return (raw - lo) * 100 / (hi - lo);
   }
   return static_cast<std::int64_t>((static_cast<__int128>(raw) - lo) * 100 /
                                    (static_cast<__int128>(hi) - lo));
@@ -164,17 +169,23 @@ float round_down(std::int64_t value) {
     return std::numeric_limits<float>::infinity();
   }
   const float nearest = static_cast<float>(value);
-  // Every float of this size is a whole number, so the comparison in __int128 is exact.
-  return static_cast<__int128>(nearest) > value
-             ? std::nextafter(nearest, -std::numeric_limits<float>::infinity())
-             : nearest;
+  // The conversion back saturates nowhere: 2^63 is nearest only to values that it exceeds.
+  const bool above = nearest >= 0x1p63F || static_cast<std::int64_t>(nearest) > value;
+  if (!above) {
+    return nearest;
+  }
+  // One step towards -infinity; nearest is not 0, as 0 converts exactly.
+  const std::int32_t bits = std::bit_cast<std::int32_t>(nearest);
+  return std::bit_cast<float>(nearest > 0 ? bits - 1 : bits + 1);
 }
 
 float round_up(std::int64_t value) {
   const float nearest = static_cast<float>(value);
-  return static_cast<__int128>(nearest) < value
-             ? std::nextafter(nearest, std::numeric_limits<float>::infinity())
-             : nearest;
+  if (nearest >= 0x1p63F || static_cast<std::int64_t>(nearest) >= value) {
+    return nearest;
+  }
+  const std::int32_t bits = std::bit_cast<std::int32_t>(nearest);
+  return std::bit_cast<float>(nearest > 0 ? bits + 1 : bits - 1);
 }
 
 float percent_scale(std::int64_t capacity) {

@@ -1,8 +1,8 @@
 // Random clusters for property tests and fuzzing: objects, events and profiles as JSON.
 //
-// Small on purpose: few names, so that events meet; amounts of one scale per cluster, drawn from few
-// values, so that ties, exact fits and one too many are common. What a RandomCluster does is decided
-// by its draws alone: the same seed or bytes give the same events.
+// Small on purpose: few names, so that events meet; amounts of one scale per cluster, drawn from
+// few values, so that ties, exact fits and one too many are common. What a RandomCluster does is
+// decided by its draws alone: the same seed or bytes give the same events.
 #pragma once
 
 #include <array>

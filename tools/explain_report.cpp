@@ -142,7 +142,7 @@ std::string decision_text(const ExplainReport& report) {
   if (!decision.reasons.empty()) {
     Table table;
     for (const ReasonCount& reason : decision.reasons) {
-      table.row({reason.reason, grouped(reason.nodes)});
+      table.row({std::string(reason.reason), grouped(reason.nodes)});
     }
     text += "\n  rejected by\n" + table.text();
   }

@@ -137,10 +137,10 @@ class Failures {
     }
     const ReasonCount* main = &decision.reasons.front();
     for (const ReasonCount& reason : decision.reasons) {
-      ++reports_[reason.reason].pods_also;
+      ++reports_[std::string(reason.reason)].pods_also;
       if (reason.nodes > main->nodes) main = &reason;
     }
-    ++reports_[main->reason].pods_mainly;
+    ++reports_[std::string(main->reason)].pods_mainly;
   }
   std::vector<FailureReport> sorted() const {
     std::vector<FailureReport> sorted;

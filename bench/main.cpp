@@ -1,0 +1,151 @@
+// headroom_bench: measures Headroom and prints one table; bench/run builds and runs it.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "bench/checks.h"
+#include "bench/measure.h"
+#include "bench/rows.h"
+#include "kernels/kernels.h"
+
+namespace headroom {
+
+namespace {
+
+struct Row {
+  const char* name;
+  void (*run)(const BenchOptions&, Lines&);
+};
+
+constexpr std::array kRows = {
+    Row{"kernel_vs_read", kernel_vs_read},
+    Row{"kernel_vs_scalar", kernel_vs_scalar},
+    Row{"cold_profile", cold_profile},
+    Row{"resources_8", resources_8},
+    Row{"warm", warm},
+    Row{"warm_growth", warm_growth},
+    Row{"warm_dirty", warm_dirty},
+    Row{"batch_shapes", batch_shapes},
+    Row{"place", place},
+    Row{"place_churn", place_churn},
+    Row{"events", events},
+    Row{"load_dump", load_dump},
+    Row{"memory", memory},
+};
+
+std::string machine_name() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.starts_with("model name")) {
+      return line.substr(line.find(':') + 2);
+    }
+  }
+  return "unknown processor";
+}
+
+double clock_ns() {
+  constexpr int kReadings = 100'000;
+  const Stopwatch watch;
+  for (int i = 0; i < kReadings; ++i) {
+    keep(watch.seconds());
+  }
+  return watch.seconds() / kReadings * 1e9;
+}
+
+TableHead head_of(const BenchOptions& options) {
+  return {.machine = machine_name(),
+          .instruction_set = active_kernels()->name,
+          .compiler = HEADROOM_COMPILER,
+          .cores = std::thread::hardware_concurrency(),
+          .seed = options.seed,
+          .clock_ns = clock_ns(),
+          .smoke = options.smoke};
+}
+
+// Before any row starts threads or leaves freed memory behind, the one that forks.
+Lines run_rows(const BenchOptions& options, const std::vector<std::string>& names) {
+  std::array<Lines, kRows.size()> lines;
+  const auto run = [&](std::size_t r) {
+    const Row& row = kRows[r];
+    if (!names.empty() && std::find(names.begin(), names.end(), row.name) == names.end()) {
+      return;
+    }
+    fmt::print(stderr, "{} ...\n", row.name);
+    try {
+      row.run(options, lines[r]);
+    } catch (const CheckFailed& failed) {
+      throw CheckFailed(fmt::format("{}: wrong answer: {}", row.name, failed.what()));
+    }
+  };
+  run(kRows.size() - 1);
+  for (std::size_t r = 0; r + 1 < kRows.size(); ++r) {
+    run(r);
+  }
+  Lines all;
+  for (const Lines& some : lines) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+int run_bench(const BenchOptions& options, const std::vector<std::string>& names,
+              const std::string& json_path) {
+  if (active_kernels() == nullptr) {
+    fmt::print(stderr, "HEADROOM_KERNELS names no instruction set that this machine has\n");
+    return 1;
+  }
+  std::array<char, 16> program = {"headroom_bench"};
+  std::array<char, 48> interleave = {"--benchmark_enable_random_interleaving=true"};
+  std::array<char*, 3> arguments = {program.data(), interleave.data(), nullptr};
+  int count = 2;
+  benchmark::Initialize(&count, arguments.data());
+  const TableHead head = head_of(options);
+  Lines lines;
+  try {
+    lines = run_rows(options, names);
+  } catch (const CheckFailed& failed) {
+    fmt::print(stderr, "{}\n", failed.what());
+    return 1;
+  }
+  fmt::print("{}", table_text(head, lines));
+  if (!json_path.empty()) {
+    std::ofstream file(json_path);
+    file << table_json(head, lines);
+    file.close();
+    if (!file) {
+      fmt::print(stderr, "{}: cannot be written\n", json_path);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace headroom
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures Headroom; each row checks its own answers first.");
+  headroom::BenchOptions options;
+  std::vector<std::string> names;
+  std::string json_path;
+  std::vector<std::string> known;
+  for (const auto& row : headroom::kRows) {
+    known.emplace_back(row.name);
+  }
+  app.add_option("--rows", names, "Only these rows, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(known));
+  app.add_option("--seed", options.seed, "Of clusters and events")->capture_default_str();
+  app.add_option("--json", json_path, "Write the same figures to this file");
+  app.add_flag("--smoke", options.smoke, "Small sizes: answers are checked, times mean nothing");
+  CLI11_PARSE(app, argc, argv);
+  return headroom::run_bench(options, names, json_path);
+}

@@ -1,0 +1,38 @@
+// The rows of the benchmark table. A row builds its clusters, checks its answers, measures, and
+// adds its lines. A wrong answer throws CheckFailed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/table.h"
+
+namespace headroom {
+
+struct BenchOptions {
+  std::uint64_t seed = 1;
+  bool smoke = false;  // small sizes and few repetitions
+
+  // `full`, or about a fiftieth of it.
+  std::uint32_t size(std::uint32_t full) const { return smoke ? full / 50 : full; }
+  std::int32_t repetitions(std::int32_t full) const { return smoke ? 2 : full; }
+  std::int64_t iterations(std::int64_t full) const { return smoke ? (full + 99) / 100 : full; }
+};
+
+using Lines = std::vector<TableLine>;
+
+void kernel_vs_read(const BenchOptions& options, Lines& lines);
+void kernel_vs_scalar(const BenchOptions& options, Lines& lines);
+void cold_profile(const BenchOptions& options, Lines& lines);
+void resources_8(const BenchOptions& options, Lines& lines);
+void warm(const BenchOptions& options, Lines& lines);
+void warm_growth(const BenchOptions& options, Lines& lines);
+void warm_dirty(const BenchOptions& options, Lines& lines);
+void batch_shapes(const BenchOptions& options, Lines& lines);
+void place(const BenchOptions& options, Lines& lines);
+void place_churn(const BenchOptions& options, Lines& lines);
+void events(const BenchOptions& options, Lines& lines);
+void load_dump(const BenchOptions& options, Lines& lines);
+void memory(const BenchOptions& options, Lines& lines);
+
+}  // namespace headroom

@@ -1,0 +1,195 @@
+// place, place_churn: the trace's pods one after the other, each on its best node.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "bench/checks.h"
+#include "bench/clusters.h"
+#include "bench/measure.h"
+#include "bench/rows.h"
+#include "tools/openb.h"
+#include "tools/random.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = false};
+
+enum Purpose : std::uint64_t { kForUsage = 701 };
+
+// The trace's pods, repeated, each under its own name; and the order of arrivals and departures.
+struct Workload {
+  struct Step {
+    std::int64_t second;
+    bool arrival;  // a pod that leaves when another arrives leaves first
+    std::uint32_t pod;
+  };
+  std::vector<Pod> pods;
+  std::vector<Step> steps;
+};
+
+Workload make_workload(std::uint32_t count, bool departures, std::uint64_t seed) {
+  const OpenbTrace& trace = openb_trace();
+  const auto size = static_cast<std::uint32_t>(trace.pods.size());
+  std::vector<Pod> templates;
+  for (std::uint32_t p = 0; p < size; ++p) {
+    templates.push_back(openb_pod(p, seed));
+  }
+  const std::int64_t length = trace.pods.back().creation + 1;
+  Workload workload;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Pod pod = templates[i % size];
+    pod.name += fmt::format("-{}", i / size);
+    pod.uid = fmt::format("{:08x}-0000-4000-8000-{:012x}", seed & 0xFFFFFFFF, i);
+    workload.pods.push_back(std::move(pod));
+    const OpenbPod& row = trace.pods[i % size];
+    const std::int64_t arrival = row.creation + i / size * length;
+    workload.steps.push_back({arrival, true, i});
+    if (departures && row.deletion > row.creation) {
+      workload.steps.push_back({arrival + row.deletion - row.creation, false, i});
+    }
+  }
+  std::stable_sort(workload.steps.begin(), workload.steps.end(),
+                   [](const Workload::Step& a, const Workload::Step& b) {
+                     return a.second != b.second ? a.second < b.second : a.arrival < b.arrival;
+                   });
+  return workload;
+}
+
+// Nodes of the trace's shapes with a metric each, of 5 to 30 percent of the node.
+Engine make_trace_engine(std::uint32_t nodes, std::uint64_t seed, bool shape_cache) {
+  EngineOptions options{.threads = 1};
+  options.shape_cache = shape_cache;
+  Engine engine = value_of(Engine::create(bench_profile(), options));
+  check_done(engine.advance(kTraceStartUs));
+  const std::size_t size = openb_trace().nodes.size();
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    Node node = openb_node(n % size);
+    node.name += fmt::format("-{}", n / size);
+    NodeMetric metric;
+    metric.name = node.name;
+    metric.update_time_us = kTraceStartUs;
+    metric.has_node_metric = true;
+    const std::int64_t percent = Random{seed, kForUsage, n}.between(5, 30);
+    for (const auto& [name, quantity] : node.allocatable) {
+      if (name == "cpu" || name == "memory") {
+        metric.node_usage.emplace_back(name,
+                                       Quantity::from_nanos(quantity.nanos() / 100 * percent));
+      }
+    }
+    check_done(engine.upsert(node));
+    check_done(engine.upsert(metric));
+  }
+  return engine;
+}
+
+class PlaceRun {
+ public:
+  PlaceRun(std::uint32_t nodes, std::uint64_t seed, bool shape_cache = true)
+      : engine_(make_trace_engine(nodes, seed, shape_cache)) {}
+
+  // `each` is called after each decision, before the pod is assumed.
+  template <typename Each>
+  void run(const Workload& workload, Each each) {
+    for (const Workload::Step& step : workload.steps) {
+      const Pod& pod = workload.pods[step.pod];
+      if (!step.arrival) {
+        engine_.remove_pod(pod.namespace_name, pod.name);
+        continue;
+      }
+      check_done(engine_.evaluate(pod, kBest, decision_));
+      each(pod, decision_);
+      if (!decision_.candidates.empty()) {
+        ++placed_;
+        check_done(engine_.assume(pod, engine_.node_name(decision_.candidates.front().node)));
+      }
+    }
+  }
+  double timed(const Workload& workload) {
+    const Stopwatch watch;
+    run(workload, [](const Pod&, const Decision&) {});
+    return watch.seconds();
+  }
+
+  Engine& engine() { return engine_; }
+  std::uint64_t placed() const { return placed_; }
+
+ private:
+  Engine engine_;
+  Decision decision_;
+  std::uint64_t placed_ = 0;
+};
+
+// A small run against one without the cache, and some decisions of a full one row by row.
+void check_run(const BenchOptions& options, const Workload& workload, std::uint32_t nodes,
+               bool departures) {
+  const Workload few = make_workload(options.size(10'000), departures, options.seed);
+  PlaceRun with(options.size(2'000), options.seed),
+      without(options.size(2'000), options.seed, false);
+  std::vector<Decision> decisions;
+  with.run(few, [&](const Pod&, const Decision& decision) { decisions.push_back(decision); });
+  std::size_t next = 0;
+  without.run(
+      few, [&](const Pod&, const Decision& decision) { check_equal(decisions[next++], decision); });
+  check_done(with.engine().validate());
+
+  PlaceRun full(nodes, options.seed);
+  std::size_t done = 0;
+  const std::size_t every = workload.pods.size() / 20;
+  full.run(workload, [&](const Pod& pod, const Decision& decision) {
+    if (++done % every == 0) {
+      check_decision(full.engine(), pod, kBest, decision);
+    }
+  });
+  check_done(full.engine().validate());
+}
+
+void place_row(const BenchOptions& options, const char* row, bool departures, double target,
+               Lines& lines) {
+  const std::uint32_t nodes = options.size(50'000), pods = options.size(200'000);
+  const Workload workload = make_workload(pods, departures, options.seed);
+  check_run(options, workload, nodes, departures);
+  std::uint64_t placed = 0;
+  EngineStats stats;
+  Measurement measurement;
+  const Times& times = measurement.add(row, 1, [&] {
+    PlaceRun run(nodes, options.seed);
+    const double seconds = run.timed(workload);
+    placed = run.placed();
+    stats = run.engine().stats();
+    return seconds;
+  });
+  measurement.run(options.repetitions(5));
+  const double rate = pods / times.median();
+  lines.push_back(
+      {.row = row,
+       .what = fmt::format("{} pods of the trace onto {} nodes, evaluate and assume{} "
+                           "({} placed, {} shapes)",
+                           pods, nodes, departures ? ", departures" : "", placed, stats.shapes),
+       .measured = fmt::format(
+           "{:.0f} pods a second ({:.2f} us a pod; {:.1f} rows replayed a "
+           "decision, {} cold passes)",
+           rate, 1e6 / rate,
+           static_cast<double>(stats.rows_replayed) / static_cast<double>(stats.decisions),
+           stats.cold_passes),
+       .unit = "pods a second",
+       .value = rate,
+       .target = at_least(target),
+       .figures = {{"placed", static_cast<double>(placed)},
+                   {"rows_replayed", static_cast<double>(stats.rows_replayed)},
+                   {"cold_passes", static_cast<double>(stats.cold_passes)}}});
+}
+
+}  // namespace
+
+void place(const BenchOptions& options, Lines& lines) {
+  place_row(options, "place", false, 500'000, lines);
+}
+
+void place_churn(const BenchOptions& options, Lines& lines) {
+  place_row(options, "place_churn", true, 250'000, lines);
+}
+
+}  // namespace headroom

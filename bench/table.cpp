@@ -1,0 +1,107 @@
+#include "bench/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace headroom {
+
+namespace {
+
+std::string target_text(const TableLine& line) {
+  if (!line.target) {
+    return "";
+  }
+  return fmt::format("{} {:.6g}{}{}",
+                     line.target->kind == Target::Kind::kAtMost ? "at most" : "at least",
+                     line.target->value, line.unit.empty() ? "" : " ", line.unit);
+}
+
+}  // namespace
+
+std::string verdict(const TableLine& line) {
+  if (!line.target || !line.value) {
+    return "";
+  }
+  const bool most = line.target->kind == Target::Kind::kAtMost;
+  const double ratio = *line.value / line.target->value;
+  if (most ? ratio <= 1 : ratio >= 1) {
+    return "met";
+  }
+  return ratio >= 2 ? fmt::format("missed: {:.1f} times", ratio)
+                    : fmt::format("missed by {:.0f} %", (most ? ratio - 1 : 1 - ratio) * 100);
+}
+
+std::string table_text(const TableHead& head, const std::vector<TableLine>& lines) {
+  using Cells = std::array<std::string, 5>;
+  std::vector<Cells> rows = {{"row", "what", "measured", "target", "verdict"}};
+  for (const TableLine& line : lines) {
+    rows.push_back(
+        {line.row, line.what, line.measured, target_text(line), head.smoke ? "" : verdict(line)});
+  }
+  std::array<std::size_t, 5> widths{};
+  for (const Cells& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  }
+  std::string text =
+      fmt::format("{}, {} cores, {}, seed {}, {}, a clock reading {:.0f} ns{}\n\n", head.machine,
+                  head.cores, head.instruction_set, head.seed, head.compiler, head.clock_ns,
+                  head.smoke ? ", smoke: small sizes, answers only" : "");
+  const auto append = [&](const Cells& row) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += fmt::format("{:<{}}", row[c], widths[c] + 2);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  };
+  append(rows.front());
+  Cells rule;
+  for (std::size_t c = 0; c < rule.size(); ++c) {
+    rule[c] = std::string(widths[c], '-');
+  }
+  append(rule);
+  std::for_each(rows.begin() + 1, rows.end(), append);
+  return text;
+}
+
+std::string table_json(const TableHead& head, const std::vector<TableLine>& lines) {
+  nlohmann::ordered_json json;
+  json["machine"] = head.machine;
+  json["cores"] = head.cores;
+  json["instruction_set"] = head.instruction_set;
+  json["compiler"] = head.compiler;
+  json["seed"] = head.seed;
+  json["clock_ns"] = head.clock_ns;
+  json["smoke"] = head.smoke;
+  json["lines"] = nlohmann::ordered_json::array();
+  std::string row;
+  for (const TableLine& line : lines) {
+    row = line.row.empty() ? row : line.row;
+    nlohmann::ordered_json item;
+    item["row"] = row;
+    item["what"] = line.what;
+    item["measured"] = line.measured;
+    if (line.value) {
+      item["value"] = *line.value;
+      item["unit"] = line.unit;
+    }
+    if (line.target) {
+      item["target"] = target_text(line);
+    }
+    if (line.target && !head.smoke) {
+      item["verdict"] = verdict(line);
+    }
+    for (const auto& [name, value] : line.figures) {
+      item["figures"][name] = value;
+    }
+    json["lines"].push_back(std::move(item));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace headroom
