@@ -34,12 +34,10 @@ std::int32_t mean_score(const Score& score, const Truth& truth) {
     if (capacity == 0 && !score.zero_capacity_counts) {
       continue;
     }
+    const std::int64_t headroom = truth(term.headroom);
     std::int64_t value = 0;
-    if (capacity != 0) {
-      value = (truth(term.headroom) - term.need) * 100 / capacity;
-    }
-    if (score.kind == ScoreKind::kLeast) {
-      value = std::max<std::int64_t>(value, 0);
+    if (capacity != 0 && (score.kind != ScoreKind::kLeast || headroom > term.need)) {
+      value = (headroom - term.need) * 100 / capacity;
     }
     if (score.at_most_100) {
       value = std::min<std::int64_t>(value, 100);

@@ -18,7 +18,7 @@ constexpr std::uint64_t kReplayAlways = 64;
 constexpr std::uint64_t kCatchUpShare = 8;
 // Keeping the best rows pays while few rows change between two answers.
 constexpr std::uint64_t kBestChangesMax = 64;
-// A table of weighted scores is kept for ranges up to this.
+// A table of normalised scores is kept for ranges up to this.
 constexpr std::int32_t kTableRangeMax = 2048;
 // The index of the code in an infeasible row's packed word: none, for rows of padding.
 constexpr std::uint32_t kNoCode = kInfeasible - 1;
@@ -268,10 +268,15 @@ std::int32_t CachedShape::raw(std::uint32_t row, std::uint32_t s) const {
 }
 
 std::int32_t CachedShape::normalized(std::int32_t raw, std::uint32_t s) const {
-  return s >= layout_.normalized
-             ? raw
-             : static_cast<std::int32_t>(
-                   normalize(raw, last_ranges_[s].lo, last_ranges_[s].hi, normalize_in_double_));
+  return s >= layout_.normalized ? raw : normalized_in(range_bounds_[last_bounds_], raw, s);
+}
+
+std::int32_t CachedShape::normalized_in(const RangeBounds& bounds, std::int32_t raw,
+                                        std::uint32_t n) const {
+  const auto [lo, hi] = bounds.ranges[n];
+  return bounds.table[n].empty()
+             ? static_cast<std::int32_t>(normalize(raw, lo, hi, normalize_in_double_))
+             : bounds.table[n][static_cast<std::size_t>(raw - lo)];
 }
 
 // -1 for an infeasible row.
@@ -283,13 +288,8 @@ std::int32_t CachedShape::row_total(const RangeBounds& bounds, const Totals& tot
   }
   std::int32_t total = 0;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    const auto value = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
-    const auto offset = static_cast<std::size_t>(value - totals.lo[n]);
-    total += !bounds.weighted[n].empty()
-                 ? bounds.weighted[n][offset]
-                 : totals.normalized_weight[n] *
-                       static_cast<std::int32_t>(
-                           normalize(value, totals.lo[n], totals.hi[n], normalize_in_double_));
+    const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+    total += totals.normalized_weight[n] * normalized_in(bounds, raw, n);
   }
   return total + totals.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
          totals.plain_weight[1] * static_cast<std::int32_t>(packed >> 8 & 0xFF) +
@@ -320,11 +320,10 @@ void CachedShape::scan(RangeBounds& bounds, const Totals& totals) {
   }
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     const std::int32_t range = totals.hi[n] - totals.lo[n];
-    bounds.weighted[n].clear();
+    bounds.table[n].clear();
     for (std::int32_t offset = 0; range <= kTableRangeMax && offset <= range; ++offset) {
-      bounds.weighted[n].push_back(
-          totals.normalized_weight[n] *
-          static_cast<std::int32_t>(normalize(offset, 0, range, normalize_in_double_)));
+      bounds.table[n].push_back(
+          static_cast<std::int8_t>(normalize(offset, 0, range, normalize_in_double_)));
     }
   }
   bounds.epoch = epoch_;
@@ -444,10 +443,10 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
     return;
   }
   const Ranges now = ranges();
-  last_ranges_ = now;
   const Totals its_totals = totals(now);
   RangeBounds& bounds = bounds_of(now);
   bounds.last_used = decisions_;
+  last_bounds_ = static_cast<std::size_t>(&bounds - range_bounds_.data());
   catch_up(bounds, its_totals, order);
   const std::uint32_t wanted = std::min(count, feasible_);
   if (count == 1 || count > kBestKept / 2) {

@@ -91,8 +91,8 @@ class CachedShape {
     std::uint64_t epoch = 0, last_used = 0;
     bool valid = false;
     std::vector<std::int32_t> bounds;  // by block
-    // weight * normalised score by raw - lo; empty where the range is too wide for a table.
-    std::array<std::vector<std::int32_t>, kNormalizedMax> weighted;
+    // The normalised score by raw - lo; empty where the range is too wide for a table.
+    std::array<std::vector<std::int8_t>, kNormalizedMax> table;
     // The best rows, best first; no other row's key is above outside.
     std::vector<BestRow> best;
     std::uint64_t outside = 0;
@@ -112,6 +112,7 @@ class CachedShape {
   Ranges ranges();
   Totals totals(const Ranges& ranges) const;
   std::int32_t row_total(const RangeBounds& bounds, const Totals& totals, std::uint32_t row) const;
+  std::int32_t normalized_in(const RangeBounds& bounds, std::int32_t raw, std::uint32_t n) const;
   RangeBounds& bounds_of(const Ranges& ranges);
   void scan(RangeBounds& bounds, const Totals& totals);
   void catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order);
@@ -137,8 +138,8 @@ class CachedShape {
   Ranges cold_ranges_;  // exact while there are no histograms
   std::array<RawHistogram, kNormalizedMax> histograms_;
   bool has_histograms_ = false;
-  Ranges last_ranges_;
   std::array<RangeBounds, kRangesMax> range_bounds_;
+  std::size_t last_bounds_ = 0;                                  // of the last best()
   std::vector<BestRow> found_;                                   // of the last search, best first
   std::vector<RowTotal> block_rows_;                             // scratch
   std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: blocks, exact bounds

@@ -677,6 +677,7 @@ PodShape& Cluster::make_shape(const Pod& pod, std::string key) {
       }
     }
   }
+  shape.index_reasons();
   if (classes_.read(shape.constraint)) {
     classify_all();
   }

@@ -88,6 +88,7 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
   if (decision.feasible == 0) {
     decision.code = Code::kUnschedulable;
   }
+  std::uint32_t nodes[kFilterTermsMax] = {};  // by reason of the shape
   for (const CodeCount& count : codes) {
     if (count.rows == 0 || count.code == (kClassRejection | kNoNodeReason)) {
       continue;
@@ -95,20 +96,33 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
     if (is_error(shape, count.code)) {
       decision.code = Code::kError;
     }
-    if (options.reasons) {
-      for_each_reason(shape, count.code, [&](std::string_view reason) {
-        const auto known = std::find_if(decision.reasons.begin(), decision.reasons.end(),
-                                        [&](const auto& item) { return item.reason == reason; });
-        if (known == decision.reasons.end()) {
-          decision.reasons.push_back({reason, count.rows});
-        } else {
-          known->nodes += count.rows;
-        }
-      });
+    if ((count.code & kClassRejection) != 0) {
+      if (options.reasons) {
+        decision.reasons.push_back({cluster_.class_reason(count.code).reason, count.rows});
+      }
+      continue;
+    }
+    // A row counts once for each of its reasons, even where two of its terms say the same.
+    std::uint32_t said = 0;
+    for (std::uint32_t bits = count.code; bits != 0; bits &= bits - 1) {
+      const std::uint8_t reason = shape.reason_of[static_cast<std::size_t>(std::countr_zero(bits))];
+      nodes[reason] += (said >> reason & 1) != 0 ? 0 : count.rows;
+      said |= 1u << reason;
     }
   }
-  std::sort(decision.reasons.begin(), decision.reasons.end(),
-            [](const auto& a, const auto& b) { return a.reason < b.reason; });
+  if (!options.reasons) {
+    return;
+  }
+  const bool by_class = !decision.reasons.empty();
+  for (std::size_t r = 0; r < shape.reasons.size(); ++r) {
+    if (nodes[r] != 0) {
+      decision.reasons.push_back({shape.reasons[r], nodes[r]});
+    }
+  }
+  if (by_class) {
+    std::sort(decision.reasons.begin(), decision.reasons.end(),
+              [](const auto& a, const auto& b) { return a.reason < b.reason; });
+  }
 }
 
 void Evaluator::decide_cached(CachedShape& found, const PodShape& shape,

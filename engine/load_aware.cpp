@@ -104,19 +104,20 @@ LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& ta
     added.delta = sum("load delta ");
     added.prod_delta = sum("load prod delta ");
     added.prod_usage = sum("load prod usage ");
-    added.filter_used = sum("load filter used ");
-    added.prod_filter_used = sum("load prod filter used ");
-    added.score_used = sum("load score used ");
-    added.prod_score_used = sum("load prod score used ");
+    constexpr const char* kUseNames[kUses] = {"filter ", "prod filter ", "score ", "prod score "};
+    for (std::uint8_t use = 0; use < kUses; ++use) {
+      added.used[use] = table_.add_sum(std::string("load used ") + kUseNames[use] + name);
+      added.reported[use] = table_.add_sum(std::string("load reported ") + kUseNames[use] + name);
+    }
     added.capacity = table_.add_capacity("load capacity " + name);
-    added.filter = headroom("load filter ", added.filter_used, kUnlimited);
-    added.aggregated_filter = headroom("load aggregated filter ", added.filter_used, kUnlimited);
-    added.prod_filter = headroom("load prod filter ", added.prod_filter_used, kUnlimited);
+    added.filter = headroom("load filter ", added.used[kFilter], kUnlimited);
+    added.aggregated_filter = headroom("load aggregated filter ", added.used[kFilter], kUnlimited);
+    added.prod_filter = headroom("load prod filter ", added.used[kProdFilter], kUnlimited);
     added.prod_aggregated_filter =
-        headroom("load prod aggregated filter ", added.prod_filter_used, kUnlimited);
-    added.score = headroom("load score ", added.score_used, kNoScore);
+        headroom("load prod aggregated filter ", added.used[kProdFilter], kUnlimited);
+    added.score = headroom("load score ", added.used[kScore], kNoScore);
     added.prod_score = args_.score_according_prod_usage
-                           ? headroom("load prod score ", added.prod_score_used, kNoScore)
+                           ? headroom("load prod score ", added.used[kProdScore], kNoScore)
                            : added.score;
     dimensions_.push_back(added);
   }
@@ -125,6 +126,7 @@ LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& ta
 LoadAware::Row& LoadAware::row(std::uint32_t row) {
   if (row >= rows_.size()) {
     rows_.resize(row + 1);
+    pod_views_.resize(row + 1);
   }
   return rows_[row];
 }
@@ -346,26 +348,20 @@ void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, const LoadA
   }
 }
 
-std::int64_t LoadAware::estimated_after_us(std::uint32_t row) const {
-  const MetricFacts* known = metric(row);
-  return known == nullptr ? MetricFacts::kZeroTimeUs : known->updated_us - known->interval_us;
-}
-
 LoadApplied LoadAware::load_of(std::uint32_t row_index, const PodShape& shape, PodId id,
                                const PodFacts& pod) const {
   LoadApplied load;
   if (!shape.load.counted) {
     return load;
   }
-  const MetricFacts* known = metric(row_index);
+  const PodView view = row_index < pod_views_.size() ? pod_views_[row_index] : PodView();
   const MetricFacts::PodUsage* reported = nullptr;
-  std::int64_t updated_us = MetricFacts::kZeroTimeUs;
-  if (known != nullptr) {
+  if (view.lists_pods) {
+    const std::vector<MetricFacts::PodUsage>& listed = rows_[row_index].metric->pods;
     const auto found =
-        std::lower_bound(known->pods.begin(), known->pods.end(), id,
+        std::lower_bound(listed.begin(), listed.end(), id,
                          [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
-    reported = found != known->pods.end() && found->pod == id ? &*found : nullptr;
-    updated_us = known->updated_us;
+    reported = found != listed.end() && found->pod == id ? &*found : nullptr;
   }
   const std::int64_t assigned_us = pod.scheduled_us.value_or(pod.first_seen_us);
   bool has_deadline = false;
@@ -378,7 +374,7 @@ LoadApplied LoadAware::load_of(std::uint32_t row_index, const PodShape& shape, P
     deadline_us = assigned_us + shape.load.after_scheduled_us;
   }
   const bool recent =
-      assigned_us > estimated_after_us(row_index) || (has_deadline && deadline_us > updated_us);
+      assigned_us > view.estimated_after_us || (has_deadline && deadline_us > view.updated_us);
   const bool counts = (upstream_ && reported == nullptr) || recent;
 
   const bool active_prod = shape.load.prod && reported != nullptr && reported->prod;
@@ -451,9 +447,19 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
     }
   }
   row(row_index).metric = std::move(facts);
+  const MetricFacts& kept = *rows_[row_index].metric;
+  PodView& view = pod_views_[row_index];
+  view.updated_us = kept.updated_us;
+  view.estimated_after_us = kept.updated_us - kept.interval_us;
+  view.lists_pods = !kept.pods.empty();
 }
 
-void LoadAware::remove_metric(std::uint32_t row_index) { row(row_index).metric.reset(); }
+void LoadAware::remove_metric(std::uint32_t row_index) {
+  row(row_index).metric.reset();
+  PodView& view = pod_views_[row_index];
+  view.updated_us = view.estimated_after_us = MetricFacts::kZeroTimeUs;
+  view.lists_pods = false;
+}
 
 std::int64_t LoadAware::expires_us(std::uint32_t row) const {
   const MetricFacts* known = metric(row);
@@ -491,16 +497,6 @@ std::int64_t LoadAware::largest_passing(std::int64_t total, std::int64_t thresho
   }
   return used;
 }
-
-// What pods add to a column's usage.
-enum LoadAware::Adds : std::uint8_t {
-  kNothing,
-  kDelta,         // estimates beyond reported usage
-  kEstimate,      // all estimates, instead of a report
-  kProdUsage,     // reported usage of the prod pods known here
-  kProdEstimate,  // the prod pods' estimates beyond reported usage
-  kProdBoth,
-};
 
 std::int64_t LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds) const {
   switch (adds) {
@@ -542,18 +538,25 @@ void LoadAware::refresh(std::uint32_t row_index, std::int64_t now_us) {
   }
 }
 
-void LoadAware::refresh_pods(std::uint32_t row_index) {
-  const Row& row = this->row(row_index);
-  const auto set = [&](const Usage& usage, SumId Dimension::*used) {
-    for (std::size_t d = 0; !usage.reported.empty() && d < dimensions_.size(); ++d) {
-      table_.set_sum(row_index, dimensions_[d].*used,
-                     usage.reported[d] + added(row_index, dimensions_[d], usage.adds));
+void LoadAware::refresh_pods(std::uint32_t row) {
+  if (row >= pod_views_.size()) {
+    return;
+  }
+  const PodView& view = pod_views_[row];
+  for (std::uint8_t use = 0; use < kUses; ++use) {
+    for (const Dimension& dimension : dimensions_) {
+      table_.set_sum(
+          row, dimension.used[use],
+          table_.sum(row, dimension.reported[use]) + added(row, dimension, view.adds[use]));
     }
-  };
-  set(row.filter, &Dimension::filter_used);
-  set(row.prod_filter, &Dimension::prod_filter_used);
-  set(row.score, &Dimension::score_used);
-  set(row.prod_score, &Dimension::prod_score_used);
+  }
+}
+
+void LoadAware::set_usage(std::uint32_t row, Use use, const Usage& usage) {
+  pod_views_[row].adds[use] = usage.adds;
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    table_.set_sum(row, dimensions_[d].reported[use], usage.reported[d]);
+  }
 }
 
 void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int64_t now_us) {
@@ -596,7 +599,7 @@ void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int6
                     for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
                     aggregated ? most : kUnlimited);
   }
-  (for_prod ? row.prod_filter : row.filter) = std::move(usage);
+  set_usage(row_index, for_prod ? kProdFilter : kFilter, usage);
 }
 
 void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
@@ -604,18 +607,21 @@ void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
   const MetricFacts* metric = row.metric.get();
   const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
   const bool aggregated = args_.aggregated && !args_.aggregated->score_aggregation_type.empty();
-  row.score = row.prod_score = {Vector(dimensions_.size()), kNothing};
+  Usage usage{Vector(dimensions_.size()), kNothing};
+  Usage prod = usage;
   if (scored) {
     const Vector* reported =
         aggregated ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
                                       args_.aggregated->score_aggregated_duration_us)
                    : &metric->node_usage;
-    row.score.adds = reported != nullptr ? kDelta : kEstimate;
-    row.score.reported = reported != nullptr ? *reported : row.score.reported;
+    usage.adds = reported != nullptr ? kDelta : kEstimate;
+    usage.reported = reported != nullptr ? *reported : usage.reported;
   }
   if (scored && args_.score_according_prod_usage) {
-    row.prod_score = prod_usage(*metric, true);
+    prod = prod_usage(*metric, true);
   }
+  set_usage(row_index, kScore, usage);
+  set_usage(row_index, kProdScore, prod);
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const std::int64_t base = scored ? row.total[d] : kNoScore;
     table_.set_base(row_index, dimensions_[d].score, base);

@@ -69,7 +69,9 @@ class LoadAware final : public Policy {
   // not list it.
   bool depends_on_metric(const PodFacts& pod) const { return pod.load.delta && !upstream_; }
   // From when on an unlisted pod counts: pods that were assigned later than this.
-  std::int64_t estimated_after_us(std::uint32_t row) const;
+  std::int64_t estimated_after_us(std::uint32_t row) const {
+    return row < pod_views_.size() ? pod_views_[row].estimated_after_us : MetricFacts::kZeroTimeUs;
+  }
 
   // Derives the row's columns: from its node, metric and the clock, and from its pods. Before the
   // row is committed, whichever of them changed.
@@ -78,6 +80,9 @@ class LoadAware final : public Policy {
 
  private:
   using Vector = MetricFacts::Vector;
+  // What usage is looked at for.
+  enum Use : std::uint8_t { kFilter, kProdFilter, kScore, kProdScore, kUses };
+
   // Per dimension.
   struct Dimension {
     ResourceId resource;
@@ -86,7 +91,9 @@ class LoadAware final : public Policy {
     // same and the reported usage among prod pods.
     SumId estimate, delta, prod_delta, prod_usage;
     // What columns start from is taken off: usage of the filter and of the score.
-    SumId filter_used, prod_filter_used, score_used, prod_score_used;
+    SumId used[kUses];
+    // The part of it that the report says by itself.
+    SumId reported[kUses];
     ColumnId capacity, score, prod_score;
     // A row is checked by its plain or by its aggregated thresholds: kUnlimited in the other
     // column.
@@ -100,18 +107,32 @@ class LoadAware final : public Policy {
     bool has_aggregated = false;
     bool ignored = false;
   };
-  enum Adds : std::uint8_t;
+  // What pods add to reported usage.
+  enum Adds : std::uint8_t {
+    kNothing,
+    kDelta,         // estimates beyond reported usage
+    kEstimate,      // all estimates, instead of a report
+    kProdUsage,     // reported usage of the prod pods known here
+    kProdEstimate,  // the prod pods' estimates beyond reported usage
+    kProdBoth,
+  };
   // What a column takes off its base: reported usage, and what pods add to it.
   struct Usage {
     Vector reported;
-    Adds adds{};
+    Adds adds = kNothing;
   };
   struct Row {
     std::unique_ptr<MetricFacts> metric;
     Vector total;  // allocatable, or raw allocatable
     Thresholds thresholds;
-    Usage filter, prod_filter, score, prod_score;
     bool has_node = false;
+  };
+  // What events of pods need of a row, together in memory.
+  struct PodView {
+    std::int64_t estimated_after_us = MetricFacts::kZeroTimeUs;
+    std::int64_t updated_us = MetricFacts::kZeroTimeUs;
+    bool lists_pods = false;  // the metric reports pods' usage
+    Adds adds[kUses] = {};
   };
 
   Row& row(std::uint32_t row);
@@ -121,6 +142,7 @@ class LoadAware final : public Policy {
   bool expired(const MetricFacts& metric, std::int64_t now_us) const;
   std::int64_t largest_passing(std::int64_t total, std::int64_t threshold) const;
   std::int64_t added(std::uint32_t row, const Dimension& dimension, Adds adds) const;
+  void set_usage(std::uint32_t row, Use use, const Usage& usage);
   Usage prod_usage(const MetricFacts& metric, bool with_estimates) const;
   void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);
   void refresh_score(std::uint32_t row, std::int64_t now_us);
@@ -136,6 +158,7 @@ class LoadAware final : public Policy {
   std::vector<Dimension> dimensions_;  // sorted by resource name
   ColumnId expired_ = kNoColumn, prod_expired_ = kNoColumn;
   std::vector<Row> rows_;
+  std::vector<PodView> pod_views_;  // by row
 };
 
 }  // namespace headroom

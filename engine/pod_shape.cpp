@@ -14,6 +14,18 @@ std::int64_t AllocatableNeed::at(std::int64_t allocatable) const {
   return most > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(most);
 }
 
+void PodShape::index_reasons() {
+  for (const FilterLabel& label : filter_labels) {
+    reasons.push_back(label.reason);
+  }
+  std::sort(reasons.begin(), reasons.end());
+  reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+  for (const FilterLabel& label : filter_labels) {
+    const auto found = std::lower_bound(reasons.begin(), reasons.end(), label.reason);
+    reason_of.push_back(static_cast<std::uint8_t>(found - reasons.begin()));
+  }
+}
+
 void PodShape::activate(const NodeTable& table) {
   if (active_generation == table.limited_generation()) {
     return;

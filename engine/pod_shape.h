@@ -77,7 +77,9 @@ struct PodShape {
   std::vector<FilterTerm> filter_terms;
   std::vector<FilterLabel> filter_labels;
   std::vector<FilterPlugin> filter_plugins;
-  std::uint32_t error_terms = 0;  // bits of the terms whose failure is an Error
+  std::uint32_t error_terms = 0;          // bits of the terms whose failure is an Error
+  std::vector<std::string_view> reasons;  // of the terms, sorted, each once
+  std::vector<std::uint8_t> reason_of;    // by term: which of them
   std::vector<std::vector<ScoreTerm>> score_terms;
   std::vector<Score> scores;  // normalised first
   std::vector<ScoreLabel> score_labels;
@@ -95,6 +97,8 @@ struct PodShape {
   std::vector<FilterPlugin> active_plugins;
   std::uint64_t active_generation = UINT64_MAX;
 
+  // Once filter_labels are complete.
+  void index_reasons();
   void activate(const NodeTable& table);
   Program program() const {
     return {class_codes.data(), active_terms, active_plugins, scores, normalized};

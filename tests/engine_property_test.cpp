@@ -380,8 +380,9 @@ json shrink(const RandomProfile& random, json script) {
       for (std::size_t s = 0; s < script.size(); ++s) {
         if (s < first || s >= first + size) shorter.push_back(script[s]);
       }
-      if (run_script(random, shorter)) {
+      if (const std::optional<ScriptFailure> failure = run_script(random, shorter)) {
         script = std::move(shorter);
+        script.erase(script.begin() + static_cast<std::ptrdiff_t>(failure->step) + 1, script.end());
       } else {
         first += size;
       }
@@ -393,7 +394,7 @@ json shrink(const RandomProfile& random, json script) {
 std::string failure_report(const RandomProfile& random, json script) {
   const std::optional<ScriptFailure> found = run_script(random, script);
   script.erase(script.begin() + static_cast<std::ptrdiff_t>(found->step) + 1, script.end());
-  script = shrink(random, script);
+  script = shrink(random, std::move(script));
   const std::optional<ScriptFailure> failure = run_script(random, script);
   std::string text = failure->text + "mode " +
                      (random.profile.mode == Mode::kUpstream ? "Upstream" : "Proposal") + " " +

@@ -1034,6 +1034,73 @@ void expect_totals(const Kernels& kernels, const Lines& lines, const Totals& tot
   }
 }
 
+// Blocks of scores into lines: 0 to 2 normalised and 0 to 3 plain scores, rejected rows whose
+// scores are anything, scores at and beyond what a line holds, every count of rows.
+TEST_P(KernelsTest, PackedLines) {
+  Random random(test_seed());
+  for (std::uint32_t round = 0; round < 4000; ++round) {
+    const LineLayout layout{round % 3};
+    const auto plain = static_cast<std::uint32_t>(random.between(0, kPlainMax));
+    const std::uint32_t count = 1 + round % kBlockNodes;
+    const std::uint32_t first = kBlockNodes * static_cast<std::uint32_t>(random.between(0, 3));
+    const int rejected_percent = static_cast<int>(random.one_of(std::array{0, 0, 30, 100}));
+    const int wide_percent = static_cast<int>(random.one_of(std::array{0, 0, 5}));
+    BlockScores scores;
+    PackedRows expected{};
+    std::fill_n(expected.lo, kNormalizedMax, INT32_MAX);
+    std::fill_n(expected.hi, kNormalizedMax, INT32_MIN);
+    std::vector<std::uint32_t> packed(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool rejected = random.percent(rejected_percent);
+      scores.code[i] = rejected ? kClassRejection | i : 0;
+      bool fits = true;
+      for (std::uint32_t s = 0; s < layout.normalized + plain; ++s) {
+        const bool normalized = s < layout.normalized;
+        std::int64_t value = normalized ? random.between(-5000, 100) : random.between(0, 100);
+        if (rejected) {
+          value = random.between(INT32_MIN, INT32_MAX);
+        } else if (random.percent(wide_percent)) {
+          value = random.one_of(std::array<std::int64_t, 10>{kRawMin, kRawMin - 1, -1, 100, 101,
+                                                             255, 256, 257, INT32_MAX, INT32_MIN});
+        }
+        scores.score[s][i] = static_cast<std::int32_t>(value);
+        if (!rejected && normalized) {
+          expected.lo[s] = std::min(expected.lo[s], scores.score[s][i]);
+          expected.hi[s] = std::max(expected.hi[s], scores.score[s][i]);
+        }
+        fits = fits && value >= (normalized ? kRawMin : 0) && value <= kPlainScoreMax;
+        if (!normalized) {
+          packed[i] |= (static_cast<std::uint32_t>(value) & 0xFF) << (8 * (s - layout.normalized));
+        }
+      }
+      packed[i] = rejected ? kInfeasible : fits ? packed[i] : kWideRow;
+      expected.feasible += !rejected;
+      expected.wide += !rejected && !fits;
+    }
+    constexpr std::uint32_t kUntouched = 0xABABABAB;
+    std::vector<std::uint32_t> lines(layout.raw(kBlockNodes * 4 + kLineNodes, 0), kUntouched);
+    const PackedRows seen = kernels().pack(scores, layout, plain, first, count, lines.data());
+    ASSERT_EQ(seen.feasible, expected.feasible);
+    ASSERT_EQ(seen.wide, expected.wide);
+    for (std::uint32_t n = 0; n < layout.normalized; ++n) {
+      ASSERT_EQ(seen.lo[n], expected.lo[n]);
+      ASSERT_EQ(seen.hi[n], expected.hi[n]);
+    }
+    for (std::uint32_t row = 0; row < kBlockNodes * 4; ++row) {
+      const bool mine = row >= first && row < first + count;
+      ASSERT_EQ(lines[layout.packed(row)], mine ? packed[row - first] : kUntouched) << row;
+      for (std::uint32_t n = 0; n < layout.normalized; ++n) {
+        if (mine && packed[row - first] != kInfeasible) {
+          ASSERT_EQ(static_cast<std::int32_t>(lines[layout.raw(row, n)]),
+                    scores.score[n][row - first]);
+        } else if (!mine) {
+          ASSERT_EQ(lines[layout.raw(row, n)], kUntouched);
+        }
+      }
+    }
+  }
+}
+
 // 0 to 2 normalised scores over ranges from 0 to 2^28 (and the two ways to normalise), 0 to 3 plain
 // ones, all weights, infeasible rows that hold anything, 1 to 33 lines.
 TEST_P(KernelsTest, TotalsOfRandomLines) {

@@ -243,16 +243,19 @@ RandomCluster::RandomCluster(Draws& draws, Mode mode)
                                    Scale::kRealistic, Scale::kTwoPow53, Scale::kHuge})),
       now_us_(kStartUs) {}
 
-json RandomCluster::quantity(const std::string& resource, std::int64_t amount) {
+json RandomCluster::quantity(const std::string& resource, std::int64_t amount, bool split) {
   constexpr std::int64_t kKi = 1 << 10, kMi = 1 << 20;
   const bool small = amount < std::int64_t{1} << 50;
   if (resource == "cpu") {
-    if (amount > 0 && small && draws_.one_in(12)) return std::to_string(amount * 1000 - 500) + "u";
+    if (split && amount > 0 && small && draws_.one_in(12))
+      return std::to_string(amount * 1000 - 500) + "u";
     const bool whole = amount % 1000 == 0 && !draws_.one_in(3);
     return whole ? std::to_string(amount / 1000) : std::to_string(amount) + "m";
   }
   // Rounds up, alone; two of them add up to one less than two times that.
-  if (amount > 0 && small && draws_.one_in(12)) return std::to_string(amount * 1000 - 500) + "m";
+  if (split && amount > 0 && small && draws_.one_in(12)) {
+    return std::to_string(amount * 1000 - 500) + "m";
+  }
   if (amount % kMi == 0 && !draws_.one_in(4)) return std::to_string(amount / kMi) + "Mi";
   if (amount % kKi == 0 && !draws_.one_in(4)) return std::to_string(amount / kKi) + "Ki";
   return std::to_string(amount);
@@ -303,7 +306,7 @@ json RandomCluster::allocatable() {
   for (const std::string& name : resource_names()) {
     const bool basic = name == "cpu" || name == "memory";
     if (draws_.one_in(basic ? 12 : 3)) continue;
-    list[name] = quantity(name, capacity(name));
+    list[name] = quantity(name, capacity(name), /*split=*/false);
   }
   if (!draws_.one_in(10)) {
     list["pods"] = std::to_string(draws_.pick(std::array{0, 2, 4, 110, 110}));
@@ -317,7 +320,7 @@ json RandomCluster::resource_list(std::uint64_t empty_one_in) {
   for (const std::string& name : resource_names()) {
     const bool basic = name == "cpu" || name == "memory";
     if (basic ? draws_.one_in(4) : !draws_.one_in(6)) continue;
-    list[name] = draws_.one_in(20) ? json("0") : quantity(name, need(name));
+    list[name] = draws_.one_in(20) ? json("0") : quantity(name, need(name), /*split=*/true);
   }
   return list;
 }
@@ -334,7 +337,8 @@ json RandomCluster::usage() {
                                 draws_.pick(std::array<std::int64_t, 5>{0, 0, 0, 1, -1});
     // Usage below zero gives scores above 100, which Upstream calls an error.
     const bool negative_allowed = mode_ == Mode::kProposal;
-    list[name] = quantity(name, negative_allowed ? amount : std::max<std::int64_t>(0, amount));
+    list[name] = quantity(name, negative_allowed ? amount : std::max<std::int64_t>(0, amount),
+                          /*split=*/true);
   }
   return list;
 }
@@ -366,9 +370,7 @@ json RandomCluster::requirement() {
   const std::string op = draws_.pick(ops);
   json requirement = {{"key", key}, {"operator", op}};
   const bool lists = op == "In" || op == "NotIn";
-  const bool usual = !draws_.one_in(12);
-  const std::uint64_t values =
-      usual ? (lists ? 1 + draws_.below(2) : op == "Gt" || op == "Lt") : draws_.below(3);
+  const std::uint64_t values = lists ? 1 + draws_.below(2) : op == "Gt" || op == "Lt";
   for (std::uint64_t i = 0; i < values; ++i) {
     requirement["values"].push_back(
         key == "size" ? draws_.pick(std::array{"1", "2", "3", "+3", "x", "9223372036854775808"})
@@ -387,9 +389,6 @@ json RandomCluster::affinity() {
     if (draws_.one_in(3)) {
       json field = {{"key", "metadata.name"}, {"operator", draws_.one_in(4) ? "NotIn" : "In"}};
       field["values"] = {node_name()};
-      if (draws_.one_in(15)) field["values"].push_back(node_name());
-      if (draws_.one_in(15)) field["operator"] = "Exists";
-      if (draws_.one_in(15)) field["key"] = "metadata.namespace";
       term["matchFields"].push_back(field);
     }
     terms.push_back(term);
@@ -410,7 +409,9 @@ json RandomCluster::spec() {
       if (draws_.one_in(2)) spec["initContainers"].back()["restartPolicy"] = "Always";
     }
   }
-  if (draws_.one_in(8)) spec["resources"] = container(0).value("resources", json::object());
+  if (const json pod_level = container(0); draws_.one_in(8) && pod_level.contains("resources")) {
+    spec["resources"] = pod_level.at("resources");
+  }
   if (draws_.one_in(8)) spec["overhead"] = resource_list(20);
   if (draws_.one_in(4)) spec["nodeSelector"] = {{"zone", draws_.pick(std::array{"a", "b"})}};
   if (draws_.one_in(5)) spec["affinity"] = affinity();
@@ -515,7 +516,9 @@ std::string RandomCluster::ratio_annotation() {
                           "x",
                           R"({"cpu":null})",
                           R"({"cpu":"100%"} {})"};
-  return draws_.one_in(4) ? draws_.pick(bad) : draws_.pick(good);
+  std::string text = draws_.one_in(4) ? draws_.pick(bad) : draws_.pick(good);
+  if (getenv("NONEG") && text.find("-5") != std::string::npos) text = "x";
+  return text;
 }
 
 std::string RandomCluster::thresholds_annotation() {
@@ -549,7 +552,7 @@ json RandomCluster::node(const std::string& name) {
     metadata["annotations"]["scheduling.koordinator.sh/usage-thresholds"] = thresholds_annotation();
   }
   if (draws_.one_in(6)) {
-    json raw = {{"cpu", quantity("cpu", capacity("cpu"))}};
+    json raw = {{"cpu", quantity("cpu", capacity("cpu"), /*split=*/false)}};
     if (draws_.one_in(3)) raw["memory"] = draws_.one_in(2) ? "4x" : "1Gi";
     metadata["annotations"]["node.koordinator.sh/raw-allocatable"] = raw.dump();
   }

@@ -83,7 +83,8 @@ class RandomCluster {
  private:
   static std::string time_text(std::int64_t time_us);
 
-  nlohmann::json quantity(const std::string& resource, std::int64_t amount);
+  // The amount as people write it; `split`: now and then half a unit less, which rounds up to it.
+  nlohmann::json quantity(const std::string& resource, std::int64_t amount, bool split);
   std::int64_t capacity(const std::string& resource);
   std::int64_t need(const std::string& resource);
   nlohmann::json allocatable();
