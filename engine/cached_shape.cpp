@@ -36,19 +36,21 @@ std::uint64_t TieOrder::key(RowTotal row_total) const {
 
 void CachedShape::AlignedFree::operator()(std::uint32_t* pointer) const { std::free(pointer); }
 
-CachedShape::CachedShape(const Kernels& kernels, const PodShape& shape)
-    : kernels_(&kernels),
-      layout_{shape.normalized},
-      score_count_(static_cast<std::uint32_t>(shape.scores.size())),
-      normalize_in_double_(shape.normalize_in_double),
-      block_rows_(kBoundRows) {
+CachedShape::CachedShape(const Kernels& kernels) : kernels_(&kernels), block_rows_(kBoundRows) {}
+
+void CachedShape::reset(const PodShape& shape) {
+  layout_ = {shape.normalized};
+  score_count_ = static_cast<std::uint32_t>(shape.scores.size());
+  normalize_in_double_ = shape.normalize_in_double;
+  weights_ = {};
   for (std::uint32_t s = 0; s < score_count_; ++s) {
     weights_[s] = static_cast<std::int32_t>(shape.score_labels[s].weight);
   }
+  blocks_ = 0;
 }
 
 std::size_t CachedShape::bytes() const {
-  std::size_t total = sizeof(*this) + std::size_t{blocks_} * kBoundLines * layout_.stride() * 4;
+  std::size_t total = sizeof(*this) + words_ * sizeof(std::uint32_t);
   for (const RangeBounds& bounds : range_bounds_) {
     total += bounds.bounds.capacity() * sizeof(std::int32_t);
   }
@@ -61,7 +63,7 @@ bool CachedShape::replayable(const NodeTable& table) const {
   const std::uint64_t changes = table.epoch() - epoch_;
   const bool few = changes <= kReplayAlways || changes <= table.size() / kReplayShare;
   const bool fits = table.size() <= blocks_ * kBoundRows;
-  return lines_ != nullptr && epoch_ >= table.oldest() && few && fits;
+  return blocks_ != 0 && epoch_ >= table.oldest() && few && fits;
 }
 
 void CachedShape::update(const NodeTable& table, const PodShape& shape) {
@@ -81,15 +83,15 @@ void CachedShape::rebuild(const NodeTable& table, const PodShape& shape) {
 }
 
 void CachedShape::begin(const NodeTable& table) {
-  const std::uint32_t blocks = (table.size() + kBoundRows - 1) / kBoundRows;
-  if (blocks > blocks_) {
-    const std::size_t words = std::size_t{blocks} * kBoundLines * layout_.stride();
+  blocks_ = std::max(1u, (table.size() + kBoundRows - 1) / kBoundRows);
+  const std::size_t words = std::size_t{blocks_} * kBoundLines * layout_.stride();
+  if (words > words_) {
     lines_.reset(static_cast<std::uint32_t*>(
         std::aligned_alloc(kLineAlignment, words * sizeof(std::uint32_t))));
     if (lines_ == nullptr) {
       throw std::bad_alloc();
     }
-    blocks_ = blocks;
+    words_ = words;
   }
   table_ = &table;
   rows_ = table.size();

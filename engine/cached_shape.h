@@ -45,7 +45,10 @@ inline constexpr std::uint32_t kBoundLines = kBoundRows / kLineNodes;
 
 class CachedShape {
  public:
-  CachedShape(const Kernels& kernels, const PodShape& shape);
+  explicit CachedShape(const Kernels& kernels);
+
+  // Begins anew for a shape; keeps the memory of the one before.
+  void reset(const PodShape& shape);
 
   // True if update() would replay rows rather than begin anew.
   bool replayable(const NodeTable& table) const;
@@ -125,13 +128,14 @@ class CachedShape {
 
   const Kernels* kernels_;
   const NodeTable* table_ = nullptr;  // of the last update
-  LineLayout layout_;
-  std::uint32_t score_count_;
+  LineLayout layout_{};
+  std::uint32_t score_count_ = 0;
   std::array<std::int32_t, kScoresMax> weights_{};
-  bool normalize_in_double_;
+  bool normalize_in_double_ = false;
 
   std::unique_ptr<std::uint32_t[], AlignedFree> lines_;
-  std::uint32_t rows_ = 0, blocks_ = 0;
+  std::size_t words_ = 0;                // allocated
+  std::uint32_t rows_ = 0, blocks_ = 0;  // no blocks: nothing built since reset()
   std::uint64_t epoch_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
   std::vector<CodeCount> codes_;

@@ -29,7 +29,11 @@ Result<void> check(const EvaluateOptions& options) {
 }  // namespace
 
 Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptions& options)
-    : cluster_(cluster), kernels_(kernels), options_(options), tie_order_{options.seed} {}
+    : cluster_(cluster),
+      kernels_(kernels),
+      options_(options),
+      tie_order_{options.seed},
+      uncached_(kernels) {}
 
 // --- One decision ---
 
@@ -179,17 +183,25 @@ CachedShape& Evaluator::cached(const PodShape& shape) {
   }
   Slot& slot = slots_[shape.id];
   if (slot.cached == nullptr) {
-    slot.cached = std::make_unique<CachedShape>(kernels_, shape);
+    if (spare_ == nullptr) {
+      spare_ = std::make_unique<CachedShape>(kernels_);
+    }
+    slot.cached = std::move(spare_);
+    slot.cached->reset(shape);
+    cache_bytes_ += slot.cached->bytes();
   }
   slot.last_used = ++uses_;
   return *slot.cached;
 }
 
 CachedShape& Evaluator::bring_up(PodShape& shape) {
-  CachedShape& found = cached(shape);
   if (!options_.shape_cache) {
-    found = CachedShape(kernels_, shape);
+    uncached_.reset(shape);
+    uncached_.update(cluster_.table(), shape);
+    ++cold_passes_;
+    return uncached_;
   }
+  CachedShape& found = cached(shape);
   const std::uint64_t cold_before = found.cold_passes();
   const std::uint64_t replayed_before = found.rows_replayed();
   const std::size_t bytes_before = found.bytes();
@@ -210,22 +222,21 @@ void Evaluator::note_update(const CachedShape& updated, std::uint64_t cold_befor
   }
 }
 
-// Drops the least recently used entries until the cache is within three quarters of its limit.
+// Drops the least recently used entries until the cache is within its limit.
 void Evaluator::evict(const CachedShape* keep) {
-  std::vector<Slot*> used;
-  for (Slot& slot : slots_) {
-    if (slot.cached != nullptr && slot.cached.get() != keep) {
-      used.push_back(&slot);
+  while (cache_bytes_ > options_.shape_cache_bytes_max) {
+    Slot* oldest = nullptr;
+    for (Slot& slot : slots_) {
+      if (slot.cached != nullptr && slot.cached.get() != keep &&
+          (oldest == nullptr || slot.last_used < oldest->last_used)) {
+        oldest = &slot;
+      }
     }
-  }
-  std::sort(used.begin(), used.end(),
-            [](const Slot* a, const Slot* b) { return a->last_used < b->last_used; });
-  for (Slot* slot : used) {
-    if (cache_bytes_ <= options_.shape_cache_bytes_max / 4 * 3) {
+    if (oldest == nullptr) {
       return;
     }
-    cache_bytes_ -= slot->cached->bytes();
-    slot->cached.reset();
+    cache_bytes_ -= oldest->cached->bytes();
+    spare_ = std::move(oldest->cached);
   }
 }
 

@@ -84,7 +84,9 @@ class Evaluator {
   const Kernels& kernels_;
   const EngineOptions options_;
   const TieOrder tie_order_;
-  std::vector<Slot> slots_;  // by shape
+  std::vector<Slot> slots_;             // by shape
+  std::unique_ptr<CachedShape> spare_;  // evicted last: the next new shape takes its memory
+  CachedShape uncached_;                // what every decision uses where the cache is off
   std::size_t cache_bytes_ = 0;
   std::uint64_t uses_ = 0;
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;

@@ -54,6 +54,10 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
     const FilterTerm& term = shape.filter_terms[t];
     const FilterLabel& label = shape.filter_labels[t];
     const std::int64_t headroom = table.truth(row, term.column);
+    const bool load_aware = label.plugin == PluginId::kLoadAwareScheduling;
+    if (load_aware && headroom == kUnlimited && label.resource != kNoResource) {
+      continue;  // one of plain and aggregated usage is checked at most; the notes say why not
+    }
     ExplainTerm line;
     line.plugin = label.plugin;
     line.extension_point = "Filter";
@@ -66,7 +70,8 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
       } else {
         line.capacity = table.base(row, term.column);
         line.aggregate = difference(line.capacity, headroom);
-        line.formula = "aggregate + need <= capacity";
+        line.formula = load_aware ? "usage + need <= the largest usage that passes"
+                                  : "aggregate + need <= capacity";
         line.result = headroom - term.need;
       }
     }

@@ -210,10 +210,15 @@ void LimitAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBui
 
 void LimitAware::notes(std::uint32_t, const NodeFacts& node, std::vector<Note>& out) const {
   const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
+  const NodeRatio ratio = ratio_of(node);
+  for (const auto& [name, percent] : ratio.percents) {
+    out.push_back({PluginId::kLimitAware, "limits of " + name + " up to " +
+                                              std::to_string(percent) + " % of allocatable"});
+  }
   if (annotation == nullptr) {
     return;
   }
-  const bool ignored = ratio_of(node).ignored;
+  const bool ignored = ratio.ignored;
   out.push_back(
       {PluginId::kLimitAware,
        std::string(ignored ? "ignored, the default applies: annotation " : "annotation ") +

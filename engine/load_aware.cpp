@@ -212,6 +212,22 @@ void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note
   } else if (!known->has_usage) {
     out.push_back({plugin, "the NodeMetric has no usage: the filter passes, the score is 0"});
   }
+  const Thresholds& thresholds = rows_[row].thresholds;
+  const auto add_thresholds = [&](const char* what, const Vector& percents) {
+    std::string text;
+    for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+      if (percents[d] != 0) {
+        text += (text.empty() ? "" : ", ") + names_.name(dimensions_[d].resource) + " " +
+                std::to_string(percents[d]) + " % of " + std::to_string(rows_[row].total[d]);
+      }
+    }
+    if (!text.empty()) {
+      out.push_back({plugin, what + text});
+    }
+  };
+  add_thresholds("usage thresholds: ", thresholds.usage);
+  add_thresholds("usage thresholds of prod pods: ", thresholds.prod);
+  add_thresholds("aggregated usage thresholds: ", thresholds.aggregated);
   for (const std::string_view key : {kUsageThresholdsAnnotation, kRawAllocatableAnnotation}) {
     if (const std::string* text = find(node.node->annotations, key); text != nullptr) {
       const bool good = key == kUsageThresholdsAnnotation

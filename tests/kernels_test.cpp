@@ -744,8 +744,8 @@ TEST_P(KernelsTest, GreatScoresThatCancelOut) {
   }
 }
 
-// Needs below zero (a pod's own scaling factor may be negative), in scores and in filters.
-TEST_P(KernelsTest, NeedsBelowZero) {
+// Needs below zero (a pod's own scaling factor may be negative), in scores.
+TEST_P(KernelsTest, ScoresOfNeedsBelowZero) {
   Random random(test_seed());
   for (const ScoreKind kind : {ScoreKind::kSigned, ScoreKind::kLeast, ScoreKind::kMost}) {
     for (int round = 0; round < 200; ++round) {
@@ -761,10 +761,7 @@ TEST_P(KernelsTest, NeedsBelowZero) {
         table.set(row, 1, capacity);
       }
       const Score score = scorer.finished();
-      const FilterTerm term = filter_term(0, 0, need);
-      const FilterPlugin plugin{1, 1, false};
-      const Program program{kNoRejection, {&term, 1}, {&plugin, 1}, {&score, 1}, 0};
-      ASSERT_NO_FATAL_FAILURE(check_all(table.columns(), program, table));
+      ASSERT_NO_FATAL_FAILURE(check_all(table.columns(), scores_only({&score, 1}), table));
     }
   }
 }
@@ -916,7 +913,8 @@ TEST_P(KernelsTest, FiltersOfRandomColumns) {
   }
 }
 
-// Around every power of two: each need against each headroom nearby.
+// Around every power of two: each need against each headroom nearby, below zero too (a pod's own
+// scaling factor may be negative).
 TEST_P(KernelsTest, FiltersAroundPowersOfTwo) {
   std::vector<std::int64_t> values = {kUnlimited, kUnlimited - 1, INT64_MIN, INT64_MIN + 1, 0};
   for (int bit = 0; bit < 63; ++bit) {
@@ -930,12 +928,10 @@ TEST_P(KernelsTest, FiltersAroundPowersOfTwo) {
     table.set(row, 0, values[row]);
   }
   for (const std::int64_t need : values) {
-    if (need >= 0) {
-      const FilterTerm term = filter_term(0, 30, need);
-      const FilterPlugin plugin{1, 1u << 30, true};
-      const Program program{kNoRejection, {&term, 1}, {&plugin, 1}, {}, 0};
-      ASSERT_NO_FATAL_FAILURE(check_all(table.columns(), program, table)) << need;
-    }
+    const FilterTerm term = filter_term(0, 30, need);
+    const FilterPlugin plugin{1, 1u << 30, true};
+    const Program program{kNoRejection, {&term, 1}, {&plugin, 1}, {}, 0};
+    ASSERT_NO_FATAL_FAILURE(check_all(table.columns(), program, table)) << need;
   }
 }
 
