@@ -208,8 +208,8 @@ void events(const BenchOptions& options, Lines& lines) {
                        "pods bound, pods deleted, metrics updated ({:.1f} pods each), {} nodes",
                        static_cast<double>(listed) / static_cast<double>(metrics.size()), nodes),
                    .measured = fmt::format(
-                       "{:.2f} million a second (bind {:.0f}, delete {:.0f}, metric {:.0f} ns)", rate / 1e6,
-                       ns(bind_seconds), ns(delete_seconds), ns(metric_seconds)),
+                       "{:.2f} million a second (bind {:.0f}, delete {:.0f}, metric {:.0f} ns)",
+                       rate / 1e6, ns(bind_seconds), ns(delete_seconds), ns(metric_seconds)),
                    .unit = "million a second",
                    .value = rate / 1e6,
                    .target = at_least(2),

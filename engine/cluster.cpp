@@ -86,6 +86,7 @@ std::uint32_t Cluster::row_of(std::string_view name) {
   }
   nodes_[row].name = name;
   rows_.emplace(nodes_[row].name, row);
+  table_.commit(row);
   return row;
 }
 
@@ -159,6 +160,10 @@ Result<void> Cluster::check_resources(const ResourceList& list, const std::strin
       return fail(ErrorCode::kLimitExceeded,
                   fmt::format("{}: {}: resource {} is one more than kResourcesMax ({}) allows",
                               object, field, name, kResourcesMax));
+    }
+    if (quantity.nanos() < 0) {
+      return fail(ErrorCode::kInvalid, fmt::format("{}: {}.{}: {} is below 0", object, field, name,
+                                                   quantity.canonical()));
     }
     if (!(name == "cpu" ? quantity.milli_value() : quantity.value())) {
       return fail(ErrorCode::kLimitExceeded,
@@ -319,9 +324,16 @@ void Cluster::unlink(PodId id) {
 
 void Cluster::add_allocatable_needs(std::uint32_t row, const PodShape& shape, int sign) {
   for (const AllocatableNeed& need : shape.allocatable_needs) {
-    const Contribution contribution{need.sum, need.at(nodes_[row].allocatable_of(need.resource))};
+    const Contribution contribution{need.sum, need.at(allocatable(row, need.resource))};
     sign > 0 ? table_.add(row, {&contribution, 1}) : table_.subtract(row, {&contribution, 1});
   }
+}
+
+Quantity Cluster::allocatable(std::uint32_t row, ResourceId resource) const {
+  const Node* node = nodes_[row].node.get();
+  const Quantity* quantity =
+      node == nullptr ? nullptr : find(node->allocatable, names_.name(resource));
+  return quantity == nullptr ? Quantity() : *quantity;
 }
 
 // Adds the pod to the row where it belongs now, if it counts at all.
@@ -646,7 +658,10 @@ PodShape& Cluster::make_shape(const Pod& pod, std::string key) {
   shape.id = static_cast<ShapeId>(shapes_.size());
   shape.daemon_set = pod.daemon_set;
   shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
-  shape.pinned = shape.constraint.pinned();
+  shape.key_hash = hash_bytes(key);
+  if (enabled(PluginId::kNodeAffinity)) {
+    shape.pinned = shape.constraint.pinned();
+  }
   shape.normalize_in_double = profile_.mode == Mode::kUpstream;
   bool grown = false;
   for (Policy* policy : policies_) {
@@ -705,12 +720,23 @@ Result<PodShape*> Cluster::shape_of(const Pod& pod) {
     }
     shape = &make_shape(pod, shape_key_);
   }
-  if (shape->filter_terms.size() > kFilterTermsMax) {
+  return shape;
+}
+
+Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
+  auto shape = shape_of(pod);
+  if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
     return fail(ErrorCode::kLimitExceeded,
-                fmt::format("Pod {}: {} filter terms, kFilterTermsMax is {}", key_of(pod),
-                            shape->filter_terms.size(), kFilterTermsMax));
+                fmt::format("Pod {}: its filters check {} things, kFilterTermsMax is {}",
+                            key_of(pod), (*shape)->filter_terms.size(), kFilterTermsMax));
   }
   return shape;
+}
+
+std::vector<std::string> Cluster::named_node(const Pod& pod) const {
+  return pod.node_name.empty() || !enabled(PluginId::kNodeName)
+             ? std::vector<std::string>()
+             : std::vector<std::string>{pod.node_name};
 }
 
 void Cluster::prepare(PodShape& shape) {

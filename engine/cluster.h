@@ -63,6 +63,11 @@ class Cluster {
   // --- Shapes ---
   // The pod's shape, with class codes and active terms up to date. Stays valid.
   Result<PodShape*> shape_of(const Pod& pod);
+  // The same for a decision: kLimitExceeded where the pod's filters have more terms than a code
+  // bits.
+  Result<PodShape*> decidable_shape_of(const Pod& pod);
+  // spec.nodeName where the profile filters by it, else nothing.
+  std::vector<std::string> named_node(const Pod& pod) const;
   PodShape* shape_at(ShapeId id) const;  // nullptr if there is none
   void prepare(PodShape& shape);
   // 0, or why nodes of the class reject the shape. `name_matches`: spec.nodeName is the node's or
@@ -83,6 +88,8 @@ class Cluster {
   const ResourceNames& resources() const { return names_; }
   const NodeFacts& node(std::uint32_t row) const { return nodes_[row]; }
   std::uint32_t find_row(std::string_view name) const;
+  // Exact; 0 without a node.
+  Quantity allocatable(std::uint32_t row, ResourceId resource) const;
   std::uint32_t node_count() const { return node_count_; }
   std::uint32_t nodes_in_class(std::uint32_t node_class) const {
     return node_class < class_sizes_.size() ? class_sizes_[node_class] : 0;

@@ -8,35 +8,68 @@
 
 namespace headroom {
 
+namespace {
+
+// Adds up hashes whose order does not matter.
+class Digest {
+ public:
+  template <typename... Parts>
+  void add(const Parts&... parts) {
+    std::uint64_t hash = 0;
+    ((hash = mix(hash ^ number(parts))), ...);
+    total_ += hash;
+  }
+  std::uint64_t total() const { return total_; }
+
+ private:
+  static std::uint64_t number(std::string_view text) { return hash_bytes(text); }
+  static std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace
+
 std::uint64_t Cluster::digest() const {
-  std::uint64_t total = mix(static_cast<std::uint64_t>(now_us_));
+  Digest digest;
+  digest.add("now", now_us_);
   for (const auto& [name, row] : rows_) {
-    std::uint64_t node = hash_bytes(name);
-    if (nodes_[row].node != nullptr) {
-      const NodeClass& node_class = classes_.at(table_.node_class(row));
-      node = mix(node ^ table_.digest(row));
-      for (const Taint& taint : node_class.taints) {
-        node += mix(hash_bytes(taint.key + "\n" + taint.value + "\n" + taint.effect));
-      }
-      for (const auto& [key, value] : nodes_[row].node->labels) {
-        node += mix(hash_bytes(key) ^ mix(hash_bytes(value)));
-      }
-      node += node_class.unschedulable;
+    const Node* node = nodes_[row].node.get();
+    if (const MetricFacts* metric = load_aware_ != nullptr ? load_aware_->metric(row) : nullptr;
+        metric != nullptr) {
+      digest.add("metric", name, metric->updated_us, metric->interval_us);
     }
-    total += mix(node);
+    if (node == nullptr) {
+      continue;  // what its pods add up to counts once the node is there
+    }
+    digest.add("node", name, static_cast<std::int64_t>(table_.digest(row)));
+    digest.add("unschedulable", name, std::int64_t{node->unschedulable});
+    for (const auto& [key, value] : node->labels) {
+      digest.add("label", name, key, value);
+    }
+    for (const auto& [key, value] : node->annotations) {
+      digest.add("annotation", name, key, value);
+    }
+    for (const Taint& taint : node->taints) {
+      digest.add("taint", name, taint.key, taint.value, taint.effect);
+    }
+    for (const auto& [resource, quantity] : node->allocatable) {
+      digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
+    }
   }
   for (const PodFacts& pod : pods_) {
     if (pod.known()) {
-      std::uint64_t hash = hash_bytes(pod.key) ^ mix(hash_bytes(pod.uid));
-      const auto add = [&](std::uint64_t value) { hash = mix(hash ^ value); };
-      add(pod.bound_row == kNoRow ? 1 : hash_bytes(nodes_[pod.bound_row].name));
-      add(pod.assumed_row == kNoRow ? 1 : hash_bytes(nodes_[pod.assumed_row].name));
-      add(pod.terminal);
-      add(pod.counted_row == kNoRow ? 0 : static_cast<std::uint64_t>(pod.first_seen_us));
-      total += hash;
+      const auto name_of = [&](std::uint32_t row) {
+        return row == kNoRow ? std::string() : nodes_[row].name;
+      };
+      digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
+                 name_of(pod.bound_row), name_of(pod.assumed_row),
+                 static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
+                 pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled_us.value_or(0),
+                 pod.initialized_us.value_or(0));
     }
   }
-  return total;
+  return digest.total();
 }
 
 Result<void> Cluster::validate_row(std::uint32_t row) {

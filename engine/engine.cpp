@@ -108,7 +108,7 @@ Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, De
 }
 
 Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
-  const auto shape = impl_->cluster.shape_of(pod);
+  const auto shape = impl_->cluster.decidable_shape_of(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }

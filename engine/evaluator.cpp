@@ -13,11 +13,6 @@ namespace headroom {
 
 namespace {
 
-std::vector<std::string> one_name(const Pod& pod) {
-  return pod.node_name.empty() ? std::vector<std::string>()
-                               : std::vector<std::string>{pod.node_name};
-}
-
 Result<void> check(const EvaluateOptions& options) {
   if (options.top_k == 0 || options.top_k > kTopKMax) {
     return fail(ErrorCode::kInvalid,
@@ -42,11 +37,11 @@ Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  const auto shape = cluster_.shape_of(pod);
+  const auto shape = cluster_.decidable_shape_of(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const std::vector<std::string> named = one_name(pod);
+  const std::vector<std::string> named = cluster_.named_node(pod);
   cluster_.without(pod, [&] { decide(**shape, named, options, decision); });
   return {};
 }
@@ -97,8 +92,10 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
     if (count.rows == 0 || count.code == (kClassRejection | kNoNodeReason)) {
       continue;
     }
+    std::uint32_t terms = count.code;
     if (is_error(shape, count.code)) {
       decision.code = Code::kError;
+      terms &= shape.error_terms;  // an error keeps the plugin from looking further
     }
     if ((count.code & kClassRejection) != 0) {
       if (options.reasons) {
@@ -108,7 +105,7 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
     }
     // A row counts once for each of its reasons, even where two of its terms say the same.
     std::uint32_t said = 0;
-    for (std::uint32_t bits = count.code; bits != 0; bits &= bits - 1) {
+    for (std::uint32_t bits = terms; bits != 0; bits &= bits - 1) {
       const std::uint8_t reason = shape.reason_of[static_cast<std::size_t>(std::countr_zero(bits))];
       nodes[reason] += (said >> reason & 1) != 0 ? 0 : count.rows;
       said |= 1u << reason;
@@ -249,7 +246,7 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   }
   std::vector<PodShape*> shapes;
   for (const Pod& pod : pods) {
-    const auto shape = cluster_.shape_of(pod);
+    const auto shape = cluster_.decidable_shape_of(pod);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
@@ -331,7 +328,7 @@ std::vector<std::int64_t> Evaluator::row_truth(const PodShape& shape, std::uint3
   const NodeTable& table = cluster_.table();
   std::vector<std::int64_t> truth(table.truth_of(row), table.truth_of(row) + table.column_count());
   for (const AllocatableNeed& need : shape.allocatable_needs) {
-    const std::int64_t amount = need.at(cluster_.node(row).allocatable_of(need.resource));
+    const std::int64_t amount = need.at(cluster_.allocatable(row, need.resource));
     std::int64_t& headroom = truth[need.headroom];
     headroom = __builtin_sub_overflow(headroom, amount, &headroom) ? INT64_MIN : headroom;
   }
@@ -499,11 +496,11 @@ void Evaluator::describe(const PodShape& shape, std::uint32_t row, std::uint32_t
 // --- Every node, and one node in full ---
 
 Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
-  const auto shape = cluster_.shape_of(pod);
+  const auto shape = cluster_.decidable_shape_of(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const std::vector<std::string> named = one_name(pod);
+  const std::vector<std::string> named = cluster_.named_node(pod);
   std::vector<NodeDetail> details;
   cluster_.without(pod, [&] {
     cluster_.prepare(**shape);

@@ -126,13 +126,12 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
 }
 
 Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
-  const auto found = cluster_.shape_of(pod);
+  const auto found = cluster_.decidable_shape_of(pod);
   if (!found) {
     return tl::unexpected(found.error());
   }
   PodShape& shape = **found;
-  const std::vector<std::string> named =
-      pod.node_name.empty() ? std::vector<std::string>() : std::vector{pod.node_name};
+  const std::vector<std::string> named = cluster_.named_node(pod);
   Explanation out;
   cluster_.without(pod, [&] {
     cluster_.prepare(shape);

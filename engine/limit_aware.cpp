@@ -37,11 +37,11 @@ LimitAware::LimitAware(const Profile& profile, ResourceNames& names, NodeTable& 
     Columns& its = columns(id);
     const std::string label = "scored limit " + resource.name;
     its.scored = id == kCpu || id == kMemory ? table_.add_sum(label) : its.limit;
-    its.scored_capacity = table_.add_capacity(label + " capacity");
-    its.scored_headroom = table_.add_headroom(label + " headroom", its.scored, 0);
+    its.scored_capacity = table_.add_capacity();
+    its.scored_headroom = table_.add_headroom(its.scored, 0);
   }
   if (upstream_) {
-    error_ = table_.add_headroom("limit error", table_.add_sum("limit error"), kUnlimited);
+    error_ = table_.add_headroom(table_.add_sum("limit error"), kUnlimited);
   }
 }
 
@@ -53,7 +53,7 @@ LimitAware::Columns& LimitAware::columns(ResourceId resource) {
   Columns added{};
   const std::string label = "limit " + names_.name(resource);
   added.limit = table_.add_sum(label);
-  added.headroom = table_.add_headroom(label + " headroom", added.limit, kUnlimited);
+  added.headroom = table_.add_headroom(added.limit, kUnlimited);
   return columns_.emplace(resource, added).first->second;
 }
 
@@ -63,11 +63,19 @@ LimitAware::NodeRatio LimitAware::ratio_of(const NodeFacts& node) const {
            find(node.node->allocatable, name) != nullptr;
   };
   NodeRatio result;
+  // A bad ratio is an error where the node has the resource; else the resource has a ratio, of
+  // nothing.
+  const auto take_bad = [&](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      result.error = result.error || has(name);
+      result.percents[name] = 0;
+    }
+  };
   const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
   if (annotation != nullptr) {
     if (const auto parsed = parse_limit_ratio(*annotation, profile_.mode); parsed) {
       result.percents = parsed->percents;
-      result.error = std::any_of(parsed->bad.begin(), parsed->bad.end(), has);
+      take_bad(parsed->bad);
       return result;
     }
     result.error = upstream_;
@@ -78,8 +86,11 @@ LimitAware::NodeRatio LimitAware::ratio_of(const NodeFacts& node) const {
   }
   const LimitAwareArgs& args = profile_.limit_aware;
   result.percents = args.default_limit_to_allocatable_ratio.value_or(ResourcePercents());
-  result.error = std::any_of(args.bad_default_ratios.begin(), args.bad_default_ratios.end(),
-                             [&](const auto& bad) { return has(bad.first); });
+  std::vector<std::string> bad;
+  for (const auto& [name, text] : args.bad_default_ratios) {
+    bad.push_back(name);
+  }
+  take_bad(bad);
   return result;
 }
 

@@ -89,16 +89,16 @@ LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& ta
   resources.insert(args_.supported_resources.begin(), args_.supported_resources.end());
 
   const SumId nothing = table_.add_sum("load expired");
-  expired_ = table_.add_headroom("load expired", nothing, kUnlimited);
-  prod_expired_ = table_.add_headroom("load expired prod", nothing, kUnlimited);
+  expired_ = table_.add_headroom(nothing, kUnlimited);
+  prod_expired_ = table_.add_headroom(nothing, kUnlimited);
   for (const std::string& name : resources) {
     Dimension added{};
     added.resource = names_.add(name);
     const auto weight = args_.resource_weights.find(name);
     added.weight = weight == args_.resource_weights.end() ? 0 : weight->second;
     const auto sum = [&](const char* what) { return table_.add_sum(what + name); };
-    const auto headroom = [&](const char* what, SumId used, std::int64_t initial) {
-      return table_.add_headroom(what + name, used, initial);
+    const auto headroom = [&](SumId used, std::int64_t initial) {
+      return table_.add_headroom(used, initial);
     };
     added.estimate = sum("load estimate ");
     added.delta = sum("load delta ");
@@ -109,16 +109,14 @@ LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& ta
       added.used[use] = table_.add_sum(std::string("load used ") + kUseNames[use] + name);
       added.reported[use] = table_.add_sum(std::string("load reported ") + kUseNames[use] + name);
     }
-    added.capacity = table_.add_capacity("load capacity " + name);
-    added.filter = headroom("load filter ", added.used[kFilter], kUnlimited);
-    added.aggregated_filter = headroom("load aggregated filter ", added.used[kFilter], kUnlimited);
-    added.prod_filter = headroom("load prod filter ", added.used[kProdFilter], kUnlimited);
-    added.prod_aggregated_filter =
-        headroom("load prod aggregated filter ", added.used[kProdFilter], kUnlimited);
-    added.score = headroom("load score ", added.used[kScore], kNoScore);
-    added.prod_score = args_.score_according_prod_usage
-                           ? headroom("load prod score ", added.used[kProdScore], kNoScore)
-                           : added.score;
+    added.capacity = table_.add_capacity();
+    added.filter = headroom(added.used[kFilter], kUnlimited);
+    added.aggregated_filter = headroom(added.used[kFilter], kUnlimited);
+    added.prod_filter = headroom(added.used[kProdFilter], kUnlimited);
+    added.prod_aggregated_filter = headroom(added.used[kProdFilter], kUnlimited);
+    added.score = headroom(added.used[kScore], kNoScore);
+    added.prod_score =
+        args_.score_according_prod_usage ? headroom(added.used[kProdScore], kNoScore) : added.score;
     dimensions_.push_back(added);
   }
 }

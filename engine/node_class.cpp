@@ -66,6 +66,24 @@ bool matches(const NodeSelectorRequirement& requirement, const std::string* valu
   return requirement.op == "Gt" ? *left > *right : requirement.op == "Lt" && *left < *right;
 }
 
+// apimachinery labels.NewRequirement, and for fields nodeaffinity's own rule. A requirement that is
+// not valid makes its term match nothing.
+bool valid(const NodeSelectorRequirement& requirement, bool field) {
+  const std::size_t values = requirement.values.size();
+  if (field) {
+    return requirement.key == kNameField && values == 1 &&
+           (requirement.op == "In" || requirement.op == "NotIn");
+  }
+  if (requirement.op == "In" || requirement.op == "NotIn") {
+    return values != 0;
+  }
+  if (requirement.op == "Exists" || requirement.op == "DoesNotExist") {
+    return values == 0;
+  }
+  return (requirement.op == "Gt" || requirement.op == "Lt") && values == 1 &&
+         whole_number(requirement.values[0]).has_value();
+}
+
 // component-helpers nodeaffinity: a term without requirements matches nothing.
 bool matches(const NodeSelectorTerm& term, const NodeClass& node, std::string_view node_name) {
   if (term.match_expressions.empty() && term.match_fields.empty()) {
@@ -74,11 +92,12 @@ bool matches(const NodeSelectorTerm& term, const NodeClass& node, std::string_vi
   const std::string name(node_name);
   return std::all_of(term.match_expressions.begin(), term.match_expressions.end(),
                      [&](const auto& requirement) {
-                       return matches(requirement, find(node.labels, requirement.key));
+                       return valid(requirement, false) &&
+                              matches(requirement, find(node.labels, requirement.key));
                      }) &&
          std::all_of(term.match_fields.begin(), term.match_fields.end(),
                      [&](const auto& requirement) {
-                       return requirement.key == kNameField && matches(requirement, &name);
+                       return valid(requirement, true) && matches(requirement, &name);
                      });
 }
 

@@ -64,11 +64,11 @@ const NodeResources::Columns& NodeResources::columns(ResourceId resource) {
   Columns added;
   const std::string& name = names_.name(resource);
   added.requested = table_.add_sum("requested " + name);
-  added.allocatable = table_.add_capacity("allocatable " + name);
-  added.headroom = table_.add_headroom("headroom " + name, added.requested, 0);
+  added.allocatable = table_.add_capacity();
+  added.headroom = table_.add_headroom(added.requested, 0);
   if (resource == kCpu || resource == kMemory) {
     added.non_zero = table_.add_sum("non-zero requested " + name);
-    added.non_zero_headroom = table_.add_headroom("non-zero headroom " + name, added.non_zero, 0);
+    added.non_zero_headroom = table_.add_headroom(added.non_zero, 0);
   }
   grown_ = true;
   return columns_.emplace(resource, added).first->second;

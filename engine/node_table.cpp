@@ -42,12 +42,10 @@ SumId NodeTable::add_sum(std::string label) {
   return static_cast<SumId>(sum_labels_.size() - 1);
 }
 
-ColumnId NodeTable::add_capacity(std::string label) {
-  return add_column({hash_bytes(label), false, 0, 0});
-}
+ColumnId NodeTable::add_capacity() { return add_column({false, 0, 0}); }
 
-ColumnId NodeTable::add_headroom(std::string label, SumId sum, std::int64_t initial_base) {
-  return add_column({hash_bytes(label), true, sum, initial_base});
+ColumnId NodeTable::add_headroom(SumId sum, std::int64_t initial_base) {
+  return add_column({true, sum, initial_base});
 }
 
 ColumnId NodeTable::add_column(Column column) {
@@ -256,13 +254,6 @@ std::uint64_t NodeTable::digest(std::uint32_t row) const {
   for (SumId id = 0; id < sum_labels_.size(); ++id) {
     if (const std::int64_t value = sum(row, id); value != 0) {
       total += mix(sum_labels_[id] ^ mix(static_cast<std::uint64_t>(value)));
-    }
-  }
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
-    const Column& column = columns_[id];
-    const std::int64_t value = column.headroom ? base(row, id) : truth(row, id);
-    if (value != column.initial_base) {
-      total += mix(column.label ^ mix(static_cast<std::uint64_t>(value)));
     }
   }
   return total;

@@ -41,11 +41,11 @@ class NodeTable {
   NodeTable();
 
   // --- Columns; adding one makes every cached shape start afresh. ---
-  // Labels name what a number means, for digest(); each is used once.
+  // `label` names what the sum means, for digest(); each is used once.
   SumId add_sum(std::string label);
-  ColumnId add_capacity(std::string label);
+  ColumnId add_capacity();
   // `initial_base`: the base of every row until set_base().
-  ColumnId add_headroom(std::string label, SumId sum, std::int64_t initial_base);
+  ColumnId add_headroom(SumId sum, std::int64_t initial_base);
 
   // --- Rows ---
   std::uint32_t size() const { return size_; }
@@ -115,13 +115,12 @@ class NodeTable {
   void derive(std::uint32_t row);
   // True if the narrow columns of the row are what its truth makes them.
   bool narrow_consistent(std::uint32_t row) const;
-  // The row's numbers by their labels, whatever the order in which columns were added.
+  // The row's sums by their labels, whatever the order in which they were added.
   std::uint64_t digest(std::uint32_t row) const;
   std::size_t bytes() const;
 
  private:
   struct Column {
-    std::uint64_t label;  // hashed
     bool headroom;
     SumId sum;
     std::int64_t initial_base;

@@ -6,12 +6,14 @@
 
 namespace headroom {
 
-std::int64_t AllocatableNeed::at(std::int64_t allocatable) const {
-  Int128 most = 0;
+std::int64_t AllocatableNeed::at(const Quantity& allocatable) const {
+  Quantity most;
   for (const Line& line : lines) {
-    most = std::max(most, line.constant + static_cast<Int128>(line.count) * allocatable);
+    const Quantity need =
+        Quantity::from_nanos(line.constant.nanos() + line.count * allocatable.nanos());
+    most = most < need ? need : most;
   }
-  return most > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(most);
+  return amount(resource, most);
 }
 
 void PodShape::index_reasons() {
@@ -59,7 +61,10 @@ void ProgramBuilder::add_filter_term(FilterLabel label, ColumnId column, std::in
 void ProgramBuilder::end_filter(bool first_only) {
   const std::size_t count = shape_.filter_terms.size() - first_term_;
   if (count != 0) {
-    const std::uint32_t mask = ((1u << count) - 1) << first_term_;
+    // Beyond kFilterTermsMax no decision is made; see Cluster::decidable_shape_of().
+    const auto mask = static_cast<std::uint32_t>(
+        ((std::uint64_t{1} << std::min<std::size_t>(count, kFilterTermsMax)) - 1)
+        << std::min<std::size_t>(first_term_, 32));
     shape_.filter_plugins.push_back({static_cast<std::uint32_t>(count), mask, first_only});
   }
   first_term_ = shape_.filter_terms.size();

@@ -53,19 +53,21 @@ struct LoadShape {
 // container's limit defaults to the node's allocatable (ResourceLimitAware).
 struct AllocatableNeed {
   struct Line {
-    std::int64_t constant, count;
-    friend bool operator==(const Line&, const Line&) = default;
+    Quantity constant;
+    std::int64_t count;
   };
   ResourceId resource;
   SumId sum;
   ColumnId headroom;
   std::vector<Line> lines;
 
-  std::int64_t at(std::int64_t allocatable) const;
+  // In the resource's unit, rounded once.
+  std::int64_t at(const Quantity& allocatable) const;
 };
 
 struct PodShape {
   ShapeId id = 0;
+  std::uint64_t key_hash = 0;  // of what pods of the shape have in common
   bool daemon_set = false;
   std::vector<Contribution> contributions;
   std::vector<AllocatableNeed> allocatable_needs;  // contributions too, and needs of score terms

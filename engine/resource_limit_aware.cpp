@@ -22,8 +22,8 @@ ResourceLimitAware::ResourceLimitAware(const Profile& profile, ResourceNames& na
     Columns added{};
     const std::string label = "resource limit " + resource.name;
     added.limit = table_.add_sum(label);
-    added.capacity = table_.add_capacity(label + " capacity");
-    added.headroom = table_.add_headroom(label + " headroom", added.limit, 0);
+    added.capacity = table_.add_capacity();
+    added.headroom = table_.add_headroom(added.limit, 0);
     columns_.emplace(names_.add(resource.name), added);
   }
 }
@@ -53,7 +53,7 @@ bool ResourceLimitAware::describe(const Pod& pod, PodShape& shape) {
     }
     AllocatableNeed need{resource, found->second.limit, found->second.headroom, {}};
     for (const PodLimit::Line& line : limit.lines) {
-      need.lines.push_back({amount(resource, line.constant), line.allocatables});
+      need.lines.push_back({line.constant, line.allocatables});
     }
     shape.allocatable_needs.push_back(std::move(need));
   }

@@ -128,7 +128,7 @@ std::optional<ResourceList> parse_resource_list(std::string_view json) {
       return std::nullopt;
     }
     const auto quantity = Quantity::parse(text);
-    if (!quantity) {
+    if (!quantity || quantity->nanos() < 0) {
       return std::nullopt;
     }
     std::string name(key);

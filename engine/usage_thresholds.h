@@ -22,7 +22,8 @@ struct UsageThresholds {
 // where anything is of the wrong kind. Mode Proposal: also where a threshold is negative.
 std::optional<UsageThresholds> parse_usage_thresholds(std::string_view json, Mode mode);
 
-// node.koordinator.sh/raw-allocatable: a map of resource to quantity; nullopt where it is none.
+// node.koordinator.sh/raw-allocatable: a map of resource to quantity; nullopt where it is none, or
+// where a quantity is below 0.
 std::optional<ResourceList> parse_resource_list(std::string_view json);
 
 }  // namespace headroom

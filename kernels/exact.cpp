@@ -21,7 +21,7 @@ std::int64_t saturate(__int128 value) {
 
 // kube-scheduler balanced_allocation.go, balancedResourceScorer: doubles, in this order.
 std::int64_t balance(const Score& score, const std::int64_t* truth, bool with_pod) {
-  double fractions[64];
+  double fractions[kScoreTermsMax];
   std::uint32_t count = 0;
   double total = 0;
   for (std::uint32_t t = 0; t < score.count; ++t) {
@@ -87,8 +87,10 @@ std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t 
     case ScoreKind::kMost:
     case ScoreKind::kRatio: {
       const __int128 requested = std::min<__int128>(used(headroom, need, capacity), capacity);
-      const auto utilization = static_cast<std::int64_t>(requested * 100 / capacity);
-      return score.kind == ScoreKind::kMost ? utilization : score.ratio_table[utilization];
+      const std::int64_t utilization = saturate(requested * 100 / capacity);
+      return score.kind == ScoreKind::kMost
+                 ? utilization
+                 : score.ratio_table[std::max<std::int64_t>(utilization, 0)];
     }
     default:
       return exact_quotient(headroom, need, capacity);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "kernels/exact.h"
@@ -116,14 +115,15 @@ struct Comparison {
 
 RowBits filter(const Block& block, const Program& program, BlockScores& out) {
   load_class_codes(block, program, out.code);
-  Comparison surely_short[kFilterTermsMax], maybe_short[kFilterTermsMax];
+  Comparison surely_short[kFilterTermsMax];
+  const FilterTerm* maybe_short[kFilterTermsMax];
   std::uint32_t terms = 0, maybe_terms = 0;
   for (const FilterTerm& term : program.filter_terms) {
     const float* headroom = block.narrow(term.column);
     const Float bit = xsimd::bitwise_cast<Float>(Int(1 << term.bit));
     surely_short[terms++] = {headroom, Float(term.need_low), bit};
     if (term.need_low != term.need_high) {
-      maybe_short[maybe_terms++] = {headroom, Float(term.need_high), bit};
+      maybe_short[maybe_terms++] = &term;
     }
   }
   RowBits feasible, doubtful;
@@ -157,11 +157,11 @@ RowBits filter(const Block& block, const Program& program, BlockScores& out) {
     }
   }
   for (std::uint32_t t = 0; t < maybe_terms; ++t) {
-    const Comparison& high = maybe_short[t];
-    const Float low(std::nextafter(high.need.get(0), 0.0F));
+    const float* column = block.narrow(maybe_short[t]->column);
+    const Float low(maybe_short[t]->need_low), high(maybe_short[t]->need_high);
     for (std::uint32_t i = 0; i < block.count; i += kLanes) {
-      const Float headroom = Float::load_unaligned(high.headroom + i);
-      const std::uint32_t between = bits(headroom >= low && headroom < high.need);
+      const Float headroom = Float::load_unaligned(column + i);
+      const std::uint32_t between = bits(headroom >= low && headroom < high);
       if (between != 0) {
         for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
           if ((between >> lane & 1) != 0 && i + lane < block.count) {
@@ -193,6 +193,9 @@ constexpr float kError = 1.0F / (1 << 21);
 // is not whole lies at least 1 / weights from one, the error stays below sum / weights * 2^-21.
 constexpr float kSumMax = 1 << 20;
 constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
+// kScoreTermsMax weighted scores of either sign below this add up exactly.
+constexpr float kTermMax = 1 << 18;
+static_assert(kTermMax * kScoreTermsMax <= 1 << 24);
 
 struct Term {
   const float* headroom;
@@ -235,7 +238,7 @@ Range estimate(const Term& term, std::uint32_t i, Float scale) {
 template <ScoreKind kind, std::uint32_t fixed_count, bool dominant, bool at_most_100>
 RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
   const std::uint32_t count = fixed_count != 0 ? fixed_count : score.count;
-  Term terms[fixed_count != 0 ? fixed_count : kFilterTermsMax];
+  Term terms[fixed_count != 0 ? fixed_count : kScoreTermsMax];
   for (std::uint32_t t = 0; t < count; ++t) {
     terms[t] = resolve(block, score.terms[t]);
   }
@@ -257,12 +260,16 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
       if constexpr (kind == ScoreKind::kLeast) {
         doubt = doubt | (range.low < value);
       } else {
-        doubt = doubt | (xsimd::trunc(range.low) != value);
+        // Not !=, which is false for NaN on some instruction sets.
+        doubt = doubt | !(xsimd::trunc(range.low) == value);
       }
       if constexpr (kind == ScoreKind::kMost) {
         value = xsimd::select(scale == Float(0.0F), Float(0.0F), value);
       }
       least_scale = xsimd::min(least_scale, scale);
+      if constexpr (kind == ScoreKind::kSigned) {
+        doubt = doubt | (xsimd::abs(value) * terms[t].weight >= Float(kTermMax));
+      }
       sum = xsimd::fma(value, terms[t].weight, sum);
       if constexpr (dominant) {
         const FloatMask drops = scale == Float(0.0F) && FloatMask(!score.zero_capacity_counts);
@@ -278,7 +285,7 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
       Float weights(0.0F);
       FloatMask any(false);
       for (std::uint32_t t = 0; t < count; ++t) {
-        const FloatMask has = Float::load_unaligned(terms[t].scale + i) != Float(0.0F);
+        const FloatMask has = !(Float::load_unaligned(terms[t].scale + i) == Float(0.0F));
         any = any | has;
         weights = weights + xsimd::select(has, terms[t].weight, Float(0.0F));
       }
@@ -301,6 +308,10 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
 
 template <ScoreKind kind, bool at_most_100>
 RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
+  if (score.count == 0) {
+    std::fill_n(out, block.count, 0);
+    return {};
+  }
   if (score.dominant_weight != 0) {
     return mean_scores<kind, 0, true, at_most_100>(block, score, out);
   }
@@ -326,10 +337,10 @@ RowBits ratio_scores(const Block& block, const Score& score, std::int32_t* out) 
     for (std::uint32_t i = 0; i < block.count; i += kLanes) {
       const Float scale = Float::load_unaligned(term.scale + i);
       const Range range = estimate<ScoreKind::kRatio>(term, i, scale);
-      const FloatMask has = scale != Float(0.0F);
+      const FloatMask has = !(scale == Float(0.0F));
       const Float value = xsimd::max(xsimd::trunc(range.high), Float(0.0F));
       xsimd::to_int(xsimd::select(has, value, Float(-1.0F))).store_unaligned(utilization + i);
-      doubtful_here.set(i, bits(xsimd::trunc(range.low) != value && has));
+      doubtful_here.set(i, bits(!(xsimd::trunc(range.low) == value) && has));
     }
     doubtful.unite(doubtful_here);
     for (std::uint32_t i = 0; i < block.count; ++i) {
@@ -409,8 +420,14 @@ Truth load_truth(const Block& block, const ScoreTerm& term, std::uint32_t i) {
 }
 
 bool need_in_range(const Score& score) {
+  return std::all_of(score.terms, score.terms + score.count, [](const ScoreTerm& term) {
+    return term.need < kDoubleMax && term.need > -kDoubleMax;
+  });
+}
+
+bool needs_at_least_zero(const Score& score) {
   return std::all_of(score.terms, score.terms + score.count,
-                     [](const ScoreTerm& term) { return term.need < kDoubleMax; });
+                     [](const ScoreTerm& term) { return term.need >= 0; });
 }
 
 // Overwrites out[] of every row but those returned.
@@ -464,7 +481,7 @@ RowBits balance_in_doubles(const Block& block, const Score& score, bool with_pod
   const std::uint32_t count = score.count;
   const Double resources(static_cast<double>(count));
   for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
-    Double fraction[kFilterTermsMax];
+    Double fraction[kScoreTermsMax];
     Double total(0.0);
     DoubleMask in_range(true);
     for (std::uint32_t t = 0; t < count; ++t) {
@@ -510,7 +527,7 @@ RowBits everything(std::uint32_t count) {
 }
 
 RowBits in_doubles(const Block& block, const Score& score, std::int32_t* out) {
-  if (!need_in_range(score) || score.count > kFilterTermsMax || score.kind == ScoreKind::kRatio) {
+  if (!need_in_range(score) || score.kind == ScoreKind::kRatio) {
     return everything(block.count);
   }
   if (score.kind == ScoreKind::kBalanced) {
@@ -561,7 +578,9 @@ RowBits estimate_scores(const Block& block, const Score& score, std::int32_t* ou
 
 void score_rows(const Block& block, const Score& score, const RowBits& feasible,
                 std::int32_t* out) {
-  RowBits doubtful = estimate_scores(block, score, out);
+  // The error bound holds for needs of 0 and more.
+  RowBits doubtful =
+      needs_at_least_zero(score) ? estimate_scores(block, score, out) : everything(block.count);
   doubtful.intersect(feasible);
   if (block.columns.rows == nullptr && doubtful.count() > kDoubtfulRowsMax) {
     doubtful = in_doubles(block, score, out);

@@ -32,6 +32,7 @@ inline constexpr std::uint32_t kNormalizedMax = 2;  // of them min-max normalise
 inline constexpr std::uint32_t kPlainMax = 3;       // of them in [0, 100] as they are
 inline constexpr std::uint32_t kFilterTermsMax = 31;
 inline constexpr std::uint32_t kFilterPluginsMax = 4;
+inline constexpr std::uint32_t kScoreTermsMax = 64;
 
 // A headroom that fits every need.
 inline constexpr std::int64_t kUnlimited = INT64_MAX;

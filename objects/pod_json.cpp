@@ -124,8 +124,9 @@ bool read_toleration(const FieldPath& path, JsonValue value, FieldErrors& errors
     if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
     if (name == "operator") {
       if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
-      return out.op.empty() || out.op == "Equal" || out.op == "Exists" ||
-             errors.wrong_type(field, inner, "Equal or Exists");
+      // Lt and Gt, alpha in Kubernetes 1.35, tolerate nothing here.
+      return out.op.empty() || out.op == "Equal" || out.op == "Exists" || out.op == "Lt" ||
+             out.op == "Gt" || errors.wrong_type(field, inner, "Equal, Exists, Lt or Gt");
     }
     if (name != "effect") return true;
     if (!read_string(field, inner, errors, kStringBytesMax, out.effect)) return false;
