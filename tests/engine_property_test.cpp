@@ -180,7 +180,7 @@ std::string decision_error(const std::vector<NodeDetail>& details, const Expecte
   text += difference("code", expected.code, decision.code);
   text += difference<std::size_t>("nodes", details.size(), decision.nodes);
   std::map<std::string, std::uint32_t> reasons;
-  for (const ReasonCount& count : decision.reasons) reasons[count.reason] = count.nodes;
+  for (const ReasonCount& count : decision.reasons) reasons[std::string(count.reason)] = count.nodes;
   text += difference("reasons", expected.reasons, reasons);
   if (expected.code == Code::kError) return text;
   text += difference<std::size_t>("feasible", expected.ranked.size(), decision.feasible);
