@@ -1,6 +1,7 @@
 #include "engine/cached_shape.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <new>
 
@@ -97,6 +98,7 @@ void CachedShape::begin(const NodeTable& table) {
   rows_ = table.size();
   feasible_ = wide_rows_ = 0;
   codes_.clear();
+  code_at_ = {};
   has_histograms_ = false;
   cold_ranges_.fill({});
   found_.clear();
@@ -106,13 +108,18 @@ void CachedShape::begin(const NodeTable& table) {
 }
 
 std::uint32_t CachedShape::code_id(std::uint32_t code) {
-  for (std::uint32_t id = 0; id < codes_.size(); ++id) {
-    if (codes_[id].code == code) {
-      return id;
-    }
+  CodeAt& at = code_at_[code * 0x9E3779B1u >> 26];
+  if (at.code == code) {
+    return at.id;
   }
-  codes_.push_back({code, 0});
-  return static_cast<std::uint32_t>(codes_.size() - 1);
+  const auto known = std::find_if(codes_.begin(), codes_.end(),
+                                  [code](const CodeCount& count) { return count.code == code; });
+  const auto id = static_cast<std::uint32_t>(known - codes_.begin());
+  if (known == codes_.end()) {
+    codes_.push_back({code, 0});
+  }
+  at = {code, id};
+  return id;
 }
 
 // The packed word of a feasible row.
@@ -143,17 +150,18 @@ void CachedShape::build(const NodeTable& table, const PodShape& shape, std::uint
     cold_ranges_[n] = {std::min(cold_ranges_[n].lo, packed.lo[n]),
                        std::max(cold_ranges_[n].hi, packed.hi[n])};
   }
-  std::uint32_t last_code = 0, last_id = 0;
-  for (std::uint32_t i = 0; packed.feasible != count && i < count; ++i) {
-    if (out.code[i] == 0) {
-      continue;
+  if (packed.feasible == count) {
+    return;
+  }
+  for (std::uint32_t word = 0; word * 64 < count; ++word) {
+    const std::uint32_t rows = std::min(64u, count - word * 64);
+    std::uint64_t rejected = ~out.feasible[word] & (~std::uint64_t{0} >> (64 - rows));
+    for (; rejected != 0; rejected &= rejected - 1) {
+      const std::uint32_t i = word * 64 + static_cast<std::uint32_t>(std::countr_zero(rejected));
+      const std::uint32_t id = code_id(out.code[i]);
+      ++codes_[id].rows;
+      lines_[layout_.packed(first + i)] = kInfeasible | id;
     }
-    if (out.code[i] != last_code) {
-      last_code = out.code[i];
-      last_id = code_id(last_code);
-    }
-    ++codes_[last_id].rows;
-    lines_[layout_.packed(first + i)] = kInfeasible | last_id;
   }
 }
 
@@ -290,7 +298,9 @@ std::int32_t CachedShape::row_total(const RangeBounds& bounds, const Totals& tot
   }
   std::int32_t total = 0;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+    // Held within the range: it may be that of an earlier time.
+    const std::int32_t raw = std::clamp(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]),
+                                        totals.lo[n], totals.hi[n]);
     total += totals.normalized_weight[n] * normalized_in(bounds, raw, n);
   }
   return total + totals.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
@@ -315,32 +325,79 @@ CachedShape::RangeBounds& CachedShape::bounds_of(const Ranges& ranges) {
   return *oldest;
 }
 
+// The greatest total of every block, exactly.
 void CachedShape::scan(RangeBounds& bounds, const Totals& totals) {
   bounds.bounds.resize(blocks_);
   for (std::uint32_t block = 0; block < blocks_; ++block) {
     bounds.bounds[block] = kernels_->max_total(line(block), kBoundLines, totals);
-  }
-  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    const std::int32_t range = totals.hi[n] - totals.lo[n];
-    bounds.table[n].clear();
-    for (std::int32_t offset = 0; range <= kTableRangeMax && offset <= range; ++offset) {
-      bounds.table[n].push_back(
-          static_cast<std::int8_t>(normalize(offset, 0, range, normalize_in_double_)));
-    }
   }
   bounds.epoch = epoch_;
   bounds.valid = true;
   bounds.best_valid = false;
 }
 
-void CachedShape::catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order) {
-  const std::uint64_t changes = epoch_ - bounds.epoch;
-  if (!bounds.valid || bounds.epoch < table_->oldest() ||
-      changes > std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare)) {
+void CachedShape::tabulate(RangeBounds& bounds) const {
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    const std::int32_t range = bounds.ranges[n].hi - bounds.ranges[n].lo;
+    bounds.table[n].clear();
+    for (std::int32_t offset = 0; range <= kTableRangeMax && offset <= range; ++offset) {
+      bounds.table[n].push_back(
+          static_cast<std::int8_t>(normalize(offset, 0, range, normalize_in_double_)));
+    }
+  }
+}
+
+// The most by which a total can grow when raw scores are normalised in `to` instead of, held within
+// it, in `from`. Negative where there is no table to tell.
+std::int32_t CachedShape::growth(const RangeBounds& from, const RangeBounds& to) const {
+  std::int32_t sum = 0;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    if (from.table[n].empty() || to.table[n].empty()) {
+      return -1;
+    }
+    std::int32_t most = -100;
+    for (std::int32_t raw = to.ranges[n].lo; raw <= to.ranges[n].hi; ++raw) {
+      const std::int32_t held = std::clamp(raw, from.ranges[n].lo, from.ranges[n].hi);
+      most = std::max(most, normalized_in(to, raw, n) - normalized_in(from, held, n));
+    }
+    sum += weights_[n] * most;
+  }
+  return std::max(sum, 0);
+}
+
+// Bounds for a range that was not seen lately: those of the range before, raised by what the change
+// of range can add. Blocks that this brings too high are visited once, and exact from then on.
+void CachedShape::derive(RangeBounds& bounds, const Totals& totals, const TieOrder& order) {
+  tabulate(bounds);
+  RangeBounds* before = nullptr;
+  for (RangeBounds& other : range_bounds_) {
+    if (other.valid && (before == nullptr || other.last_used > before->last_used)) {
+      before = &other;
+    }
+  }
+  const std::int32_t raise = before == nullptr ? -1 : growth(*before, bounds);
+  if (raise < 0 || !within_reach(*before)) {
     scan(bounds, totals);
     return;
   }
-  bounds.best_valid = bounds.best_valid && changes <= kBestChangesMax;
+  catch_up(*before, this->totals(before->ranges), order);
+  bounds.bounds.resize(blocks_);
+  for (std::uint32_t block = 0; block < blocks_; ++block) {
+    const std::int32_t bound = before->bounds[block];
+    bounds.bounds[block] = bound < 0 ? bound : bound + raise;
+  }
+  bounds.epoch = epoch_;
+  bounds.valid = true;
+  bounds.best_valid = false;
+}
+
+bool CachedShape::within_reach(const RangeBounds& bounds) const {
+  return bounds.valid && bounds.epoch >= table_->oldest() &&
+         epoch_ - bounds.epoch <= std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
+}
+
+void CachedShape::catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order) {
+  bounds.best_valid = bounds.best_valid && epoch_ - bounds.epoch <= kBestChangesMax;
   for (; bounds.epoch < epoch_; ++bounds.epoch) {
     const std::uint32_t row = table_->changed_row(bounds.epoch);
     const std::int32_t total = row_total(bounds, totals, row);
@@ -449,7 +506,13 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
   RangeBounds& bounds = bounds_of(now);
   bounds.last_used = decisions_;
   last_bounds_ = static_cast<std::size_t>(&bounds - range_bounds_.data());
-  catch_up(bounds, its_totals, order);
+  if (within_reach(bounds)) {
+    catch_up(bounds, its_totals, order);
+  } else if (bounds.valid) {
+    scan(bounds, its_totals);
+  } else {
+    derive(bounds, its_totals, order);
+  }
   const std::uint32_t wanted = std::min(count, feasible_);
   if (count == 1 || count > kBestKept / 2) {
     search(bounds, its_totals, wanted, order);

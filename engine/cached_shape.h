@@ -118,6 +118,10 @@ class CachedShape {
   std::int32_t normalized_in(const RangeBounds& bounds, std::int32_t raw, std::uint32_t n) const;
   RangeBounds& bounds_of(const Ranges& ranges);
   void scan(RangeBounds& bounds, const Totals& totals);
+  void tabulate(RangeBounds& bounds) const;
+  std::int32_t growth(const RangeBounds& from, const RangeBounds& to) const;
+  void derive(RangeBounds& bounds, const Totals& totals, const TieOrder& order);
+  bool within_reach(const RangeBounds& bounds) const;
   void catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order);
   void change_best(RangeBounds& bounds, RowTotal changed, const TieOrder& order);
   void search(RangeBounds& bounds, const Totals& totals, std::uint32_t count,
@@ -139,6 +143,11 @@ class CachedShape {
   std::uint64_t epoch_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
   std::vector<CodeCount> codes_;
+  // Where a code was found last, by hash: few codes occur, in no order.
+  struct CodeAt {
+    std::uint32_t code = 0, id = 0;
+  };
+  std::array<CodeAt, 64> code_at_{};
   Ranges cold_ranges_;  // exact while there are no histograms
   std::array<RawHistogram, kNormalizedMax> histograms_;
   bool has_histograms_ = false;

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kCacheSets = 64;  // of a first-level cache with 4 KiB a way
 constexpr std::uint32_t kFirstRows = 1024;
+// Columns come a few at a time, and most before the rows.
+constexpr std::size_t kStrideStep = 8;
 
 template <typename Value>
 void resize_rows(std::vector<Value>& values, std::size_t rows, std::size_t old_stride,
@@ -34,7 +36,7 @@ NodeTable::NodeTable() : ring_rows_(kRingSlots), ring_classes_(kRingSlots + kPad
 
 SumId NodeTable::add_sum(std::string label) {
   if (sum_labels_.size() == sum_stride_) {
-    const std::size_t stride = std::max<std::size_t>(8, sum_stride_ * 2);
+    const std::size_t stride = sum_stride_ + kStrideStep;
     resize_rows(sums_, capacity_, sum_stride_, stride, size_);
     sum_stride_ = stride;
   }
@@ -52,7 +54,7 @@ ColumnId NodeTable::add_column(Column column) {
   const auto id = static_cast<ColumnId>(columns_.size());
   columns_.push_back(column);
   if (columns_.size() > stride_) {
-    const std::size_t stride = std::max<std::size_t>(8, stride_ * 2);
+    const std::size_t stride = stride_ + kStrideStep;
     resize_rows(bases_, capacity_, stride_, stride, size_);
     resize_rows(truth_, capacity_, stride_, stride, size_);
     resize_rows(row_narrow_, capacity_, stride_, stride, size_);

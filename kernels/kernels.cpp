@@ -415,7 +415,7 @@ Truth load_truth(const Block& block, const ScoreTerm& term, std::uint32_t i) {
   const Double limit(static_cast<double>(kDoubleMax));
   // Out of range the conversion gives some other number: compare whole numbers, not that.
   const Long max(kDoubleMax), min(-kDoubleMax);
-  const auto in_range = (headroom < max) && (headroom > min) && (capacity < max) && (capacity > 0);
+  const auto in_range = (headroom < max) && (headroom > min) && (capacity < max) && (capacity >= 0);
   return {h, c, xsimd::bool_cast(in_range)};
 }
 
@@ -430,17 +430,34 @@ bool needs_at_least_zero(const Score& score) {
                      [](const ScoreTerm& term) { return term.need >= 0; });
 }
 
+// Stores `values` of the lanes that are in range; marks the others.
+void store_in_range(Double values, DoubleMask in_range, std::uint32_t i, std::int32_t* out,
+                    RowBits& left) {
+  std::int32_t lanes[kDoubleLanes];
+  store_truncated(values, lanes);
+  const std::uint32_t good = bits(in_range);
+  for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
+    if ((good >> lane & 1) != 0) {
+      out[i + lane] = lanes[lane];
+    } else {
+      left.set_row(i + lane);
+    }
+  }
+}
+
 // Overwrites out[] of every row but those returned.
 RowBits mean_in_doubles(const Block& block, const Score& score, std::int32_t* out) {
   RowBits left;
+  const Double zero(0.0);
   for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
-    Double sum(0.0);
-    Double least(100.0);
-    DoubleMask in_range(true);
+    Double sum(0.0), weights(0.0), least(100.0);
+    DoubleMask in_range(true), any(false);
     for (std::uint32_t t = 0; t < score.count; ++t) {
       const ScoreTerm& term = score.terms[t];
       const Truth truth = load_truth(block, term, i);
       in_range = in_range && truth.in_range;
+      const DoubleMask has = truth.capacity > zero;
+      const DoubleMask counts = has || DoubleMask(score.zero_capacity_counts);
       const Double free = truth.headroom - Double(static_cast<double>(term.need));
       Double value;
       if (score.kind == ScoreKind::kMost) {
@@ -450,71 +467,64 @@ RowBits mean_in_doubles(const Block& block, const Score& score, std::int32_t* ou
         value = xsimd::trunc(free * Double(100.0) / truth.capacity);
       }
       if (score.kind == ScoreKind::kLeast) {
-        value = xsimd::max(value, Double(0.0));
+        value = xsimd::max(value, zero);
         value = score.at_most_100 ? xsimd::min(value, Double(100.0)) : value;
       }
-      sum = sum + value * Double(static_cast<double>(term.weight));
-      least = xsimd::min(least, value);
+      value = xsimd::select(has, value, zero);
+      const Double weight(static_cast<double>(term.weight));
+      sum = sum + value * weight;
+      weights = weights + xsimd::select(counts, weight, zero);
+      least = xsimd::select(counts, xsimd::min(least, value), least);
+      any = any || counts;
     }
-    sum = sum + least * Double(static_cast<double>(score.dominant_weight));
-    const Double mean =
-        xsimd::trunc(sum / Double(static_cast<double>(std::max(score.weight_sum, 1))));
+    const Double dominant(static_cast<double>(score.dominant_weight));
+    sum = sum + xsimd::select(any, least * dominant, zero);
+    weights = weights + xsimd::select(any, dominant, zero);
+    const DoubleMask weighs = weights > zero;
+    const Double mean = xsimd::select(
+        weighs, xsimd::trunc(sum / xsimd::select(weighs, weights, Double(1.0))), zero);
     in_range = in_range && (xsimd::abs(sum) < Double(1 << 30));
-    std::int32_t values[kDoubleLanes];
-    store_truncated(mean, values);
-    const std::uint32_t good = bits(in_range);
-    for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
-      if ((good >> lane & 1) != 0) {
-        out[i + lane] = values[lane];
-      } else {
-        left.set_row(i + lane);
-      }
-    }
+    store_in_range(mean, in_range, i, out, left);
   }
   return left;
 }
 
-// kube-scheduler's doubles, in its order; rows without some capacity are returned.
+// kube-scheduler's doubles, in its order. Resources without capacity drop out.
 RowBits balance_in_doubles(const Block& block, const Score& score, bool with_pod,
                            std::int32_t* out) {
   RowBits left;
   const std::uint32_t count = score.count;
-  const Double resources(static_cast<double>(count));
+  const Double zero(0.0), one(1.0);
   for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
     Double fraction[kScoreTermsMax];
-    Double total(0.0);
+    DoubleMask has[kScoreTermsMax];
+    Double total(0.0), resources(0.0), least(1.0), most(-1e300);
     DoubleMask in_range(true);
     for (std::uint32_t t = 0; t < count; ++t) {
       const ScoreTerm& term = score.terms[t];
       const Truth truth = load_truth(block, term, i);
       in_range = in_range && truth.in_range;
+      has[t] = truth.capacity > zero;
       const Double need(with_pod ? static_cast<double>(term.need) : 0.0);
       const Double used = truth.capacity - truth.headroom + need;
-      fraction[t] = xsimd::min(used / truth.capacity, Double(1.0));
-      total = total + fraction[t];
+      fraction[t] = xsimd::min(used / xsimd::select(has[t], truth.capacity, one), one);
+      total = total + xsimd::select(has[t], fraction[t], zero);
+      resources = resources + xsimd::select(has[t], one, zero);
+      least = xsimd::select(has[t], xsimd::min(least, fraction[t]), least);
+      most = xsimd::select(has[t], xsimd::max(most, fraction[t]), most);
     }
-    Double deviation(0.0);
-    if (count == 2) {
-      deviation = xsimd::abs((fraction[0] - fraction[1]) / Double(2.0));
-    } else if (count > 2) {
-      const Double mean = total / resources;
-      Double sum(0.0);
-      for (std::uint32_t t = 0; t < count; ++t) {
-        const Double off = fraction[t] - mean;
-        sum = sum + off * off;
-      }
-      deviation = xsimd::sqrt(sum / resources);
+    const Double divisor = xsimd::max(resources, one);
+    const Double mean = total / divisor;
+    Double sum(0.0);
+    for (std::uint32_t t = 0; t < count; ++t) {
+      const Double off = fraction[t] - mean;
+      sum = sum + xsimd::select(has[t], off * off, zero);
     }
-    std::int32_t values[kDoubleLanes];
-    store_truncated((Double(1.0) - deviation) * Double(100.0), values);
-    const std::uint32_t good = bits(in_range);
-    for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
-      if ((good >> lane & 1) != 0) {
-        out[i + lane] = values[lane];
-      } else {
-        left.set_row(i + lane);
-      }
-    }
+    // Of two fractions the distance is halved, be they first and second or not.
+    Double deviation = xsimd::sqrt(sum / divisor);
+    deviation = xsimd::select(resources == Double(2.0), (most - least) / Double(2.0), deviation);
+    deviation = xsimd::select(resources > one, deviation, zero);
+    store_in_range((one - deviation) * Double(100.0), in_range, i, out, left);
   }
   return left;
 }
