@@ -396,11 +396,15 @@ RowBits balanced_pair(const Block& block, const Score& score, std::int32_t* out)
 constexpr std::int64_t kDoubleMax = std::int64_t{1} << 46;
 
 Long gather(const std::int64_t* first, std::size_t stride) {
-  std::int64_t values[kDoubleLanes];
-  for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
-    values[lane] = first[lane * stride];
+  // Not through memory: a vector load would wait for the scalar stores before it.
+  if constexpr (kDoubleLanes == 2) {
+    return Long{first[0], first[stride]};
+  } else if constexpr (kDoubleLanes == 4) {
+    return Long{first[0], first[stride], first[2 * stride], first[3 * stride]};
+  } else {
+    return Long{first[0],          first[stride],     first[2 * stride], first[3 * stride],
+                first[4 * stride], first[5 * stride], first[6 * stride], first[7 * stride]};
   }
-  return Long::load_unaligned(values);
 }
 
 struct Truth {

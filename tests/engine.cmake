@@ -7,8 +7,12 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(HEADROOM_ROUNDS_PERCENT 30)
 endif()
 
-headroom_add_test(engine_property_test LABELS engine
-  SOURCES engine_property_test.cpp random_cluster.cpp
-  LIBRARIES headroom::engine headroom_oracle headroom_clusters)
-target_compile_definitions(engine_property_test PRIVATE
-  HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
+function(headroom_add_engine_test name)
+  headroom_add_test(${name} LABELS engine SOURCES ${name}.cpp ${ARGN}
+    LIBRARIES headroom::engine headroom_oracle headroom_clusters)
+  target_compile_definitions(${name} PRIVATE HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
+endfunction()
+
+headroom_add_engine_test(engine_property_test random_cluster.cpp)
+headroom_add_engine_test(large_cluster_test)
+headroom_add_engine_test(order_test random_cluster.cpp)

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "kernels/kernels.h"
 #include "oracle/oracle.h"
+#include "tests/answer_text.h"
 #include "tests/random_cluster.h"
 #include "tests/seed.h"
 #include "tools/cluster_generator.h"
@@ -63,22 +64,6 @@ std::vector<Configuration> configurations() {
 }
 
 // --- Answers as text, so that a difference can be read ---
-
-std::string scores_text(const PluginScores& scores, std::int64_t total) {
-  std::string text;
-  for (const PluginScore& score : scores) {
-    text += std::string(" ") + to_string(score.plugin) + " " + std::to_string(score.raw) + " -> " +
-            std::to_string(score.score);
-  }
-  return text + " total " + std::to_string(total);
-}
-
-std::string rejection_text(const char* code, const std::string& plugin,
-                           const std::vector<std::string>& reasons) {
-  std::string text = std::string(code) + " by " + plugin;
-  for (const std::string& reason : reasons) text += ", " + reason;
-  return text;
-}
 
 using NodeTexts = std::map<std::string, std::string>;
 
@@ -135,16 +120,6 @@ NodeTexts node_texts(const oracle::Answer& answer) {
   return texts;
 }
 
-std::string decision_text(const Engine& engine, const Decision& decision) {
-  std::string text = std::string(to_string(decision.code)) + " " + decision.message() + " nodes " +
-                     std::to_string(decision.nodes);
-  for (const NodeScore& candidate : decision.candidates) {
-    text += "\n  " + std::string(engine.node_name(candidate.node)) +
-            scores_text(candidate.plugins, candidate.total);
-  }
-  return text;
-}
-
 template <typename Text>
 std::string difference(const std::string& what, const Text& expected, const Text& came) {
   if (expected == came) return "";
@@ -180,7 +155,8 @@ std::string decision_error(const std::vector<NodeDetail>& details, const Expecte
   text += difference("code", expected.code, decision.code);
   text += difference<std::size_t>("nodes", details.size(), decision.nodes);
   std::map<std::string, std::uint32_t> reasons;
-  for (const ReasonCount& count : decision.reasons) reasons[std::string(count.reason)] = count.nodes;
+  for (const ReasonCount& count : decision.reasons)
+    reasons[std::string(count.reason)] = count.nodes;
   text += difference("reasons", expected.reasons, reasons);
   if (expected.code == Code::kError) return text;
   text += difference<std::size_t>("feasible", expected.ranked.size(), decision.feasible);

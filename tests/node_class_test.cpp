@@ -1,0 +1,308 @@
+// Node classes: kube-scheduler's filters over one class, which nodes share one, and when reading a
+// new label key or name splits them.
+#include "engine/node_class.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/node_table.h"
+
+namespace headroom {
+namespace {
+
+using Requirements = std::vector<NodeSelectorRequirement>;
+using Names = std::vector<std::string>;
+
+NodeClass class_of(StringMap labels, std::vector<Taint> taints = {}) {
+  NodeClass node;
+  node.labels = std::move(labels);
+  node.taints = std::move(taints);
+  return node;
+}
+
+ClassConstraint tolerating(std::vector<Toleration> tolerations) {
+  ClassConstraint pod;
+  pod.tolerations = std::move(tolerations);
+  return pod;
+}
+
+ClassConstraint requiring(std::vector<NodeSelectorTerm> terms) {
+  ClassConstraint pod;
+  pod.required = std::move(terms);
+  return pod;
+}
+
+NodeSelectorTerm expressions(Requirements requirements) { return {std::move(requirements), {}}; }
+NodeSelectorTerm fields(Requirements requirements) { return {{}, std::move(requirements)}; }
+
+bool matches(const NodeSelectorRequirement& requirement, const StringMap& labels) {
+  return passes_node_affinity(requiring({expressions({requirement})}), class_of(labels), "n");
+}
+
+// --- Taints ---
+
+TEST(Tolerations, EachField) {
+  const Taint taint{"gpu", "a100", "NoSchedule"};
+  struct Case {
+    Toleration toleration;
+    bool tolerated;
+  };
+  const Case cases[] = {
+      {{"gpu", "", "a100", "NoSchedule"}, true},
+      {{"gpu", "Equal", "a100", "NoSchedule"}, true},
+      {{"gpu", "Equal", "a100", ""}, true},
+      {{"gpu", "Equal", "v100", ""}, false},
+      {{"gpu", "Equal", "", ""}, false},
+      {{"gpu", "Equal", "a100", "NoExecute"}, false},
+      {{"cpu", "Equal", "a100", ""}, false},
+      {{"gpu", "Exists", "", ""}, true},
+      {{"gpu", "Exists", "", "NoExecute"}, false},
+      {{"cpu", "Exists", "", ""}, false},
+      {{"", "Exists", "", ""}, true},
+      {{"", "Exists", "", "NoSchedule"}, true},
+      {{"", "Exists", "", "NoExecute"}, false},
+      {{"gpu", "exists", "", ""}, false},
+      {{"gpu", "In", "a100", ""}, false},
+  };
+  for (const auto& [toleration, tolerated] : cases) {
+    const Taint* found = untolerated_taint(tolerating({toleration}), class_of({}, {taint}));
+    EXPECT_EQ(found == nullptr, tolerated) << toleration.key << ' ' << toleration.op << ' '
+                                           << toleration.value << ' ' << toleration.effect;
+  }
+}
+
+TEST(Tolerations, TheFirstTaintThatIsNotTolerated) {
+  const NodeClass node = class_of({}, {{"soft", "", "PreferNoSchedule"},
+                                       {"a", "", "NoSchedule"},
+                                       {"b", "", "NoExecute"},
+                                       {"c", "", "NoSchedule"}});
+  EXPECT_EQ(untolerated_taint({}, node), &node.taints[1]);
+  EXPECT_EQ(untolerated_taint(tolerating({{"a", "Exists", "", ""}}), node), &node.taints[2]);
+  EXPECT_EQ(untolerated_taint(
+                tolerating({{"", "Exists", "", "NoExecute"}, {"a", "Exists", "", ""}}), node),
+            &node.taints[3]);
+  EXPECT_EQ(untolerated_taint(tolerating({{"", "Exists", "", ""}}), node), nullptr);
+  EXPECT_EQ(untolerated_taint({}, class_of({}, {{"soft", "", "PreferNoSchedule"}})), nullptr);
+}
+
+TEST(Unschedulable, IsATaintOfItsOwn) {
+  NodeClass node;
+  EXPECT_TRUE(passes_node_unschedulable({}, node));
+  node.unschedulable = true;
+  EXPECT_FALSE(passes_node_unschedulable({}, node));
+  EXPECT_EQ(untolerated_taint({}, node), nullptr);
+  for (const Toleration& toleration :
+       {Toleration{"node.kubernetes.io/unschedulable", "Exists", "", "NoSchedule"},
+        Toleration{"node.kubernetes.io/unschedulable", "", "", ""},
+        Toleration{"", "Exists", "", ""}}) {
+    EXPECT_TRUE(passes_node_unschedulable(tolerating({toleration}), node));
+  }
+  EXPECT_FALSE(passes_node_unschedulable(
+      tolerating({{"node.kubernetes.io/unschedulable", "Exists", "", "NoExecute"}}), node));
+}
+
+// --- Affinity ---
+
+TEST(NodeAffinity, Operators) {
+  const StringMap labels = {{"cores", "16"}, {"zone", "a"}};
+  struct Case {
+    NodeSelectorRequirement requirement;
+    bool matches;
+  };
+  const Case cases[] = {
+      {{"zone", "In", {"a", "b"}}, true},
+      {{"zone", "In", {"b"}}, false},
+      {{"rack", "In", {"a"}}, false},
+      {{"zone", "NotIn", {"b"}}, true},
+      {{"zone", "NotIn", {"b", "a"}}, false},
+      {{"rack", "NotIn", {"a"}}, true},
+      {{"zone", "Exists", {}}, true},
+      {{"rack", "Exists", {}}, false},
+      {{"zone", "DoesNotExist", {}}, false},
+      {{"rack", "DoesNotExist", {}}, true},
+      {{"cores", "Gt", {"15"}}, true},
+      {{"cores", "Gt", {"16"}}, false},
+      {{"cores", "Gt", {"-5"}}, true},
+      {{"cores", "Gt", {"+5"}}, true},
+      {{"cores", "Lt", {"17"}}, true},
+      {{"cores", "Lt", {"16"}}, false},
+      {{"cores", "Lt", {"9223372036854775807"}}, true},
+      {{"zone", "Gt", {"0"}}, false},
+      {{"zone", "Lt", {"0"}}, false},
+      {{"rack", "Lt", {"5"}}, false},
+  };
+  for (const auto& [requirement, matched] : cases) {
+    EXPECT_EQ(matches(requirement, labels), matched)
+        << requirement.key << ' ' << requirement.op << ' '
+        << (requirement.values.empty() ? "" : requirement.values[0]);
+  }
+}
+
+// What apimachinery refuses matches nothing, even where the operator would hold.
+TEST(NodeAffinity, InvalidRequirementsMatchNothing) {
+  const StringMap labels = {{"cores", "16"}, {"zone", "a"}};
+  const Requirements invalid = {
+      {"zone", "In", {}},
+      {"rack", "NotIn", {}},
+      {"zone", "Exists", {"a"}},
+      {"rack", "DoesNotExist", {"a"}},
+      {"cores", "Gt", {}},
+      {"cores", "Gt", {"1", "2"}},
+      {"cores", "Gt", {"1.5"}},
+      {"cores", "Gt", {""}},
+      {"cores", "Gt", {"+"}},
+      {"cores", "Gt", {" 1"}},
+      {"cores", "Lt", {"9223372036854775808"}},
+      {"zone", "in", {"a"}},
+      {"zone", "", {"a"}},
+  };
+  for (const NodeSelectorRequirement& requirement : invalid) {
+    EXPECT_FALSE(matches(requirement, labels)) << requirement.key << ' ' << requirement.op;
+  }
+}
+
+TEST(NodeAffinity, RequirementsAreAndTermsAreOr) {
+  const NodeClass node = class_of({{"rack", "7"}, {"zone", "a"}});
+  const NodeSelectorRequirement in_a{"zone", "In", {"a"}}, in_b{"zone", "In", {"b"}},
+      rack{"rack", "Exists", {}}, named{"metadata.name", "In", {"n"}};
+  const auto passes = [&](std::vector<NodeSelectorTerm> terms) {
+    return passes_node_affinity(requiring(std::move(terms)), node, "n");
+  };
+  EXPECT_TRUE(passes({expressions({in_a, rack})}));
+  EXPECT_FALSE(passes({expressions({in_a, in_b})}));
+  EXPECT_TRUE(passes({expressions({in_b}), expressions({in_a})}));
+  EXPECT_FALSE(passes({})) << "no term matches nothing";
+  EXPECT_FALSE(passes({NodeSelectorTerm{}})) << "a term without requirements matches nothing";
+  EXPECT_TRUE(passes({NodeSelectorTerm{}, expressions({rack})}));
+  EXPECT_TRUE(passes({{{in_a}, {named}}}));
+  EXPECT_FALSE(passes({{{in_b}, {named}}}));
+  EXPECT_TRUE(passes_node_affinity({}, node, "n")) << "no affinity at all";
+}
+
+TEST(NodeAffinity, FieldsKnowTheNameOnly) {
+  const auto passes = [](const NodeSelectorRequirement& requirement) {
+    return passes_node_affinity(requiring({fields({requirement})}), class_of({{"x", "n"}}), "n");
+  };
+  EXPECT_TRUE(passes({"metadata.name", "In", {"n"}}));
+  EXPECT_FALSE(passes({"metadata.name", "In", {"m"}}));
+  EXPECT_TRUE(passes({"metadata.name", "NotIn", {"m"}}));
+  EXPECT_FALSE(passes({"metadata.name", "NotIn", {"n"}}));
+  EXPECT_FALSE(passes({"metadata.name", "In", {"n", "m"}})) << "one value only";
+  EXPECT_FALSE(passes({"metadata.name", "Exists", {}}));
+  EXPECT_FALSE(passes({"x", "In", {"n"}}));
+}
+
+TEST(NodeAffinity, SelectorAndAffinityBoth) {
+  ClassConstraint pod = requiring({expressions({{"zone", "Exists", {}}})});
+  pod.node_selector = {{"rack", "7"}};
+  EXPECT_TRUE(passes_node_affinity(pod, class_of({{"rack", "7"}, {"zone", "a"}}), "n"));
+  EXPECT_FALSE(passes_node_affinity(pod, class_of({{"rack", "8"}, {"zone", "a"}}), "n"));
+  EXPECT_FALSE(passes_node_affinity(pod, class_of({{"zone", "a"}}), "n"));
+  EXPECT_FALSE(passes_node_affinity(pod, class_of({{"rack", "7"}}), "n"));
+}
+
+TEST(NodeAffinity, PinnedWhereEveryTermNamesItsNodes) {
+  const NodeSelectorTerm n = fields({{"metadata.name", "In", {"n"}}});
+  const NodeSelectorTerm m = fields({{"metadata.name", "In", {"m"}}});
+  const NodeSelectorTerm not_n = fields({{"metadata.name", "NotIn", {"n"}}});
+  const NodeSelectorTerm zone = expressions({{"zone", "Exists", {}}});
+  EXPECT_EQ(ClassConstraint{}.pinned(), std::nullopt);
+  EXPECT_EQ(requiring({}).pinned(), std::nullopt);
+  EXPECT_EQ(requiring({n}).pinned(), Names{"n"});
+  EXPECT_EQ(requiring({n, m, n}).pinned(), (Names{"m", "n"})) << "sorted, each once";
+  EXPECT_EQ(requiring({n, NodeSelectorTerm{}}).pinned(), Names{"n"})
+      << "an empty term matches nothing";
+  EXPECT_EQ(requiring({n, zone}).pinned(), std::nullopt);
+  EXPECT_EQ(requiring({not_n}).pinned(), std::nullopt);
+  EXPECT_EQ(requiring({{zone.match_expressions, n.match_fields}}).pinned(), Names{"n"});
+}
+
+// --- Classes ---
+
+Node node_of(std::string name, StringMap labels, std::vector<Taint> taints = {}) {
+  Node node;
+  node.name = std::move(name);
+  node.labels = std::move(labels);
+  node.taints = std::move(taints);
+  return node;
+}
+
+TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
+  NodeClasses classes;
+  const Node a = node_of("a", {{"rack", "1"}, {"zone", "x"}});
+  const Node b = node_of("b", {{"rack", "2"}, {"zone", "x"}});
+  EXPECT_EQ(classes.classify(a), classes.classify(b));
+  EXPECT_NE(classes.classify(a), kNoNodeClass);
+  EXPECT_TRUE(classes.at(classes.classify(a)).labels.empty());
+
+  const std::uint64_t generation = classes.generation();
+  const ClassConstraint zone = requiring({expressions({{"zone", "Exists", {}}})});
+  EXPECT_TRUE(classes.read(zone));
+  EXPECT_GT(classes.generation(), generation);
+  EXPECT_EQ(classes.size(), 1u) << "every node has to be classified again";
+  EXPECT_EQ(classes.classify(a), classes.classify(b));
+  EXPECT_EQ(classes.at(classes.classify(a)).labels, (StringMap{{"zone", "x"}}));
+  EXPECT_FALSE(classes.read(zone)) << "known already";
+
+  ClassConstraint rack;
+  rack.node_selector = {{"rack", "1"}};
+  EXPECT_TRUE(classes.read(rack));
+  EXPECT_NE(classes.classify(a), classes.classify(b));
+  EXPECT_EQ(classes.size(), 3u);
+  EXPECT_FALSE(classes.read({}));
+}
+
+TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
+  NodeClasses classes;
+  classes.read(requiring({expressions({{"a", "Exists", {}}, {"b", "Exists", {}}})}));
+  const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", ""}}), node_of("n", {{"b", ""}}),
+                        node_of("n", {{"a", ""}, {"b", ""}}), node_of("n", {{"a", "b"}})};
+  for (std::uint32_t i = 0; i < std::size(nodes); ++i) {
+    EXPECT_EQ(classes.classify(nodes[i]), i + 1);
+  }
+}
+
+TEST(NodeClasses, TaintsAndTheUnschedulableMarkAlwaysCount) {
+  NodeClasses classes;
+  Node cordoned = node_of("n", {});
+  cordoned.unschedulable = true;
+  const Node nodes[] = {node_of("n", {}),
+                        cordoned,
+                        node_of("n", {}, {{"a", "", "NoSchedule"}}),
+                        node_of("n", {}, {{"a", "", "NoExecute"}}),
+                        node_of("n", {}, {{"", "a", "NoSchedule"}}),
+                        node_of("n", {}, {{"a", "", "NoSchedule"}, {"b", "", "NoSchedule"}})};
+  for (std::uint32_t i = 0; i < std::size(nodes); ++i) {
+    EXPECT_EQ(classes.classify(nodes[i]), i + 1);
+    EXPECT_EQ(classes.at(i + 1).taints, nodes[i].taints);
+    EXPECT_EQ(classes.at(i + 1).unschedulable, nodes[i].unschedulable);
+    EXPECT_EQ(classes.classify(nodes[i]), i + 1) << "the same again";
+  }
+}
+
+// A selector that excludes nodes by name gives each of them a class; one that pins does not.
+TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
+  NodeClasses classes;
+  EXPECT_FALSE(classes.read(requiring({fields({{"metadata.name", "In", {"a"}}})})));
+  EXPECT_EQ(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
+  EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "NotIn", {"a"}}})})));
+  const std::uint32_t a = classes.classify(node_of("a", {}));
+  const std::uint32_t b = classes.classify(node_of("b", {}));
+  EXPECT_NE(a, b);
+  EXPECT_EQ(b, classes.classify(node_of("c", {})));
+  EXPECT_EQ(classes.at(a).name, "a");
+  EXPECT_EQ(classes.at(b).name, "");
+}
+
+// Pinned by one term, but free by another: then names are read.
+TEST(NodeClasses, NamesCountWhereOnlySomeTermsPin) {
+  NodeClasses classes;
+  EXPECT_TRUE(classes.read(requiring(
+      {fields({{"metadata.name", "In", {"a"}}}), expressions({{"zone", "Exists", {}}})})));
+  EXPECT_NE(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
+}
+
+}  // namespace
+}  // namespace headroom
