@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <cstdlib>
 
 #include "engine/cluster.h"
 #include "engine/evaluator.h"
@@ -57,8 +57,14 @@ Result<Engine> Engine::create(Profile profile, EngineOptions options) {
   }
   const Kernels* kernels = active_kernels();
   if (kernels == nullptr) {
+    const char* forced = std::getenv("HEADROOM_KERNELS");
+    std::string names;
+    for (const Kernels* known : all_kernels()) {
+      names += known->supported() ? std::string(names.empty() ? "" : ", ") + known->name : "";
+    }
     return fail(ErrorCode::kUnsupported,
-                "HEADROOM_KERNELS names no instruction set that this machine has");
+                fmt::format("HEADROOM_KERNELS={}: this machine has {}",
+                            forced == nullptr ? "" : forced, names.empty() ? "none" : names));
   }
   return Engine(std::make_unique<Impl>(std::move(profile), *kernels, options));
 }

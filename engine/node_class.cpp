@@ -32,7 +32,9 @@ bool tolerated(const ClassConstraint& pod, const Taint& taint) {
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t value = 0;
-  const char* begin = text.data() + (text.size() > 1 && text[0] == '+' ? 1 : 0);
+  // Go's ParseInt takes one sign, from_chars no plus.
+  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+  const char* begin = text.data() + (plus ? 1 : 0);
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(begin, end, value);
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
@@ -111,8 +113,8 @@ const NodeSelectorRequirement* named_nodes(const NodeSelectorTerm& term) {
 }
 
 void append(std::string& key, std::string_view part) {
-  key.append(part);
-  key.push_back('\0');
+  const auto size = static_cast<std::uint32_t>(part.size());
+  key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(part);
 }
 
 }  // namespace

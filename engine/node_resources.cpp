@@ -171,7 +171,7 @@ void NodeResources::add_fit_score(const ScorePlugin& plugin, const Pod& pod,
   Amounts needs = amounts(upstream ? pod_requests(pod, options) : pod_requests(pod));
   if (!upstream) {
     for (const auto& [resource, value] : amounts(non_zero_requested(pod, false))) {
-      std::erase_if(needs, [&](const auto& need) { return need.first == resource; });
+      std::erase_if(needs, [&, &name = resource](const auto& need) { return need.first == name; });
       needs.emplace_back(resource, value);
     }
   }

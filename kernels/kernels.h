@@ -108,8 +108,9 @@ inline constexpr std::uint32_t kClassRejection = 1u << 31;
 // The results for up to kBlockNodes rows.
 struct BlockScores {
   alignas(64) std::uint32_t code[kBlockNodes + kPadNodes];
-  alignas(64) std::int32_t score[kScoresMax][kBlockNodes + kPadNodes];  // feasible rows only
-  std::uint64_t feasible[(kBlockNodes + 63) / 64];                      // bit per row
+  // Of feasible rows only; a score below kRawMin is some number below it.
+  alignas(64) std::int32_t score[kScoresMax][kBlockNodes + kPadNodes];
+  std::uint64_t feasible[(kBlockNodes + 63) / 64];  // bit per row
   bool any_feasible;
 };
 

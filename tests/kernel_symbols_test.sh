@@ -16,7 +16,7 @@ broken=0
 for object in "$@"; do
   symbols=$("$nm" -C "$object")
   # What is looked through must be a kernel object at all.
-  if ! grep -qE " [A-Za-z] headroom::($pattern)::kKernels\$" <<<"$symbols"; then
+  if ! grep -qE "^[0-9a-f]+ [A-Z] headroom::($pattern)::kKernels\$" <<<"$symbols"; then
     echo "$object: no kernels of $pattern"
     broken=1
   fi

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,14 +174,16 @@ TEST_P(LargeCluster, CacheAnswersAsNoCacheBetweenEvents) {
   pair.check();
 }
 
-// A few nodes hold limits far beyond their capacity, so that LimitAware's raw scores have a range
-// of more than the 327 that bounds and best rows are packed for, and narrower ones in between.
+// A few nodes hold limits far beyond their capacity, so that LimitAware's raw scores range over
+// less than a hundred at one question and over millions at the next; now and then beyond 2^28, more
+// than a cached row holds.
 TEST_P(LargeCluster, ExtremesWalkToAndFro) {
   const std::uint64_t seed = test_seed();
   Random random{seed, 1};
   constexpr std::uint32_t kExtremeNodes = 4;
   constexpr std::array<std::int64_t, 10> kLimitPercents = {0,   50,    150,   300,     420,
                                                            430, 1'000, 5'000, 100'000, 3'000'000};
+  constexpr std::int64_t kBeyondCachedRows = 400'000'000;
   Profile profile;
   profile.mode = GetParam();
   profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeResourcesFit};
@@ -202,7 +205,9 @@ TEST_P(LargeCluster, ExtremesWalkToAndFro) {
     if (random.permille(500)) {
       const std::uint32_t n = random.below(kExtremeNodes) * (kNodes / kExtremeNodes);
       const std::int64_t percent =
-          kLimitPercents[random.below(static_cast<std::uint32_t>(kLimitPercents.size()))];
+          random.permille(10)
+              ? kBeyondCachedRows
+              : kLimitPercents[random.below(static_cast<std::uint32_t>(kLimitPercents.size()))];
       Pod pod = pod_of("extreme-" + std::to_string(n), 0, kCpu / 100 * percent);
       pod.node_name = name_of(n);
       if (percent == 0) {

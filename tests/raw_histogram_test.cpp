@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <iterator>
 #include <random>
 #include <set>
 #include <vector>
@@ -49,11 +50,8 @@ TEST(RawHistogram, ExtremesOfBothSidesOfTheBins) {
 
 TEST(RawHistogram, AScoreCountsAsOftenAsItWasAdded) {
   for (const std::int32_t raw : {50, -2000}) {
-    RawHistogram histogram = with({raw, raw, 10, -3000});
+    RawHistogram histogram = with({raw, raw});
     histogram.remove(raw);
-    EXPECT_EQ(std::max(histogram.hi(), raw), raw == 50 ? 50 : 10);
-    histogram.remove(10);
-    histogram.remove(-3000);
     EXPECT_EQ(histogram.lo(), raw);
     EXPECT_EQ(histogram.hi(), raw);
   }

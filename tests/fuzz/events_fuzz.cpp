@@ -1,0 +1,58 @@
+// Any sequence of events on an engine: its state stays what the facts say (validate() after every
+// event), and with its cache it answers as it does without. Bytes are the draws of a RandomCluster.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "engine/engine.h"
+#include "tests/answer_text.h"
+#include "tests/fuzz/check.h"
+#include "tests/random_cluster.h"
+
+namespace headroom {
+namespace {
+
+constexpr int kEventsMax = 100;
+
+Engine create(const Profile& profile, const EngineOptions& options) {
+  Result<Engine> engine = Engine::create(profile, options);
+  HEADROOM_FUZZ_CHECK(engine);
+  return std::move(*engine);
+}
+
+std::string answer(Engine& engine, const Pod& pod, std::uint32_t top_k) {
+  const Result<Decision> decision = engine.evaluate(pod, {.top_k = top_k});
+  return decision ? decision_text(engine, *decision) : decision.error().message;
+}
+
+void check(std::span<const std::uint8_t> bytes) {
+  Draws draws(bytes);
+  const RandomProfile random = random_profile(draws);
+  const std::size_t cache_bytes = draws.one_in(4) ? 1 : EngineOptions().shape_cache_bytes_max;
+  Engine cached = create(random.profile, {.shape_cache_bytes_max = cache_bytes, .threads = 1});
+  Engine plain = create(random.profile, {.shape_cache = false, .threads = 1});
+  RandomCluster cluster(draws, random.profile.mode);
+  for (int e = 0; e < kEventsMax && !draws.used_up(); ++e) {
+    const nlohmann::json event = cluster.event();
+    const Result<void> applied = apply_event(cached, event);
+    HEADROOM_FUZZ_CHECK(applied.has_value() == apply_event(plain, event).has_value());
+    HEADROOM_FUZZ_CHECK(cached.validate());
+    if (!draws.one_in(2)) continue;
+    const Pod pod = to_pod(cluster.pod_to_place());
+    const std::uint32_t top_k = draws.one_in(2) ? 1 : 16;
+    HEADROOM_FUZZ_CHECK(answer(cached, pod, top_k) == answer(plain, pod, top_k));
+    HEADROOM_FUZZ_CHECK(cached.validate());
+  }
+  HEADROOM_FUZZ_CHECK(plain.validate());
+  HEADROOM_FUZZ_CHECK(cached.digest() == plain.digest());
+}
+
+}  // namespace
+}  // namespace headroom
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  headroom::check({data, size});
+  return 0;
+}
