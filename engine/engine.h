@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,12 @@ struct PluginScore {
 // pod.
 class PluginScores {
  public:
+  PluginScores() = default;
+  PluginScores(std::initializer_list<PluginScore> scores) {
+    for (const PluginScore& score : scores) {
+      push_back(score);
+    }
+  }
   const PluginScore* begin() const { return items_; }
   const PluginScore* end() const { return items_ + size_; }
   std::size_t size() const { return size_; }

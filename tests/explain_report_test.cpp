@@ -21,7 +21,7 @@ ExplainReport make_report() {
   decision.candidates = {
       {NodeIndex{0},
        253,
-       {{PluginId::kLimitAware, -17, 100}, {PluginId::kNodeResourcesFit, 53, 53}}}};
+       {{-17, 100, PluginId::kLimitAware}, {53, 53, PluginId::kNodeResourcesFit}}}};
   decision.reasons = {{"Insufficient cpu limit", 2}};
   report.decision = decision;
   report.candidates = {"n1"};
