@@ -173,7 +173,9 @@ std::string_view Engine::node_name(NodeIndex node) const {
 }
 
 NodeIndex Engine::find_node(std::string_view name) const {
-  return static_cast<NodeIndex>(impl_->cluster.find_row(name));
+  const std::uint32_t row = impl_->cluster.find_row(name);
+  return row == kNoRow || impl_->cluster.node(row).node == nullptr ? kNoNode
+                                                                   : static_cast<NodeIndex>(row);
 }
 
 std::uint64_t Engine::digest() const { return impl_->cluster.digest(); }

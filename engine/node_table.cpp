@@ -145,7 +145,7 @@ void NodeTable::release_row(std::uint32_t row) {
 }
 
 void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {
-  std::int64_t* sums = &sums_[row * sum_stride_];
+  std::int64_t* sums = sums_.data() + row * sum_stride_;
   for (const Contribution& contribution : contributions) {
     sums[contribution.sum] =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[contribution.sum]) +
@@ -154,7 +154,7 @@ void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributio
 }
 
 void NodeTable::subtract(std::uint32_t row, std::span<const Contribution> contributions) {
-  std::int64_t* sums = &sums_[row * sum_stride_];
+  std::int64_t* sums = sums_.data() + row * sum_stride_;
   for (const Contribution& contribution : contributions) {
     sums[contribution.sum] =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[contribution.sum]) -
@@ -187,8 +187,8 @@ float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
 
 void NodeTable::commit(std::uint32_t row) {
   const std::uint32_t at = slot(epoch_);
-  std::int64_t* truth = &truth_[row * stride_];
-  float* row_narrow = &row_narrow_[row * stride_];
+  std::int64_t* truth = truth_.data() + row * stride_;
+  float* row_narrow = row_narrow_.data() + row * stride_;
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     if (columns_[id].headroom) {
       const std::int64_t value = headroom(row, id);
@@ -221,15 +221,15 @@ NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
 }
 
 void NodeTable::restore(std::uint32_t row, const RowState& state) {
-  std::copy(state.sums.begin(), state.sums.end(), &sums_[row * sum_stride_]);
+  std::copy(state.sums.begin(), state.sums.end(), sums_.data() + row * sum_stride_);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     set_base(row, id, state.bases[id]);
   }
-  std::copy(state.truth.begin(), state.truth.end(), &truth_[row * stride_]);
+  std::copy(state.truth.begin(), state.truth.end(), truth_.data() + row * stride_);
 }
 
 void NodeTable::clear_sums(std::uint32_t row) {
-  std::fill_n(&sums_[row * sum_stride_], sum_stride_, 0);
+  std::fill_n(sums_.data() + row * sum_stride_, sum_stride_, 0);
 }
 
 void NodeTable::derive(std::uint32_t row) {

@@ -81,7 +81,7 @@ class NodeTable {
 
   // --- Reading ---
   std::int64_t truth(std::uint32_t row, ColumnId id) const { return truth_[row * stride_ + id]; }
-  const std::int64_t* truth_of(std::uint32_t row) const { return &truth_[row * stride_]; }
+  const std::int64_t* truth_of(std::uint32_t row) const { return truth_.data() + row * stride_; }
   SumId sum_of(ColumnId headroom) const { return columns_[headroom].sum; }
   std::uint32_t column_count() const { return static_cast<std::uint32_t>(columns_.size()); }
   // The table, and the changes in the ring, as the kernels read them. Valid until a row or column
