@@ -78,7 +78,8 @@ cmp decisions decisions-of-lines
 cmp trace1 trace2
 cmp <(without_speed report1) <(without_speed report2)
 [ "$(wc -l <trace1)" -eq 8152 ]
-grep -qE 'placed +8,152 +100.0 %' report1
+# Two pods ask for 120 cores and 8 GPUs; the few nodes that large are partly taken by then.
+grep -qE 'placed +8,150 +100.0 %' report1
 "$headroom" simulate --nodes 30 --pods 1000 --no-departures --out full --validate >report-full
 grep -q 'Insufficient' report-full
 [ "$(wc -l <full)" -eq 1000 ]
