@@ -533,6 +533,11 @@ RowBits balance_in_doubles(const Block& block, const Score& score, bool with_pod
   return left;
 }
 
+// Kubernetes 1.36 and later. Rows that are left to others hold any number.
+std::int32_t change_of_balance(std::int64_t with_pod, std::int64_t without) {
+  return static_cast<std::int32_t>(50 + (50 + with_pod - without) / 2);
+}
+
 RowBits everything(std::uint32_t count) {
   RowBits all;
   std::fill_n(all.words, kWords, ~std::uint64_t{0});
@@ -548,11 +553,11 @@ RowBits in_doubles(const Block& block, const Score& score, std::int32_t* out) {
     return balance_in_doubles(block, score, true, out);
   }
   if (score.kind == ScoreKind::kBalancedChange) {
-    std::int32_t without[kBlockNodes + kPadNodes];
+    std::int32_t without[kBlockNodes + kPadNodes] = {};
     RowBits left = balance_in_doubles(block, score, true, out);
     balance_in_doubles(block, score, false, without);
     for (std::uint32_t i = 0; i < block.count; ++i) {
-      out[i] = 50 + (50 + out[i] - without[i]) / 2;
+      out[i] = change_of_balance(out[i], without[i]);
     }
     return left;
   }
@@ -577,11 +582,11 @@ RowBits estimate_scores(const Block& block, const Score& score, std::int32_t* ou
       break;
     case ScoreKind::kBalancedChange:
       if (score.count == 2) {
-        std::int32_t without[kBlockNodes + kPadNodes];
+        std::int32_t without[kBlockNodes + kPadNodes] = {};
         RowBits doubtful = balanced_pair<true>(block, score, out);
         doubtful.unite(balanced_pair<false>(block, score, without));
         for (std::uint32_t i = 0; i < block.count; ++i) {
-          out[i] = 50 + (50 + out[i] - without[i]) / 2;
+          out[i] = change_of_balance(out[i], without[i]);
         }
         return doubtful;
       }
