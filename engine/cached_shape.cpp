@@ -122,21 +122,6 @@ std::uint32_t CachedShape::code_id(std::uint32_t code) {
   return id;
 }
 
-// The packed word of a feasible row.
-std::uint32_t CachedShape::packed_scores(const BlockScores& scores, std::uint32_t i) const {
-  std::uint32_t packed = 0;
-  bool fits = true;
-  for (std::uint32_t s = 0; s < layout_.normalized; ++s) {
-    fits = fits && scores.score[s][i] >= kRawMin && scores.score[s][i] <= kPlainScoreMax;
-  }
-  for (std::uint32_t s = layout_.normalized; s < score_count_; ++s) {
-    const auto score = static_cast<std::uint32_t>(scores.score[s][i]);
-    fits = fits && score <= static_cast<std::uint32_t>(kPlainScoreMax);
-    packed |= (score & 0xFF) << (8 * (s - layout_.normalized));
-  }
-  return fits ? packed : kWideRow;
-}
-
 void CachedShape::build(const NodeTable& table, const PodShape& shape, std::uint32_t block) {
   BlockScores out;
   const std::uint32_t first = block * kBlockNodes;
@@ -221,7 +206,7 @@ void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uin
     return;
   }
   ++feasible_;
-  packed = packed_scores(scores, i);
+  packed = pack_row(scores, layout_, score_count_ - layout_.normalized, i);
   wide_rows_ += packed == kWideRow;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     lines_[layout_.raw(row, n)] = static_cast<std::uint32_t>(scores.score[n][i]);

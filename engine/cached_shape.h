@@ -109,7 +109,6 @@ class CachedShape {
   void rebuild(const NodeTable& table, const PodShape& shape);
   void replay(const NodeTable& table, const PodShape& shape);
   void set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i);
-  std::uint32_t packed_scores(const BlockScores& scores, std::uint32_t i) const;
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
   Ranges ranges();

@@ -166,6 +166,24 @@ std::int64_t normalize(std::int64_t raw, std::int64_t lo, std::int64_t hi, bool 
                                    (static_cast<__int128>(hi) - lo));
 }
 
+std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                       std::uint32_t i) {
+  if (scores.code[i] != 0) {
+    return kInfeasible;
+  }
+  std::uint32_t packed = 0;
+  bool fits = true;
+  for (std::uint32_t n = 0; n < layout.normalized; ++n) {
+    fits = fits && scores.score[n][i] >= kRawMin && scores.score[n][i] <= kPlainScoreMax;
+  }
+  for (std::uint32_t s = 0; s < plain; ++s) {
+    const auto score = static_cast<std::uint32_t>(scores.score[layout.normalized + s][i]);
+    fits = fits && score <= static_cast<std::uint32_t>(kPlainScoreMax);
+    packed |= (score & 0xFF) << (8 * s);
+  }
+  return fits ? packed : kWideRow;
+}
+
 float round_down(std::int64_t value) {
   if (value == kUnlimited) {
     return std::numeric_limits<float>::infinity();

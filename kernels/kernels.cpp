@@ -637,24 +637,6 @@ constexpr std::uint32_t kLineVectors = kLineNodes / Line::size;
 // Blocks smaller than a line share lines, which are then written row by row.
 constexpr bool kWholeLines = kBlockNodes % kLineNodes == 0;
 
-std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
-                       std::uint32_t i) {
-  if (scores.code[i] != 0) {
-    return kInfeasible;
-  }
-  std::uint32_t packed = 0;
-  bool fits = true;
-  for (std::uint32_t n = 0; n < layout.normalized; ++n) {
-    fits = fits && scores.score[n][i] >= kRawMin && scores.score[n][i] <= kPlainScoreMax;
-  }
-  for (std::uint32_t s = 0; s < plain; ++s) {
-    const auto score = static_cast<std::uint32_t>(scores.score[layout.normalized + s][i]);
-    fits = fits && score <= static_cast<std::uint32_t>(kPlainScoreMax);
-    packed |= (score & 0xFF) << (8 * s);
-  }
-  return fits ? packed : kWideRow;
-}
-
 PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
                 std::uint32_t first_row, std::uint32_t count, std::uint32_t* lines) {
   PackedRows result{};
