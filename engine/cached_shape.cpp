@@ -21,11 +21,10 @@ constexpr std::uint64_t kCatchUpShare = 8;
 constexpr std::uint64_t kBestChangesMax = 64;
 // A table of normalised scores is kept for ranges up to this.
 constexpr std::int32_t kTableRangeMax = 2048;
-// The index of the code in an infeasible row's packed word: none, for rows of padding.
-constexpr std::uint32_t kNoCode = kInfeasible - 1;
 constexpr std::size_t kLineAlignment = 64;
 
 static_assert(kBoundRows % kLineNodes == 0 && kBoundRows % kBlockNodes == 0);
+static_assert(kPluginWeightMax <= kTotalWeightMax);
 
 }  // namespace
 
@@ -37,7 +36,8 @@ std::uint64_t TieOrder::key(RowTotal row_total) const {
 
 void CachedShape::AlignedFree::operator()(std::uint32_t* pointer) const { std::free(pointer); }
 
-CachedShape::CachedShape(const Kernels& kernels) : kernels_(&kernels), block_rows_(kBoundRows) {}
+CachedShape::CachedShape(const Kernels& kernels)
+    : kernels_(&kernels), changed_maxima_(kBlockNodes) {}
 
 void CachedShape::reset(const PodShape& shape) {
   layout_ = {shape.normalized};
@@ -52,8 +52,9 @@ void CachedShape::reset(const PodShape& shape) {
 
 std::size_t CachedShape::bytes() const {
   std::size_t total = sizeof(*this) + words_ * sizeof(std::uint32_t);
-  for (const RangeBounds& bounds : range_bounds_) {
-    total += bounds.bounds.capacity() * sizeof(std::int32_t);
+  for (const RangeTotals& range : range_totals_) {
+    total += (range.lines.capacity() + range.bounds.capacity()) * sizeof(std::int32_t) +
+             range.measured.capacity();
   }
   return total;
 }
@@ -102,8 +103,8 @@ void CachedShape::begin(const NodeTable& table) {
   has_histograms_ = false;
   cold_ranges_.fill({});
   found_.clear();
-  for (RangeBounds& bounds : range_bounds_) {
-    bounds.valid = false;
+  for (RangeTotals& range : range_totals_) {
+    range.valid = false;
   }
 }
 
@@ -127,25 +128,21 @@ void CachedShape::build(const NodeTable& table, const PodShape& shape, std::uint
   const std::uint32_t first = block * kBlockNodes;
   const std::uint32_t count = std::min(kBlockNodes, table.size() - first);
   kernels_->score_block(table.columns(), shape.program(), first, count, out);
-  const PackedRows packed =
-      kernels_->pack(out, layout_, score_count_ - layout_.normalized, first, count, lines_.get());
+  const PackedRows packed = kernels_->pack(out, layout_, score_count_ - layout_.normalized, first,
+                                           count, codes_, lines_.get());
   feasible_ += packed.feasible;
   wide_rows_ += packed.wide;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     cold_ranges_[n] = {std::min(cold_ranges_[n].lo, packed.lo[n]),
                        std::max(cold_ranges_[n].hi, packed.hi[n])};
   }
-  if (packed.feasible == count) {
-    return;
-  }
-  for (std::uint32_t word = 0; word * 64 < count; ++word) {
-    const std::uint32_t rows = std::min(64u, count - word * 64);
-    std::uint64_t rejected = ~out.feasible[word] & (~std::uint64_t{0} >> (64 - rows));
-    for (; rejected != 0; rejected &= rejected - 1) {
-      const std::uint32_t i = word * 64 + static_cast<std::uint32_t>(std::countr_zero(rejected));
+  for (std::uint32_t i = 0, left = packed.no_code; left != 0; ++i) {
+    std::uint32_t& word = lines_[layout_.packed(first + i)];
+    if (word == (kInfeasible | kNoCode)) {
       const std::uint32_t id = code_id(out.code[i]);
       ++codes_[id].rows;
-      lines_[layout_.packed(first + i)] = kInfeasible | id;
+      word = kInfeasible | id;
+      --left;
     }
   }
 }
@@ -239,7 +236,7 @@ CachedShape::Ranges CachedShape::ranges() {
   return found;
 }
 
-Totals CachedShape::totals(const Ranges& ranges) const {
+Totals CachedShape::weights(const Ranges& ranges) const {
   Totals result{};
   result.normalized = layout_.normalized;
   result.normalize_in_double = normalize_in_double_;
@@ -263,19 +260,19 @@ std::int32_t CachedShape::raw(std::uint32_t row, std::uint32_t s) const {
 }
 
 std::int32_t CachedShape::normalized(std::int32_t raw, std::uint32_t s) const {
-  return s >= layout_.normalized ? raw : normalized_in(range_bounds_[last_bounds_], raw, s);
+  return s >= layout_.normalized ? raw : normalized_in(range_totals_[last_range_], raw, s);
 }
 
-std::int32_t CachedShape::normalized_in(const RangeBounds& bounds, std::int32_t raw,
+std::int32_t CachedShape::normalized_in(const RangeTotals& range, std::int32_t raw,
                                         std::uint32_t n) const {
-  const auto [lo, hi] = bounds.ranges[n];
-  return bounds.table[n].empty()
+  const auto [lo, hi] = range.ranges[n];
+  return range.table[n].empty()
              ? static_cast<std::int32_t>(normalize(raw, lo, hi, normalize_in_double_))
-             : bounds.table[n][static_cast<std::size_t>(raw - lo)];
+             : range.table[n][static_cast<std::size_t>(raw - lo)];
 }
 
 // -1 for an infeasible row.
-std::int32_t CachedShape::row_total(const RangeBounds& bounds, const Totals& totals,
+std::int32_t CachedShape::row_total(const RangeTotals& range, const Totals& weights,
                                     std::uint32_t row) const {
   const std::uint32_t packed = lines_[layout_.packed(row)];
   if ((packed & kInfeasible) != 0) {
@@ -285,24 +282,24 @@ std::int32_t CachedShape::row_total(const RangeBounds& bounds, const Totals& tot
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     // Held within the range: it may be that of an earlier time.
     const std::int32_t raw = std::clamp(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]),
-                                        totals.lo[n], totals.hi[n]);
-    total += totals.normalized_weight[n] * normalized_in(bounds, raw, n);
+                                        weights.lo[n], weights.hi[n]);
+    total += weights.normalized_weight[n] * normalized_in(range, raw, n);
   }
-  return total + totals.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
-         totals.plain_weight[1] * static_cast<std::int32_t>(packed >> 8 & 0xFF) +
-         totals.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
+  return total + weights.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
+         weights.plain_weight[1] * static_cast<std::int32_t>(packed >> 8 & 0xFF) +
+         weights.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
 }
 
 // --- Bounds and search ---
 
-CachedShape::RangeBounds& CachedShape::bounds_of(const Ranges& ranges) {
-  RangeBounds* oldest = &range_bounds_[0];
-  for (RangeBounds& bounds : range_bounds_) {
-    if (bounds.valid && bounds.ranges == ranges) {
-      return bounds;
+CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {
+  RangeTotals* oldest = &range_totals_[0];
+  for (RangeTotals& range : range_totals_) {
+    if (range.valid && range.ranges == ranges) {
+      return range;
     }
-    if (!bounds.valid || (oldest->valid && bounds.last_used < oldest->last_used)) {
-      oldest = &bounds;
+    if (!range.valid || (oldest->valid && range.last_used < oldest->last_used)) {
+      oldest = &range;
     }
   }
   oldest->valid = false;
@@ -310,31 +307,41 @@ CachedShape::RangeBounds& CachedShape::bounds_of(const Ranges& ranges) {
   return *oldest;
 }
 
-// The greatest total of every block, exactly.
-void CachedShape::scan(RangeBounds& bounds, const Totals& totals) {
-  bounds.bounds.resize(blocks_);
+void CachedShape::measure_all(RangeTotals& range, const Totals& weights) {
+  range.lines.resize(std::size_t{blocks_} * kBoundLines);
+  range.bounds.resize(blocks_);
+  range.measured.assign(blocks_, 1);
+  kernels_->line_maxima(lines_.get(), nullptr, blocks_ * kBoundLines, weights, range.lines.data());
   for (std::uint32_t block = 0; block < blocks_; ++block) {
-    bounds.bounds[block] = kernels_->max_total(line(block), kBoundLines, totals);
+    const std::int32_t* first = &range.lines[std::size_t{block} * kBoundLines];
+    range.bounds[block] = *std::max_element(first, first + kBoundLines);
   }
-  bounds.epoch = epoch_;
-  bounds.valid = true;
-  bounds.best_valid = false;
+  range.epoch = epoch_;
+  range.valid = true;
+  range.best_valid = false;
 }
 
-void CachedShape::tabulate(RangeBounds& bounds) const {
+void CachedShape::measure(RangeTotals& range, const Totals& weights, std::uint32_t block) {
+  std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
+  kernels_->line_maxima(line(block * kBoundLines), nullptr, kBoundLines, weights, lines);
+  range.bounds[block] = *std::max_element(lines, lines + kBoundLines);
+  range.measured[block] = 1;
+}
+
+void CachedShape::tabulate(RangeTotals& range) const {
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    const std::int32_t range = bounds.ranges[n].hi - bounds.ranges[n].lo;
-    bounds.table[n].clear();
-    for (std::int32_t offset = 0; range <= kTableRangeMax && offset <= range; ++offset) {
-      bounds.table[n].push_back(
-          static_cast<std::int8_t>(normalize(offset, 0, range, normalize_in_double_)));
+    const std::int32_t width = range.ranges[n].hi - range.ranges[n].lo;
+    range.table[n].clear();
+    for (std::int32_t offset = 0; width <= kTableRangeMax && offset <= width; ++offset) {
+      range.table[n].push_back(
+          static_cast<std::int8_t>(normalize(offset, 0, width, normalize_in_double_)));
     }
   }
 }
 
 // The most by which a total can grow when raw scores are normalised in `to` instead of, held within
 // it, in `from`. Negative where there is no table to tell.
-std::int32_t CachedShape::growth(const RangeBounds& from, const RangeBounds& to) const {
+std::int32_t CachedShape::growth(const RangeTotals& from, const RangeTotals& to) const {
   std::int32_t sum = 0;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     if (from.table[n].empty() || to.table[n].empty()) {
@@ -350,52 +357,63 @@ std::int32_t CachedShape::growth(const RangeBounds& from, const RangeBounds& to)
   return std::max(sum, 0);
 }
 
-// Bounds for a range that was not seen lately: those of the range before, raised by what the change
-// of range can add. Blocks that this brings too high are visited once, and exact from then on.
-void CachedShape::derive(RangeBounds& bounds, const Totals& totals, const TieOrder& order) {
-  tabulate(bounds);
-  RangeBounds* before = nullptr;
-  for (RangeBounds& other : range_bounds_) {
+// For a range that was not seen lately: the bounds of the range before, raised by what the change
+// of range can add. Blocks that this brings too high are measured when the search comes to them.
+void CachedShape::derive(RangeTotals& range, const Totals& weights, const TieOrder& order) {
+  tabulate(range);
+  RangeTotals* before = nullptr;
+  for (RangeTotals& other : range_totals_) {
     if (other.valid && (before == nullptr || other.last_used > before->last_used)) {
       before = &other;
     }
   }
-  const std::int32_t raise = before == nullptr ? -1 : growth(*before, bounds);
+  const std::int32_t raise = before == nullptr ? -1 : growth(*before, range);
   if (raise < 0 || !within_reach(*before)) {
-    scan(bounds, totals);
+    measure_all(range, weights);
     return;
   }
-  catch_up(*before, this->totals(before->ranges), order);
-  bounds.bounds.resize(blocks_);
+  catch_up(*before, this->weights(before->ranges), order);
+  range.lines.resize(before->lines.size());
+  range.bounds.resize(blocks_);
+  range.measured.assign(blocks_, 0);
   for (std::uint32_t block = 0; block < blocks_; ++block) {
     const std::int32_t bound = before->bounds[block];
-    bounds.bounds[block] = bound < 0 ? bound : bound + raise;
+    range.bounds[block] = bound < 0 ? bound : bound + raise;
   }
-  bounds.epoch = epoch_;
-  bounds.valid = true;
-  bounds.best_valid = false;
+  range.epoch = epoch_;
+  range.valid = true;
+  range.best_valid = false;
 }
 
-bool CachedShape::within_reach(const RangeBounds& bounds) const {
-  return bounds.valid && bounds.epoch >= table_->oldest() &&
-         epoch_ - bounds.epoch <= std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
+bool CachedShape::within_reach(const RangeTotals& range) const {
+  return range.valid && range.epoch >= table_->oldest() &&
+         epoch_ - range.epoch <= std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
 }
 
-void CachedShape::catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order) {
-  bounds.best_valid = bounds.best_valid && epoch_ - bounds.epoch <= kBestChangesMax;
-  for (; bounds.epoch < epoch_; ++bounds.epoch) {
-    const std::uint32_t row = table_->changed_row(bounds.epoch);
-    const std::int32_t total = row_total(bounds, totals, row);
-    std::int32_t& bound = bounds.bounds[row / kBoundRows];
-    bound = std::max(bound, total);
-    if (bounds.best_valid) {
-      change_best(bounds, {row, total}, order);
+void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
+  range.best_valid = range.best_valid && epoch_ - range.epoch <= kBestChangesMax;
+  const std::uint32_t* changed = table_->ring_columns().rows;
+  while (range.epoch < epoch_) {
+    const std::uint32_t slot = NodeTable::slot(range.epoch);
+    const auto count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>({epoch_ - range.epoch, kRingSlots - slot, kBlockNodes}));
+    kernels_->line_maxima(lines_.get(), changed + slot, count, weights, changed_maxima_.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t row = changed[slot + i];
+      const std::int32_t greatest = changed_maxima_[i];
+      range.lines[row / kLineNodes] = greatest;
+      std::int32_t& bound = range.bounds[row / kBoundRows];
+      bound = std::max(bound, greatest);
+      if (range.best_valid) {
+        change_best(range, {row, row_total(range, weights, row)}, order);
+      }
     }
+    range.epoch += count;
   }
 }
 
-void CachedShape::change_best(RangeBounds& bounds, RowTotal changed, const TieOrder& order) {
-  std::vector<BestRow>& best = bounds.best;
+void CachedShape::change_best(RangeTotals& range, RowTotal changed, const TieOrder& order) {
+  std::vector<BestRow>& best = range.best;
   const auto known = std::find_if(best.begin(), best.end(), [&](const BestRow& candidate) {
     return candidate.row_total.row == changed.row;
   });
@@ -406,64 +424,60 @@ void CachedShape::change_best(RangeBounds& bounds, RowTotal changed, const TieOr
     }
     best.erase(known);
   }
-  if (changed.total < 0 || key <= bounds.outside) {
+  if (changed.total < 0 || key <= range.outside) {
     return;
   }
   const auto place =
       std::find_if(best.begin(), best.end(), [&](const BestRow& other) { return other.key < key; });
   best.insert(place, {key, changed});
   if (best.size() > kBestKept) {
-    bounds.outside = best.back().key;
+    range.outside = best.back().key;
     best.pop_back();
   }
 }
 
-void CachedShape::search(RangeBounds& bounds, const Totals& totals, std::uint32_t count,
+// Best first: takes the line with the greatest total until no line can hold a better row than those
+// found.
+void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_t count,
                          const TieOrder& order) {
   const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
-  // The rows of the last answer, with their totals of today, are a first threshold. A heap: the
-  // worst of the rows found stands first.
-  std::vector<BestRow>& found = found_;
-  found.resize(std::min<std::size_t>(found.size(), count));
-  for (BestRow& row : found) {
-    row.row_total.total = row_total(bounds, totals, row.row_total.row);
-    row.key = order.key(row.row_total);
-  }
-  std::erase_if(found, [](const BestRow& row) { return row.row_total.total < 0; });
-  std::make_heap(found.begin(), found.end(), better);
-  std::vector<std::uint32_t> seeded;
-  for (const BestRow& row : found) {
-    seeded.push_back(row.row_total.row);
-  }
+  std::vector<BestRow>& found = found_;  // a heap: the worst stands first
+  found.clear();
   visited_.clear();
   while (true) {
-    const std::uint32_t block =
-        kernels_->index_of_max(bounds.bounds.data(), static_cast<std::uint32_t>(blocks_));
-    const std::int32_t bound = bounds.bounds[block];
+    const std::uint32_t block = kernels_->index_of_max(range.bounds.data(), blocks_);
+    std::int32_t& bound = range.bounds[block];
     const bool full = found.size() == count;
     const std::int32_t worst = full ? found.front().row_total.total : 0;
-    if (bound < worst || bound < 0 ||
-        (full && bound == worst && order.seed == 0 &&
-         block * kBoundRows > found.front().row_total.row)) {
+    if (bound < worst) {
       break;
     }
-    const std::int32_t exact = kernels_->max_total(line(block), kBoundLines, totals);
-    visited_.emplace_back(block, exact);
-    bounds.bounds[block] = -1;
-    if (exact < worst || exact < 0) {
+    if (range.measured[block] == 0) {
+      measure(range, weights, block);
       continue;
     }
-    const std::int32_t at_least = count == 1 ? exact : worst;
-    const std::uint32_t reached =
-        kernels_->rows_at_least(line(block), kBoundLines, totals, at_least, block_rows_.data());
+    std::int32_t* block_lines = &range.lines[std::size_t{block} * kBoundLines];
+    const std::uint32_t index = kernels_->index_of_max(block_lines, kBoundLines);
+    const std::int32_t greatest = block_lines[index];
+    if (greatest < bound) {
+      bound = greatest;
+      continue;
+    }
+    const std::uint32_t number = block * kBoundLines + index;
+    // Lines of equal totals come in their order.
+    if (full && greatest == worst && order.seed == 0 &&
+        number * kLineNodes > found.front().row_total.row) {
+      break;
+    }
+    visited_.emplace_back(number, greatest);
+    block_lines[index] = -1;
+    RowTotal rows[kLineNodes];
+    const std::uint32_t reached = kernels_->rows_at_least(line(number), weights, worst, rows);
     for (std::uint32_t i = 0; i < reached; ++i) {
-      RowTotal candidate = block_rows_[i];
-      candidate.row += block * kBoundRows;
+      RowTotal candidate = rows[i];
+      candidate.row += number * kLineNodes;
       const std::uint64_t key = order.key(candidate);
       if (found.size() == count && key <= found.front().key) {
-        continue;
-      }
-      if (std::find(seeded.begin(), seeded.end(), candidate.row) != seeded.end()) {
         continue;
       }
       if (found.size() == count) {
@@ -474,8 +488,10 @@ void CachedShape::search(RangeBounds& bounds, const Totals& totals, std::uint32_
       std::push_heap(found.begin(), found.end(), better);
     }
   }
-  for (const auto& [block, exact] : visited_) {
-    bounds.bounds[block] = exact;
+  for (const auto& [number, greatest] : visited_) {
+    range.lines[number] = greatest;
+    std::int32_t& bound = range.bounds[number / kBoundLines];
+    bound = std::max(bound, greatest);
   }
   std::sort(found.begin(), found.end(), better);
 }
@@ -487,34 +503,34 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
     return;
   }
   const Ranges now = ranges();
-  const Totals its_totals = totals(now);
-  RangeBounds& bounds = bounds_of(now);
-  bounds.last_used = decisions_;
-  last_bounds_ = static_cast<std::size_t>(&bounds - range_bounds_.data());
-  if (within_reach(bounds)) {
-    catch_up(bounds, its_totals, order);
-  } else if (bounds.valid) {
-    scan(bounds, its_totals);
+  const Totals its_weights = weights(now);
+  RangeTotals& range = totals_of(now);
+  range.last_used = decisions_;
+  last_range_ = static_cast<std::size_t>(&range - range_totals_.data());
+  if (within_reach(range)) {
+    catch_up(range, its_weights, order);
+  } else if (range.valid) {
+    measure_all(range, its_weights);
   } else {
-    derive(bounds, its_totals, order);
+    derive(range, its_weights, order);
   }
   const std::uint32_t wanted = std::min(count, feasible_);
   if (count == 1 || count > kBestKept / 2) {
-    search(bounds, its_totals, wanted, order);
+    search(range, its_weights, wanted, order);
     for (const BestRow& row : found_) {
       out.push_back(row.row_total);
     }
     return;
   }
-  if (!bounds.best_valid || bounds.best.size() < wanted) {
+  if (!range.best_valid || range.best.size() < wanted) {
     const std::uint32_t kept = std::min(kBestKept, feasible_);
-    search(bounds, its_totals, kept, order);
-    bounds.best = found_;
-    bounds.outside = kept == feasible_ ? 0 : found_.back().key - 1;
-    bounds.best_valid = true;
+    search(range, its_weights, kept, order);
+    range.best = found_;
+    range.outside = kept == feasible_ ? 0 : found_.back().key - 1;
+    range.best_valid = true;
   }
   for (std::uint32_t i = 0; i < wanted; ++i) {
-    out.push_back(bounds.best[i].row_total);
+    out.push_back(range.best[i].row_total);
   }
 }
 

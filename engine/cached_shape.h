@@ -3,11 +3,11 @@
 //
 // Holds, per row, the raw scores and why a row is infeasible (LineLayout in kernels.h), valid at an
 // epoch. Normalised scores are never stored: their range [lo, hi] moves. What makes a decision
-// cheap is kept per range instead (RangeBounds): per block of rows an upper bound of the totals,
-// and the best rows found last. Thread safety: one thread per object. Cost: update() is O(rows
-// changed) or one full pass; best() visits the few blocks whose bound reaches the answer.
-// Invariants: (1) lines, counts and ranges are exact at epoch(); (2) a bound is never below a total
-// of its block at the range's epoch.
+// cheap is kept per range instead (RangeTotals): the greatest total of every line, per block of
+// lines a bound of them, and the best rows found last. Thread safety: one thread per object. Cost:
+// update() is O(rows changed) or one full pass; best() visits the few lines that hold the answer.
+// Invariants: (1) lines, counts and ranges are exact at epoch(); (2) at a range's epoch no total of
+// a block is above its bound, and the greatest totals of the lines of a measured block are exact.
 #pragma once
 
 #include <array>
@@ -22,12 +22,6 @@
 
 namespace headroom {
 
-// The rows that rejected a pod for one reason code.
-struct CodeCount {
-  std::uint32_t code;
-  std::uint32_t rows;
-};
-
 // How equal totals are ordered: by row, or by a permutation of rows drawn from a seed.
 struct TieOrder {
   std::uint64_t seed = 0;
@@ -35,7 +29,8 @@ struct TieOrder {
   std::uint64_t key(RowTotal row_total) const;
 };
 
-// Ranges of normalised scores whose bounds are kept; a decision that finds none of them rescans.
+// Ranges of normalised scores whose totals are kept; a decision that finds none of them derives
+// bounds from the last one, or measures every line.
 inline constexpr std::uint32_t kRangesMax = 4;
 // The best rows that are kept per range, for answers of up to half as many.
 inline constexpr std::uint32_t kBestKept = 32;
@@ -89,11 +84,14 @@ class CachedShape {
     RowTotal row_total;
   };
 
-  struct RangeBounds {
+  // What is known of the totals in one range, at an epoch.
+  struct RangeTotals {
     Ranges ranges;
     std::uint64_t epoch = 0, last_used = 0;
     bool valid = false;
-    std::vector<std::int32_t> bounds;  // by block
+    std::vector<std::int32_t> lines;     // the greatest total, by line, where its block is measured
+    std::vector<std::int32_t> bounds;    // by block
+    std::vector<std::uint8_t> measured;  // by block
     // The normalised score by raw - lo; empty where the range is too wide for a table.
     std::array<std::vector<std::int8_t>, kNormalizedMax> table;
     // The best rows, best first; no other row's key is above outside.
@@ -112,22 +110,22 @@ class CachedShape {
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
   Ranges ranges();
-  Totals totals(const Ranges& ranges) const;
-  std::int32_t row_total(const RangeBounds& bounds, const Totals& totals, std::uint32_t row) const;
-  std::int32_t normalized_in(const RangeBounds& bounds, std::int32_t raw, std::uint32_t n) const;
-  RangeBounds& bounds_of(const Ranges& ranges);
-  void scan(RangeBounds& bounds, const Totals& totals);
-  void tabulate(RangeBounds& bounds) const;
-  std::int32_t growth(const RangeBounds& from, const RangeBounds& to) const;
-  void derive(RangeBounds& bounds, const Totals& totals, const TieOrder& order);
-  bool within_reach(const RangeBounds& bounds) const;
-  void catch_up(RangeBounds& bounds, const Totals& totals, const TieOrder& order);
-  void change_best(RangeBounds& bounds, RowTotal changed, const TieOrder& order);
-  void search(RangeBounds& bounds, const Totals& totals, std::uint32_t count,
+  Totals weights(const Ranges& ranges) const;
+  std::int32_t row_total(const RangeTotals& range, const Totals& weights, std::uint32_t row) const;
+  std::int32_t normalized_in(const RangeTotals& range, std::int32_t raw, std::uint32_t n) const;
+  RangeTotals& totals_of(const Ranges& ranges);
+  void measure_all(RangeTotals& range, const Totals& weights);
+  void measure(RangeTotals& range, const Totals& weights, std::uint32_t block);
+  void tabulate(RangeTotals& range) const;
+  std::int32_t growth(const RangeTotals& from, const RangeTotals& to) const;
+  void derive(RangeTotals& range, const Totals& weights, const TieOrder& order);
+  bool within_reach(const RangeTotals& range) const;
+  void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
+  void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
+  void search(RangeTotals& range, const Totals& weights, std::uint32_t count,
               const TieOrder& order);
-  std::uint32_t* line(std::uint32_t block) {
-    return &lines_[std::size_t{block} * kBoundLines * layout_.stride()];
-  }
+  // By number, counted from 0.
+  std::uint32_t* line(std::uint32_t line) { return &lines_[std::size_t{line} * layout_.stride()]; }
 
   const Kernels* kernels_;
   const NodeTable* table_ = nullptr;  // of the last update
@@ -150,11 +148,11 @@ class CachedShape {
   Ranges cold_ranges_;  // exact while there are no histograms
   std::array<RawHistogram, kNormalizedMax> histograms_;
   bool has_histograms_ = false;
-  std::array<RangeBounds, kRangesMax> range_bounds_;
-  std::size_t last_bounds_ = 0;                                  // of the last best()
+  std::array<RangeTotals, kRangesMax> range_totals_;
+  std::size_t last_range_ = 0;                                   // of the last best()
   std::vector<BestRow> found_;                                   // of the last search, best first
-  std::vector<RowTotal> block_rows_;                             // scratch
-  std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: blocks, exact bounds
+  std::vector<std::int32_t> changed_maxima_;                     // scratch
+  std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: lines, greatest totals
   std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;
 };
 

@@ -273,9 +273,9 @@ PodId Cluster::pod_of(std::string_view key) {
   if (const auto found = pod_ids_.find(key); found != pod_ids_.end()) {
     return found->second;
   }
-  PodId id = static_cast<PodId>(pods_.size());
+  PodId id = kNoPod;
   if (released_pods_.empty()) {
-    pods_.emplace_back();
+    id = pods_.grow();
   } else {
     id = released_pods_.back();
     released_pods_.pop_back();
@@ -362,7 +362,7 @@ void Cluster::uncount(PodId id) {
   table_.subtract(pod.counted_row, shape.contributions);
   add_allocatable_needs(pod.counted_row, shape, -1);
   if (load_aware_ != nullptr) {
-    load_aware_->remove_pod(pod.counted_row, shape, pod);
+    load_aware_->remove_pod(pod.counted_row, shape, id, pod);
   }
   pod.counted_row = kNoRow;
 }
@@ -392,35 +392,44 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   pod.initialized_us = since(object.initialized);
 }
 
-Result<void> Cluster::upsert(const Pod& object) {
-  if (object.name.empty()) {
+Result<void> Cluster::check_room(const Pod& pod, std::size_t count) const {
+  if (pod.name.empty()) {
     return fail(ErrorCode::kInvalid, "Pod: metadata.name is empty");
+  }
+  if (pod_ids_.size() + count > kPodsMax && !(count == 1 && pod_ids_.contains(key_of(pod)))) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: kPodsMax ({}) pods are known", key_of(pod), kPodsMax));
+  }
+  return {};
+}
+
+Result<void> Cluster::upsert(const Pod& object) {
+  if (auto checked = check_room(object, 1); !checked) {
+    return checked;
   }
   const auto shape = shape_of(object);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
   write_pod_key(object, pod_key_);
-  const std::string_view key = pod_key_;
-  if (pod_ids_.size() >= kPodsMax && !pod_ids_.contains(key)) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("Pod {}: kPodsMax ({}) pods are known", key, kPodsMax));
-  }
-  const PodId id = pod_of(key);
-  const std::uint32_t counted_before = pods_[id].counted_row;
-  const std::uint32_t row_before = pods_[id].row();
+  const PodId id = pod_of(pod_key_);
+  PodFacts& pod = pods_[id];
+  const std::uint32_t counted_before = pod.counted_row;
+  const std::uint32_t row_before = pod.row();
   uncount(id);
-  replace_if_other(pods_[id], id, object.uid);
-  pods_[id].applied = true;
-  update_object(pods_[id], object, **shape);
+  replace_if_other(pod, id, object.uid);
+  pod.applied = true;
+  update_object(pod, object, **shape);
   if (!object.node_name.empty()) {
-    move_to(pods_[id].bound_row, row_of(object.node_name));
-    move_to(pods_[id].assumed_row, kNoRow);
+    const std::uint32_t row = row_of(object.node_name);
+    table_.prefetch(row);
+    move_to(pod.bound_row, row);
+    move_to(pod.assumed_row, kNoRow);
   } else if (profile_.mode == Mode::kUpstream) {
-    move_to(pods_[id].bound_row, kNoRow);
+    move_to(pod.bound_row, kNoRow);
   }
-  if (pods_[id].row() != row_before) {
-    pods_[id].first_seen_us = now_us_;
+  if (pod.row() != row_before) {
+    pod.first_seen_us = now_us_;
   }
   recount(id, counted_before);
   return {};
@@ -445,6 +454,9 @@ void Cluster::remove_pod(std::string_view key) {
   }
   const PodId id = found->second;
   const std::uint32_t counted_before = pods_[id].counted_row;
+  if (counted_before != kNoRow) {
+    table_.prefetch(counted_before);
+  }
   uncount(id);
   pods_[id].applied = false;
   --pod_count_;
@@ -455,28 +467,42 @@ void Cluster::remove_pod(std::string_view key) {
 }
 
 Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
-  if (object.name.empty() || node_name.empty()) {
-    return fail(ErrorCode::kInvalid, object.name.empty() ? "Pod: metadata.name is empty"
-                                                         : "assume: the node's name is empty");
+  if (node_name.empty()) {
+    return fail(ErrorCode::kInvalid, "assume: the node's name is empty");
+  }
+  if (auto checked = check_room(object, 1); !checked) {
+    return checked;
   }
   const auto shape = shape_of(object);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
+  return assume(object, **shape, row_of(node_name));
+}
+
+Result<void> Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row) {
+  if (auto checked = check_room(object, 1); !checked) {
+    return checked;
+  }
+  table_.prefetch(row);
   write_pod_key(object, pod_key_);
   const PodId id = pod_of(pod_key_);
-  const bool same = pods_[id].known() && pods_[id].uid == object.uid;
-  if (same && pods_[id].bound_row != kNoRow) {
+  PodFacts& pod = pods_[id];
+  const bool same = pod.known() && pod.uid == object.uid;
+  if (same && pod.bound_row != kNoRow) {
+    release_row_if_unused(row);
     return {};
   }
-  const std::uint32_t counted_before = pods_[id].counted_row;
-  const std::uint32_t row_before = pods_[id].row();
+  ++nodes_[row].mentions;  // keeps the row while the pod lets go of it
+  const std::uint32_t counted_before = pod.counted_row;
+  const std::uint32_t row_before = pod.row();
   uncount(id);
-  replace_if_other(pods_[id], id, object.uid);
-  update_object(pods_[id], object, **shape);
-  move_to(pods_[id].assumed_row, row_of(node_name));
-  if (pods_[id].row() != row_before) {
-    pods_[id].first_seen_us = now_us_;
+  replace_if_other(pod, id, object.uid);
+  update_object(pod, object, shape);
+  move_to(pod.assumed_row, row);
+  --nodes_[row].mentions;
+  if (pod.row() != row_before) {
+    pod.first_seen_us = now_us_;
   }
   recount(id, counted_before);
   return {};
@@ -502,30 +528,49 @@ void Cluster::forget(std::string_view key, std::string_view uid, std::string_vie
 
 // --- Metrics ---
 
-std::vector<PodId> Cluster::pods_to_recount(std::uint32_t row, const std::vector<PodId>& listed,
-                                            bool everything) const {
-  std::vector<PodId> found;
+// Takes the load of pods away that the row's metric is about to count in another way: those that it
+// lists or will list, and those that may count by its age, or all.
+void Cluster::begin_recount(std::uint32_t row, const std::vector<PodId>& listed, bool everything) {
+  recounts_.clear();
+  const auto add = [&](PodId id) {
+    if (pods_[id].counted_row == row) {
+      recounts_.push_back({id, load_aware_->depends_on_metric(pods_[id])});
+    }
+  };
   for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
     if (!everything && !load_aware_->depends_on_metric(pods_[id])) {
       break;
     }
-    found.push_back(id);
+    add(id);
   }
   for (const PodId id : listed) {
-    if (pods_[id].counted_row == row) {
-      found.push_back(id);
-    }
+    add(id);
   }
   if (const MetricFacts* old = load_aware_->metric(row); old != nullptr) {
     for (const MetricFacts::PodUsage& usage : old->pods) {
-      if (pods_[usage.pod].counted_row == row) {
-        found.push_back(usage.pod);
-      }
+      add(usage.pod);
     }
   }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
+  std::sort(recounts_.begin(), recounts_.end(),
+            [](const Recount& a, const Recount& b) { return a.pod < b.pod; });
+  recounts_.erase(std::unique(recounts_.begin(), recounts_.end(),
+                              [](const Recount& a, const Recount& b) { return a.pod == b.pod; }),
+                  recounts_.end());
+  for (const Recount& recount : recounts_) {
+    PodFacts& pod = pods_[recount.pod];
+    load_aware_->remove_pod(row, *shapes_[pod.shape], recount.pod, pod);
+  }
+}
+
+void Cluster::end_recount(std::uint32_t row) {
+  for (const Recount& recount : recounts_) {
+    PodFacts& pod = pods_[recount.pod];
+    load_aware_->add_pod(row, *shapes_[pod.shape], recount.pod, pod);
+    if (load_aware_->depends_on_metric(pod) != recount.stood_first) {
+      unlink(recount.pod);
+      link(recount.pod);
+    }
+  }
 }
 
 Result<void> Cluster::upsert(const NodeMetric& metric) {
@@ -536,44 +581,31 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
     return {};
   }
   const std::uint32_t row = row_of(metric.name);
-  std::vector<PodId> listed;
+  table_.prefetch(row);
+  listed_.clear();
   for (const PodMetricInfo& pod : metric.pods) {
-    listed.push_back(pod_of(pod.namespace_name + "/" + pod.name));
-    ++pods_[listed.back()].mentions;
+    pod_key_.assign(pod.namespace_name).append("/").append(pod.name);
+    listed_.push_back(pod_of(pod_key_));
+    ++pods_[listed_.back()].mentions;
   }
-  // A newer report only ever stops estimates of pods that it does not list.
   const MetricFacts* old = load_aware_->metric(row);
-  const std::int64_t after_before = load_aware_->estimated_after_us(row);
-  const std::int64_t interval_us = metric.report_interval_seconds.value_or(60) * 1'000'000;
-  const std::int64_t after = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs) - interval_us;
-  const bool everything =
-      profile_.mode == Mode::kProposal &&
-      (after < after_before || (old != nullptr && old->updated_us > metric.update_time_us.value_or(
-                                                                        MetricFacts::kZeroTimeUs)));
-  const std::vector<PodId> changed = pods_to_recount(row, listed, everything);
-  std::vector<PodId> unlisted;
+  unlisted_ = listed_;
   nodes_[row].mentions += old == nullptr;
   for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
-    unlisted.push_back(old->pods[p].pod);
+    unlisted_.push_back(old->pods[p].pod);
   }
-  for (const PodId id : changed) {
-    load_aware_->remove_pod(row, *shapes_[pods_[id].shape], pods_[id]);
-    unlink(id);
-  }
-  load_aware_->set_metric(row, metric, listed);
-  for (const PodId id : changed) {
-    load_aware_->add_pod(row, *shapes_[pods_[id].shape], id, pods_[id]);
-    link(id);
-  }
+  begin_recount(row, listed_,
+                profile_.mode == Mode::kProposal && load_aware_->counts_more(row, metric));
+  load_aware_->set_metric(row, metric, listed_);
+  end_recount(row);
   // The metric keeps one mention for each pod that it holds; the others were for looking.
   for (const MetricFacts::PodUsage& usage : load_aware_->metric(row)->pods) {
     ++pods_[usage.pod].mentions;
   }
-  unlisted.insert(unlisted.end(), listed.begin(), listed.end());
-  for (const PodId id : unlisted) {
+  for (const PodId id : unlisted_) {
     --pods_[id].mentions;
   }
-  for (const PodId id : unlisted) {
+  for (const PodId id : unlisted_) {
     if (!pods_[id].key.empty()) {
       release_pod_if_unused(id);
     }
@@ -588,21 +620,14 @@ void Cluster::remove_node_metric(std::string_view name) {
   if (row == kNoRow || load_aware_ == nullptr || load_aware_->metric(row) == nullptr) {
     return;
   }
-  const std::vector<PodId> changed = pods_to_recount(row, {}, true);
-  std::vector<PodId> unlisted;
+  unlisted_.clear();
   for (const MetricFacts::PodUsage& usage : load_aware_->metric(row)->pods) {
-    unlisted.push_back(usage.pod);
+    unlisted_.push_back(usage.pod);
   }
-  for (const PodId id : changed) {
-    load_aware_->remove_pod(row, *shapes_[pods_[id].shape], pods_[id]);
-    unlink(id);
-  }
+  begin_recount(row, {}, true);
   load_aware_->remove_metric(row);
-  for (const PodId id : changed) {
-    load_aware_->add_pod(row, *shapes_[pods_[id].shape], id, pods_[id]);
-    link(id);
-  }
-  for (const PodId id : unlisted) {
+  end_recount(row);
+  for (const PodId id : unlisted_) {
     --pods_[id].mentions;
     release_pod_if_unused(id);
   }

@@ -8,8 +8,6 @@
 // pod or a metric names it; validate() checks these and every aggregate.
 #pragma once
 
-#include <tsl/robin_map.h>
-
 #include <deque>
 #include <functional>
 #include <map>
@@ -18,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/chunked.h"
 #include "engine/facts.h"
 #include "engine/hash.h"
 #include "engine/limit_aware.h"
@@ -56,6 +55,10 @@ class Cluster {
   void remove_pod(std::string_view key);
   void remove_node_metric(std::string_view name);
   Result<void> assume(const Pod& pod, std::string_view node_name);
+  // The same with the pod's shape and the node's row at hand.
+  Result<void> assume(const Pod& pod, const PodShape& shape, std::uint32_t row);
+  // kInvalid or kLimitExceeded if so many pods more, this one among them, cannot be kept.
+  Result<void> check_room(const Pod& pod, std::size_t count) const;
   void forget(std::string_view key, std::string_view uid, std::string_view node_name);
   Result<void> advance(std::int64_t now_us);
   std::int64_t now_us() const { return now_us_; }
@@ -134,8 +137,12 @@ class Cluster {
   void add_allocatable_needs(std::uint32_t row, const PodShape& shape, int sign);
 
   // Metrics.
-  std::vector<PodId> pods_to_recount(std::uint32_t row, const std::vector<PodId>& listed,
-                                     bool everything) const;
+  struct Recount {
+    PodId pod;
+    bool stood_first;  // among the pods of its row
+  };
+  void begin_recount(std::uint32_t row, const std::vector<PodId>& listed, bool everything);
+  void end_recount(std::uint32_t row);
   void schedule_expiry(std::uint32_t row);
 
   // Policies by plugin, in the profile's order.
@@ -156,19 +163,20 @@ class Cluster {
   std::vector<Policy*> policies_;
 
   std::vector<NodeFacts> nodes_;  // by row
-  tsl::robin_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> rows_;
+  BytesMap<std::string, std::uint32_t> rows_;
   std::vector<std::uint32_t> class_sizes_;
   std::uint32_t node_count_ = 0;
 
-  std::deque<PodFacts> pods_;
+  Chunked<PodFacts> pods_;
   std::vector<PodId> released_pods_;
-  tsl::robin_map<std::string_view, PodId, BytesHash, std::equal_to<>>
-      pod_ids_;  // into PodFacts::key
+  BytesMap<std::string_view, PodId> pod_ids_;  // into PodFacts::key
   std::uint32_t pod_count_ = 0;
 
   std::vector<std::unique_ptr<PodShape>> shapes_;
-  tsl::robin_map<std::string, ShapeId, BytesHash, std::equal_to<>> shape_ids_;
+  BytesMap<std::string, ShapeId> shape_ids_;
   std::string shape_key_, pod_key_;        // scratch
+  std::vector<Recount> recounts_;          // scratch
+  std::vector<PodId> listed_, unlisted_;   // scratch
   std::deque<ClassReason> class_reasons_;  // answers point into it
 
   std::int64_t now_us_ = 0;

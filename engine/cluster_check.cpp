@@ -57,8 +57,8 @@ std::uint64_t Cluster::digest() const {
       digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
     }
   }
-  for (const PodFacts& pod : pods_) {
-    if (pod.known()) {
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    if (const PodFacts& pod = pods_[id]; pod.known()) {
       const auto name_of = [&](std::uint32_t row) {
         return row == kNoRow ? std::string() : nodes_[row].name;
       };

@@ -133,15 +133,30 @@ Result<std::vector<Decision>> Engine::evaluate(std::span<const Pod> pods,
 
 Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
                                              const EvaluateOptions& options) {
+  Cluster& cluster = impl_->cluster;
+  std::vector<PodShape*> shapes;
+  for (const Pod& pod : pods) {
+    if (auto checked = cluster.check_room(pod, pods.size()); !checked) {
+      return tl::unexpected(checked.error());
+    }
+    const auto shape = cluster.decidable_shape_of(pod);
+    if (!shape) {
+      return tl::unexpected(shape.error());
+    }
+    shapes.push_back(*shape);
+  }
   std::vector<Placement> placements(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     Placement& placement = placements[p];
-    if (auto evaluated = evaluate(pods[p], options, placement.decision); !evaluated) {
+    Decision& decision = placement.decision;
+    if (auto evaluated = impl_->evaluator.evaluate(pods[p], *shapes[p], options, decision);
+        !evaluated) {
       return tl::unexpected(evaluated.error());
     }
-    if (placement.decision.code == Code::kSuccess) {
-      placement.node = placement.decision.candidates.front().node;
-      if (auto assumed = assume(pods[p], node_name(placement.node)); !assumed) {
+    if (decision.code == Code::kSuccess) {
+      placement.node = decision.candidates.front().node;
+      const auto row = static_cast<std::uint32_t>(placement.node);
+      if (auto assumed = cluster.assume(pods[p], *shapes[p], row); !assumed) {
         return tl::unexpected(assumed.error());
       }
     }

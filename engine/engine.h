@@ -191,7 +191,8 @@ class Engine {
   // Many pods against one state, in parallel; answers in the pods' order.
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,
                                          const EvaluateOptions& options = {});
-  // One after the other, each assumed on its best node before the next is asked.
+  // One after the other, each assumed on its best node before the next is asked. On an error none
+  // is placed.
   Result<std::vector<Placement>> place(std::span<const Pod> pods,
                                        const EvaluateOptions& options = {});
   // All nodes in row order.

@@ -34,15 +34,17 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
 
 Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
                                  Decision& decision) {
+  const auto shape = cluster_.decidable_shape_of(pod);
+  return shape ? evaluate(pod, **shape, options, decision) : tl::unexpected(shape.error());
+}
+
+Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                                 Decision& decision) {
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  const auto shape = cluster_.decidable_shape_of(pod);
-  if (!shape) {
-    return tl::unexpected(shape.error());
-  }
   const std::vector<std::string> named = cluster_.named_node(pod);
-  cluster_.without(pod, [&] { decide(**shape, named, options, decision); });
+  cluster_.without(pod, [&] { decide(shape, named, options, decision); });
   return {};
 }
 

@@ -23,6 +23,9 @@ class Evaluator {
 
   Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
+  // `shape` is the pod's and decidable.
+  Result<void> evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                        Decision& decision);
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);

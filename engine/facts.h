@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,27 +37,27 @@ struct NodeFacts {
 
 // How a pod's load was added to its node, so that taking it away is exact. See load_aware.h.
 struct LoadApplied {
-  bool delta = false;                     // its estimate counts, less its reported usage
-  bool prod_delta = false;                // the same among prod pods
-  bool prod_delta_net = false;            // ... less its reported usage
-  bool prod_usage = false;                // its reported usage counts as prod usage
-  std::unique_ptr<std::int64_t[]> usage;  // as reported, by dimension; nullptr: not reported
+  bool delta = false;           // its estimate counts, less its reported usage
+  bool prod_delta = false;      // the same among prod pods
+  bool prod_delta_net = false;  // ... less its reported usage
+  bool prod_usage = false;      // its reported usage counts as prod usage
 };
 
+// What events of a pod need first lies together.
 struct PodFacts {
   std::string key;  // "namespace/name"
-  std::string uid;
   ShapeId shape = 0;
+  std::uint32_t bound_row = kNoRow;        // what the applied object names
+  std::uint32_t assumed_row = kNoRow;      // where it is assumed
+  std::uint32_t counted_row = kNoRow;      // where it counts now
+  PodId previous = kNoPod, next = kNoPod;  // among the pods of counted_row
+  LoadApplied load;
   bool applied = false;  // an object was applied (else only assumed, or only mentioned)
   bool terminal = false;
-  std::uint32_t bound_row = kNoRow;                          // what the applied object names
-  std::uint32_t assumed_row = kNoRow;                        // where it is assumed
-  std::uint32_t counted_row = kNoRow;                        // where it counts now
-  PodId previous = kNoPod, next = kNoPod;                    // among the pods of counted_row
-  std::uint32_t mentions = 0;                                // metrics that list it
+  std::uint32_t mentions = 0;  // metrics that list it
+  std::string uid;
   std::int64_t first_seen_us = 0;                            // on counted_row
   std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
-  LoadApplied load;
 
   bool known() const { return applied || assumed_row != kNoRow; }
   std::uint32_t row() const { return bound_row != kNoRow ? bound_row : assumed_row; }

@@ -1,8 +1,11 @@
 // Hashes that are the same on every machine: for digests, tables and the seeded order of ties.
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string_view>
 
 namespace headroom {
@@ -35,5 +38,10 @@ struct BytesHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view bytes) const { return hash_bytes(bytes); }
 };
+
+// Keeps the hash beside the key, so that a look-up reads no key that is not the one it looks for.
+template <typename Key, typename Value>
+using BytesMap = tsl::robin_map<Key, Value, BytesHash, std::equal_to<>,
+                                std::allocator<std::pair<Key, Value>>, true>;
 
 }  // namespace headroom

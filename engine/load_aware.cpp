@@ -26,6 +26,10 @@ bool all_zero(const std::vector<std::int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [](std::int64_t value) { return value == 0; });
 }
 
+std::int64_t interval_us(const NodeMetric& metric) {
+  return metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds) * kSecondUs;
+}
+
 // Go's zero-based seconds of an annotation; negative where it is absent or no whole number.
 std::int64_t seconds_of(const Pod& pod, std::string_view annotation) {
   const std::string* text = find(pod.annotations, annotation);
@@ -50,9 +54,8 @@ bool passes_in_doubles(std::int64_t used, std::int64_t total, std::int64_t thres
 }
 
 // The usage of a type over a duration; 0 takes the longest. nullptr: there is none.
-const std::vector<std::int64_t>* aggregated_usage(const MetricFacts& metric,
-                                                  const std::string& type,
-                                                  std::int64_t duration_us) {
+const std::int64_t* aggregated_usage(const MetricFacts& metric, const std::string& type,
+                                     std::int64_t duration_us) {
   const MetricFacts::Aggregated* found = nullptr;
   for (const MetricFacts::Aggregated& usage : metric.aggregated) {
     if (usage.type == type &&
@@ -62,9 +65,9 @@ const std::vector<std::int64_t>* aggregated_usage(const MetricFacts& metric,
     }
   }
   if (found != nullptr) {
-    return &found->usage;
+    return metric.at(found->usage);
   }
-  return duration_us == 0 ? &metric.node_usage : nullptr;
+  return duration_us == 0 ? metric.at(metric.node_usage) : nullptr;
 }
 
 }  // namespace
@@ -119,6 +122,7 @@ LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& ta
         args_.score_according_prod_usage ? headroom(added.used[kProdScore], kNoScore) : added.score;
     dimensions_.push_back(added);
   }
+  default_thresholds_ = std::make_shared<const Thresholds>(thresholds_of(Node()));
 }
 
 LoadAware::Row& LoadAware::row(std::uint32_t row) {
@@ -129,13 +133,13 @@ LoadAware::Row& LoadAware::row(std::uint32_t row) {
   return rows_[row];
 }
 
-LoadAware::Vector LoadAware::vector_of(const ResourceList& list) const {
-  Vector result;
+std::uint32_t LoadAware::add_usage(MetricFacts& facts, const ResourceList& usage) const {
+  const auto begin = static_cast<std::uint32_t>(facts.amounts.size());
   for (const Dimension& dimension : dimensions_) {
-    const Quantity* quantity = find(list, names_.name(dimension.resource));
-    result.push_back(quantity == nullptr ? 0 : amount(dimension.resource, *quantity));
+    const Quantity* quantity = find(usage, names_.name(dimension.resource));
+    facts.amounts.push_back(quantity == nullptr ? 0 : amount(dimension.resource, *quantity));
   }
-  return result;
+  return begin;
 }
 
 LoadAware::Vector LoadAware::vector_of(const ResourcePercents& percents) const {
@@ -179,25 +183,26 @@ LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
   return result;
 }
 
-bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& node) {
+bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
+  const Node& node = *facts.node;
   Row& row = this->row(row_index);
-  row.has_node = true;
-  row.thresholds = thresholds_of(*node.node);
-  row.total = vector_of(node.node->allocatable);
-  bool ignored = row.thresholds.ignored;
-  if (const std::string* json = find(node.node->annotations, kRawAllocatableAnnotation);
+  row.thresholds = find(node.annotations, kUsageThresholdsAnnotation) == nullptr
+                       ? default_thresholds_
+                       : std::make_shared<const Thresholds>(thresholds_of(node));
+  bool ignored = row.thresholds->ignored;
+  std::optional<ResourceList> raw;
+  if (const std::string* json = find(node.annotations, kRawAllocatableAnnotation);
       json != nullptr) {
-    const auto raw = parse_resource_list(*json);
-    ignored |= !raw.has_value();
-    for (std::size_t d = 0; raw && d < dimensions_.size(); ++d) {
-      const ResourceId resource = dimensions_[d].resource;
-      if (const Quantity* quantity = find(*raw, names_.name(resource)); quantity != nullptr) {
-        row.total[d] = amount(resource, *quantity);
-      }
-    }
+    auto parsed = parse_resource_list(*json);
+    ignored |= !parsed.has_value();
+    raw = parsed ? std::optional(std::move(*parsed)) : std::nullopt;
   }
-  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-    table_.set_capacity(row_index, dimensions_[d].capacity, row.total[d]);
+  for (const Dimension& dimension : dimensions_) {
+    const std::string& name = names_.name(dimension.resource);
+    const Quantity* own = raw ? find(*raw, name) : nullptr;
+    const Quantity* total = own != nullptr ? own : find(node.allocatable, name);
+    table_.set_capacity(row_index, dimension.capacity,
+                        total == nullptr ? 0 : amount(dimension.resource, *total));
   }
   return ignored;
 }
@@ -210,13 +215,13 @@ void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note
   } else if (!known->has_usage) {
     out.push_back({plugin, "the NodeMetric has no usage: the filter passes, the score is 0"});
   }
-  const Thresholds& thresholds = rows_[row].thresholds;
+  const Thresholds& thresholds = *rows_[row].thresholds;
   const auto add_thresholds = [&](const char* what, const Vector& percents) {
     std::string text;
     for (std::size_t d = 0; d < dimensions_.size(); ++d) {
       if (percents[d] != 0) {
         text += (text.empty() ? "" : ", ") + names_.name(dimensions_[d].resource) + " " +
-                std::to_string(percents[d]) + " % of " + std::to_string(rows_[row].total[d]);
+                std::to_string(percents[d]) + " % of " + std::to_string(total(row, dimensions_[d]));
       }
     }
     if (!text.empty()) {
@@ -341,11 +346,16 @@ void LoadAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuil
 }
 
 void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load,
-                           int sign) {
+                           const MetricFacts::PodUsage* reported, int sign) {
+  if (!load.delta && !load.prod_delta && !load.prod_usage) {
+    return;
+  }
+  const std::int64_t* reported_usage =
+      reported != nullptr ? rows_[row].metric->at(reported->usage) : nullptr;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
     const std::int64_t estimate = shape.load.estimate[d];
-    const std::int64_t usage = load.usage != nullptr ? load.usage[d] : 0;
+    const std::int64_t usage = reported_usage != nullptr ? reported_usage[d] : 0;
     const auto add = [&](SumId sum, std::int64_t value) {
       const Contribution contribution{sum, value};
       sign > 0 ? table_.add(row, {&contribution, 1}) : table_.subtract(row, {&contribution, 1});
@@ -362,21 +372,25 @@ void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, const LoadA
   }
 }
 
-LoadApplied LoadAware::load_of(std::uint32_t row_index, const PodShape& shape, PodId id,
-                               const PodFacts& pod) const {
+// What the row's metric says of the pod; nullptr: nothing.
+const MetricFacts::PodUsage* LoadAware::reported(std::uint32_t row, PodId id) const {
+  if (row >= pod_views_.size() || !pod_views_[row].lists_pods) {
+    return nullptr;
+  }
+  const std::vector<MetricFacts::PodUsage>& listed = rows_[row].metric->pods;
+  const auto found =
+      std::lower_bound(listed.begin(), listed.end(), id,
+                       [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
+  return found != listed.end() && found->pod == id ? &*found : nullptr;
+}
+
+LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, const PodFacts& pod,
+                               const MetricFacts::PodUsage* reported) const {
   LoadApplied load;
   if (!shape.load.counted) {
     return load;
   }
-  const PodView view = row_index < pod_views_.size() ? pod_views_[row_index] : PodView();
-  const MetricFacts::PodUsage* reported = nullptr;
-  if (view.lists_pods) {
-    const std::vector<MetricFacts::PodUsage>& listed = rows_[row_index].metric->pods;
-    const auto found =
-        std::lower_bound(listed.begin(), listed.end(), id,
-                         [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
-    reported = found != listed.end() && found->pod == id ? &*found : nullptr;
-  }
+  const PodView view = row < pod_views_.size() ? pod_views_[row] : PodView();
   const std::int64_t assigned_us = pod.scheduled_us.value_or(pod.first_seen_us);
   bool has_deadline = false;
   std::int64_t deadline_us = 0;
@@ -400,20 +414,17 @@ LoadApplied LoadAware::load_of(std::uint32_t row_index, const PodShape& shape, P
     load.prod_delta = counts || (upstream_ && stranger);
     load.prod_delta_net = active_prod;
   }
-  if (reported != nullptr && (load.delta || load.prod_usage || load.prod_delta)) {
-    load.usage = std::make_unique<std::int64_t[]>(dimensions_.size());
-    std::copy(reported->usage.begin(), reported->usage.end(), load.usage.get());
-  }
   return load;
 }
 
 void LoadAware::add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
-  pod.load = load_of(row, shape, id, pod);
-  change_pod(row, shape, pod.load, 1);
+  const MetricFacts::PodUsage* its_report = reported(row, id);
+  pod.load = load_of(row, shape, pod, its_report);
+  change_pod(row, shape, pod.load, its_report, 1);
 }
 
-void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodFacts& pod) {
-  change_pod(row, shape, pod.load, -1);
+void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
+  change_pod(row, shape, pod.load, reported(row, id), -1);
   pod.load = {};
 }
 
@@ -421,51 +432,63 @@ void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodFacts& p
 
 void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
                            const std::vector<PodId>& pod_ids) {
-  auto facts = std::make_unique<MetricFacts>();
-  facts->interval_us =
-      metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds) * kSecondUs;
-  facts->updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
-  facts->has_usage = metric.has_node_metric;
-  facts->node_usage = vector_of(metric.node_usage);
-  facts->system_usage = vector_of(metric.system_usage);
+  Row& row = this->row(row_index);
+  if (row.metric == nullptr) {
+    row.metric = std::make_unique<MetricFacts>();
+  }
+  MetricFacts& facts = *row.metric;
+  facts.amounts.clear();
+  facts.aggregated.clear();
+  facts.pods.clear();
+  facts.amounts.reserve((metric.pods.size() + 3) * dimensions_.size());
+  facts.interval_us = interval_us(metric);
+  facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  facts.has_usage = metric.has_node_metric;
+  facts.node_usage = add_usage(facts, metric.node_usage);
+  facts.system_usage = add_usage(facts, metric.system_usage);
+  facts.prod_usage = add_usage(facts, {});
   for (const AggregatedUsage& aggregated : metric.aggregated) {
     for (const auto& [type, usage] : aggregated.usage) {
       if (!usage.empty()) {
-        facts->aggregated.push_back({type, aggregated.duration_us, vector_of(usage)});
+        facts.aggregated.push_back({type, aggregated.duration_us, add_usage(facts, usage)});
       }
     }
   }
   for (std::size_t p = 0; p < metric.pods.size(); ++p) {
-    if (!metric.pods[p].usage.empty()) {
-      facts->pods.push_back(
-          {pod_ids[p], metric.pods[p].priority == "koord-prod", vector_of(metric.pods[p].usage)});
+    const PodMetricInfo& pod = metric.pods[p];
+    if (!pod.usage.empty()) {
+      facts.pods.push_back({pod_ids[p], pod.priority == "koord-prod", add_usage(facts, pod.usage)});
     }
   }
-  // Of several entries of a pod the last counts, as koord-prod if any says so.
-  std::stable_sort(facts->pods.begin(), facts->pods.end(),
-                   [](const auto& a, const auto& b) { return a.pod < b.pod; });
-  std::vector<MetricFacts::PodUsage> once;
-  for (MetricFacts::PodUsage& usage : facts->pods) {
-    if (!once.empty() && once.back().pod == usage.pod) {
-      usage.prod = usage.prod || once.back().prod;
-      once.back() = std::move(usage);
-    } else {
-      once.push_back(std::move(usage));
-    }
+  // Of several entries of a pod the last counts, as koord-prod if any says so: in order of their
+  // usages, which were added in the order of entries.
+  std::sort(facts.pods.begin(), facts.pods.end(), [](const auto& a, const auto& b) {
+    return a.pod != b.pod ? a.pod < b.pod : a.usage < b.usage;
+  });
+  std::size_t kept = 0;
+  for (const MetricFacts::PodUsage usage : facts.pods) {
+    const bool again = kept != 0 && facts.pods[kept - 1].pod == usage.pod;
+    const bool prod = usage.prod || (again && facts.pods[kept - 1].prod);
+    kept += !again;
+    facts.pods[kept - 1] = {usage.pod, prod, usage.usage};
   }
-  facts->pods = std::move(once);
-  facts->prod_usage.resize(dimensions_.size());
-  for (const MetricFacts::PodUsage& usage : facts->pods) {
+  facts.pods.resize(kept);
+  for (const MetricFacts::PodUsage& usage : facts.pods) {
     for (std::size_t d = 0; usage.prod && d < dimensions_.size(); ++d) {
-      facts->prod_usage[d] += usage.usage[d];
+      facts.amounts[facts.prod_usage + d] += facts.amounts[usage.usage + d];
     }
   }
-  row(row_index).metric = std::move(facts);
-  const MetricFacts& kept = *rows_[row_index].metric;
   PodView& view = pod_views_[row_index];
-  view.updated_us = kept.updated_us;
-  view.estimated_after_us = kept.updated_us - kept.interval_us;
-  view.lists_pods = !kept.pods.empty();
+  view.updated_us = facts.updated_us;
+  view.estimated_after_us = facts.updated_us - facts.interval_us;
+  view.lists_pods = !facts.pods.empty();
+}
+
+bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
+  const std::int64_t updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  const MetricFacts* old = this->metric(row);
+  return updated_us - interval_us(metric) < estimated_after_us(row) ||
+         (old != nullptr && old->updated_us > updated_us);
 }
 
 void LoadAware::remove_metric(std::uint32_t row_index) {
@@ -530,21 +553,21 @@ std::int64_t LoadAware::added(std::uint32_t row, const Dimension& dimension, Add
   return 0;
 }
 
-// What the report says by itself, and what is to be added, for prod pods.
-LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) const {
+// What the report says by itself, and what is to be added, for prod pods. Valid until called again.
+LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) {
   // Mode Upstream counts the prod pods known here, Proposal all that the report lists.
-  Usage usage;
-  usage.reported = upstream_ ? Vector(dimensions_.size()) : metric.prod_usage;
-  for (std::size_t d = 0; args_.prod_usage_include_sys && d < dimensions_.size(); ++d) {
-    usage.reported[d] += metric.system_usage[d];
+  prod_usage_.assign(dimensions_.size(), 0);
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    prod_usage_[d] = (upstream_ ? 0 : metric.at(metric.prod_usage)[d]) +
+                     (args_.prod_usage_include_sys ? metric.at(metric.system_usage)[d] : 0);
   }
-  usage.adds = upstream_ ? (with_estimates ? kProdBoth : kProdUsage)
-                         : (with_estimates ? kProdEstimate : kNothing);
-  return usage;
+  const Adds adds = upstream_ ? (with_estimates ? kProdBoth : kProdUsage)
+                              : (with_estimates ? kProdEstimate : kNothing);
+  return {prod_usage_.data(), adds};
 }
 
 void LoadAware::refresh(std::uint32_t row_index, std::int64_t now_us) {
-  if (row(row_index).has_node) {
+  if (row(row_index).thresholds != nullptr) {
     refresh_filter(row_index, false, now_us);
     refresh_filter(row_index, true, now_us);
     refresh_score(row_index, now_us);
@@ -569,14 +592,15 @@ void LoadAware::refresh_pods(std::uint32_t row) {
 void LoadAware::set_usage(std::uint32_t row, Use use, const Usage& usage) {
   pod_views_[row].adds[use] = usage.adds;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-    table_.set_sum(row, dimensions_[d].reported[use], usage.reported[d]);
+    table_.set_sum(row, dimensions_[d].reported[use],
+                   usage.reported != nullptr ? usage.reported[d] : 0);
   }
 }
 
 void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int64_t now_us) {
-  Row& row = rows_[row_index];
+  const Row& row = rows_[row_index];
   const MetricFacts* metric = row.metric.get();
-  const Thresholds& thresholds = row.thresholds;
+  const Thresholds& thresholds = *row.thresholds;
   const bool prod = for_prod && !all_zero(thresholds.prod);
   const bool aggregated = !prod && thresholds.has_aggregated;
   const Vector& chosen =
@@ -592,55 +616,48 @@ void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int6
   if (checked && prod) {
     usage = prod_usage(*metric, upstream_);
   } else if (checked) {
-    const Vector* reported = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
-                                                           thresholds.aggregated_duration_us)
-                                        : &metric->node_usage;
-    checked = reported != nullptr || upstream_;
-    usage.reported = reported != nullptr ? *reported : Vector(dimensions_.size());
-    usage.adds = !upstream_ ? kNothing : (reported != nullptr ? kDelta : kEstimate);
-  }
-  if (!checked) {
-    usage = {Vector(dimensions_.size()), kNothing};
+    usage.reported = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
+                                                   thresholds.aggregated_duration_us)
+                                : metric->at(metric->node_usage);
+    checked = usage.reported != nullptr || upstream_;
+    usage.adds = !upstream_ ? kNothing : (usage.reported != nullptr ? kDelta : kEstimate);
   }
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
-    const std::int64_t most = checked && chosen[d] != 0 && row.total[d] != 0
-                                  ? largest_passing(row.total[d], chosen[d])
-                                  : kUnlimited;
+    const std::int64_t total = this->total(row_index, dimension);
+    const std::int64_t most =
+        checked && chosen[d] != 0 && total != 0 ? largest_passing(total, chosen[d]) : kUnlimited;
     table_.set_base(row_index, for_prod ? dimension.prod_filter : dimension.filter,
                     aggregated ? kUnlimited : most);
     table_.set_base(row_index,
                     for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
                     aggregated ? most : kUnlimited);
   }
-  set_usage(row_index, for_prod ? kProdFilter : kFilter, usage);
+  set_usage(row_index, for_prod ? kProdFilter : kFilter, checked ? usage : Usage());
 }
 
 void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
-  Row& row = rows_[row_index];
-  const MetricFacts* metric = row.metric.get();
+  const MetricFacts* metric = rows_[row_index].metric.get();
   const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
   const bool aggregated = args_.aggregated && !args_.aggregated->score_aggregation_type.empty();
-  Usage usage{Vector(dimensions_.size()), kNothing};
-  Usage prod = usage;
+  Usage usage, prod;
   if (scored) {
-    const Vector* reported =
-        aggregated ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
-                                      args_.aggregated->score_aggregated_duration_us)
-                   : &metric->node_usage;
-    usage.adds = reported != nullptr ? kDelta : kEstimate;
-    usage.reported = reported != nullptr ? *reported : usage.reported;
+    usage.reported = aggregated
+                         ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
+                                            args_.aggregated->score_aggregated_duration_us)
+                         : metric->at(metric->node_usage);
+    usage.adds = usage.reported != nullptr ? kDelta : kEstimate;
   }
   if (scored && args_.score_according_prod_usage) {
     prod = prod_usage(*metric, true);
   }
   set_usage(row_index, kScore, usage);
   set_usage(row_index, kProdScore, prod);
-  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-    const std::int64_t base = scored ? row.total[d] : kNoScore;
-    table_.set_base(row_index, dimensions_[d].score, base);
-    if (dimensions_[d].prod_score != dimensions_[d].score) {
-      table_.set_base(row_index, dimensions_[d].prod_score, base);
+  for (const Dimension& dimension : dimensions_) {
+    const std::int64_t base = scored ? total(row_index, dimension) : kNoScore;
+    table_.set_base(row_index, dimension.score, base);
+    if (dimension.prod_score != dimension.score) {
+      table_.set_base(row_index, dimension.prod_score, base);
     }
   }
 }

@@ -18,26 +18,28 @@
 
 namespace headroom {
 
-// A NodeMetric in the resources' units, by dimension.
+// A NodeMetric in the resources' units. A usage is one amount per dimension.
 struct MetricFacts {
-  using Vector = std::vector<std::int64_t>;
   struct PodUsage {
     PodId pod;
-    bool prod;  // reported as koord-prod
-    Vector usage;
+    bool prod;            // reported as koord-prod
+    std::uint32_t usage;  // where it begins in amounts
   };
   struct Aggregated {
     std::string type;
     std::int64_t duration_us;
-    Vector usage;
+    std::uint32_t usage;
   };
   std::int64_t interval_us = 0;
   std::int64_t updated_us = kZeroTimeUs;
   bool has_usage = false;  // status.nodeMetric is there
-  Vector node_usage, system_usage;
-  Vector prod_usage;  // of all pods reported as koord-prod, known or not
+  std::uint32_t node_usage = 0, system_usage = 0;
+  std::uint32_t prod_usage = 0;  // of all pods reported as koord-prod, known or not
   std::vector<Aggregated> aggregated;
   std::vector<PodUsage> pods;  // sorted by pod, each once; without those that report no usage
+  std::vector<std::int64_t> amounts;
+
+  const std::int64_t* at(std::uint32_t usage) const { return amounts.data() + usage; }
 
   // Go's zero time, 0001-01-01: when a metric without updateTime was updated.
   static constexpr std::int64_t kZeroTimeUs = -62'135'596'800'000'000;
@@ -56,6 +58,9 @@ class LoadAware final : public Policy {
   // --- Metrics. `pod_ids` side by side with metric.pods. ---
   void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& pod_ids);
   void remove_metric(std::uint32_t row);
+  // True if the metric may make pods count that the row's metric of now does not: it is older, or
+  // covers more. A newer report only ever stops estimates of pods that it does not list.
+  bool counts_more(std::uint32_t row, const NodeMetric& metric) const;
   const MetricFacts* metric(std::uint32_t row) const {
     return row < rows_.size() ? rows_[row].metric.get() : nullptr;
   }
@@ -64,7 +69,7 @@ class LoadAware final : public Policy {
 
   // --- Pods that count on a row. The caller takes a pod's load away before anything of it changes.
   void add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod);
-  void remove_pod(std::uint32_t row, const PodShape& shape, PodFacts& pod);
+  void remove_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod);
   // True if a metric of another age or interval would count the pod in another way, though it does
   // not list it.
   bool depends_on_metric(const PodFacts& pod) const { return pod.load.delta && !upstream_; }
@@ -79,7 +84,7 @@ class LoadAware final : public Policy {
   void refresh_pods(std::uint32_t row);
 
  private:
-  using Vector = MetricFacts::Vector;
+  using Vector = std::vector<std::int64_t>;
   // What usage is looked at for.
   enum Use : std::uint8_t { kFilter, kProdFilter, kScore, kProdScore, kUses };
 
@@ -116,16 +121,14 @@ class LoadAware final : public Policy {
     kProdEstimate,  // the prod pods' estimates beyond reported usage
     kProdBoth,
   };
-  // What a column takes off its base: reported usage, and what pods add to it.
+  // What a column takes off its base: reported usage (nullptr: none), and what pods add to it.
   struct Usage {
-    Vector reported;
+    const std::int64_t* reported = nullptr;
     Adds adds = kNothing;
   };
   struct Row {
     std::unique_ptr<MetricFacts> metric;
-    Vector total;  // allocatable, or raw allocatable
-    Thresholds thresholds;
-    bool has_node = false;
+    std::shared_ptr<const Thresholds> thresholds;  // nullptr without a node
   };
   // What events of pods need of a row, together in memory.
   struct PodView {
@@ -136,19 +139,25 @@ class LoadAware final : public Policy {
   };
 
   Row& row(std::uint32_t row);
-  Vector vector_of(const ResourceList& list) const;
+  std::uint32_t add_usage(MetricFacts& facts, const ResourceList& usage) const;
   Vector vector_of(const ResourcePercents& percents) const;
   Thresholds thresholds_of(const Node& node) const;
+  // Allocatable, or raw allocatable.
+  std::int64_t total(std::uint32_t row, const Dimension& dimension) const {
+    return table_.truth(row, dimension.capacity);
+  }
   bool expired(const MetricFacts& metric, std::int64_t now_us) const;
   std::int64_t largest_passing(std::int64_t total, std::int64_t threshold) const;
   std::int64_t added(std::uint32_t row, const Dimension& dimension, Adds adds) const;
   void set_usage(std::uint32_t row, Use use, const Usage& usage);
-  Usage prod_usage(const MetricFacts& metric, bool with_estimates) const;
+  Usage prod_usage(const MetricFacts& metric, bool with_estimates);
   void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);
   void refresh_score(std::uint32_t row, std::int64_t now_us);
-  LoadApplied load_of(std::uint32_t row, const PodShape& shape, PodId id,
-                      const PodFacts& pod) const;
-  void change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load, int sign);
+  const MetricFacts::PodUsage* reported(std::uint32_t row, PodId id) const;
+  LoadApplied load_of(std::uint32_t row, const PodShape& shape, const PodFacts& pod,
+                      const MetricFacts::PodUsage* reported) const;
+  void change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load,
+                  const MetricFacts::PodUsage* reported, int sign);
 
   const Profile& profile_;
   const LoadAwareArgs& args_;
@@ -157,8 +166,10 @@ class LoadAware final : public Policy {
   NodeTable& table_;
   std::vector<Dimension> dimensions_;  // sorted by resource name
   ColumnId expired_ = kNoColumn, prod_expired_ = kNoColumn;
+  std::shared_ptr<const Thresholds> default_thresholds_;  // of nodes without an annotation
   std::vector<Row> rows_;
   std::vector<PodView> pod_views_;  // by row
+  Vector prod_usage_;               // scratch
 };
 
 }  // namespace headroom

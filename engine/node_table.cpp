@@ -44,7 +44,7 @@ SumId NodeTable::add_sum(std::string label) {
   return static_cast<SumId>(sum_labels_.size() - 1);
 }
 
-ColumnId NodeTable::add_capacity() { return add_column({false, 0, 0}); }
+ColumnId NodeTable::add_capacity() { return add_column({false, 0, kUnlimited}); }
 
 ColumnId NodeTable::add_headroom(SumId sum, std::int64_t initial_base) {
   return add_column({true, sum, initial_base});
@@ -63,11 +63,11 @@ ColumnId NodeTable::add_column(Column column) {
   allocate(narrow_.emplace_back(), id, capacity_ + kPadNodes);
   allocate(ring_narrow_.emplace_back(), id, kRingSlots + kPadNodes);
   refresh_pointers();
+  refresh_committed();
   for (std::uint32_t row = 0; row < size_; ++row) {
     bases_[row * stride_ + id] = kUnlimited;
     set_base(row, id, column.initial_base);
-    truth_[row * stride_ + id] = column.headroom ? headroom(row, id) : 0;
-    row_narrow_[row * stride_ + id] = narrow_[id].data[row] = narrowed(row, id);
+    set_truth(row, id, column.headroom ? headroom(row, id) : 0);
   }
   forget_changes();
   return id;
@@ -125,10 +125,10 @@ std::uint32_t NodeTable::acquire_row() {
   }
   std::fill_n(sums_.begin() + static_cast<std::ptrdiff_t>(row * sum_stride_), sum_stride_, 0);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
-    // A new row's bases are 0, a released one's whatever its node left.
+    // A new row's bases are 0, a released one's kUnlimited.
     bases_[row * stride_ + id] = kUnlimited;
     set_base(row, id, columns_[id].initial_base);
-    set_capacity(row, id, 0);
+    set_truth(row, id, columns_[id].headroom ? columns_[id].initial_base : 0);
   }
   classes_[row] = kNoNodeClass;
   return row;
@@ -175,9 +175,39 @@ std::int64_t NodeTable::headroom(std::uint32_t row, ColumnId id) const {
   return left;
 }
 
-void NodeTable::set_capacity(std::uint32_t row, ColumnId id, std::int64_t value) {
+void NodeTable::set_truth(std::uint32_t row, ColumnId id, std::int64_t value) {
   truth_[row * stride_ + id] = value;
-  row_narrow_[row * stride_ + id] = narrow_[id].data[row] = percent_scale(value);
+  row_narrow_[row * stride_ + id] = narrow_pointers_[id][row] = narrowed(row, id);
+}
+
+void NodeTable::set_capacity(std::uint32_t row, ColumnId id, std::int64_t value) {
+  set_truth(row, id, value);
+}
+
+void NodeTable::change_base(std::uint32_t row, ColumnId id, std::int64_t value) {
+  std::int64_t& base = bases_[row * stride_ + id];
+  Column& column = columns_[id];
+  const bool limited_before = column.limited_rows != 0;
+  column.limited_rows += (value != kUnlimited) - (base != kUnlimited);
+  base = value;
+  if (value == kUnlimited && column.headroom) {
+    set_truth(row, id, kUnlimited);  // commit() may pass over the column from now on
+  }
+  if (limited_before != (column.limited_rows != 0)) {
+    ++limited_generation_;
+    refresh_committed();
+    // What commit() did not write while no row limited the column.
+    std::fill_n(ring_pointers_[id], kRingSlots, round_down(kUnlimited));
+  }
+}
+
+void NodeTable::refresh_committed() {
+  committed_.clear();
+  for (ColumnId id = 0; id < columns_.size(); ++id) {
+    if (!columns_[id].headroom || columns_[id].limited_rows != 0) {
+      committed_.push_back(id);
+    }
+  }
 }
 
 float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
@@ -185,11 +215,24 @@ float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
   return columns_[id].headroom ? round_down(value) : percent_scale(value);
 }
 
+void NodeTable::prefetch(std::uint32_t row) const {
+  const auto fetch = [](const auto* first, std::size_t count) {
+    const auto* begin = reinterpret_cast<const char*>(first);
+    for (std::size_t offset = 0; offset < count * sizeof(*first); offset += kCacheLine) {
+      __builtin_prefetch(begin + offset, 1);
+    }
+  };
+  fetch(&sums_[row * sum_stride_], sum_stride_);
+  fetch(&bases_[row * stride_], stride_);
+  fetch(&truth_[row * stride_], stride_);
+  fetch(&row_narrow_[row * stride_], stride_);
+}
+
 void NodeTable::commit(std::uint32_t row) {
   const std::uint32_t at = slot(epoch_);
   std::int64_t* truth = truth_.data() + row * stride_;
   float* row_narrow = row_narrow_.data() + row * stride_;
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
+  for (const ColumnId id : committed_) {
     if (columns_[id].headroom) {
       const std::int64_t value = headroom(row, id);
       if (value != truth[id]) {
@@ -224,8 +267,8 @@ void NodeTable::restore(std::uint32_t row, const RowState& state) {
   std::copy(state.sums.begin(), state.sums.end(), sums_.data() + row * sum_stride_);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     set_base(row, id, state.bases[id]);
+    set_truth(row, id, state.truth[id]);
   }
-  std::copy(state.truth.begin(), state.truth.end(), truth_.data() + row * stride_);
 }
 
 void NodeTable::clear_sums(std::uint32_t row) {

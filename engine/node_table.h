@@ -5,13 +5,14 @@
 //   bases      per headroom column: the capacity it starts from, or kUnlimited
 //   truth      what the kernels read: capacity columns as they are, headroom columns = base - sum
 // commit() derives a row's headroom, narrows every column to float32 and appends the row to the
-// ring under the next epoch. The table knows no policy: policies say which columns there are.
+// ring under the next epoch. The table knows no policy: policies say which columns there are. A
+// headroom column that no row limits (all bases kUnlimited) rejects nothing and costs no commit.
 //
 // Layout: sums, bases and truth row by row (an event touches one row), with a copy of the narrow
 // values for the ring; narrow columns column by column, 64-byte aligned, each starting on another
 // cache set; padded by kPadNodes. Thread safety: one writer, or any number of readers. Invariant:
 // after commit(row), truth and narrow of that row are a function of its sums and bases. Cost:
-// commit() is O(columns).
+// commit() is O(columns that some row limits).
 #pragma once
 
 #include <cstdint>
@@ -63,12 +64,9 @@ class NodeTable {
 
   std::int64_t base(std::uint32_t row, ColumnId id) const { return bases_[row * stride_ + id]; }
   void set_base(std::uint32_t row, ColumnId id, std::int64_t value) {
-    std::int64_t& base = bases_[row * stride_ + id];
-    Column& column = columns_[id];
-    const std::uint32_t before = column.limited_rows;
-    column.limited_rows += (value != kUnlimited) - (base != kUnlimited);
-    limited_generation_ += (before == 0) != (column.limited_rows == 0);
-    base = value;
+    if (bases_[row * stride_ + id] != value) {
+      change_base(row, id, value);
+    }
   }
   // Whether any row could fail a filter over the column; the generation changes with the answer.
   bool limited(ColumnId id) const { return columns_[id].limited_rows != 0; }
@@ -78,6 +76,8 @@ class NodeTable {
   std::uint32_t node_class(std::uint32_t row) const { return classes_[row]; }
 
   void commit(std::uint32_t row);
+  // Brings the row into the cache, for an event that is about to change it.
+  void prefetch(std::uint32_t row) const;
 
   // --- Reading ---
   std::int64_t truth(std::uint32_t row, ColumnId id) const { return truth_[row * stride_ + id]; }
@@ -133,6 +133,9 @@ class NodeTable {
   };
 
   ColumnId add_column(Column column);
+  void change_base(std::uint32_t row, ColumnId id, std::int64_t value);
+  void set_truth(std::uint32_t row, ColumnId id, std::int64_t value);
+  void refresh_committed();
   void grow_rows(std::uint32_t capacity);
   void allocate(Narrow& narrow, ColumnId id, std::size_t rows) const;
   std::int64_t headroom(std::uint32_t row, ColumnId id) const;
@@ -140,6 +143,7 @@ class NodeTable {
   void refresh_pointers();
 
   std::vector<Column> columns_;
+  std::vector<ColumnId> committed_;        // capacities, and the headrooms that some row limits
   std::vector<std::uint64_t> sum_labels_;  // hashed
   std::uint32_t size_ = 0, capacity_ = 0;
   std::size_t sum_stride_ = 0, stride_ = 0;

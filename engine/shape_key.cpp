@@ -1,6 +1,6 @@
 #include "engine/shape_key.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "objects/annotations.h"
 
@@ -10,15 +10,17 @@ namespace {
 
 class KeyWriter {
  public:
-  explicit KeyWriter(std::string& key) : key_(key) { key_.clear(); }
+  // Writes into the key's memory, which grows and is kept from one key to the next.
+  explicit KeyWriter(std::string& key) : key_(key) { key_.resize(kUsualBytes); }
 
+  void finish() { key_.resize(size_); }
   template <typename Number>
   void number(Number value) {
-    key_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    write(&value, sizeof(value));
   }
   void text(std::string_view value) {
     number(static_cast<std::uint32_t>(value.size()));
-    key_.append(value);
+    write(value.data(), value.size());
   }
   void optional_text(const std::string* value) {
     number(value != nullptr);
@@ -54,7 +56,18 @@ class KeyWriter {
   }
 
  private:
+  static constexpr std::size_t kUsualBytes = 1024;
+
+  void write(const void* bytes, std::size_t count) {
+    if (key_.size() - size_ < count) {
+      key_.resize(2 * (key_.size() + count));
+    }
+    std::copy_n(static_cast<const char*>(bytes), count, key_.data() + size_);
+    size_ += count;
+  }
+
   std::string& key_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace
@@ -104,6 +117,7 @@ void write_shape_key(const Pod& pod, std::string& key) {
     writer.text(toleration.value);
     writer.text(toleration.effect);
   }
+  writer.finish();
 }
 
 }  // namespace headroom

@@ -168,9 +168,6 @@ std::int64_t normalize(std::int64_t raw, std::int64_t lo, std::int64_t hi, bool 
 
 std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
                        std::uint32_t i) {
-  if (scores.code[i] != 0) {
-    return kInfeasible;
-  }
   std::uint32_t packed = 0;
   bool fits = true;
   for (std::uint32_t n = 0; n < layout.normalized; ++n) {

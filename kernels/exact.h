@@ -28,8 +28,8 @@ std::uint32_t first_rejection(const Program& program, std::uint32_t code);
 // trunc of the normalised score, as Totals has it; lo <= raw <= hi.
 std::int64_t normalize(std::int64_t raw, std::int64_t lo, std::int64_t hi, bool in_double);
 
-// The packed word of row i in a cached line: kInfeasible without a code, kWideRow, or its scores.
-// `plain` scores follow the normalised ones.
+// The packed word of feasible row i in a cached line: kWideRow, or its scores. `plain` scores
+// follow the normalised ones.
 std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
                        std::uint32_t i);
 

@@ -89,62 +89,56 @@ struct Block {
 
 // --- Filters ---
 
-void load_class_codes(const Block& block, const Program& program, std::uint32_t* code) {
-  const std::uint32_t* classes = block.columns.node_class + block.first;
-  const Int first_class(static_cast<std::int32_t>(classes[0]));
-  IntMask differs(false);
-  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
-    differs = differs | (Int::load_unaligned(reinterpret_cast<const std::int32_t*>(classes) + i) !=
-                         first_class);
+// The codes of rows [i, i + kLanes) by class, 0 beyond the block.
+Int class_codes(const Block& block, const Program& program, std::uint32_t i) {
+  const std::uint32_t* classes = block.columns.node_class + block.first + i;
+  if (i + kLanes <= block.count) {
+    return look_up(program.class_code,
+                   Int::load_unaligned(reinterpret_cast<const std::int32_t*>(classes)));
   }
-  // The last vector may read rows of the next block: then the lookup below is taken needlessly.
-  if (bits(differs) == 0) {
-    std::fill_n(code, block.count, program.class_code[classes[0]]);
-    return;
+  std::int32_t codes[kLanes] = {};
+  for (std::uint32_t lane = 0; i + lane < block.count; ++lane) {
+    codes[lane] = static_cast<std::int32_t>(program.class_code[classes[lane]]);
   }
-  for (std::uint32_t i = 0; i < block.count; ++i) {
-    code[i] = program.class_code[classes[i]];
-  }
+  return Int::load_unaligned(codes);
 }
 
 struct Comparison {
   const float* headroom;
   Float need;
-  Float bit;  // the term's bit in every lane
+  Int bit;  // the term's, in every lane
 };
 
 RowBits filter(const Block& block, const Program& program, BlockScores& out) {
-  load_class_codes(block, program, out.code);
   Comparison surely_short[kFilterTermsMax];
   const FilterTerm* maybe_short[kFilterTermsMax];
   std::uint32_t terms = 0, maybe_terms = 0;
   for (const FilterTerm& term : program.filter_terms) {
     const float* headroom = block.narrow(term.column);
-    const Float bit = xsimd::bitwise_cast<Float>(Int(1 << term.bit));
-    surely_short[terms++] = {headroom, Float(term.need_low), bit};
+    surely_short[terms++] = {headroom, Float(term.need_low), Int(1 << term.bit)};
     if (term.need_low != term.need_high) {
       maybe_short[maybe_terms++] = &term;
     }
   }
   RowBits feasible, doubtful;
   for (std::uint32_t i = 0; i < block.count; i += kFilterVectors * kLanes) {
-    auto* codes = reinterpret_cast<std::int32_t*>(out.code + i);
     Int code[kFilterVectors];
     for (std::uint32_t v = 0; v < kFilterVectors; ++v) {
-      code[v] = Int::load_unaligned(codes + v * kLanes);
+      code[v] = class_codes(block, program, i + v * kLanes);
     }
     const Comparison* term = surely_short;
     for (const FilterPlugin& plugin : program.filter_plugins) {
-      Float failed[kFilterVectors];
-      std::fill_n(failed, kFilterVectors, Float(0.0F));
+      Int failed[kFilterVectors];
+      std::fill_n(failed, kFilterVectors, Int(0));
       for (const Comparison* end = term + plugin.count; term != end; ++term) {
         for (std::uint32_t v = 0; v < kFilterVectors; ++v) {
           const Float headroom = Float::load_unaligned(term->headroom + i + v * kLanes);
-          failed[v] = failed[v] | xsimd::select(headroom < term->need, term->bit, Float(0.0F));
+          failed[v] = xsimd::select(xsimd::bool_cast(headroom < term->need), failed[v] | term->bit,
+                                    failed[v]);
         }
       }
       for (std::uint32_t v = 0; v < kFilterVectors; ++v) {
-        Int mine = xsimd::bitwise_cast<Int>(failed[v]);
+        Int mine = failed[v];
         if (plugin.first_only) {
           mine = mine & (Int(0) - mine);
         }
@@ -152,7 +146,7 @@ RowBits filter(const Block& block, const Program& program, BlockScores& out) {
       }
     }
     for (std::uint32_t v = 0; v < kFilterVectors && i + v * kLanes < block.count; ++v) {
-      code[v].store_unaligned(codes + v * kLanes);
+      code[v].store_unaligned(reinterpret_cast<std::int32_t*>(out.code + i) + v * kLanes);
       feasible.set(i + v * kLanes, bits(code[v] == Int(0)));
     }
   }
@@ -220,17 +214,16 @@ Range estimate(const Term& term, std::uint32_t i, Float scale) {
   const Float free = all - need;
   if constexpr (kind == ScoreKind::kSigned) {
     const Float magnitude = xsimd::abs(all) + need;
-    return {xsimd::fnma(magnitude, Float(kError), free),
-            xsimd::fma(magnitude, Float(kError), free)};
+    return {fnma(magnitude, Float(kError), free), fma(magnitude, Float(kError), free)};
   } else if constexpr (kind == ScoreKind::kMost || kind == ScoreKind::kRatio) {
     // used = capacity - free, at most the capacity
     const Float used = Float(100.0F) - free;
     const Float magnitude = xsimd::abs(all) + need + Float(100.0F);
-    return {xsimd::min(xsimd::fnma(magnitude, Float(kError), used), Float(100.0F)),
-            xsimd::min(xsimd::fma(magnitude, Float(kError), used), Float(100.0F))};
+    return {xsimd::min(fnma(magnitude, Float(kError), used), Float(100.0F)),
+            xsimd::min(fma(magnitude, Float(kError), used), Float(100.0F))};
   } else {
-    return {xsimd::max(xsimd::fnma(all, Float(2 * kError), free), Float(0.0F)),
-            xsimd::max(xsimd::fma(all, Float(2 * kError), free), Float(0.0F))};
+    return {xsimd::max(fnma(all, Float(2 * kError), free), Float(0.0F)),
+            xsimd::max(fma(all, Float(2 * kError), free), Float(0.0F))};
   }
 }
 
@@ -270,14 +263,14 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
       if constexpr (kind == ScoreKind::kSigned) {
         doubt = doubt | (xsimd::abs(value) * terms[t].weight >= Float(kTermMax));
       }
-      sum = xsimd::fma(value, terms[t].weight, sum);
+      sum = fma(value, terms[t].weight, sum);
       if constexpr (dominant) {
         const FloatMask drops = scale == Float(0.0F) && FloatMask(!score.zero_capacity_counts);
         least = xsimd::select(drops, least, xsimd::min(least, value));
       }
     }
     if constexpr (dominant) {
-      sum = xsimd::fma(least, dominant_weight, sum);
+      sum = fma(least, dominant_weight, sum);
     }
     Float mean = xsimd::trunc(sum * reciprocal);
     if (!score.zero_capacity_counts && bits(least_scale == Float(0.0F)) != 0) {
@@ -380,9 +373,9 @@ RowBits balanced_pair(const Block& block, const Score& score, std::int32_t* out)
     const Float scale0 = Float::load_unaligned(first.scale + i);
     const Float scale1 = Float::load_unaligned(second.scale + i);
     const Float free0 = free(first, scale0), free1 = free(second, scale1);
-    const Float value = xsimd::fnma(xsimd::abs(free0 - free1), Float(0.5F), Float(100.0F));
-    const Float high = xsimd::trunc(xsimd::fma(magnitude, Float(kError), value));
-    const Float low = xsimd::fnma(magnitude, Float(kError), value);
+    const Float value = fnma(xsimd::abs(free0 - free1), Float(0.5F), Float(100.0F));
+    const Float high = xsimd::trunc(fma(magnitude, Float(kError), value));
+    const Float low = fnma(magnitude, Float(kError), value);
     xsimd::to_int(high).store_unaligned(out + i);
     doubtful.set(i, bits(low < high || xsimd::min(scale0, scale1) == Float(0.0F)));
   }
@@ -634,73 +627,131 @@ using Line =
                  std::conditional_t<(kLanes > kLineNodes), xsimd::fma3<xsimd::avx2>, Arch>>;
 using LineFloat = xsimd::batch<float, typename Line::arch_type>;
 constexpr std::uint32_t kLineVectors = kLineNodes / Line::size;
-// Blocks smaller than a line share lines, which are then written row by row.
-constexpr bool kWholeLines = kBlockNodes % kLineNodes == 0;
+// Blocks that share a line, or a vector, are written row by row.
+constexpr bool kWholeVectors = kBlockNodes % std::max(kLanes, kLineNodes) == 0;
 
-PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
-                std::uint32_t first_row, std::uint32_t count, std::uint32_t* lines) {
-  PackedRows result{};
-  Line feasible(0), wide(0);
-  Line lo[kNormalizedMax], hi[kNormalizedMax];
-  std::fill_n(lo, kNormalizedMax, Line(INT32_MAX));
-  std::fill_n(hi, kNormalizedMax, Line(INT32_MIN));
-  const std::uint32_t whole = kWholeLines ? count / kLineNodes * kLineNodes : 0;
-  for (std::uint32_t i = 0; i < whole; i += static_cast<std::uint32_t>(Line::size)) {
-    const auto code = Line::load_unaligned(reinterpret_cast<const std::int32_t*>(scores.code) + i);
-    const auto rejected = code != Line(0);
-    auto misfit = rejected;
-    auto* line = reinterpret_cast<std::int32_t*>(lines) + layout.raw(first_row + i, 0);
-    for (std::uint32_t n = 0; n < layout.normalized; ++n) {
-      const auto raw = Line::load_unaligned(scores.score[n] + i);
-      misfit = misfit | (raw < Line(kRawMin)) | (raw > Line(kPlainScoreMax));
-      lo[n] = xsimd::min(lo[n], xsimd::select(rejected, Line(INT32_MAX), raw));
-      hi[n] = xsimd::max(hi[n], xsimd::select(rejected, Line(INT32_MIN), raw));
-      raw.store_unaligned(line + n * kLineNodes);
+struct Packing {
+  const BlockScores& scores;
+  const LineLayout layout;
+  const std::uint32_t plain;
+  const std::uint32_t first_row;
+  const std::span<CodeCount> codes;
+  std::uint32_t* const lines;
+};
+
+// Packs rows [0, count), a whole number of vectors, unless some score does not fit a line: then
+// returns false, and nothing counts.
+bool pack_vectors(const Packing& to, std::uint32_t count, PackedRows& result) {
+  const auto store = [&](Int values, std::size_t at) {
+    auto* words = reinterpret_cast<std::int32_t*>(to.lines) + at;
+    store_lines(values, words, words + to.layout.stride());
+  };
+  const std::uint32_t normalized = to.layout.normalized;
+  Int lo[kNormalizedMax], hi[kNormalizedMax], rows_of_code[kPackCodesMax];
+  std::fill_n(lo, kNormalizedMax, Int(INT32_MAX));
+  std::fill_n(hi, kNormalizedMax, Int(INT32_MIN));
+  std::fill_n(rows_of_code, to.codes.size(), Int(0));
+  Int least_plain(0), most_plain(0);
+  std::uint32_t feasible = 0;
+  for (std::uint32_t i = 0; i < count; i += kLanes) {
+    const auto code =
+        Int::load_unaligned(reinterpret_cast<const std::int32_t*>(to.scores.code) + i);
+    const IntMask accepted = code == Int(0);
+    const std::uint32_t row = to.first_row + i;
+    for (std::uint32_t n = 0; n < normalized; ++n) {
+      const Int raw = Int::load_unaligned(to.scores.score[n] + i);
+      lo[n] = xsimd::min(lo[n], xsimd::select(accepted, raw, Int(INT32_MAX)));
+      hi[n] = xsimd::max(hi[n], xsimd::select(accepted, raw, Int(INT32_MIN)));
+      store(raw, to.layout.raw(row, n));
     }
-    Line packed(0);
-    Line all(0);
-    for (std::uint32_t s = 0; s < plain; ++s) {
-      const auto score = Line::load_unaligned(scores.score[layout.normalized + s] + i);
-      misfit = misfit | (score < Line(0)) | (score > Line(kPlainScoreMax));
+    Int packed(0);
+    for (std::uint32_t s = 0; s < to.plain; ++s) {
+      const Int any = Int::load_unaligned(to.scores.score[normalized + s] + i);
+      const Int score = xsimd::select(accepted, any, Int(0));
+      least_plain = xsimd::min(least_plain, score);
+      most_plain = xsimd::max(most_plain, score);
       packed = packed | (score << static_cast<std::int32_t>(8 * s));
     }
-    const Line odd = xsimd::select(rejected, Line(static_cast<std::int32_t>(kInfeasible)),
-                                   Line(static_cast<std::int32_t>(kWideRow)));
-    packed = xsimd::select(misfit, odd, packed);
-    packed.store_unaligned(line + layout.normalized * kLineNodes);
-    feasible = feasible + xsimd::select(rejected, Line(0), Line(1));
-    wide =
-        wide + xsimd::select(packed == Line(static_cast<std::int32_t>(kWideRow)), Line(1), Line(0));
-  }
-  std::int32_t lanes[Line::size];
-  const auto reduce = [&](Line values, auto fold, std::int32_t start) {
-    values.store_unaligned(lanes);
-    for (const std::int32_t lane : lanes) {
-      start = fold(start, lane);
-    }
-    return start;
-  };
-  const auto add = [](std::int32_t a, std::int32_t b) { return a + b; };
-  const auto least = [](std::int32_t a, std::int32_t b) { return std::min(a, b); };
-  const auto most = [](std::int32_t a, std::int32_t b) { return std::max(a, b); };
-  result.feasible = static_cast<std::uint32_t>(reduce(feasible, add, 0));
-  result.wide = static_cast<std::uint32_t>(reduce(wide, add, 0));
-  for (std::uint32_t n = 0; n < kNormalizedMax; ++n) {
-    result.lo[n] = reduce(lo[n], least, INT32_MAX);
-    result.hi[n] = reduce(hi[n], most, INT32_MIN);
-  }
-  for (std::uint32_t i = whole; i < count; ++i) {
-    const std::uint32_t packed = pack_row(scores, layout, plain, i);
-    lines[layout.packed(first_row + i)] = packed;
-    if ((packed & kInfeasible) == 0) {
-      ++result.feasible;
-      result.wide += packed == kWideRow;
-      for (std::uint32_t n = 0; n < layout.normalized; ++n) {
-        lines[layout.raw(first_row + i, n)] = static_cast<std::uint32_t>(scores.score[n][i]);
-        result.lo[n] = std::min(result.lo[n], scores.score[n][i]);
-        result.hi[n] = std::max(result.hi[n], scores.score[n][i]);
+    const std::uint32_t accepted_bits = bits(accepted);
+    feasible += static_cast<std::uint32_t>(std::popcount(accepted_bits));
+    if (accepted_bits != kAllLanes) {
+      Int id(static_cast<std::int32_t>(kInfeasible | kNoCode));
+      for (std::uint32_t c = 0; c < to.codes.size(); ++c) {
+        const IntMask its = code == Int(static_cast<std::int32_t>(to.codes[c].code));
+        id = xsimd::select(its, Int(static_cast<std::int32_t>(kInfeasible | c)), id);
+        rows_of_code[c] = rows_of_code[c] + xsimd::select(its, Int(1), Int(0));
       }
+      packed = xsimd::select(accepted, packed, id);
     }
+    store(packed, to.layout.packed(row));
+  }
+  if (least(least_plain) < 0 || most(most_plain) > kPlainScoreMax) {
+    return false;
+  }
+  for (std::uint32_t n = 0; n < normalized; ++n) {
+    result.lo[n] = least(lo[n]);
+    result.hi[n] = most(hi[n]);
+    if (result.lo[n] < kRawMin || result.hi[n] > kPlainScoreMax) {
+      return false;
+    }
+  }
+  result.feasible = feasible;
+  result.no_code = count - feasible;
+  for (std::uint32_t c = 0; c < to.codes.size(); ++c) {
+    const std::uint32_t rows = sum(rows_of_code[c]);
+    to.codes[c].rows += rows;
+    result.no_code -= rows;
+  }
+  return true;
+}
+
+void pack_one(const Packing& to, std::uint32_t i, PackedRows& result) {
+  const std::uint32_t row = to.first_row + i;
+  std::uint32_t& packed = to.lines[to.layout.packed(row)];
+  const std::uint32_t code = to.scores.code[i];
+  if (code != 0) {
+    const auto its = std::find_if(to.codes.begin(), to.codes.end(),
+                                  [code](const CodeCount& known) { return known.code == code; });
+    if (its == to.codes.end()) {
+      packed = kInfeasible | kNoCode;
+      ++result.no_code;
+    } else {
+      packed = kInfeasible | static_cast<std::uint32_t>(its - to.codes.begin());
+      ++its->rows;
+    }
+    return;
+  }
+  packed = pack_row(to.scores, to.layout, to.plain, i);
+  ++result.feasible;
+  result.wide += packed == kWideRow;
+  for (std::uint32_t n = 0; n < to.layout.normalized; ++n) {
+    const std::int32_t raw = to.scores.score[n][i];
+    to.lines[to.layout.raw(row, n)] = static_cast<std::uint32_t>(raw);
+    result.lo[n] = std::min(result.lo[n], raw);
+    result.hi[n] = std::max(result.hi[n], raw);
+  }
+}
+
+PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                std::uint32_t first_row, std::uint32_t count, std::span<CodeCount> codes,
+                std::uint32_t* lines) {
+  const Packing to{scores,
+                   layout,
+                   plain,
+                   first_row,
+                   codes.first(std::min<std::size_t>(codes.size(), kPackCodesMax)),
+                   lines};
+  PackedRows empty{};
+  std::fill_n(empty.lo, kNormalizedMax, INT32_MAX);
+  std::fill_n(empty.hi, kNormalizedMax, INT32_MIN);
+  PackedRows result = empty;
+  std::uint32_t done = kWholeVectors ? count / kLanes * kLanes : 0;
+  if (!pack_vectors(to, done, result)) {
+    result = empty;
+    done = 0;
+  }
+  for (std::uint32_t i = done; i < count; ++i) {
+    pack_one(to, i, result);
   }
   return result;
 }
@@ -710,13 +761,16 @@ PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plai
 // (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
 constexpr std::int32_t kFloatRangeMax = 10'000;
 
-// The sum of one line, vector by vector; infeasible rows get -1.
+// The totals of a line, vector by vector; infeasible rows get -1.
 struct LineTotals {
-  explicit LineTotals(const Totals& totals) : totals_(totals) {
+  explicit LineTotals(const Totals& totals)
+      : totals_(totals),
+        low_weights_(totals.plain_weight[0] | totals.plain_weight[2] << 16),
+        middle_weight_(totals.plain_weight[1]) {
     for (std::uint32_t n = 0; n < totals.normalized; ++n) {
-      const std::int32_t range = totals.hi[n] - totals.lo[n];
-      in_float_ = in_float_ && !totals.normalize_in_double && range <= kFloatRangeMax;
-      factor_[n] = range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range));
+      range_[n] = totals.hi[n] - totals.lo[n];
+      in_float_ = in_float_ && !totals.normalize_in_double && range_[n] <= kFloatRangeMax;
+      factor_[n] = range_[n] == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range_[n]));
     }
   }
 
@@ -725,99 +779,83 @@ struct LineTotals {
     const auto* values = reinterpret_cast<const std::int32_t*>(line) + vector * Line::size;
     Line sum(0);
     for (std::uint32_t n = 0; n < totals_.normalized; ++n) {
-      const Line raw = Line::load_unaligned(values + n * kLineNodes);
-      sum = sum + normalized<in_float>(raw, n) * Line(totals_.normalized_weight[n]);
+      const Line off = Line::load_unaligned(values + n * kLineNodes) - Line(totals_.lo[n]);
+      const Line held = xsimd::min(xsimd::max(off, Line(0)), Line(range_[n]));
+      sum = sum + multiply_pairs(normalized<in_float>(held, n), Line(totals_.normalized_weight[n]));
     }
+    // The scores of bytes 0 and 2, and that of byte 1, as 16-bit numbers.
     const Line packed = Line::load_unaligned(values + totals_.normalized * kLineNodes);
-    const Line byte(0xFF);
-    sum = sum + (packed & byte) * Line(totals_.plain_weight[0]) +
-          ((packed >> 8) & byte) * Line(totals_.plain_weight[1]) +
-          ((packed >> 16) & byte) * Line(totals_.plain_weight[2]);
+    sum = sum + multiply_pairs(packed & Line(0x00FF00FF), low_weights_) +
+          multiply_pairs((packed >> 8) & Line(0xFF), middle_weight_);
     return xsimd::select(packed < Line(0), Line(-1), sum);
   }
 
   bool in_float() const { return in_float_; }
 
  private:
+  // `off` in [0, range].
   template <bool in_float>
-  Line normalized(Line raw, std::uint32_t n) const {
-    const Line from_lo = raw - Line(totals_.lo[n]);
+  Line normalized(Line off, std::uint32_t n) const {
     if constexpr (in_float) {
-      return xsimd::to_int(xsimd::to_float(from_lo) * LineFloat(factor_[n]));
+      return xsimd::to_int(xsimd::to_float(off) * LineFloat(factor_[n]));
     } else {
       std::int32_t values[Line::size];
-      from_lo.store_unaligned(values);
-      const double range = totals_.hi[n] - totals_.lo[n];
+      off.store_unaligned(values);
+      const double range = range_[n];
       for (std::int32_t& value : values) {
-        const double off = value;
         const double score = range == 0                    ? 0
-                             : totals_.normalize_in_double ? 100.0 * (off / range)
-                                                           : off * 100.0 / range;
-        // Unused values of infeasible rows may lie anywhere.
-        value = static_cast<std::int32_t>(std::clamp(score, -1.0, 100.0));
+                             : totals_.normalize_in_double ? 100.0 * (value / range)
+                                                           : value * 100.0 / range;
+        value = static_cast<std::int32_t>(score);
       }
       return Line::load_unaligned(values);
     }
   }
 
   const Totals& totals_;
+  const Line low_weights_, middle_weight_;
   bool in_float_ = true;
+  std::int32_t range_[kNormalizedMax] = {};
   float factor_[kNormalizedMax] = {};
 };
 
 template <bool in_float>
-std::int32_t max_total(const std::uint32_t* lines, std::uint32_t line_count,
-                       const LineTotals& line_totals, std::uint32_t stride) {
-  Line greatest(-1);
-  for (std::uint32_t l = 0; l < line_count; ++l) {
-    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
-      greatest = xsimd::max(greatest, line_totals.total<in_float>(lines + l * stride, v));
+void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
+                 const LineTotals& totals, std::uint32_t stride, std::int32_t* out) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t index = rows != nullptr ? rows[i] / kLineNodes : i;
+    Line most = totals.total<in_float>(lines + index * stride, 0);
+    for (std::uint32_t v = 1; v < kLineVectors; ++v) {
+      most = xsimd::max(most, totals.total<in_float>(lines + index * stride, v));
     }
+    out[i] = greatest(most);
   }
-  std::int32_t values[Line::size];
-  greatest.store_unaligned(values);
-  return *std::max_element(values, values + Line::size);
 }
 
-std::int32_t max_total(const std::uint32_t* lines, std::uint32_t line_count, const Totals& totals) {
+void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
+                 const Totals& totals, std::int32_t* out) {
   const LineTotals line_totals(totals);
   const std::uint32_t stride = LineLayout{totals.normalized}.stride();
-  return line_totals.in_float() ? max_total<true>(lines, line_count, line_totals, stride)
-                                : max_total<false>(lines, line_count, line_totals, stride);
+  line_totals.in_float() ? line_maxima<true>(lines, rows, count, line_totals, stride, out)
+                         : line_maxima<false>(lines, rows, count, line_totals, stride, out);
 }
 
-template <bool in_float>
-std::uint32_t rows_at_least(const std::uint32_t* lines, std::uint32_t line_count,
-                            const LineTotals& line_totals, std::uint32_t stride,
-                            std::int32_t at_least, RowTotal* out) {
+std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,
+                            RowTotal (&out)[kLineNodes]) {
+  const LineTotals line_totals(totals);
+  std::int32_t values[kLineNodes];
+  for (std::uint32_t v = 0; v < kLineVectors; ++v) {
+    const Line total = line_totals.in_float() ? line_totals.total<true>(line, v)
+                                              : line_totals.total<false>(line, v);
+    total.store_unaligned(values + v * Line::size);
+  }
   std::uint32_t found = 0;
-  for (std::uint32_t l = 0; l < line_count; ++l) {
-    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
-      const Line total = line_totals.total<in_float>(lines + l * stride, v);
-      std::int32_t values[Line::size];
-      const auto reached = total >= Line(at_least);
-      if (!xsimd::any(reached)) {
-        continue;
-      }
-      total.store_unaligned(values);
-      for (std::uint32_t lane = 0; lane < Line::size; ++lane) {
-        if (values[lane] >= at_least) {
-          out[found++] = {l * kLineNodes + v * static_cast<std::uint32_t>(Line::size) + lane,
-                          values[lane]};
-        }
-      }
+  for (std::uint32_t row = 0; row < kLineNodes; ++row) {
+    if (values[row] >= at_least) {
+      out[found++] = {row, values[row]};
     }
   }
   return found;
-}
-
-std::uint32_t rows_at_least(const std::uint32_t* lines, std::uint32_t line_count,
-                            const Totals& totals, std::int32_t at_least, RowTotal* out) {
-  const LineTotals line_totals(totals);
-  const std::uint32_t stride = LineLayout{totals.normalized}.stride();
-  return line_totals.in_float()
-             ? rows_at_least<true>(lines, line_count, line_totals, stride, at_least, out)
-             : rows_at_least<false>(lines, line_count, line_totals, stride, at_least, out);
 }
 
 std::uint32_t index_of_max(const std::int32_t* values, std::uint32_t count) {
@@ -876,7 +914,7 @@ const Kernels kKernels = {HEADROOM_STRING(HEADROOM_ISA),
                           supported,
                           score_block,
                           pack,
-                          max_total,
+                          line_maxima,
                           rows_at_least,
                           index_of_max,
                           read_bytes};

@@ -134,11 +134,25 @@ inline constexpr std::uint32_t kWideRow = 1u << 30;
 inline constexpr std::int32_t kRawMin = -(1 << 28);
 inline constexpr std::int32_t kPlainScoreMax = 100;
 
+// The rows that rejected a pod for one reason code. A code's id is its index in a list of these.
+struct CodeCount {
+  std::uint32_t code;
+  std::uint32_t rows;
+};
+// The id of no code: a row of padding, or one whose code pack() was not told.
+inline constexpr std::uint32_t kNoCode = kInfeasible - 1;
+// Of longer lists pack() looks at the first ones.
+inline constexpr std::uint32_t kPackCodesMax = 16;
+
 // What pack() saw.
 struct PackedRows {
   std::uint32_t feasible, wide;
+  std::uint32_t no_code;                                // infeasible rows with kNoCode
   std::int32_t lo[kNormalizedMax], hi[kNormalizedMax];  // of feasible rows; INT32_MAX, MIN if none
 };
+
+// Weights of totals are at most this.
+inline constexpr std::int32_t kTotalWeightMax = 10'000;
 
 // How raw scores become a total: sum of weight * trunc((raw - lo) * 100 / (hi - lo)), plus
 // plain_weight times the packed scores.
@@ -166,19 +180,23 @@ struct Kernels {
                       std::uint32_t count, BlockScores& out);
 
   // Writes the raw values and packed words of `count` rows from `first_row` on into the lines that
-  // begin with row 0; infeasible rows get kInfeasible without a code. `plain`: how many scores
-  // follow the normalised ones. first_row is a multiple of kBlockNodes.
+  // begin with row 0, and adds infeasible rows to `codes`; those whose code is not there get
+  // kNoCode. `plain`: how many scores follow the normalised ones. first_row is a multiple of
+  // kBlockNodes.
   PackedRows (*pack)(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
-                     std::uint32_t first_row, std::uint32_t count, std::uint32_t* lines);
+                     std::uint32_t first_row, std::uint32_t count, std::span<CodeCount> codes,
+                     std::uint32_t* lines);
 
-  // The greatest total of `line_count` lines; -1 where none is feasible.
-  std::int32_t (*max_total)(const std::uint32_t* lines, std::uint32_t line_count,
-                            const Totals& totals);
+  // Writes the greatest total of each of `count` lines, -1 where no row of it is feasible: of the
+  // line that holds rows[i], or of the lines from the first on where `rows` is nullptr. Raw values
+  // outside [lo, hi] count as the nearer of the two.
+  void (*line_maxima)(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
+                      const Totals& totals, std::int32_t* out);
 
-  // Writes the rows (counted from 0) of `line_count` lines whose total is at least `at_least` (>=
-  // 0), in order; returns how many. `out` has room for all.
-  std::uint32_t (*rows_at_least)(const std::uint32_t* lines, std::uint32_t line_count,
-                                 const Totals& totals, std::int32_t at_least, RowTotal* out);
+  // Writes the rows of one line (counted from 0) whose total is at least `at_least` (>= 0), in
+  // order; returns how many.
+  std::uint32_t (*rows_at_least)(const std::uint32_t* line, const Totals& totals,
+                                 std::int32_t at_least, RowTotal (&out)[kLineNodes]);
 
   // The least index of the greatest of values[0, count), count > 0.
   std::uint32_t (*index_of_max)(const std::int32_t* values, std::uint32_t count);

@@ -3,7 +3,9 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <xsimd/xsimd.hpp>
 
 namespace headroom::HEADROOM_ISA {
@@ -18,6 +20,8 @@ using DoubleMask = xsimd::batch_bool<double, Arch>;
 using Long = xsimd::batch<std::int64_t, Arch>;
 inline constexpr std::uint32_t kLanes = Float::size;
 inline constexpr std::uint32_t kDoubleLanes = Double::size;
+// What bits() has where every lane is set.
+inline constexpr std::uint32_t kAllLanes = (std::uint32_t{1} << kLanes) - 1;
 
 // Bit i is set where lane i is.
 #if defined(__AVX512F__)
@@ -46,6 +50,66 @@ inline std::uint32_t bits(DoubleMask mask) {
 }
 #endif
 
+// a * b + c and c - a * b, fused where the machine can: xsimd 8 does not for AVX-512.
+inline Float fma(Float a, Float b, Float c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#else
+  return xsimd::fma(a, b, c);
+#endif
+}
+inline Float fnma(Float a, Float b, Float c) {
+#if defined(__AVX512F__)
+  return _mm512_fnmadd_ps(a, b, c);
+#else
+  return xsimd::fnma(a, b, c);
+#endif
+}
+
+// Over all lanes.
+inline std::int32_t least(Int values) {
+  std::int32_t lanes[kLanes];
+  values.store_unaligned(lanes);
+  return *std::min_element(lanes, lanes + kLanes);
+}
+inline std::int32_t most(Int values) {
+  std::int32_t lanes[kLanes];
+  values.store_unaligned(lanes);
+  return *std::max_element(lanes, lanes + kLanes);
+}
+inline std::uint32_t sum(Int values) {
+  std::uint32_t lanes[kLanes];
+  values.store_unaligned(reinterpret_cast<std::int32_t*>(lanes));
+  return std::accumulate(lanes, lanes + kLanes, 0u);
+}
+
+// Stores the rows of a line; where a vector holds two, the second at `next`.
+inline void store_lines(Int values, std::int32_t* line, [[maybe_unused]] std::int32_t* next) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(line), _mm512_castsi512_si256(values));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(next), _mm512_extracti64x4_epi64(values, 1));
+#else
+  values.store_unaligned(line);
+#endif
+}
+
+// table[index] by lane; indices below 2^31.
+inline Int look_up(const std::uint32_t* table, Int index) {
+  const auto* values = reinterpret_cast<const std::int32_t*>(table);
+#if defined(__AVX512F__)
+  return _mm512_i32gather_epi32(index, values, sizeof(*values));
+#elif defined(__AVX2__)
+  return _mm256_i32gather_epi32(values, index, sizeof(*values));
+#else
+  std::int32_t lanes[kLanes];
+  index.store_unaligned(lanes);
+  for (std::int32_t& lane : lanes) {
+    lane = values[lane];
+  }
+  return Int::load_unaligned(lanes);
+#endif
+}
+
 // Whole numbers of |value| < 2^51 as doubles: adds 2^52 + 2^51 in the bits and takes it off again.
 inline Double to_double(Long value) {
   const Long magic(0x4338000000000000);
@@ -62,5 +126,24 @@ inline void store_truncated(Double value, std::int32_t* out) {
   _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_cvttpd_epi32(value));
 #endif
 }
+
+// The sum of the products of each lane's two 16-bit halves.
+#if defined(__AVX2__)
+inline __m256i multiply_pairs(__m256i a, __m256i b) { return _mm256_madd_epi16(a, b); }
+#endif
+inline __m128i multiply_pairs(__m128i a, __m128i b) { return _mm_madd_epi16(a, b); }
+
+// The greatest lane.
+inline std::int32_t greatest(__m128i values) {
+  values = _mm_max_epi32(values, _mm_shuffle_epi32(values, 0b01001110));
+  values = _mm_max_epi32(values, _mm_shuffle_epi32(values, 0b10110001));
+  return _mm_cvtsi128_si32(values);
+}
+#if defined(__AVX2__)
+inline std::int32_t greatest(__m256i values) {
+  return greatest(
+      _mm_max_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1)));
+}
+#endif
 
 }  // namespace headroom::HEADROOM_ISA

@@ -50,8 +50,9 @@ TEST_F(DispatchTest, EveryListedSetIsComplete) {
   std::set<const Kernels*> seen;
   for (const Kernels* kernels : all_kernels()) {
     EXPECT_TRUE(seen.insert(kernels).second) << kernels->name;
-    EXPECT_TRUE(kernels->supported && kernels->score_block && kernels->pack && kernels->max_total &&
-                kernels->rows_at_least && kernels->index_of_max && kernels->read_bytes)
+    EXPECT_TRUE(kernels->supported && kernels->score_block && kernels->pack &&
+                kernels->line_maxima && kernels->rows_at_least && kernels->index_of_max &&
+                kernels->read_bytes)
         << kernels->name;
   }
 }

@@ -981,8 +981,9 @@ struct Lines {
     std::int64_t sum = 0;
     for (std::uint32_t n = 0; n < totals.normalized; ++n) {
       const std::int64_t range = std::int64_t{totals.hi[n]} - totals.lo[n];
-      const std::int64_t raw = static_cast<std::int32_t>(words[layout.raw(row, n)]);
-      const std::int64_t off = raw - totals.lo[n];
+      const auto raw = static_cast<std::int32_t>(words[layout.raw(row, n)]);
+      const std::int64_t off =
+          std::int64_t{std::clamp(raw, totals.lo[n], totals.hi[n])} - totals.lo[n];
       const double in_double = 100.0 * (static_cast<double>(off) / static_cast<double>(range));
       const std::int64_t value = range == 0                   ? 0
                                  : totals.normalize_in_double ? static_cast<std::int64_t>(in_double)
@@ -1000,6 +1001,21 @@ struct Lines {
   std::vector<std::uint32_t> words;
 };
 
+// Of all lines, one after the other.
+std::uint32_t rows_at_least(const Kernels& kernels, const Lines& lines, const Totals& totals,
+                            std::int32_t at_least, RowTotal* out) {
+  std::uint32_t count = 0;
+  for (std::uint32_t line = 0; line < lines.count; ++line) {
+    RowTotal rows[kLineNodes];
+    const std::uint32_t found = kernels.rows_at_least(
+        lines.words.data() + std::size_t{line} * lines.layout.stride(), totals, at_least, rows);
+    for (std::uint32_t i = 0; i < found; ++i) {
+      out[count++] = {line * kLineNodes + rows[i].row, rows[i].total};
+    }
+  }
+  return count;
+}
+
 void expect_totals(const Kernels& kernels, const Lines& lines, const Totals& totals) {
   std::vector<RowTotal> expected;
   std::int32_t greatest = -1;
@@ -1007,14 +1023,27 @@ void expect_totals(const Kernels& kernels, const Lines& lines, const Totals& tot
     expected.push_back({row, lines.total(row, totals)});
     greatest = std::max(greatest, expected.back().total);
   }
-  ASSERT_EQ(kernels.max_total(lines.words.data(), lines.count, totals), greatest);
+  std::vector<std::int32_t> maxima(lines.count), in_other_order(lines.count);
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t line = 0; line < lines.count; ++line) {
+    rows.push_back((lines.count - 1 - line) * kLineNodes + line % kLineNodes);
+  }
+  kernels.line_maxima(lines.words.data(), nullptr, lines.count, totals, maxima.data());
+  kernels.line_maxima(lines.words.data(), rows.data(), lines.count, totals, in_other_order.data());
+  for (std::uint32_t line = 0; line < lines.count; ++line) {
+    std::int32_t most = -1;
+    for (std::uint32_t i = 0; i < kLineNodes; ++i) {
+      most = std::max(most, expected[line * kLineNodes + i].total);
+    }
+    ASSERT_EQ(maxima[line], most) << "line " << line;
+    ASSERT_EQ(in_other_order[lines.count - 1 - line], most) << "line " << line;
+  }
   std::vector<RowTotal> found(lines.rows());
   for (const std::int32_t at_least : {0, 1, greatest / 2, greatest - 1, greatest, greatest + 1}) {
     if (at_least < 0) {
       continue;
     }
-    const std::uint32_t count =
-        kernels.rows_at_least(lines.words.data(), lines.count, totals, at_least, found.data());
+    const std::uint32_t count = rows_at_least(kernels, lines, totals, at_least, found.data());
     std::uint32_t next = 0;
     for (const RowTotal& row_total : expected) {
       if (row_total.total >= at_least) {
@@ -1042,6 +1071,12 @@ TEST_P(KernelsTest, PackedLines) {
     const std::uint32_t first = kBlockNodes * static_cast<std::uint32_t>(random.between(0, 3));
     const int rejected_percent = static_cast<int>(random.one_of(std::array{0, 0, 30, 100}));
     const int wide_percent = static_cast<int>(random.one_of(std::array{0, 0, 5}));
+    // Some rows' codes are among the first that pack() looks at, some behind them, some nowhere.
+    std::vector<CodeCount> codes(static_cast<std::size_t>(random.between(0, kPackCodesMax + 2)));
+    for (std::size_t c = 0; c < codes.size(); ++c) {
+      codes[c] = {kClassRejection | static_cast<std::uint32_t>(c), 3};
+    }
+    std::vector<CodeCount> expected_codes = codes;
     BlockScores scores;
     PackedRows expected{};
     std::fill_n(expected.lo, kNormalizedMax, INT32_MAX);
@@ -1049,7 +1084,9 @@ TEST_P(KernelsTest, PackedLines) {
     std::vector<std::uint32_t> packed(count);
     for (std::uint32_t i = 0; i < count; ++i) {
       const bool rejected = random.percent(rejected_percent);
-      scores.code[i] = rejected ? kClassRejection | i : 0;
+      const auto id = static_cast<std::uint32_t>(random.between(0, kPackCodesMax + 4));
+      const bool known = id < codes.size() && id < kPackCodesMax;
+      scores.code[i] = rejected ? kClassRejection | id : 0;
       bool fits = true;
       for (std::uint32_t s = 0; s < layout.normalized + plain; ++s) {
         const bool normalized = s < layout.normalized;
@@ -1070,15 +1107,28 @@ TEST_P(KernelsTest, PackedLines) {
           packed[i] |= (static_cast<std::uint32_t>(value) & 0xFF) << (8 * (s - layout.normalized));
         }
       }
-      packed[i] = rejected ? kInfeasible : fits ? packed[i] : kWideRow;
+      if (rejected) {
+        packed[i] = kInfeasible | (known ? id : kNoCode);
+        expected.no_code += !known;
+        if (known) {
+          ++expected_codes[id].rows;
+        }
+      } else if (!fits) {
+        packed[i] = kWideRow;
+      }
       expected.feasible += !rejected;
       expected.wide += !rejected && !fits;
     }
     constexpr std::uint32_t kUntouched = 0xABABABAB;
     std::vector<std::uint32_t> lines(layout.raw(kBlockNodes * 4 + kLineNodes, 0), kUntouched);
-    const PackedRows seen = kernels().pack(scores, layout, plain, first, count, lines.data());
+    const PackedRows seen =
+        kernels().pack(scores, layout, plain, first, count, codes, lines.data());
     ASSERT_EQ(seen.feasible, expected.feasible);
     ASSERT_EQ(seen.wide, expected.wide);
+    ASSERT_EQ(seen.no_code, expected.no_code);
+    for (std::size_t c = 0; c < codes.size(); ++c) {
+      ASSERT_EQ(codes[c].rows, expected_codes[c].rows) << c;
+    }
     for (std::uint32_t n = 0; n < layout.normalized; ++n) {
       ASSERT_EQ(seen.lo[n], expected.lo[n]);
       ASSERT_EQ(seen.hi[n], expected.hi[n]);
@@ -1087,7 +1137,7 @@ TEST_P(KernelsTest, PackedLines) {
       const bool mine = row >= first && row < first + count;
       ASSERT_EQ(lines[layout.packed(row)], mine ? packed[row - first] : kUntouched) << row;
       for (std::uint32_t n = 0; n < layout.normalized; ++n) {
-        if (mine && packed[row - first] != kInfeasible) {
+        if (mine && (packed[row - first] & kInfeasible) == 0) {
           ASSERT_EQ(static_cast<std::int32_t>(lines[layout.raw(row, n)]),
                     scores.score[n][row - first]);
         } else if (!mine) {
@@ -1134,9 +1184,13 @@ TEST_P(KernelsTest, TotalsOfRandomLines) {
                 ? std::clamp<std::int64_t>(
                       range * random.between(0, 100) / 100 + random.between(-1, 1), 0, range)
                 : random.between(0, range);
-        lines.set(row, n,
-                  static_cast<std::int32_t>(infeasible ? random.between(INT32_MIN, INT32_MAX)
-                                                       : totals.lo[n] + off));
+        std::int64_t raw = totals.lo[n] + off;
+        if (infeasible) {
+          raw = random.between(INT32_MIN, INT32_MAX);
+        } else if (random.percent(10)) {
+          raw = random.between(kRawMin, 100);  // also outside the range
+        }
+        lines.set(row, n, static_cast<std::int32_t>(raw));
       }
     }
     ASSERT_NO_FATAL_FAILURE(expect_totals(kernels(), lines, totals)) << "round " << round;
@@ -1170,8 +1224,7 @@ TEST_P(KernelsTest, NormalizedScoresAtEveryBoundary) {
                                      : random.between(0, range);
         lines.set(row, 0, static_cast<std::int32_t>(totals.lo[0] + off));
       }
-      const std::uint32_t count =
-          kernels().rows_at_least(lines.words.data(), lines.count, totals, 0, found.data());
+      const std::uint32_t count = rows_at_least(kernels(), lines, totals, 0, found.data());
       ASSERT_EQ(count, lines.rows());
       for (std::uint32_t row = 0; row < count; ++row) {
         ASSERT_EQ(found[row].total, lines.total(row, totals))
