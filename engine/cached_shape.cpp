@@ -53,8 +53,7 @@ void CachedShape::reset(const PodShape& shape) {
 std::size_t CachedShape::bytes() const {
   std::size_t total = sizeof(*this) + words_ * sizeof(std::uint32_t);
   for (const RangeTotals& range : range_totals_) {
-    total += (range.lines.capacity() + range.bounds.capacity()) * sizeof(std::int32_t) +
-             range.measured.capacity();
+    total += (range.lines.capacity() + range.blocks.capacity()) * sizeof(std::int32_t);
   }
   return total;
 }
@@ -304,28 +303,21 @@ CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {
   }
   oldest->valid = false;
   oldest->ranges = ranges;
+  tabulate(*oldest);
   return *oldest;
 }
 
-void CachedShape::measure_all(RangeTotals& range, const Totals& weights) {
+void CachedShape::measure(RangeTotals& range, const Totals& weights) {
   range.lines.resize(std::size_t{blocks_} * kBoundLines);
-  range.bounds.resize(blocks_);
-  range.measured.assign(blocks_, 1);
+  range.blocks.resize(blocks_);
   kernels_->line_maxima(lines_.get(), nullptr, blocks_ * kBoundLines, weights, range.lines.data());
   for (std::uint32_t block = 0; block < blocks_; ++block) {
     const std::int32_t* first = &range.lines[std::size_t{block} * kBoundLines];
-    range.bounds[block] = *std::max_element(first, first + kBoundLines);
+    range.blocks[block] = *std::max_element(first, first + kBoundLines);
   }
   range.epoch = epoch_;
   range.valid = true;
   range.best_valid = false;
-}
-
-void CachedShape::measure(RangeTotals& range, const Totals& weights, std::uint32_t block) {
-  std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
-  kernels_->line_maxima(line(block * kBoundLines), nullptr, kBoundLines, weights, lines);
-  range.bounds[block] = *std::max_element(lines, lines + kBoundLines);
-  range.measured[block] = 1;
 }
 
 void CachedShape::tabulate(RangeTotals& range) const {
@@ -337,52 +329,6 @@ void CachedShape::tabulate(RangeTotals& range) const {
           static_cast<std::int8_t>(normalize(offset, 0, width, normalize_in_double_)));
     }
   }
-}
-
-// The most by which a total can grow when raw scores are normalised in `to` instead of, held within
-// it, in `from`. Negative where there is no table to tell.
-std::int32_t CachedShape::growth(const RangeTotals& from, const RangeTotals& to) const {
-  std::int32_t sum = 0;
-  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    if (from.table[n].empty() || to.table[n].empty()) {
-      return -1;
-    }
-    std::int32_t most = -100;
-    for (std::int32_t raw = to.ranges[n].lo; raw <= to.ranges[n].hi; ++raw) {
-      const std::int32_t held = std::clamp(raw, from.ranges[n].lo, from.ranges[n].hi);
-      most = std::max(most, normalized_in(to, raw, n) - normalized_in(from, held, n));
-    }
-    sum += weights_[n] * most;
-  }
-  return std::max(sum, 0);
-}
-
-// For a range that was not seen lately: the bounds of the range before, raised by what the change
-// of range can add. Blocks that this brings too high are measured when the search comes to them.
-void CachedShape::derive(RangeTotals& range, const Totals& weights, const TieOrder& order) {
-  tabulate(range);
-  RangeTotals* before = nullptr;
-  for (RangeTotals& other : range_totals_) {
-    if (other.valid && (before == nullptr || other.last_used > before->last_used)) {
-      before = &other;
-    }
-  }
-  const std::int32_t raise = before == nullptr ? -1 : growth(*before, range);
-  if (raise < 0 || !within_reach(*before)) {
-    measure_all(range, weights);
-    return;
-  }
-  catch_up(*before, this->weights(before->ranges), order);
-  range.lines.resize(before->lines.size());
-  range.bounds.resize(blocks_);
-  range.measured.assign(blocks_, 0);
-  for (std::uint32_t block = 0; block < blocks_; ++block) {
-    const std::int32_t bound = before->bounds[block];
-    range.bounds[block] = bound < 0 ? bound : bound + raise;
-  }
-  range.epoch = epoch_;
-  range.valid = true;
-  range.best_valid = false;
 }
 
 bool CachedShape::within_reach(const RangeTotals& range) const {
@@ -402,7 +348,7 @@ void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieO
       const std::uint32_t row = changed[slot + i];
       const std::int32_t greatest = changed_maxima_[i];
       range.lines[row / kLineNodes] = greatest;
-      std::int32_t& bound = range.bounds[row / kBoundRows];
+      std::int32_t& bound = range.blocks[row / kBoundRows];
       bound = std::max(bound, greatest);
       if (range.best_valid) {
         change_best(range, {row, row_total(range, weights, row)}, order);
@@ -436,7 +382,7 @@ void CachedShape::change_best(RangeTotals& range, RowTotal changed, const TieOrd
   }
 }
 
-// Best first: takes the line with the greatest total until no line can hold a better row than those
+// Best first: visits the line with the greatest total until none can hold a better row than those
 // found.
 void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_t count,
                          const TieOrder& order) {
@@ -445,42 +391,32 @@ void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_
   found.clear();
   visited_.clear();
   while (true) {
-    const std::uint32_t block = kernels_->index_of_max(range.bounds.data(), blocks_);
-    std::int32_t& bound = range.bounds[block];
+    const std::uint32_t block = kernels_->index_of_max(range.blocks.data(), blocks_);
+    std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
+    const std::uint32_t index = kernels_->index_of_max(lines, kBoundLines);
+    const std::int32_t greatest = lines[index];
+    if (std::exchange(range.blocks[block], greatest) > greatest) {
+      continue;  // the block has fallen: is it still the greatest?
+    }
+    const std::uint32_t line = block * kBoundLines + index;
     const bool full = found.size() == count;
     const std::int32_t worst = full ? found.front().row_total.total : 0;
-    if (bound < worst) {
+    // Lines with equal totals come in their order.
+    const bool after = full && order.seed == 0 && line * kLineNodes > found.front().row_total.row;
+    if (greatest < worst || (greatest == worst && after)) {
       break;
     }
-    if (range.measured[block] == 0) {
-      measure(range, weights, block);
-      continue;
-    }
-    std::int32_t* block_lines = &range.lines[std::size_t{block} * kBoundLines];
-    const std::uint32_t index = kernels_->index_of_max(block_lines, kBoundLines);
-    const std::int32_t greatest = block_lines[index];
-    if (greatest < bound) {
-      bound = greatest;
-      continue;
-    }
-    const std::uint32_t number = block * kBoundLines + index;
-    // Lines of equal totals come in their order.
-    if (full && greatest == worst && order.seed == 0 &&
-        number * kLineNodes > found.front().row_total.row) {
-      break;
-    }
-    visited_.emplace_back(number, greatest);
-    block_lines[index] = -1;
+    visited_.emplace_back(line, greatest);
+    lines[index] = -1;
     RowTotal rows[kLineNodes];
-    const std::uint32_t reached = kernels_->rows_at_least(line(number), weights, worst, rows);
+    const std::uint32_t reached = kernels_->rows_at_least(this->line(line), weights, worst, rows);
     for (std::uint32_t i = 0; i < reached; ++i) {
-      RowTotal candidate = rows[i];
-      candidate.row += number * kLineNodes;
+      const RowTotal candidate{line * kLineNodes + rows[i].row, rows[i].total};
       const std::uint64_t key = order.key(candidate);
-      if (found.size() == count && key <= found.front().key) {
-        continue;
-      }
       if (found.size() == count) {
+        if (key <= found.front().key) {
+          continue;
+        }
         std::pop_heap(found.begin(), found.end(), better);
         found.pop_back();
       }
@@ -488,9 +424,9 @@ void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_
       std::push_heap(found.begin(), found.end(), better);
     }
   }
-  for (const auto& [number, greatest] : visited_) {
-    range.lines[number] = greatest;
-    std::int32_t& bound = range.bounds[number / kBoundLines];
+  for (const auto& [line, greatest] : visited_) {
+    range.lines[line] = greatest;
+    std::int32_t& bound = range.blocks[line / kBoundLines];
     bound = std::max(bound, greatest);
   }
   std::sort(found.begin(), found.end(), better);
@@ -509,10 +445,8 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
   last_range_ = static_cast<std::size_t>(&range - range_totals_.data());
   if (within_reach(range)) {
     catch_up(range, its_weights, order);
-  } else if (range.valid) {
-    measure_all(range, its_weights);
   } else {
-    derive(range, its_weights, order);
+    measure(range, its_weights);
   }
   const std::uint32_t wanted = std::min(count, feasible_);
   if (count == 1 || count > kBestKept / 2) {

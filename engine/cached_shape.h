@@ -3,11 +3,12 @@
 //
 // Holds, per row, the raw scores and why a row is infeasible (LineLayout in kernels.h), valid at an
 // epoch. Normalised scores are never stored: their range [lo, hi] moves. What makes a decision
-// cheap is kept per range instead (RangeTotals): the greatest total of every line, per block of
-// lines a bound of them, and the best rows found last. Thread safety: one thread per object. Cost:
-// update() is O(rows changed) or one full pass; best() visits the few lines that hold the answer.
-// Invariants: (1) lines, counts and ranges are exact at epoch(); (2) at a range's epoch no total of
-// a block is above its bound, and the greatest totals of the lines of a measured block are exact.
+// cheap is kept per range instead (RangeTotals): the greatest total of every line, bounds of them
+// by block of lines, and the best rows found last. Thread safety: one thread per object. Cost:
+// update() is O(rows changed) or one full pass; best() visits the few lines that hold the answer,
+// and reads all of them where the range is none of the last ones.
+// Invariants: (1) lines, counts and ranges are exact at epoch(); (2) at a range's epoch the
+// greatest totals of its lines are exact, and none is above the bound of its block.
 #pragma once
 
 #include <array>
@@ -29,8 +30,7 @@ struct TieOrder {
   std::uint64_t key(RowTotal row_total) const;
 };
 
-// Ranges of normalised scores whose totals are kept; a decision that finds none of them derives
-// bounds from the last one, or measures every line.
+// Ranges of normalised scores whose totals are kept; a decision in another one measures every line.
 inline constexpr std::uint32_t kRangesMax = 4;
 // The best rows that are kept per range, for answers of up to half as many.
 inline constexpr std::uint32_t kBestKept = 32;
@@ -89,9 +89,8 @@ class CachedShape {
     Ranges ranges;
     std::uint64_t epoch = 0, last_used = 0;
     bool valid = false;
-    std::vector<std::int32_t> lines;     // the greatest total, by line, where its block is measured
-    std::vector<std::int32_t> bounds;    // by block
-    std::vector<std::uint8_t> measured;  // by block
+    std::vector<std::int32_t> lines;   // the greatest total by line
+    std::vector<std::int32_t> blocks;  // by block, a bound of them
     // The normalised score by raw - lo; empty where the range is too wide for a table.
     std::array<std::vector<std::int8_t>, kNormalizedMax> table;
     // The best rows, best first; no other row's key is above outside.
@@ -114,11 +113,8 @@ class CachedShape {
   std::int32_t row_total(const RangeTotals& range, const Totals& weights, std::uint32_t row) const;
   std::int32_t normalized_in(const RangeTotals& range, std::int32_t raw, std::uint32_t n) const;
   RangeTotals& totals_of(const Ranges& ranges);
-  void measure_all(RangeTotals& range, const Totals& weights);
-  void measure(RangeTotals& range, const Totals& weights, std::uint32_t block);
+  void measure(RangeTotals& range, const Totals& weights);
   void tabulate(RangeTotals& range) const;
-  std::int32_t growth(const RangeTotals& from, const RangeTotals& to) const;
-  void derive(RangeTotals& range, const Totals& weights, const TieOrder& order);
   bool within_reach(const RangeTotals& range) const;
   void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
   void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
@@ -152,7 +148,7 @@ class CachedShape {
   std::size_t last_range_ = 0;                                   // of the last best()
   std::vector<BestRow> found_;                                   // of the last search, best first
   std::vector<std::int32_t> changed_maxima_;                     // scratch
-  std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: lines, greatest totals
+  std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: lines, their greatest
   std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;
 };
 

@@ -13,6 +13,9 @@ namespace headroom {
 
 namespace {
 
+// Shapes of a batch that go through the table together: more groups than workers even the load.
+constexpr std::size_t kGroupShapes = 8;
+
 Result<void> check(const EvaluateOptions& options) {
   if (options.top_k == 0 || options.top_k > kTopKMax) {
     return fail(ErrorCode::kInvalid,
@@ -28,6 +31,7 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
       kernels_(kernels),
       options_(options),
       tie_order_{options.seed},
+      arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic),
       uncached_(kernels) {}
 
 // --- One decision ---
@@ -254,7 +258,7 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     }
     shapes.push_back(*shape);
   }
-  bring_up_all(shapes);
+  bring_up_all(shapes, options.top_k);
   std::vector<Decision> decisions(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     if (auto evaluated = evaluate(pods[p], options, decisions[p]); !evaluated) {
@@ -264,7 +268,7 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   return decisions;
 }
 
-void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes) {
+void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes, std::uint32_t top_k) {
   const NodeTable& table = cluster_.table();
   struct Work {
     PodShape* shape;
@@ -300,16 +304,20 @@ void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes) {
         work->cached->build(table, *work->shape, block);
       }
     }
+    std::vector<RowTotal> best;
     for (const Work* work : cold) {
       work->cached->finish(table);
+      // The first search is a long one, and the decision to come finds what it left.
+      if (!work->cached->wide()) {
+        work->cached->best(top_k, tie_order_, best);
+      }
     }
   };
-  tbb::task_arena arena(options_.threads > 0 ? options_.threads : tbb::task_arena::automatic);
-  const std::size_t workers = std::min<std::size_t>(
-      all.size(), static_cast<std::size_t>(std::max(1, arena.max_concurrency())));
-  arena.execute([&] {
-    tbb::parallel_for(std::size_t{0}, workers, [&](std::size_t worker) {
-      update_group(all.size() * worker / workers, all.size() * (worker + 1) / workers);
+  const auto workers = static_cast<std::size_t>(std::max(1, arena_.max_concurrency()));
+  const std::size_t size = std::clamp<std::size_t>(all.size() / workers, 1, kGroupShapes);
+  arena_.execute([&] {
+    tbb::parallel_for(std::size_t{0}, (all.size() + size - 1) / size, [&](std::size_t group) {
+      update_group(group * size, std::min((group + 1) * size, all.size()));
     });
   });
   for (const Work& work : all) {

@@ -7,6 +7,8 @@
 // Thread safety: one thread at a time; evaluate() of several pods uses TBB inside.
 #pragma once
 
+#include <tbb/task_arena.h>
+
 #include <memory>
 #include <span>
 #include <vector>
@@ -59,7 +61,7 @@ class Evaluator {
 
   CachedShape& cached(const PodShape& shape);
   CachedShape& bring_up(PodShape& shape);
-  void bring_up_all(const std::vector<PodShape*>& shapes);
+  void bring_up_all(const std::vector<PodShape*>& shapes, std::uint32_t top_k);
   void note_update(const CachedShape& updated, std::uint64_t cold_before,
                    std::uint64_t replayed_before, std::size_t bytes_before);
   void evict(const CachedShape* keep);
@@ -87,6 +89,8 @@ class Evaluator {
   const Kernels& kernels_;
   const EngineOptions options_;
   const TieOrder tie_order_;
+  // Kept between batches: a worker may take long to leave one arena for another.
+  tbb::task_arena arena_;
   std::vector<Slot> slots_;             // by shape
   std::unique_ptr<CachedShape> spare_;  // evicted last: the next new shape takes its memory
   CachedShape uncached_;                // what every decision uses where the cache is off

@@ -191,15 +191,21 @@ constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
 constexpr float kTermMax = 1 << 18;
 static_assert(kTermMax * kScoreTermsMax <= 1 << 24);
 
+// Below this a narrow headroom is the truth, and so are sums and differences of two.
+constexpr std::int32_t kSmallMax = 1 << 24;
+// Below this 100 / scale is the capacity once it is rounded: the error is below 2^-23 of it.
+constexpr std::int32_t kSmallCapacityMax = 1 << 21;
+
 struct Term {
   const float* headroom;
   const float* scale;
   Float need, weight;
+  bool small_need;
 };
 
 Term resolve(const Block& block, const ScoreTerm& term) {
   return {block.narrow(term.headroom), block.narrow(term.capacity), Float(term.need_nearest),
-          Float(static_cast<float>(term.weight))};
+          Float(static_cast<float>(term.weight)), term.need < kSmallMax};
 }
 
 // The answer before truncation lies in [low, high].
@@ -227,6 +233,43 @@ Range estimate(const Term& term, std::uint32_t i, Float scale) {
   }
 }
 
+template <ScoreKind kind>
+FloatMask truncates_apart(const Range& range, Float value) {
+  // Not !=, which is false for NaN on some instruction sets.
+  return kind == ScoreKind::kLeast ? range.low < value : !(xsimd::trunc(range.low) == value);
+}
+
+// Settles lanes in doubt whose numbers are small by the remainder, in whole numbers; what is left
+// in doubt keeps its value.
+template <ScoreKind kind>
+void settle(const Term& term, std::uint32_t i, Float scale, const Range& range, Float& value,
+            FloatMask& doubt) {
+  const Float small(static_cast<float>(kSmallMax));
+  const Float headroom = Float::load_unaligned(term.headroom + i);
+  const Float capacity = xsimd::nearbyint(Float(100.0F) / scale);
+  Float amount = headroom - term.need;
+  if constexpr (kind == ScoreKind::kMost || kind == ScoreKind::kRatio) {
+    amount = xsimd::min(capacity - amount, capacity);
+  }
+  const FloatMask settled = doubt && FloatMask(term.small_need) &&
+                            capacity < Float(static_cast<float>(kSmallCapacityMax)) &&
+                            xsimd::abs(headroom) < small && xsimd::abs(amount) < small &&
+                            range.high - range.low < Float(0.5F);
+  // The greatest whole number that is not above the quotient is this or the next below.
+  const Int above = xsimd::to_int(xsimd::floor(range.high));
+  const Int rest = xsimd::to_int(amount) * Int(100) - above * xsimd::to_int(capacity);
+  Int whole = above - xsimd::select(rest < Int(0), Int(1), Int(0));
+  if constexpr (kind == ScoreKind::kLeast) {
+    whole = xsimd::max(whole, Int(0));
+  } else {
+    // Negative quotients are truncated upwards.
+    const IntMask is_whole = rest == Int(0) || rest == Int(0) - xsimd::to_int(capacity);
+    whole = whole + xsimd::select(whole < Int(0) && !is_whole, Int(1), Int(0));
+  }
+  value = xsimd::select(settled, xsimd::to_float(whole), value);
+  doubt = doubt && !settled;
+}
+
 // Weighted mean of the terms. `fixed_count` is score.count where that is small, else 0.
 template <ScoreKind kind, std::uint32_t fixed_count, bool dominant, bool at_most_100>
 RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
@@ -241,7 +284,7 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
   for (std::uint32_t i = 0; i < block.count; i += kLanes) {
     Float sum(0.0F);
     Float least_scale(1000.0F);
-    Float least(100.0F);
+    Float least_value(100.0F);
     FloatMask doubt(false);
     for (std::uint32_t t = 0; t < count; ++t) {
       const Float scale = Float::load_unaligned(terms[t].scale + i);
@@ -250,12 +293,11 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
         range = {xsimd::min(range.low, Float(100.0F)), xsimd::min(range.high, Float(100.0F))};
       }
       Float value = xsimd::trunc(range.high);
-      if constexpr (kind == ScoreKind::kLeast) {
-        doubt = doubt | (range.low < value);
-      } else {
-        // Not !=, which is false for NaN on some instruction sets.
-        doubt = doubt | !(xsimd::trunc(range.low) == value);
+      FloatMask apart = truncates_apart<kind>(range, value);
+      if (bits(apart) != 0) {
+        settle<kind>(terms[t], i, scale, range, value, apart);
       }
+      doubt = doubt | apart;
       if constexpr (kind == ScoreKind::kMost) {
         value = xsimd::select(scale == Float(0.0F), Float(0.0F), value);
       }
@@ -266,11 +308,11 @@ RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
       sum = fma(value, terms[t].weight, sum);
       if constexpr (dominant) {
         const FloatMask drops = scale == Float(0.0F) && FloatMask(!score.zero_capacity_counts);
-        least = xsimd::select(drops, least, xsimd::min(least, value));
+        least_value = xsimd::select(drops, least_value, xsimd::min(least_value, value));
       }
     }
     if constexpr (dominant) {
-      sum = fma(least, dominant_weight, sum);
+      sum = fma(least_value, dominant_weight, sum);
     }
     Float mean = xsimd::trunc(sum * reciprocal);
     if (!score.zero_capacity_counts && bits(least_scale == Float(0.0F)) != 0) {
@@ -331,9 +373,14 @@ RowBits ratio_scores(const Block& block, const Score& score, std::int32_t* out) 
       const Float scale = Float::load_unaligned(term.scale + i);
       const Range range = estimate<ScoreKind::kRatio>(term, i, scale);
       const FloatMask has = !(scale == Float(0.0F));
-      const Float value = xsimd::max(xsimd::trunc(range.high), Float(0.0F));
+      Float value = xsimd::max(xsimd::trunc(range.high), Float(0.0F));
+      FloatMask doubt = truncates_apart<ScoreKind::kRatio>(range, value) && has;
+      if (bits(doubt) != 0) {
+        settle<ScoreKind::kRatio>(term, i, scale, range, value, doubt);
+        value = xsimd::max(value, Float(0.0F));
+      }
       xsimd::to_int(xsimd::select(has, value, Float(-1.0F))).store_unaligned(utilization + i);
-      doubtful_here.set(i, bits(!(xsimd::trunc(range.low) == value) && has));
+      doubtful_here.set(i, bits(doubt));
     }
     doubtful.unite(doubtful_here);
     for (std::uint32_t i = 0; i < block.count; ++i) {
@@ -380,6 +427,56 @@ RowBits balanced_pair(const Block& block, const Score& score, std::int32_t* out)
     doubtful.set(i, bits(low < high || xsimd::min(scale0, scale1) == Float(0.0F)));
   }
   return doubtful;
+}
+
+// The same of more resources: 100 less the standard deviation of 100 * fraction. With every
+// fraction it moves by no more than the greatest of their errors. The sums of its own add a
+// relative error below 2^-23 a term. A resource without capacity drops out; one alone deviates by
+// nothing.
+template <bool with_pod>
+RowBits balanced_many(const Block& block, const Score& score, std::int32_t* out) {
+  Term terms[kScoreTermsMax];
+  for (std::uint32_t t = 0; t < score.count; ++t) {
+    terms[t] = resolve(block, score.terms[t]);
+  }
+  const Float relative_error(kError * static_cast<float>(2 + score.count));
+  const Float zero(0.0F), one(1.0F), hundred(100.0F);
+  RowBits doubtful;
+  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
+    Float used[kScoreTermsMax];
+    Float total(0.0F), resources(0.0F), magnitude(0.0F);
+    for (std::uint32_t t = 0; t < score.count; ++t) {
+      const Float scale = Float::load_unaligned(terms[t].scale + i);
+      const Float all = Float::load_unaligned(terms[t].headroom + i) * scale;
+      const Float need = with_pod ? terms[t].need * scale : zero;
+      const FloatMask has = !(scale == zero);
+      used[t] = xsimd::min(hundred - (all - need), hundred);
+      total = total + xsimd::select(has, used[t], zero);
+      resources = resources + xsimd::select(has, one, zero);
+      magnitude = xsimd::max(xsimd::abs(all) + need, magnitude);
+    }
+    const Float divisor = xsimd::max(resources, one);
+    const Float mean = total / divisor;
+    Float squares(0.0F);
+    for (std::uint32_t t = 0; t < score.count; ++t) {
+      const FloatMask has = !(Float::load_unaligned(terms[t].scale + i) == zero);
+      const Float off = used[t] - mean;
+      squares = squares + xsimd::select(has, off * off, zero);
+    }
+    const Float value = hundred - xsimd::sqrt(squares / divisor);
+    const Float error = (magnitude + hundred) * relative_error;
+    const FloatMask several = resources > one;
+    const Float high = xsimd::trunc(xsimd::min(value + error, hundred));
+    xsimd::to_int(xsimd::select(several, high, hundred)).store_unaligned(out + i);
+    doubtful.set(i, bits(several && !(value - error >= high)));
+  }
+  return doubtful;
+}
+
+template <bool with_pod>
+RowBits balanced_scores(const Block& block, const Score& score, std::int32_t* out) {
+  return score.count == 2 ? balanced_pair<with_pod>(block, score, out)
+                          : balanced_many<with_pod>(block, score, out);
 }
 
 // --- Scores: whole blocks in doubles, for contiguous rows ---
@@ -569,21 +666,16 @@ RowBits estimate_scores(const Block& block, const Score& score, std::int32_t* ou
     case ScoreKind::kRatio:
       return ratio_scores(block, score, out);
     case ScoreKind::kBalanced:
-      if (score.count == 2) {
-        return balanced_pair<true>(block, score, out);
+      return balanced_scores<true>(block, score, out);
+    case ScoreKind::kBalancedChange: {
+      std::int32_t without[kBlockNodes + kPadNodes] = {};
+      RowBits doubtful = balanced_scores<true>(block, score, out);
+      doubtful.unite(balanced_scores<false>(block, score, without));
+      for (std::uint32_t i = 0; i < block.count; ++i) {
+        out[i] = change_of_balance(out[i], without[i]);
       }
-      break;
-    case ScoreKind::kBalancedChange:
-      if (score.count == 2) {
-        std::int32_t without[kBlockNodes + kPadNodes] = {};
-        RowBits doubtful = balanced_pair<true>(block, score, out);
-        doubtful.unite(balanced_pair<false>(block, score, without));
-        for (std::uint32_t i = 0; i < block.count; ++i) {
-          out[i] = change_of_balance(out[i], without[i]);
-        }
-        return doubtful;
-      }
-      break;
+      return doubtful;
+    }
   }
   return everything(block.count);
 }

@@ -48,18 +48,13 @@ bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, 
                    Quantity& out) {
   std::string_view text;
   std::string number;
-  switch (value.type()) {
-    case simdjson::dom::element_type::STRING:
-      text = value.get_string().value_unsafe();
-      break;
-    case simdjson::dom::element_type::INT64:
-    case simdjson::dom::element_type::UINT64:
-    case simdjson::dom::element_type::DOUBLE:
-      number = simdjson::minify(value);
-      text = number;
-      break;
-    default:
-      return errors.wrong_type(path, value, "a quantity");
+  if (value.is_string()) {
+    text = value.get_string().value_unsafe();
+  } else if (value.is_number()) {
+    number = simdjson::minify(value);
+    text = number;
+  } else {
+    return errors.wrong_type(path, value, "a quantity");
   }
   // Kubernetes trims white space around a quantity inside an object.
   Result<Quantity> quantity = Quantity::parse(text);
@@ -71,7 +66,7 @@ bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, 
   }
   constexpr Quantity kMilliMax = Quantity::from_milli(std::numeric_limits<std::int64_t>::max());
   constexpr Quantity kMilliMin = Quantity::from_milli(std::numeric_limits<std::int64_t>::min());
-  if (path.name == "cpu" && (kMilliMax < out || out < kMilliMin)) {
+  if ((kMilliMax < out || out < kMilliMin) && path.name == "cpu") {
     return errors.add(ErrorCode::kLimitExceeded, path,
                       shown(value) + " does not fit a 64-bit integer in thousandths");
   }
@@ -120,15 +115,23 @@ std::string shown(JsonValue value) {
   return text;
 }
 
-bool read_string(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
-                 std::string& out) {
-  std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS) return errors.wrong_type(path, value, "a string");
+bool read_text(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
+               std::string_view& out) {
+  if (!value.is_string()) return errors.wrong_type(path, value, "a string");
+  const std::string_view text = value.get_string().value_unsafe();
   if (text.size() > bytes_max) {
     return errors.add(ErrorCode::kLimitExceeded, path,
                       shown(value) + " has " + std::to_string(text.size()) +
                           " bytes; the limit is " + std::to_string(bytes_max));
   }
+  out = text;
+  return true;
+}
+
+bool read_string(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
+                 std::string& out) {
+  std::string_view text;
+  if (!read_text(path, value, errors, bytes_max, text)) return false;
   out.assign(text);
   return true;
 }
@@ -164,14 +167,17 @@ bool read_string_map(const FieldPath& path, JsonValue value, FieldErrors& errors
   simdjson::dom::object object;
   if (value.get(object) != simdjson::SUCCESS) return errors.wrong_type(path, value, "an object");
   out.reserve(object.size());
-  for (const auto [key, inner] : object) {
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    const std::string_view key = it.key();
+    const JsonValue inner = it.value();
     if (!check_key(path, key, errors)) return false;
-    auto& entry = out.emplace_back(key, std::string());
     // A null value is an empty string.
+    std::string_view text;
     if (!inner.is_null() &&
-        !read_string(FieldPath{&path, key}, inner, errors, kStringBytesMax, entry.second)) {
+        !read_text(FieldPath{&path, key}, inner, errors, kStringBytesMax, text)) {
       return false;
     }
+    out.emplace_back(key, text);
   }
   sort_last_wins(out);
   return true;
@@ -182,14 +188,12 @@ bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& error
   const bool ok = for_each_field(path, value, errors, [&](std::string_view key, JsonValue inner) {
     const bool kept =
         std::find(kAnnotationsRead.begin(), kAnnotationsRead.end(), key) != kAnnotationsRead.end();
-    std::string text;
     if (!kept) {
       return inner.is_string() || errors.wrong_type(FieldPath{&path, key}, inner, "a string");
     }
-    if (!read_string(FieldPath{&path, key}, inner, errors, kAnnotationBytesMax, text)) {
-      return false;
-    }
-    out.emplace_back(key, std::move(text));
+    std::string_view text;
+    if (!read_text(FieldPath{&path, key}, inner, errors, kAnnotationBytesMax, text)) return false;
+    out.emplace_back(key, text);
     return true;
   });
   if (ok) sort_last_wins(out);
@@ -207,14 +211,15 @@ bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors,
                       "has more than " + std::to_string(kResourceListNamesMax) + " entries");
   }
   out.reserve(object.size());
-  for (const auto [key, inner] : object) {
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    const std::string_view key = it.key();
+    const JsonValue inner = it.value();
     if (!check_key(path, key, errors)) return false;
     // A null quantity is 0.
-    Quantity quantity;
+    Quantity& quantity = out.emplace_back(key, Quantity()).second;
     if (!inner.is_null() && !read_quantity(FieldPath{&path, key}, inner, errors, sign, quantity)) {
       return false;
     }
-    out.emplace_back(key, quantity);
   }
   sort_last_wins(out);
   return true;

@@ -8,10 +8,12 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "objects/error.h"
 #include "objects/objects.h"
@@ -44,6 +46,9 @@ struct FieldErrors {
 // The value as JSON text, shortened for an error.
 std::string shown(JsonValue value);
 
+// The text lives as long as the value.
+bool read_text(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
+               std::string_view& out);
 bool read_string(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
                  std::string& out);
 bool read_bool(const FieldPath& path, JsonValue value, FieldErrors& errors, bool& out);
@@ -68,8 +73,9 @@ bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
   if (value.is_null()) return true;
   simdjson::dom::object object;
   if (value.get(object) != simdjson::SUCCESS) return errors.wrong_type(path, value, "an object");
-  for (const auto [name, inner] : object) {
-    if (!inner.is_null() && !field(name, inner)) return false;
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    const JsonValue inner = it.value();
+    if (!inner.is_null() && !field(it.key(), inner)) return false;
   }
   return true;
 }
@@ -91,6 +97,19 @@ bool for_each_element(const FieldPath& path, JsonValue value, FieldErrors& error
     ++index;
   }
   return true;
+}
+
+// Fills `out` with a list of at most `size_max`: `read(path, value, errors, entry)` for each.
+template <typename T, typename Read>
+bool read_list(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t size_max,
+               std::vector<T>& out, const Read& read) {
+  out.clear();
+  simdjson::dom::array array;
+  if (value.get(array) == simdjson::SUCCESS) out.reserve(std::min(array.size(), size_max));
+  return for_each_element(path, value, errors, size_max,
+                          [&](const FieldPath& element, JsonValue inner) {
+                            return read(element, inner, errors, out.emplace_back());
+                          });
 }
 
 }  // namespace headroom

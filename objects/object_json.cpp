@@ -43,8 +43,8 @@ bool read_aggregated(const FieldPath& path, JsonValue value, FieldErrors& errors
   return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "duration") {
-      std::string text;
-      if (!read_string(field, inner, errors, kStringBytesMax, text)) return false;
+      std::string_view text;
+      if (!read_text(field, inner, errors, kStringBytesMax, text)) return false;
       const Result<std::int64_t> duration = parse_duration_us(text);
       if (!duration) return errors.add(duration.error().code, field, duration.error().message);
       out.duration_us = *duration;
@@ -92,11 +92,7 @@ bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& o
     const FieldPath field{&path, name};
     if (name == "updateTime") return read_time(field, inner, errors, out.update_time_us);
     if (name == "podsMetric") {
-      out.pods.clear();
-      return for_each_element(
-          field, inner, errors, kPodMetricsMax, [&](const FieldPath& element, JsonValue pod) {
-            return read_pod_metric(element, pod, errors, out.pods.emplace_back());
-          });
+      return read_list(field, inner, errors, kPodMetricsMax, out.pods, read_pod_metric);
     }
     if (name != "nodeMetric") return true;
     out.has_node_metric = true;
@@ -105,32 +101,41 @@ bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& o
       if (part == "nodeUsage") return read_usage(part_field, usage, errors, out.node_usage);
       if (part == "systemUsage") return read_usage(part_field, usage, errors, out.system_usage);
       if (part != "aggregatedNodeUsages") return true;
-      out.aggregated.clear();
-      return for_each_element(part_field, usage, errors, kAggregationsMax,
-                              [&](const FieldPath& element, JsonValue entry) {
-                                return read_aggregated(element, entry, errors,
-                                                       out.aggregated.emplace_back());
-                              });
+      return read_list(part_field, usage, errors, kAggregationsMax, out.aggregated,
+                       read_aggregated);
     });
   });
 }
 
 }  // namespace
 
-ObjectParts object_parts(JsonValue value) {
-  ObjectParts parts;
-  simdjson::dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return parts;
-  for (const auto [name, inner] : object) {
-    std::optional<JsonValue>* part = name == "metadata" ? &parts.metadata
-                                     : name == "spec"   ? &parts.spec
-                                     : name == "status" ? &parts.status
+bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out) {
+  bool ok = true;
+  const auto read = [&](std::string_view name, JsonValue inner) {
+    std::optional<JsonValue>* part = name == "metadata" ? &out.metadata
+                                     : name == "spec"   ? &out.spec
+                                     : name == "status" ? &out.status
                                                         : nullptr;
-    if (part == nullptr) continue;
-    part->reset();
-    if (!inner.is_null()) *part = inner;
+    std::string_view* text = name == "apiVersion" ? &out.api_version
+                             : name == "kind"     ? &out.kind
+                                                  : nullptr;
+    if (part != nullptr) {
+      part->reset();
+      if (!inner.is_null()) part->emplace(inner);
+    } else if (text != nullptr && ok && !inner.is_null()) {
+      ok = read_text(FieldPath{&kRoot, name}, inner, errors, kStringBytesMax, *text);
+    }
+  };
+  if (!value.is_null()) {
+    simdjson::dom::object object;
+    if (value.get(object) != simdjson::SUCCESS) {
+      return errors.wrong_type(kRoot, value, "an object");
+    }
+    for (auto it = object.begin(); it != object.end(); ++it) read(it.key(), it.value());
   }
-  return parts;
+  if (!ok) return false;
+  if (out.kind.empty()) return errors.missing(FieldPath{&kRoot, "kind"});
+  return !out.api_version.empty() || errors.missing(FieldPath{&kRoot, "apiVersion"});
 }
 
 bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const MetadataFields& out) {
@@ -175,8 +180,7 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
   return !out.name->empty() || errors.missing(name_field);
 }
 
-bool read_node(JsonValue value, FieldErrors& errors, Node& out) {
-  const ObjectParts parts = object_parts(value);
+bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
   MetadataFields metadata;
   metadata.name = &out.name;
   metadata.labels = &out.labels;
@@ -185,12 +189,7 @@ bool read_node(JsonValue value, FieldErrors& errors, Node& out) {
   const auto spec = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name == "unschedulable") return read_bool(field, inner, errors, out.unschedulable);
-    if (name != "taints") return true;
-    out.taints.clear();
-    return for_each_element(field, inner, errors, kListMax,
-                            [&](const FieldPath& element, JsonValue taint) {
-                              return read_taint(element, taint, errors, out.taints.emplace_back());
-                            });
+    return name != "taints" || read_list(field, inner, errors, kListMax, out.taints, read_taint);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
@@ -200,8 +199,7 @@ bool read_node(JsonValue value, FieldErrors& errors, Node& out) {
   return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
 }
 
-bool read_node_metric(JsonValue value, FieldErrors& errors, NodeMetric& out) {
-  const ObjectParts parts = object_parts(value);
+bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric& out) {
   MetadataFields metadata;
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;

@@ -1,22 +1,25 @@
 // Parsed JSON to the objects of objects.h, one function for each kind. Internal to objects/.
 //
-// The value is the whole object, whose kind the caller knows. False after the first error, with
-// `errors` filled; the output is then unspecified.
+// The caller knows the object's kind. False after the first error, with `errors` filled; the output
+// is then unspecified.
 #pragma once
 
 #include "objects/json_fields.h"
 
 namespace headroom {
 
-bool read_node(JsonValue value, FieldErrors& errors, Node& out);
-bool read_pod(JsonValue value, FieldErrors& errors, Pod& out);
-bool read_node_metric(JsonValue value, FieldErrors& errors, NodeMetric& out);
-
 // The parts of an object, the last of each name; null where absent.
 struct ObjectParts {
+  std::string_view api_version, kind;
   std::optional<JsonValue> metadata, spec, status;
 };
-ObjectParts object_parts(JsonValue value);
+// Type and parts in one pass. The type stays as it is where the object does not give it; it is read
+// up to the first error, the parts to the end.
+bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out);
+
+bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out);
+bool read_pod(const ObjectParts& parts, FieldErrors& errors, Pod& out);
+bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric& out);
 
 // metadata, for every kind. `namespace_name`, `uid`, ...: nullptr where the kind has no use for it.
 struct MetadataFields {

@@ -2,10 +2,12 @@
 #include "objects/object_reader.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -25,35 +27,19 @@ struct TypeMeta {
   std::string api_version, kind;
 };
 
-// apiVersion and kind; `defaults` where absent.
-bool read_type(JsonValue value, FieldErrors& errors, const TypeMeta& defaults, TypeMeta& out) {
-  const FieldPath root{};
-  out = defaults;
-  const bool ok = for_each_field(root, value, errors, [&](std::string_view name, JsonValue inner) {
-    if (name == "apiVersion") {
-      return read_string(FieldPath{&root, name}, inner, errors, kStringBytesMax, out.api_version);
-    }
-    return name != "kind" ||
-           read_string(FieldPath{&root, name}, inner, errors, kStringBytesMax, out.kind);
-  });
-  if (!ok) return false;
-  if (out.kind.empty()) return errors.missing(FieldPath{&root, "kind"});
-  return !out.api_version.empty() || errors.missing(FieldPath{&root, "apiVersion"});
-}
-
 // "Pod d/web-1", or empty for an object without a name.
-std::string object_name(JsonValue value, const std::string& kind) {
-  const ObjectParts parts = object_parts(value);
+std::string object_name(const ObjectParts& parts) {
   std::string_view name, namespace_name;
   if (!parts.metadata || (*parts.metadata)["name"].get(name) != simdjson::SUCCESS || name.empty() ||
-      kind.empty()) {
+      parts.kind.empty()) {
     return {};
   }
   if (name.size() > kNameBytesMax) return {};
-  if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS && kind == "Pod") {
+  if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS &&
+      parts.kind == "Pod") {
     namespace_name = "default";
   }
-  std::string result = kind + " ";
+  std::string result = std::string(parts.kind) + " ";
   if (!namespace_name.empty()) result += std::string(namespace_name) + "/";
   return result + std::string(name);
 }
@@ -89,6 +75,16 @@ class ValueParser {
  private:
   simdjson::dom::parser parser_{kObjectBytesMax};
 };
+
+// Lets the system back large memory that is not touched yet with huge pages: fewer page faults.
+void prefer_huge_pages(void* memory, std::size_t size) {
+  constexpr std::size_t kSizeMin = std::size_t{32} << 20;  // malloc keeps these apart.
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  if (size <= kSizeMin) return;
+  const std::size_t before = kPage - reinterpret_cast<std::uintptr_t>(memory) % kPage;
+  // A system that refuses is slower, no more.
+  ::madvise(static_cast<char*>(memory) + before, size - kPage, MADV_HUGEPAGE);
+}
 
 class SourceReader {
  public:
@@ -217,28 +213,45 @@ class SourceReader {
     if (!value) {
       return error(value.error().code, item() + " (" + at(text) + "): " + value.error().message);
     }
+    read_to_ = static_cast<std::size_t>(text.data() + text.size() - text_.data());
     FieldErrors errors;
-    if (typed(*value, defaults, errors)) return true;
-    std::string name = object_name(*value, type_.kind);
+    ObjectParts parts;
+    parts.api_version = defaults.api_version;
+    parts.kind = defaults.kind;
+    if (read_parts(*value, errors, parts) && typed(*value, parts, errors)) return true;
+    const std::string name = object_name(parts);
     return error(errors.first->code, (name.empty() ? item() : name) + ": " + errors.first->message);
   }
 
-  bool typed(JsonValue value, const TypeMeta& defaults, FieldErrors& errors) {
-    if (!read_type(value, errors, defaults, type_)) return false;
-    if (type_.api_version == "v1" && type_.kind == "Pod") {
-      return read_pod(value, errors, file_.pods.emplace_back());
+  // Another entry of `list`. A list that is full takes as much room as the rest of the text at
+  // once, so that it seldom moves; room that is not touched costs nothing.
+  template <typename T>
+  T& add(std::vector<T>& list) {
+    if (list.size() == list.capacity()) {
+      constexpr std::size_t kRoomMax = std::size_t{1} << 30;
+      const std::size_t room = std::min(text_.size() - read_to_, kRoomMax);
+      list.reserve(2 * list.size() + room / sizeof(T));
+      prefer_huge_pages(list.data(), list.capacity() * sizeof(T));
     }
-    if (type_.api_version == "v1" && type_.kind == "Node") {
-      return read_node(value, errors, file_.nodes.emplace_back());
+    return list.emplace_back();
+  }
+
+  bool typed(JsonValue value, const ObjectParts& parts, FieldErrors& errors) {
+    if (parts.api_version == "v1" && parts.kind == "Pod") {
+      return read_pod(parts, errors, add(file_.pods));
     }
-    if (type_.api_version == kNodeMetricApi && type_.kind == "NodeMetric") {
-      return read_node_metric(value, errors, file_.node_metrics.emplace_back());
+    if (parts.api_version == "v1" && parts.kind == "Node") {
+      return read_node(parts, errors, add(file_.nodes));
     }
-    if (type_.kind.ends_with(kListSuffix) && value["items"].error() == simdjson::SUCCESS) {
+    if (parts.api_version == kNodeMetricApi && parts.kind == "NodeMetric") {
+      return read_node_metric(parts, errors, add(file_.node_metrics));
+    }
+    const std::string kind(parts.kind);
+    if (kind.ends_with(kListSuffix) && value["items"].error() == simdjson::SUCCESS) {
       return errors.add(ErrorCode::kUnsupported, FieldPath{},
-                        "a " + type_.kind + " within a list; its items may stand there directly");
+                        "a " + kind + " within a list; its items may stand there directly");
     }
-    ++file_.other_kinds[type_.api_version + "/" + type_.kind];
+    ++file_.other_kinds[std::string(parts.api_version) + "/" + kind];
     return true;
   }
 
@@ -248,8 +261,8 @@ class SourceReader {
   ValueParser parser_;
   std::vector<std::string_view> item_texts_;
   TypeMeta item_defaults_;
-  TypeMeta type_;  // Of the object being read.
   std::size_t count_ = 0;
+  std::size_t read_to_ = 0;  // Where the object being read ends.
   ObjectFile file_;
   std::optional<Error> error_;
 };

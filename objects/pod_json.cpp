@@ -28,28 +28,33 @@ bool read_requirements(const FieldPath& path, JsonValue value, FieldErrors& erro
   });
 }
 
+bool read_container(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
+                    Container& out) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
+    if (name == "resources") {
+      return read_requirements(field, inner, errors, out.requests, out.limits);
+    }
+    if (name != "restartPolicy" || !init) return true;
+    std::string_view policy;
+    if (!read_text(field, inner, errors, kStringBytesMax, policy)) return false;
+    out.restart_always = policy == "Always";
+    return true;
+  });
+}
+
 bool read_containers(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
                      std::vector<Container>& out) {
-  out.clear();
-  return for_each_element(
-      path, value, errors, kContainersMax, [&](const FieldPath& element, JsonValue container) {
-        Container& target = out.emplace_back();
-        return for_each_field(
-            element, container, errors, [&](std::string_view name, JsonValue inner) {
-              const FieldPath field{&element, name};
-              if (name == "name") {
-                return read_string(field, inner, errors, kNameBytesMax, target.name);
-              }
-              if (name == "resources") {
-                return read_requirements(field, inner, errors, target.requests, target.limits);
-              }
-              if (name != "restartPolicy" || !init) return true;
-              std::string policy;
-              if (!read_string(field, inner, errors, kStringBytesMax, policy)) return false;
-              target.restart_always = policy == "Always";
-              return true;
-            });
-      });
+  const auto read = [init](const FieldPath& element, JsonValue inner, FieldErrors& first,
+                           Container& container) {
+    return read_container(element, inner, first, init, container);
+  };
+  return read_list(path, value, errors, kContainersMax, out, read);
+}
+
+bool read_value(const FieldPath& path, JsonValue value, FieldErrors& errors, std::string& out) {
+  return read_string(path, value, errors, kStringBytesMax, out);
 }
 
 bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
@@ -65,12 +70,7 @@ bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& error
                  std::end(kOperators) ||
              errors.wrong_type(field, inner, "In, NotIn, Exists, DoesNotExist, Gt or Lt");
     }
-    if (name != "values") return true;
-    out.values.clear();
-    return for_each_element(
-        field, inner, errors, kListMax, [&](const FieldPath& element, JsonValue text) {
-          return read_string(element, text, errors, kStringBytesMax, out.values.emplace_back());
-        });
+    return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
   });
   if (!ok) return false;
   if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
@@ -82,13 +82,8 @@ bool read_term(const FieldPath& path, JsonValue value, FieldErrors& errors, Node
     auto* list = name == "matchExpressions" ? &out.match_expressions
                  : name == "matchFields"    ? &out.match_fields
                                             : nullptr;
-    if (list == nullptr) return true;
-    list->clear();
-    return for_each_element(FieldPath{&path, name}, inner, errors, kListMax,
-                            [&](const FieldPath& element, JsonValue requirement) {
-                              return read_requirement(element, requirement, errors,
-                                                      list->emplace_back());
-                            });
+    return list == nullptr ||
+           read_list(FieldPath{&path, name}, inner, errors, kListMax, *list, read_requirement);
   });
 }
 
@@ -103,16 +98,12 @@ bool read_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors, 
       if (rule != kRequired) return true;
       const FieldPath rule_path{&node_path, rule};
       out.required_node_affinity.emplace();
-      return for_each_field(
-          rule_path, selector, errors, [&](std::string_view part, JsonValue terms) {
-            if (part != "nodeSelectorTerms") return true;
-            out.required_node_affinity->clear();
-            return for_each_element(FieldPath{&rule_path, part}, terms, errors, kListMax,
-                                    [&](const FieldPath& element, JsonValue term) {
-                                      return read_term(element, term, errors,
-                                                       out.required_node_affinity->emplace_back());
-                                    });
-          });
+      return for_each_field(rule_path, selector, errors,
+                            [&](std::string_view part, JsonValue terms) {
+                              return part != "nodeSelectorTerms" ||
+                                     read_list(FieldPath{&rule_path, part}, terms, errors, kListMax,
+                                               *out.required_node_affinity, read_term);
+                            });
     });
   });
 }
@@ -165,12 +156,8 @@ bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
     if (name == "activeDeadlineSeconds") {
       return read_int64(field, inner, errors, out.active_deadline_seconds.emplace());
     }
-    if (name != "tolerations") return true;
-    out.tolerations.clear();
-    return for_each_element(
-        field, inner, errors, kListMax, [&](const FieldPath& element, JsonValue toleration) {
-          return read_toleration(element, toleration, errors, out.tolerations.emplace_back());
-        });
+    return name != "tolerations" ||
+           read_list(field, inner, errors, kListMax, out.tolerations, read_toleration);
   });
 }
 
@@ -181,13 +168,13 @@ struct ConditionsSeen {
 
 bool read_condition(const FieldPath& path, JsonValue value, FieldErrors& errors,
                     ConditionsSeen& seen, Pod& out) {
-  std::string type, status, reason;
+  std::string_view type, status, reason;
   PodCondition condition;
   const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
-    if (name == "type") return read_string(field, inner, errors, kStringBytesMax, type);
-    if (name == "status") return read_string(field, inner, errors, kStringBytesMax, status);
-    if (name == "reason") return read_string(field, inner, errors, kStringBytesMax, reason);
+    if (name == "type") return read_text(field, inner, errors, kStringBytesMax, type);
+    if (name == "status") return read_text(field, inner, errors, kStringBytesMax, status);
+    if (name == "reason") return read_text(field, inner, errors, kStringBytesMax, reason);
     return name != "lastTransitionTime" ||
            read_time(field, inner, errors, condition.last_transition_us);
   });
@@ -261,8 +248,7 @@ bool read_status(JsonValue value, FieldErrors& errors, Pod& out) {
 
 }  // namespace
 
-bool read_pod(JsonValue value, FieldErrors& errors, Pod& out) {
-  const ObjectParts parts = object_parts(value);
+bool read_pod(const ObjectParts& parts, FieldErrors& errors, Pod& out) {
   MetadataFields metadata;
   metadata.name = &out.name;
   metadata.namespace_name = &out.namespace_name;

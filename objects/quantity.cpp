@@ -178,27 +178,25 @@ std::optional<Int128> magnitude(std::string_view whole, std::string_view fractio
   return units * unit + part + (dropped ? 1 : 0);
 }
 
-// Digits and a suffix of a name, whose value fits: one multiplication.
-std::optional<Quantity> parse_common(std::string_view text) {
-  std::uint64_t count = 0;
+// Digits and a suffix of a name, whose value fits: `count` times the suffix. nullptr for others.
+const Suffix* parse_common(std::string_view text, std::uint64_t& count) {
   std::size_t digits = 0;
   while (digits < text.size() && is_digit(text[digits])) {
     count = count * 10 + static_cast<std::uint64_t>(text[digits] - '0');
     ++digits;
   }
-  if (digits == 0 || digits > kFastDigitsMax) return std::nullopt;
+  if (digits == 0 || digits > kFastDigitsMax) return nullptr;
   const Suffix* suffix = &kNoSuffix;
   if (digits < text.size()) {
     const auto first = static_cast<unsigned char>(text[digits]);
     const std::size_t letters = text.size() - digits;
     const bool binary = letters == 2 && text[digits + 1] == 'i';
-    if (first >= 128 || (letters != 1 && !binary)) return std::nullopt;
+    if (first >= 128 || (letters != 1 && !binary)) return nullptr;
     const std::optional<Suffix>& known = (binary ? kBinarySuffixes : kDecimalSuffixes)[first];
-    if (!known) return std::nullopt;
+    if (!known) return nullptr;
     suffix = &*known;
   }
-  if (count > suffix->count_max) return std::nullopt;
-  return Quantity::from_nanos(static_cast<Int128>(count) * suffix->nanos, suffix->format);
+  return count <= suffix->count_max ? suffix : nullptr;
 }
 
 std::string decimal(Int128 value) {
@@ -236,7 +234,10 @@ Result<std::int64_t> round_away(const Quantity& quantity, std::int64_t nanos_per
 }  // namespace
 
 Result<Quantity> Quantity::parse(std::string_view text) {
-  if (const std::optional<Quantity> quantity = parse_common(text)) return *quantity;
+  std::uint64_t count = 0;
+  if (const Suffix* suffix = parse_common(text, count)) {
+    return from_nanos(static_cast<Int128>(count) * suffix->nanos, suffix->format);
+  }
   const std::optional<Parts> parts = split(text);
   if (!parts) return fail(ErrorCode::kInvalid, quoted(text) + " is not a quantity");
   const bool exponent = parts->suffix.format == Format::kDecimalExponent;

@@ -400,7 +400,7 @@ TEST(KernelsOnThisMachine, SomeAreSupported) {
 // --- Scores ---
 
 // Around every power of two where float32 or double stop holding whole numbers.
-constexpr std::array<std::int64_t, 33> kCapacities = {0,
+constexpr std::array<std::int64_t, 36> kCapacities = {0,
                                                       1,
                                                       2,
                                                       3,
@@ -412,6 +412,9 @@ constexpr std::array<std::int64_t, 33> kCapacities = {0,
                                                       1000,
                                                       4000,
                                                       96'000,
+                                                      (1 << 21) - 1,
+                                                      1 << 21,
+                                                      (1 << 21) + 1,
                                                       (1 << 24) - 1,
                                                       1 << 24,
                                                       (1 << 24) + 1,

@@ -311,6 +311,23 @@ TEST(ObjectReader, ErrorsNameSourceObjectFieldAndValue) {
             "Invalid: f.json: Node n1: metadata.labels.a: true is not a string");
 }
 
+// The reader looks for ends 64 bytes at a time: what only looks like one stands everywhere.
+TEST(ObjectReader, BracketsAndQuotesInStrings) {
+  const std::string tricky = R"(]}\"{[\\)";
+  for (std::size_t before = 0; before < 130; ++before) {
+    const std::string text = std::string(before, '.') + tricky;
+    const std::string item =
+        node(R"("x": [")" + text + R"("], "spec": {"taints": [{"effect": "NoExecute", "key": ")" +
+             text + R"("}]})");
+    const ObjectFile file =
+        read(R"({"kind": "List", "apiVersion": "v1", "items": [)" + item + "," + item + "]}");
+    ASSERT_EQ(file.nodes.size(), 2u) << before;
+    ASSERT_EQ(file.nodes[1].taints.size(), 1u) << before;
+    EXPECT_EQ(file.nodes[1].taints[0].key, std::string(before, '.') + R"(]}"{[\)") << before;
+    EXPECT_EQ(file.nodes[0], file.nodes[1]) << before;
+  }
+}
+
 TEST(ObjectReader, MalformedText) {
   EXPECT_EQ(message("[]"), "Invalid: f.json: byte 0: malformed JSON: expected an object");
   EXPECT_EQ(message(node(R"("spec": {})") + " 5"),
@@ -345,6 +362,8 @@ TEST(ObjectReader, MalformedText) {
       message(R"({"apiVersion": "v1", "kind": "List", "items": [
               {"apiVersion": "v1", "kind": "List", "items": []}]})"),
       "Unsupported: f.json: item 1: a List within a list; its items may stand there directly");
+  EXPECT_EQ(message(R"({"apiVersion": "v1", "kind": "PodList", "items": [null]})"),
+            "Invalid: f.json: item 1: metadata.name: is missing");
 }
 
 TEST(ObjectReader, Limits) {
