@@ -1,5 +1,7 @@
 #include "engine/cached_shape.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -21,7 +23,7 @@ constexpr std::uint64_t kCatchUpShare = 8;
 constexpr std::uint64_t kBestChangesMax = 64;
 // A table of normalised scores is kept for ranges up to this.
 constexpr std::int32_t kTableRangeMax = 2048;
-constexpr std::size_t kLineAlignment = 64;
+constexpr std::size_t kPage = 4096;
 
 static_assert(kBoundRows % kLineNodes == 0 && kBoundRows % kBlockNodes == 0);
 static_assert(kPluginWeightMax <= kTotalWeightMax);
@@ -87,11 +89,13 @@ void CachedShape::begin(const NodeTable& table) {
   blocks_ = std::max(1u, (table.size() + kBoundRows - 1) / kBoundRows);
   const std::size_t words = std::size_t{blocks_} * kBoundLines * layout_.stride();
   if (words > words_) {
-    lines_.reset(static_cast<std::uint32_t*>(
-        std::aligned_alloc(kLineAlignment, words * sizeof(std::uint32_t))));
+    const std::size_t bytes = (words * sizeof(std::uint32_t) + kPage - 1) / kPage * kPage;
+    lines_.reset(static_cast<std::uint32_t*>(std::aligned_alloc(kPage, bytes)));
     if (lines_ == nullptr) {
       throw std::bad_alloc();
     }
+    // All pages at once cost less than a fault each; where that is not to be had they come anyway.
+    madvise(lines_.get(), bytes, MADV_POPULATE_WRITE);
     words_ = words;
   }
   table_ = &table;

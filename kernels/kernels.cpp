@@ -853,101 +853,121 @@ PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plai
 // (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
 constexpr std::int32_t kFloatRangeMax = 10'000;
 
-// The totals of a line, vector by vector; infeasible rows get -1.
-struct LineTotals {
+// The totals of a line, vector by vector; infeasible rows get -1. All that is the same for every
+// line is in registers.
+template <std::uint32_t normalized_count, bool in_float>
+class LineTotals {
+ public:
+  static constexpr std::uint32_t kStride = (normalized_count + 1) * kLineNodes;
+
   explicit LineTotals(const Totals& totals)
-      : totals_(totals),
+      : in_double_(totals.normalize_in_double),
         low_weights_(totals.plain_weight[0] | totals.plain_weight[2] << 16),
         middle_weight_(totals.plain_weight[1]) {
-    for (std::uint32_t n = 0; n < totals.normalized; ++n) {
-      range_[n] = totals.hi[n] - totals.lo[n];
-      in_float_ = in_float_ && !totals.normalize_in_double && range_[n] <= kFloatRangeMax;
-      factor_[n] = range_[n] == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range_[n]));
+    for (std::uint32_t n = 0; n < normalized_count; ++n) {
+      const std::int32_t range = totals.hi[n] - totals.lo[n];
+      lo_[n] = Line(totals.lo[n]);
+      range_[n] = Line(range);
+      weight_[n] = Line(totals.normalized_weight[n]);
+      factor_[n] = LineFloat(range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range)));
     }
   }
 
-  template <bool in_float>
   Line total(const std::uint32_t* line, std::uint32_t vector) const {
     const auto* values = reinterpret_cast<const std::int32_t*>(line) + vector * Line::size;
     Line sum(0);
-    for (std::uint32_t n = 0; n < totals_.normalized; ++n) {
-      const Line off = Line::load_unaligned(values + n * kLineNodes) - Line(totals_.lo[n]);
-      const Line held = xsimd::min(xsimd::max(off, Line(0)), Line(range_[n]));
-      sum = sum + multiply_pairs(normalized<in_float>(held, n), Line(totals_.normalized_weight[n]));
+    for (std::uint32_t n = 0; n < normalized_count; ++n) {
+      const Line off = Line::load_unaligned(values + n * kLineNodes) - lo_[n];
+      const Line held = xsimd::min(xsimd::max(off, Line(0)), range_[n]);
+      sum = sum + multiply_pairs(normalized(held, n), weight_[n]);
     }
     // The scores of bytes 0 and 2, and that of byte 1, as 16-bit numbers.
-    const Line packed = Line::load_unaligned(values + totals_.normalized * kLineNodes);
+    const Line packed = Line::load_unaligned(values + normalized_count * kLineNodes);
     sum = sum + multiply_pairs(packed & Line(0x00FF00FF), low_weights_) +
           multiply_pairs((packed >> 8) & Line(0xFF), middle_weight_);
     return xsimd::select(packed < Line(0), Line(-1), sum);
   }
 
-  bool in_float() const { return in_float_; }
-
  private:
   // `off` in [0, range].
-  template <bool in_float>
   Line normalized(Line off, std::uint32_t n) const {
     if constexpr (in_float) {
-      return xsimd::to_int(xsimd::to_float(off) * LineFloat(factor_[n]));
+      return xsimd::to_int(xsimd::to_float(off) * factor_[n]);
     } else {
       std::int32_t values[Line::size];
       off.store_unaligned(values);
-      const double range = range_[n];
+      const double range = range_[n].get(0);
       for (std::int32_t& value : values) {
-        const double score = range == 0                    ? 0
-                             : totals_.normalize_in_double ? 100.0 * (value / range)
-                                                           : value * 100.0 / range;
+        const double score = range == 0   ? 0
+                             : in_double_ ? 100.0 * (value / range)
+                                          : value * 100.0 / range;
         value = static_cast<std::int32_t>(score);
       }
       return Line::load_unaligned(values);
     }
   }
 
-  const Totals& totals_;
+  static constexpr std::uint32_t kCount = normalized_count == 0 ? 1 : normalized_count;
+
+  const bool in_double_;
   const Line low_weights_, middle_weight_;
-  bool in_float_ = true;
-  std::int32_t range_[kNormalizedMax] = {};
-  float factor_[kNormalizedMax] = {};
+  Line lo_[kCount], range_[kCount], weight_[kCount];
+  LineFloat factor_[kCount];
 };
 
-template <bool in_float>
-void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
-                 const LineTotals& totals, std::uint32_t stride, std::int32_t* out) {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::size_t index = rows != nullptr ? rows[i] / kLineNodes : i;
-    Line most = totals.total<in_float>(lines + index * stride, 0);
-    for (std::uint32_t v = 1; v < kLineVectors; ++v) {
-      most = xsimd::max(most, totals.total<in_float>(lines + index * stride, v));
-    }
-    out[i] = greatest(most);
+template <std::uint32_t normalized_count, typename Visit>
+auto with_line_totals(const Totals& totals, Visit visit) {
+  bool in_float = !totals.normalize_in_double;
+  for (std::uint32_t n = 0; n < normalized_count; ++n) {
+    in_float = in_float && totals.hi[n] - totals.lo[n] <= kFloatRangeMax;
+  }
+  return in_float ? visit(LineTotals<normalized_count, true>(totals))
+                  : visit(LineTotals<normalized_count, false>(totals));
+}
+
+template <typename Visit>
+auto with_line_totals(const Totals& totals, Visit visit) {
+  static_assert(kNormalizedMax == 2);
+  switch (totals.normalized) {
+    case 0:
+      return visit(LineTotals<0, true>(totals));
+    case 1:
+      return with_line_totals<1>(totals, visit);
+    default:
+      return with_line_totals<2>(totals, visit);
   }
 }
 
 void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
                  const Totals& totals, std::int32_t* out) {
-  const LineTotals line_totals(totals);
-  const std::uint32_t stride = LineLayout{totals.normalized}.stride();
-  line_totals.in_float() ? line_maxima<true>(lines, rows, count, line_totals, stride, out)
-                         : line_maxima<false>(lines, rows, count, line_totals, stride, out);
+  with_line_totals(totals, [&](const auto line_totals) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::size_t index = rows != nullptr ? rows[i] / kLineNodes : i;
+      const std::uint32_t* line = lines + index * line_totals.kStride;
+      Line most = line_totals.total(line, 0);
+      for (std::uint32_t v = 1; v < kLineVectors; ++v) {
+        most = xsimd::max(most, line_totals.total(line, v));
+      }
+      out[i] = greatest(most);
+    }
+  });
 }
 
 std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,
                             RowTotal (&out)[kLineNodes]) {
-  const LineTotals line_totals(totals);
-  std::int32_t values[kLineNodes];
-  for (std::uint32_t v = 0; v < kLineVectors; ++v) {
-    const Line total = line_totals.in_float() ? line_totals.total<true>(line, v)
-                                              : line_totals.total<false>(line, v);
-    total.store_unaligned(values + v * Line::size);
-  }
-  std::uint32_t found = 0;
-  for (std::uint32_t row = 0; row < kLineNodes; ++row) {
-    if (values[row] >= at_least) {
-      out[found++] = {row, values[row]};
+  return with_line_totals(totals, [&](const auto line_totals) {
+    std::int32_t values[kLineNodes];
+    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
+      line_totals.total(line, v).store_unaligned(values + v * Line::size);
     }
-  }
-  return found;
+    std::uint32_t found = 0;
+    for (std::uint32_t row = 0; row < kLineNodes; ++row) {
+      if (values[row] >= at_least) {
+        out[found++] = {row, values[row]};
+      }
+    }
+    return found;
+  });
 }
 
 std::uint32_t index_of_max(const std::int32_t* values, std::uint32_t count) {

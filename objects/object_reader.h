@@ -45,7 +45,8 @@ inline constexpr std::size_t kPodMetricsMax = 100'000;  // Of a NodeMetric.
 inline constexpr std::size_t kAggregationsMax = 64;     // Of a NodeMetric, and types of each.
 
 struct ObjectFile {
-  // Nodes, then metrics, then pods, each in the source's order.
+  // Nodes, then metrics, then pods, each in the source's order. The lists may have reserved more
+  // room than they use, untouched.
   std::vector<Node> nodes;
   std::vector<NodeMetric> node_metrics;
   std::vector<Pod> pods;

@@ -7,8 +7,9 @@ namespace headroom {
 
 namespace {
 
-// Lists of up to this many entries are searched from the front: shorter than a binary search.
-constexpr std::size_t kLinearSearchMax = 8;
+// Lists of up to this many entries are searched from the front: names mostly differ in length,
+// which is quicker to see than their order.
+constexpr std::size_t kLinearSearchMax = 16;
 
 template <typename List>
 auto find_value(const List& list, std::string_view key) -> decltype(&list.front().second) {
