@@ -2,10 +2,5 @@
 # profile decides: conformance and explain.
 headroom_add_test(profile_reader_test SOURCES profile_reader_test.cpp
   LIBRARIES headroom::engine nlohmann_json::nlohmann_json)
-headroom_add_test(conformance_test
-  SOURCES conformance_test.cpp ${PROJECT_SOURCE_DIR}/tools/conformance_case.cpp
-  LIBRARIES headroom::engine nlohmann_json::nlohmann_json fmt::fmt)
-headroom_add_test(explain_report_test
-  SOURCES explain_report_test.cpp ${PROJECT_SOURCE_DIR}/tools/explain_report.cpp
-    ${PROJECT_SOURCE_DIR}/tools/table.cpp
-  LIBRARIES headroom::engine nlohmann_json::nlohmann_json fmt::fmt)
+headroom_add_test(conformance_test SOURCES conformance_test.cpp LIBRARIES headroom_commands)
+headroom_add_test(explain_report_test SOURCES explain_report_test.cpp LIBRARIES headroom_commands)

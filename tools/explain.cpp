@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/profile_reader.h"
 #include "objects/object_reader.h"
+#include "tools/dump.h"
 #include "tools/exit_code.h"
 #include "tools/explain_report.h"
 
@@ -45,30 +46,7 @@ std::string suggestions(std::vector<std::string> names, const std::string& wante
   return fmt::format("; {} {}{}", lead, fmt::join(alike, ", "), more ? ", ..." : "");
 }
 
-// Of several objects of one name the latest counts, as for the engine.
-const Pod* find_pod(const std::vector<ObjectFile>& files, const std::string& full_name) {
-  for (auto file = files.rbegin(); file != files.rend(); ++file) {
-    for (auto pod = file->pods.rbegin(); pod != file->pods.rend(); ++pod) {
-      if (pod->namespace_name + '/' + pod->name == full_name) return &*pod;
-    }
-  }
-  return nullptr;
-}
-
-// A dump does not say when it was taken: its newest metric's time is near, or its newest pod's.
-std::int64_t newest_time_us(const std::vector<ObjectFile>& files) {
-  std::optional<std::int64_t> metric_us;
-  std::optional<std::int64_t> pod_us;
-  for (const ObjectFile& file : files) {
-    for (const NodeMetric& metric : file.node_metrics) {
-      metric_us = std::max(metric_us, metric.update_time_us);
-    }
-    for (const Pod& pod : file.pods) pod_us = std::max(pod_us, pod.creation_us);
-  }
-  return metric_us ? *metric_us : pod_us.value_or(0);
-}
-
-Result<Engine> load(const std::vector<ObjectFile>& files, Profile profile, std::int64_t now_us) {
+Result<Engine> load(const Dump& dump, Profile profile, std::int64_t now_us) {
   Result<Engine> engine = Engine::create(std::move(profile));
   if (!engine) return engine;
   Result<void> applied = engine->advance(now_us);
@@ -77,11 +55,9 @@ Result<Engine> load(const std::vector<ObjectFile>& files, Profile profile, std::
       if (applied) applied = engine->upsert(object);
     }
   };
-  for (const ObjectFile& file : files) {
-    apply(file.nodes);
-    apply(file.node_metrics);
-    apply(file.pods);
-  }
+  apply(dump.nodes);
+  apply(dump.node_metrics);
+  apply(dump.pods);
   if (!applied) return tl::unexpected<Error>(applied.error());
   return engine;
 }
@@ -90,23 +66,19 @@ Result<std::string> explain(const ExplainOptions& options) {
   Result<Profile> profile =
       options.config.empty() ? Profile::standard() : read_profile_file(options.config);
   if (!profile) return tl::unexpected(profile.error());
-  std::vector<ObjectFile> files;
-  for (const std::string& path : options.cluster_files) {
-    Result<ObjectFile> file = read_object_file(path);
-    if (!file) return tl::unexpected(file.error());
-    files.push_back(std::move(*file));
-  }
-  const Pod* pod = find_pod(files, options.pod);
-  if (pod == nullptr) {
+  const Result<Dump> dump = read_dump(options.cluster_files);
+  if (!dump) return tl::unexpected(dump.error());
+  report_other_kinds(*dump, "explain");
+  const auto pod = std::find_if(dump->pods.begin(), dump->pods.end(),
+                                [&](const Pod& known) { return full_name(known) == options.pod; });
+  if (pod == dump->pods.end()) {
     std::vector<std::string> names;
-    for (const ObjectFile& file : files) {
-      for (const Pod& known : file.pods) names.push_back(known.namespace_name + '/' + known.name);
-    }
+    for (const Pod& known : dump->pods) names.push_back(full_name(known));
     return fail(ErrorCode::kNotFound,
                 fmt::format("--pod {}: no such pod, as NAMESPACE/NAME{}", options.pod,
                             suggestions(std::move(names), options.pod, "pod")));
   }
-  std::int64_t now_us = newest_time_us(files);
+  std::int64_t now_us = newest_time_us(*dump, 0);
   if (!options.now.empty()) {
     const Result<std::int64_t> given_us = parse_time_us(options.now);
     if (!given_us) {
@@ -115,15 +87,13 @@ Result<std::string> explain(const ExplainOptions& options) {
     }
     now_us = *given_us;
   }
-  Result<Engine> engine = load(files, std::move(*profile), now_us);
+  Result<Engine> engine = load(*dump, std::move(*profile), now_us);
   if (!engine) return tl::unexpected(engine.error());
   std::optional<std::string> node;
   if (!options.node.empty()) node = options.node;
   if (node && engine->find_node(*node) == kNoNode) {
     std::vector<std::string> names;
-    for (const ObjectFile& file : files) {
-      for (const Node& known : file.nodes) names.push_back(known.name);
-    }
+    for (const Node& known : dump->nodes) names.push_back(known.name);
     return fail(ErrorCode::kNotFound, fmt::format("--node {}: no such node{}", *node,
                                                   suggestions(std::move(names), *node, "node")));
   }

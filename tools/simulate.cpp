@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "engine/profile_reader.h"
 #include "kernels/kernels.h"
-#include "objects/object_reader.h"
 #include "tools/cluster_generator.h"
 #include "tools/command_line.h"
+#include "tools/dump.h"
 #include "tools/exit_code.h"
 #include "tools/openb.h"
 #include "tools/progress.h"
@@ -123,72 +121,13 @@ Result<SimulationInput> generated_input(const SimulateOptions& options) {
   return input;
 }
 
-// Everything of several files; of two objects of one name the later one counts.
-struct Dump {
-  std::vector<Node> nodes;
-  std::vector<NodeMetric> node_metrics;
-  std::vector<Pod> pods;
-  std::map<std::string, std::uint64_t> other_kinds;
-};
-
-std::string full_name(const Pod& pod) { return pod.namespace_name + '/' + pod.name; }
-
-template <typename T, typename Name>
-void keep_latest(std::vector<T>& objects, std::vector<T>&& more, Name name,
-                 std::unordered_map<std::string, std::size_t>& places) {
-  for (T& object : more) {
-    const auto [place, is_new] = places.emplace(name(object), objects.size());
-    if (is_new) {
-      objects.push_back(std::move(object));
-    } else {
-      objects[place->second] = std::move(object);
-    }
-  }
-}
-
-Result<Dump> read_dump(const std::vector<std::string>& paths) {
-  Dump dump;
-  std::unordered_map<std::string, std::size_t> nodes, metrics, pods;
-  const auto plain_name = [](const auto& object) { return object.name; };
-  for (const std::string& path : paths) {
-    Result<ObjectFile> file = read_object_file(path);
-    if (!file) return tl::unexpected(file.error());
-    keep_latest(dump.nodes, std::move(file->nodes), plain_name, nodes);
-    keep_latest(dump.node_metrics, std::move(file->node_metrics), plain_name, metrics);
-    keep_latest(dump.pods, std::move(file->pods), full_name, pods);
-    for (const auto& [kind, count] : file->other_kinds) dump.other_kinds[kind] += count;
-  }
-  return dump;
-}
-
-void report_other_kinds(const Dump& dump) {
-  for (const auto& [kind, count] : dump.other_kinds) {
-    fmt::print(stderr, "headroom simulate: {} {} not read\n",
-               grouped(static_cast<std::int64_t>(count)), kind);
-  }
-}
-
-// The moment at which a dump was taken is not in it: its newest metric's time is near, or its
-// newest pod's.
-std::int64_t dump_time_us(const Dump& dump) {
-  std::optional<std::int64_t> latest;
-  const auto see = [&](const std::optional<std::int64_t>& time) {
-    if (time && (!latest || *time > *latest)) latest = time;
-  };
-  for (const NodeMetric& metric : dump.node_metrics) see(metric.update_time_us);
-  if (!latest) {
-    for (const Pod& pod : dump.pods) see(pod.creation_us);
-  }
-  return latest.value_or(kTraceStartUs);
-}
-
 Result<SimulationInput> dump_input(const SimulateOptions& options) {
   Result<Dump> cluster = read_dump(options.cluster_files);
   if (!cluster) return tl::unexpected(cluster.error());
   Result<Dump> extra = read_dump(options.pods);
   if (!extra) return tl::unexpected(extra.error());
-  report_other_kinds(*cluster);
-  report_other_kinds(*extra);
+  report_other_kinds(*cluster, "simulate");
+  report_other_kinds(*extra, "simulate");
   if (cluster->nodes.empty()) {
     return fail(ErrorCode::kInvalid,
                 "the --cluster files have no Node; make one with: kubectl get "
@@ -214,7 +153,7 @@ Result<SimulationInput> dump_input(const SimulateOptions& options) {
     if (!input.title.empty()) input.title += ", ";
     input.title += path == "-" ? "standard input" : path;
   }
-  input.start_us = dump_time_us(*cluster);
+  input.start_us = newest_time_us(*cluster, kTraceStartUs);
   input.nodes = std::move(cluster->nodes);
   input.node_metrics = std::move(cluster->node_metrics);
   auto pending = std::make_shared<std::vector<Pod>>();

@@ -1,0 +1,34 @@
+// Dump: the objects of several files, as kubectl printed them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "objects/error.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+// Of two objects of one name the later one counts.
+struct Dump {
+  std::vector<Node> nodes;
+  std::vector<NodeMetric> node_metrics;
+  std::vector<Pod> pods;
+  std::map<std::string, std::uint64_t> other_kinds;  // how many of each
+};
+
+Result<Dump> read_dump(const std::vector<std::string>& paths);
+
+// "namespace/name"
+std::string full_name(const Pod& pod);
+
+// The moment at which a dump was taken is not in it: its newest metric's time is near, or its
+// newest pod's. `otherwise` where it has neither.
+std::int64_t newest_time_us(const Dump& dump, std::int64_t otherwise);
+
+// A line on standard error for each other kind.
+void report_other_kinds(const Dump& dump, const char* command);
+
+}  // namespace headroom
