@@ -216,15 +216,14 @@ struct Range {
 template <ScoreKind kind>
 Range estimate(const Term& term, std::uint32_t i, Float scale) {
   const Float all = Float::load_unaligned(term.headroom + i) * scale;
-  const Float need = term.need * scale;
-  const Float free = all - need;
+  const Float free = fnma(term.need, scale, all);
   if constexpr (kind == ScoreKind::kSigned) {
-    const Float magnitude = xsimd::abs(all) + need;
+    const Float magnitude = fma(term.need, scale, xsimd::abs(all));
     return {fnma(magnitude, Float(kError), free), fma(magnitude, Float(kError), free)};
   } else if constexpr (kind == ScoreKind::kMost || kind == ScoreKind::kRatio) {
     // used = capacity - free, at most the capacity
     const Float used = Float(100.0F) - free;
-    const Float magnitude = xsimd::abs(all) + need + Float(100.0F);
+    const Float magnitude = fma(term.need, scale, xsimd::abs(all)) + Float(100.0F);
     return {xsimd::min(fnma(magnitude, Float(kError), used), Float(100.0F)),
             xsimd::min(fma(magnitude, Float(kError), used), Float(100.0F))};
   } else {
