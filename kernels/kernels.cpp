@@ -713,11 +713,9 @@ void score_block(const Columns& columns, const Program& program, std::uint32_t f
 
 // --- Cached lines ---
 
-using Line =
-    xsimd::batch<std::int32_t,
-                 std::conditional_t<(kLanes > kLineNodes), xsimd::fma3<xsimd::avx2>, Arch>>;
-using LineFloat = xsimd::batch<float, typename Line::arch_type>;
-constexpr std::uint32_t kLineVectors = kLineNodes / Line::size;
+// A line takes several vectors, or a vector several lines.
+constexpr std::uint32_t kLineVectors = kLineNodes > kLanes ? kLineNodes / kLanes : 1;
+constexpr std::uint32_t kLinesTogether = kLanes > kLineNodes ? kLanes / kLineNodes : 1;
 // Blocks that share a line, or a vector, are written row by row.
 constexpr bool kWholeVectors = kBlockNodes % std::max(kLanes, kLineNodes) == 0;
 
@@ -865,35 +863,40 @@ class LineTotals {
         middle_weight_(totals.plain_weight[1]) {
     for (std::uint32_t n = 0; n < normalized_count; ++n) {
       const std::int32_t range = totals.hi[n] - totals.lo[n];
-      lo_[n] = Line(totals.lo[n]);
-      range_[n] = Line(range);
-      weight_[n] = Line(totals.normalized_weight[n]);
-      factor_[n] = LineFloat(range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range)));
+      lo_[n] = Int(totals.lo[n]);
+      range_[n] = Int(range);
+      weight_[n] = Int(totals.normalized_weight[n]);
+      factor_[n] = Float(range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range)));
     }
   }
 
-  Line total(const std::uint32_t* line, std::uint32_t vector) const {
-    const auto* values = reinterpret_cast<const std::int32_t*>(line) + vector * Line::size;
-    Line sum(0);
+  // Of two lines where a vector has room for both, else of `first`.
+  Int total(const std::uint32_t* first, const std::uint32_t* second, std::uint32_t vector) const {
+    const auto load = [&](std::uint32_t at) {
+      at += vector * kLanes;
+      return load_eights(reinterpret_cast<const std::int32_t*>(first) + at,
+                         reinterpret_cast<const std::int32_t*>(second) + at);
+    };
+    Int sum(0);
     for (std::uint32_t n = 0; n < normalized_count; ++n) {
-      const Line off = Line::load_unaligned(values + n * kLineNodes) - lo_[n];
-      const Line held = xsimd::min(xsimd::max(off, Line(0)), range_[n]);
+      const Int off = load(n * kLineNodes) - lo_[n];
+      const Int held = xsimd::min(xsimd::max(off, Int(0)), range_[n]);
       sum = sum + multiply_pairs(normalized(held, n), weight_[n]);
     }
     // The scores of bytes 0 and 2, and that of byte 1, as 16-bit numbers.
-    const Line packed = Line::load_unaligned(values + normalized_count * kLineNodes);
-    sum = sum + multiply_pairs(packed & Line(0x00FF00FF), low_weights_) +
-          multiply_pairs((packed >> 8) & Line(0xFF), middle_weight_);
-    return xsimd::select(packed < Line(0), Line(-1), sum);
+    const Int packed = load(normalized_count * kLineNodes);
+    sum = sum + multiply_pairs(packed & Int(0x00FF00FF), low_weights_) +
+          multiply_pairs((packed >> 8) & Int(0xFF), middle_weight_);
+    return xsimd::select(packed < Int(0), Int(-1), sum);
   }
 
  private:
   // `off` in [0, range].
-  Line normalized(Line off, std::uint32_t n) const {
+  Int normalized(Int off, std::uint32_t n) const {
     if constexpr (in_float) {
       return xsimd::to_int(xsimd::to_float(off) * factor_[n]);
     } else {
-      std::int32_t values[Line::size];
+      std::int32_t values[kLanes];
       off.store_unaligned(values);
       const double range = range_[n].get(0);
       for (std::int32_t& value : values) {
@@ -902,16 +905,16 @@ class LineTotals {
                                           : value * 100.0 / range;
         value = static_cast<std::int32_t>(score);
       }
-      return Line::load_unaligned(values);
+      return Int::load_unaligned(values);
     }
   }
 
   static constexpr std::uint32_t kCount = normalized_count == 0 ? 1 : normalized_count;
 
   const bool in_double_;
-  const Line low_weights_, middle_weight_;
-  Line lo_[kCount], range_[kCount], weight_[kCount];
-  LineFloat factor_[kCount];
+  const Int low_weights_, middle_weight_;
+  Int lo_[kCount], range_[kCount], weight_[kCount];
+  Float factor_[kCount];
 };
 
 template <std::uint32_t normalized_count, typename Visit>
@@ -940,14 +943,16 @@ auto with_line_totals(const Totals& totals, Visit visit) {
 void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
                  const Totals& totals, std::int32_t* out) {
   with_line_totals(totals, [&](const auto line_totals) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::size_t index = rows != nullptr ? rows[i] / kLineNodes : i;
-      const std::uint32_t* line = lines + index * line_totals.kStride;
-      Line most = line_totals.total(line, 0);
+    const auto line = [&](std::uint32_t i) {
+      return lines + std::size_t{rows != nullptr ? rows[i] / kLineNodes : i} * line_totals.kStride;
+    };
+    for (std::uint32_t i = 0; i < count; i += kLinesTogether) {
+      const std::uint32_t last = std::min(i + kLinesTogether, count) - 1;
+      Int most = line_totals.total(line(i), line(last), 0);
       for (std::uint32_t v = 1; v < kLineVectors; ++v) {
-        most = xsimd::max(most, line_totals.total(line, v));
+        most = xsimd::max(most, line_totals.total(line(i), line(last), v));
       }
-      out[i] = greatest(most);
+      store_greatest(most, &out[i], &out[last]);
     }
   });
 }
@@ -955,9 +960,9 @@ void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uin
 std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,
                             RowTotal (&out)[kLineNodes]) {
   return with_line_totals(totals, [&](const auto line_totals) {
-    std::int32_t values[kLineNodes];
+    std::int32_t values[kLineVectors * kLanes];
     for (std::uint32_t v = 0; v < kLineVectors; ++v) {
-      line_totals.total(line, v).store_unaligned(values + v * Line::size);
+      line_totals.total(line, line, v).store_unaligned(values + v * kLanes);
     }
     std::uint32_t found = 0;
     for (std::uint32_t row = 0; row < kLineNodes; ++row) {

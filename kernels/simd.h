@@ -128,22 +128,46 @@ inline void store_truncated(Double value, std::int32_t* out) {
 }
 
 // The sum of the products of each lane's two 16-bit halves.
-#if defined(__AVX2__)
-inline __m256i multiply_pairs(__m256i a, __m256i b) { return _mm256_madd_epi16(a, b); }
+inline Int multiply_pairs(Int a, Int b) {
+#if defined(__AVX512F__)
+  return _mm512_madd_epi16(a, b);
+#elif defined(__AVX2__)
+  return _mm256_madd_epi16(a, b);
+#else
+  return _mm_madd_epi16(a, b);
 #endif
-inline __m128i multiply_pairs(__m128i a, __m128i b) { return _mm_madd_epi16(a, b); }
+}
 
-// The greatest lane.
-inline std::int32_t greatest(__m128i values) {
-  values = _mm_max_epi32(values, _mm_shuffle_epi32(values, 0b01001110));
-  values = _mm_max_epi32(values, _mm_shuffle_epi32(values, 0b10110001));
-  return _mm_cvtsi128_si32(values);
-}
-#if defined(__AVX2__)
-inline std::int32_t greatest(__m256i values) {
-  return greatest(
-      _mm_max_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1)));
-}
+// Eight values fill a vector of eight lanes and half of one of sixteen, which takes two times
+// eight.
+inline Int load_eights(const std::int32_t* first, [[maybe_unused]] const std::int32_t* second) {
+#if defined(__AVX512F__)
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(second));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+#else
+  return Int::load_unaligned(first);
 #endif
+}
+
+// The greatest lane, of each eight.
+inline void store_greatest(Int values, std::int32_t* first, [[maybe_unused]] std::int32_t* second) {
+#if defined(__AVX512F__)
+  __m512i most = _mm512_max_epi32(values, _mm512_shuffle_i32x4(values, values, 0b10110001));
+  most = _mm512_max_epi32(most, _mm512_shuffle_epi32(most, _MM_PERM_BADC));
+  most = _mm512_max_epi32(most, _mm512_shuffle_epi32(most, _MM_PERM_CDAB));
+  *first = _mm512_cvtsi512_si32(most);
+  *second = _mm_cvtsi128_si32(_mm512_extracti32x4_epi32(most, 2));
+#else
+#if defined(__AVX2__)
+  __m128i most = _mm_max_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
+#else
+  __m128i most = values;
+#endif
+  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b01001110));
+  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b10110001));
+  *first = _mm_cvtsi128_si32(most);
+#endif
+}
 
 }  // namespace headroom::HEADROOM_ISA
