@@ -40,7 +40,7 @@ struct LoadApplied {
   bool delta = false;           // its estimate counts, less its reported usage
   bool prod_delta = false;      // the same among prod pods
   bool prod_delta_net = false;  // ... less its reported usage
-  bool prod_usage = false;      // its reported usage counts as prod usage
+  bool prod_usage = false;      // its reported usage counts as prod usage (mode Upstream)
 };
 
 // What events of a pod need first lies together.

@@ -345,13 +345,26 @@ void LoadAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuil
                     false);
 }
 
-void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load,
-                           const MetricFacts::PodUsage* reported, int sign) {
+// What the row's metric says of the pod; nullptr: nothing.
+const MetricFacts::PodUsage* LoadAware::reported(std::uint32_t row, PodId id) const {
+  if (row >= pod_views_.size() || !pod_views_[row].lists_pods) {
+    return nullptr;
+  }
+  const std::vector<MetricFacts::PodUsage>& listed = rows_[row].metric->pods;
+  const auto found =
+      std::lower_bound(listed.begin(), listed.end(), id,
+                       [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
+  return found != listed.end() && found->pod == id ? &*found : nullptr;
+}
+
+void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, PodId id,
+                           const LoadApplied& load, int sign) {
   if (!load.delta && !load.prod_delta && !load.prod_usage) {
     return;
   }
+  const MetricFacts::PodUsage* its_report = reported(row, id);
   const std::int64_t* reported_usage =
-      reported != nullptr ? rows_[row].metric->at(reported->usage) : nullptr;
+      its_report != nullptr ? rows_[row].metric->at(its_report->usage) : nullptr;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
     const std::int64_t estimate = shape.load.estimate[d];
@@ -372,20 +385,8 @@ void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, const LoadA
   }
 }
 
-// What the row's metric says of the pod; nullptr: nothing.
-const MetricFacts::PodUsage* LoadAware::reported(std::uint32_t row, PodId id) const {
-  if (row >= pod_views_.size() || !pod_views_[row].lists_pods) {
-    return nullptr;
-  }
-  const std::vector<MetricFacts::PodUsage>& listed = rows_[row].metric->pods;
-  const auto found =
-      std::lower_bound(listed.begin(), listed.end(), id,
-                       [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
-  return found != listed.end() && found->pod == id ? &*found : nullptr;
-}
-
-LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, const PodFacts& pod,
-                               const MetricFacts::PodUsage* reported) const {
+LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, PodId id,
+                               const PodFacts& pod) const {
   LoadApplied load;
   if (!shape.load.counted) {
     return load;
@@ -403,14 +404,17 @@ LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, const P
   }
   const bool recent =
       assigned_us > view.estimated_after_us || (has_deadline && deadline_us > view.updated_us);
-  const bool counts = (upstream_ && reported == nullptr) || recent;
-
-  const bool active_prod = shape.load.prod && reported != nullptr && reported->prod;
-  load.prod_usage = active_prod;
+  if (!recent && !upstream_) {
+    return load;  // whatever the report says of the pod
+  }
+  const MetricFacts::PodUsage* its_report = reported(row, id);
+  const bool counts = recent || its_report == nullptr;
+  const bool active_prod = shape.load.prod && its_report != nullptr && its_report->prod;
+  load.prod_usage = active_prod && upstream_;
   load.delta = shape.load.estimated && counts;
   if (shape.load.prod && shape.load.estimated) {
     // A prod pod that the report does not call prod has no usage among prod pods.
-    const bool stranger = reported != nullptr && !active_prod;
+    const bool stranger = its_report != nullptr && !active_prod;
     load.prod_delta = counts || (upstream_ && stranger);
     load.prod_delta_net = active_prod;
   }
@@ -418,13 +422,12 @@ LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, const P
 }
 
 void LoadAware::add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
-  const MetricFacts::PodUsage* its_report = reported(row, id);
-  pod.load = load_of(row, shape, pod, its_report);
-  change_pod(row, shape, pod.load, its_report, 1);
+  pod.load = load_of(row, shape, id, pod);
+  change_pod(row, shape, id, pod.load, 1);
 }
 
 void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
-  change_pod(row, shape, pod.load, reported(row, id), -1);
+  change_pod(row, shape, id, pod.load, -1);
   pod.load = {};
 }
 

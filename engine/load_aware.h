@@ -154,10 +154,10 @@ class LoadAware final : public Policy {
   void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);
   void refresh_score(std::uint32_t row, std::int64_t now_us);
   const MetricFacts::PodUsage* reported(std::uint32_t row, PodId id) const;
-  LoadApplied load_of(std::uint32_t row, const PodShape& shape, const PodFacts& pod,
-                      const MetricFacts::PodUsage* reported) const;
-  void change_pod(std::uint32_t row, const PodShape& shape, const LoadApplied& load,
-                  const MetricFacts::PodUsage* reported, int sign);
+  LoadApplied load_of(std::uint32_t row, const PodShape& shape, PodId id,
+                      const PodFacts& pod) const;
+  void change_pod(std::uint32_t row, const PodShape& shape, PodId id, const LoadApplied& load,
+                  int sign);
 
   const Profile& profile_;
   const LoadAwareArgs& args_;
