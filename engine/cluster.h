@@ -10,7 +10,6 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -144,6 +143,7 @@ class Cluster {
   void begin_recount(std::uint32_t row, const std::vector<PodId>& listed, bool everything);
   void end_recount(std::uint32_t row);
   void schedule_expiry(std::uint32_t row);
+  void prefetch(const NodeMetric& metric, std::uint32_t row) const;
 
   // Policies by plugin, in the profile's order.
   Policy* policy_of(PluginId plugin) const;
@@ -180,8 +180,13 @@ class Cluster {
   std::deque<ClassReason> class_reasons_;  // answers point into it
 
   std::int64_t now_us_ = 0;
-  std::map<std::int64_t, std::vector<std::uint32_t>> expiries_;  // due time to rows
-  std::size_t expiry_count_ = 0;
+  // Rows whose metrics expire; a heap, the next one first.
+  struct Expiry {
+    std::int64_t due_us;
+    std::uint32_t row;
+    friend auto operator<=>(const Expiry&, const Expiry&) = default;
+  };
+  std::vector<Expiry> expiries_;
   std::uint64_t bad_annotations_ = 0;
 };
 
