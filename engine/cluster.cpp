@@ -10,6 +10,9 @@ namespace headroom {
 
 namespace {
 
+// Node classes without nodes, beyond as many as there are nodes.
+constexpr std::uint32_t kSpareClassesMax = 1024;
+
 void write_pod_key(const Pod& pod, std::string& key) {
   key.assign(pod.namespace_name).append("/").append(pod.name);
 }
@@ -114,7 +117,32 @@ void Cluster::set_class(std::uint32_t row, std::uint32_t node_class) {
   table_.set_class(row, node_class);
 }
 
-void Cluster::classify_all() {
+// After a selector read something new: a change of the rows that it tells apart, or, where they are
+// many, a new start.
+void Cluster::split_classes() {
+  std::vector<std::uint32_t> moved;
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    if (nodes_[row].node != nullptr && classes_.split(*nodes_[row].node)) {
+      set_class(row, classes_.classify(*nodes_[row].node));
+      moved.push_back(row);
+    }
+  }
+  if (moved.size() > kRingSlots / 4) {
+    table_.forget_changes();
+  } else {
+    for (const std::uint32_t row : moved) {
+      table_.commit(row);
+    }
+  }
+  limit_classes();
+}
+
+// Classes that no node has any more go once they are most.
+void Cluster::limit_classes() {
+  if (classes_.size() <= 2 * rows_.size() + kSpareClassesMax) {
+    return;
+  }
+  classes_.forget();
   class_sizes_.clear();
   for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
     if (nodes_[row].node != nullptr) {
@@ -238,6 +266,7 @@ Result<void> Cluster::upsert(const Node& node) {
   }
   set_class(row, classes_.classify(node));
   commit(row);
+  limit_classes();
   return {};
 }
 
@@ -734,7 +763,7 @@ PodShape& Cluster::make_shape(const Pod& pod, std::string key) {
   }
   shape.index_reasons();
   if (classes_.read(shape.constraint)) {
-    classify_all();
+    split_classes();
   }
   shape_ids_.emplace(std::move(key), shape.id);
   shapes_.push_back(std::move(made));

@@ -115,7 +115,8 @@ class Cluster {
   void release_row_if_unused(std::uint32_t row);
   void set_node_columns(std::uint32_t row);
   void set_class(std::uint32_t row, std::uint32_t node_class);
-  void classify_all();
+  void split_classes();
+  void limit_classes();
   void commit(std::uint32_t row);
   void commit_pods(std::uint32_t row);
   Result<void> check_resources(const ResourceList& list, const std::string& object,

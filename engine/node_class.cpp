@@ -170,29 +170,48 @@ bool passes_node_affinity(const ClassConstraint& pod, const NodeClass& node,
 }
 
 bool NodeClasses::read(const ClassConstraint& constraint) {
-  bool split = false;
+  std::vector<std::string> keys, names;
+  const auto read_key = [&](const std::string& key) {
+    if (keys_.insert(key).second) {
+      keys.push_back(key);
+    }
+  };
   for (const auto& [key, value] : constraint.node_selector) {
-    split |= keys_.insert(key).second;
+    read_key(key);
   }
   const bool pinned = constraint.pinned().has_value();
   for (const NodeSelectorTerm& term :
        constraint.required.value_or(std::vector<NodeSelectorTerm>())) {
     for (const NodeSelectorRequirement& requirement : term.match_expressions) {
-      split |= keys_.insert(requirement.key).second;
+      read_key(requirement.key);
     }
     for (const NodeSelectorRequirement& requirement : term.match_fields) {
       // Pinned pods look at their few nodes by name.
       for (const std::string& name : pinned ? std::vector<std::string>() : requirement.values) {
-        split |= names_.insert(name).second;
+        if (names_.insert(name).second) {
+          names.push_back(name);
+        }
       }
     }
   }
-  if (split) {
-    classes_.resize(1);
-    ids_.clear();
-    ++generation_;
+  if (keys.empty() && names.empty()) {
+    return false;
   }
-  return split;
+  new_keys_ = std::move(keys);
+  new_names_ = std::move(names);
+  return true;
+}
+
+bool NodeClasses::split(const Node& node) const {
+  return std::any_of(new_keys_.begin(), new_keys_.end(),
+                     [&](const std::string& key) { return find(node.labels, key) != nullptr; }) ||
+         std::find(new_names_.begin(), new_names_.end(), node.name) != new_names_.end();
+}
+
+void NodeClasses::forget() {
+  classes_.resize(1);
+  ids_.clear();
+  ++generation_;
 }
 
 std::uint32_t NodeClasses::classify(const Node& node) {

@@ -3,7 +3,8 @@
 //
 // A class is the values of the label keys that some pod's selector reads, the taints, whether the
 // node is unschedulable, and the name where some selector excludes nodes by name. Reading a new key
-// splits classes: then every node is classified again (rare, O(nodes)).
+// moves the nodes that have it to other classes (rare, O(nodes)); an id keeps its meaning until
+// forget().
 // Thread safety: one writer, or any number of readers.
 #pragma once
 
@@ -47,19 +48,24 @@ bool passes_node_affinity(const ClassConstraint& pod, const NodeClass& node,
 
 class NodeClasses {
  public:
-  // Makes sure that classes tell apart what the constraint reads. True if classes were split: then
-  // every node has to be classified again.
+  // Makes sure that classes tell apart what the constraint reads. True if it reads something new:
+  // then the nodes that split() names have to be classified again.
   bool read(const ClassConstraint& constraint);
+  // True if the last read() that returned true may have put the node into another class.
+  bool split(const Node& node) const;
   // The class of a node. Class kNoNodeClass holds no node.
   std::uint32_t classify(const Node& node);
   const NodeClass& at(std::uint32_t node_class) const { return classes_[node_class]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(classes_.size()); }
+  // Drops all classes, also those that no node has any more: every node has to be classified again.
+  void forget();
   // Grows when ids change their meaning.
   std::uint64_t generation() const { return generation_; }
 
  private:
   std::set<std::string, std::less<>> keys_;
   std::set<std::string, std::less<>> names_;
+  std::vector<std::string> new_keys_, new_names_;  // of the last read() that found some
   std::vector<NodeClass> classes_ = {NodeClass{}};
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::uint64_t generation_ = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine.h"
 #include "engine/node_table.h"
 
 namespace headroom {
@@ -240,8 +241,9 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   const std::uint64_t generation = classes.generation();
   const ClassConstraint zone = requiring({expressions({{"zone", "Exists", {}}})});
   EXPECT_TRUE(classes.read(zone));
-  EXPECT_GT(classes.generation(), generation);
-  EXPECT_EQ(classes.size(), 1u) << "every node has to be classified again";
+  EXPECT_EQ(classes.generation(), generation) << "ids keep their meaning";
+  EXPECT_TRUE(classes.split(a) && classes.split(b));
+  EXPECT_FALSE(classes.split(node_of("c", {{"rack", "1"}})));
   EXPECT_EQ(classes.classify(a), classes.classify(b));
   EXPECT_EQ(classes.at(classes.classify(a)).labels, (StringMap{{"zone", "x"}}));
   EXPECT_FALSE(classes.read(zone)) << "known already";
@@ -250,8 +252,15 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   rack.node_selector = {{"rack", "1"}};
   EXPECT_TRUE(classes.read(rack));
   EXPECT_NE(classes.classify(a), classes.classify(b));
-  EXPECT_EQ(classes.size(), 3u);
+  EXPECT_EQ(classes.classify(node_of("c", {})), 1u) << "nodes without the keys stay where they are";
+  EXPECT_EQ(classes.size(), 5u) << "none; that of no keys; of the zone; of each rack in it";
   EXPECT_FALSE(classes.read({}));
+
+  classes.forget();
+  EXPECT_GT(classes.generation(), generation);
+  EXPECT_EQ(classes.size(), 1u);
+  EXPECT_NE(classes.classify(a), classes.classify(b)) << "what is read is still known";
+  EXPECT_EQ(classes.size(), 3u);
 }
 
 TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
@@ -288,6 +297,8 @@ TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
   EXPECT_FALSE(classes.read(requiring({fields({{"metadata.name", "In", {"a"}}})})));
   EXPECT_EQ(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
   EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "NotIn", {"a"}}})})));
+  EXPECT_TRUE(classes.split(node_of("a", {})));
+  EXPECT_FALSE(classes.split(node_of("b", {})));
   const std::uint32_t a = classes.classify(node_of("a", {}));
   const std::uint32_t b = classes.classify(node_of("b", {}));
   EXPECT_NE(a, b);
@@ -302,6 +313,69 @@ TEST(NodeClasses, NamesCountWhereOnlySomeTermsPin) {
   EXPECT_TRUE(classes.read(requiring(
       {fields({{"metadata.name", "In", {"a"}}}), expressions({{"zone", "Exists", {}}})})));
   EXPECT_NE(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
+}
+
+// --- In a cluster ---
+
+Node hostname_node(int number) {
+  const std::string name = "node-" + std::to_string(number);
+  Node node = node_of(name, {{"kubernetes.io/hostname", name}});
+  node.allocatable = {{"cpu", Quantity::from_milli(4000)}, {"pods", Quantity::from_value(110)}};
+  return node;
+}
+
+Pod hostname_pod(int number) {
+  Pod pod;
+  pod.namespace_name = "default";
+  pod.name = "pod";
+  pod.node_selector = {{"kubernetes.io/hostname", "node-" + std::to_string(number)}};
+  return pod;
+}
+
+std::string chosen(Engine& engine, const Pod& pod) {
+  const Result<Decision> decision = engine.evaluate(pod, {});
+  EXPECT_TRUE(decision);
+  return decision->candidates.empty()
+             ? ""
+             : std::string(engine.node_name(decision->candidates.front().node));
+}
+
+// An autoscaled cluster whose pods select by hostname: each node a class of its own.
+TEST(NodeClasses, ThoseOfGoneNodesAreForgotten) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  EXPECT_EQ(chosen(engine, hostname_pod(0)), "");
+  constexpr int kNodes = 5000, kAtOnce = 10;
+  for (int n = 0; n < kNodes; ++n) {
+    ASSERT_TRUE(engine.upsert(hostname_node(n)));
+    if (n >= kAtOnce) {
+      engine.remove_node(hostname_node(n - kAtOnce).name);
+    }
+    ASSERT_LT(engine.stats().node_classes, 1100u);
+    ASSERT_EQ(chosen(engine, hostname_pod(n)), hostname_node(n).name);
+  }
+  EXPECT_EQ(chosen(engine, hostname_pod(kNodes - kAtOnce - 1)), "");
+  EXPECT_TRUE(engine.validate());
+}
+
+TEST(NodeClasses, ANewSelectorKeepsWhatIsCached) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  for (int n = 0; n < 40; ++n) {
+    Node node = hostname_node(n);
+    node.labels.clear();
+    if (n % 4 == 0) {
+      node.labels = {{"disk", "fast"}};
+    }
+    ASSERT_TRUE(engine.upsert(node));
+  }
+  Pod plain = hostname_pod(0), selecting = hostname_pod(0);
+  plain.node_selector.clear();
+  selecting.node_selector = {{"disk", "fast"}};
+  EXPECT_EQ(engine.evaluate(plain)->feasible, 40u);
+  EXPECT_EQ(engine.evaluate(selecting)->feasible, 10u);
+  EXPECT_EQ(engine.evaluate(plain)->feasible, 40u);
+  EXPECT_EQ(engine.stats().cold_passes, 2u);
+  EXPECT_EQ(engine.stats().rows_replayed, 10u) << "the nodes with the label";
+  EXPECT_TRUE(engine.validate());
 }
 
 }  // namespace
