@@ -24,7 +24,7 @@ class KernelPass {
     for_each_object(spec, [&](const Object& object) {
       std::visit([&](const auto& held) { check_done(cluster_.upsert(held)); }, object);
     });
-    shape_ = value_of(cluster_.shape_of(pending_pod(0)));
+    shape_ = value_of(cluster_.decidable_shape_of(pending_pod(0)));
     cluster_.prepare(*shape_);
   }
 

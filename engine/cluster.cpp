@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/shape_key.h"
-
 namespace headroom {
 
 namespace {
@@ -436,7 +434,7 @@ Result<void> Cluster::upsert(const Pod& object) {
   if (auto checked = check_room(object, 1); !checked) {
     return checked;
   }
-  const auto shape = shape_of(object);
+  const auto shape = counting_shape_of(object);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -502,7 +500,7 @@ Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
   if (auto checked = check_room(object, 1); !checked) {
     return checked;
   }
-  const auto shape = shape_of(object);
+  const auto shape = counting_shape_of(object);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -527,7 +525,7 @@ Result<void> Cluster::assume(const Pod& object, const PodShape& shape, std::uint
   const std::uint32_t row_before = pod.row();
   uncount(id);
   replace_if_other(pod, id, object.uid);
-  update_object(pod, object, shape);
+  update_object(pod, object, *shapes_[shape.counts_as]);
   move_to(pod.assumed_row, row);
   --nodes_[row].mentions;
   if (pod.row() != row_before) {
@@ -721,13 +719,17 @@ Result<void> Cluster::advance(std::int64_t now_us) {
 
 // --- Shapes ---
 
-PodShape& Cluster::make_shape(const Pod& pod, std::string key) {
+// Its key lies in shape_key_.
+PodShape& Cluster::make_shape(const Pod& pod, ShapeUse use, ShapeId counts_as) {
   auto made = std::make_unique<PodShape>();
   PodShape& shape = *made;
   shape.id = static_cast<ShapeId>(shapes_.size());
+  shape.counts_as = counts_as;
   shape.daemon_set = pod.daemon_set;
-  shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
-  shape.key_hash = hash_bytes(key);
+  if (use == ShapeUse::kDecision) {
+    shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
+  }
+  shape.key_hash = hash_bytes(shape_key_);
   if (enabled(PluginId::kNodeAffinity)) {
     shape.pinned = shape.constraint.pinned();
   }
@@ -765,7 +767,7 @@ PodShape& Cluster::make_shape(const Pod& pod, std::string key) {
   if (classes_.read(shape.constraint)) {
     split_classes();
   }
-  shape_ids_.emplace(std::move(key), shape.id);
+  shape_ids_.emplace(shape_key_, shape.id);
   shapes_.push_back(std::move(made));
   return shape;
 }
@@ -774,26 +776,36 @@ PodShape* Cluster::shape_at(ShapeId id) const {
   return id < shapes_.size() ? shapes_[id].get() : nullptr;
 }
 
-Result<PodShape*> Cluster::shape_of(const Pod& pod) {
-  write_shape_key(pod, shape_key_);
-  PodShape* shape = nullptr;
+Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use) {
+  write_shape_key(pod, use, shape_key_);
   if (const auto found = shape_ids_.find(shape_key_); found != shape_ids_.end()) {
-    shape = shapes_[found->second].get();
-  } else {
-    if (auto checked = check_resources(pod); !checked) {
-      return tl::unexpected(checked.error());
-    }
-    if (shapes_.size() >= kShapesMax) {
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("Pod {}: kShapesMax ({}) shapes are known", key_of(pod), kShapesMax));
-    }
-    shape = &make_shape(pod, shape_key_);
+    return shapes_[found->second].get();
   }
-  return shape;
+  auto counts_as = static_cast<ShapeId>(shapes_.size());
+  if (use == ShapeUse::kDecision && has_class_constraint(pod)) {
+    const auto counting = counting_shape_of(pod);
+    if (!counting) {
+      return counting;
+    }
+    counts_as = (*counting)->id;
+    write_shape_key(pod, use, shape_key_);
+  }
+  if (auto checked = check_resources(pod); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  if (shapes_.size() >= kShapesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: kShapesMax ({}) shapes are known", key_of(pod), kShapesMax));
+  }
+  return &make_shape(pod, use, counts_as);
+}
+
+Result<PodShape*> Cluster::counting_shape_of(const Pod& pod) {
+  return shape_of(pod, ShapeUse::kCounting);
 }
 
 Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
-  auto shape = shape_of(pod);
+  auto shape = shape_of(pod, ShapeUse::kDecision);
   if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Pod {}: its filters check {} things, kFilterTermsMax is {}",

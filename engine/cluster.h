@@ -27,6 +27,7 @@
 #include "engine/policy.h"
 #include "engine/profile.h"
 #include "engine/resource_limit_aware.h"
+#include "engine/shape_key.h"
 
 namespace headroom {
 
@@ -63,9 +64,10 @@ class Cluster {
   std::int64_t now_us() const { return now_us_; }
 
   // --- Shapes ---
-  // The pod's shape, with class codes and active terms up to date. Stays valid.
-  Result<PodShape*> shape_of(const Pod& pod);
-  // The same for a decision: kLimitExceeded where the pod's filters have more terms than a code
+  // The shape by which the pod counts on a node, whatever it asks of a node's class: many pods that
+  // name their nodes (of a DaemonSet) count as one shape. Stays valid.
+  Result<PodShape*> counting_shape_of(const Pod& pod);
+  // The shape for a decision. kLimitExceeded where the pod's filters have more terms than a code
   // bits.
   Result<PodShape*> decidable_shape_of(const Pod& pod);
   // spec.nodeName where the profile filters by it, else nothing.
@@ -149,7 +151,8 @@ class Cluster {
   // Policies by plugin, in the profile's order.
   Policy* policy_of(PluginId plugin) const;
   std::uint32_t class_reason_index(const ClassReason& reason);
-  PodShape& make_shape(const Pod& pod, std::string key);
+  Result<PodShape*> shape_of(const Pod& pod, ShapeUse use);
+  PodShape& make_shape(const Pod& pod, ShapeUse use, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
   Result<void> validate_row(std::uint32_t row);
 

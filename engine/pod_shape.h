@@ -67,6 +67,7 @@ struct AllocatableNeed {
 
 struct PodShape {
   ShapeId id = 0;
+  ShapeId counts_as = 0;       // the shape of such pods without `constraint`
   std::uint64_t key_hash = 0;  // of what pods of the shape have in common
   bool daemon_set = false;
   std::vector<Contribution> contributions;

@@ -55,6 +55,29 @@ class KeyWriter {
     }
   }
 
+  void class_constraint(const Pod& pod) {
+    number(static_cast<std::uint32_t>(pod.node_selector.size()));
+    for (const auto& [name, value] : pod.node_selector) {
+      text(name);
+      text(value);
+    }
+    number(pod.required_node_affinity.has_value());
+    if (pod.required_node_affinity) {
+      number(static_cast<std::uint32_t>(pod.required_node_affinity->size()));
+      for (const NodeSelectorTerm& term : *pod.required_node_affinity) {
+        requirements(term.match_expressions);
+        requirements(term.match_fields);
+      }
+    }
+    number(static_cast<std::uint32_t>(pod.tolerations.size()));
+    for (const Toleration& toleration : pod.tolerations) {
+      text(toleration.key);
+      text(toleration.op);
+      text(toleration.value);
+      text(toleration.effect);
+    }
+  }
+
  private:
   static constexpr std::size_t kUsualBytes = 1024;
 
@@ -72,7 +95,12 @@ class KeyWriter {
 
 }  // namespace
 
-void write_shape_key(const Pod& pod, std::string& key) {
+bool has_class_constraint(const Pod& pod) {
+  return !pod.node_selector.empty() || pod.required_node_affinity.has_value() ||
+         !pod.tolerations.empty();
+}
+
+void write_shape_key(const Pod& pod, ShapeUse use, std::string& key) {
   KeyWriter writer(key);
   writer.number(static_cast<std::uint32_t>(pod.containers.size()));
   for (const Container& container : pod.containers) {
@@ -97,25 +125,8 @@ void write_shape_key(const Pod& pod, std::string& key) {
         kEstimatedScalingFactorsAnnotation, kReservePodAnnotation}) {
     writer.optional_text(find(pod.annotations, annotation));
   }
-  writer.number(static_cast<std::uint32_t>(pod.node_selector.size()));
-  for (const auto& [name, value] : pod.node_selector) {
-    writer.text(name);
-    writer.text(value);
-  }
-  writer.number(pod.required_node_affinity.has_value());
-  if (pod.required_node_affinity) {
-    writer.number(static_cast<std::uint32_t>(pod.required_node_affinity->size()));
-    for (const NodeSelectorTerm& term : *pod.required_node_affinity) {
-      writer.requirements(term.match_expressions);
-      writer.requirements(term.match_fields);
-    }
-  }
-  writer.number(static_cast<std::uint32_t>(pod.tolerations.size()));
-  for (const Toleration& toleration : pod.tolerations) {
-    writer.text(toleration.key);
-    writer.text(toleration.op);
-    writer.text(toleration.value);
-    writer.text(toleration.effect);
+  if (use == ShapeUse::kDecision && has_class_constraint(pod)) {
+    writer.class_constraint(pod);
   }
   writer.finish();
 }

@@ -2,13 +2,23 @@
 // policy or a filter reads, and no other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "objects/objects.h"
 
 namespace headroom {
 
-// Overwrites `key`. Costs a copy of those fields; does not allocate once `key` has grown.
-void write_shape_key(const Pod& pod, std::string& key);
+enum class ShapeUse : std::uint8_t {
+  kCounting,  // what a pod adds to its node: pods that differ in selectors and tolerations are one
+  kDecision,  // where it may run as well
+};
+
+// What the pod asks of a node's class: node selector, required node affinity, tolerations.
+bool has_class_constraint(const Pod& pod);
+
+// Overwrites `key`. Costs a copy of those fields; does not allocate once `key` has grown. A pod
+// without a constraint has one key for both uses.
+void write_shape_key(const Pod& pod, ShapeUse use, std::string& key);
 
 }  // namespace headroom

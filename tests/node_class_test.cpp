@@ -378,5 +378,45 @@ TEST(NodeClasses, ANewSelectorKeepsWhatIsCached) {
   EXPECT_TRUE(engine.validate());
 }
 
+// A DaemonSet's pods name their nodes: on them they are alike, in a decision they are not.
+TEST(NodeClasses, PodsThatNameTheirNodesCountAsOneShape) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  constexpr int kNodes = 100;
+  const auto pod_of = [](int number) {
+    Pod pod;
+    pod.namespace_name = "kube-system";
+    pod.name = "agent-" + std::to_string(number);
+    pod.containers.resize(1);
+    pod.containers[0].requests = {{"cpu", Quantity::from_milli(500)}};
+    const std::string name = hostname_node(number).name;
+    pod.required_node_affinity = {NodeSelectorTerm{{}, {{"metadata.name", "In", {name}}}}};
+    return pod;
+  };
+  for (int n = 0; n < kNodes; ++n) {
+    ASSERT_TRUE(engine.upsert(hostname_node(n)));
+    Pod bound = pod_of(n);
+    bound.node_name = hostname_node(n).name;
+    ASSERT_TRUE(engine.upsert(bound));
+  }
+  EXPECT_EQ(engine.stats().shapes, 1u);
+  for (const int n : {7, 70}) {
+    Pod another = pod_of(n);
+    another.name += "-another";
+    EXPECT_EQ(chosen(engine, another), hostname_node(n).name);
+    ASSERT_TRUE(engine.place(std::vector<Pod>{another}));
+  }
+  EXPECT_EQ(engine.stats().shapes, 3u);
+  EXPECT_TRUE(engine.validate());
+  // Placed and bound pods of one kind add up to the same state.
+  const std::uint64_t placed = engine.digest();
+  for (const int n : {7, 70}) {
+    Pod another = pod_of(n);
+    another.name += "-another";
+    engine.forget(another.namespace_name, another.name, another.uid, hostname_node(n).name);
+    ASSERT_TRUE(engine.assume(another, hostname_node(n).name));
+  }
+  EXPECT_EQ(engine.digest(), placed);
+}
+
 }  // namespace
 }  // namespace headroom
