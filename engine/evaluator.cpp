@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "kernels/exact.h"
 
@@ -180,7 +180,7 @@ void Evaluator::decide_exact(const ExactAnswer& answer, const PodShape& shape,
 
 // --- The shape cache ---
 
-CachedShape& Evaluator::cached(const PodShape& shape) {
+Evaluator::Slot& Evaluator::cached(const PodShape& shape) {
   if (shape.id >= slots_.size()) {
     slots_.resize(shape.id + 1);
   }
@@ -191,10 +191,9 @@ CachedShape& Evaluator::cached(const PodShape& shape) {
     }
     slot.cached = std::move(spare_);
     slot.cached->reset(shape);
-    cache_bytes_ += slot.cached->bytes();
   }
   slot.last_used = ++uses_;
-  return *slot.cached;
+  return slot;
 }
 
 CachedShape& Evaluator::bring_up(PodShape& shape) {
@@ -204,25 +203,25 @@ CachedShape& Evaluator::bring_up(PodShape& shape) {
     ++cold_passes_;
     return uncached_;
   }
-  CachedShape& found = cached(shape);
+  Slot& slot = cached(shape);
+  CachedShape& found = *slot.cached;
   const std::uint64_t cold_before = found.cold_passes();
   const std::uint64_t replayed_before = found.rows_replayed();
-  const std::size_t bytes_before = found.bytes();
   found.update(cluster_.table(), shape);
-  note_update(found, cold_before, replayed_before, bytes_before);
+  note_update(slot, cold_before, replayed_before);
+  cache_hits_ += found.cold_passes() == cold_before;
+  if (cache_bytes_ > options_.shape_cache_bytes_max) {
+    evict(&found);
+  }
   return found;
 }
 
-void Evaluator::note_update(const CachedShape& updated, std::uint64_t cold_before,
-                            std::uint64_t replayed_before, std::size_t bytes_before) {
-  const std::uint64_t cold = updated.cold_passes() - cold_before;
-  cold_passes_ += cold;
-  cache_hits_ += cold == 0;
-  rows_replayed_ += updated.rows_replayed() - replayed_before;
-  cache_bytes_ += updated.bytes() - bytes_before;
-  if (cache_bytes_ > options_.shape_cache_bytes_max) {
-    evict(&updated);
-  }
+void Evaluator::note_update(Slot& slot, std::uint64_t cold_before, std::uint64_t replayed_before) {
+  cold_passes_ += slot.cached->cold_passes() - cold_before;
+  rows_replayed_ += slot.cached->rows_replayed() - replayed_before;
+  // Also what grew in the decision after the last update.
+  cache_bytes_ += slot.cached->bytes() - slot.bytes;
+  slot.bytes = slot.cached->bytes();
 }
 
 // Drops the least recently used entries until the cache is within its limit.
@@ -238,7 +237,7 @@ void Evaluator::evict(const CachedShape* keep) {
     if (oldest == nullptr) {
       return;
     }
-    cache_bytes_ -= oldest->cached->bytes();
+    cache_bytes_ -= std::exchange(oldest->bytes, 0);
     spare_ = std::move(oldest->cached);
   }
 }
@@ -258,23 +257,28 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     }
     shapes.push_back(*shape);
   }
-  bring_up_all(shapes, options.top_k);
+  // As many at once as half the cache has room for, at two words a row and some for the totals.
+  const std::size_t shape_bytes = std::size_t{cluster_.table().size() + 1} * 12;
+  const std::size_t at_once =
+      std::clamp<std::size_t>(options_.shape_cache_bytes_max / 2 / shape_bytes, 1, pods.size() + 1);
   std::vector<Decision> decisions(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
-    if (auto evaluated = evaluate(pods[p], options, decisions[p]); !evaluated) {
+    if (p % at_once == 0) {
+      bring_up_all(std::span(shapes).subspan(p, std::min(at_once, pods.size() - p)), options.top_k);
+    }
+    if (auto evaluated = evaluate(pods[p], *shapes[p], options, decisions[p]); !evaluated) {
       return tl::unexpected(evaluated.error());
     }
   }
   return decisions;
 }
 
-void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes, std::uint32_t top_k) {
+void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k) {
   const NodeTable& table = cluster_.table();
   struct Work {
     PodShape* shape;
     CachedShape* cached;
     std::uint64_t cold_before, replayed_before;
-    std::size_t bytes_before;
   };
   std::vector<Work> all;
   for (PodShape* shape : shapes) {
@@ -284,8 +288,8 @@ void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes, std::uint32_t
       continue;
     }
     cluster_.prepare(*shape);
-    CachedShape& found = cached(*shape);
-    all.push_back({shape, &found, found.cold_passes(), found.rows_replayed(), found.bytes()});
+    CachedShape& found = *cached(*shape).cached;
+    all.push_back({shape, &found, found.cold_passes(), found.rows_replayed()});
   }
   // A worker takes a group of shapes through the table together, so that a block of nodes that one
   // of them brought into the cache serves them all.
@@ -321,10 +325,7 @@ void Evaluator::bring_up_all(const std::vector<PodShape*>& shapes, std::uint32_t
     });
   });
   for (const Work& work : all) {
-    const std::uint64_t cold = work.cached->cold_passes() - work.cold_before;
-    cold_passes_ += cold;
-    rows_replayed_ += work.cached->rows_replayed() - work.replayed_before;
-    cache_bytes_ += work.cached->bytes() - work.bytes_before;
+    note_update(slots_[work.shape->id], work.cold_before, work.replayed_before);
   }
   if (cache_bytes_ > options_.shape_cache_bytes_max) {
     evict(nullptr);

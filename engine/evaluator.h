@@ -34,6 +34,12 @@ class Evaluator {
   EngineStats stats() const;
 
  private:
+  struct Slot {
+    std::unique_ptr<CachedShape> cached;
+    std::size_t bytes = 0;  // as counted in cache_bytes_
+    std::uint64_t last_used = 0;
+  };
+
   // What the rows say one by one: feasible rows with raw scores, and counts of codes.
   struct ExactRow {
     std::uint32_t row;
@@ -59,11 +65,10 @@ class Evaluator {
   void end(const PodShape& shape, const std::vector<CodeCount>& codes,
            const EvaluateOptions& options, Decision& decision) const;
 
-  CachedShape& cached(const PodShape& shape);
+  Slot& cached(const PodShape& shape);
   CachedShape& bring_up(PodShape& shape);
-  void bring_up_all(const std::vector<PodShape*>& shapes, std::uint32_t top_k);
-  void note_update(const CachedShape& updated, std::uint64_t cold_before,
-                   std::uint64_t replayed_before, std::size_t bytes_before);
+  void bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k);
+  void note_update(Slot& slot, std::uint64_t cold_before, std::uint64_t replayed_before);
   void evict(const CachedShape* keep);
 
   std::vector<std::int64_t> row_truth(const PodShape& shape, std::uint32_t row) const;
@@ -79,11 +84,6 @@ class Evaluator {
                 NodeDetail& detail) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
   void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) const;
-
-  struct Slot {
-    std::unique_ptr<CachedShape> cached;
-    std::uint64_t last_used = 0;
-  };
 
   Cluster& cluster_;
   const Kernels& kernels_;

@@ -258,6 +258,35 @@ TEST_P(LargeCluster, EqualNodesAreTakenInOrderOfRows) {
   pair.check();
 }
 
+// The cache stays within its limit however often entries come and go, and counts what it holds.
+TEST(LargeClusterCache, StaysWithinItsLimit) {
+  constexpr std::size_t kEntryBytesMax = 100'000, kMax = 4 * kEntryBytesMax;
+  Engine engine =
+      *Engine::create(Profile::standard(), {.shape_cache_bytes_max = kMax, .threads = 2});
+  for (std::uint32_t n = 0; n < kNodes; ++n) {
+    ASSERT_TRUE(engine.upsert(node_of("n" + std::to_string(n), 16'000, std::int64_t{64} << 30)));
+  }
+  std::vector<Pod> pods;
+  for (std::uint32_t p = 0; p < 20; ++p) {
+    pods.push_back(pod_of("p" + std::to_string(p), 100 * (p + 1), 200 * (p + 1)));
+  }
+  for (std::uint32_t round = 0; round < 30; ++round) {
+    for (const Pod& pod : pods) {
+      for (const std::uint32_t top_k : {1, 16}) {
+        ASSERT_TRUE(engine.evaluate(pod, {.top_k = top_k}));
+        // What the last decision added is counted with the next.
+        ASSERT_LE(engine.stats().cache_bytes, kMax);
+        ASSERT_GE(engine.stats().cache_bytes, kNodes * sizeof(std::uint64_t)) << "one entry";
+      }
+    }
+    ASSERT_TRUE(engine.evaluate(pods, {.top_k = 16}));
+    ASSERT_LE(engine.stats().cache_bytes, kMax);
+    Pod placed = pods[round % pods.size()];
+    placed.name += "-" + std::to_string(round);
+    ASSERT_TRUE(engine.assume(placed, "n" + std::to_string(round)));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, LargeCluster, testing::Values(Mode::kProposal, Mode::kUpstream),
                          [](const testing::TestParamInfo<Mode>& mode) {
                            return mode.param == Mode::kProposal ? "Proposal" : "Upstream";
