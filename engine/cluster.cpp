@@ -21,6 +21,15 @@ std::string key_of(const Pod& pod) {
   return key;
 }
 
+Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
+  if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: its filters check {} things, kFilterTermsMax is {}",
+                            key_of(pod), (*shape)->filter_terms.size(), kFilterTermsMax));
+  }
+  return shape;
+}
+
 }  // namespace
 
 Cluster::Cluster(Profile profile) : profile_(std::move(profile)) {
@@ -720,10 +729,11 @@ Result<void> Cluster::advance(std::int64_t now_us) {
 // --- Shapes ---
 
 // Its key lies in shape_key_.
-PodShape& Cluster::make_shape(const Pod& pod, ShapeUse use, ShapeId counts_as) {
+std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, ShapeId id,
+                                              ShapeId counts_as) {
   auto made = std::make_unique<PodShape>();
   PodShape& shape = *made;
-  shape.id = static_cast<ShapeId>(shapes_.size());
+  shape.id = id;
   shape.counts_as = counts_as;
   shape.daemon_set = pod.daemon_set;
   if (use == ShapeUse::kDecision) {
@@ -764,19 +774,20 @@ PodShape& Cluster::make_shape(const Pod& pod, ShapeUse use, ShapeId counts_as) {
     }
   }
   shape.index_reasons();
+  for (std::string_view& reason : shape.reasons) {
+    reason = *reasons_.emplace(reason).first;
+  }
   if (classes_.read(shape.constraint)) {
     split_classes();
   }
-  shape_ids_.emplace(shape_key_, shape.id);
-  shapes_.push_back(std::move(made));
-  return shape;
+  return made;
 }
 
 PodShape* Cluster::shape_at(ShapeId id) const {
   return id < shapes_.size() ? shapes_[id].get() : nullptr;
 }
 
-Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use) {
+Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use, bool lasting) {
   write_shape_key(pod, use, shape_key_);
   if (const auto found = shape_ids_.find(shape_key_); found != shape_ids_.end()) {
     return shapes_[found->second].get();
@@ -793,25 +804,32 @@ Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use) {
   if (auto checked = check_resources(pod); !checked) {
     return tl::unexpected(checked.error());
   }
+  if (!lasting) {
+    passing_shape_ = make_shape(pod, use, kPassingShape, counts_as);
+    return passing_shape_.get();
+  }
   if (shapes_.size() >= kShapesMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Pod {}: kShapesMax ({}) shapes are known", key_of(pod), kShapesMax));
   }
-  return &make_shape(pod, use, counts_as);
+  const auto id = static_cast<ShapeId>(shapes_.size());
+  shapes_.push_back(make_shape(pod, use, id, counts_as));
+  shape_ids_.emplace(shape_key_, id);
+  return shapes_.back().get();
 }
 
 Result<PodShape*> Cluster::counting_shape_of(const Pod& pod) {
-  return shape_of(pod, ShapeUse::kCounting);
+  return shape_of(pod, ShapeUse::kCounting, true);
 }
 
 Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
-  auto shape = shape_of(pod, ShapeUse::kDecision);
-  if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("Pod {}: its filters check {} things, kFilterTermsMax is {}",
-                            key_of(pod), (*shape)->filter_terms.size(), kFilterTermsMax));
-  }
-  return shape;
+  const bool passing =
+      enabled(PluginId::kNodeAffinity) && names_its_nodes(pod.required_node_affinity);
+  return decidable(pod, shape_of(pod, ShapeUse::kDecision, !passing));
+}
+
+Result<PodShape*> Cluster::lasting_shape_of(const Pod& pod) {
+  return decidable(pod, shape_of(pod, ShapeUse::kDecision, true));
 }
 
 std::vector<std::string> Cluster::named_node(const Pod& pod) const {

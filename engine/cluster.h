@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,9 +68,11 @@ class Cluster {
   // The shape by which the pod counts on a node, whatever it asks of a node's class: many pods that
   // name their nodes (of a DaemonSet) count as one shape. Stays valid.
   Result<PodShape*> counting_shape_of(const Pod& pod);
-  // The shape for a decision. kLimitExceeded where the pod's filters have more terms than a code
-  // bits.
+  // The shape for a decision; a passing one is valid until the next is asked for. kLimitExceeded
+  // where the pod's filters have more terms than a code bits.
   Result<PodShape*> decidable_shape_of(const Pod& pod);
+  // The same, but kept.
+  Result<PodShape*> lasting_shape_of(const Pod& pod);
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
   PodShape* shape_at(ShapeId id) const;  // nullptr if there is none
@@ -151,8 +154,8 @@ class Cluster {
   // Policies by plugin, in the profile's order.
   Policy* policy_of(PluginId plugin) const;
   std::uint32_t class_reason_index(const ClassReason& reason);
-  Result<PodShape*> shape_of(const Pod& pod, ShapeUse use);
-  PodShape& make_shape(const Pod& pod, ShapeUse use, ShapeId counts_as);
+  Result<PodShape*> shape_of(const Pod& pod, ShapeUse use, bool lasting);
+  std::unique_ptr<PodShape> make_shape(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
   Result<void> validate_row(std::uint32_t row);
 
@@ -177,6 +180,8 @@ class Cluster {
   std::uint32_t pod_count_ = 0;
 
   std::vector<std::unique_ptr<PodShape>> shapes_;
+  std::unique_ptr<PodShape> passing_shape_;
+  std::set<std::string, std::less<>> reasons_;  // of shapes; answers point into it
   BytesMap<std::string, ShapeId> shape_ids_;
   std::string shape_key_, pod_key_;        // scratch
   std::vector<Recount> recounts_;          // scratch

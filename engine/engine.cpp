@@ -114,7 +114,7 @@ Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, De
 }
 
 Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
-  const auto shape = impl_->cluster.decidable_shape_of(pod);
+  const auto shape = impl_->cluster.lasting_shape_of(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -143,20 +143,20 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     if (!shape) {
       return tl::unexpected(shape.error());
     }
-    shapes.push_back(*shape);
+    shapes.push_back((*shape)->id == kPassingShape ? nullptr : *shape);
   }
   std::vector<Placement> placements(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     Placement& placement = placements[p];
     Decision& decision = placement.decision;
-    if (auto evaluated = impl_->evaluator.evaluate(pods[p], *shapes[p], options, decision);
-        !evaluated) {
+    PodShape& shape = shapes[p] != nullptr ? *shapes[p] : **cluster.decidable_shape_of(pods[p]);
+    if (auto evaluated = impl_->evaluator.evaluate(pods[p], shape, options, decision); !evaluated) {
       return tl::unexpected(evaluated.error());
     }
     if (decision.code == Code::kSuccess) {
       placement.node = decision.candidates.front().node;
       const auto row = static_cast<std::uint32_t>(placement.node);
-      if (auto assumed = cluster.assume(pods[p], *shapes[p], row); !assumed) {
+      if (auto assumed = cluster.assume(pods[p], shape, row); !assumed) {
         return tl::unexpected(assumed.error());
       }
     }

@@ -255,7 +255,7 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     if (!shape) {
       return tl::unexpected(shape.error());
     }
-    shapes.push_back(*shape);
+    shapes.push_back((*shape)->id == kPassingShape ? nullptr : *shape);
   }
   // As many at once as half the cache has room for, at two words a row and some for the totals.
   const std::size_t shape_bytes = std::size_t{cluster_.table().size() + 1} * 12;
@@ -266,7 +266,8 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     if (p % at_once == 0) {
       bring_up_all(std::span(shapes).subspan(p, std::min(at_once, pods.size() - p)), options.top_k);
     }
-    if (auto evaluated = evaluate(pods[p], *shapes[p], options, decisions[p]); !evaluated) {
+    PodShape& shape = shapes[p] != nullptr ? *shapes[p] : **cluster_.decidable_shape_of(pods[p]);
+    if (auto evaluated = evaluate(pods[p], shape, options, decisions[p]); !evaluated) {
       return tl::unexpected(evaluated.error());
     }
   }
@@ -284,7 +285,8 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
   for (PodShape* shape : shapes) {
     const bool known =
         std::any_of(all.begin(), all.end(), [&](const Work& work) { return work.shape == shape; });
-    if (known || shape->pinned || !shape->allocatable_needs.empty() || !options_.shape_cache) {
+    if (known || shape == nullptr || shape->pinned || !shape->allocatable_needs.empty() ||
+        !options_.shape_cache) {
       continue;
     }
     cluster_.prepare(*shape);

@@ -119,23 +119,33 @@ void append(std::string& key, std::string_view part) {
 
 }  // namespace
 
-std::optional<std::vector<std::string>> ClassConstraint::pinned() const {
+bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& required) {
   if (!required) {
+    return false;
+  }
+  bool named = false;
+  for (const NodeSelectorTerm& term : *required) {
+    if (term.match_expressions.empty() && term.match_fields.empty()) {
+      continue;  // matches nothing
+    }
+    const NodeSelectorRequirement* requirement = named_nodes(term);
+    if (requirement == nullptr) {
+      return false;
+    }
+    named = named || !requirement->values.empty();
+  }
+  return named;
+}
+
+std::optional<std::vector<std::string>> ClassConstraint::pinned() const {
+  if (!names_its_nodes(required)) {
     return std::nullopt;
   }
   std::vector<std::string> names;
   for (const NodeSelectorTerm& term : *required) {
-    if (term.match_expressions.empty() && term.match_fields.empty()) {
-      continue;
+    if (const NodeSelectorRequirement* requirement = named_nodes(term); requirement != nullptr) {
+      names.insert(names.end(), requirement->values.begin(), requirement->values.end());
     }
-    const NodeSelectorRequirement* named = named_nodes(term);
-    if (named == nullptr) {
-      return std::nullopt;
-    }
-    names.insert(names.end(), named->values.begin(), named->values.end());
-  }
-  if (names.empty()) {
-    return std::nullopt;
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

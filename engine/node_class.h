@@ -32,6 +32,9 @@ struct ClassConstraint {
   std::optional<std::vector<std::string>> pinned() const;
 };
 
+// Whether pinned() of such a constraint has a value.
+bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& required);
+
 struct NodeClass {
   StringMap labels;  // of the keys that are read
   std::vector<Taint> taints;

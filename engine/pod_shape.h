@@ -3,7 +3,8 @@
 //
 // A shape holds what a pod of it adds to its node (contributions), what it asks of a node's class,
 // and the program that the kernels run for it. Immutable once made, but for the two members that
-// say otherwise. Shapes live as long as the engine, up to kShapesMax.
+// say otherwise. Shapes live as long as the engine, up to kShapesMax; those of pods that name their
+// nodes, which few have in common, live for one decision.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@ namespace headroom {
 inline constexpr std::uint32_t kShapesMax = 1'000'000;
 
 using ShapeId = std::uint32_t;
+// Of a shape that is not kept: that of a pod that names its nodes.
+inline constexpr ShapeId kPassingShape = UINT32_MAX;
 
 // What a filter term is about, for reasons and explanations. One per FilterTerm.
 struct FilterLabel {

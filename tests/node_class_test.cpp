@@ -405,8 +405,25 @@ TEST(NodeClasses, PodsThatNameTheirNodesCountAsOneShape) {
     EXPECT_EQ(chosen(engine, another), hostname_node(n).name);
     ASSERT_TRUE(engine.place(std::vector<Pod>{another}));
   }
-  EXPECT_EQ(engine.stats().shapes, 3u);
+  EXPECT_EQ(engine.stats().shapes, 1u);
   EXPECT_TRUE(engine.validate());
+  // Many at once, beside one that names none; and one that is asked for by its shape.
+  Pod anywhere = pod_of(0);
+  anywhere.name = "anywhere";
+  anywhere.required_node_affinity.reset();
+  const std::vector<Pod> pods = {pod_of(3), anywhere, pod_of(5), pod_of(3)};
+  const auto decisions = engine.evaluate(pods);
+  ASSERT_TRUE(decisions);
+  for (const std::size_t p : {0, 2, 3}) {
+    EXPECT_EQ((*decisions)[p].feasible, 1u);
+    EXPECT_EQ(engine.node_name((*decisions)[p].candidates.front().node),
+              pods[p].required_node_affinity->front().match_fields.front().values.front());
+  }
+  EXPECT_EQ((*decisions)[1].feasible, 100u);
+  Decision by_shape;
+  ASSERT_TRUE(engine.evaluate(*engine.shape_of(pod_of(9)), {}, by_shape));
+  EXPECT_EQ(engine.node_name(by_shape.candidates.front().node), hostname_node(9).name);
+  EXPECT_EQ(engine.stats().shapes, 2u);
   // Placed and bound pods of one kind add up to the same state.
   const std::uint64_t placed = engine.digest();
   for (const int n : {7, 70}) {
