@@ -48,6 +48,22 @@ class ColdDecisions {
   Decision decision_;
 };
 
+// ns a node; with the memory that the decision before used, too.
+struct ColdNs {
+  double fresh, used_before;
+};
+
+ColdNs measure(ColdDecisions& cold, ColdDecisions& again, std::uint32_t nodes,
+               const BenchOptions& options) {
+  Measurement measurement;
+  const Times& cold_times =
+      measurement.add("cold", options.iterations(20), [&] { return cold.timed(); });
+  const Times& again_times =
+      measurement.add("again", options.iterations(20), [&] { return again.timed(); });
+  measurement.run(options.repetitions(11));
+  return {cold_times.median() / nodes * 1e9, again_times.median() / nodes * 1e9};
+}
+
 std::string ns_a_node(double ns, double again_ns) {
   return fmt::format("{:.2f} ns a node ({:.2f} in memory used before)", ns, again_ns);
 }
@@ -69,14 +85,7 @@ void cold_profile(const BenchOptions& options, Lines& lines) {
     without_cache.shape_cache = false;
     Engine other = make_engine(spec, without_cache);
     ColdDecisions cold(engine, false), again(other, false);
-    Measurement measurement;
-    const Times& cold_times =
-        measurement.add("cold", options.iterations(20), [&] { return cold.timed(); });
-    const Times& again_times =
-        measurement.add("again", options.iterations(20), [&] { return again.timed(); });
-    measurement.run(options.repetitions(11));
-    const double ns = cold_times.median() / spec.nodes * 1e9;
-    const double again_ns = again_times.median() / spec.nodes * 1e9;
+    const auto [ns, again_ns] = measure(cold, again, spec.nodes, options);
     lines.push_back(
         {.row = now.kind == ClusterKind::kRandom ? "cold_profile" : "",
          .what = fmt::format("a new shape, top 16, {} {} nodes ({:.0f} % feasible)", spec.nodes,
@@ -108,14 +117,7 @@ void resources_8(const BenchOptions& options, Lines& lines) {
   };
   Engine engine = engine_of_8(true), other = engine_of_8(false);
   ColdDecisions cold(engine, true), again(other, true);
-  Measurement measurement;
-  const Times& cold_times =
-      measurement.add("cold", options.iterations(20), [&] { return cold.timed(); });
-  const Times& again_times =
-      measurement.add("again", options.iterations(20), [&] { return again.timed(); });
-  measurement.run(options.repetitions(11));
-  const double ns = cold_times.median() / nodes * 1e9;
-  const double again_ns = again_times.median() / nodes * 1e9;
+  const auto [ns, again_ns] = measure(cold, again, nodes, options);
   lines.push_back({.row = "resources_8",
                    .what = fmt::format("cold_profile with 8 resources, {} random nodes "
                                        "({:.0f} % feasible)",
