@@ -222,10 +222,10 @@ void NodeTable::prefetch(std::uint32_t row) const {
       __builtin_prefetch(begin + offset, 1);
     }
   };
-  fetch(&sums_[row * sum_stride_], sum_stride_);
-  fetch(&bases_[row * stride_], stride_);
-  fetch(&truth_[row * stride_], stride_);
-  fetch(&row_narrow_[row * stride_], stride_);
+  fetch(sums_.data() + row * sum_stride_, sum_stride_);
+  fetch(bases_.data() + row * stride_, stride_);
+  fetch(truth_.data() + row * stride_, stride_);
+  fetch(row_narrow_.data() + row * stride_, stride_);
 }
 
 void NodeTable::commit(std::uint32_t row) {
