@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "engine/hash.h"
 #include "kernels/exact.h"
@@ -105,7 +105,6 @@ void CachedShape::begin(const NodeTable& table) {
   code_at_ = {};
   has_histograms_ = false;
   cold_ranges_.fill({});
-  found_.clear();
   for (RangeTotals& range : range_totals_) {
     range.valid = false;
   }

@@ -146,7 +146,7 @@ class CachedShape {
   bool has_histograms_ = false;
   std::array<RangeTotals, kRangesMax> range_totals_;
   std::size_t last_range_ = 0;                                   // of the last best()
-  std::vector<BestRow> found_;                                   // of the last search, best first
+  std::vector<BestRow> found_;                                   // of a search, best first
   std::vector<std::int32_t> changed_maxima_;                     // scratch
   std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: lines, their greatest
   std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;

@@ -11,7 +11,9 @@ namespace {
 // Node classes without nodes, beyond as many as there are nodes.
 constexpr std::uint32_t kSpareClassesMax = 1024;
 
-void write_pod_key(const Pod& pod, std::string& key) {
+// Of a Pod, or of a metric's entry for one.
+template <typename Object>
+void write_pod_key(const Object& pod, std::string& key) {
   key.assign(pod.namespace_name).append("/").append(pod.name);
 }
 
@@ -513,13 +515,11 @@ Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  return assume(object, **shape, row_of(node_name));
+  assume(object, **shape, row_of(node_name));
+  return {};
 }
 
-Result<void> Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row) {
-  if (auto checked = check_room(object, 1); !checked) {
-    return checked;
-  }
+void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row) {
   table_.prefetch(row);
   write_pod_key(object, pod_key_);
   const PodId id = pod_of(pod_key_);
@@ -527,7 +527,7 @@ Result<void> Cluster::assume(const Pod& object, const PodShape& shape, std::uint
   const bool same = pod.known() && pod.uid == object.uid;
   if (same && pod.bound_row != kNoRow) {
     release_row_if_unused(row);
-    return {};
+    return;
   }
   ++nodes_[row].mentions;  // keeps the row while the pod lets go of it
   const std::uint32_t counted_before = pod.counted_row;
@@ -541,7 +541,6 @@ Result<void> Cluster::assume(const Pod& object, const PodShape& shape, std::uint
     pod.first_seen_us = now_us_;
   }
   recount(id, counted_before);
-  return {};
 }
 
 void Cluster::forget(std::string_view key, std::string_view uid, std::string_view node_name) {
@@ -637,7 +636,7 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   prefetch(metric, row);
   listed_.clear();
   for (const PodMetricInfo& pod : metric.pods) {
-    pod_key_.assign(pod.namespace_name).append("/").append(pod.name);
+    write_pod_key(pod, pod_key_);
     listed_.push_back(pod_of(pod_key_));
     ++pods_[listed_.back()].mentions;
   }
@@ -830,6 +829,18 @@ Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
 
 Result<PodShape*> Cluster::lasting_shape_of(const Pod& pod) {
   return decidable(pod, shape_of(pod, ShapeUse::kDecision, true));
+}
+
+Result<PodShape*> Cluster::kept_shape_of(const Pod& pod) {
+  auto shape = decidable_shape_of(pod);
+  if (shape && (*shape)->id == kPassingShape) {
+    return nullptr;
+  }
+  return shape;
+}
+
+PodShape& Cluster::shape_again(const Pod& pod, PodShape* kept) {
+  return kept != nullptr ? *kept : **decidable_shape_of(pod);
 }
 
 std::vector<std::string> Cluster::named_node(const Pod& pod) const {

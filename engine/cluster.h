@@ -56,8 +56,8 @@ class Cluster {
   void remove_pod(std::string_view key);
   void remove_node_metric(std::string_view name);
   Result<void> assume(const Pod& pod, std::string_view node_name);
-  // The same with the pod's shape and the node's row at hand.
-  Result<void> assume(const Pod& pod, const PodShape& shape, std::uint32_t row);
+  // The same with the pod's shape and the node's row at hand, for a pod that there is room for.
+  void assume(const Pod& pod, const PodShape& shape, std::uint32_t row);
   // kInvalid or kLimitExceeded if so many pods more, this one among them, cannot be kept.
   Result<void> check_room(const Pod& pod, std::size_t count) const;
   void forget(std::string_view key, std::string_view uid, std::string_view node_name);
@@ -73,6 +73,10 @@ class Cluster {
   Result<PodShape*> decidable_shape_of(const Pod& pod);
   // The same, but kept.
   Result<PodShape*> lasting_shape_of(const Pod& pod);
+  // The same for one of many pods: what stays valid, else nullptr; then shape_again() makes a
+  // passing one anew.
+  Result<PodShape*> kept_shape_of(const Pod& pod);
+  PodShape& shape_again(const Pod& pod, PodShape* kept);
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
   PodShape* shape_at(ShapeId id) const;  // nullptr if there is none

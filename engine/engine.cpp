@@ -139,26 +139,23 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     if (auto checked = cluster.check_room(pod, pods.size()); !checked) {
       return tl::unexpected(checked.error());
     }
-    const auto shape = cluster.decidable_shape_of(pod);
+    const auto shape = cluster.kept_shape_of(pod);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
-    shapes.push_back((*shape)->id == kPassingShape ? nullptr : *shape);
+    shapes.push_back(*shape);
   }
   std::vector<Placement> placements(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     Placement& placement = placements[p];
     Decision& decision = placement.decision;
-    PodShape& shape = shapes[p] != nullptr ? *shapes[p] : **cluster.decidable_shape_of(pods[p]);
+    PodShape& shape = cluster.shape_again(pods[p], shapes[p]);
     if (auto evaluated = impl_->evaluator.evaluate(pods[p], shape, options, decision); !evaluated) {
       return tl::unexpected(evaluated.error());
     }
     if (decision.code == Code::kSuccess) {
       placement.node = decision.candidates.front().node;
-      const auto row = static_cast<std::uint32_t>(placement.node);
-      if (auto assumed = cluster.assume(pods[p], shape, row); !assumed) {
-        return tl::unexpected(assumed.error());
-      }
+      cluster.assume(pods[p], shape, static_cast<std::uint32_t>(placement.node));
     }
   }
   return placements;

@@ -210,9 +210,7 @@ CachedShape& Evaluator::bring_up(PodShape& shape) {
   found.update(cluster_.table(), shape);
   note_update(slot, cold_before, replayed_before);
   cache_hits_ += found.cold_passes() == cold_before;
-  if (cache_bytes_ > options_.shape_cache_bytes_max) {
-    evict(&found);
-  }
+  evict(&found);
   return found;
 }
 
@@ -251,11 +249,11 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   }
   std::vector<PodShape*> shapes;
   for (const Pod& pod : pods) {
-    const auto shape = cluster_.decidable_shape_of(pod);
+    const auto shape = cluster_.kept_shape_of(pod);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
-    shapes.push_back((*shape)->id == kPassingShape ? nullptr : *shape);
+    shapes.push_back(*shape);
   }
   // As many at once as half the cache has room for, at two words a row and some for the totals.
   const std::size_t shape_bytes = std::size_t{cluster_.table().size() + 1} * 12;
@@ -266,7 +264,7 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     if (p % at_once == 0) {
       bring_up_all(std::span(shapes).subspan(p, std::min(at_once, pods.size() - p)), options.top_k);
     }
-    PodShape& shape = shapes[p] != nullptr ? *shapes[p] : **cluster_.decidable_shape_of(pods[p]);
+    PodShape& shape = cluster_.shape_again(pods[p], shapes[p]);
     if (auto evaluated = evaluate(pods[p], shape, options, decisions[p]); !evaluated) {
       return tl::unexpected(evaluated.error());
     }
@@ -329,9 +327,7 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
   for (const Work& work : all) {
     note_update(slots_[work.shape->id], work.cold_before, work.replayed_before);
   }
-  if (cache_bytes_ > options_.shape_cache_bytes_max) {
-    evict(nullptr);
-  }
+  evict(nullptr);
 }
 
 // --- Row by row ---

@@ -189,7 +189,7 @@ bool NodeClasses::read(const ClassConstraint& constraint) {
   for (const auto& [key, value] : constraint.node_selector) {
     read_key(key);
   }
-  const bool pinned = constraint.pinned().has_value();
+  const bool pinned = names_its_nodes(constraint.required);
   for (const NodeSelectorTerm& term :
        constraint.required.value_or(std::vector<NodeSelectorTerm>())) {
     for (const NodeSelectorRequirement& requirement : term.match_expressions) {

@@ -95,11 +95,10 @@ class NodeTable {
   std::uint64_t oldest() const {
     return epoch_ - oldest_floor_ > kRingSlots ? epoch_ - kRingSlots : oldest_floor_;
   }
-  // The slot of the change that made epoch + 1, and its row.
+  // The slot of the change that made epoch + 1.
   static std::uint32_t slot(std::uint64_t epoch) {
     return static_cast<std::uint32_t>(epoch % kRingSlots);
   }
-  std::uint32_t changed_row(std::uint64_t epoch) const { return ring_rows_[slot(epoch)]; }
   // Makes every cached shape start afresh.
   void forget_changes() { oldest_floor_ = ++epoch_; }
 

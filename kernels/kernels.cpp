@@ -874,8 +874,8 @@ class LineTotals {
   Int total(const std::uint32_t* first, const std::uint32_t* second, std::uint32_t vector) const {
     const auto load = [&](std::uint32_t at) {
       at += vector * kLanes;
-      return load_eights(reinterpret_cast<const std::int32_t*>(first) + at,
-                         reinterpret_cast<const std::int32_t*>(second) + at);
+      return load_lines(reinterpret_cast<const std::int32_t*>(first) + at,
+                        reinterpret_cast<const std::int32_t*>(second) + at);
     };
     Int sum(0);
     for (std::uint32_t n = 0; n < normalized_count; ++n) {

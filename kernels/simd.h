@@ -83,6 +83,17 @@ inline std::uint32_t sum(Int values) {
   return std::accumulate(lanes, lanes + kLanes, 0u);
 }
 
+// Loads the rows of a line; where a vector holds two, the second from `next`.
+inline Int load_lines(const std::int32_t* line, [[maybe_unused]] const std::int32_t* next) {
+#if defined(__AVX512F__)
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+#else
+  return Int::load_unaligned(line);
+#endif
+}
+
 // Stores the rows of a line; where a vector holds two, the second at `next`.
 inline void store_lines(Int values, std::int32_t* line, [[maybe_unused]] std::int32_t* next) {
 #if defined(__AVX512F__)
@@ -135,18 +146,6 @@ inline Int multiply_pairs(Int a, Int b) {
   return _mm256_madd_epi16(a, b);
 #else
   return _mm_madd_epi16(a, b);
-#endif
-}
-
-// Eight values fill a vector of eight lanes and half of one of sixteen, which takes two times
-// eight.
-inline Int load_eights(const std::int32_t* first, [[maybe_unused]] const std::int32_t* second) {
-#if defined(__AVX512F__)
-  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first));
-  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(second));
-  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-#else
-  return Int::load_unaligned(first);
 #endif
 }
 

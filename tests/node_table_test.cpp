@@ -36,6 +36,10 @@ struct NodeTableTest : testing::Test {
     table.add(row, {&contribution, 1});
     table.commit(row);
   }
+  // The row whose change made epoch + 1.
+  std::uint32_t changed_row(std::uint64_t epoch) const {
+    return table.ring_columns().rows[NodeTable::slot(epoch)];
+  }
   float narrow(std::uint32_t row, ColumnId id) const { return table.columns().narrow[id][row]; }
 
   NodeTable table;
@@ -235,7 +239,7 @@ TEST_F(NodeTableTest, EveryCommitIsAnEpochWithItsSnapshot) {
   const std::uint32_t classes[] = {1, 1, 1, 9};
   for (std::uint64_t i = 0; i < 4; ++i) {
     const std::uint32_t slot = NodeTable::slot(start + i);
-    EXPECT_EQ(table.changed_row(start + i), rows[i]);
+    EXPECT_EQ(changed_row(start + i), rows[i]);
     EXPECT_EQ(ring.rows[slot], rows[i]);
     EXPECT_EQ(ring.narrow[headroom][slot], headrooms[i]) << "as it was then";
     EXPECT_EQ(ring.narrow[capacity][slot], percent_scale(table.truth(rows[i], capacity)));
@@ -270,7 +274,7 @@ TEST_F(NodeTableTest, ForgettingIsAnEpochOfItsOwn) {
   EXPECT_EQ(table.oldest(), table.epoch());
   add(row, 1);
   EXPECT_EQ(table.oldest() + 1, table.epoch());
-  EXPECT_EQ(table.changed_row(table.oldest()), row);
+  EXPECT_EQ(changed_row(table.oldest()), row);
 }
 
 // --- Checking ---
@@ -352,7 +356,7 @@ TEST_F(NodeTableTest, PlayingTheRingLeadsToThePresent) {
     ASSERT_LE(table.oldest(), since);
     const Columns ring = table.ring_columns();
     for (std::uint64_t epoch = since; epoch < table.epoch(); ++epoch) {
-      played[table.changed_row(epoch)] = ring.narrow[headroom][NodeTable::slot(epoch)];
+      played[changed_row(epoch)] = ring.narrow[headroom][NodeTable::slot(epoch)];
     }
     ASSERT_EQ(played, column(table.columns(), headroom, table.size()));
     for (std::uint32_t row = 0; row < table.size(); ++row) {
