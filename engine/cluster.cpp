@@ -88,6 +88,11 @@ std::uint32_t Cluster::find_row(std::string_view name) const {
   return found == rows_.end() ? kNoRow : found->second;
 }
 
+std::uint32_t Cluster::counted_row_of(std::string_view pod_key) const {
+  const auto found = pod_ids_.find(pod_key);
+  return found == pod_ids_.end() ? kNoRow : pods_[found->second].counted_row;
+}
+
 std::uint32_t Cluster::row_of(std::string_view name) {
   if (const auto found = rows_.find(name); found != rows_.end()) {
     return found->second;

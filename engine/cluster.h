@@ -99,6 +99,7 @@ class Cluster {
   const ResourceNames& resources() const { return names_; }
   const NodeFacts& node(std::uint32_t row) const { return nodes_[row]; }
   std::uint32_t find_row(std::string_view name) const;
+  std::uint32_t counted_row_of(std::string_view pod_key) const;  // kNoRow: the pod counts nowhere
   // Exact; 0 without a node.
   Quantity allocatable(std::uint32_t row, ResourceId resource) const;
   std::uint32_t node_count() const { return node_count_; }

@@ -15,6 +15,14 @@ struct Engine::Impl {
   Impl(Profile profile, const Kernels& kernels, const EngineOptions& options)
       : cluster(std::move(profile)), evaluator(cluster, kernels, options) {}
 
+  Result<std::uint32_t> row_of_node(std::string_view name) const {
+    const std::uint32_t row = cluster.find_row(name);
+    if (row == kNoRow || cluster.node(row).node == nullptr) {
+      return fail(ErrorCode::kNotFound, fmt::format("node {} is not known", name));
+    }
+    return row;
+  }
+
   Cluster cluster;
   Evaluator evaluator;
 };
@@ -165,12 +173,14 @@ Result<std::vector<NodeDetail>> Engine::evaluate_all(const Pod& pod) {
   return impl_->evaluator.evaluate_all(pod);
 }
 
+Result<NodeDetail> Engine::filter(const Pod& pod, std::string_view node_name) {
+  const Result<std::uint32_t> row = impl_->row_of_node(node_name);
+  return row ? impl_->evaluator.filter(pod, *row) : tl::unexpected(row.error());
+}
+
 Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) {
-  const std::uint32_t row = impl_->cluster.find_row(node_name);
-  if (row == kNoRow || impl_->cluster.node(row).node == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("node {} is not known", node_name));
-  }
-  return impl_->evaluator.explain(pod, row);
+  const Result<std::uint32_t> row = impl_->row_of_node(node_name);
+  return row ? impl_->evaluator.explain(pod, *row) : tl::unexpected(row.error());
 }
 
 // --- Looking ---
@@ -188,6 +198,11 @@ NodeIndex Engine::find_node(std::string_view name) const {
   const std::uint32_t row = impl_->cluster.find_row(name);
   return row == kNoRow || impl_->cluster.node(row).node == nullptr ? kNoNode
                                                                    : static_cast<NodeIndex>(row);
+}
+
+NodeIndex Engine::node_of_pod(std::string_view namespace_name, std::string_view name) const {
+  return static_cast<NodeIndex>(
+      impl_->cluster.counted_row_of(fmt::format("{}/{}", namespace_name, name)));
 }
 
 std::uint64_t Engine::digest() const { return impl_->cluster.digest(); }

@@ -197,6 +197,9 @@ class Engine {
                                        const EvaluateOptions& options = {});
   // All nodes in row order.
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
+  // May this one node run the pod now? Without scores: `plugins` and `total` stay empty. O(1) in
+  // nodes. kNotFound if the node is not known.
+  Result<NodeDetail> filter(const Pod& pod, std::string_view node_name);
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
 
   // --- Looking. ---
@@ -206,6 +209,8 @@ class Engine {
   // Empty view for kNoNode.
   std::string_view node_name(NodeIndex node) const;
   NodeIndex find_node(std::string_view name) const;  // kNoNode if not known
+  // Where a pod that is not terminal counts: bound, or else assumed. kNoNode: nowhere.
+  NodeIndex node_of_pod(std::string_view namespace_name, std::string_view name) const;
   // The same for the same facts, whatever their order; O(nodes + pods).
   std::uint64_t digest() const;
   // Recomputes every aggregate and column from the facts and compares. O(nodes + pods).

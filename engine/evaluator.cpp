@@ -534,6 +534,23 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
   return details;
 }
 
+Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row) {
+  const auto shape = cluster_.decidable_shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  const std::vector<std::string> named = cluster_.named_node(pod);
+  NodeDetail detail;
+  detail.node = static_cast<NodeIndex>(row);
+  cluster_.without(pod, [&] {
+    cluster_.prepare(**shape);
+    if (const std::uint32_t code = row_code(**shape, row, named); code != 0) {
+      describe(**shape, row, code, detail);
+    }
+  });
+  return detail;
+}
+
 EngineStats Evaluator::stats() const {
   EngineStats stats;
   stats.decisions = decisions_;

@@ -30,6 +30,7 @@ class Evaluator {
                         Decision& decision);
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
+  Result<NodeDetail> filter(const Pod& pod, std::uint32_t row);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
 

@@ -8,6 +8,7 @@
 #include "tools/exit_code.h"
 #include "tools/explain.h"
 #include "tools/generate.h"
+#include "tools/load.h"
 #include "tools/simulate.h"
 
 namespace {
@@ -23,6 +24,7 @@ int run(int argc, char** argv) {
   headroom generate --nodes 200 > c.json   a synthetic cluster, as kubectl would print it
   headroom simulate --cluster c.json       place the pending pods of a cluster
   headroom explain --help                  why a pod may or may not run on a node
+  headroom load                            what the daemon sustains, beside an echo server
   headroom conformance cases.jsonl         compare with recorded decisions
 
 Each command has its own --help.
@@ -32,6 +34,7 @@ Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance c
   headroom::add_simulate_command(app, exit_code);
   headroom::add_generate_command(app, exit_code);
   headroom::add_explain_command(app, exit_code);
+  headroom::add_load_command(app, exit_code);
   headroom::add_conformance_command(app, exit_code);
   try {
     app.parse(argc, argv);

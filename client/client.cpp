@@ -1,0 +1,185 @@
+#include "client/client.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+namespace headroom {
+
+namespace {
+
+// Between attempts to connect.
+constexpr std::chrono::milliseconds kRetryPause(10);
+
+ErrorCode code_of(wire::ErrorCode code) {
+  switch (code) {
+    case wire::ErrorCode::None:
+    case wire::ErrorCode::Invalid:
+      return ErrorCode::kInvalid;
+    case wire::ErrorCode::NotFound:
+      return ErrorCode::kNotFound;
+    case wire::ErrorCode::Conflict:
+      return ErrorCode::kConflict;
+    case wire::ErrorCode::LimitExceeded:
+      return ErrorCode::kLimitExceeded;
+    case wire::ErrorCode::Unsupported:
+      return ErrorCode::kUnsupported;
+    case wire::ErrorCode::Io:
+      return ErrorCode::kIo;
+  }
+  return ErrorCode::kInvalid;
+}
+
+}  // namespace
+
+Error error_of(const wire::Error& error) {
+  return {code_of(error.code()), std::string(text(error.message()))};
+}
+
+Result<Client> Client::connect(const Endpoint& endpoint, const ClientOptions& options) {
+  Client client(endpoint, options);
+  if (auto connected = client.reconnect(); !connected) return tl::unexpected(connected.error());
+  return client;
+}
+
+Result<void> Client::reconnect() {
+  socket_.reset();
+  out_.clear();
+  Result<std::unique_ptr<Socket>> socket = Socket::connect(endpoint_, options_.socket);
+  if (!socket) return tl::unexpected(socket.error());
+  socket_ = std::move(*socket);
+  auto greeted = greet();
+  if (!greeted) socket_.reset();
+  return greeted;
+}
+
+Result<void> Client::greet() {
+  builder_.Clear();
+  const auto name = builder_.CreateString(options_.name);
+  const std::uint64_t id =
+      send(wire::CreateHello(builder_, kProtocolVersion, kProtocolVersion, name));
+  if (auto sent = flush(); !sent) return sent;
+  const Result<const wire::Frame*> frame = reply_to(id);
+  if (!frame) return tl::unexpected(frame.error());
+  const wire::HelloReply* reply = (*frame)->body_as_HelloReply();
+  if (reply == nullptr) return fail(ErrorCode::kInvalid, "the server's answer to Hello is another");
+  greeting_ = {};
+  greeting_.server = text(reply->server());
+  greeting_.incarnation = reply->incarnation();
+  if (reply->profiles() != nullptr && reply->profiles()->size() > 0) {
+    greeting_.scheduler_name = text(reply->profiles()->Get(0)->scheduler_name());
+  }
+  if (reply->plugin_names() != nullptr) {
+    for (const auto* plugin : *reply->plugin_names()) {
+      greeting_.plugin_names.emplace_back(text(plugin));
+    }
+  }
+  return {};
+}
+
+Result<void> Client::flush() {
+  if (socket_ == nullptr) return fail(ErrorCode::kIo, endpoint_.text() + ": not connected");
+  auto written = socket_->write(out_);
+  out_.clear();
+  if (!written) socket_.reset();
+  return written;
+}
+
+Result<FrameBuffer::Received> Client::receive() {
+  if (socket_ == nullptr) return fail(ErrorCode::kIo, endpoint_.text() + ": not connected");
+  auto received = socket_->receive();
+  if (!received) socket_.reset();
+  return received;
+}
+
+Result<FrameBuffer::Received> Client::receive_now() {
+  if (socket_ == nullptr) return fail(ErrorCode::kIo, endpoint_.text() + ": not connected");
+  auto received = socket_->receive_now();
+  if (!received) socket_.reset();
+  return received;
+}
+
+// Replies come in order: what comes before it was asked for by calls that gave up.
+Result<const wire::Frame*> Client::reply_to(std::uint64_t id) {
+  for (;;) {
+    const Result<FrameBuffer::Received> received = receive();
+    if (!received) return tl::unexpected(received.error());
+    const wire::Frame& frame = *received->frame;
+    if (frame.id() != id && frame.id() != 0) continue;
+    if (const wire::Error* error = frame.body_as_Error(); error != nullptr) {
+      if (frame.id() == 0) socket_.reset();  // about the connection, which the server closes
+      return tl::unexpected(error_of(*error));
+    }
+    if (frame.id() == id) return &frame;
+  }
+}
+
+template <typename Reply, typename Build>
+Result<const Reply*> Client::ask(bool repeatable, Build build) {
+  const auto deadline = std::chrono::steady_clock::now() + options_.socket.timeout;
+  for (;;) {
+    Result<const wire::Frame*> frame = nullptr;
+    Result<void> ready;
+    if (!connected()) ready = reconnect();
+    bool sent = false;
+    if (ready) {
+      const std::uint64_t id = send(build(builder()));
+      ready = flush();
+      sent = true;
+      if (ready) frame = reply_to(id);
+    }
+    if (!ready) frame = tl::unexpected(ready.error());
+    if (frame) {
+      const Reply* reply = (*frame)->template body_as<Reply>();
+      if (reply == nullptr) {
+        return fail(ErrorCode::kInvalid, fmt::format("the server answered with {}",
+                                                     wire::EnumNameBody((*frame)->body_type())));
+      }
+      return reply;
+    }
+    const bool lost = frame.error().code == ErrorCode::kIo;
+    if (!lost || (sent && !repeatable) || std::chrono::steady_clock::now() > deadline) {
+      return tl::unexpected(frame.error());
+    }
+    std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+Result<const wire::Evaluated*> Client::evaluate(std::span<const PodRef> pods,
+                                                const EvaluateRequest& request) {
+  return ask<wire::Evaluated>(request.reserve == nullptr, [&](Builder& builder) {
+    return encode_evaluate(builder, pods, request);
+  });
+}
+
+Result<const wire::Reserved*> Client::reserve(const PodRef& pod, std::string_view node_name) {
+  const auto reserved = ask<wire::Reserved>(false, [&](Builder& builder) {
+    return encode_reserve(builder, {.pod = pod, .node_name = node_name});
+  });
+  if (reserved && (*reserved)->code() != wire::ErrorCode::None) {
+    return fail(code_of((*reserved)->code()), std::string(text((*reserved)->message())));
+  }
+  return reserved;
+}
+
+Result<const wire::Unreserved*> Client::unreserve(const Pod& pod, std::string_view node_name) {
+  return ask<wire::Unreserved>(
+      true, [&](Builder& builder) { return encode_unreserve(builder, pod, node_name); });
+}
+
+Result<const wire::Placed*> Client::place(std::span<const PodRef> pods, bool reasons) {
+  return ask<wire::Placed>(false,
+                           [&](Builder& builder) { return encode_place(builder, pods, reasons); });
+}
+
+Result<const wire::Explained*> Client::explain(const PodRef& pod, std::string_view node_name) {
+  return ask<wire::Explained>(
+      true, [&](Builder& builder) { return encode_explain(builder, pod, node_name); });
+}
+
+Result<const wire::StatsReply*> Client::stats(bool digest) {
+  return ask<wire::StatsReply>(
+      true, [&](Builder& builder) { return wire::CreateStats(builder, digest); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,115 @@
+// Client: asks a headroomd.
+//
+//   auto client = headroom::Client::connect(endpoint).value();
+//   auto answer = client.evaluate(pod, {.top_k = 16});
+//   auto reserved = client.reserve(pod, answer->decisions()->Get(0)->node_names()->Get(0)->str());
+//
+// Blocking calls send one request and wait for its reply; a lost connection is made again, and what
+// changes nothing (evaluate, explain, stats) is asked again, until the timeout. A reservation whose
+// reply was lost is an error (kIo): whether it holds is not known; to reserve again is safe.
+// Pipelined calls: send() any number of requests, flush(), receive() the replies in their order.
+//
+// Thread safety: one thread at a time; a thread that asks has a client of its own. Answers are
+// views into the client's memory, valid until its next call. Errors: kIo (no connection, no
+// answer), or what the server's Error says. Facts go through a Feeder (feeder.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/encode.h"
+#include "client/socket.h"
+#include "schema/endpoint.h"
+#include "schema/frame.h"
+
+namespace headroom {
+
+struct ClientOptions {
+  std::string name = "headroom-client";  // in the server's logs
+  SocketOptions socket;
+};
+
+// What the server said of itself.
+struct Greeting {
+  std::string server;
+  std::uint64_t incarnation = 0;
+  std::string scheduler_name;             // of its profile
+  std::vector<std::string> plugin_names;  // decisions name plugins by their place here
+};
+
+class Client {
+ public:
+  static Result<Client> connect(const Endpoint& endpoint, const ClientOptions& options = {});
+  Client(Client&&) noexcept = default;
+  Client& operator=(Client&&) noexcept = default;
+
+  const Greeting& greeting() const { return greeting_; }
+
+  // --- Blocking ---
+  Result<const wire::Evaluated*> evaluate(std::span<const PodRef> pods,
+                                          const EvaluateRequest& request = {});
+  Result<const wire::Evaluated*> evaluate(const PodRef& pod, const EvaluateRequest& request = {}) {
+    return evaluate(std::span(&pod, 1), request);
+  }
+  // kConflict: the node no longer fits.
+  Result<const wire::Reserved*> reserve(const PodRef& pod, std::string_view node_name);
+  Result<const wire::Unreserved*> unreserve(const Pod& pod, std::string_view node_name);
+  Result<const wire::Placed*> place(std::span<const PodRef> pods, bool reasons = true);
+  Result<const wire::Explained*> explain(const PodRef& pod, std::string_view node_name);
+  Result<const wire::StatsReply*> stats(bool digest = false);
+
+  // --- Pipelined ---
+  // Cleared; build a request's body in it, then send() it.
+  Builder& builder() {
+    builder_.Clear();
+    return builder_;
+  }
+  // Queues the request; returns its id.
+  template <typename Body>
+  std::uint64_t send(flatbuffers::Offset<Body> body) {
+    finish_frame(builder_, ++last_id_, body);
+    queue(bytes_of(builder_));
+    return last_id_;
+  }
+  // What send() has just sent.
+  const Builder& built() const { return builder_; }
+  // Queues a finished frame.
+  void queue(std::span<const std::uint8_t> frame) {
+    out_.insert(out_.end(), frame.begin(), frame.end());
+  }
+  std::size_t queued_bytes() const { return out_.size(); }
+  Result<void> flush();
+  // The next frame from the server; an Error too.
+  Result<FrameBuffer::Received> receive();
+  // If it is there already: else its `frame` is nullptr.
+  Result<FrameBuffer::Received> receive_now();
+  bool connected() const { return socket_ != nullptr; }
+  // Makes a lost connection again.
+  Result<void> reconnect();
+
+ private:
+  Client(const Endpoint& endpoint, const ClientOptions& options)
+      : endpoint_(endpoint), options_(options) {}
+  Result<void> greet();
+  // Sends what `build` makes and waits for the reply, again on a new connection if it may be.
+  template <typename Reply, typename Build>
+  Result<const Reply*> ask(bool repeatable, Build build);
+  Result<const wire::Frame*> reply_to(std::uint64_t id);
+
+  Endpoint endpoint_;
+  ClientOptions options_;
+  std::unique_ptr<Socket> socket_;
+  Greeting greeting_;
+  Builder builder_;
+  std::vector<std::uint8_t> out_;
+  std::uint64_t last_id_ = 0;
+};
+
+// An Error's code and message.
+Error error_of(const wire::Error& error);
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// Objects and requests as wire tables. What a client must compute is nothing: this only copies.
+//
+// Thread safety: pure functions over the builder. Cost: one copy of the fields; no allocation once
+// the builder has grown, but for objects with lists of more than some dozen items.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "objects/objects.h"
+#include "schema/headroom_generated.h"
+
+namespace headroom {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+
+// A pod to decide on: by uid where it was fed as pending, else whole.
+struct PodRef {
+  const Pod* pod = nullptr;
+  std::string_view uid;
+
+  PodRef(const Pod& whole) : pod(&whole) {}  // NOLINT: a pod is a way to name itself
+  static PodRef by_uid(std::string_view uid) { return PodRef(uid); }
+
+ private:
+  explicit PodRef(std::string_view known) : uid(known) {}
+};
+
+struct ReserveRequest {
+  PodRef pod;
+  std::string_view node_name;
+};
+
+struct EvaluateRequest {
+  std::uint32_t top_k = 1;
+  bool scores = false;
+  bool reasons = false;
+  const ReserveRequest* reserve = nullptr;  // done first
+};
+
+flatbuffers::Offset<wire::Node> encode(Builder& builder, const Node& node);
+flatbuffers::Offset<wire::Pod> encode(Builder& builder, const Pod& pod);
+flatbuffers::Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric);
+
+flatbuffers::Offset<wire::Change> encode_upsert(Builder& builder, const Object& object);
+flatbuffers::Offset<wire::Change> encode_removed_node(Builder& builder, std::string_view name);
+flatbuffers::Offset<wire::Change> encode_removed_pod(Builder& builder,
+                                                     std::string_view namespace_name,
+                                                     std::string_view name);
+flatbuffers::Offset<wire::Change> encode_removed_node_metric(Builder& builder,
+                                                             std::string_view name);
+
+flatbuffers::Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
+                                                    const EvaluateRequest& request);
+flatbuffers::Offset<wire::Place> encode_place(Builder& builder, std::span<const PodRef> pods,
+                                              bool reasons);
+flatbuffers::Offset<wire::Reserve> encode_reserve(Builder& builder, const ReserveRequest& request);
+flatbuffers::Offset<wire::Unreserve> encode_unreserve(Builder& builder, const Pod& pod,
+                                                      std::string_view node_name);
+flatbuffers::Offset<wire::Explain> encode_explain(Builder& builder, const PodRef& pod,
+                                                  std::string_view node_name);
+
+}  // namespace headroom

@@ -1,0 +1,180 @@
+#include "client/feeder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace headroom {
+
+namespace {
+
+constexpr std::chrono::milliseconds kRetryPause(10);
+// Batches are written when so much is queued.
+constexpr std::size_t kWriteBytes = 256 << 10;
+// Frames of a feeder are not answered; errors about them name the frame, which nobody waits for.
+constexpr std::uint64_t kFirstFrameId = 1ull << 32;
+
+std::int64_t wall_clock_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Feeder::Feeder(const Endpoint& endpoint, Options options, Snapshot snapshot)
+    : endpoint_(endpoint), options_(std::move(options)), snapshot_(std::move(snapshot)) {}
+
+Result<void> Feeder::resync() {
+  replaced_ = false;
+  const auto deadline = std::chrono::steady_clock::now() + options_.client.socket.timeout;
+  for (;;) {
+    auto done = try_resync();
+    if (done || done.error().code != ErrorCode::kIo ||
+        std::chrono::steady_clock::now() > deadline) {
+      return done;
+    }
+    client_.reset();
+    std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+Result<void> Feeder::try_resync() {
+  feeding_ = false;
+  builder_.Clear();
+  changes_.clear();  // the snapshot has them
+  if (client_ == nullptr || !client_->connected()) {
+    Result<Client> connected = Client::connect(endpoint_, options_.client);
+    if (!connected) return tl::unexpected(connected.error());
+    client_ = std::make_unique<Client>(std::move(*connected));
+  }
+  sequence_ = 0;
+  frame_id_ = kFirstFrameId;
+  finish_frame(builder_, ++frame_id_,
+               wire::CreateFeedBegin(builder_, client_->greeting().incarnation,
+                                     options_.clock ? options_.clock() : 0));
+  client_->queue(bytes_of(builder_));
+  builder_.Clear();
+  feeding_ = true;
+  Result<void> sent;
+  snapshot_([&](const Object& object) {
+    if (!sent || !feeding_) return;
+    changes_.push_back(encode_upsert(builder_, object));
+    if (changes_.size() >= options_.changes_per_facts) sent = send_batch();
+  });
+  if (sent) sent = send_batch();
+  if (!sent) return sent;
+  finish_frame(builder_, ++frame_id_, wire::CreateFeedEnd(builder_, sequence_));
+  client_->queue(bytes_of(builder_));
+  builder_.Clear();
+  if (auto flushed = client_->flush(); !flushed) return flushed;
+  ++resyncs_;
+  return listen();
+}
+
+// Changes that were collected become a frame; frames are written when there are enough.
+Result<void> Feeder::send_batch() {
+  send_facts();
+  if (client_->queued_bytes() < kWriteBytes) return {};
+  if (auto flushed = client_->flush(); !flushed) return flushed;
+  return listen();
+}
+
+void Feeder::send_facts() {
+  if (changes_.empty()) return;
+  const auto changes = builder_.CreateVector(changes_);
+  finish_frame(builder_, ++frame_id_,
+               wire::CreateFacts(builder_, ++sequence_, changes,
+                                 options_.clock ? options_.clock() : 0, wall_clock_us()));
+  client_->queue(bytes_of(builder_));
+  changes_.clear();
+  builder_.Clear();
+}
+
+Result<void> Feeder::add(flatbuffers::Offset<wire::Change> change) {
+  if (!feeding_) {
+    builder_.Clear();  // a resync's snapshot has it
+    return flush();
+  }
+  changes_.push_back(change);
+  return changes_.size() < options_.changes_per_facts ? Result<void>() : flush();
+}
+
+Result<void> Feeder::upsert(const Object& object) { return add(encode_upsert(builder_, object)); }
+
+Result<void> Feeder::remove_node(std::string_view name) {
+  return add(encode_removed_node(builder_, name));
+}
+
+Result<void> Feeder::remove_pod(std::string_view namespace_name, std::string_view name) {
+  return add(encode_removed_pod(builder_, namespace_name, name));
+}
+
+Result<void> Feeder::remove_node_metric(std::string_view name) {
+  return add(encode_removed_node_metric(builder_, name));
+}
+
+Result<void> Feeder::flush() {
+  if (!feeding_) return recover({ErrorCode::kIo, "not feeding"});
+  send_facts();
+  if (auto flushed = client_->flush(); !flushed) return recover(flushed.error());
+  if (auto heard = listen(); !heard) return recover(heard.error());
+  return {};
+}
+
+Result<void> Feeder::recover(const Error& lost) {
+  if (replaced_) {
+    return fail(ErrorCode::kConflict, "another feeder took over");
+  }
+  return lost.code == ErrorCode::kIo ? resync() : tl::unexpected(lost);
+}
+
+Result<void> Feeder::listen() {
+  for (;;) {
+    const Result<FrameBuffer::Received> received = client_->receive_now();
+    if (!received) return tl::unexpected(received.error());
+    if (received->frame == nullptr) return {};
+    if (auto heeded = heed(*received->frame); !heeded) return heeded;
+  }
+}
+
+// kIo where a resync helps.
+Result<void> Feeder::heed(const wire::Frame& frame) {
+  if (const wire::FeedStopped* stopped = frame.body_as_FeedStopped(); stopped != nullptr) {
+    feeding_ = false;
+    replaced_ = stopped->why() == wire::FeedStop::Replaced;
+    return fail(replaced_ ? ErrorCode::kConflict : ErrorCode::kIo,
+                std::string(text(stopped->message())));
+  }
+  if (const wire::Error* error = frame.body_as_Error(); error != nullptr) {
+    if (error->change() < 0) {
+      feeding_ = false;
+      // A restarted server refuses the old incarnation; the greeting of a new connection helps.
+      return fail(
+          error->code() == wire::ErrorCode::Conflict ? ErrorCode::kIo : error_of(*error).code,
+          std::string(text(error->message())));
+    }
+    if (options_.on_refused) options_.on_refused(error_of(*error));
+  }
+  return {};
+}
+
+Result<const wire::StatsReply*> Feeder::barrier(bool digest) {
+  if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
+  const std::uint64_t id = client_->send(wire::CreateStats(client_->builder(), digest));
+  if (auto sent = client_->flush(); !sent) return tl::unexpected(sent.error());
+  for (;;) {
+    const Result<FrameBuffer::Received> received = client_->receive();
+    if (!received) return tl::unexpected(received.error());
+    if (received->frame->id() == id) {
+      if (const auto* reply = received->frame->body_as_StatsReply(); reply != nullptr) return reply;
+      if (const auto* error = received->frame->body_as_Error(); error != nullptr) {
+        return tl::unexpected(error_of(*error));
+      }
+    }
+    if (auto heeded = heed(*received->frame); !heeded) return tl::unexpected(heeded.error());
+  }
+}
+
+}  // namespace headroom

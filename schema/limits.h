@@ -1,0 +1,60 @@
+// The limits of the wire protocol. HelloReply sends them, errors name them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headroom {
+
+inline constexpr std::uint16_t kProtocolVersion = 1;
+
+// Of a frame without its size prefix. Before the hello a frame may have kHelloBytesMax.
+inline constexpr std::size_t kFrameBytesMax = 8 << 20;
+inline constexpr std::size_t kHelloBytesMax = 4 << 10;
+inline constexpr std::size_t kClientNameBytesMax = 256;
+// Connections at one time, refused ones not among them.
+inline constexpr std::uint32_t kConnectionsMax = 256;
+// Of replies that the peer has not taken yet; then the connection is closed.
+inline constexpr std::size_t kQueuedBytesMax = 32 << 20;
+// A connection that has not said hello by then is closed.
+inline constexpr std::uint32_t kHelloSecondsMax = 10;
+
+inline constexpr std::uint32_t kChangesPerFactsMax = 1024;
+inline constexpr std::uint32_t kPodsPerRequestMax = 1024;
+inline constexpr std::uint32_t kCandidatesPerRequestMax = 16'384;
+// Of one object.
+inline constexpr std::uint32_t kResourcesPerListMax = 64;
+inline constexpr std::size_t kLabelBytesMax = 512 << 10;  // labels, annotations, node selector
+inline constexpr std::uint32_t kItemsPerListMax = 4096;   // containers, taints, terms, pods, ...
+inline constexpr std::size_t kNameBytesMax = 1024;        // of names, uids, label keys, quantities
+// Fed pods that wait for a node, and reserved pods that are not bound yet.
+inline constexpr std::uint32_t kPendingPodsMax = 1'000'000;
+inline constexpr std::uint32_t kReservedPodsMax = 1'000'000;
+
+struct NamedLimit {
+  const char* name;
+  std::uint64_t value;
+};
+inline constexpr NamedLimit kNamedLimits[] = {
+    {"kFrameBytesMax", kFrameBytesMax},
+    {"kHelloBytesMax", kHelloBytesMax},
+    {"kClientNameBytesMax", kClientNameBytesMax},
+    {"kConnectionsMax", kConnectionsMax},
+    {"kQueuedBytesMax", kQueuedBytesMax},
+    {"kHelloSecondsMax", kHelloSecondsMax},
+    {"kChangesPerFactsMax", kChangesPerFactsMax},
+    {"kPodsPerRequestMax", kPodsPerRequestMax},
+    {"kCandidatesPerRequestMax", kCandidatesPerRequestMax},
+    {"kResourcesPerListMax", kResourcesPerListMax},
+    {"kLabelBytesMax", kLabelBytesMax},
+    {"kItemsPerListMax", kItemsPerListMax},
+    {"kNameBytesMax", kNameBytesMax},
+    {"kPendingPodsMax", kPendingPodsMax},
+    {"kReservedPodsMax", kReservedPodsMax},
+};
+
+// One reply fits the queue, however large.
+static_assert(2 * kFrameBytesMax <= kQueuedBytesMax);
+static_assert(kHelloBytesMax > 2 * kClientNameBytesMax);
+
+}  // namespace headroom

@@ -1,0 +1,268 @@
+#include "server/connection.h"
+
+#include <fmt/format.h>
+#include <openssl/x509_vfy.h>
+
+#include <asio/buffer.hpp>
+#include <asio/post.hpp>
+#include <asio/ssl/stream.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <type_traits>
+
+namespace headroom {
+
+namespace {
+
+using asio::error_code;
+
+// What one turn may take before others have theirs.
+constexpr std::chrono::microseconds kTurnTime(200);
+// Replies are written in pieces of about this size.
+constexpr std::size_t kWriteBytes = 64 << 10;
+// How long a peer that is being closed may take to read its last replies.
+constexpr std::chrono::seconds kLingerTime(5);
+
+using TlsStream = asio::ssl::stream<PlainSocket>;
+
+template <typename Stream>
+class StreamConnection final : public Connection,
+                               public std::enable_shared_from_this<StreamConnection<Stream>> {
+ public:
+  StreamConnection(Stream stream, std::string peer, const ConnectionContext& context,
+                   std::shared_ptr<asio::ssl::context> tls)
+      : tls_(std::move(tls)),
+        stream_(std::move(stream)),
+        timer_(stream_.get_executor()),
+        context_(context) {
+    name = std::move(peer);
+  }
+
+  void start() {
+    error_code ignored;
+    stream_.lowest_layer().non_blocking(true, ignored);
+    deadline(std::chrono::seconds(kHelloSecondsMax), "no hello in time");
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      shake_hands();
+    } else {
+      begin();
+    }
+  }
+
+  void send(std::span<const std::uint8_t> frame) override {
+    if (ended_ || overflowed_) return;
+    if (out_.size() - out_begin_ + frame.size() > kQueuedBytesMax) {
+      // Not at once: the handler is at work, perhaps for another peer.
+      overflowed_ = true;
+      context_.metrics.rejected(Rejection::kSlowReader);
+      context_.log(LogLevel::kWarning, "cut off: it does not read its replies",
+                   {{"client", name}, {"kQueuedBytesMax", fmt::to_string(kQueuedBytesMax)}});
+      asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->abort(); });
+      return;
+    }
+    out_.insert(out_.end(), frame.begin(), frame.end());
+    if (!working_) {
+      // From another connection's turn.
+      asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->flush(); });
+    }
+  }
+
+  void close() override {
+    if (closing_) return;
+    closing_ = true;
+    deadline(kLingerTime, "it does not take its last replies");
+    asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->flush(); });
+  }
+
+  void abort() override {
+    if (ended_) return;
+    ended_ = true;
+    timer_.cancel();
+    error_code ignored;
+    stream_.lowest_layer().close(ignored);
+    if (begun_) context_.handler.disconnected(*this);
+    context_.ended(this);
+  }
+
+ private:
+  // As the timer fires, unless another deadline was set: the peer is closed.
+  void deadline(std::chrono::steady_clock::duration after, const char* why) {
+    timer_.expires_after(after);
+    timer_.async_wait([self = this->shared_from_this(), why](const error_code& error) {
+      if (error || self->ended_ || (self->greeted && !self->closing_)) return;
+      self->context_.log(LogLevel::kWarning, "connection closed",
+                         {{"client", self->name}, {"reason", why}});
+      self->abort();
+    });
+  }
+
+  void shake_hands() {
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      stream_.set_verify_callback([this](bool verified, asio::ssl::verify_context& context) {
+        if (!verified) {
+          refusal_ =
+              X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.native_handle()));
+        }
+        return verified;
+      });
+      stream_.async_handshake(
+          asio::ssl::stream_base::server,
+          [self = this->shared_from_this()](const error_code& error) { self->shook_hands(error); });
+    }
+  }
+
+  void shook_hands(const error_code& error) {
+    if (ended_) return;
+    if (error) {
+      context_.metrics.connection_refused(Refusal::kTls);
+      context_.log(LogLevel::kWarning, "TLS handshake failed",
+                   {{"client", name}, {"reason", refusal_.empty() ? error.message() : refusal_}});
+      abort();
+      return;
+    }
+    begin();
+  }
+
+  void begin() {
+    begun_ = true;
+    context_.handler.connected(*this);
+    read();
+  }
+
+  void read() {
+    const std::span<std::uint8_t> room = buffer_.room();
+    stream_.async_read_some(
+        asio::buffer(room.data(), room.size()),
+        [self = this->shared_from_this()](const error_code& error, std::size_t bytes) {
+          self->arrived(error, bytes);
+        });
+  }
+
+  void arrived(const error_code& error, std::size_t bytes) {
+    if (ended_ || closing_) return;
+    buffer_.received(bytes);
+    if (error) {
+      // A peer may close its half and wait for its replies: its requests have all been handled.
+      closing_ = true;
+      deadline(kLingerTime, "it does not take its last replies");
+      flush();
+      return;
+    }
+    turn();
+  }
+
+  void turn() {
+    if (ended_) return;
+    const auto start = std::chrono::steady_clock::now();
+    working_ = true;
+    bool more = false;
+    while (!closing_ && !overflowed_) {
+      buffer_.set_frame_bytes_max(greeted ? kFrameBytesMax : kHelloBytesMax);
+      const Result<FrameBuffer::Received> received = buffer_.next();
+      if (!received) {
+        context_.handler.broken(*this, buffer_.fault(), received.error());
+        break;
+      }
+      if (received->frame == nullptr) break;
+      context_.handler.handle(*this, *received);
+      if (out_.size() - out_begin_ > kWriteBytes) flush();
+      if (std::chrono::steady_clock::now() - start > kTurnTime) {
+        more = true;
+        break;
+      }
+    }
+    working_ = false;
+    flush();
+    context_.metrics.loop_turn(std::chrono::steady_clock::now() - start);
+    if (closing_ || overflowed_ || ended_) return;
+    if (more) {
+      asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->turn(); });
+    } else {
+      read();
+    }
+  }
+
+  void flush() {
+    if (ended_ || writing_) return;
+    if constexpr (!std::is_same_v<Stream, TlsStream>) {
+      while (out_begin_ < out_.size()) {
+        error_code error;
+        const std::size_t written = stream_.write_some(waiting(), error);
+        if (error == asio::error::would_block) break;
+        if (error) {
+          fail_later();
+          return;
+        }
+        taken(written);
+      }
+    }
+    if (out_begin_ < out_.size()) {
+      writing_ = true;
+      stream_.async_write_some(
+          waiting(), [self = this->shared_from_this()](const error_code& error, std::size_t bytes) {
+            self->writing_ = false;
+            if (self->ended_) return;
+            if (error) {
+              self->abort();
+              return;
+            }
+            self->taken(bytes);
+            self->flush();
+          });
+      return;
+    }
+    if (closing_ && !working_) fail_later();
+  }
+
+  asio::const_buffer waiting() const {
+    return asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_);
+  }
+  void taken(std::size_t bytes) {
+    out_begin_ += bytes;
+    if (out_begin_ == out_.size()) {
+      out_.clear();
+      if (out_.capacity() > kFrameBytesMax) out_.shrink_to_fit();
+      out_begin_ = 0;
+    }
+  }
+  void fail_later() {
+    asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->abort(); });
+  }
+
+  const std::shared_ptr<asio::ssl::context> tls_;
+  Stream stream_;
+  asio::steady_timer timer_;
+  const ConnectionContext& context_;
+  FrameBuffer buffer_{kHelloBytesMax};
+  std::vector<std::uint8_t> out_;  // replies; those before out_begin_ have been taken
+  std::size_t out_begin_ = 0;
+  std::string refusal_;      // of the peer's certificate
+  bool begun_ = false;       // the handler knows it
+  bool working_ = false;     // within turn()
+  bool writing_ = false;     // an asynchronous write is under way
+  bool closing_ = false;     // nothing is read any more
+  bool overflowed_ = false;  // about to be cut off
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Connection> start_connection(PlainSocket socket, std::string peer,
+                                             const ConnectionContext& context) {
+  auto connection = std::make_shared<StreamConnection<PlainSocket>>(
+      std::move(socket), std::move(peer), context, nullptr);
+  connection->start();
+  return connection;
+}
+
+std::shared_ptr<Connection> start_connection(PlainSocket socket,
+                                             std::shared_ptr<asio::ssl::context> tls,
+                                             std::string peer, const ConnectionContext& context) {
+  TlsStream stream(std::move(socket), *tls);
+  auto connection = std::make_shared<StreamConnection<TlsStream>>(
+      std::move(stream), std::move(peer), context, std::move(tls));
+  connection->start();
+  return connection;
+}
+
+}  // namespace headroom

@@ -1,0 +1,183 @@
+#include "server/daemon.h"
+
+#include <fmt/format.h>
+#include <systemd/sd-daemon.h>
+
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <random>
+
+#include "engine/profile_reader.h"
+#include "server/event_loop.h"
+#include "server/http_server.h"
+
+namespace headroom {
+
+namespace {
+
+// Peers have so long to take their last replies.
+constexpr std::chrono::seconds kStopTime(5);
+constexpr std::chrono::milliseconds kStopStep(10);
+constexpr std::chrono::seconds kTick(1);
+
+std::int64_t wall_clock_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// Not 0, and another one after every start.
+std::uint64_t new_incarnation() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32 | random()) | 1;
+}
+
+Result<Profile> configured_profile(const DaemonOptions& options) {
+  return options.profile_path.empty() ? Profile::standard()
+                                      : read_profile_file(options.profile_path);
+}
+
+class Daemon {
+ public:
+  Daemon(const DaemonOptions& options, LogFunction log)
+      : options_(options),
+        log_(std::move(log)),
+        signals_(io_, SIGTERM, SIGINT, SIGHUP),
+        timer_(io_) {}
+
+  Result<void> start() {
+    Result<Profile> profile = configured_profile(options_);
+    if (!profile) return tl::unexpected(profile.error());
+    Result<std::unique_ptr<Service>> service = Service::create({.profile = std::move(*profile),
+                                                                .engine = options_.engine,
+                                                                .incarnation = new_incarnation(),
+                                                                .wall_clock = wall_clock_us,
+                                                                .log = log_},
+                                                               metrics_);
+    if (!service) return tl::unexpected(service.error());
+    service_ = std::move(*service);
+    ListenOptions listen = options_.listen;
+    if (options_.tls.given()) {
+      Result<std::shared_ptr<asio::ssl::context>> tls = make_tls_context(options_.tls);
+      if (!tls) return tl::unexpected(tls.error());
+      listen.tls = std::move(*tls);
+    }
+    listeners_ = std::make_unique<Listeners>(io_, *service_, metrics_, log_);
+    if (auto opened = listeners_->open(listen); !opened) return opened;
+    if (options_.metrics) {
+      Result<std::unique_ptr<HttpServer>> http = HttpServer::start(*options_.metrics, metrics_);
+      if (!http) return tl::unexpected(http.error());
+      http_ = std::move(*http);
+      log_(LogLevel::kInfo, "metrics", {{"address", http_->address()}});
+    }
+    return {};
+  }
+
+  void run() {
+    await_signal();
+    tick();
+    for (const std::string& address : listeners_->addresses()) {
+      log_(LogLevel::kInfo, "listening", {{"endpoint", address}});
+    }
+    sd_notify(0, "READY=1\nSTATUS=listening");
+    run_event_loop(io_, options_.busy_poll);
+    // What is left of the connections ends before the service does.
+    listeners_.reset();
+    log_(LogLevel::kInfo, "stopped", {});
+  }
+
+ private:
+  void await_signal() {
+    signals_.async_wait([this](const asio::error_code& error, int signal) {
+      if (error) return;
+      if (signal == SIGHUP) {
+        reload();
+        await_signal();
+      } else {
+        stop(signal);
+      }
+    });
+  }
+
+  void tick() {
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (error) return;
+      service_->tick();
+      tick();
+    });
+  }
+
+  // What cannot be used is said, and the old one stays.
+  void reload() {
+    sd_notify(0, "RELOADING=1");
+    const auto failed = [this](const Error& error) {
+      log_(LogLevel::kError, "reload failed, the old one stays", {{"reason", error.message}});
+    };
+    log_(LogLevel::kInfo, "reloading", {});
+    if (Result<Profile> profile = configured_profile(options_); !profile) {
+      failed(profile.error());
+    } else if (auto set = service_->set_profile(std::move(*profile)); !set) {
+      failed(set.error());
+    }
+    if (options_.tls.given()) {
+      if (auto tls = make_tls_context(options_.tls); !tls) {
+        failed(tls.error());
+      } else {
+        listeners_->set_tls(std::move(*tls));
+      }
+    }
+    sd_notify(0, "READY=1");
+  }
+
+  void stop(int signal) {
+    sd_notify(0, "STOPPING=1");
+    log_(LogLevel::kInfo, "stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+    listeners_->close();
+    stop_at_ = std::chrono::steady_clock::now() + kStopTime;
+    await_end();
+  }
+
+  void await_end() {
+    if (listeners_->connection_count() == 0 || std::chrono::steady_clock::now() > stop_at_) {
+      io_.stop();
+      return;
+    }
+    timer_.expires_after(kStopStep);
+    timer_.async_wait([this](const asio::error_code&) { await_end(); });
+  }
+
+  const DaemonOptions& options_;
+  const LogFunction log_;
+  Metrics metrics_;
+  std::unique_ptr<Service> service_;
+  // After the service: what it still holds at the end refers to it.
+  asio::io_context io_{1};
+  asio::signal_set signals_;
+  asio::steady_timer timer_;
+  std::unique_ptr<Listeners> listeners_;
+  std::unique_ptr<HttpServer> http_;
+  std::chrono::steady_clock::time_point stop_at_;
+};
+
+}  // namespace
+
+int run_daemon(const DaemonOptions& options) {
+  const Result<LogFunction> log = make_log(options.log);
+  if (!log) {
+    fmt::print(stderr, "headroomd: {}\n", log.error().message);
+    return kExitCannotRun;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  Daemon daemon(options, *log);
+  if (auto started = daemon.start(); !started) {
+    (*log)(LogLevel::kError, "cannot run", {{"reason", started.error().message}});
+    return kExitCannotRun;
+  }
+  daemon.run();
+  return 0;
+}
+
+}  // namespace headroom

@@ -1,0 +1,13 @@
+// headroomd, from its options to its exit: sockets, signals, reloads.
+#pragma once
+
+#include "server/options.h"
+
+namespace headroom {
+
+inline constexpr int kExitCannotRun = 1;
+
+// Runs until SIGTERM or SIGINT; returns the exit code. Says on the log why it cannot run.
+int run_daemon(const DaemonOptions& options);
+
+}  // namespace headroom

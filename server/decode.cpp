@@ -1,0 +1,269 @@
+#include "server/decode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "schema/frame.h"
+
+namespace headroom {
+
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::String;
+template <typename Item>
+using List = flatbuffers::Vector<Offset<Item>>;
+
+// Fills one object. The first fault is kept, with the path to it; what follows is skipped.
+class Decoder {
+ public:
+  void string(const char* field, const String* in, std::string& out) {
+    if (in == nullptr) {
+      out.clear();
+      return;
+    }
+    if (in->size() > kNameBytesMax) {
+      refuse(ErrorCode::kLimitExceeded, field,
+             fmt::format("{} bytes: kNameBytesMax is {}", in->size(), kNameBytesMax));
+      return;
+    }
+    out.assign(in->c_str(), in->size());
+  }
+
+  // One call of `each(wire item, out item)` per item.
+  template <typename Item, typename Out, typename Each>
+  void list(const char* field, const List<Item>* in, std::vector<Out>& out, Each each) {
+    const std::size_t size = in == nullptr ? 0 : in->size();
+    if (size > kItemsPerListMax) {
+      refuse(ErrorCode::kLimitExceeded, field,
+             fmt::format("{} items: kItemsPerListMax is {}", size, kItemsPerListMax));
+      return;
+    }
+    out.resize(size);
+    for (std::size_t i = 0; i < size && !error_; ++i) {
+      each(*in->Get(static_cast<flatbuffers::uoffset_t>(i)), out[i]);
+      if (error_) {
+        within(fmt::format("{}[{}]", field, i));
+      }
+    }
+  }
+
+  void strings(const char* field, const List<String>* in, std::vector<std::string>& out) {
+    list(field, in, out,
+         [&](const String& item, std::string& text_out) { string("", &item, text_out); });
+  }
+
+  void resources(const char* field, const List<wire::Resource>* in, ResourceList& out) {
+    if (in != nullptr && in->size() > kResourcesPerListMax) {
+      refuse(ErrorCode::kLimitExceeded, field,
+             fmt::format("{} resources: kResourcesPerListMax is {}", in->size(),
+                         kResourcesPerListMax));
+      return;
+    }
+    list(field, in, out,
+         [&](const wire::Resource& item, std::pair<std::string, Quantity>& resource) {
+           string("name", item.name(), resource.first);
+           if (item.quantity()->size() > kNameBytesMax) {
+             refuse(ErrorCode::kLimitExceeded, "quantity",
+                    fmt::format("{} bytes: kNameBytesMax is {}", item.quantity()->size(),
+                                kNameBytesMax));
+             return;
+           }
+           const Result<Quantity> quantity = Quantity::parse(text(item.quantity()));
+           if (!quantity) {
+             refuse(quantity.error().code, text(item.name()), quantity.error().message);
+             return;
+           }
+           resource.second = *quantity;
+         });
+    sort_names(field, out);
+  }
+
+  // Values may be long (annotations); kLabelBytesMax bounds them all.
+  void map(const char* field, const List<wire::KeyValue>* in, StringMap& out) {
+    list(field, in, out,
+         [&](const wire::KeyValue& item, std::pair<std::string, std::string>& entry) {
+           string("key", item.key(), entry.first);
+           const std::string_view value = text(item.value());
+           label_bytes_ += entry.first.size() + value.size();
+           if (label_bytes_ > kLabelBytesMax) {
+             refuse(ErrorCode::kLimitExceeded, entry.first,
+                    fmt::format("labels and annotations of more than {} bytes, which is"
+                                " kLabelBytesMax",
+                                kLabelBytesMax));
+             return;
+           }
+           entry.second.assign(value);
+         });
+    sort_names(field, out);
+  }
+
+  void requirements(const char* field, const List<wire::NodeSelectorRequirement>* in,
+                    std::vector<NodeSelectorRequirement>& out) {
+    list(field, in, out,
+         [&](const wire::NodeSelectorRequirement& item, NodeSelectorRequirement& requirement) {
+           string("key", item.key(), requirement.key);
+           string("op", item.op(), requirement.op);
+           strings("values", item.values(), requirement.values);
+         });
+  }
+
+  void containers(const char* field, const List<wire::Container>* in, std::vector<Container>& out) {
+    list(field, in, out, [&](const wire::Container& item, Container& container) {
+      string("name", item.name(), container.name);
+      resources("requests", item.requests(), container.requests);
+      resources("limits", item.limits(), container.limits);
+      container.restart_always = item.restart_always();
+      if (item.actuated_requests() == nullptr) {
+        container.actuated_requests.reset();
+      } else {
+        if (!container.actuated_requests) container.actuated_requests.emplace();
+        resources("actuatedRequests", item.actuated_requests(), *container.actuated_requests);
+      }
+      resources("allocatedRequests", item.allocated_requests(), container.allocated_requests);
+    });
+  }
+
+  void condition(const wire::PodCondition* in, std::optional<PodCondition>& out) {
+    out.reset();
+    if (in != nullptr) {
+      out = PodCondition{.is_true = in->is_true(),
+                         .last_transition_us = optional(in->last_transition_us())};
+    }
+  }
+
+  // Sorted by name, each once.
+  template <typename Value>
+  void sort_names(const char* field, std::vector<std::pair<std::string, Value>>& list) {
+    const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
+    if (!std::is_sorted(list.begin(), list.end(), by_name)) {
+      std::sort(list.begin(), list.end(), by_name);
+    }
+    const auto twice = std::adjacent_find(
+        list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice != list.end()) {
+      refuse(ErrorCode::kInvalid, field, fmt::format("\"{}\" comes twice", twice->first));
+    }
+  }
+
+  static std::optional<std::int64_t> optional(std::int64_t value) {
+    return value == 0 ? std::nullopt : std::optional(value);
+  }
+
+  // `object`: "pod team-a/web-1".
+  template <typename Describe>
+  Result<void> result(Describe object) {
+    if (!error_) return {};
+    error_->message = fmt::format("{}: {}", object(), error_->message);
+    return tl::unexpected(*error_);
+  }
+
+ private:
+  void refuse(ErrorCode code, std::string_view field, std::string_view message) {
+    if (!error_) {
+      error_ =
+          Error{code, field.empty() ? std::string(message) : fmt::format("{}: {}", field, message)};
+    }
+  }
+  void within(const std::string& field) { error_->message = field + "." + error_->message; }
+
+  std::optional<Error> error_;
+  std::size_t label_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<void> decode(const wire::Node& in, Node& out) {
+  Decoder decoder;
+  decoder.string("name", in.name(), out.name);
+  decoder.map("labels", in.labels(), out.labels);
+  decoder.map("annotations", in.annotations(), out.annotations);
+  out.unschedulable = in.unschedulable();
+  decoder.list("taints", in.taints(), out.taints, [&](const wire::Taint& item, Taint& taint) {
+    decoder.string("key", item.key(), taint.key);
+    decoder.string("value", item.value(), taint.value);
+    decoder.string("effect", item.effect(), taint.effect);
+  });
+  decoder.resources("allocatable", in.allocatable(), out.allocatable);
+  return decoder.result([&] { return fmt::format("node {}", text(in.name())); });
+}
+
+Result<void> decode(const wire::Pod& in, Pod& out) {
+  Decoder decoder;
+  decoder.string("namespace", in.namespace_name(), out.namespace_name);
+  decoder.string("name", in.name(), out.name);
+  decoder.string("uid", in.uid(), out.uid);
+  decoder.map("labels", in.labels(), out.labels);
+  decoder.map("annotations", in.annotations(), out.annotations);
+  out.daemon_set = in.daemon_set();
+  out.creation_us = Decoder::optional(in.creation_us());
+  decoder.string("nodeName", in.node_name(), out.node_name);
+  decoder.containers("containers", in.containers(), out.containers);
+  decoder.containers("initContainers", in.init_containers(), out.init_containers);
+  decoder.resources("resources.requests", in.pod_requests(), out.pod_requests);
+  decoder.resources("resources.limits", in.pod_limits(), out.pod_limits);
+  decoder.resources("overhead", in.overhead(), out.overhead);
+  out.priority = in.has_priority() ? std::optional(in.priority()) : std::nullopt;
+  decoder.map("nodeSelector", in.node_selector(), out.node_selector);
+  if (in.required_node_affinity() == nullptr) {
+    out.required_node_affinity.reset();
+  } else {
+    if (!out.required_node_affinity) out.required_node_affinity.emplace();
+    decoder.list("requiredNodeAffinity", in.required_node_affinity()->terms(),
+                 *out.required_node_affinity,
+                 [&](const wire::NodeSelectorTerm& item, NodeSelectorTerm& term) {
+                   decoder.requirements("matchExpressions", item.match_expressions(),
+                                        term.match_expressions);
+                   decoder.requirements("matchFields", item.match_fields(), term.match_fields);
+                 });
+  }
+  decoder.list("tolerations", in.tolerations(), out.tolerations,
+               [&](const wire::Toleration& item, Toleration& toleration) {
+                 decoder.string("key", item.key(), toleration.key);
+                 decoder.string("operator", item.op(), toleration.op);
+                 decoder.string("value", item.value(), toleration.value);
+                 decoder.string("effect", item.effect(), toleration.effect);
+               });
+  out.active_deadline_seconds = Decoder::optional(in.active_deadline_seconds());
+  decoder.string("phase", in.phase(), out.phase);
+  decoder.string("qosClass", in.qos_class(), out.qos_class);
+  decoder.condition(in.scheduled(), out.scheduled);
+  decoder.condition(in.initialized(), out.initialized);
+  out.resize_infeasible = in.resize_infeasible();
+  return decoder.result(
+      [&] { return fmt::format("pod {}/{}", text(in.namespace_name()), text(in.name())); });
+}
+
+Result<void> decode(const wire::NodeMetric& in, NodeMetric& out) {
+  Decoder decoder;
+  decoder.string("name", in.name(), out.name);
+  out.report_interval_seconds = Decoder::optional(in.report_interval_seconds());
+  out.update_time_us = Decoder::optional(in.update_time_us());
+  out.has_node_metric = in.has_node_metric();
+  decoder.resources("nodeUsage", in.node_usage(), out.node_usage);
+  decoder.resources("systemUsage", in.system_usage(), out.system_usage);
+  decoder.list("aggregated", in.aggregated(), out.aggregated,
+               [&](const wire::AggregatedUsage& item, AggregatedUsage& aggregated) {
+                 aggregated.duration_us = item.duration_us();
+                 decoder.list("usage", item.usage(), aggregated.usage,
+                              [&](const wire::UsageOfType& of_type,
+                                  std::pair<std::string, ResourceList>& usage) {
+                                decoder.string("type", of_type.type(), usage.first);
+                                decoder.resources("usage", of_type.usage(), usage.second);
+                              });
+                 decoder.sort_names("usage", aggregated.usage);
+               });
+  decoder.list("pods", in.pods(), out.pods,
+               [&](const wire::PodMetricInfo& item, PodMetricInfo& pod) {
+                 decoder.string("namespace", item.namespace_name(), pod.namespace_name);
+                 decoder.string("name", item.name(), pod.name);
+                 decoder.resources("usage", item.usage(), pod.usage);
+                 decoder.string("priority", item.priority(), pod.priority);
+               });
+  return decoder.result([&] { return fmt::format("nodemetric {}", text(in.name())); });
+}
+
+}  // namespace headroom

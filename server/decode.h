@@ -1,0 +1,19 @@
+// Wire objects to objects/objects.h: the place where the wire type dies.
+//
+// Checks what the schema cannot say: quantities, names that come twice, the limits of
+// schema/limits.h. An error names the object, the field and the value, and leaves `out` in some
+// valid state that nothing may use. Thread safety: pure functions. Cost: a copy of the fields; no
+// allocation where `out` has held an object of that size before.
+#pragma once
+
+#include "objects/error.h"
+#include "objects/objects.h"
+#include "schema/headroom_generated.h"
+
+namespace headroom {
+
+Result<void> decode(const wire::Node& in, Node& out);
+Result<void> decode(const wire::Pod& in, Pod& out);
+Result<void> decode(const wire::NodeMetric& in, NodeMetric& out);
+
+}  // namespace headroom

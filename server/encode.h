@@ -1,0 +1,39 @@
+// The engine's answers as wire tables.
+//
+// Thread safety: an Encoder is used by one thread. Cost: one copy of what is sent; no allocation
+// once the builder and the scratch space have grown.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/engine.h"
+#include "schema/headroom_generated.h"
+
+namespace headroom {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+
+wire::ErrorCode wire_code(ErrorCode code);
+flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
+                                                   const Profile& profile);
+flatbuffers::Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
+                                            std::uint64_t epoch);
+
+// Decisions, many and often.
+class Encoder {
+ public:
+  flatbuffers::Offset<wire::Decision> encode(Builder& builder, const Decision& decision,
+                                             const Engine& engine);
+
+ private:
+  // Scratch: its memory is used again.
+  std::vector<flatbuffers::Offset<flatbuffers::String>> names_;
+  std::vector<flatbuffers::Offset<wire::ReasonCount>> reasons_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<std::int64_t> totals_, raw_scores_;
+  std::vector<std::int32_t> scores_;
+  std::vector<std::uint8_t> places_;
+};
+
+}  // namespace headroom

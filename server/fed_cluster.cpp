@@ -1,0 +1,93 @@
+#include "server/fed_cluster.h"
+
+#include <fmt/format.h>
+
+#include "schema/frame.h"
+#include "server/decode.h"
+
+namespace headroom {
+
+std::string pod_key(std::string_view namespace_name, std::string_view name) {
+  return fmt::format("{}/{}", namespace_name, name);
+}
+
+Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
+  const auto upsert = [&](const auto& wire_object, auto& object) -> Result<Applied> {
+    if (auto decoded = decode(wire_object, object); !decoded) {
+      return tl::unexpected(decoded.error());
+    }
+    if (auto applied = engine_.upsert(object); !applied) return tl::unexpected(applied.error());
+    return Applied{};
+  };
+  switch (change.fact_type()) {
+    case wire::Fact::Node:
+      return upsert(*change.fact_as_Node(), node_);
+    case wire::Fact::NodeMetric:
+      return upsert(*change.fact_as_NodeMetric(), metric_);
+    case wire::Fact::Pod:
+      return apply_pod(*change.fact_as_Pod());
+    case wire::Fact::RemovedNode:
+      engine_.remove_node(text(change.fact_as_RemovedNode()->name()));
+      return Applied{};
+    case wire::Fact::RemovedNodeMetric:
+      engine_.remove_node_metric(text(change.fact_as_RemovedNodeMetric()->name()));
+      return Applied{};
+    case wire::Fact::RemovedPod: {
+      const wire::RemovedPod& removed = *change.fact_as_RemovedPod();
+      const std::string_view namespace_name = text(removed.namespace_name());
+      engine_.remove_pod(namespace_name, text(removed.name()));
+      Applied applied{.pod_key = pod_key(namespace_name, text(removed.name())), .pod_uid = {}};
+      forget_pending(applied.pod_key);
+      return applied;
+    }
+    case wire::Fact::NONE:
+      break;
+  }
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("fact_type: {} is not known; accepted: 1 to {}",
+                          static_cast<int>(change.fact_type()), static_cast<int>(wire::Fact::MAX)));
+}
+
+Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
+  if (auto decoded = decode(wire_pod, pod_); !decoded) return tl::unexpected(decoded.error());
+  const bool waits = pod_.node_name.empty() && !pod_.terminal();
+  if (waits && pending_.size() >= kPendingPodsMax &&
+      !pending_.contains(pod_key(pod_.namespace_name, pod_.name))) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("pod {}/{}: kPendingPodsMax ({}) pods are pending", pod_.namespace_name,
+                            pod_.name, kPendingPodsMax));
+  }
+  if (auto applied = engine_.upsert(pod_); !applied) return tl::unexpected(applied.error());
+  std::string key = pod_key(pod_.namespace_name, pod_.name);
+  forget_pending(key);
+  if (!waits) return Applied{.pod_key = std::move(key), .pod_uid = {}};
+  auto kept = std::make_unique<Pod>(pod_);
+  by_uid_.erase(kept->uid);  // its key lies in another pod
+  by_uid_[kept->uid] = kept.get();
+  pending_[key] = std::move(kept);
+  return Applied{.pod_key = std::move(key), .pod_uid = pod_.uid};
+}
+
+const Pod* FedCluster::pending(std::string_view uid) const {
+  const auto found = by_uid_.find(uid);
+  return found == by_uid_.end() ? nullptr : found->second;
+}
+
+const Pod* FedCluster::pending_of_key(std::string_view key) const {
+  const auto found = pending_.find(key);
+  return found == pending_.end() ? nullptr : found->second.get();
+}
+
+void FedCluster::forget_pending(std::string_view key) {
+  const auto found = pending_.find(key);
+  if (found == pending_.end()) return;
+  const Pod* pod = found->second.get();
+  // Two pods may have claimed one uid: it is the later one's.
+  if (const auto by_uid = by_uid_.find(pod->uid);
+      by_uid != by_uid_.end() && by_uid->second == pod) {
+    by_uid_.erase(by_uid);
+  }
+  pending_.erase(found);
+}
+
+}  // namespace headroom

@@ -1,0 +1,57 @@
+// FedCluster: an engine, and what the server keeps of the facts beside it: the pods that wait for a
+// node, so that requests can name them by uid.
+//
+// Thread safety: one thread at a time. Invariant: a pod is in the list of pending ones exactly as
+// long as the last fact about it has no node and no terminal phase.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "engine/hash.h"
+#include "objects/error.h"
+#include "schema/headroom_generated.h"
+
+namespace headroom {
+
+// "namespace/name"
+std::string pod_key(std::string_view namespace_name, std::string_view name);
+
+class FedCluster {
+ public:
+  explicit FedCluster(Engine engine) : engine_(std::move(engine)) {}
+  FedCluster(const FedCluster&) = delete;
+  FedCluster& operator=(const FedCluster&) = delete;
+
+  // What a change says of a pod; nothing (an empty key) where it is about another object.
+  struct Applied {
+    std::string pod_key;
+    std::string pod_uid;  // empty where the pod is bound, terminal or gone
+  };
+  // One change, whole or not at all. Errors: what the decoder, the engine or kPendingPodsMax
+  // refuses.
+  Result<Applied> apply(const wire::Change& change);
+
+  Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
+  const Pod* pending(std::string_view uid) const;  // nullptr: not fed as pending
+  const Pod* pending_of_key(std::string_view key) const;
+  std::uint32_t pending_count() const { return static_cast<std::uint32_t>(pending_.size()); }
+
+ private:
+  Result<Applied> apply_pod(const wire::Pod& wire_pod);
+  void forget_pending(std::string_view key);
+
+  Engine engine_;
+  BytesMap<std::string, std::unique_ptr<Pod>> pending_;  // by key
+  BytesMap<std::string_view, const Pod*> by_uid_;        // into pending_
+  // Scratch: their memory is used again.
+  Node node_;
+  Pod pod_;
+  NodeMetric metric_;
+};
+
+}  // namespace headroom

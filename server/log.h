@@ -1,0 +1,19 @@
+// Structured logs on standard error, as text or one JSON object a line.
+#pragma once
+
+#include <string>
+
+#include "objects/error.h"
+#include "server/service.h"
+
+namespace headroom {
+
+struct LogOptions {
+  std::string format = "text";  // or json
+  std::string level = "info";   // debug, info, warning, error
+};
+
+// kInvalid naming the option and what is accepted.
+Result<LogFunction> make_log(const LogOptions& options);
+
+}  // namespace headroom

@@ -1,0 +1,104 @@
+// Metrics: what headroomd tells Prometheus. deploy/ has a dashboard and alert rules over them;
+// tests/metrics_names_test.py keeps both to the names that exist here.
+//
+// Thread safety: any thread may call text() and ready(); the rest belongs to the control thread.
+// Cost of a count: some atomic adds.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace headroom {
+
+enum class RequestKind : std::uint8_t {
+  kEvaluate,
+  kPlace,
+  kReserve,
+  kUnreserve,
+  kExplain,
+  kStats,
+  kFacts,
+  kFeed,
+  kHello
+};
+inline constexpr std::size_t kRequestKinds = 9;
+
+// Why a frame was not served.
+enum class Rejection : std::uint8_t {
+  kOversized,   // above kFrameBytesMax, or kHelloBytesMax
+  kMalformed,   // not a frame of the schema
+  kUnexpected,  // no hello yet, or a message that only the server sends
+  kOutOfOrder,  // facts of a connection that does not feed, or after a gap
+  kSlowReader,  // replies beyond kQueuedBytesMax
+};
+inline constexpr std::size_t kRejections = 5;
+
+// Why a connection was not taken.
+enum class Refusal : std::uint8_t { kTooMany, kUser, kTls, kAccept };
+inline constexpr std::size_t kRefusals = 4;
+
+// Gauges as they are now; set once a second.
+struct ServiceState {
+  EngineStats engine;  // counters: over all engines since the start
+  std::uint64_t epoch = 0;
+  std::uint32_t pending_pods = 0, reserved_pods = 0, connections = 0;
+  bool ready = false, feeder = false;
+};
+
+class Metrics {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+
+  Metrics();
+  void served(RequestKind kind, Duration time);
+  void decided(Code code);
+  void request_failed(ErrorCode code);
+  void facts(std::uint64_t applied, std::uint64_t refused);
+  void rejected(Rejection why);
+  void connection_refused(Refusal why);
+  void resync_ended(bool completed);
+  void feeder_lag(double seconds) { feeder_lag_->Set(seconds); }
+  void loop_turn(Duration time);
+  void set(const ServiceState& state);
+
+  bool ready() const { return is_ready_.load(std::memory_order_relaxed); }
+  // The control thread has set its state within the last `kAliveSeconds`.
+  bool alive() const;
+  // In Prometheus' text format. Ends the period of the slowest turn.
+  std::string text();
+
+  static constexpr int kAliveSeconds = 10;
+
+ private:
+  prometheus::Counter& counter(const char* name, const char* help,
+                               const prometheus::Labels& labels = {});
+  prometheus::Gauge& gauge(const char* name, const char* help);
+
+  const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
+  std::array<prometheus::Histogram*, kRequestKinds> durations_{};
+  std::array<prometheus::Counter*, 4> decisions_{};
+  std::array<prometheus::Counter*, 6> errors_{};
+  std::array<prometheus::Counter*, kRejections> rejections_{};
+  prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
+  prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
+  std::array<prometheus::Counter*, kRefusals> refusals_{};
+  prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;
+  prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;
+  EngineStats counted_;  // what the counters have of the engine's
+  std::atomic<bool> is_ready_{false};
+  std::atomic<std::int64_t> alive_at_{0};       // steady clock, in its own ticks
+  std::atomic<std::int64_t> slowest_ticks_{0};  // since text()
+};
+
+}  // namespace headroom

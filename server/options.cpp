@@ -1,0 +1,184 @@
+#include "server/options.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "server/event_loop.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr const char* kDefaultMetrics = "127.0.0.1:8612";
+constexpr std::int64_t kBusyPollUsMax = 10'000;
+constexpr std::int64_t kCacheMebibytesMax = 1 << 20;
+constexpr int kExitBadInput = 2;
+
+constexpr const char* kFooter = R"(A configuration file is YAML with the same names:
+
+  listen: ["unix:///run/headroom/headroom.sock", "tls://10.0.0.7:8611"]
+  socket-mode: "0660"
+  allow-user: [kube-scheduler]
+  tls-certificate: /etc/headroom/tls.crt
+  tls-key: /etc/headroom/tls.key
+  tls-client-ca: /etc/headroom/ca.crt
+  profile: /etc/headroom/scheduler.yaml
+  metrics: 0.0.0.0:8612
+
+Flags win over the file. SIGHUP reads the profile and the certificates again; SIGTERM stops after the
+last replies. Under systemd, sockets come from the socket unit where there is one.
+Exit codes: 0 it stopped as asked; 1 it could not run; 2 the options cannot be used.)";
+
+// CLI11 reads its options from this as it does from flags.
+class YamlConfig : public CLI::Config {
+ public:
+  explicit YamlConfig(const CLI::App& app) : app_(app) {}
+
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> read;
+    YAML::Node file;
+    try {
+      file = YAML::Load(input);
+    } catch (const YAML::Exception& error) {
+      throw CLI::ConfigError(fmt::format("--config: {}", error.what()));
+    }
+    if (file.IsNull()) return read;
+    if (!file.IsMap()) throw CLI::ConfigError("--config: the file is not a map of options");
+    for (const auto& entry : file) {
+      const auto name = entry.first.as<std::string>();
+      if (name == "config" || app_.get_option_no_throw("--" + name) == nullptr) {
+        throw CLI::ConfigError(fmt::format("--config: line {}: \"{}\" is no option; see --help",
+                                           entry.first.Mark().line + 1, name));
+      }
+      CLI::ConfigItem item;
+      item.name = name;
+      for (const YAML::Node& value : values_of(entry.second)) {
+        if (!value.IsScalar()) {
+          throw CLI::ConfigError(
+              fmt::format("--config: line {}: {}: a text, a number or a list of"
+                          " them is expected",
+                          entry.first.Mark().line + 1, name));
+        }
+        item.inputs.push_back(value.Scalar());
+      }
+      read.push_back(std::move(item));
+    }
+    return read;
+  }
+
+ private:
+  static std::vector<YAML::Node> values_of(const YAML::Node& value) {
+    if (!value.IsSequence()) return {value};
+    return {value.begin(), value.end()};
+  }
+
+  const CLI::App& app_;
+};
+
+// Throws what CLI11 prints.
+template <typename T>
+T value_of(const char* option, Result<T> result) {
+  if (!result) throw CLI::ValidationError(option, result.error().message);
+  return std::move(*result);
+}
+
+std::uint32_t user_id(const std::string& user) {
+  std::uint32_t id = 0;
+  const auto [end, error] = std::from_chars(user.data(), user.data() + user.size(), id);
+  if (error == std::errc() && end == user.data() + user.size()) return id;
+  if (const passwd* entry = ::getpwnam(user.c_str()); entry != nullptr) return entry->pw_uid;
+  throw CLI::ValidationError("--allow-user", fmt::format("\"{}\": no such user", user));
+}
+
+std::uint32_t mode_bits(const std::string& text) {
+  std::uint32_t mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > 0777) {
+    throw CLI::ValidationError("--socket-mode",
+                               fmt::format("\"{}\": octal digits up to 0777", text));
+  }
+  return mode;
+}
+
+void read(CLI::App& app, int argc, char** argv, DaemonOptions& options) {
+  std::vector<std::string> endpoints, users;
+  std::string mode = "0600", metrics = kDefaultMetrics;
+  std::int64_t busy_poll_us = default_busy_poll().count();
+  std::int64_t cache_mebibytes =
+      static_cast<std::int64_t>(options.engine.shape_cache_bytes_max >> 20);
+
+  app.set_config("--config", "", "YAML file with these options");
+  app.config_formatter(std::make_shared<YamlConfig>(app));
+  app.add_option("--listen", endpoints,
+                 "unix:///PATH, tcp://ADDRESS:PORT (loopback) or tls://ADDRESS:PORT; default:"
+                 " headroom.sock in the runtime directory")
+      ->type_name("ENDPOINT")
+      ->allow_extra_args(false);
+  app.add_option("--socket-mode", mode, "Of Unix sockets")->capture_default_str();
+  app.add_option("--allow-user", users,
+                 "Who may connect to Unix sockets, by name or number, beside the daemon's own user;"
+                 " default: whom the mode lets in")
+      ->allow_extra_args(false);
+  app.add_option("--tls-certificate", options.tls.certificate, "PEM file: the server's chain");
+  app.add_option("--tls-key", options.tls.key, "PEM file: its key");
+  app.add_option("--tls-client-ca", options.tls.client_ca,
+                 "PEM file: who signs clients' certificates");
+  app.add_option("--tls-minimum-version", options.tls.minimum_version, "1.2 or 1.3")
+      ->capture_default_str();
+  app.add_option("--profile", options.profile_path,
+                 "YAML file: KubeSchedulerConfiguration, HeadroomConfiguration; default: the"
+                 " standard profile");
+  app.add_option("--metrics", metrics, "ADDRESS:PORT of /metrics, /healthz and /readyz, or none")
+      ->capture_default_str();
+  app.add_option("--busy-poll-us", busy_poll_us,
+                 "How long to poll before sleeping; default: 50, 0 on one processor")
+      ->check(CLI::Range(std::int64_t{0}, kBusyPollUsMax));
+  app.add_option("--threads", options.engine.threads, "For batches; 0: one per processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--cache-mib", cache_mebibytes, "Memory of the shape cache")
+      ->check(CLI::Range(std::int64_t{1}, kCacheMebibytesMax))
+      ->capture_default_str();
+  app.add_option("--tie-seed", options.engine.seed,
+                 "Of the order among equal nodes; 0: the lowest row first")
+      ->capture_default_str();
+  app.add_option("--log-format", options.log.format, "text or json")->capture_default_str();
+  app.add_option("--log-level", options.log.level, "debug, info, warning or error")
+      ->capture_default_str();
+  app.parse(argc, argv);
+
+  for (const std::string& text : endpoints) {
+    options.listen.endpoints.push_back(value_of("--listen", Endpoint::parse(text)));
+  }
+  if (endpoints.empty()) {
+    options.listen.endpoints = {value_of("--listen", Endpoint::in_runtime_directory())};
+  }
+  options.listen.socket_mode = mode_bits(mode);
+  for (const std::string& user : users) options.listen.allowed_users.push_back(user_id(user));
+  if (metrics != "none") options.metrics = value_of("--metrics", parse_host_and_port(metrics));
+  options.busy_poll = std::chrono::microseconds(busy_poll_us);
+  options.engine.shape_cache_bytes_max = static_cast<std::size_t>(cache_mebibytes) << 20;
+}
+
+}  // namespace
+
+CommandLine read_command_line(int argc, char** argv) {
+  CLI::App app{"headroomd: serves Headroom's decisions to schedulers over a socket.", "headroomd"};
+  app.set_version_flag("--version", "headroomd " HEADROOM_VERSION);
+  app.footer(kFooter);
+  CommandLine line;
+  try {
+    read(app, argc, argv, line.options);
+  } catch (const CLI::ParseError& error) {
+    line.exit_code = app.exit(error) == 0 ? 0 : kExitBadInput;
+  }
+  return line;
+}
+
+}  // namespace headroom

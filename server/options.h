@@ -1,0 +1,33 @@
+// What headroomd is told: by flags, by a YAML file of the same names, or by nothing at all.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+#include "server/listener.h"
+#include "server/log.h"
+#include "server/tls.h"
+
+namespace headroom {
+
+struct DaemonOptions {
+  ListenOptions listen;  // `tls` is made from the next member
+  TlsOptions tls;
+  std::optional<HostAndPort> metrics;  // nullopt: no HTTP
+  std::string profile_path;            // empty: Profile::standard()
+  EngineOptions engine;
+  std::chrono::microseconds busy_poll{0};
+  LogOptions log;
+};
+
+struct CommandLine {
+  DaemonOptions options;
+  std::optional<int> exit_code;  // set: --help or a mistake was printed, and that is all
+};
+
+// Prints help and mistakes itself: what the option is, its value, and what is accepted.
+CommandLine read_command_line(int argc, char** argv);
+
+}  // namespace headroom

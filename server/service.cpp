@@ -1,0 +1,661 @@
+#include "server/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom {
+
+namespace {
+
+RequestKind kind_of(wire::Body body) {
+  switch (body) {
+    case wire::Body::Evaluate:
+      return RequestKind::kEvaluate;
+    case wire::Body::Place:
+      return RequestKind::kPlace;
+    case wire::Body::Reserve:
+      return RequestKind::kReserve;
+    case wire::Body::Unreserve:
+      return RequestKind::kUnreserve;
+    case wire::Body::Explain:
+      return RequestKind::kExplain;
+    case wire::Body::Stats:
+      return RequestKind::kStats;
+    case wire::Body::Facts:
+      return RequestKind::kFacts;
+    case wire::Body::FeedBegin:
+    case wire::Body::FeedEnd:
+      return RequestKind::kFeed;
+    default:
+      return RequestKind::kHello;
+  }
+}
+
+const char* to_string(wire::FeedStop why) { return wire::EnumNameFeedStop(why); }
+
+Error too_large(std::size_t bytes) {
+  return {ErrorCode::kLimitExceeded,
+          fmt::format("reply of {} bytes: kFrameBytesMax is {}; ask for fewer pods or nodes", bytes,
+                      kFrameBytesMax)};
+}
+
+void add_counters(EngineStats& sum, const EngineStats& more) {
+  sum.decisions += more.decisions;
+  sum.cache_hits += more.cache_hits;
+  sum.cold_passes += more.cold_passes;
+  sum.rows_replayed += more.rows_replayed;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Service>> Service::create(ServiceOptions options, Metrics& metrics) {
+  Result<Engine> engine = Engine::create(options.profile, options.engine);
+  if (!engine) return tl::unexpected(engine.error());
+  std::unique_ptr<Service> service(new Service(std::move(options), metrics, std::move(*engine)));
+  service->tick();
+  return service;
+}
+
+Service::Service(ServiceOptions options, Metrics& metrics, Engine engine)
+    : options_(std::move(options)),
+      metrics_(metrics),
+      current_(std::make_unique<FedCluster>(std::move(engine))) {}
+
+Service::~Service() {
+  if (retiring_.joinable()) retiring_.join();
+}
+
+// --- Connections -------------------------------------------------------------------------------
+
+void Service::connected(Peer&) { ++connections_; }
+
+void Service::disconnected(Peer& peer) {
+  --connections_;
+  if (feeder_ == &peer) {
+    options_.log(LogLevel::kInfo, "feeder disconnected",
+                 {{"client", peer.name}, {"sequence", fmt::to_string(sequence_)}});
+    feeder_ = nullptr;
+    abort_resync();
+  }
+}
+
+void Service::broken(Peer& peer, FrameFault fault, const Error& error) {
+  reject(peer, 0, fault == FrameFault::kOversized ? Rejection::kOversized : Rejection::kMalformed,
+         error);
+  peer.close();
+}
+
+void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
+  const auto start = std::chrono::steady_clock::now();
+  const wire::Frame& frame = *received.frame;
+  const std::uint64_t id = frame.id();
+  const wire::Body body = frame.body_type();
+  if (!peer.greeted && body != wire::Body::Hello) {
+    reject(
+        peer, 0, Rejection::kUnexpected,
+        {ErrorCode::kInvalid, fmt::format("body: {} before the Hello", wire::EnumNameBody(body))});
+    peer.close();
+    return;
+  }
+  if (id == 0) {
+    reject(peer, id, Rejection::kUnexpected,
+           {ErrorCode::kInvalid, "id: 0 is for frames that nobody asked for"});
+    return;
+  }
+  advance();
+  builder_.Clear();
+  Result<void> done;
+  bool replies = true;
+  switch (body) {
+    case wire::Body::Hello:
+      greet(peer, id, *frame.body_as_Hello());
+      replies = false;
+      break;
+    case wire::Body::FeedBegin:
+      feed_begin(peer, id, *frame.body_as_FeedBegin());
+      replies = false;
+      break;
+    case wire::Body::Facts:
+      facts(peer, id, *frame.body_as_Facts());
+      replies = false;
+      break;
+    case wire::Body::FeedEnd:
+      feed_end(peer, id, *frame.body_as_FeedEnd());
+      replies = false;
+      break;
+    case wire::Body::Evaluate:
+      done = evaluate(id, *frame.body_as_Evaluate());
+      break;
+    case wire::Body::Place:
+      done = place(id, *frame.body_as_Place());
+      break;
+    case wire::Body::Reserve:
+      finish(id, reserved(reserve(*frame.body_as_Reserve())));
+      break;
+    case wire::Body::Unreserve:
+      unreserve(id, *frame.body_as_Unreserve());
+      break;
+    case wire::Body::Explain:
+      done = explain(id, *frame.body_as_Explain());
+      break;
+    case wire::Body::Stats:
+      stats(id, *frame.body_as_Stats());
+      break;
+    default:
+      reject(
+          peer, id, Rejection::kUnexpected,
+          {ErrorCode::kUnsupported, fmt::format("body: {} is not a request of protocol version {}",
+                                                static_cast<int>(body), kProtocolVersion)});
+      return;
+  }
+  if (!done) {
+    send_error(peer, id, done.error());
+  } else if (replies && builder_.GetSize() > kFrameBytesMax) {
+    send_error(peer, id, too_large(builder_.GetSize()));
+  } else if (replies) {
+    peer.send(bytes_of(builder_));
+  }
+  metrics_.served(kind_of(body), std::chrono::steady_clock::now() - start);
+}
+
+void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change) {
+  metrics_.request_failed(error.code);
+  builder_.Clear();
+  finish(id, wire::CreateError(builder_, wire_code(error.code),
+                               builder_.CreateString(error.message), change));
+  peer.send(bytes_of(builder_));
+}
+
+void Service::reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error) {
+  metrics_.rejected(why);
+  options_.log(LogLevel::kWarning, "frame rejected",
+               {{"client", peer.name}, {"reason", error.message}});
+  send_error(peer, id, error);
+}
+
+void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
+  const auto refuse = [&](ErrorCode code, const std::string& message) {
+    options_.log(LogLevel::kWarning, "hello refused", {{"reason", message}});
+    send_error(peer, id, {code, message});
+    peer.close();
+  };
+  if (peer.greeted) {
+    refuse(ErrorCode::kInvalid, "Hello: a connection says it once");
+    return;
+  }
+  const std::string_view name = text(hello.client_name());
+  if (name.size() > kClientNameBytesMax) {
+    refuse(ErrorCode::kLimitExceeded,
+           fmt::format("client_name: {} bytes: kClientNameBytesMax is {}", name.size(),
+                       kClientNameBytesMax));
+    return;
+  }
+  if (hello.version_min() > kProtocolVersion || hello.version_max() < kProtocolVersion) {
+    refuse(ErrorCode::kUnsupported,
+           fmt::format("version: the client speaks {} to {}, this server {}", hello.version_min(),
+                       hello.version_max(), kProtocolVersion));
+    return;
+  }
+  peer.greeted = true;
+  peer.name = name.empty() ? "?" : std::string(name);
+  options_.log(LogLevel::kDebug, "client connected", {{"client", peer.name}});
+  finish(id, encode_hello(builder_, options_.incarnation, current_->engine().profile()));
+  peer.send(bytes_of(builder_));
+}
+
+// --- Feeding -----------------------------------------------------------------------------------
+
+void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
+  if (begin.incarnation() != 0 && begin.incarnation() != options_.incarnation) {
+    send_error(peer, id,
+               {ErrorCode::kConflict, fmt::format("incarnation: {}; the server's is {}",
+                                                  begin.incarnation(), options_.incarnation)});
+    return;
+  }
+  if (feeder_ != nullptr && feeder_ != &peer) {
+    stop_feeding(wire::FeedStop::Replaced, fmt::format("{} feeds now", peer.name));
+  }
+  abort_resync();
+  Result<Engine> engine = Engine::create(options_.profile, options_.engine);
+  if (!engine) {  // its profile was checked when it was set
+    send_error(peer, id, engine.error());
+    return;
+  }
+  options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
+  next_ = std::make_unique<FedCluster>(std::move(*engine));
+  next_feeder_time_ = begin.now_us() != 0;
+  if (next_feeder_time_) (void)next_->engine().advance(begin.now_us());
+  feeder_ = &peer;
+  peer.told_to_stop = false;
+  sequence_ = 0;
+}
+
+// Tells a peer that is not, or no longer, to feed.
+bool Service::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) {
+  if (feeder_ == &peer && sequence == expected) return true;
+  metrics_.rejected(Rejection::kOutOfOrder);
+  if (feeder_ == &peer) {
+    stop_feeding(wire::FeedStop::Gap,
+                 fmt::format("sequence: {} where {} was due", sequence, expected));
+  } else if (!peer.told_to_stop) {
+    peer.told_to_stop = true;
+    builder_.Clear();
+    finish(0, wire::CreateFeedStopped(builder_, wire::FeedStop::Gap,
+                                      builder_.CreateString("facts without a FeedBegin")));
+    peer.send(bytes_of(builder_));
+  }
+  return false;
+}
+
+void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
+  Peer& peer = *std::exchange(feeder_, nullptr);
+  options_.log(LogLevel::kWarning, "feeder stopped",
+               {{"client", peer.name}, {"why", to_string(why)}, {"message", message}});
+  abort_resync();
+  peer.told_to_stop = true;
+  builder_.Clear();
+  finish(0, wire::CreateFeedStopped(builder_, why, builder_.CreateString(message)));
+  peer.send(bytes_of(builder_));
+}
+
+void Service::abort_resync() {
+  if (next_ == nullptr) return;
+  metrics_.resync_ended(false);
+  retire(std::move(next_));
+}
+
+// Freeing a large cluster takes a while, in which decisions go on.
+void Service::retire(std::unique_ptr<FedCluster> cluster) {
+  if (retiring_.joinable()) retiring_.join();
+  retiring_ = std::thread([old = std::move(cluster)]() mutable { old.reset(); });
+}
+
+void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
+  if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
+  ++sequence_;
+  FedCluster& cluster = next_ != nullptr ? *next_ : *current_;
+  const std::uint32_t count = facts.changes() == nullptr ? 0 : facts.changes()->size();
+  std::uint32_t refused = 0;
+  if (count > kChangesPerFactsMax) {
+    metrics_.facts(0, count);
+    // Nothing of it was applied: the feeder cannot go on as if it were.
+    send_error(peer, id,
+               {ErrorCode::kLimitExceeded,
+                fmt::format("changes: {}: kChangesPerFactsMax is {}", count, kChangesPerFactsMax)});
+    stop_feeding(wire::FeedStop::Gap,
+                 fmt::format("sequence: {} was refused as a whole", facts.sequence()));
+    return;
+  }
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const Result<FedCluster::Applied> applied = cluster.apply(*facts.changes()->Get(c));
+    if (!applied) {
+      ++refused;
+      send_error(peer, id, applied.error(), static_cast<std::int32_t>(c));
+    } else if (next_ == nullptr) {
+      settle(*applied);
+    }
+  }
+  metrics_.facts(count - refused, refused);
+  const bool feeder_time = next_ != nullptr ? next_feeder_time_ : feeder_time_;
+  if (feeder_time && facts.now_us() != 0) {
+    if (auto advanced = cluster.engine().advance(facts.now_us()); !advanced) {
+      send_error(peer, id, advanced.error());
+    }
+  }
+  if (facts.sent_us() != 0 && options_.wall_clock) {
+    metrics_.feeder_lag(static_cast<double>(options_.wall_clock() - facts.sent_us()) / 1e6);
+  }
+}
+
+void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
+  if (!feeds(peer, end.sequence(), sequence_)) return;
+  if (next_ == nullptr) {
+    send_error(peer, id, {ErrorCode::kConflict, "FeedEnd: no resync is under way"});
+    return;
+  }
+  adopt_reservations();
+  // Epochs grow over all clusters.
+  epoch_base_ = epoch() + 1;
+  add_counters(retired_, current_->engine().stats());
+  std::swap(current_, next_);
+  retire(std::move(next_));
+  feeder_time_ = next_feeder_time_;
+  ready_ = true;
+  metrics_.resync_ended(true);
+  const EngineStats stats = engine().stats();
+  options_.log(LogLevel::kInfo, "resync complete",
+               {{"client", peer.name},
+                {"nodes", fmt::to_string(stats.nodes)},
+                {"pods", fmt::to_string(stats.pods)},
+                {"reserved", fmt::to_string(reservations_.size())}});
+  tick();
+}
+
+// A reservation ends when its pod is bound, terminal, gone, or another one of that name.
+void Service::settle(const FedCluster::Applied& applied) {
+  if (reservations_.empty() || applied.pod_key.empty()) return;
+  const auto found = reservations_.find(applied.pod_key);
+  if (found != reservations_.end() && found->second.pod.uid != applied.pod_uid) {
+    reservations_.erase(found);
+  }
+}
+
+// What is reserved stays so in the next cluster, unless the new facts settle it: the pod is bound,
+// another one has its name, or it was fed before and is not mentioned any more.
+void Service::adopt_reservations() {
+  for (auto it = reservations_.begin(); it != reservations_.end();) {
+    const Pod& pod = it->second.pod;
+    const Pod* fed = next_->pending_of_key(it->first);
+    const bool holds = fed != nullptr
+                           ? fed->uid == pod.uid
+                           : next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode &&
+                                 current_->pending(pod.uid) == nullptr;
+    if (holds && next_->engine().assume(pod, it->second.node_name)) {
+      ++it;
+    } else {
+      it = reservations_.erase(it);
+    }
+  }
+}
+
+Result<void> Service::set_profile(Profile profile) {
+  Result<Engine> engine = Engine::create(profile, options_.engine);
+  if (!engine) return tl::unexpected(engine.error());
+  options_.profile = std::move(profile);
+  const EngineStats stats = current_->engine().stats();
+  if (feeder_ != nullptr) {
+    stop_feeding(wire::FeedStop::NewProfile, "the server has another profile: resync");
+  } else if (stats.nodes == 0 && stats.pods == 0) {
+    epoch_base_ = epoch() + 1;
+    add_counters(retired_, stats);
+    current_ = std::make_unique<FedCluster>(std::move(*engine));
+    options_.log(LogLevel::kInfo, "profile changed", {});
+  } else {
+    options_.log(LogLevel::kWarning, "the new profile waits for a feeder's resync", {});
+  }
+  return {};
+}
+
+// --- Decisions ---------------------------------------------------------------------------------
+
+Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch) const {
+  if (ref.pod() != nullptr) {
+    if (auto decoded = decode(*ref.pod(), scratch); !decoded) {
+      return tl::unexpected(decoded.error());
+    }
+    return &scratch;
+  }
+  const std::string_view uid = text(ref.uid());
+  if (uid.empty()) return fail(ErrorCode::kInvalid, "pod: neither uid nor pod is given");
+  const Pod* pod = current_->pending(uid);
+  if (pod == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("pod: uid {} was not fed as pending", uid));
+  }
+  return pod;
+}
+
+// Into pods_.
+Result<void> Service::resolve_all(
+    const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs) {
+  if (refs.size() == 0 || refs.size() > kPodsPerRequestMax) {
+    return fail(refs.size() == 0 ? ErrorCode::kInvalid : ErrorCode::kLimitExceeded,
+                fmt::format("pods: {}: at least 1, and kPodsPerRequestMax is {}", refs.size(),
+                            kPodsPerRequestMax));
+  }
+  pods_.resize(refs.size());
+  for (std::uint32_t p = 0; p < refs.size(); ++p) {
+    const Result<const Pod*> pod = resolve(*refs.Get(p), pods_[p]);
+    if (!pod) {
+      return fail(pod.error().code, fmt::format("pods[{}]: {}", p, pod.error().message));
+    }
+    if (*pod != &pods_[p]) pods_[p] = **pod;
+  }
+  return {};
+}
+
+Result<void> Service::evaluate(std::uint64_t id, const wire::Evaluate& request) {
+  const std::uint64_t candidates = std::uint64_t{request.pods()->size()} * request.top_k();
+  if (candidates > kCandidatesPerRequestMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("pods * top_k: {}: kCandidatesPerRequestMax is {}", candidates,
+                            kCandidatesPerRequestMax));
+  }
+  if (request.top_k() == 0 || request.top_k() > kTopKMax) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("top_k: {} is not in [1, kTopKMax = {}]", request.top_k(), kTopKMax));
+  }
+  // One pod, the usual case, without a copy of it.
+  const bool single = request.pods()->size() == 1;
+  Result<const Pod*> pod = nullptr;
+  if (single) {
+    pod = resolve(*request.pods()->Get(0), pod_);
+    if (!pod) return fail(pod.error().code, "pods[0]: " + pod.error().message);
+  } else if (auto resolved = resolve_all(*request.pods()); !resolved) {
+    return resolved;
+  }
+  flatbuffers::Offset<wire::Reserved> first;
+  std::optional<Reservation> former;
+  Result<void> reservation;
+  if (request.reserve() != nullptr) {
+    reservation = reserve(*request.reserve(), &former);
+    first = reserved(reservation);
+  }
+  Engine& engine = current_->engine();
+  const EvaluateOptions options{
+      .top_k = request.top_k(), .plugin_scores = request.scores(), .reasons = request.reasons()};
+  const auto failed = [&](const Error& error) {
+    if (request.reserve() != nullptr && reservation) undo_reserve(former);
+    return tl::unexpected(error);
+  };
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wire::Decision>>> decisions;
+  if (single) {
+    if (auto decided = engine.evaluate(**pod, options, decision_); !decided) {
+      return failed(decided.error());
+    }
+    metrics_.decided(decision_.code);
+    const auto one = encoder_.encode(builder_, decision_, engine);
+    decisions = builder_.CreateVector(&one, 1);
+  } else {
+    const auto decided = engine.evaluate(pods_, options);
+    if (!decided) return failed(decided.error());
+    std::vector<flatbuffers::Offset<wire::Decision>> many;
+    for (const Decision& decision : *decided) {
+      metrics_.decided(decision.code);
+      many.push_back(encoder_.encode(builder_, decision, engine));
+    }
+    decisions = builder_.CreateVector(many);
+  }
+  finish(id, wire::CreateEvaluated(builder_, epoch(), decisions, first));
+  if (builder_.GetSize() > kFrameBytesMax) return failed(too_large(builder_.GetSize()));
+  return {};
+}
+
+Result<void> Service::reserve(const wire::Reserve& request, std::optional<Reservation>* former) {
+  const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_);
+  if (!found) return tl::unexpected(found.error());
+  const Pod& pod = **found;
+  Engine& engine = current_->engine();
+  const std::string_view node_name = text(request.node_name());
+  std::string key = pod_key(pod.namespace_name, pod.name);
+  const auto known = reservations_.find(key);
+  if (known == reservations_.end()) {
+    const NodeIndex bound = engine.node_of_pod(pod.namespace_name, pod.name);
+    if (bound != kNoNode) {
+      return fail(ErrorCode::kConflict,
+                  fmt::format("pod {} is bound to node {}", key, engine.node_name(bound)));
+    }
+    if (reservations_.size() >= kReservedPodsMax) {
+      return fail(
+          ErrorCode::kLimitExceeded,
+          fmt::format("pod {}: kReservedPodsMax ({}) pods are reserved", key, kReservedPodsMax));
+    }
+  }
+  const Result<NodeDetail> detail = engine.filter(pod, node_name);
+  if (!detail) return tl::unexpected(detail.error());
+  if (detail->code != Code::kSuccess) {
+    return fail(ErrorCode::kConflict,
+                fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
+  }
+  if (auto assumed = engine.assume(pod, node_name); !assumed) return assumed;
+  if (former != nullptr && known != reservations_.end()) *former = known->second;
+  // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
+  reserve_pod_ = pod;
+  reservations_.insert_or_assign(std::move(key), Reservation{pod, std::string(node_name)});
+  return {};
+}
+
+// Of the pod in reserve_pod_.
+void Service::undo_reserve(const std::optional<Reservation>& former) {
+  const std::string key = pod_key(reserve_pod_.namespace_name, reserve_pod_.name);
+  const auto made = reservations_.find(key);
+  Engine& engine = current_->engine();
+  engine.forget(reserve_pod_.namespace_name, reserve_pod_.name, reserve_pod_.uid,
+                made->second.node_name);
+  reservations_.erase(made);
+  if (former && engine.assume(former->pod, former->node_name)) {
+    reservations_.insert_or_assign(key, *former);
+  }
+}
+
+flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result) {
+  if (result) return wire::CreateReserved(builder_, epoch());
+  metrics_.request_failed(result.error().code);
+  return wire::CreateReserved(builder_, epoch(), wire_code(result.error().code),
+                              builder_.CreateString(result.error().message));
+}
+
+void Service::unreserve(std::uint64_t id, const wire::Unreserve& request) {
+  const std::string key = pod_key(text(request.namespace_name()), text(request.name()));
+  const auto found = reservations_.find(key);
+  if (found != reservations_.end() && found->second.pod.uid == text(request.uid()) &&
+      found->second.node_name == text(request.node_name())) {
+    reservations_.erase(found);
+    current_->engine().forget(text(request.namespace_name()), text(request.name()),
+                              text(request.uid()), text(request.node_name()));
+  }
+  finish(id, wire::CreateUnreserved(builder_, epoch()));
+}
+
+Result<void> Service::place(std::uint64_t id, const wire::Place& request) {
+  if (auto resolved = resolve_all(*request.pods()); !resolved) return resolved;
+  Engine& engine = current_->engine();
+  if (reservations_.size() + pods_.size() > kReservedPodsMax) {
+    return fail(ErrorCode::kLimitExceeded, fmt::format("pods: {} more reserved pods:"
+                                                       " kReservedPodsMax is {}",
+                                                       pods_.size(), kReservedPodsMax));
+  }
+  for (const Pod& pod : pods_) {
+    const NodeIndex bound = engine.node_of_pod(pod.namespace_name, pod.name);
+    if (bound == kNoNode) continue;
+    const std::string key = pod_key(pod.namespace_name, pod.name);
+    if (!reservations_.contains(key)) {
+      return fail(ErrorCode::kConflict,
+                  fmt::format("pod {} is bound to node {}", key, engine.node_name(bound)));
+    }
+  }
+  auto placed =
+      engine.place(pods_, {.top_k = 1, .plugin_scores = false, .reasons = request.reasons()});
+  if (!placed) return tl::unexpected(placed.error());
+  for (std::size_t p = 0; p < pods_.size(); ++p) {
+    const Placement& placement = (*placed)[p];
+    metrics_.decided(placement.decision.code);
+    if (placement.node == kNoNode) continue;
+    std::string key = pod_key(pods_[p].namespace_name, pods_[p].name);
+    reservations_.insert_or_assign(
+        std::move(key),
+        Reservation{std::move(pods_[p]), std::string(engine.node_name(placement.node))});
+  }
+  finish(id, encode_placed(*placed));
+  if (builder_.GetSize() > kFrameBytesMax) {
+    // The pods are placed: they have to be told, if need be without the reasons of the others.
+    for (Placement& placement : *placed) placement.decision.reasons.clear();
+    builder_.Clear();
+    finish(id, encode_placed(*placed));
+  }
+  return {};
+}
+
+flatbuffers::Offset<wire::Placed> Service::encode_placed(const std::vector<Placement>& placed) {
+  const Engine& engine = current_->engine();
+  std::vector<flatbuffers::Offset<flatbuffers::String>> names;
+  std::vector<std::uint32_t> indices;
+  std::vector<flatbuffers::Offset<wire::Decision>> failures;
+  for (const Placement& placement : placed) {
+    const std::string_view name = engine.node_name(placement.node);
+    names.push_back(builder_.CreateString(name.data(), name.size()));
+    indices.push_back(static_cast<std::uint32_t>(placement.node));
+    if (placement.node == kNoNode) {
+      failures.push_back(encoder_.encode(builder_, placement.decision, engine));
+    }
+  }
+  const auto all_names = builder_.CreateVector(names);
+  const auto all_indices = builder_.CreateVector(indices);
+  return wire::CreatePlaced(builder_, epoch(), all_names, all_indices,
+                            builder_.CreateVector(failures));
+}
+
+Result<void> Service::explain(std::uint64_t id, const wire::Explain& request) {
+  const Result<const Pod*> pod = resolve(*request.pod(), pod_);
+  if (!pod) return tl::unexpected(pod.error());
+  const auto explained = current_->engine().explain(**pod, text(request.node_name()));
+  if (!explained) return tl::unexpected(explained.error());
+  finish(id, encode(builder_, *explained, epoch()));
+  return {};
+}
+
+// --- Looking -----------------------------------------------------------------------------------
+
+void Service::stats(std::uint64_t id, const wire::Stats& request) {
+  const ServiceState now = state();
+  wire::StatsReplyBuilder reply(builder_);
+  reply.add_incarnation(options_.incarnation);
+  reply.add_epoch(now.epoch);
+  reply.add_fed_sequence(sequence_);
+  reply.add_ready(ready_);
+  reply.add_resyncing(next_ != nullptr);
+  reply.add_nodes(now.engine.nodes);
+  reply.add_pods(now.engine.pods);
+  reply.add_pending_pods(now.pending_pods);
+  reply.add_reserved_pods(now.reserved_pods);
+  reply.add_shapes(now.engine.shapes);
+  reply.add_connections(now.connections);
+  reply.add_decisions(now.engine.decisions);
+  reply.add_cache_hits(now.engine.cache_hits);
+  reply.add_cold_passes(now.engine.cold_passes);
+  reply.add_rows_replayed(now.engine.rows_replayed);
+  if (request.digest()) reply.add_digest(engine().digest());
+  finish(id, reply.Finish());
+}
+
+ServiceState Service::state() const {
+  ServiceState state;
+  state.engine = engine().stats();
+  add_counters(state.engine, retired_);
+  state.epoch = epoch();
+  state.pending_pods = current_->pending_count();
+  state.reserved_pods = static_cast<std::uint32_t>(reservations_.size());
+  state.connections = connections_;
+  state.ready = ready_;
+  state.feeder = feeder_ != nullptr;
+  return state;
+}
+
+void Service::advance() {
+  if (!options_.wall_clock || (feeder_time_ && (next_ == nullptr || next_feeder_time_))) return;
+  const std::int64_t now_us = options_.wall_clock();
+  const auto advance = [now_us](Engine& engine) {
+    // A clock that was set back stands still until it has caught up.
+    if (now_us > engine.now_us()) (void)engine.advance(now_us);
+  };
+  if (!feeder_time_) advance(current_->engine());
+  if (next_ != nullptr && !next_feeder_time_) advance(next_->engine());
+}
+
+void Service::tick() {
+  advance();
+  metrics_.set(state());
+}
+
+}  // namespace headroom

@@ -1,0 +1,148 @@
+// Service: every request of the protocol, without a socket in sight.
+//
+// Owns the cluster that decisions are made on and, during a resync, the one that is being fed and
+// will replace it. One control thread calls it; frames are handled in the order they are given, so
+// the answers of one run can be had again. Peers are told apart by their object; the service never
+// keeps a frame. Cost: that of the engine's call, plus a copy of what is read and sent.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "schema/frame.h"
+#include "server/decode.h"
+#include "server/encode.h"
+#include "server/fed_cluster.h"
+#include "server/metrics.h"
+
+namespace headroom {
+
+// A connection, as the service and the tools' echo server see it.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  // Queues a finished frame.
+  virtual void send(std::span<const std::uint8_t> frame) = 0;
+  // No frame of it is handled any more; it closes when what was queued has been taken.
+  virtual void close() = 0;
+
+  bool greeted = false;
+  bool told_to_stop = false;  // a FeedStopped was the answer to its last facts
+  std::string name = "?";     // of the client, for logs
+};
+
+// What a server does with frames. All calls come from one thread.
+class FrameHandler {
+ public:
+  virtual ~FrameHandler() = default;
+  virtual void connected(Peer& peer) = 0;
+  virtual void disconnected(Peer& peer) = 0;
+  virtual void handle(Peer& peer, const FrameBuffer::Received& received) = 0;
+  // The peer's stream cannot go on; `error` says why.
+  virtual void broken(Peer& peer, FrameFault fault, const Error& error) = 0;
+};
+
+// Tells people; `fields` are names and values in turn.
+using LogFields = std::initializer_list<std::pair<const char*, std::string>>;
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+using LogFunction = std::function<void(LogLevel, const char* what, LogFields fields)>;
+
+struct ServiceOptions {
+  Profile profile = Profile::standard();
+  EngineOptions engine;
+  std::uint64_t incarnation = 1;             // not 0
+  std::function<std::int64_t()> wall_clock;  // microseconds since the Unix epoch
+  LogFunction log = [](LogLevel, const char*, LogFields) {};
+};
+
+class Service final : public FrameHandler {
+ public:
+  // Errors: what Engine::create refuses.
+  static Result<std::unique_ptr<Service>> create(ServiceOptions options, Metrics& metrics);
+  ~Service() override;
+
+  void connected(Peer& peer) override;
+  void disconnected(Peer& peer) override;
+  void handle(Peer& peer, const FrameBuffer::Received& received) override;
+  void broken(Peer& peer, FrameFault fault, const Error& error) override;
+
+  // From now on resyncs make clusters of this profile; the feeder is asked for one. Where no fact
+  // is known yet the profile holds at once. On an error the old one stays.
+  Result<void> set_profile(Profile profile);
+  // Moves the clock, unless the feeder gives the time, and sets the metrics' gauges.
+  void tick();
+  ServiceState state() const;
+  const Engine& engine() const { return current_->engine(); }
+
+ private:
+  struct Reservation {
+    Pod pod;
+    std::string node_name;
+  };
+
+  Service(ServiceOptions options, Metrics& metrics, Engine engine);
+
+  void greet(Peer& peer, std::uint64_t id, const wire::Hello& hello);
+  void feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin);
+  void facts(Peer& peer, std::uint64_t id, const wire::Facts& facts);
+  void feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end);
+  void stop_feeding(wire::FeedStop why, const std::string& message);
+  bool feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected);
+  void abort_resync();
+  void retire(std::unique_ptr<FedCluster> cluster);
+  void settle(const FedCluster::Applied& applied);
+  void adopt_reservations();
+
+  Result<void> evaluate(std::uint64_t id, const wire::Evaluate& request);
+  Result<void> place(std::uint64_t id, const wire::Place& request);
+  flatbuffers::Offset<wire::Placed> encode_placed(const std::vector<Placement>& placed);
+  Result<void> explain(std::uint64_t id, const wire::Explain& request);
+  void unreserve(std::uint64_t id, const wire::Unreserve& request);
+  void stats(std::uint64_t id, const wire::Stats& request);
+
+  // `former` becomes what the reservation replaced.
+  Result<void> reserve(const wire::Reserve& request, std::optional<Reservation>* former = nullptr);
+  void undo_reserve(const std::optional<Reservation>& former);
+  flatbuffers::Offset<wire::Reserved> reserved(const Result<void>& result);
+  Result<const Pod*> resolve(const wire::PodRef& ref, Pod& scratch) const;
+  Result<void> resolve_all(const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs);
+
+  std::uint64_t epoch() const { return epoch_base_ + current_->engine().epoch(); }
+  void advance();
+  void send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change = -1);
+  template <typename Body>
+  void finish(std::uint64_t id, flatbuffers::Offset<Body> body) {
+    finish_frame(builder_, id, body);
+  }
+  void reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error);
+
+  ServiceOptions options_;
+  Metrics& metrics_;
+  std::unique_ptr<FedCluster> current_;
+  std::unique_ptr<FedCluster> next_;  // during a resync
+  Encoder encoder_;
+  std::uint64_t epoch_base_ = 0;  // epochs go on where the cluster before ended
+  EngineStats retired_;           // counters of clusters before
+  bool ready_ = false;
+  // The feeder gives the time: of the current cluster, of the next one.
+  bool feeder_time_ = false, next_feeder_time_ = false;
+  Peer* feeder_ = nullptr;
+  std::uint64_t sequence_ = 0;  // of the last Facts
+  std::uint32_t connections_ = 0;
+  BytesMap<std::string, Reservation> reservations_;  // by pod key
+  std::thread retiring_;  // frees the last replaced cluster, which takes a while
+
+  // Scratch: their memory is used again.
+  flatbuffers::FlatBufferBuilder builder_;
+  Pod pod_, reserve_pod_;
+  Decision decision_;
+  std::vector<Pod> pods_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,23 @@
+// The server's side of mutual TLS.
+#pragma once
+
+#include <asio/ssl/context.hpp>
+#include <memory>
+#include <string>
+
+#include "objects/error.h"
+
+namespace headroom {
+
+struct TlsOptions {
+  std::string certificate, key;         // PEM files: the chain, and its key
+  std::string client_ca;                // PEM file: who signs the certificates of clients
+  std::string minimum_version = "1.3";  // or 1.2
+  bool given() const { return !certificate.empty() || !key.empty() || !client_ca.empty(); }
+};
+
+// A context that asks every client for a certificate. Errors: kInvalid or kIo naming the option,
+// the file, and what OpenSSL says.
+Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const TlsOptions& options);
+
+}  // namespace headroom
