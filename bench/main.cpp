@@ -37,6 +37,12 @@ constexpr std::array kRows = {
     Row{"place_churn", place_churn},
     Row{"events", events},
     Row{"load_dump", load_dump},
+    Row{"codec", codec},
+    Row{"served_minus_echo", served_latency},
+    Row{"served_throughput", served_throughput},
+    Row{"served_batch", served_batch},
+    Row{"open_loop", open_loop},
+    Row{"resync", resync},
     Row{"memory", memory},
 };
 

@@ -33,6 +33,12 @@ void place(const BenchOptions& options, Lines& lines);
 void place_churn(const BenchOptions& options, Lines& lines);
 void events(const BenchOptions& options, Lines& lines);
 void load_dump(const BenchOptions& options, Lines& lines);
+void served_latency(const BenchOptions& options, Lines& lines);
+void served_throughput(const BenchOptions& options, Lines& lines);
+void served_batch(const BenchOptions& options, Lines& lines);
+void open_loop(const BenchOptions& options, Lines& lines);
+void resync(const BenchOptions& options, Lines& lines);
+void codec(const BenchOptions& options, Lines& lines);
 void memory(const BenchOptions& options, Lines& lines);
 
 }  // namespace headroom

@@ -8,8 +8,8 @@
 #include "bench/clusters.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
+#include "bench/trace_workload.h"
 #include "tools/openb.h"
-#include "tools/random.h"
 
 namespace headroom {
 
@@ -20,71 +20,15 @@ constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = f
 // Arrivals that are handed to place() together.
 constexpr std::size_t kPlacedAtOnce = 64;
 
-enum Purpose : std::uint64_t { kForUsage = 701 };
-
-// The trace's pods, repeated, each under its own name; and the order of arrivals and departures.
-struct Workload {
-  struct Step {
-    std::int64_t second;
-    bool arrival;  // a pod that leaves when another arrives leaves first
-    std::uint32_t pod;
-  };
-  std::vector<Pod> pods;
-  std::vector<Step> steps;
-};
-
-Workload make_workload(std::uint32_t count, bool departures, std::uint64_t seed) {
-  const OpenbTrace& trace = openb_trace();
-  const auto size = static_cast<std::uint32_t>(trace.pods.size());
-  std::vector<Pod> templates;
-  for (std::uint32_t p = 0; p < size; ++p) {
-    templates.push_back(openb_pod(p, seed));
-  }
-  const std::int64_t length = trace.pods.back().creation + 1;
-  Workload workload;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Pod pod = templates[i % size];
-    pod.name += fmt::format("-{}", i / size);
-    pod.uid = fmt::format("{:08x}-0000-4000-8000-{:012x}", seed & 0xFFFFFFFF, i);
-    workload.pods.push_back(std::move(pod));
-    const OpenbPod& row = trace.pods[i % size];
-    const std::int64_t arrival = row.creation + i / size * length;
-    workload.steps.push_back({arrival, true, i});
-    if (departures && row.deletion > row.creation) {
-      workload.steps.push_back({arrival + row.deletion - row.creation, false, i});
-    }
-  }
-  std::stable_sort(workload.steps.begin(), workload.steps.end(),
-                   [](const Workload::Step& a, const Workload::Step& b) {
-                     return a.second != b.second ? a.second < b.second : a.arrival < b.arrival;
-                   });
-  return workload;
-}
-
-// Nodes of the trace's shapes with a metric each, of 5 to 30 percent of the node.
 Engine make_trace_engine(std::uint32_t nodes, std::uint64_t seed, bool shape_cache) {
   EngineOptions options{.threads = 1};
   options.shape_cache = shape_cache;
   Engine engine = value_of(Engine::create(bench_profile(), options));
   check_done(engine.advance(kTraceStartUs));
-  const std::size_t size = openb_trace().nodes.size();
-  for (std::uint32_t n = 0; n < nodes; ++n) {
-    Node node = openb_node(n % size);
-    node.name += fmt::format("-{}", n / size);
-    NodeMetric metric;
-    metric.name = node.name;
-    metric.update_time_us = kTraceStartUs;
-    metric.has_node_metric = true;
-    const std::int64_t percent = Random{seed, kForUsage, n}.between(5, 30);
-    for (const auto& [name, quantity] : node.allocatable) {
-      if (name == "cpu" || name == "memory") {
-        metric.node_usage.emplace_back(name,
-                                       Quantity::from_nanos(quantity.nanos() / 100 * percent));
-      }
-    }
+  for_each_trace_node(nodes, seed, [&](const Node& node, const NodeMetric& metric) {
     check_done(engine.upsert(node));
     check_done(engine.upsert(metric));
-  }
+  });
   return engine;
 }
 
@@ -95,8 +39,8 @@ class PlaceRun {
 
   // `each` is called after each decision, before the pod is assumed.
   template <typename Each>
-  void run(const Workload& workload, Each each) {
-    for (const Workload::Step& step : workload.steps) {
+  void run(const TraceWorkload& workload, Each each) {
+    for (const TraceWorkload::Step& step : workload.steps) {
       const Pod& pod = workload.pods[step.pod];
       if (!step.arrival) {
         engine_.remove_pod(pod.namespace_name, pod.name);
@@ -111,7 +55,7 @@ class PlaceRun {
     }
   }
   // The same through place(), which is given the pods that arrive between two departures.
-  double timed(const Workload& workload) {
+  double timed(const TraceWorkload& workload) {
     const Stopwatch watch;
     std::size_t first = 0, arrived = 0;
     const auto place = [&] {
@@ -121,7 +65,7 @@ class PlaceRun {
       }
       first = arrived;
     };
-    for (const Workload::Step& step : workload.steps) {
+    for (const TraceWorkload::Step& step : workload.steps) {
       if (!step.arrival || arrived - first == kPlacedAtOnce) {
         place();
       }
@@ -147,9 +91,9 @@ class PlaceRun {
 };
 
 // A small run against one without the cache, and some decisions of a full one row by row.
-void check_run(const BenchOptions& options, const Workload& workload, std::uint32_t nodes,
+void check_run(const BenchOptions& options, const TraceWorkload& workload, std::uint32_t nodes,
                bool departures) {
-  const Workload few = make_workload(options.size(10'000), departures, options.seed);
+  const TraceWorkload few = make_trace_workload(options.size(10'000), departures, options.seed);
   PlaceRun with(options.size(2'000), options.seed),
       without(options.size(2'000), options.seed, false);
   std::vector<Decision> decisions;
@@ -173,7 +117,7 @@ void check_run(const BenchOptions& options, const Workload& workload, std::uint3
 void place_row(const BenchOptions& options, const char* row, bool departures, double target,
                Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), pods = options.size(200'000);
-  const Workload workload = make_workload(pods, departures, options.seed);
+  const TraceWorkload workload = make_trace_workload(pods, departures, options.seed);
   check_run(options, workload, nodes, departures);
   std::uint64_t placed = 0;
   EngineStats stats;

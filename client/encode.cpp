@@ -240,7 +240,7 @@ Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef>
   const auto refs = references(builder, pods);
   const auto reserve = request.reserve == nullptr ? 0 : encode_reserve(builder, *request.reserve);
   return wire::CreateEvaluate(builder, refs, request.top_k, request.scores, request.reasons,
-                              reserve);
+                              reserve, request.raw_scores);
 }
 
 Offset<wire::Place> encode_place(Builder& builder, std::span<const PodRef> pods, bool reasons) {

@@ -35,6 +35,7 @@ struct ReserveRequest {
 struct EvaluateRequest {
   std::uint32_t top_k = 1;
   bool scores = false;
+  bool raw_scores = false;  // with scores
   bool reasons = false;
   const ReserveRequest* reserve = nullptr;  // done first
 };

@@ -22,17 +22,20 @@ const char* to_string(FrameFault fault) {
 }
 
 std::span<std::uint8_t> FrameBuffer::room() {
-  if (begin_ == end_) {
-    begin_ = end_ = 0;
-    if (bytes_.size() > kKeptBytesMax) {
-      bytes_ = {};
-      aligned_ = {};
-    }
-  }
-  if (bytes_.size() - end_ < kRoomBytesMin) {
-    std::copy(bytes_.begin() + static_cast<std::ptrdiff_t>(begin_),
-              bytes_.begin() + static_cast<std::ptrdiff_t>(end_), bytes_.begin());
-    end_ -= begin_;
+  if (begin_ == end_) begin_ = end_ = 0;
+  const auto waits = bytes_.begin() + static_cast<std::ptrdiff_t>(begin_);
+  const auto end = bytes_.begin() + static_cast<std::ptrdiff_t>(end_);
+  if (bytes_.size() > kKeptBytesMax && waiting() < kRoomBytesMin) {
+    // A large frame has passed: its memory goes.
+    std::vector<std::uint8_t> smaller(waits, end);
+    smaller.resize(2 * kRoomBytesMin);
+    end_ = waiting();
+    begin_ = 0;
+    bytes_ = std::move(smaller);
+    aligned_ = {};
+  } else if (bytes_.size() - end_ < kRoomBytesMin) {
+    if (begin_ > 0) std::copy(waits, end, bytes_.begin());
+    end_ = waiting();
     begin_ = 0;
     if (bytes_.size() - end_ < kRoomBytesMin) {
       bytes_.resize(std::max(end_ * 2, 2 * kRoomBytesMin));

@@ -26,7 +26,14 @@ inline constexpr std::uint32_t kCandidatesPerRequestMax = 16'384;
 inline constexpr std::uint32_t kResourcesPerListMax = 64;
 inline constexpr std::size_t kLabelBytesMax = 512 << 10;  // labels, annotations, node selector
 inline constexpr std::uint32_t kItemsPerListMax = 4096;   // containers, taints, terms, pods, ...
-inline constexpr std::size_t kNameBytesMax = 1024;        // of names, uids, label keys, quantities
+inline constexpr std::size_t kTextBytesMax = 1024;        // of a name, uid, label key, quantity
+// Of one object, and of all pods of a request, when read: texts, and kItemBytes for each item of a
+// list. A frame may refer to one text many times, so that it can say more than it holds.
+inline constexpr std::size_t kObjectBytesMax = 2 << 20;
+inline constexpr std::size_t kRequestBytesMax = 32 << 20;
+inline constexpr std::size_t kItemBytes = 64;
+// Of the message of an Error; what is longer is cut.
+inline constexpr std::size_t kMessageBytesMax = 1024;
 // Fed pods that wait for a node, and reserved pods that are not bound yet.
 inline constexpr std::uint32_t kPendingPodsMax = 1'000'000;
 inline constexpr std::uint32_t kReservedPodsMax = 1'000'000;
@@ -48,7 +55,9 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kResourcesPerListMax", kResourcesPerListMax},
     {"kLabelBytesMax", kLabelBytesMax},
     {"kItemsPerListMax", kItemsPerListMax},
-    {"kNameBytesMax", kNameBytesMax},
+    {"kTextBytesMax", kTextBytesMax},
+    {"kObjectBytesMax", kObjectBytesMax},
+    {"kRequestBytesMax", kRequestBytesMax},
     {"kPendingPodsMax", kPendingPodsMax},
     {"kReservedPodsMax", kReservedPodsMax},
 };
@@ -56,5 +65,6 @@ inline constexpr NamedLimit kNamedLimits[] = {
 // One reply fits the queue, however large.
 static_assert(2 * kFrameBytesMax <= kQueuedBytesMax);
 static_assert(kHelloBytesMax > 2 * kClientNameBytesMax);
+static_assert(kLabelBytesMax < kObjectBytesMax);
 
 }  // namespace headroom

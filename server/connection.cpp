@@ -7,6 +7,7 @@
 #include <asio/post.hpp>
 #include <asio/ssl/stream.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/write.hpp>
 #include <chrono>
 #include <type_traits>
 
@@ -51,7 +52,7 @@ class StreamConnection final : public Connection,
 
   void send(std::span<const std::uint8_t> frame) override {
     if (ended_ || overflowed_) return;
-    if (out_.size() - out_begin_ + frame.size() > kQueuedBytesMax) {
+    if (queued_bytes() + frame.size() > kQueuedBytesMax) {
       // Not at once: the handler is at work, perhaps for another peer.
       overflowed_ = true;
       context_.metrics.rejected(Rejection::kSlowReader);
@@ -165,7 +166,7 @@ class StreamConnection final : public Connection,
       }
       if (received->frame == nullptr) break;
       context_.handler.handle(*this, *received);
-      if (out_.size() - out_begin_ > kWriteBytes) flush();
+      if (queued_bytes() > kWriteBytes) flush();
       if (std::chrono::steady_clock::now() - start > kTurnTime) {
         more = true;
         break;
@@ -184,48 +185,68 @@ class StreamConnection final : public Connection,
 
   void flush() {
     if (ended_ || writing_) return;
-    if constexpr (!std::is_same_v<Stream, TlsStream>) {
-      while (out_begin_ < out_.size()) {
-        error_code error;
-        const std::size_t written = stream_.write_some(waiting(), error);
-        if (error == asio::error::would_block) break;
-        if (error) {
-          fail_later();
-          return;
-        }
-        taken(written);
-      }
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      write_records();
+    } else {
+      write_bytes();
     }
-    if (out_begin_ < out_.size()) {
-      writing_ = true;
-      stream_.async_write_some(
-          waiting(), [self = this->shared_from_this()](const error_code& error, std::size_t bytes) {
-            self->writing_ = false;
-            if (self->ended_) return;
-            if (error) {
-              self->abort();
-              return;
-            }
-            self->taken(bytes);
-            self->flush();
-          });
-      return;
-    }
-    if (closing_ && !working_) fail_later();
   }
 
-  asio::const_buffer waiting() const {
-    return asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_);
+  // As much as the socket takes now.
+  void write_bytes() {
+    while (out_begin_ < out_.size()) {
+      error_code error;
+      const std::size_t written = stream_.write_some(
+          asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_), error);
+      if (error == asio::error::would_block) {
+        writing_ = true;
+        stream_.lowest_layer().async_wait(
+            asio::socket_base::wait_write,
+            [self = this->shared_from_this()](const error_code& failed) { self->wrote(failed); });
+        return;
+      }
+      if (error) {
+        abort_later();
+        return;
+      }
+      out_begin_ += written;
+    }
+    drop_taken(out_);
+    out_begin_ = 0;
+    if (closing_ && !working_) abort_later();
   }
-  void taken(std::size_t bytes) {
-    out_begin_ += bytes;
-    if (out_begin_ == out_.size()) {
-      out_.clear();
-      if (out_.capacity() > kFrameBytesMax) out_.shrink_to_fit();
-      out_begin_ = 0;
+
+  // All that is queued, as records that have to stay where they are until they have been written.
+  void write_records() {
+    if (out_.empty()) {
+      if (closing_ && !working_) abort_later();
+      return;
+    }
+    writing_ = true;
+    std::swap(sending_, out_);
+    asio::async_write(stream_, asio::buffer(sending_),
+                      [self = this->shared_from_this()](const error_code& failed, std::size_t) {
+                        self->drop_taken(self->sending_);
+                        self->wrote(failed);
+                      });
+  }
+
+  void wrote(const error_code& failed) {
+    writing_ = false;
+    if (ended_) return;
+    if (failed) {
+      abort();
+    } else {
+      flush();
     }
   }
-  void fail_later() {
+
+  std::size_t queued_bytes() const { return out_.size() - out_begin_ + sending_.size(); }
+  static void drop_taken(std::vector<std::uint8_t>& bytes) {
+    bytes.clear();
+    if (bytes.capacity() > kFrameBytesMax) bytes.shrink_to_fit();
+  }
+  void abort_later() {
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->abort(); });
   }
 
@@ -236,12 +257,13 @@ class StreamConnection final : public Connection,
   FrameBuffer buffer_{kHelloBytesMax};
   std::vector<std::uint8_t> out_;  // replies; those before out_begin_ have been taken
   std::size_t out_begin_ = 0;
-  std::string refusal_;      // of the peer's certificate
-  bool begun_ = false;       // the handler knows it
-  bool working_ = false;     // within turn()
-  bool writing_ = false;     // an asynchronous write is under way
-  bool closing_ = false;     // nothing is read any more
-  bool overflowed_ = false;  // about to be cut off
+  std::vector<std::uint8_t> sending_;  // replies that are being written as TLS records
+  std::string refusal_;                // of the peer's certificate
+  bool begun_ = false;                 // the handler knows it
+  bool working_ = false;               // within turn()
+  bool writing_ = false;               // or waiting until the socket takes more
+  bool closing_ = false;               // nothing is read any more
+  bool overflowed_ = false;            // about to be cut off
   bool ended_ = false;
 };
 

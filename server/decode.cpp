@@ -25,12 +25,22 @@ class Decoder {
       out.clear();
       return;
     }
-    if (in->size() > kNameBytesMax) {
+    if (in->size() > kTextBytesMax) {
       refuse(ErrorCode::kLimitExceeded, field,
-             fmt::format("{} bytes: kNameBytesMax is {}", in->size(), kNameBytesMax));
+             fmt::format("{} bytes: kTextBytesMax is {}", in->size(), kTextBytesMax));
       return;
     }
     out.assign(in->c_str(), in->size());
+    spend(in->size());
+  }
+
+  // The engine looks after the other names.
+  void namespace_name(const char* field, const String* in, std::string& out) {
+    if (in->size() == 0) {
+      refuse(ErrorCode::kInvalid, field, "is empty");
+    } else {
+      string(field, in, out);
+    }
   }
 
   // One call of `each(wire item, out item)` per item.
@@ -42,6 +52,8 @@ class Decoder {
              fmt::format("{} items: kItemsPerListMax is {}", size, kItemsPerListMax));
       return;
     }
+    spend(size * kItemBytes);
+    if (error_) return;
     out.resize(size);
     for (std::size_t i = 0; i < size && !error_; ++i) {
       each(*in->Get(static_cast<flatbuffers::uoffset_t>(i)), out[i]);
@@ -66,10 +78,10 @@ class Decoder {
     list(field, in, out,
          [&](const wire::Resource& item, std::pair<std::string, Quantity>& resource) {
            string("name", item.name(), resource.first);
-           if (item.quantity()->size() > kNameBytesMax) {
+           if (item.quantity()->size() > kTextBytesMax) {
              refuse(ErrorCode::kLimitExceeded, "quantity",
-                    fmt::format("{} bytes: kNameBytesMax is {}", item.quantity()->size(),
-                                kNameBytesMax));
+                    fmt::format("{} bytes: kTextBytesMax is {}", item.quantity()->size(),
+                                kTextBytesMax));
              return;
            }
            const Result<Quantity> quantity = Quantity::parse(text(item.quantity()));
@@ -97,6 +109,7 @@ class Decoder {
              return;
            }
            entry.second.assign(value);
+           spend(value.size());
          });
     sort_names(field, out);
   }
@@ -155,8 +168,8 @@ class Decoder {
 
   // `object`: "pod team-a/web-1".
   template <typename Describe>
-  Result<void> result(Describe object) {
-    if (!error_) return {};
+  Result<std::size_t> result(Describe object) {
+    if (!error_) return bytes_;
     error_->message = fmt::format("{}: {}", object(), error_->message);
     return tl::unexpected(*error_);
   }
@@ -164,19 +177,33 @@ class Decoder {
  private:
   void refuse(ErrorCode code, std::string_view field, std::string_view message) {
     if (!error_) {
+      field_named_ = !field.empty();
       error_ =
           Error{code, field.empty() ? std::string(message) : fmt::format("{}: {}", field, message)};
     }
   }
-  void within(const std::string& field) { error_->message = field + "." + error_->message; }
+  // An item that is a value itself has no field to name.
+  void within(const std::string& item) {
+    error_->message = item + (field_named_ ? "." : ": ") + error_->message;
+    field_named_ = true;
+  }
+  void spend(std::size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ > kObjectBytesMax) {
+      refuse(ErrorCode::kLimitExceeded, "",
+             fmt::format("more than {} bytes, which is kObjectBytesMax", kObjectBytesMax));
+    }
+  }
 
   std::optional<Error> error_;
+  bool field_named_ = false;  // error_ begins with a field's name
   std::size_t label_bytes_ = 0;
+  std::size_t bytes_ = 0;  // read so far, as kObjectBytesMax counts them
 };
 
 }  // namespace
 
-Result<void> decode(const wire::Node& in, Node& out) {
+Result<std::size_t> decode(const wire::Node& in, Node& out) {
   Decoder decoder;
   decoder.string("name", in.name(), out.name);
   decoder.map("labels", in.labels(), out.labels);
@@ -191,9 +218,9 @@ Result<void> decode(const wire::Node& in, Node& out) {
   return decoder.result([&] { return fmt::format("node {}", text(in.name())); });
 }
 
-Result<void> decode(const wire::Pod& in, Pod& out) {
+Result<std::size_t> decode(const wire::Pod& in, Pod& out) {
   Decoder decoder;
-  decoder.string("namespace", in.namespace_name(), out.namespace_name);
+  decoder.namespace_name("namespace", in.namespace_name(), out.namespace_name);
   decoder.string("name", in.name(), out.name);
   decoder.string("uid", in.uid(), out.uid);
   decoder.map("labels", in.labels(), out.labels);
@@ -237,7 +264,7 @@ Result<void> decode(const wire::Pod& in, Pod& out) {
       [&] { return fmt::format("pod {}/{}", text(in.namespace_name()), text(in.name())); });
 }
 
-Result<void> decode(const wire::NodeMetric& in, NodeMetric& out) {
+Result<std::size_t> decode(const wire::NodeMetric& in, NodeMetric& out) {
   Decoder decoder;
   decoder.string("name", in.name(), out.name);
   out.report_interval_seconds = Decoder::optional(in.report_interval_seconds());

@@ -1,9 +1,10 @@
 // Wire objects to objects/objects.h: the place where the wire type dies.
 //
 // Checks what the schema cannot say: quantities, names that come twice, the limits of
-// schema/limits.h. An error names the object, the field and the value, and leaves `out` in some
-// valid state that nothing may use. Thread safety: pure functions. Cost: a copy of the fields; no
-// allocation where `out` has held an object of that size before.
+// schema/limits.h. Returns what was read, as kObjectBytesMax counts it. An error names the object,
+// the field and the value, and leaves `out` in some valid state that nothing may use. Thread
+// safety: pure functions. Cost: a copy of the fields; no allocation where `out` has held an object
+// of that size before.
 #pragma once
 
 #include "objects/error.h"
@@ -12,8 +13,8 @@
 
 namespace headroom {
 
-Result<void> decode(const wire::Node& in, Node& out);
-Result<void> decode(const wire::Pod& in, Pod& out);
-Result<void> decode(const wire::NodeMetric& in, NodeMetric& out);
+Result<std::size_t> decode(const wire::Node& in, Node& out);
+Result<std::size_t> decode(const wire::Pod& in, Pod& out);
+Result<std::size_t> decode(const wire::NodeMetric& in, NodeMetric& out);
 
 }  // namespace headroom

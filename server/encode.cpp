@@ -100,45 +100,69 @@ Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
 }
 
 Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decision,
-                                       const Engine& engine) {
-  names_.clear();
+                                       const Engine& engine, bool raw_scores) {
+  const std::vector<NodeScore>& candidates = decision.candidates;
+  const std::size_t count = candidates.size();
+  if (count == 0) return encode_without_candidates(builder, decision);
+  names_.resize(count);
+  for (std::size_t c = 0; c < count; ++c) {
+    names_[c] = string(builder, engine.node_name(candidates[c].node));
+  }
+  const auto names = builder.CreateVector(names_);
+  // The numbers are written where they will lie.
+  std::uint32_t* indices = nullptr;
+  std::int64_t *totals = nullptr, *raws = nullptr;
+  std::int32_t* scores = nullptr;
+  std::uint8_t* plugins = nullptr;
+  const auto all_indices = builder.CreateUninitializedVector(count, &indices);
+  for (std::size_t c = 0; c < count; ++c) {
+    indices[c] = static_cast<std::uint32_t>(candidates[c].node);
+  }
+  const auto all_totals = builder.CreateUninitializedVector(count, &totals);
+  for (std::size_t c = 0; c < count; ++c) totals[c] = candidates[c].total;
+  const std::size_t plugin_count = candidates.front().plugins.size();
+  Offset<flatbuffers::Vector<std::uint8_t>> all_plugins;
+  Offset<flatbuffers::Vector<std::int64_t>> all_raw_scores;
+  Offset<flatbuffers::Vector<std::int32_t>> all_scores;
+  if (plugin_count > 0) {
+    all_plugins = builder.CreateUninitializedVector(plugin_count, &plugins);
+    for (const PluginScore& score : candidates.front().plugins) {
+      *plugins++ = static_cast<std::uint8_t>(score.plugin);
+    }
+    if (raw_scores) {
+      all_raw_scores = builder.CreateUninitializedVector(count * plugin_count, &raws);
+      for (const NodeScore& candidate : candidates) {
+        for (const PluginScore& score : candidate.plugins) *raws++ = score.raw;
+      }
+    }
+    all_scores = builder.CreateUninitializedVector(count * plugin_count, &scores);
+    for (const NodeScore& candidate : candidates) {
+      for (const PluginScore& score : candidate.plugins) *scores++ = score.score;
+    }
+  }
+  const auto reasons = encode_reasons(builder, decision);
+  return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
+                              names, all_indices, all_totals, all_plugins, all_raw_scores,
+                              all_scores, reasons);
+}
+
+Offset<wire::Decision> Encoder::encode_without_candidates(Builder& builder,
+                                                          const Decision& decision) {
+  const auto reasons = encode_reasons(builder, decision);
+  return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
+                              0, 0, 0, 0, 0, 0, reasons);
+}
+
+// Absent where there is none.
+Offset<flatbuffers::Vector<Offset<wire::ReasonCount>>> Encoder::encode_reasons(
+    Builder& builder, const Decision& decision) {
+  if (decision.reasons.empty()) return 0;
   reasons_.clear();
-  indices_.clear();
-  totals_.clear();
-  raw_scores_.clear();
-  scores_.clear();
-  places_.clear();
-  for (const NodeScore& candidate : decision.candidates) {
-    names_.push_back(string(builder, engine.node_name(candidate.node)));
-    indices_.push_back(static_cast<std::uint32_t>(candidate.node));
-    totals_.push_back(candidate.total);
-    for (const PluginScore& score : candidate.plugins) {
-      raw_scores_.push_back(score.raw);
-      scores_.push_back(score.score);
-    }
-  }
-  if (!decision.candidates.empty()) {
-    for (const PluginScore& score : decision.candidates.front().plugins) {
-      places_.push_back(static_cast<std::uint8_t>(score.plugin));
-    }
-  }
   for (const ReasonCount& count : decision.reasons) {
     reasons_.push_back(
         wire::CreateReasonCount(builder, string(builder, count.reason), count.nodes));
   }
-  // Absent where empty: half the tables of an answer without scores.
-  const auto vector = [&](const auto& items) {
-    return items.empty() ? 0 : builder.CreateVector(items);
-  };
-  const auto names = vector(names_);
-  const auto indices = vector(indices_);
-  const auto totals = vector(totals_);
-  const auto places = vector(places_);
-  const auto raw_scores = vector(raw_scores_);
-  const auto scores = vector(scores_);
-  const auto reasons = vector(reasons_);
-  return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
-                              names, indices, totals, places, raw_scores, scores, reasons);
+  return builder.CreateVector(reasons_);
 }
 
 }  // namespace headroom

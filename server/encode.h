@@ -24,16 +24,17 @@ flatbuffers::Offset<wire::Explained> encode(Builder& builder, const Explanation&
 class Encoder {
  public:
   flatbuffers::Offset<wire::Decision> encode(Builder& builder, const Decision& decision,
-                                             const Engine& engine);
+                                             const Engine& engine, bool raw_scores = false);
 
  private:
+  flatbuffers::Offset<wire::Decision> encode_without_candidates(Builder& builder,
+                                                                const Decision& decision);
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wire::ReasonCount>>> encode_reasons(
+      Builder& builder, const Decision& decision);
+
   // Scratch: its memory is used again.
   std::vector<flatbuffers::Offset<flatbuffers::String>> names_;
   std::vector<flatbuffers::Offset<wire::ReasonCount>> reasons_;
-  std::vector<std::uint32_t> indices_;
-  std::vector<std::int64_t> totals_, raw_scores_;
-  std::vector<std::int32_t> scores_;
-  std::vector<std::uint8_t> places_;
 };
 
 }  // namespace headroom

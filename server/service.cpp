@@ -9,6 +9,17 @@ namespace headroom {
 
 namespace {
 
+// Scratch memory that is kept from one request to the next.
+constexpr std::size_t kKeptBytesMax = 4 << 20;
+
+// A message of bounded length, whole characters of it.
+std::string_view cut(std::string_view message) {
+  if (message.size() <= kMessageBytesMax) return message;
+  std::size_t end = kMessageBytesMax;
+  while (end > 0 && (message[end] & 0xC0) == 0x80) --end;
+  return message.substr(0, end);
+}
+
 RequestKind kind_of(wire::Body body) {
   switch (body) {
     case wire::Body::Evaluate:
@@ -163,15 +174,16 @@ void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
 void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change) {
   metrics_.request_failed(error.code);
   builder_.Clear();
+  const std::string_view message = cut(error.message);
   finish(id, wire::CreateError(builder_, wire_code(error.code),
-                               builder_.CreateString(error.message), change));
+                               builder_.CreateString(message.data(), message.size()), change));
   peer.send(bytes_of(builder_));
 }
 
 void Service::reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error) {
   metrics_.rejected(why);
   options_.log(LogLevel::kWarning, "frame rejected",
-               {{"client", peer.name}, {"reason", error.message}});
+               {{"client", peer.name}, {"reason", std::string(cut(error.message))}});
   send_error(peer, id, error);
 }
 
@@ -212,6 +224,11 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
     send_error(peer, id,
                {ErrorCode::kConflict, fmt::format("incarnation: {}; the server's is {}",
                                                   begin.incarnation(), options_.incarnation)});
+    return;
+  }
+  if (begin.now_us() < 0) {
+    send_error(peer, id,
+               {ErrorCode::kInvalid, fmt::format("now_us: {} is before 1970", begin.now_us())});
     return;
   }
   if (feeder_ != nullptr && feeder_ != &peer) {
@@ -261,6 +278,7 @@ void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
 }
 
 void Service::abort_resync() {
+  settled_.clear();
   if (next_ == nullptr) return;
   metrics_.resync_ended(false);
   retire(std::move(next_));
@@ -293,7 +311,7 @@ void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
     if (!applied) {
       ++refused;
       send_error(peer, id, applied.error(), static_cast<std::int32_t>(c));
-    } else if (next_ == nullptr) {
+    } else {
       settle(*applied);
     }
   }
@@ -316,6 +334,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
     return;
   }
   adopt_reservations();
+  settled_.clear();
   // Epochs grow over all clusters.
   epoch_base_ = epoch() + 1;
   add_counters(retired_, current_->engine().stats());
@@ -333,11 +352,15 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
   tick();
 }
 
-// A reservation ends when its pod is bound, terminal, gone, or another one of that name.
+// A reservation ends when its pod is bound, terminal, gone, or another one of that name: at once,
+// or with the resync whose facts say so.
 void Service::settle(const FedCluster::Applied& applied) {
   if (reservations_.empty() || applied.pod_key.empty()) return;
   const auto found = reservations_.find(applied.pod_key);
-  if (found != reservations_.end() && found->second.pod.uid != applied.pod_uid) {
+  if (found == reservations_.end() || found->second.pod.uid == applied.pod_uid) return;
+  if (next_ != nullptr) {
+    settled_.insert(applied.pod_key);
+  } else {
     reservations_.erase(found);
   }
 }
@@ -348,10 +371,13 @@ void Service::adopt_reservations() {
   for (auto it = reservations_.begin(); it != reservations_.end();) {
     const Pod& pod = it->second.pod;
     const Pod* fed = next_->pending_of_key(it->first);
-    const bool holds = fed != nullptr
-                           ? fed->uid == pod.uid
-                           : next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode &&
-                                 current_->pending(pod.uid) == nullptr;
+    bool holds = !settled_.contains(it->first);
+    if (fed != nullptr) {
+      holds = holds && fed->uid == pod.uid;
+    } else {
+      holds = holds && current_->pending(pod.uid) == nullptr &&
+              next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode;
+    }
     if (holds && next_->engine().assume(pod, it->second.node_name)) {
       ++it;
     } else {
@@ -380,11 +406,12 @@ Result<void> Service::set_profile(Profile profile) {
 
 // --- Decisions ---------------------------------------------------------------------------------
 
-Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch) const {
+Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch,
+                                    std::size_t& bytes) const {
   if (ref.pod() != nullptr) {
-    if (auto decoded = decode(*ref.pod(), scratch); !decoded) {
-      return tl::unexpected(decoded.error());
-    }
+    const Result<std::size_t> decoded = decode(*ref.pod(), scratch);
+    if (!decoded) return tl::unexpected(decoded.error());
+    bytes += *decoded;
     return &scratch;
   }
   const std::string_view uid = text(ref.uid());
@@ -404,11 +431,18 @@ Result<void> Service::resolve_all(
                 fmt::format("pods: {}: at least 1, and kPodsPerRequestMax is {}", refs.size(),
                             kPodsPerRequestMax));
   }
+  if (pods_bytes_ > kKeptBytesMax) pods_ = {};
   pods_.resize(refs.size());
+  pods_bytes_ = 0;
   for (std::uint32_t p = 0; p < refs.size(); ++p) {
-    const Result<const Pod*> pod = resolve(*refs.Get(p), pods_[p]);
+    const Result<const Pod*> pod = resolve(*refs.Get(p), pods_[p], pods_bytes_);
     if (!pod) {
       return fail(pod.error().code, fmt::format("pods[{}]: {}", p, pod.error().message));
+    }
+    if (pods_bytes_ > kRequestBytesMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("pods: more than {} bytes in the first {}, which is kRequestBytesMax",
+                              kRequestBytesMax, p + 1));
     }
     if (*pod != &pods_[p]) pods_[p] = **pod;
   }
@@ -455,7 +489,7 @@ Result<void> Service::evaluate(std::uint64_t id, const wire::Evaluate& request) 
       return failed(decided.error());
     }
     metrics_.decided(decision_.code);
-    const auto one = encoder_.encode(builder_, decision_, engine);
+    const auto one = encoder_.encode(builder_, decision_, engine, request.raw_scores());
     decisions = builder_.CreateVector(&one, 1);
   } else {
     const auto decided = engine.evaluate(pods_, options);
@@ -463,7 +497,7 @@ Result<void> Service::evaluate(std::uint64_t id, const wire::Evaluate& request) 
     std::vector<flatbuffers::Offset<wire::Decision>> many;
     for (const Decision& decision : *decided) {
       metrics_.decided(decision.code);
-      many.push_back(encoder_.encode(builder_, decision, engine));
+      many.push_back(encoder_.encode(builder_, decision, engine, request.raw_scores()));
     }
     decisions = builder_.CreateVector(many);
   }
@@ -502,6 +536,7 @@ Result<void> Service::reserve(const wire::Reserve& request, std::optional<Reserv
   if (former != nullptr && known != reservations_.end()) *former = known->second;
   // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
   reserve_pod_ = pod;
+  settled_.erase(key);
   reservations_.insert_or_assign(std::move(key), Reservation{pod, std::string(node_name)});
   return {};
 }
@@ -522,8 +557,9 @@ void Service::undo_reserve(const std::optional<Reservation>& former) {
 flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result) {
   if (result) return wire::CreateReserved(builder_, epoch());
   metrics_.request_failed(result.error().code);
+  const std::string_view message = cut(result.error().message);
   return wire::CreateReserved(builder_, epoch(), wire_code(result.error().code),
-                              builder_.CreateString(result.error().message));
+                              builder_.CreateString(message.data(), message.size()));
 }
 
 void Service::unreserve(std::uint64_t id, const wire::Unreserve& request) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -110,7 +111,12 @@ class Service final : public FrameHandler {
   Result<void> reserve(const wire::Reserve& request, std::optional<Reservation>* former = nullptr);
   void undo_reserve(const std::optional<Reservation>& former);
   flatbuffers::Offset<wire::Reserved> reserved(const Result<void>& result);
-  Result<const Pod*> resolve(const wire::PodRef& ref, Pod& scratch) const;
+  // `bytes` grows by what was read.
+  Result<const Pod*> resolve(const wire::PodRef& ref, Pod& scratch, std::size_t& bytes) const;
+  Result<const Pod*> resolve(const wire::PodRef& ref, Pod& scratch) const {
+    std::size_t bytes = 0;
+    return resolve(ref, scratch, bytes);
+  }
   Result<void> resolve_all(const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs);
 
   std::uint64_t epoch() const { return epoch_base_ + current_->engine().epoch(); }
@@ -136,6 +142,7 @@ class Service final : public FrameHandler {
   std::uint64_t sequence_ = 0;  // of the last Facts
   std::uint32_t connections_ = 0;
   BytesMap<std::string, Reservation> reservations_;  // by pod key
+  std::set<std::string, std::less<>> settled_;       // of those: what a resync's facts ended
   std::thread retiring_;  // frees the last replaced cluster, which takes a while
 
   // Scratch: their memory is used again.
@@ -143,6 +150,7 @@ class Service final : public FrameHandler {
   Pod pod_, reserve_pod_;
   Decision decision_;
   std::vector<Pod> pods_;
+  std::size_t pods_bytes_ = 0;  // of pods_, as kRequestBytesMax counts them
 };
 
 }  // namespace headroom

@@ -486,7 +486,7 @@ Result<void> verify_server(const Endpoint& endpoint, const ClientOptions& option
   const std::vector<Pod>& pods = facts.request_pods();
   for (std::uint32_t p = 0; p < count; ++p) {
     const Pod& pod = pods[p % pods.size()];
-    const EvaluateRequest request{.top_k = 16, .scores = true, .reasons = true};
+    const EvaluateRequest request{.top_k = 16, .scores = true, .raw_scores = true, .reasons = true};
     const auto served = client->evaluate(pod, request);
     if (!served) return tl::unexpected(served.error());
     const auto own = engine.evaluate(pod, {.top_k = request.top_k});
