@@ -4,7 +4,7 @@
 
 #include "bench/checks.h"
 #include "tools/cluster_generator.h"
-#include "tools/load_run.h"
+#include "tools/load_verify.h"
 
 namespace headroom {
 

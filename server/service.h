@@ -96,6 +96,7 @@ class Service final : public FrameHandler {
   void stop_feeding(wire::FeedStop why, const std::string& message);
   bool feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected);
   void abort_resync();
+  void replace_current(std::unique_ptr<FedCluster> cluster);
   void retire(std::unique_ptr<FedCluster> cluster);
   void settle(const FedCluster::Applied& applied);
   void adopt_reservations();

@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "engine/profile_reader.h"
 #include "tools/cluster_generator.h"
@@ -18,17 +14,15 @@
 #include "tools/dump.h"
 #include "tools/echo_server.h"
 #include "tools/exit_code.h"
-#include "tools/latency_plot.h"
+#include "tools/load_report.h"
 #include "tools/load_run.h"
+#include "tools/load_verify.h"
 #include "tools/progress.h"
-#include "tools/table.h"
 #include "tools/temporary_directory.h"
 #include "tools/text_output.h"
 
 namespace headroom {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::uint32_t kLoadNodesMax = 1'000'000;
 constexpr std::uint32_t kLoadPodsMax = 20'000'000;
@@ -118,29 +112,15 @@ Result<LoadFacts::Objects> read_objects(const LoadOptions& options) {
   return objects;
 }
 
-// What a run left to tell.
-struct Outcome {
-  LoadPlan plan;
-  LoadResult served;
-  std::optional<LoadResult> echo;
-  LoadKind echo_kind = LoadKind::kEvaluate;
-  double feed_seconds = 0;
-  std::uint64_t fed_objects = 0;
-  std::optional<bool> verified;  // nullopt: not looked at
-  std::string difference;
-  std::vector<std::pair<double, double>> limit_steps;  // rate, p99 in us
-  std::optional<double> limit_rate;
-
-  bool failed() const { return served.errors > 0 || served.lost > 0 || (verified && !*verified); }
-};
-
 class LoadCommand {
  public:
   explicit LoadCommand(const LoadOptions& options) : options_(options) {}
 
-  Result<Outcome> run() {
+  Result<LoadOutcome> run() {
     if (auto prepared = prepare(); !prepared) return tl::unexpected(prepared.error());
-    Outcome outcome;
+    LoadOutcome outcome;
+    outcome.busy_poll_us = options_.busy_poll_us;
+    outcome.verified_answers = options_.verify;
     if (feeder_ != nullptr) {
       if (auto fed = feed(outcome); !fed) return tl::unexpected(fed.error());
       if (auto verified = verify(outcome); !verified) return tl::unexpected(verified.error());
@@ -220,7 +200,7 @@ class LoadCommand {
     return {};
   }
 
-  Result<void> feed(Outcome& outcome) {
+  Result<void> feed(LoadOutcome& outcome) {
     const auto start = std::chrono::steady_clock::now();
     if (auto fed = feeder_->resync(); !fed) return fed;
     if (auto applied = feeder_->barrier(); !applied) return tl::unexpected(applied.error());
@@ -231,7 +211,7 @@ class LoadCommand {
   }
 
   // A difference is an outcome, another error is one.
-  Result<void> verify(Outcome& outcome) {
+  Result<void> verify(LoadOutcome& outcome) {
     if (options_.verify == 0) return {};
     const auto same =
         verify_server(endpoint_, options_.client(), *facts_, *feeder_, options_.verify);
@@ -249,7 +229,7 @@ class LoadCommand {
   }
 
   // Doubles the rate until the bound is left, then closes in.
-  Result<void> find_limit(LoadRun& runner, Outcome& outcome) {
+  Result<void> find_limit(LoadRun& runner, LoadOutcome& outcome) {
     double good = 0, bad = 0;
     LoadPlan plan = options_.plan;
     plan.rate = plan.rate > 0 ? plan.rate : kFirstRate;
@@ -270,12 +250,13 @@ class LoadCommand {
       }
     }
     outcome.limit_rate = good;
+    outcome.limit_bound_us = *options_.find_limit_us;
     outcome.plan.rate = std::max(good, 1.0);
     return {};
   }
 
   // The same loop against an echo server on the same transport.
-  Result<void> echo(LoadRun& runner, Outcome& outcome) {
+  Result<void> echo(LoadRun& runner, LoadOutcome& outcome) {
     const LoadPlan& plan = outcome.plan;
     outcome.echo_kind = static_cast<LoadKind>(std::max_element(plan.mix.begin(), plan.mix.end()) -
                                               plan.mix.begin());
@@ -307,163 +288,11 @@ class LoadCommand {
   std::unique_ptr<Feeder> feeder_;
 };
 
-// --- The report. -------------------------------------------------------------------------------
-
-std::string microseconds(double us) {
-  return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us / 1000);
-}
-
-std::string loop_text(const LoadPlan& plan) {
-  if (plan.rate > 0) {
-    return fmt::format("open loop, {} requests/s, {} connection{}",
-                       grouped(static_cast<std::int64_t>(plan.rate)), plan.connections,
-                       plan.connections == 1 ? "" : "s");
-  }
-  return fmt::format("closed loop, {} connection{}, {} request{} under way on each",
-                     plan.connections, plan.connections == 1 ? "" : "s", plan.depth,
-                     plan.depth == 1 ? "" : "s");
-}
-
-void add_row(Table& table, const std::string& name, const LatencyHistogram& histogram,
-             double per_second) {
-  table.row({name, microseconds(histogram.quantile_us(0.5)),
-             microseconds(histogram.quantile_us(0.9)), microseconds(histogram.quantile_us(0.99)),
-             microseconds(histogram.quantile_us(0.999)), microseconds(histogram.max_us()),
-             grouped(static_cast<std::int64_t>(per_second))});
-}
-
-void print_outcome(const LoadOptions& options, const Outcome& outcome) {
-  if (outcome.fed_objects > 0) {
-    fmt::print("fed {} objects in {:.2f} s ({} a second)\n\n",
-               grouped(static_cast<std::int64_t>(outcome.fed_objects)), outcome.feed_seconds,
-               grouped(static_cast<std::int64_t>(static_cast<double>(outcome.fed_objects) /
-                                                 std::max(outcome.feed_seconds, 1e-9))));
-  }
-  if (outcome.limit_rate) {
-    Table steps;
-    steps.row({"offered requests/s", "p99"});
-    for (const auto& [rate, p99] : outcome.limit_steps) {
-      steps.row({grouped(static_cast<std::int64_t>(rate)), microseconds(p99)});
-    }
-    fmt::print("looking for the rate at which p99 leaves {}\n{}",
-               microseconds(*options.find_limit_us), steps.text());
-    fmt::print("highest rate within the bound: {} requests/s\n\n",
-               grouped(static_cast<std::int64_t>(*outcome.limit_rate)));
-  }
-  const LoadResult& served = outcome.served;
-  fmt::print("{}, {:.1f} s{}\n", loop_text(outcome.plan), served.seconds,
-             outcome.plan.events_per_second > 0
-                 ? fmt::format(", {} events/s beside it",
-                               grouped(static_cast<std::int64_t>(
-                                   static_cast<double>(served.events) / served.seconds)))
-                 : "");
-  Table table;
-  table.row({"", "p50", "p90", "p99", "p99.9", "max", "per second"});
-  for (std::size_t k = 0; k < kLoadKinds; ++k) {
-    const LatencyHistogram& histogram = served.latency[k];
-    if (histogram.count() == 0) continue;
-    add_row(table, fmt::format("headroomd, {}", to_string(static_cast<LoadKind>(k))), histogram,
-            static_cast<double>(histogram.count()) / served.seconds);
-  }
-  if (outcome.echo) {
-    const LatencyHistogram all = outcome.echo->all();
-    add_row(table, fmt::format("echo of {}'s bytes", to_string(outcome.echo_kind)), all,
-            static_cast<double>(all.count()) / outcome.echo->seconds);
-  }
-  fmt::print("{}", table.text());
-  fmt::print(
-      "\n{} pods decided ({} a second), {} without a node, {} reservations in conflict\n"
-      "{} errors, {} lost{}\n",
-      grouped(static_cast<std::int64_t>(served.pods)),
-      grouped(static_cast<std::int64_t>(static_cast<double>(served.pods) / served.seconds)),
-      grouped(static_cast<std::int64_t>(served.unplaced)),
-      grouped(static_cast<std::int64_t>(served.conflicts)),
-      grouped(static_cast<std::int64_t>(served.errors)),
-      grouped(static_cast<std::int64_t>(served.lost)),
-      served.first_error.empty() ? "" : "; the first: " + served.first_error);
-  if (!outcome.verified) {
-    fmt::print("answers not verified: the facts are the server's own\n");
-  } else if (*outcome.verified) {
-    fmt::print("verified: the digest of all facts and {} answers equal the engine in process\n",
-               options.verify);
-  } else {
-    fmt::print("WRONG: {}\n", outcome.difference);
-  }
-  const unsigned cores = std::thread::hardware_concurrency();
-  fmt::print(
-      "{} processor{}: headroomd has one thread, the load another; each polls {} us before"
-      " it sleeps\n",
-      cores, cores == 1 ? "" : "s", options.busy_poll_us);
-}
-
-ordered_json histogram_json(const LatencyHistogram& histogram, double seconds) {
-  ordered_json json;
-  json["count"] = histogram.count();
-  json["per_second"] = seconds > 0 ? static_cast<double>(histogram.count()) / seconds : 0;
-  for (const auto& [name, share] : {std::pair{"p50_us", 0.5}, std::pair{"p90_us", 0.9},
-                                    std::pair{"p99_us", 0.99}, std::pair{"p99_9_us", 0.999}}) {
-    json[name] = histogram.quantile_us(share);
-  }
-  json["max_us"] = histogram.max_us();
-  json["buckets"] = ordered_json::array();
-  for (const LatencyHistogram::Bucket& bucket : histogram.buckets()) {
-    json["buckets"].push_back({{"up_to_us", bucket.up_to_us}, {"count", bucket.count}});
-  }
-  return json;
-}
-
-ordered_json outcome_json(const LoadOptions& options, const Outcome& outcome) {
-  const LoadResult& served = outcome.served;
-  ordered_json json;
-  json["loop"] = loop_text(outcome.plan);
-  json["seconds"] = served.seconds;
-  json["fed_objects"] = outcome.fed_objects;
-  json["feed_seconds"] = outcome.feed_seconds;
-  for (std::size_t k = 0; k < kLoadKinds; ++k) {
-    if (served.latency[k].count() == 0) continue;
-    json["headroomd"][to_string(static_cast<LoadKind>(k))] =
-        histogram_json(served.latency[k], served.seconds);
-  }
-  if (outcome.echo) {
-    json["echo"][to_string(outcome.echo_kind)] =
-        histogram_json(outcome.echo->all(), outcome.echo->seconds);
-  }
-  json["pods"] = served.pods;
-  json["events"] = served.events;
-  json["unplaced"] = served.unplaced;
-  json["conflicts"] = served.conflicts;
-  json["errors"] = served.errors;
-  json["first_error"] = served.first_error;
-  json["lost"] = served.lost;
-  if (outcome.verified) json["verified"] = *outcome.verified;
-  if (!outcome.difference.empty()) json["difference"] = outcome.difference;
-  if (outcome.limit_rate) {
-    json["limit"] = {{"p99_bound_us", *options.find_limit_us}, {"rate", *outcome.limit_rate}};
-    for (const auto& [rate, p99] : outcome.limit_steps) {
-      json["limit"]["steps"].push_back({{"rate", rate}, {"p99_us", p99}});
-    }
-  }
-  json["seed"] = outcome.plan.seed;
-  json["processors"] = std::thread::hardware_concurrency();
-  return json;
-}
-
 Result<void> write_file(const std::string& path, const std::string& content) {
   Result<TextOutput> output = TextOutput::open(path);
   if (!output) return tl::unexpected(output.error());
   output->text() = content;
   return output->close();
-}
-
-Result<void> write_plot(const LoadOptions& options, const Outcome& outcome) {
-  std::vector<std::pair<std::string, const LatencyHistogram*>> lines;
-  for (std::size_t k = 0; k < kLoadKinds; ++k) {
-    lines.emplace_back(to_string(static_cast<LoadKind>(k)), &outcome.served.latency[k]);
-  }
-  LatencyHistogram echo;
-  if (outcome.echo) echo = outcome.echo->all();
-  lines.emplace_back("echo", &echo);
-  return write_file(options.plot, latency_plot("headroomd: " + loop_text(outcome.plan), lines));
 }
 
 // --- The command. ------------------------------------------------------------------------------
@@ -473,19 +302,19 @@ Result<int> run(LoadOptions& options) {
   if (!mix) return tl::unexpected(mix.error());
   options.plan.mix = *mix;
   options.plan.scores = !options.no_scores;
-  const Result<Outcome> outcome = LoadCommand(options).run();
+  const Result<LoadOutcome> outcome = LoadCommand(options).run();
   if (!outcome) return tl::unexpected(outcome.error());
   if (options.json) {
-    fmt::print("{}\n", outcome_json(options, *outcome).dump(2));
+    fmt::print("{}\n", outcome_json(*outcome).dump(2));
   } else {
-    print_outcome(options, *outcome);
+    print_outcome(*outcome);
   }
   if (!options.out.empty()) {
-    auto written = write_file(options.out, outcome_json(options, *outcome).dump(2) + "\n");
+    auto written = write_file(options.out, outcome_json(*outcome).dump(2) + "\n");
     if (!written) return tl::unexpected(written.error());
   }
   if (!options.plot.empty()) {
-    if (auto written = write_plot(options, *outcome); !written) {
+    if (auto written = write_file(options.plot, outcome_plot(*outcome)); !written) {
       return tl::unexpected(written.error());
     }
   }

@@ -82,10 +82,4 @@ class LoadRun {
   Feeder* const feeder_;
 };
 
-// Holds the server against the engine in process, while nothing is under way: the digest of all
-// facts, and `count` answers with all their scores and reasons. An error (kConflict) says where
-// they differ.
-Result<void> verify_server(const Endpoint& endpoint, const ClientOptions& options, LoadFacts& facts,
-                           Feeder& feeder, std::uint32_t count);
-
 }  // namespace headroom

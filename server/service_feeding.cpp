@@ -1,0 +1,203 @@
+// Service: facts, resyncs, and what becomes of reservations in them.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "server/service.h"
+
+namespace headroom {
+
+namespace {
+
+const char* to_string(wire::FeedStop why) { return wire::EnumNameFeedStop(why); }
+
+}  // namespace
+
+void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
+  if (begin.incarnation() != 0 && begin.incarnation() != options_.incarnation) {
+    send_error(peer, id,
+               {ErrorCode::kConflict, fmt::format("incarnation: {}; the server's is {}",
+                                                  begin.incarnation(), options_.incarnation)});
+    return;
+  }
+  if (begin.now_us() < 0) {
+    send_error(peer, id,
+               {ErrorCode::kInvalid, fmt::format("now_us: {} is before 1970", begin.now_us())});
+    return;
+  }
+  if (feeder_ != nullptr && feeder_ != &peer) {
+    stop_feeding(wire::FeedStop::Replaced, fmt::format("{} feeds now", peer.name));
+  }
+  abort_resync();
+  Result<Engine> engine = Engine::create(options_.profile, options_.engine);
+  if (!engine) {  // its profile was checked when it was set
+    send_error(peer, id, engine.error());
+    return;
+  }
+  options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
+  next_ = std::make_unique<FedCluster>(std::move(*engine));
+  next_feeder_time_ = begin.now_us() != 0;
+  if (next_feeder_time_) (void)next_->engine().advance(begin.now_us());
+  feeder_ = &peer;
+  peer.told_to_stop = false;
+  sequence_ = 0;
+}
+
+// Tells a peer that is not, or no longer, to feed.
+bool Service::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) {
+  if (feeder_ == &peer && sequence == expected) return true;
+  metrics_.rejected(Rejection::kOutOfOrder);
+  if (feeder_ == &peer) {
+    stop_feeding(wire::FeedStop::Gap,
+                 fmt::format("sequence: {} where {} was due", sequence, expected));
+  } else if (!peer.told_to_stop) {
+    peer.told_to_stop = true;
+    builder_.Clear();
+    finish(0, wire::CreateFeedStopped(builder_, wire::FeedStop::Gap,
+                                      builder_.CreateString("facts without a FeedBegin")));
+    peer.send(bytes_of(builder_));
+  }
+  return false;
+}
+
+void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
+  Peer& peer = *std::exchange(feeder_, nullptr);
+  options_.log(LogLevel::kWarning, "feeder stopped",
+               {{"client", peer.name}, {"why", to_string(why)}, {"message", message}});
+  abort_resync();
+  peer.told_to_stop = true;
+  builder_.Clear();
+  finish(0, wire::CreateFeedStopped(builder_, why, builder_.CreateString(message)));
+  peer.send(bytes_of(builder_));
+}
+
+void Service::abort_resync() {
+  settled_.clear();
+  if (next_ == nullptr) return;
+  metrics_.resync_ended(false);
+  retire(std::move(next_));
+}
+
+// Epochs and counters go on.
+void Service::replace_current(std::unique_ptr<FedCluster> cluster) {
+  epoch_base_ = epoch() + 1;
+  retired_ = state().engine;
+  std::swap(current_, cluster);
+  retire(std::move(cluster));
+}
+
+// Freeing a large cluster takes a while, in which decisions go on.
+void Service::retire(std::unique_ptr<FedCluster> cluster) {
+  if (retiring_.joinable()) retiring_.join();
+  retiring_ = std::thread([old = std::move(cluster)]() mutable { old.reset(); });
+}
+
+void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
+  if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
+  ++sequence_;
+  FedCluster& cluster = next_ != nullptr ? *next_ : *current_;
+  const std::uint32_t count = facts.changes() == nullptr ? 0 : facts.changes()->size();
+  std::uint32_t refused = 0;
+  if (count > kChangesPerFactsMax) {
+    metrics_.facts(0, count);
+    // Nothing of it was applied: the feeder cannot go on as if it were.
+    send_error(peer, id,
+               {ErrorCode::kLimitExceeded,
+                fmt::format("changes: {}: kChangesPerFactsMax is {}", count, kChangesPerFactsMax)});
+    stop_feeding(wire::FeedStop::Gap,
+                 fmt::format("sequence: {} was refused as a whole", facts.sequence()));
+    return;
+  }
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const Result<FedCluster::Applied> applied = cluster.apply(*facts.changes()->Get(c));
+    if (!applied) {
+      ++refused;
+      send_error(peer, id, applied.error(), static_cast<std::int32_t>(c));
+    } else {
+      settle(*applied);
+    }
+  }
+  metrics_.facts(count - refused, refused);
+  const bool feeder_time = next_ != nullptr ? next_feeder_time_ : feeder_time_;
+  if (feeder_time && facts.now_us() != 0) {
+    if (auto advanced = cluster.engine().advance(facts.now_us()); !advanced) {
+      send_error(peer, id, advanced.error());
+    }
+  }
+  if (facts.sent_us() != 0 && options_.wall_clock) {
+    metrics_.feeder_lag(static_cast<double>(options_.wall_clock() - facts.sent_us()) / 1e6);
+  }
+}
+
+void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
+  if (!feeds(peer, end.sequence(), sequence_)) return;
+  if (next_ == nullptr) {
+    send_error(peer, id, {ErrorCode::kConflict, "FeedEnd: no resync is under way"});
+    return;
+  }
+  adopt_reservations();
+  settled_.clear();
+  replace_current(std::move(next_));
+  feeder_time_ = next_feeder_time_;
+  ready_ = true;
+  metrics_.resync_ended(true);
+  const EngineStats stats = engine().stats();
+  options_.log(LogLevel::kInfo, "resync complete",
+               {{"client", peer.name},
+                {"nodes", fmt::to_string(stats.nodes)},
+                {"pods", fmt::to_string(stats.pods)},
+                {"reserved", fmt::to_string(reservations_.size())}});
+  tick();
+}
+
+// A reservation ends when its pod is bound, terminal, gone, or another one of that name: at once,
+// or with the resync whose facts say so.
+void Service::settle(const FedCluster::Applied& applied) {
+  if (reservations_.empty() || applied.pod_key.empty()) return;
+  const auto found = reservations_.find(applied.pod_key);
+  if (found == reservations_.end() || found->second.pod.uid == applied.pod_uid) return;
+  if (next_ != nullptr) {
+    settled_.insert(applied.pod_key);
+  } else {
+    reservations_.erase(found);
+  }
+}
+
+// What is reserved stays so in the next cluster, unless the new facts settle it: the pod is bound,
+// another one has its name, or it was fed before and is not mentioned any more.
+void Service::adopt_reservations() {
+  for (auto it = reservations_.begin(); it != reservations_.end();) {
+    const Pod& pod = it->second.pod;
+    const Pod* fed = next_->pending_of_key(it->first);
+    bool holds = !settled_.contains(it->first);
+    if (fed != nullptr) {
+      holds = holds && fed->uid == pod.uid;
+    } else {
+      holds = holds && current_->pending(pod.uid) == nullptr &&
+              next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode;
+    }
+    if (holds && next_->engine().assume(pod, it->second.node_name)) {
+      ++it;
+    } else {
+      it = reservations_.erase(it);
+    }
+  }
+}
+
+Result<void> Service::set_profile(Profile profile) {
+  Result<Engine> engine = Engine::create(profile, options_.engine);
+  if (!engine) return tl::unexpected(engine.error());
+  options_.profile = std::move(profile);
+  const EngineStats stats = current_->engine().stats();
+  if (feeder_ != nullptr) {
+    stop_feeding(wire::FeedStop::NewProfile, "the server has another profile: resync");
+  } else if (stats.nodes == 0 && stats.pods == 0) {
+    replace_current(std::make_unique<FedCluster>(std::move(*engine)));
+    options_.log(LogLevel::kInfo, "profile changed", {});
+  } else {
+    options_.log(LogLevel::kWarning, "the new profile waits for a feeder's resync", {});
+  }
+  return {};
+}
+
+}  // namespace headroom
