@@ -160,9 +160,9 @@ Result<void> Feeder::heed(const wire::Frame& frame) {
   return {};
 }
 
-Result<const wire::StatsReply*> Feeder::barrier(bool digest) {
+Result<const wire::StatsReply*> Feeder::barrier(bool digest, bool validate) {
   if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-  const std::uint64_t id = client_->send(wire::CreateStats(client_->builder(), digest));
+  const std::uint64_t id = client_->send(wire::CreateStats(client_->builder(), digest, validate));
   if (auto sent = client_->flush(); !sent) return tl::unexpected(sent.error());
   for (;;) {
     const Result<FrameBuffer::Received> received = client_->receive();

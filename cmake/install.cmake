@@ -1,5 +1,6 @@
 # `cmake --install`: the libraries, their headers, and a package for find_package(headroom), whose
-# target is headroom::engine. With the command, if it was built.
+# targets are headroom::engine and, with COMPONENTS client, headroom::client. With the programs, and
+# what goes with them, if they were built.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -20,6 +21,21 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/headroomConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/headroomConfig.cmake
   ${PROJECT_BINARY_DIR}/headroomConfigVersion.cmake DESTINATION ${headroom_package_dir})
 
+if(TARGET headroom_client)
+  install(TARGETS headroom_wire headroom_client EXPORT headroomClientTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  foreach(folder schema client)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom/${folder} FILES_MATCHING PATTERN "*.h")
+  endforeach()
+  install(FILES ${wire_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom/schema)
+  install(EXPORT headroomClientTargets NAMESPACE headroom:: DESTINATION ${headroom_package_dir})
+endif()
+
 if(TARGET headroom)
-  install(TARGETS headroom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS headroom headroomd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/schema/headroom.fbs ${PROJECT_SOURCE_DIR}/schema/README.md
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom/schema)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom)
 endif()

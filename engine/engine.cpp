@@ -187,6 +187,7 @@ Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) 
 
 const Profile& Engine::profile() const { return impl_->cluster.profile(); }
 std::uint64_t Engine::epoch() const { return impl_->cluster.table().epoch(); }
+std::uint32_t Engine::pod_count() const { return impl_->cluster.pod_count(); }
 EngineStats Engine::stats() const { return impl_->evaluator.stats(); }
 
 std::string_view Engine::node_name(NodeIndex node) const {

@@ -206,6 +206,7 @@ class Engine {
   const Profile& profile() const;
   std::uint64_t epoch() const;  // grows with every change of a row
   EngineStats stats() const;
+  std::uint32_t pod_count() const;  // pods known, as in stats()
   // Empty view for kNoNode.
   std::string_view node_name(NodeIndex node) const;
   NodeIndex find_node(std::string_view name) const;  // kNoNode if not known

@@ -7,8 +7,16 @@
 
 namespace headroom {
 
+void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key) {
+  key.assign(namespace_name);
+  key += '/';
+  key += name;
+}
+
 std::string pod_key(std::string_view namespace_name, std::string_view name) {
-  return fmt::format("{}/{}", namespace_name, name);
+  std::string key;
+  write_pod_key(namespace_name, name, key);
+  return key;
 }
 
 Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
@@ -36,9 +44,9 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       const wire::RemovedPod& removed = *change.fact_as_RemovedPod();
       const std::string_view namespace_name = text(removed.namespace_name());
       engine_.remove_pod(namespace_name, text(removed.name()));
-      Applied applied{.pod_key = pod_key(namespace_name, text(removed.name())), .pod_uid = {}};
-      forget_pending(applied.pod_key);
-      return applied;
+      write_pod_key(namespace_name, text(removed.name()), key_);
+      forget_pending(key_);
+      return Applied{.pod_key = key_, .pod_uid = {}};
     }
     case wire::Fact::NONE:
       break;
@@ -51,21 +59,22 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
 Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
   if (auto decoded = decode(wire_pod, pod_); !decoded) return tl::unexpected(decoded.error());
   const bool waits = pod_.node_name.empty() && !pod_.terminal();
-  if (waits && pending_.size() >= kPendingPodsMax &&
-      !pending_.contains(pod_key(pod_.namespace_name, pod_.name))) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("pod {}/{}: kPendingPodsMax ({}) pods are pending", pod_.namespace_name,
-                            pod_.name, kPendingPodsMax));
+  write_pod_key(pod_.namespace_name, pod_.name, key_);
+  if (waits && pending_.size() >= kPendingPodsMax && !pending_.contains(key_)) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("pod {}: kPendingPodsMax ({}) pods are pending", key_, kPendingPodsMax));
   }
+  const std::uint32_t pods_before = engine_.pod_count();
   if (auto applied = engine_.upsert(pod_); !applied) return tl::unexpected(applied.error());
-  std::string key = pod_key(pod_.namespace_name, pod_.name);
-  forget_pending(key);
-  if (!waits) return Applied{.pod_key = std::move(key), .pod_uid = {}};
+  // A pod that was not known, as most are in a resync, was not pending either.
+  if (engine_.pod_count() == pods_before) forget_pending(key_);
+  if (!waits) return Applied{.pod_key = key_, .pod_uid = {}};
   auto kept = std::make_unique<Pod>(pod_);
   by_uid_.erase(kept->uid);  // its key lies in another pod
   by_uid_[kept->uid] = kept.get();
-  pending_[key] = std::move(kept);
-  return Applied{.pod_key = std::move(key), .pod_uid = pod_.uid};
+  pending_[key_] = std::move(kept);
+  return Applied{.pod_key = key_, .pod_uid = pod_.uid};
 }
 
 const Pod* FedCluster::pending(std::string_view uid) const {

@@ -19,6 +19,7 @@ namespace headroom {
 
 // "namespace/name"
 std::string pod_key(std::string_view namespace_name, std::string_view name);
+void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key);
 
 class FedCluster {
  public:
@@ -26,10 +27,11 @@ class FedCluster {
   FedCluster(const FedCluster&) = delete;
   FedCluster& operator=(const FedCluster&) = delete;
 
-  // What a change says of a pod; nothing (an empty key) where it is about another object.
+  // What a change says of a pod; nothing (an empty key) where it is about another object. Valid
+  // until the next change.
   struct Applied {
-    std::string pod_key;
-    std::string pod_uid;  // empty where the pod is bound, terminal or gone
+    std::string_view pod_key;
+    std::string_view pod_uid;  // empty where the pod is bound, terminal or gone
   };
   // One change, whole or not at all. Errors: what the decoder, the engine or kPendingPodsMax
   // refuses.
@@ -48,7 +50,8 @@ class FedCluster {
   Engine engine_;
   BytesMap<std::string, std::unique_ptr<Pod>> pending_;  // by key
   BytesMap<std::string_view, const Pod*> by_uid_;        // into pending_
-  // Scratch: their memory is used again.
+  // Scratch: its memory is used again.
+  std::string key_;
   Node node_;
   Pod pod_;
   NodeMetric metric_;

@@ -449,6 +449,12 @@ Result<void> Service::explain(std::uint64_t id, const wire::Explain& request) {
 
 void Service::stats(std::uint64_t id, const wire::Stats& request) {
   const ServiceState now = state();
+  flatbuffers::Offset<flatbuffers::String> invalid;
+  if (request.validate()) {
+    if (const auto valid = engine().validate(); !valid) {
+      invalid = builder_.CreateString(std::string(cut(valid.error().message)));
+    }
+  }
   wire::StatsReplyBuilder reply(builder_);
   reply.add_incarnation(options_.incarnation);
   reply.add_epoch(now.epoch);
@@ -466,6 +472,7 @@ void Service::stats(std::uint64_t id, const wire::Stats& request) {
   reply.add_cold_passes(now.engine.cold_passes);
   reply.add_rows_replayed(now.engine.rows_replayed);
   if (request.digest()) reply.add_digest(engine().digest());
+  if (!invalid.IsNull()) reply.add_invalid(invalid);
   finish(id, reply.Finish());
 }
 

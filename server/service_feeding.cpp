@@ -157,7 +157,7 @@ void Service::settle(const FedCluster::Applied& applied) {
   const auto found = reservations_.find(applied.pod_key);
   if (found == reservations_.end() || found->second.pod.uid == applied.pod_uid) return;
   if (next_ != nullptr) {
-    settled_.insert(applied.pod_key);
+    settled_.emplace(applied.pod_key);
   } else {
     reservations_.erase(found);
   }

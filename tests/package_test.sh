@@ -19,5 +19,11 @@ if [ "$answer" != n1 ]; then
   echo "place_one chose '$answer', not n1"
   exit 1
 fi
+answer=$("$work/build/ask_nobody")
+if [ "$answer" != Io ]; then
+  echo "ask_nobody said '$answer', not Io"
+  exit 1
+fi
+"$work/installed/bin/headroomd" --version
 # The installed command runs without the source tree.
 "$work/installed/bin/headroom" --version

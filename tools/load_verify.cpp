@@ -51,8 +51,9 @@ Result<void> compare(const wire::Decision& served, const Decision& own, const En
 Result<void> verify_server(const Endpoint& endpoint, const ClientOptions& options, LoadFacts& facts,
                            Feeder& feeder, std::uint32_t count) {
   Engine& engine = facts.engine();
-  const auto stats = feeder.barrier(true);
+  const auto stats = feeder.barrier(true, true);
   if (!stats) return tl::unexpected(stats.error());
+  if ((*stats)->invalid() != nullptr) return differs(std::string(text((*stats)->invalid())));
   if ((*stats)->digest() != engine.digest()) {
     return differs(
         fmt::format("digest {:016x} of {} nodes and {} pods against {:016x} of {} and {}",
