@@ -81,8 +81,21 @@ Result<void> Client::flush() {
   if (socket_ == nullptr) return fail(ErrorCode::kIo, endpoint_.text() + ": not connected");
   auto written = socket_->write(out_);
   out_.clear();
-  if (!written) socket_.reset();
+  if (!written) {
+    if (std::optional<Error> reason = last_words()) written = tl::unexpected(*reason);
+    socket_.reset();
+  }
   return written;
+}
+
+// Why the server closed the connection, if it said so.
+std::optional<Error> Client::last_words() {
+  for (;;) {
+    const Result<FrameBuffer::Received> received = socket_->receive_now();
+    if (!received || received->frame == nullptr) return std::nullopt;
+    const wire::Error* error = received->frame->body_as_Error();
+    if (error != nullptr && received->frame->id() == 0) return error_of(*error);
+  }
 }
 
 Result<FrameBuffer::Received> Client::receive() {
@@ -124,6 +137,12 @@ Result<const Reply*> Client::ask(bool repeatable, Build build) {
     bool sent = false;
     if (ready) {
       const std::uint64_t id = send(build(builder()));
+      if (builder_.GetSize() > kFrameBytesMax) {
+        out_.clear();
+        return fail(ErrorCode::kLimitExceeded,
+                    fmt::format("request of {} bytes: kFrameBytesMax is {}", builder_.GetSize(),
+                                kFrameBytesMax));
+      }
       ready = flush();
       sent = true;
       if (ready) frame = reply_to(id);

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -99,6 +100,7 @@ class Client {
   template <typename Reply, typename Build>
   Result<const Reply*> ask(bool repeatable, Build build);
   Result<const wire::Frame*> reply_to(std::uint64_t id);
+  std::optional<Error> last_words();
 
   Endpoint endpoint_;
   ClientOptions options_;

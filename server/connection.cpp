@@ -21,8 +21,11 @@ using asio::error_code;
 constexpr std::chrono::microseconds kTurnTime(200);
 // Replies are written in pieces of about this size.
 constexpr std::size_t kWriteBytes = 64 << 10;
-// How long a peer that is being closed may take to read its last replies.
+// How long a peer that is being closed may take to read its last replies and to close its end. A
+// socket that is closed while bytes of the peer wait in it would take its replies with it.
 constexpr std::chrono::seconds kLingerTime(5);
+// The second part of that when the server stops.
+constexpr std::chrono::milliseconds kStopLingerTime(100);
 
 using TlsStream = asio::ssl::stream<PlainSocket>;
 
@@ -61,6 +64,11 @@ class StreamConnection final : public Connection,
       asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->abort(); });
       return;
     }
+    if (out_begin_ > out_.size() / 2) {
+      // A peer that is always some replies behind never empties the queue.
+      out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(out_begin_));
+      out_begin_ = 0;
+    }
     out_.insert(out_.end(), frame.begin(), frame.end());
     if (!working_) {
       // From another connection's turn.
@@ -73,6 +81,15 @@ class StreamConnection final : public Connection,
     closing_ = true;
     deadline(kLingerTime, "it does not take its last replies");
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->flush(); });
+  }
+
+  void stop() override {
+    stopping_ = true;
+    if (all_sent_) {
+      deadline(kStopLingerTime, "the server stops");
+    } else {
+      close();
+    }
   }
 
   void abort() override {
@@ -91,8 +108,8 @@ class StreamConnection final : public Connection,
     timer_.expires_after(after);
     timer_.async_wait([self = this->shared_from_this(), why](const error_code& error) {
       if (error || self->ended_ || (self->greeted && !self->closing_)) return;
-      self->context_.log(LogLevel::kWarning, "connection closed",
-                         {{"client", self->name}, {"reason", why}});
+      self->context_.log(self->stopping_ ? LogLevel::kDebug : LogLevel::kWarning,
+                         "connection closed", {{"client", self->name}, {"reason", why}});
       self->abort();
     });
   }
@@ -140,16 +157,21 @@ class StreamConnection final : public Connection,
   }
 
   void arrived(const error_code& error, std::size_t bytes) {
-    if (ended_ || closing_) return;
-    buffer_.received(bytes);
+    if (ended_) return;
     if (error) {
       // A peer may close its half and wait for its replies: its requests have all been handled.
-      closing_ = true;
-      deadline(kLingerTime, "it does not take its last replies");
+      peer_closed_ = true;
+      if (!closing_) {
+        closing_ = true;
+        deadline(kLingerTime, "it does not take its last replies");
+      }
       flush();
-      return;
+    } else if (closing_) {
+      read();  // dropped
+    } else {
+      buffer_.received(bytes);
+      turn();
     }
-    turn();
   }
 
   void turn() {
@@ -175,8 +197,8 @@ class StreamConnection final : public Connection,
     working_ = false;
     flush();
     context_.metrics.loop_turn(std::chrono::steady_clock::now() - start);
-    if (closing_ || overflowed_ || ended_) return;
-    if (more) {
+    if (overflowed_ || ended_) return;
+    if (more && !closing_) {
       asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->turn(); });
     } else {
       read();
@@ -213,13 +235,25 @@ class StreamConnection final : public Connection,
     }
     drop_taken(out_);
     out_begin_ = 0;
-    if (closing_ && !working_) abort_later();
+    if (closing_ && !working_) all_sent();
+  }
+
+  // The last reply is on its way: the peer closes next.
+  void all_sent() {
+    if (peer_closed_) {
+      abort_later();
+      return;
+    }
+    all_sent_ = true;
+    error_code ignored;
+    stream_.lowest_layer().shutdown(asio::socket_base::shutdown_send, ignored);
+    if (stopping_) deadline(kStopLingerTime, "the server stops");
   }
 
   // All that is queued, as records that have to stay where they are until they have been written.
   void write_records() {
     if (out_.empty()) {
-      if (closing_ && !working_) abort_later();
+      if (closing_ && !working_) all_sent();
       return;
     }
     writing_ = true;
@@ -262,8 +296,11 @@ class StreamConnection final : public Connection,
   bool begun_ = false;                 // the handler knows it
   bool working_ = false;               // within turn()
   bool writing_ = false;               // or waiting until the socket takes more
-  bool closing_ = false;               // nothing is read any more
-  bool overflowed_ = false;            // about to be cut off
+  bool closing_ = false;               // what is read is dropped
+  bool stopping_ = false;              // because the server stops
+  bool peer_closed_ = false;
+  bool all_sent_ = false;    // the last reply too
+  bool overflowed_ = false;  // about to be cut off
   bool ended_ = false;
 };
 

@@ -19,8 +19,11 @@ namespace headroom {
 
 class Connection : public Peer {
  public:
-  // Queued replies are still written, for a while; nothing is read any more.
+  // Queued replies are still written and the peer may read them, for a while; what it sends is
+  // dropped.
   void close() override = 0;
+  // The same for a server that stops: a peer that has its replies is not waited for.
+  virtual void stop() = 0;
   // At once; the handler is told.
   virtual void abort() = 0;
 };

@@ -291,9 +291,9 @@ void Listeners::close() {
     if (!listener->unlink_path.empty()) ::unlink(listener->unlink_path.c_str());
     listener->unlink_path.clear();
   }
-  // close() may end a connection, which takes it out of the set.
+  // stop() may end a connection, which takes it out of the set.
   const std::set<Connection*> connections = connections_;
-  for (Connection* connection : connections) connection->close();
+  for (Connection* connection : connections) connection->stop();
 }
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <map>
 
 #include "server/event_loop.h"
 
@@ -40,6 +41,14 @@ class YamlConfig : public CLI::Config {
 
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
 
+  // The line of the option that a message like "--threads: ..." is about; 0: not of the file.
+  int line_of(const std::string& message) const {
+    for (const auto& [name, line] : lines_) {
+      if (message.starts_with("--" + name + ":")) return line;
+    }
+    return 0;
+  }
+
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> read;
     YAML::Node file;
@@ -51,7 +60,12 @@ class YamlConfig : public CLI::Config {
     if (file.IsNull()) return read;
     if (!file.IsMap()) throw CLI::ConfigError("--config: the file is not a map of options");
     for (const auto& entry : file) {
-      const auto name = entry.first.as<std::string>();
+      if (!entry.first.IsScalar()) {
+        throw CLI::ConfigError(fmt::format("--config: line {}: the name of an option is expected",
+                                           entry.first.Mark().line + 1));
+      }
+      const std::string& name = entry.first.Scalar();
+      lines_[name] = entry.first.Mark().line + 1;
       if (name == "config" || app_.get_option_no_throw("--" + name) == nullptr) {
         throw CLI::ConfigError(fmt::format("--config: line {}: \"{}\" is no option; see --help",
                                            entry.first.Mark().line + 1, name));
@@ -79,6 +93,7 @@ class YamlConfig : public CLI::Config {
   }
 
   const CLI::App& app_;
+  mutable std::map<std::string, int> lines_;
 };
 
 // Throws what CLI11 prints.
@@ -106,7 +121,8 @@ std::uint32_t mode_bits(const std::string& text) {
   return mode;
 }
 
-void read(CLI::App& app, int argc, char** argv, DaemonOptions& options) {
+void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, char** argv,
+          DaemonOptions& options) {
   std::vector<std::string> endpoints, users;
   std::string mode = "0600", metrics = kDefaultMetrics;
   std::int64_t busy_poll_us = default_busy_poll().count();
@@ -114,7 +130,7 @@ void read(CLI::App& app, int argc, char** argv, DaemonOptions& options) {
       static_cast<std::int64_t>(options.engine.shape_cache_bytes_max >> 20);
 
   app.set_config("--config", "", "YAML file with these options");
-  app.config_formatter(std::make_shared<YamlConfig>(app));
+  app.config_formatter(config);
   app.add_option("--listen", endpoints,
                  "unix:///PATH, tcp://ADDRESS:PORT (loopback) or tls://ADDRESS:PORT; default:"
                  " headroom.sock in the runtime directory")
@@ -130,6 +146,7 @@ void read(CLI::App& app, int argc, char** argv, DaemonOptions& options) {
   app.add_option("--tls-client-ca", options.tls.client_ca,
                  "PEM file: who signs clients' certificates");
   app.add_option("--tls-minimum-version", options.tls.minimum_version, "1.2 or 1.3")
+      ->check(CLI::IsMember({"1.2", "1.3"}))
       ->capture_default_str();
   app.add_option("--profile", options.profile_path,
                  "YAML file: KubeSchedulerConfiguration, HeadroomConfiguration; default: the"
@@ -148,8 +165,11 @@ void read(CLI::App& app, int argc, char** argv, DaemonOptions& options) {
   app.add_option("--tie-seed", options.engine.seed,
                  "Of the order among equal nodes; 0: the lowest row first")
       ->capture_default_str();
-  app.add_option("--log-format", options.log.format, "text or json")->capture_default_str();
+  app.add_option("--log-format", options.log.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   app.add_option("--log-level", options.log.level, "debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
   app.parse(argc, argv);
 
@@ -172,11 +192,19 @@ CommandLine read_command_line(int argc, char** argv) {
   CLI::App app{"headroomd: serves Headroom's decisions to schedulers over a socket.", "headroomd"};
   app.set_version_flag("--version", "headroomd " HEADROOM_VERSION);
   app.footer(kFooter);
+  const auto config = std::make_shared<YamlConfig>(app);
   CommandLine line;
-  try {
-    read(app, argc, argv, line.options);
-  } catch (const CLI::ParseError& error) {
+  const auto refuse = [&](const CLI::ParseError& error) {
     line.exit_code = app.exit(error) == 0 ? 0 : kExitBadInput;
+  };
+  try {
+    read(app, config, argc, argv, line.options);
+  } catch (const CLI::ParseError& error) {
+    if (const int at = config->line_of(error.what()); at != 0) {
+      refuse(CLI::ConfigError(fmt::format("--config: line {}: {}", at, error.what())));
+    } else {
+      refuse(error);
+    }
   }
   return line;
 }

@@ -25,7 +25,7 @@ without_speed() { sed '/^speed$/,$d' "$1"; }
 
 expect 0 'Examples:' "$headroom" --help
 expect 0 'headroom 0.' "$headroom" --version
-for command in simulate generate explain conformance; do
+for command in simulate generate explain load conformance; do
   expect 0 "$command" "$headroom" "$command" --help
 done
 expect 0 'kubectl get' "$headroom" simulate --help
@@ -87,4 +87,19 @@ grep -q 'Insufficient' report-full
 grep -q '"metric_reports"' json
 "$headroom" simulate --nodes 30 --pods 10 --out - 2>report >decisions
 [ "$(wc -l <decisions)" -eq 10 ]
+
+# A load test starts its own headroomd, verifies its answers, and writes figures and a picture.
+"$headroom" load --nodes 40 --pods 300 --seconds 0.3 --connections 2 --depth 4 --events 500 \
+  --mix evaluate=3,reserve=2,place=1 --place-pods 5 --out load.json --plot load.svg >load
+grep -q '^0 errors, 0 lost' load
+grep -q '^verified: ' load
+grep -q 'echo of evaluate' load
+grep -q '"verified": true' load.json
+grep -q '<polyline' load.svg
+"$headroom" load --nodes 40 --pods 300 --seconds 0.2 --find-limit 100000 --rate 500000 --no-echo \
+  >limit
+grep -q 'highest rate within the bound' limit
+expect 2 'reserve and place' "$headroom" load --mix evaluate=
+expect 2 'accepted are unix' "$headroom" load --endpoint nowhere
+expect 2 'replace-facts' "$headroom" load --endpoint unix:///nowhere/s --events 5
 echo "the command passed"

@@ -17,9 +17,6 @@ import sys
 
 # Added by Prometheus when it scrapes; `up` too.
 SCRAPE_LABELS = {"job", "instance"}
-# Families whose series appear with the first event: not in the text of a server that has just started.
-LATE = {"headroom_connections_refused_total": {"reason": None}}
-
 FUNCTIONS = {"sum", "min", "max", "avg", "count", "rate", "increase", "deriv", "histogram_quantile"}
 KEYWORDS = {"and", "or", "unless", "group_left", "group_right", "bool"}
 
@@ -40,8 +37,6 @@ def read_text(path):
     for name, kind in kinds.items():
         suffixes = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
         families[name] = {name + suffix for suffix in suffixes} & labels.keys()
-    for name, late in LATE.items():
-        labels.setdefault(name, late)
     return families, labels
 
 

@@ -1,5 +1,8 @@
 # The command and what it generates, the installed package, and the rules of the tree.
 headroom_add_test(tools_test SOURCES tools_test.cpp LIBRARIES headroom_clusters)
+headroom_add_test(load_test SOURCES load_test.cpp LIBRARIES headroom_commands)
+headroom_add_test(client_test SOURCES client_test.cpp
+  LIBRARIES headroom::client headroom_service headroom_clusters)
 headroom_add_test(simulation_test SOURCES simulation_test.cpp LIBRARIES headroom_commands)
 
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_test.sh $<TARGET_FILE:headroom>)
@@ -7,5 +10,11 @@ add_test(NAME structure
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME package
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/package_test.sh ${PROJECT_BINARY_DIR})
-# Neither depends on how the build was made; the package of a sanitized build is of no use.
-set_tests_properties(structure package PROPERTIES LABELS release-only)
+find_package(flatbuffers CONFIG REQUIRED NAMES flatbuffers FlatBuffers)
+add_test(NAME schema COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/schema_test.sh ${PROJECT_SOURCE_DIR}
+  $<TARGET_FILE:flatbuffers::flatc>)
+set_tests_properties(schema PROPERTIES SKIP_RETURN_CODE 77)
+# A short soak; CONTRIBUTING.md has the long one.
+add_test(NAME soak COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/soak.sh $<TARGET_FILE_DIR:headroomd> 5)
+# None depends on how the build was made; the package of a sanitized build is of no use.
+set_tests_properties(structure package schema soak PROPERTIES LABELS release-only)

@@ -1,0 +1,233 @@
+// A running headroomd behind mutual TLS: who gets in, who does not and why, and new certificates.
+// The certificates are made by the openssl command.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "daemon_harness.h"
+
+namespace headroom {
+namespace {
+
+// PEM files NAME.crt and NAME.key in one directory.
+class Certificates {
+ public:
+  std::string certificate(const std::string& name) const { return file(name, ".crt"); }
+  std::string key(const std::string& name) const { return file(name, ".key"); }
+
+  void make_authority(const std::string& name) const {
+    openssl(fmt::format("req -x509 {} -keyout {} -out {} -subj /CN={} -days 2", kNewKey, key(name),
+                        certificate(name), name));
+  }
+  // Days below 0: it has expired.
+  void make(const std::string& name, const std::string& authority, int days = 2) const {
+    const std::string request = file(name, ".csr"), extensions = file(name, ".ext");
+    openssl(fmt::format("req -new {} -keyout {} -out {} -subj /CN={}", kNewKey, key(name), request,
+                        name));
+    write_file(extensions, "subjectAltName=IP:127.0.0.1\n");
+    openssl(fmt::format(
+        "x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {}"
+        " -out {}",
+        request, certificate(authority), key(authority), days, extensions, certificate(name)));
+  }
+
+ private:
+  static constexpr const char* kNewKey = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+
+  std::string file(const std::string& name, const char* suffix) const {
+    return directory_.path() + "/" + name + suffix;
+  }
+  static void openssl(const std::string& arguments) {
+    const Ended ended = run_command("openssl " + arguments);
+    if (ended.exit_code != 0) throw std::runtime_error("openssl " + arguments + ended.output);
+  }
+
+  const TemporaryDirectory directory_ = must(TemporaryDirectory::make("headroomd-tls"));
+};
+
+class DaemonTls : public testing::Test {
+ protected:
+  DaemonTls() {
+    for (const char* authority : {"server-ca", "client-ca", "other-ca"}) {
+      certificates_.make_authority(authority);
+    }
+    certificates_.make("server", "server-ca");
+    certificates_.make("client", "client-ca");
+    certificates_.make("expired", "client-ca", -1);
+    certificates_.make("stranger", "other-ca");
+    daemon_ = std::make_unique<TestDaemon>(TestDaemon::Options{
+        .arguments = {"--listen", "tls://127.0.0.1:0", "--tls-certificate",
+                      certificates_.certificate("server"), "--tls-key", certificates_.key("server"),
+                      "--tls-client-ca", certificates_.certificate("client-ca")},
+        .metrics = true});
+    endpoint_ = daemon_->logged_endpoint("tls://");
+    daemon_->feed(many_nodes(1100, 250));
+  }
+
+  Result<Client> connect(const std::string& name, const std::string& server_ca = "server-ca") {
+    ClientOptions options;
+    options.name = name;
+    options.socket.timeout = kPatience;
+    options.socket.tls = {.certificate = certificates_.certificate(name),
+                          .key = certificates_.key(name),
+                          .server_ca = certificates_.certificate(server_ca),
+                          .server_name = ""};
+    return Client::connect(endpoint_, options);
+  }
+  // The openssl command as a client that does not mind who serves.
+  Ended s_client(const std::string& arguments) {
+    return run_command(fmt::format("timeout 10 openssl s_client -connect {}:{} {}", endpoint_.host,
+                                   endpoint_.port, arguments));
+  }
+  double refused() {
+    return daemon_->metric(R"(headroom_connections_refused_total{reason="tls"})");
+  }
+
+  const Certificates certificates_;
+  std::unique_ptr<TestDaemon> daemon_;
+  Endpoint endpoint_;
+};
+
+TEST_F(DaemonTls, ServesAClientOfItsAuthority) {
+  Client client = must(connect("client"));
+  const Pod pod = small_pod("one");
+  EXPECT_EQ(must(client.evaluate(pod))->decisions()->Get(0)->feasible(), 1100u);
+  must(client.reserve(pod, std::get<Node>(many_nodes(1, 250)[0]).name));
+  EXPECT_EQ(must(daemon_->client().stats())->reserved_pods(), 1u);
+  EXPECT_EQ(refused(), 0);
+}
+
+TEST_F(DaemonTls, RefusesAClientOfAnotherAuthority) {
+  EXPECT_FALSE(connect("stranger"));
+  EXPECT_TRUE(daemon_->logged("TLS handshake failed"));
+  EXPECT_TRUE(daemon_->logged("unable to get local issuer certificate")) << daemon_->log();
+  EXPECT_TRUE(eventually([&] { return refused() == 1; }));
+  EXPECT_TRUE(connect("client"));
+}
+
+TEST_F(DaemonTls, RefusesAnExpiredCertificate) {
+  EXPECT_FALSE(connect("expired"));
+  EXPECT_TRUE(daemon_->logged("certificate has expired")) << daemon_->log();
+  EXPECT_TRUE(eventually([&] { return refused() == 1; }));
+}
+
+TEST_F(DaemonTls, RefusesAClientWithoutACertificate) {
+  s_client("");
+  EXPECT_TRUE(daemon_->logged("peer did not return a certificate")) << daemon_->log();
+  EXPECT_TRUE(eventually([&] { return refused() == 1; }));
+}
+
+TEST_F(DaemonTls, RefusesAnOldVersion) {
+  const std::string mine = fmt::format("-cert {} -key {}", certificates_.certificate("client"),
+                                       certificates_.key("client"));
+  const Ended old = s_client("-tls1_2 " + mine);
+  EXPECT_NE(old.exit_code, 0) << old.output;
+  EXPECT_TRUE(daemon_->logged("unsupported protocol")) << daemon_->log();
+  EXPECT_EQ(refused(), 1);
+  const Ended current = s_client("-tls1_3 " + mine);
+  EXPECT_EQ(current.exit_code, 0) << current.output;
+  EXPECT_EQ(refused(), 1);
+}
+
+TEST_F(DaemonTls, RefusesWhatIsNoTls) {
+  Endpoint plain = endpoint_;
+  plain.kind = Endpoint::Kind::kTcp;
+  RawSocket socket(plain);
+  socket.send(hello_frame());
+  const std::string reply = socket.receive_text();  // an alert at most
+  EXPECT_TRUE(socket.closed());
+  EXPECT_EQ(reply.find("HDRM"), std::string::npos);
+  EXPECT_TRUE(daemon_->logged("TLS handshake failed"));
+}
+
+TEST_F(DaemonTls, AClientRefusesAnotherServer) {
+  const auto client = connect("client", "other-ca");
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, ErrorCode::kIo);
+}
+
+// Replies that wait for a slow peer are as whole through TLS.
+TEST_F(DaemonTls, ALateReaderGetsEveryReply) {
+  Client client = must(connect("client"));
+  const Pod pod = small_pod("one");
+  const PodRef ref = pod;
+  constexpr int kRequests = 80;
+  std::uint64_t first = 0;
+  for (int r = 0; r < kRequests; ++r) {
+    const std::uint64_t id =
+        client.send(encode_evaluate(client.builder(), std::span(&ref, 1), {.top_k = 1024}));
+    if (r == 0) first = id;
+    if (r % 8 == 7) {
+      must(client.flush());
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  for (int r = 0; r < kRequests; ++r) {
+    const auto received = client.receive();
+    ASSERT_TRUE(received) << r << ": " << received.error().message;
+    ASSERT_EQ(received->frame->id(), first + static_cast<std::uint64_t>(r));
+    ASSERT_NE(received->frame->body_as_Evaluated(), nullptr);
+    const auto* decision = received->frame->body_as_Evaluated()->decisions()->Get(0);
+    ASSERT_EQ(decision->node_names()->size(), 1024u);
+    ASSERT_EQ(decision->node_names()->Get(1023)->size(), 250u);
+  }
+}
+
+TEST_F(DaemonTls, NewCertificatesAreForNewConnections) {
+  Client old = must(connect("client"));
+  const Pod pod = small_pod("one");
+  must(old.evaluate(pod));
+  // Another authority vouches for the server, in the same files.
+  certificates_.make("server", "other-ca");
+  EXPECT_TRUE(connect("client"));
+  daemon_->process().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return connect("client", "other-ca").has_value(); }));
+  EXPECT_FALSE(connect("client", "server-ca"));
+  const std::uint64_t id = old.send(wire::CreateStats(old.builder()));
+  must(old.flush());
+  const auto received = old.receive();
+  ASSERT_TRUE(received) << received.error().message;
+  EXPECT_EQ(received->frame->id(), id);
+
+  // Files that cannot be used change nothing.
+  write_file(certificates_.certificate("server"), "not a certificate");
+  daemon_->process().signal(SIGHUP);
+  EXPECT_TRUE(daemon_->logged("reload failed, the old one stays"));
+  EXPECT_TRUE(daemon_->logged("tls-certificate")) << daemon_->log();
+  EXPECT_TRUE(connect("client", "other-ca"));
+}
+
+TEST(DaemonTlsOptions, MistakesAreNamed) {
+  const Certificates certificates;
+  certificates.make_authority("ca");
+  certificates.make("server", "ca");
+  certificates.make("other", "ca");
+  const std::vector<std::string> good = {"--metrics", "none", "--listen", "tls://127.0.0.1:0"};
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), good.begin(), good.end());
+    const Ended ended = run_headroomd(arguments);
+    EXPECT_EQ(ended.exit_code, 1) << ended.output;
+    return ended.output;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string pem = certificates.certificate("server"), key = certificates.key("server"),
+                    ca = certificates.certificate("ca");
+  EXPECT_PRED2(has, run({}), "needs tls-certificate, tls-key and tls-client-ca");
+  EXPECT_PRED2(has, run({"--tls-certificate", pem, "--tls-key", key}), "tls-client-ca: not given");
+  EXPECT_PRED2(has,
+               run({"--tls-certificate", "/no/such/file", "--tls-key", key, "--tls-client-ca", ca}),
+               "/no/such/file");
+  EXPECT_PRED2(has,
+               run({"--tls-certificate", pem, "--tls-key", certificates.key("other"),
+                    "--tls-client-ca", ca}),
+               "tls-key");
+}
+
+}  // namespace
+}  // namespace headroom

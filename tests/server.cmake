@@ -1,0 +1,22 @@
+# The server's requests without sockets. See also fuzz/service_fuzz.cpp.
+headroom_add_test(service_test SOURCES service_test.cpp
+  LIBRARIES headroom_service headroom_clusters fmt::fmt LABELS server)
+
+# A running headroomd over its sockets; each test has a directory and ports of its own.
+function(headroom_add_daemon_test name)
+  headroom_add_test(${name} SOURCES ${name}.cpp daemon_harness.cpp ${ARGN}
+    LIBRARIES headroom_load headroom::client headroom_service fmt::fmt LABELS server)
+  add_dependencies(${name} headroomd)
+  target_compile_definitions(${name} PRIVATE HEADROOMD_PATH="$<TARGET_FILE:headroomd>")
+endfunction()
+
+headroom_add_daemon_test(daemon_test)
+headroom_add_daemon_test(daemon_lifecycle_test)
+target_link_libraries(daemon_lifecycle_test PRIVATE nlohmann_json::nlohmann_json)
+headroom_add_daemon_test(daemon_restart_test)
+set(HEADROOM_RESTARTS 100)
+if(HEADROOM_SANITIZE)
+  set(HEADROOM_RESTARTS 10)
+endif()
+target_compile_definitions(daemon_restart_test PRIVATE HEADROOM_RESTARTS=${HEADROOM_RESTARTS})
+headroom_add_daemon_test(daemon_tls_test)
