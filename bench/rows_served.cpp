@@ -126,6 +126,7 @@ void served_throughput(const BenchOptions& options, Lines& lines) {
   LoadRun run(served.endpoint(), served.client_options(), served.facts(), nullptr);
   LoadPlan plan{.connections = 1, .depth = 64};
   plan.seconds = options.smoke ? 0.2 : 3;
+  plan.warm_up_seconds = options.smoke ? 0.1 : 1;
   plan.seed = options.seed;
   std::vector<double> rates;
   for (std::int32_t i = 0; i < options.repetitions(5); ++i) {
@@ -232,6 +233,7 @@ void open_loop(const BenchOptions& options, Lines& lines) {
   plan.rate = 20'000;
   plan.events_per_second = 5'000;
   plan.seconds = options.smoke ? 0.3 : 10;
+  plan.warm_up_seconds = options.smoke ? 0.1 : 1;
   plan.seed = options.seed;
   const LoadResult result = value_of(run.run(plan, {}));
   check(result.errors == 0, result.first_error);
@@ -242,7 +244,8 @@ void open_loop(const BenchOptions& options, Lines& lines) {
        .what =
            fmt::format("{:.0f} evaluations a second offered on {} connections, {:.0f} events a"
                        " second fed beside it, {} nodes, from when each was due; one client"
-                       " thread and the daemon poll, a processor each",
+                       " thread and the daemon poll, a processor each; after a second of warming"
+                       " up",
                        plan.rate, plan.connections, plan.events_per_second, options.size(kNodes)),
        .measured = fmt::format("p99 {:.0f} us (p50 {:.1f}, p99.9 {:.0f}, max {:.0f}), {} lost",
                                all.quantile_us(0.99), all.quantile_us(0.5), all.quantile_us(0.999),

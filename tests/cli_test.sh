@@ -89,14 +89,14 @@ grep -q '"metric_reports"' json
 [ "$(wc -l <decisions)" -eq 10 ]
 
 # A load test starts its own headroomd, verifies its answers, and writes figures and a picture.
-"$headroom" load --nodes 40 --pods 300 --seconds 0.3 --connections 2 --depth 4 --events 500 \
+"$headroom" load --nodes 40 --pods 300 --seconds 0.3 --warm-up 0.1 --connections 2 --depth 4 --events 500 \
   --mix evaluate=3,reserve=2,place=1 --place-pods 5 --out load.json --plot load.svg >load
 grep -q '^0 errors, 0 lost' load
 grep -q '^verified: ' load
 grep -q 'echo of evaluate' load
 grep -q '"verified": true' load.json
 grep -q '<polyline' load.svg
-"$headroom" load --nodes 40 --pods 300 --seconds 0.2 --find-limit 100000 --rate 500000 --no-echo \
+"$headroom" load --nodes 40 --pods 300 --seconds 0.2 --warm-up 0 --find-limit 100000 --rate 500000 --no-echo \
   >limit
 grep -q 'highest rate within the bound' limit
 expect 2 'reserve and place' "$headroom" load --mix evaluate=

@@ -223,7 +223,7 @@ class LoadCommand {
 
   Result<LoadResult> run_once(LoadRun& runner, const LoadPlan& plan) {
     ProgressBar bar(plan.rate > 0 ? fmt::format("{:.0f} requests/s, ms", plan.rate) : "load, ms",
-                    static_cast<std::uint64_t>(plan.seconds * 1000));
+                    static_cast<std::uint64_t>((plan.warm_up_seconds + plan.seconds) * 1000));
     return runner.run(
         plan, [&](double seconds) { bar.update(static_cast<std::uint64_t>(seconds * 1000)); });
   }
@@ -353,6 +353,12 @@ void add_load_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   command->add_option("--seconds", plan.seconds, "How long a run takes")
       ->check(between(0.1, kLoadSecondsMax))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command
+      ->add_option("--warm-up", plan.warm_up_seconds,
+                   "Seconds of the same before that, which are not measured")
+      ->check(between(0.0, kLoadSecondsMax))
       ->type_name("NUMBER")
       ->capture_default_str();
   command->add_option("--connections", plan.connections, "Connections that ask")

@@ -58,12 +58,15 @@ void print_outcome(const LoadOutcome& outcome) {
                grouped(static_cast<std::int64_t>(*outcome.limit_rate)));
   }
   const LoadResult& served = outcome.served;
-  fmt::print("{}, {:.1f} s{}\n", loop_text(outcome.plan), served.seconds,
-             outcome.plan.events_per_second > 0
-                 ? fmt::format(", {} events/s beside it",
-                               grouped(static_cast<std::int64_t>(
-                                   static_cast<double>(served.events) / served.seconds)))
-                 : "");
+  fmt::print(
+      "{}, {:.1f} s after {:.1f} s of warming up{}\n", loop_text(outcome.plan), served.seconds,
+      outcome.plan.warm_up_seconds,
+      outcome.plan.events_per_second > 0
+          ? fmt::format(
+                ", {} events/s beside it",
+                grouped(static_cast<std::int64_t>(static_cast<double>(served.events) /
+                                                  (outcome.plan.warm_up_seconds + served.seconds))))
+          : "");
   Table table;
   table.row({"", "p50", "p90", "p99", "p99.9", "max", "per second"});
   for (std::size_t k = 0; k < kLoadKinds; ++k) {

@@ -23,6 +23,10 @@ constexpr std::chrono::milliseconds kProgressStep(100);
 
 enum Purpose : std::uint64_t { kForMix = 821, kForPods };
 
+Clock::duration seconds(double count) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+}
+
 struct ReservedPod {
   Pod pod;
   std::string node_name;
@@ -60,12 +64,13 @@ class LoadLoop {
   // `beside` is called once a turn with the time.
   template <typename Beside>
   Result<void> run(const std::function<void(double)>& progress, Beside beside) {
-    const Clock::time_point start = Clock::now();
-    const auto end = start + std::chrono::duration_cast<Clock::duration>(
-                                 std::chrono::duration<double>(plan_.seconds));
+    const Clock::time_point begin = Clock::now();
+    const Clock::time_point start = begin + seconds(plan_.warm_up_seconds);
+    const Clock::time_point end = start + seconds(plan_.seconds);
+    for (Lane& lane : lanes_) lane.measure_from(start);
     const auto step =
         std::chrono::nanoseconds(plan_.rate > 0 ? static_cast<std::int64_t>(1e9 / plan_.rate) : 0);
-    Clock::time_point due = start, next_progress = start, now = start;
+    Clock::time_point due = begin, next_progress = begin, now = begin;
     std::size_t turn = 0;
     while (now < end) {
       if (plan_.rate > 0) {
@@ -79,7 +84,7 @@ class LoadLoop {
       if (auto done = exchange(); !done) return done;
       now = Clock::now();
       if (now >= next_progress) {
-        if (progress) progress(std::chrono::duration<double>(now - start).count());
+        if (progress) progress(std::chrono::duration<double>(now - begin).count());
         next_progress = now + kProgressStep;
       }
     }
@@ -122,6 +127,7 @@ class ServedLane {
         pods_made_(pods_made) {}
 
   std::size_t under_way() const { return asked_.size(); }
+  void measure_from(Clock::time_point time) { measure_from_ = time; }
 
   void ask(Clock::time_point due) {
     LoadKind kind = draws_.kind();
@@ -215,9 +221,11 @@ class ServedLane {
       return;
     }
     if (!asked.kind) return;
-    result_.latency[static_cast<std::size_t>(*asked.kind)].record(
-        std::chrono::nanoseconds(now - asked.due).count());
-    result_.pods += asked.pods.size();
+    if (asked.due >= measure_from_) {
+      result_.latency[static_cast<std::size_t>(*asked.kind)].record(
+          std::chrono::nanoseconds(now - asked.due).count());
+      result_.pods += asked.pods.size();
+    }
     if (const wire::Error* error = frame.body_as_Error(); error != nullptr) {
       wrong(std::string(text(error->message())));
     } else if (const wire::Placed* placed = frame.body_as_Placed(); placed != nullptr) {
@@ -282,6 +290,7 @@ class ServedLane {
   std::deque<Asked> asked_;
   std::optional<ReservedPod> chosen_;  // what the last decision would take
   std::deque<ReservedPod> reserved_;
+  Clock::time_point measure_from_;
 };
 
 // A connection to an echo server.
@@ -291,6 +300,7 @@ class EchoLane {
       : socket_(std::move(socket)), sample_(sample), result_(result) {}
 
   std::size_t under_way() const { return asked_.size(); }
+  void measure_from(Clock::time_point time) { measure_from_ = time; }
   void ask(Clock::time_point due) {
     asked_.push_back(due);
     out_.insert(out_.end(), sample_.request.begin(), sample_.request.end());
@@ -304,7 +314,9 @@ class EchoLane {
       const Result<FrameBuffer::Received> received = socket_->receive_now();
       if (!received) return tl::unexpected(received.error());
       if (received->frame == nullptr) break;
-      result_.latency[0].record(std::chrono::nanoseconds(Clock::now() - asked_.front()).count());
+      if (asked_.front() >= measure_from_) {
+        result_.latency[0].record(std::chrono::nanoseconds(Clock::now() - asked_.front()).count());
+      }
       asked_.pop_front();
     }
     return {};
@@ -316,6 +328,7 @@ class EchoLane {
   LoadResult& result_;
   std::vector<std::uint8_t> out_;
   std::deque<Clock::time_point> asked_;
+  Clock::time_point measure_from_;
 };
 
 }  // namespace

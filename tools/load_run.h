@@ -36,6 +36,8 @@ struct LoadPlan {
   double rate = 0;               // open loop: requests a second; 0: closed loop
   double events_per_second = 0;  // fed beside the requests
   double seconds = 5;
+  // Before that, in the same way, without being measured: caches fill, and processors wake up.
+  double warm_up_seconds = 1;
   std::uint32_t top_k = 16;
   bool scores = true;
   std::array<std::uint32_t, kLoadKinds> mix = {1, 0, 0};
