@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "schema/frame.h"
@@ -142,8 +143,9 @@ class Service final : public FrameHandler {
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
   std::uint32_t connections_ = 0;
-  BytesMap<std::string, Reservation> reservations_;  // by pod key
-  std::set<std::string, std::less<>> settled_;       // of those: what a resync's facts ended
+  // By pod key. Pods are large: they stay where they are.
+  std::unordered_map<std::string, Reservation, BytesHash, std::equal_to<>> reservations_;
+  std::set<std::string, std::less<>> settled_;  // of those: what a resync's facts ended
   std::thread retiring_;  // frees the last replaced cluster, which takes a while
 
   // Scratch: their memory is used again.

@@ -32,7 +32,8 @@ struct EchoServer::Impl {
   std::thread thread;
 };
 
-EchoServer::EchoServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EchoServer::EchoServer(std::unique_ptr<Impl> impl, Endpoint endpoint)
+    : impl_(std::move(impl)), endpoint_(std::move(endpoint)) {}
 
 Result<std::unique_ptr<EchoServer>> EchoServer::start(const Endpoint& endpoint,
                                                       std::span<const std::uint8_t> reply,
@@ -41,8 +42,10 @@ Result<std::unique_ptr<EchoServer>> EchoServer::start(const Endpoint& endpoint,
   ListenOptions options;
   options.endpoints = {endpoint};
   if (auto opened = impl->listeners.open(options); !opened) return tl::unexpected(opened.error());
+  Result<Endpoint> listening = Endpoint::parse(impl->listeners.addresses().front());
+  if (!listening) return tl::unexpected(listening.error());
   impl->thread = std::thread([&io = impl->io, busy_poll] { run_event_loop(io, busy_poll); });
-  return std::unique_ptr<EchoServer>(new EchoServer(std::move(impl)));
+  return std::unique_ptr<EchoServer>(new EchoServer(std::move(impl), std::move(*listening)));
 }
 
 EchoServer::~EchoServer() {

@@ -22,11 +22,13 @@ class EchoServer {
                                                    std::span<const std::uint8_t> reply,
                                                    std::chrono::microseconds busy_poll);
   ~EchoServer();
+  const Endpoint& endpoint() const { return endpoint_; }  // with the port that it got
 
  private:
   struct Impl;
-  explicit EchoServer(std::unique_ptr<Impl> impl);
+  EchoServer(std::unique_ptr<Impl> impl, Endpoint endpoint);
   std::unique_ptr<Impl> impl_;
+  const Endpoint endpoint_;
 };
 
 }  // namespace headroom

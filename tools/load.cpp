@@ -262,19 +262,24 @@ class LoadCommand {
                                               plan.mix.begin());
     const Result<LoadSample> sample = runner.sample(plan, outcome.echo_kind);
     if (!sample) return tl::unexpected(sample.error());
-    if (!directory_) {
-      Result<TemporaryDirectory> directory = TemporaryDirectory::make("headroom-load");
-      if (!directory) return tl::unexpected(directory.error());
-      directory_.emplace(std::move(*directory));
-    }
-    // The echo of a TLS server is the loopback without TLS: the difference has its cost, too.
     Endpoint endpoint;
-    endpoint.path = directory_->path() + "/echo.sock";
+    if (endpoint_.kind == Endpoint::Kind::kUnix) {
+      if (!directory_) {
+        Result<TemporaryDirectory> directory = TemporaryDirectory::make("headroom-load");
+        if (!directory) return tl::unexpected(directory.error());
+        directory_.emplace(std::move(*directory));
+      }
+      endpoint.path = directory_->path() + "/echo.sock";
+    } else {
+      // Without TLS: what that costs is in the difference.
+      endpoint.kind = Endpoint::Kind::kTcp;
+      endpoint.host = "127.0.0.1";
+    }
     const auto server = EchoServer::start(endpoint, sample->reply,
                                           std::chrono::microseconds(options_.busy_poll_us));
     if (!server) return tl::unexpected(server.error());
     Result<LoadResult> result =
-        LoadRun::run_echo(endpoint, options_.client().socket, plan, *sample);
+        LoadRun::run_echo((*server)->endpoint(), options_.client().socket, plan, *sample);
     if (!result) return tl::unexpected(result.error());
     outcome.echo = std::move(*result);
     return {};
