@@ -114,6 +114,7 @@ void Cluster::unmention(std::uint32_t row) {
 
 void Cluster::release_row_if_unused(std::uint32_t row) {
   if (nodes_[row].node == nullptr && nodes_[row].mentions == 0) {
+    derive(row);
     rows_.erase(nodes_[row].name);
     nodes_[row] = {};
     table_.release_row(row);
@@ -178,20 +179,36 @@ void Cluster::set_node_columns(std::uint32_t row) {
   node.bad_annotation = bad;
 }
 
-// After a change of the row's node, its metric, or the clock.
-void Cluster::commit(std::uint32_t row) {
-  if (load_aware_ != nullptr) {
-    load_aware_->refresh(row, now_us_);
+void Cluster::mark(std::uint32_t row, Stale stale) {
+  if (row >= stale_.size()) {
+    stale_.resize(nodes_.size(), Stale::kNothing);
   }
-  table_.commit(row);
+  if (stale_[row] == Stale::kNothing) {
+    stale_rows_.push_back(row);
+  }
+  stale_[row] = std::max(stale_[row], stale);
 }
 
-// After a change of the row's pods alone.
-void Cluster::commit_pods(std::uint32_t row) {
-  if (load_aware_ != nullptr) {
+// False if the row was not stale.
+bool Cluster::derive(std::uint32_t row) {
+  const Stale stale =
+      row < stale_.size() ? std::exchange(stale_[row], Stale::kNothing) : Stale::kNothing;
+  if (load_aware_ != nullptr && stale == Stale::kEverything) {
+    load_aware_->refresh(row, now_us_);
+  } else if (load_aware_ != nullptr && stale == Stale::kOnlyPods) {
     load_aware_->refresh_pods(row);
   }
-  table_.commit(row);
+  return stale != Stale::kNothing;
+}
+
+void Cluster::settle() {
+  for (const std::uint32_t row : stale_rows_) {
+    // A row that was released since has been derived then.
+    if (derive(row)) {
+      table_.commit(row);
+    }
+  }
+  stale_rows_.clear();
 }
 
 Result<void> Cluster::check_resources(const ResourceList& list, const std::string& object,
@@ -279,7 +296,7 @@ Result<void> Cluster::upsert(const Node& node) {
     change_needs(1);
   }
   set_class(row, classes_.classify(node));
-  commit(row);
+  mark(row, Stale::kEverything);
   limit_classes();
   return {};
 }
@@ -306,7 +323,7 @@ void Cluster::remove_node(std::string_view name) {
   facts.bad_annotation = false;
   --node_count_;
   set_class(row, kNoNodeClass);
-  commit(row);
+  mark(row, Stale::kEverything);
   release_row_if_unused(row);
 }
 
@@ -481,12 +498,12 @@ Result<void> Cluster::upsert(const Pod& object) {
 void Cluster::recount(PodId id, std::uint32_t row_before) {
   count(id);
   const std::uint32_t row = pods_[id].counted_row;
-  // A row that lost its last mention has been released, and committed there.
+  // A row that lost its last mention has been released.
   if (row_before != kNoRow && row_before != row && !nodes_[row_before].name.empty()) {
-    commit_pods(row_before);
+    mark(row_before, Stale::kOnlyPods);
   }
   if (row != kNoRow) {
-    commit_pods(row);
+    mark(row, Stale::kOnlyPods);
   }
 }
 
@@ -668,7 +685,7 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
     }
   }
   schedule_expiry(row);
-  commit(row);
+  mark(row, Stale::kEverything);
   return {};
 }
 
@@ -688,7 +705,7 @@ void Cluster::remove_node_metric(std::string_view name) {
     --pods_[id].mentions;
     release_pod_if_unused(id);
   }
-  commit(row);
+  mark(row, Stale::kEverything);
   unmention(row);
 }
 
@@ -724,7 +741,7 @@ Result<void> Cluster::advance(std::int64_t now_us) {
     std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>());
     expiries_.pop_back();
     if (load_aware_->expires_us(due.row) == due.due_us) {
-      commit(due.row);
+      mark(due.row, Stale::kEverything);
     }
   }
   return {};
@@ -756,7 +773,7 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
     for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
       if (nodes_[row].node != nullptr) {
         set_node_columns(row);
-        commit(row);
+        mark(row, Stale::kEverything);
       }
     }
     table_.forget_changes();
@@ -855,6 +872,7 @@ std::vector<std::string> Cluster::named_node(const Pod& pod) const {
 }
 
 void Cluster::prepare(PodShape& shape) {
+  settle();
   shape.activate(table_);
   if (shape.class_generation != classes_.generation()) {
     shape.class_generation = classes_.generation();
@@ -914,10 +932,10 @@ void Cluster::without(const Pod& pod, const std::function<void()>& look) {
   const PodId id = found->second;
   const std::uint32_t row = pods_[id].counted_row;
   uncount(id);
-  commit_pods(row);
+  mark(row, Stale::kOnlyPods);
   look();
   count(id);
-  commit_pods(row);
+  mark(row, Stale::kOnlyPods);
 }
 
 void Cluster::notes(std::uint32_t row, std::vector<Note>& out) const {

@@ -2,7 +2,8 @@
 //
 // Keeps what conformance rules call "facts, not history": per key the latest object counts; a pod
 // is on the node that its object names, failing that where it is assumed; facts about nodes and
-// pods that do not exist (yet) stay. Every change of a row ends in NodeTable::commit(). Thread
+// pods that do not exist (yet) stay. An event marks the rows that it changes; settle() derives
+// their columns, once for all events since the last look, and ends in NodeTable::commit(). Thread
 // safety: one thread at a time. Invariants: (1) pods are linked into the list of the row where they
 // count, those whose load depends on the metric's age first; (2) a row exists as long as a node, a
 // pod or a metric names it; validate() checks these and every aggregate.
@@ -80,6 +81,7 @@ class Cluster {
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
   PodShape* shape_at(ShapeId id) const;  // nullptr if there is none
+  // settle(), and what the shape keeps of classes and columns. Before the table is read for it.
   void prepare(PodShape& shape);
   // 0, or why nodes of the class reject the shape. `name_matches`: spec.nodeName is the node's or
   // empty.
@@ -91,6 +93,9 @@ class Cluster {
   // Runs `look` while the pod does not count where it is now (mode Proposal: an incoming pod that
   // is already on a node is not counted there).
   void without(const Pod& pod, const std::function<void()>& look);
+
+  // Makes the table what the facts say. Before every look at the table.
+  void settle();
 
   // --- Looking ---
   const Profile& profile() const { return profile_; }
@@ -127,8 +132,11 @@ class Cluster {
   void set_class(std::uint32_t row, std::uint32_t node_class);
   void split_classes();
   void limit_classes();
-  void commit(std::uint32_t row);
-  void commit_pods(std::uint32_t row);
+  // What of a row does not follow from the facts yet. Everything: its node, its metric or the clock
+  // changed; pods: only those.
+  enum class Stale : std::uint8_t { kNothing, kOnlyPods, kEverything };
+  void mark(std::uint32_t row, Stale stale);
+  bool derive(std::uint32_t row);
   Result<void> check_resources(const ResourceList& list, const std::string& object,
                                const char* field) const;
   Result<void> check_resources(const Pod& pod) const;
@@ -175,6 +183,8 @@ class Cluster {
   std::vector<Policy*> policies_;
 
   std::vector<NodeFacts> nodes_;  // by row
+  std::vector<Stale> stale_;      // by row
+  std::vector<std::uint32_t> stale_rows_;
   BytesMap<std::string, std::uint32_t> rows_;
   std::vector<std::uint32_t> class_sizes_;
   std::uint32_t node_count_ = 0;

@@ -186,7 +186,10 @@ Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) 
 // --- Looking ---
 
 const Profile& Engine::profile() const { return impl_->cluster.profile(); }
-std::uint64_t Engine::epoch() const { return impl_->cluster.table().epoch(); }
+std::uint64_t Engine::epoch() const {
+  impl_->cluster.settle();
+  return impl_->cluster.table().epoch();
+}
 std::uint32_t Engine::pod_count() const { return impl_->cluster.pod_count(); }
 EngineStats Engine::stats() const { return impl_->evaluator.stats(); }
 
@@ -206,7 +209,13 @@ NodeIndex Engine::node_of_pod(std::string_view namespace_name, std::string_view 
       impl_->cluster.counted_row_of(fmt::format("{}/{}", namespace_name, name)));
 }
 
-std::uint64_t Engine::digest() const { return impl_->cluster.digest(); }
-Result<void> Engine::validate() const { return impl_->cluster.validate(); }
+std::uint64_t Engine::digest() const {
+  impl_->cluster.settle();
+  return impl_->cluster.digest();
+}
+Result<void> Engine::validate() const {
+  impl_->cluster.settle();
+  return impl_->cluster.validate();
+}
 
 }  // namespace headroom
