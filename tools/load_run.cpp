@@ -74,7 +74,13 @@ class LoadLoop {
     std::size_t turn = 0;
     while (now < end) {
       if (plan_.rate > 0) {
-        for (; due <= now && due < end; due += step) lanes_[turn++ % lanes_.size()].ask(due);
+        // What a connection has no room for stays due, and its latency counts.
+        for (; due <= now && due < end; due += step) {
+          Lane& lane = lanes_[turn % lanes_.size()];
+          if (lane.under_way() >= kLoadDepthMax) break;
+          lane.ask(due);
+          ++turn;
+        }
       } else {
         for (Lane& lane : lanes_) {
           while (lane.under_way() < plan_.depth) lane.ask(Clock::now());
@@ -93,6 +99,9 @@ class LoadLoop {
       if (auto done = exchange(); !done) return done;
     }
     result_.lost = under_way();
+    if (plan_.rate > 0 && due < end) {
+      result_.lost += static_cast<std::uint64_t>((end - due) / step) + 1;  // was never sent
+    }
     return {};
   }
 
