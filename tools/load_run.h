@@ -53,7 +53,7 @@ struct LoadResult {
   std::uint64_t unplaced = 0;   // pods without a node
   std::uint64_t errors = 0;     // Errors and answers that cannot be
   std::string first_error;
-  std::uint64_t lost = 0;  // requests without a reply
+  std::uint64_t lost = 0;  // requests without a reply, or due and never sent
   double seconds = 0;
 
   std::uint64_t requests() const;
