@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "client/encode.h"
 #include "schema/frame.h"
 #include "server/decode.h"
 #include "tools/cluster_generator.h"
@@ -46,146 +47,6 @@ auto write_list(Builder& builder, const std::vector<Item>& items, Write write_it
   return builder.CreateVector(written);
 }
 
-auto write(Builder& builder, const ResourceList& list) {
-  return write_list(builder, list, [&](const auto& item) {
-    const auto name = write(builder, item.first);
-    return wire::CreateResource(builder, name, write(builder, item.second.canonical()));
-  });
-}
-
-auto write(Builder& builder, const StringMap& map) {
-  return write_list(builder, map, [&](const auto& item) {
-    const auto key = write(builder, item.first);
-    return wire::CreateKeyValue(builder, key, write(builder, item.second));
-  });
-}
-
-auto write(Builder& builder, const std::vector<NodeSelectorRequirement>& requirements) {
-  return write_list(builder, requirements, [&](const NodeSelectorRequirement& item) {
-    const auto key = write(builder, item.key);
-    const auto op = write(builder, item.op);
-    return wire::CreateNodeSelectorRequirement(
-        builder, key, op,
-        write_list(builder, item.values, [&](const auto& value) { return write(builder, value); }));
-  });
-}
-
-auto write(Builder& builder, const std::vector<Container>& containers) {
-  return write_list(builder, containers, [&](const Container& item) {
-    const auto name = write(builder, item.name);
-    const auto requests = write(builder, item.requests);
-    const auto limits = write(builder, item.limits);
-    const auto allocated = write(builder, item.allocated_requests);
-    Offset<flatbuffers::Vector<Offset<wire::Resource>>> actuated;
-    if (item.actuated_requests) actuated = write(builder, *item.actuated_requests);
-    return wire::CreateContainer(builder, name, requests, limits, item.restart_always, actuated,
-                                 allocated);
-  });
-}
-
-Offset<wire::PodCondition> write(Builder& builder, const std::optional<PodCondition>& condition) {
-  if (!condition) return {};
-  return wire::CreatePodCondition(builder, condition->is_true,
-                                  condition->last_transition_us.value_or(0));
-}
-
-Offset<wire::Node> write(Builder& builder, const Node& node) {
-  const auto name = write(builder, node.name);
-  const auto labels = write(builder, node.labels);
-  const auto annotations = write(builder, node.annotations);
-  const auto taints = write_list(builder, node.taints, [&](const Taint& item) {
-    const auto key = write(builder, item.key);
-    const auto value = write(builder, item.value);
-    return wire::CreateTaint(builder, key, value, write(builder, item.effect));
-  });
-  return wire::CreateNode(builder, name, labels, annotations, node.unschedulable, taints,
-                          write(builder, node.allocatable));
-}
-
-Offset<wire::Pod> write(Builder& builder, const Pod& pod) {
-  Offset<wire::NodeSelector> affinity;
-  if (pod.required_node_affinity) {
-    affinity = wire::CreateNodeSelector(
-        builder,
-        write_list(builder, *pod.required_node_affinity, [&](const NodeSelectorTerm& item) {
-          const auto expressions = write(builder, item.match_expressions);
-          return wire::CreateNodeSelectorTerm(builder, expressions,
-                                              write(builder, item.match_fields));
-        }));
-  }
-  const auto tolerations = write_list(builder, pod.tolerations, [&](const Toleration& item) {
-    const auto key = write(builder, item.key);
-    const auto op = write(builder, item.op);
-    const auto value = write(builder, item.value);
-    return wire::CreateToleration(builder, key, op, value, write(builder, item.effect));
-  });
-  const auto namespace_name = write(builder, pod.namespace_name);
-  const auto name = write(builder, pod.name);
-  const auto uid = write(builder, pod.uid);
-  const auto labels = write(builder, pod.labels);
-  const auto annotations = write(builder, pod.annotations);
-  const auto node_name = write(builder, pod.node_name);
-  const auto containers = write(builder, pod.containers);
-  const auto init_containers = write(builder, pod.init_containers);
-  const auto pod_requests = write(builder, pod.pod_requests);
-  const auto pod_limits = write(builder, pod.pod_limits);
-  const auto overhead = write(builder, pod.overhead);
-  const auto node_selector = write(builder, pod.node_selector);
-  const auto phase = write(builder, pod.phase);
-  const auto qos_class = write(builder, pod.qos_class);
-  const auto scheduled = write(builder, pod.scheduled);
-  const auto initialized = write(builder, pod.initialized);
-  wire::PodBuilder table(builder);
-  table.add_namespace_name(namespace_name);
-  table.add_name(name);
-  table.add_uid(uid);
-  table.add_labels(labels);
-  table.add_annotations(annotations);
-  table.add_daemon_set(pod.daemon_set);
-  table.add_creation_us(pod.creation_us.value_or(0));
-  table.add_node_name(node_name);
-  table.add_containers(containers);
-  table.add_init_containers(init_containers);
-  table.add_pod_requests(pod_requests);
-  table.add_pod_limits(pod_limits);
-  table.add_overhead(overhead);
-  table.add_has_priority(pod.priority.has_value());
-  table.add_priority(pod.priority.value_or(0));
-  table.add_node_selector(node_selector);
-  if (pod.required_node_affinity) table.add_required_node_affinity(affinity);
-  table.add_tolerations(tolerations);
-  table.add_active_deadline_seconds(pod.active_deadline_seconds.value_or(0));
-  table.add_phase(phase);
-  table.add_qos_class(qos_class);
-  if (pod.scheduled) table.add_scheduled(scheduled);
-  if (pod.initialized) table.add_initialized(initialized);
-  table.add_resize_infeasible(pod.resize_infeasible);
-  return table.Finish();
-}
-
-Offset<wire::NodeMetric> write(Builder& builder, const NodeMetric& metric) {
-  const auto name = write(builder, metric.name);
-  const auto node_usage = write(builder, metric.node_usage);
-  const auto system_usage = write(builder, metric.system_usage);
-  const auto aggregated = write_list(builder, metric.aggregated, [&](const AggregatedUsage& item) {
-    const auto usage = write_list(builder, item.usage, [&](const auto& of_type) {
-      const auto type = write(builder, of_type.first);
-      return wire::CreateUsageOfType(builder, type, write(builder, of_type.second));
-    });
-    return wire::CreateAggregatedUsage(builder, item.duration_us, usage);
-  });
-  const auto pods = write_list(builder, metric.pods, [&](const PodMetricInfo& item) {
-    const auto namespace_name = write(builder, item.namespace_name);
-    const auto pod_name = write(builder, item.name);
-    const auto usage = write(builder, item.usage);
-    return wire::CreatePodMetricInfo(builder, namespace_name, pod_name, usage,
-                                     write(builder, item.priority));
-  });
-  return wire::CreateNodeMetric(builder, name, metric.report_interval_seconds.value_or(0),
-                                metric.update_time_us.value_or(0), metric.has_node_metric,
-                                node_usage, system_usage, aggregated, pods);
-}
-
 struct Removed {
   wire::Fact kind;
   std::string name, namespace_name;
@@ -204,13 +65,13 @@ Removed removed_pod(const Pod& pod) {
 
 Offset<wire::Change> write(Builder& builder, const Fact& fact) {
   if (const auto* node = std::get_if<Node>(&fact)) {
-    return wire::CreateChange(builder, wire::Fact::Node, write(builder, *node).Union());
+    return wire::CreateChange(builder, wire::Fact::Node, encode(builder, *node).Union());
   }
   if (const auto* pod = std::get_if<Pod>(&fact)) {
-    return wire::CreateChange(builder, wire::Fact::Pod, write(builder, *pod).Union());
+    return wire::CreateChange(builder, wire::Fact::Pod, encode(builder, *pod).Union());
   }
   if (const auto* metric = std::get_if<NodeMetric>(&fact)) {
-    return wire::CreateChange(builder, wire::Fact::NodeMetric, write(builder, *metric).Union());
+    return wire::CreateChange(builder, wire::Fact::NodeMetric, encode(builder, *metric).Union());
   }
   if (std::holds_alternative<UnknownFact>(fact)) {
     return wire::CreateChange(builder, static_cast<wire::Fact>(77),
@@ -251,7 +112,7 @@ using PodArg = std::variant<std::string, Pod>;
 
 Offset<wire::PodRef> write_ref(Builder& builder, const PodArg& arg) {
   if (const auto* pod = std::get_if<Pod>(&arg)) {
-    return wire::CreatePodRef(builder, 0, write(builder, *pod));
+    return wire::CreatePodRef(builder, 0, encode(builder, *pod));
   }
   return wire::CreatePodRef(builder, write(builder, std::get<std::string>(arg)));
 }
@@ -1726,7 +1587,7 @@ TEST_F(ChangingProfile, KeepsTheFeedersTime) {
 template <typename Object, typename WireObject>
 Result<Object> round_trip(const Object& object) {
   Builder builder;
-  builder.Finish(write(builder, object));
+  builder.Finish(encode(builder, object));
   Object decoded;
   const auto* root = flatbuffers::GetRoot<WireObject>(builder.GetBufferPointer());
   if (auto done = decode(*root, decoded); !done) return tl::unexpected(done.error());
@@ -1741,7 +1602,7 @@ TEST_F(Objects, ComeBackAsTheyWere) {
   // Into objects that held others before: nothing of those is left.
   const auto check = [](const auto& object, auto& decoded, auto* wire_type) {
     Builder builder;
-    builder.Finish(write(builder, object));
+    builder.Finish(encode(builder, object));
     using Wire = std::remove_pointer_t<decltype(wire_type)>;
     ASSERT_TRUE(decode(*flatbuffers::GetRoot<Wire>(builder.GetBufferPointer()), decoded));
     EXPECT_EQ(object, decoded) << object.name;
