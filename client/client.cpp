@@ -119,9 +119,10 @@ Result<const wire::Frame*> Client::reply_to(std::uint64_t id) {
     if (!received) return tl::unexpected(received.error());
     const wire::Frame& frame = *received->frame;
     if (frame.id() != id && frame.id() != 0) continue;
-    if (const wire::Error* error = frame.body_as_Error(); error != nullptr) {
+    if (const wire::Error* wire_error = frame.body_as_Error(); wire_error != nullptr) {
+      Error error = error_of(*wire_error);
       if (frame.id() == 0) socket_.reset();  // about the connection, which the server closes
-      return tl::unexpected(error_of(*error));
+      return tl::unexpected(std::move(error));
     }
     if (frame.id() == id) return &frame;
   }

@@ -1,5 +1,6 @@
 #include "tools/daemon_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -38,9 +39,13 @@ Result<DaemonProcess> DaemonProcess::start(const std::string& program,
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   pid_t pid = -1;
-  if (const int error =
-          ::posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv.data(), environ);
-      error != 0) {
+  // Not our standard output: who reads that would wait for the daemon, too.
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  const int error = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
     return fail(ErrorCode::kIo, fmt::format("{}: {}", program, std::strerror(error)));
   }
   DaemonProcess daemon(pid);
