@@ -72,15 +72,18 @@ class LoadLoop {
         std::chrono::nanoseconds(plan_.rate > 0 ? static_cast<std::int64_t>(1e9 / plan_.rate) : 0);
     Clock::time_point due = begin, next_progress = begin, now = begin;
     std::size_t turn = 0;
+    // What a connection has no room for stays due, and its latency counts.
+    const auto ask_what_is_due = [&] {
+      for (; due <= now && due < end; due += step) {
+        Lane& lane = lanes_[turn % lanes_.size()];
+        if (lane.under_way() >= kLoadDepthMax) break;
+        lane.ask(due);
+        ++turn;
+      }
+    };
     while (now < end) {
       if (plan_.rate > 0) {
-        // What a connection has no room for stays due, and its latency counts.
-        for (; due <= now && due < end; due += step) {
-          Lane& lane = lanes_[turn % lanes_.size()];
-          if (lane.under_way() >= kLoadDepthMax) break;
-          lane.ask(due);
-          ++turn;
-        }
+        ask_what_is_due();
       } else {
         for (Lane& lane : lanes_) {
           while (lane.under_way() < plan_.depth) lane.ask(Clock::now());
@@ -95,13 +98,13 @@ class LoadLoop {
       }
     }
     result_.seconds = std::chrono::duration<double>(now - start).count();
-    for (; now < end + kDrainTime && under_way() > 0; now = Clock::now()) {
+    const auto still_due = [&] { return plan_.rate > 0 && due < end; };
+    for (; now < end + kDrainTime && (under_way() > 0 || still_due()); now = Clock::now()) {
+      if (still_due()) ask_what_is_due();
       if (auto done = exchange(); !done) return done;
     }
     result_.lost = under_way();
-    if (plan_.rate > 0 && due < end) {
-      result_.lost += static_cast<std::uint64_t>((end - due) / step) + 1;  // was never sent
-    }
+    if (still_due()) result_.lost += static_cast<std::uint64_t>((end - due) / step) + 1;
     return {};
   }
 
