@@ -187,6 +187,16 @@ void Cluster::mark(std::uint32_t row, Stale stale) {
     stale_rows_.push_back(row);
   }
   stale_[row] = std::max(stale_[row], stale);
+  if (!bulk_) {
+    settle();
+  }
+}
+
+void Cluster::set_bulk(bool on) {
+  bulk_ = on;
+  if (!on) {
+    settle();
+  }
 }
 
 // False if the row was not stale.

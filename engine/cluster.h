@@ -3,7 +3,7 @@
 // Keeps what conformance rules call "facts, not history": per key the latest object counts; a pod
 // is on the node that its object names, failing that where it is assumed; facts about nodes and
 // pods that do not exist (yet) stay. An event marks the rows that it changes; settle() derives
-// their columns, once for all events since the last look, and ends in NodeTable::commit(). Thread
+// their columns, at once or, in bulk, with the next look, and ends in NodeTable::commit(). Thread
 // safety: one thread at a time. Invariants: (1) pods are linked into the list of the row where they
 // count, those whose load depends on the metric's age first; (2) a row exists as long as a node, a
 // pod or a metric names it; validate() checks these and every aggregate.
@@ -96,6 +96,8 @@ class Cluster {
 
   // Makes the table what the facts say. Before every look at the table.
   void settle();
+  // While on, events leave that to the next look.
+  void set_bulk(bool on);
 
   // --- Looking ---
   const Profile& profile() const { return profile_; }
@@ -185,6 +187,7 @@ class Cluster {
   std::vector<NodeFacts> nodes_;  // by row
   std::vector<Stale> stale_;      // by row
   std::vector<std::uint32_t> stale_rows_;
+  bool bulk_ = false;
   BytesMap<std::string, std::uint32_t> rows_;
   std::vector<std::uint32_t> class_sizes_;
   std::uint32_t node_count_ = 0;

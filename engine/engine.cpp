@@ -107,6 +107,8 @@ void Engine::forget(std::string_view namespace_name, std::string_view name, std:
 Result<void> Engine::advance(std::int64_t now_us) { return impl_->cluster.advance(now_us); }
 std::int64_t Engine::now_us() const { return impl_->cluster.now_us(); }
 
+void Engine::set_bulk(bool on) { impl_->cluster.set_bulk(on); }
+
 // --- Decisions ---
 
 Result<Decision> Engine::evaluate(const Pod& pod, const EvaluateOptions& options) {

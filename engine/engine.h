@@ -179,6 +179,10 @@ class Engine {
   Result<void> advance(std::int64_t now_us);
   std::int64_t now_us() const;
 
+  // While on, events only mark the rows that they change, and the next look derives their columns:
+  // for many facts without a decision between them. No answer changes.
+  void set_bulk(bool on);
+
   // --- Decisions. None changes a fact. ---
   // Errors: kInvalid or kLimitExceeded naming the option or the pod's field.
   Result<Decision> evaluate(const Pod& pod, const EvaluateOptions& options = {});

@@ -35,6 +35,7 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
     return;
   }
   options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
+  engine->set_bulk(true);
   next_ = std::make_unique<FedCluster>(std::move(*engine));
   next_feeder_time_ = begin.now_us() != 0;
   if (next_feeder_time_) (void)next_->engine().advance(begin.now_us());
@@ -136,6 +137,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
     return;
   }
   adopt_reservations();
+  next_->engine().set_bulk(false);
   settled_.clear();
   replace_current(std::move(next_));
   feeder_time_ = next_feeder_time_;

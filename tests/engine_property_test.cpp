@@ -31,10 +31,11 @@ int rounds(int in_release) { return std::max(1, in_release * HEADROOM_ROUNDS_PER
 struct Configuration {
   std::string kernels;
   EngineOptions options;
+  bool bulk = false;  // rows are derived with the next look
 
   std::string text() const {
-    return kernels + (options.shape_cache ? " cache" : " no-cache") + " threads " +
-           std::to_string(options.threads) + " seed " + std::to_string(options.seed);
+    return kernels + (bulk ? " bulk" : "") + (options.shape_cache ? " cache" : " no-cache") +
+           " threads " + std::to_string(options.threads) + " seed " + std::to_string(options.seed);
   }
 };
 
@@ -43,6 +44,7 @@ Engine create(const Profile& profile, const Configuration& configuration) {
   Result<Engine> engine = Engine::create(profile, configuration.options);
   unsetenv("HEADROOM_KERNELS");
   if (!engine) throw std::invalid_argument(engine.error().message);
+  engine->set_bulk(configuration.bulk);
   return std::move(*engine);
 }
 
@@ -60,6 +62,7 @@ std::vector<Configuration> configurations() {
   }
   all.push_back({all.front().kernels, {.shape_cache_bytes_max = 1, .threads = 2}});
   all.push_back({all.front().kernels, {.shape_cache = false, .threads = 1, .seed = 7}});
+  for (std::size_t c = 0; c < all.size(); c += 2) all[c].bulk = true;
   return all;
 }
 
@@ -380,8 +383,8 @@ std::string failure_report(const RandomProfile& random, json script) {
   return text;
 }
 
-// The state is checked after each event, or now and then: a look makes the engine derive what the
-// events before it changed, so that both have to be tried.
+// The state is checked after each event, or now and then: in bulk a look makes the engine derive
+// what the events before it changed, so that both have to be tried.
 json random_script(Draws& draws, Mode mode, int events) {
   RandomCluster cluster(draws, mode);
   const bool check_often = draws.one_in(2);
