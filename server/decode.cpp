@@ -25,11 +25,7 @@ class Decoder {
       out.clear();
       return;
     }
-    if (in->size() > kTextBytesMax) {
-      refuse(ErrorCode::kLimitExceeded, field,
-             fmt::format("{} bytes: kTextBytesMax is {}", in->size(), kTextBytesMax));
-      return;
-    }
+    if (too_long(field, *in)) return;
     out.assign(in->c_str(), in->size());
     spend(in->size());
   }
@@ -78,12 +74,7 @@ class Decoder {
     list(field, in, out,
          [&](const wire::Resource& item, std::pair<std::string, Quantity>& resource) {
            string("name", item.name(), resource.first);
-           if (item.quantity()->size() > kTextBytesMax) {
-             refuse(ErrorCode::kLimitExceeded, "quantity",
-                    fmt::format("{} bytes: kTextBytesMax is {}", item.quantity()->size(),
-                                kTextBytesMax));
-             return;
-           }
+           if (too_long("quantity", *item.quantity())) return;
            const Result<Quantity> quantity = Quantity::parse(text(item.quantity()));
            if (!quantity) {
              refuse(quantity.error().code, text(item.name()), quantity.error().message);
@@ -175,6 +166,12 @@ class Decoder {
   }
 
  private:
+  bool too_long(const char* field, const String& in) {
+    if (in.size() <= kTextBytesMax) return false;
+    refuse(ErrorCode::kLimitExceeded, field,
+           fmt::format("{} bytes: kTextBytesMax is {}", in.size(), kTextBytesMax));
+    return true;
+  }
   void refuse(ErrorCode code, std::string_view field, std::string_view message) {
     if (!error_) {
       field_named_ = !field.empty();

@@ -95,6 +95,7 @@ class Service final : public FrameHandler {
   void facts(Peer& peer, std::uint64_t id, const wire::Facts& facts);
   void feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end);
   void stop_feeding(wire::FeedStop why, const std::string& message);
+  void tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message);
   bool feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected);
   void abort_resync();
   void replace_current(std::unique_ptr<FedCluster> cluster);

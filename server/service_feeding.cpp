@@ -7,12 +7,6 @@
 
 namespace headroom {
 
-namespace {
-
-const char* to_string(wire::FeedStop why) { return wire::EnumNameFeedStop(why); }
-
-}  // namespace
-
 void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
   if (begin.incarnation() != 0 && begin.incarnation() != options_.incarnation) {
     send_error(peer, id,
@@ -52,24 +46,24 @@ bool Service::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) 
     stop_feeding(wire::FeedStop::Gap,
                  fmt::format("sequence: {} where {} was due", sequence, expected));
   } else if (!peer.told_to_stop) {
-    peer.told_to_stop = true;
-    builder_.Clear();
-    finish(0, wire::CreateFeedStopped(builder_, wire::FeedStop::Gap,
-                                      builder_.CreateString("facts without a FeedBegin")));
-    peer.send(bytes_of(builder_));
+    tell_stopped(peer, wire::FeedStop::Gap, "facts without a FeedBegin");
   }
   return false;
+}
+
+void Service::tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message) {
+  peer.told_to_stop = true;
+  builder_.Clear();
+  finish(0, wire::CreateFeedStopped(builder_, why, builder_.CreateString(message)));
+  peer.send(bytes_of(builder_));
 }
 
 void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
   Peer& peer = *std::exchange(feeder_, nullptr);
   options_.log(LogLevel::kWarning, "feeder stopped",
-               {{"client", peer.name}, {"why", to_string(why)}, {"message", message}});
+               {{"client", peer.name}, {"why", wire::EnumNameFeedStop(why)}, {"message", message}});
   abort_resync();
-  peer.told_to_stop = true;
-  builder_.Clear();
-  finish(0, wire::CreateFeedStopped(builder_, why, builder_.CreateString(message)));
-  peer.send(bytes_of(builder_));
+  tell_stopped(peer, why, message);
 }
 
 void Service::abort_resync() {

@@ -375,12 +375,10 @@ void add_load_command(CLI::App& app, int& exit_code) {
           ->check(between(1u, kLoadDepthMax))
           ->type_name("NUMBER")
           ->capture_default_str();
-  CLI::Option* rate = command
-                          ->add_option("--rate", plan.rate,
-                                       "Open loop: requests a second, whatever the server does")
-                          ->check(between(0.1, kRateMax))
-                          ->type_name("NUMBER")
-                          ->excludes(depth);
+  command->add_option("--rate", plan.rate, "Open loop: requests a second, whatever the server does")
+      ->check(between(0.1, kRateMax))
+      ->type_name("NUMBER")
+      ->excludes(depth);
   command->add_option("--events", plan.events_per_second, "Changes of facts a second beside it")
       ->check(between(0.0, kRateMax))
       ->type_name("NUMBER");
@@ -425,7 +423,6 @@ void add_load_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   command->add_option("--tls-server-name", options->tls.server_name,
                       "In the server's certificate; default: its address");
-  (void)rate;
   command->footer(
       R"(A latency of the closed loop counts from when its request was sent, one of the open loop from
 when it was due. What is reserved is given back, so that the cluster stays as it was. Without
