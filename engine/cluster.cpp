@@ -11,17 +11,7 @@ namespace {
 // Node classes without nodes, beyond as many as there are nodes.
 constexpr std::uint32_t kSpareClassesMax = 1024;
 
-// Of a Pod, or of a metric's entry for one.
-template <typename Object>
-void write_pod_key(const Object& pod, std::string& key) {
-  key.assign(pod.namespace_name).append("/").append(pod.name);
-}
-
-std::string key_of(const Pod& pod) {
-  std::string key;
-  write_pod_key(pod, key);
-  return key;
-}
+std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
 Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
   if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
@@ -481,7 +471,7 @@ Result<void> Cluster::upsert(const Pod& object) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  write_pod_key(object, pod_key_);
+  write_pod_key(object.namespace_name, object.name, pod_key_);
   const PodId id = pod_of(pod_key_);
   PodFacts& pod = pods_[id];
   const std::uint32_t counted_before = pod.counted_row;
@@ -553,7 +543,7 @@ Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
 
 void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row) {
   table_.prefetch(row);
-  write_pod_key(object, pod_key_);
+  write_pod_key(object.namespace_name, object.name, pod_key_);
   const PodId id = pod_of(pod_key_);
   PodFacts& pod = pods_[id];
   const bool same = pod.known() && pod.uid == object.uid;
@@ -668,7 +658,7 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   prefetch(metric, row);
   listed_.clear();
   for (const PodMetricInfo& pod : metric.pods) {
-    write_pod_key(pod, pod_key_);
+    write_pod_key(pod.namespace_name, pod.name, pod_key_);
     listed_.push_back(pod_of(pod_key_));
     ++pods_[listed_.back()].mentions;
   }
@@ -930,7 +920,7 @@ std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
 }
 
 void Cluster::without(const Pod& pod, const std::function<void()>& look) {
-  write_pod_key(pod, pod_key_);
+  write_pod_key(pod.namespace_name, pod.name, pod_key_);
   const auto found = pod_ids_.find(pod_key_);
   const bool counted = profile_.mode == Mode::kProposal && found != pod_ids_.end() &&
                        pods_[found->second].counted_row != kNoRow &&

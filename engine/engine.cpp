@@ -90,7 +90,7 @@ Result<void> Engine::upsert(const Object& object) {
 void Engine::remove_node(std::string_view name) { impl_->cluster.remove_node(name); }
 
 void Engine::remove_pod(std::string_view namespace_name, std::string_view name) {
-  impl_->cluster.remove_pod(fmt::format("{}/{}", namespace_name, name));
+  impl_->cluster.remove_pod(pod_key(namespace_name, name));
 }
 
 void Engine::remove_node_metric(std::string_view name) { impl_->cluster.remove_node_metric(name); }
@@ -101,7 +101,7 @@ Result<void> Engine::assume(const Pod& pod, std::string_view node_name) {
 
 void Engine::forget(std::string_view namespace_name, std::string_view name, std::string_view uid,
                     std::string_view node_name) {
-  impl_->cluster.forget(fmt::format("{}/{}", namespace_name, name), uid, node_name);
+  impl_->cluster.forget(pod_key(namespace_name, name), uid, node_name);
 }
 
 Result<void> Engine::advance(std::int64_t now_us) { return impl_->cluster.advance(now_us); }
@@ -207,8 +207,7 @@ NodeIndex Engine::find_node(std::string_view name) const {
 }
 
 NodeIndex Engine::node_of_pod(std::string_view namespace_name, std::string_view name) const {
-  return static_cast<NodeIndex>(
-      impl_->cluster.counted_row_of(fmt::format("{}/{}", namespace_name, name)));
+  return static_cast<NodeIndex>(impl_->cluster.counted_row_of(pod_key(namespace_name, name)));
 }
 
 std::uint64_t Engine::digest() const {

@@ -33,4 +33,14 @@ const Quantity* find(const ResourceList& list, std::string_view name) {
 
 const std::string* find(const StringMap& map, std::string_view key) { return find_value(map, key); }
 
+void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key) {
+  key.assign(namespace_name).append("/").append(name);
+}
+
+std::string pod_key(std::string_view namespace_name, std::string_view name) {
+  std::string key;
+  write_pod_key(namespace_name, name, key);
+  return key;
+}
+
 }  // namespace headroom

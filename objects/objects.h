@@ -106,6 +106,11 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
+// "namespace/name", by which a pod is known.
+std::string pod_key(std::string_view namespace_name, std::string_view name);
+// The same into memory that is used again.
+void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key);
+
 // One entry of status.nodeMetric.aggregatedNodeUsages.
 struct AggregatedUsage {
   std::int64_t duration_us = 0;

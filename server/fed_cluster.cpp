@@ -7,18 +7,6 @@
 
 namespace headroom {
 
-void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key) {
-  key.assign(namespace_name);
-  key += '/';
-  key += name;
-}
-
-std::string pod_key(std::string_view namespace_name, std::string_view name) {
-  std::string key;
-  write_pod_key(namespace_name, name, key);
-  return key;
-}
-
 Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
   const auto upsert = [&](const auto& wire_object, auto& object) -> Result<Applied> {
     if (auto decoded = decode(wire_object, object); !decoded) {

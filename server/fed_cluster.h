@@ -17,10 +17,6 @@
 
 namespace headroom {
 
-// "namespace/name"
-std::string pod_key(std::string_view namespace_name, std::string_view name);
-void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key);
-
 class FedCluster {
  public:
   explicit FedCluster(Engine engine) : engine_(std::move(engine)) {}

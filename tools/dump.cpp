@@ -29,7 +29,7 @@ void keep_latest(std::vector<T>& objects, std::vector<T>&& more, Name name,
 
 }  // namespace
 
-std::string full_name(const Pod& pod) { return pod.namespace_name + '/' + pod.name; }
+std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
 Result<Dump> read_dump(const std::vector<std::string>& paths) {
   Dump dump;
