@@ -197,6 +197,24 @@ Result<const wire::Explained*> Client::explain(const PodRef& pod, std::string_vi
       true, [&](Builder& builder) { return encode_explain(builder, pod, node_name); });
 }
 
+Result<const wire::PostFiltered*> Client::post_filter(const PodRef& pod, bool candidates) {
+  return ask<wire::PostFiltered>(
+      true, [&](Builder& builder) { return encode_post_filter(builder, pod, candidates); });
+}
+
+Result<const wire::QuotaStatusReply*> Client::quota_status(std::string_view after) {
+  // `after` may lie in the last reply.
+  return ask<wire::QuotaStatusReply>(true, [&, last = std::string(after)](Builder& builder) {
+    return encode_quota_status(builder, last);
+  });
+}
+
+Result<const wire::ExplainedVictims*> Client::explain_victims(const PodRef& pod,
+                                                              std::string_view node_name) {
+  return ask<wire::ExplainedVictims>(
+      true, [&](Builder& builder) { return encode_explain_victims(builder, pod, node_name); });
+}
+
 Result<const wire::StatsReply*> Client::stats(bool digest) {
   return ask<wire::StatsReply>(
       true, [&](Builder& builder) { return wire::CreateStats(builder, digest); });

@@ -5,8 +5,9 @@
 //   auto reserved = client.reserve(pod, answer->decisions()->Get(0)->node_names()->Get(0)->str());
 //
 // Blocking calls send one request and wait for its reply; a lost connection is made again, and what
-// changes nothing (evaluate, explain, stats) is asked again, until the timeout. A reservation whose
-// reply was lost is an error (kIo): whether it holds is not known; to reserve again is safe.
+// changes nothing (evaluate, explain, post_filter, stats, ...) is asked again, until the timeout. A
+// reservation whose reply was lost is an error (kIo): whether it holds is not known; to reserve
+// again is safe.
 // Pipelined calls: send() any number of requests, flush(), receive() the replies in their order.
 //
 // Thread safety: one thread at a time; a thread that asks has a client of its own. Answers are
@@ -61,6 +62,12 @@ class Client {
   Result<const wire::Unreserved*> unreserve(const Pod& pod, std::string_view node_name);
   Result<const wire::Placed*> place(std::span<const PodRef> pods, bool reasons = true);
   Result<const wire::Explained*> explain(const PodRef& pod, std::string_view node_name);
+  // Who must go so that the pod has its place; kUnsupported without CapacityScheduling.
+  Result<const wire::PostFiltered*> post_filter(const PodRef& pod, bool candidates = false);
+  // A page of them; where its `more` says so, ask again with its last namespace.
+  Result<const wire::QuotaStatusReply*> quota_status(std::string_view after = {});
+  Result<const wire::ExplainedVictims*> explain_victims(const PodRef& pod,
+                                                        std::string_view node_name);
   Result<const wire::StatsReply*> stats(bool digest = false);
 
   // --- Pipelined ---

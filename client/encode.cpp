@@ -73,6 +73,11 @@ Vector<wire::Resource> present(Builder& builder, const ResourceList& list) {
   });
 }
 
+// Absent and empty differ.
+Vector<wire::Resource> resources(Builder& builder, const std::optional<ResourceList>& list) {
+  return list ? present(builder, *list) : 0;
+}
+
 Vector<wire::Resource> resources(Builder& builder, const ResourceList& list) {
   return list.empty() ? 0 : present(builder, list);
 }
@@ -84,16 +89,19 @@ Vector<wire::KeyValue> map(Builder& builder, const StringMap& map) {
   });
 }
 
+Vector<String> strings(Builder& builder, const std::vector<std::string>& list) {
+  return optional<String>(builder, list,
+                          [&](const std::string& item) { return string(builder, item); });
+}
+
 Vector<wire::NodeSelectorRequirement> requirements(
     Builder& builder, const std::vector<NodeSelectorRequirement>& list) {
   return optional<wire::NodeSelectorRequirement>(
       builder, list, [&](const NodeSelectorRequirement& requirement) {
         const auto key = optional(builder, requirement.key);
         const auto op = optional(builder, requirement.op);
-        return wire::CreateNodeSelectorRequirement(
-            builder, key, op,
-            optional<String>(builder, requirement.values,
-                             [&](const std::string& value) { return string(builder, value); }));
+        return wire::CreateNodeSelectorRequirement(builder, key, op,
+                                                   strings(builder, requirement.values));
       });
 }
 
@@ -102,8 +110,7 @@ Vector<wire::Container> containers(Builder& builder, const std::vector<Container
     const auto name = optional(builder, container.name);
     const auto requests = resources(builder, container.requests);
     const auto limits = resources(builder, container.limits);
-    const auto actuated =
-        container.actuated_requests ? present(builder, *container.actuated_requests) : 0;
+    const auto actuated = resources(builder, container.actuated_requests);
     const auto allocated = resources(builder, container.allocated_requests);
     return wire::CreateContainer(builder, name, requests, limits, container.restart_always,
                                  actuated, allocated);
@@ -182,12 +189,16 @@ Offset<wire::Pod> encode(Builder& builder, const Pod& pod) {
   const auto qos_class = optional(builder, pod.qos_class);
   const auto scheduled = condition(builder, pod.scheduled);
   const auto initialized = condition(builder, pod.initialized);
+  const auto nominated_node_name = optional(builder, pod.nominated_node_name);
+  const auto priority_class_name = optional(builder, pod.priority_class_name);
+  const auto preemption_policy = optional(builder, pod.preemption_policy);
   return wire::CreatePod(builder, namespace_name, name, uid, labels, annotations, pod.daemon_set,
                          pod.creation_us.value_or(0), node_name, main_containers, init_containers,
                          pod_requests, pod_limits, overhead, pod.priority.has_value(),
                          pod.priority.value_or(0), node_selector, affinity, tolerations,
                          pod.active_deadline_seconds.value_or(0), phase, qos_class, scheduled,
-                         initialized, pod.resize_infeasible);
+                         initialized, pod.resize_infeasible, pod.start_us.value_or(0),
+                         nominated_node_name, pod.deleting, priority_class_name, preemption_policy);
 }
 
 Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric) {
@@ -216,6 +227,30 @@ Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric) {
                                 node_usage, system_usage, aggregated, pods);
 }
 
+Offset<wire::ElasticQuota> encode(Builder& builder, const ElasticQuota& quota) {
+  const auto namespace_name = string(builder, quota.namespace_name);
+  const auto name = string(builder, quota.name);
+  const auto min = resources(builder, quota.min);
+  return wire::CreateElasticQuota(builder, namespace_name, name, min,
+                                  resources(builder, quota.max));
+}
+
+Offset<wire::PodDisruptionBudget> encode(Builder& builder, const PodDisruptionBudget& budget) {
+  const auto namespace_name = string(builder, budget.namespace_name);
+  const auto name = string(builder, budget.name);
+  const auto selector = requirements(builder, budget.selector);
+  return wire::CreatePodDisruptionBudget(builder, namespace_name, name, selector,
+                                         budget.disruptions_allowed,
+                                         strings(builder, budget.disrupted_pods));
+}
+
+Offset<wire::PriorityClass> encode(Builder& builder, const PriorityClass& priority_class) {
+  const auto name = string(builder, priority_class.name);
+  return wire::CreatePriorityClass(builder, name, priority_class.value,
+                                   priority_class.global_default,
+                                   optional(builder, priority_class.preemption_policy));
+}
+
 Offset<wire::Change> encode_upsert(Builder& builder, const Object& object) {
   return std::visit([&](const auto& held) { return change(builder, encode(builder, held)); },
                     object);
@@ -233,6 +268,24 @@ Offset<wire::Change> encode_removed_pod(Builder& builder, std::string_view names
 
 Offset<wire::Change> encode_removed_node_metric(Builder& builder, std::string_view name) {
   return change(builder, wire::CreateRemovedNodeMetric(builder, string(builder, name)));
+}
+
+Offset<wire::Change> encode_removed_elastic_quota(Builder& builder, std::string_view namespace_name,
+                                                  std::string_view name) {
+  const auto in = string(builder, namespace_name);
+  return change(builder, wire::CreateRemovedElasticQuota(builder, in, string(builder, name)));
+}
+
+Offset<wire::Change> encode_removed_pod_disruption_budget(Builder& builder,
+                                                          std::string_view namespace_name,
+                                                          std::string_view name) {
+  const auto in = string(builder, namespace_name);
+  return change(builder,
+                wire::CreateRemovedPodDisruptionBudget(builder, in, string(builder, name)));
+}
+
+Offset<wire::Change> encode_removed_priority_class(Builder& builder, std::string_view name) {
+  return change(builder, wire::CreateRemovedPriorityClass(builder, string(builder, name)));
 }
 
 Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
@@ -264,6 +317,20 @@ Offset<wire::Explain> encode_explain(Builder& builder, const PodRef& pod,
                                      std::string_view node_name) {
   const auto ref = reference(builder, pod);
   return wire::CreateExplain(builder, ref, string(builder, node_name));
+}
+
+Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod, bool candidates) {
+  return wire::CreatePostFilter(builder, reference(builder, pod), candidates);
+}
+
+Offset<wire::QuotaStatus> encode_quota_status(Builder& builder, std::string_view after) {
+  return wire::CreateQuotaStatus(builder, optional(builder, after));
+}
+
+Offset<wire::ExplainVictims> encode_explain_victims(Builder& builder, const PodRef& pod,
+                                                    std::string_view node_name) {
+  const auto ref = reference(builder, pod);
+  return wire::CreateExplainVictims(builder, ref, string(builder, node_name));
 }
 
 }  // namespace headroom

@@ -43,6 +43,11 @@ struct EvaluateRequest {
 flatbuffers::Offset<wire::Node> encode(Builder& builder, const Node& node);
 flatbuffers::Offset<wire::Pod> encode(Builder& builder, const Pod& pod);
 flatbuffers::Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric);
+flatbuffers::Offset<wire::ElasticQuota> encode(Builder& builder, const ElasticQuota& quota);
+flatbuffers::Offset<wire::PodDisruptionBudget> encode(Builder& builder,
+                                                      const PodDisruptionBudget& budget);
+flatbuffers::Offset<wire::PriorityClass> encode(Builder& builder,
+                                                const PriorityClass& priority_class);
 
 flatbuffers::Offset<wire::Change> encode_upsert(Builder& builder, const Object& object);
 flatbuffers::Offset<wire::Change> encode_removed_node(Builder& builder, std::string_view name);
@@ -51,6 +56,13 @@ flatbuffers::Offset<wire::Change> encode_removed_pod(Builder& builder,
                                                      std::string_view name);
 flatbuffers::Offset<wire::Change> encode_removed_node_metric(Builder& builder,
                                                              std::string_view name);
+flatbuffers::Offset<wire::Change> encode_removed_elastic_quota(Builder& builder,
+                                                               std::string_view namespace_name,
+                                                               std::string_view name);
+flatbuffers::Offset<wire::Change> encode_removed_pod_disruption_budget(
+    Builder& builder, std::string_view namespace_name, std::string_view name);
+flatbuffers::Offset<wire::Change> encode_removed_priority_class(Builder& builder,
+                                                                std::string_view name);
 
 flatbuffers::Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
                                                     const EvaluateRequest& request);
@@ -61,5 +73,12 @@ flatbuffers::Offset<wire::Unreserve> encode_unreserve(Builder& builder, const Po
                                                       std::string_view node_name);
 flatbuffers::Offset<wire::Explain> encode_explain(Builder& builder, const PodRef& pod,
                                                   std::string_view node_name);
+flatbuffers::Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod,
+                                                         bool candidates);
+flatbuffers::Offset<wire::QuotaStatus> encode_quota_status(Builder& builder,
+                                                           std::string_view after);
+flatbuffers::Offset<wire::ExplainVictims> encode_explain_victims(Builder& builder,
+                                                                 const PodRef& pod,
+                                                                 std::string_view node_name);
 
 }  // namespace headroom

@@ -115,6 +115,19 @@ Result<void> Feeder::remove_node_metric(std::string_view name) {
   return add(encode_removed_node_metric(builder_, name));
 }
 
+Result<void> Feeder::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
+  return add(encode_removed_elastic_quota(builder_, namespace_name, name));
+}
+
+Result<void> Feeder::remove_pod_disruption_budget(std::string_view namespace_name,
+                                                  std::string_view name) {
+  return add(encode_removed_pod_disruption_budget(builder_, namespace_name, name));
+}
+
+Result<void> Feeder::remove_priority_class(std::string_view name) {
+  return add(encode_removed_priority_class(builder_, name));
+}
+
 Result<void> Feeder::flush() {
   if (!feeding_) return recover({ErrorCode::kIo, "not feeding"});
   send_facts();

@@ -42,6 +42,9 @@ class Feeder {
   Result<void> remove_node(std::string_view name);
   Result<void> remove_pod(std::string_view namespace_name, std::string_view name);
   Result<void> remove_node_metric(std::string_view name);
+  Result<void> remove_elastic_quota(std::string_view namespace_name, std::string_view name);
+  Result<void> remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name);
+  Result<void> remove_priority_class(std::string_view name);
   // Sends what is queued, and looks whether the server said anything. A lost server is resynced.
   Result<void> flush();
   // flush(), then waits until the server has applied it all. The answer as in Client::stats().

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/exact.h"
+
 namespace headroom {
 
 namespace {
@@ -47,6 +49,9 @@ Cluster::Cluster(Profile profile) : profile_(std::move(profile)) {
   if (uses({PluginId::kLoadAwareScheduling})) {
     load_aware_ = std::make_unique<LoadAware>(profile_, names_, table_);
     policies_.push_back(load_aware_.get());
+  }
+  if (profile_.capacity_scheduling) {
+    capacity_ = std::make_unique<CapacityScheduling>(profile_, names_, pods_);
   }
 }
 
@@ -283,7 +288,10 @@ Result<void> Cluster::upsert(const Node& node) {
     change_needs(-1);
   }
   NodeFacts& facts = nodes_[row];
-  node_count_ += facts.node == nullptr;
+  if (facts.node == nullptr) {
+    ++node_count_;
+    count_nominated(row, 1);
+  }
   facts.node = std::make_unique<const Node>(node);
   facts.allocatable.assign(names_.size(), 0);
   for (const auto& [name, quantity] : node.allocatable) {
@@ -312,6 +320,7 @@ void Cluster::remove_node(std::string_view name) {
     }
   }
   NodeFacts& facts = nodes_[row];
+  count_nominated(row, -1);
   facts.node.reset();
   facts.allocatable.clear();
   if (resource_limit_aware_ != nullptr) {
@@ -346,6 +355,9 @@ PodId Cluster::pod_of(std::string_view key) {
 }
 
 void Cluster::release_pod_if_unused(PodId id) {
+  if (!pods_[id].known() && capacity_ != nullptr) {
+    capacity_->clear_rank(pods_[id]);
+  }
   if (!pods_[id].known() && pods_[id].mentions == 0) {
     pod_ids_.erase(pods_[id].key);
     pods_[id] = {};
@@ -396,10 +408,53 @@ Quantity Cluster::allocatable(std::uint32_t row, ResourceId resource) const {
   return quantity == nullptr ? Quantity() : *quantity;
 }
 
+// A pod on no node that names one waits for room there; it counts while the node exists.
+void Cluster::nominate(PodId id) {
+  PodRank& rank = pods_[id].rank;
+  rank.nominated = true;
+  NodeFacts& node = nodes_[rank.nominated_row];
+  if (node.nominated.empty()) {
+    nominated_rows_.push_back(rank.nominated_row);
+  }
+  node.nominated.push_back(id);
+  if (node.node != nullptr) {
+    capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
+                                      shapes_[pods_[id].shape]->quota_request, 1);
+  }
+}
+
+void Cluster::denominate(PodId id) {
+  PodRank& rank = pods_[id].rank;
+  rank.nominated = false;
+  NodeFacts& node = nodes_[rank.nominated_row];
+  std::erase(node.nominated, id);
+  if (node.nominated.empty()) {
+    std::erase(nominated_rows_, rank.nominated_row);
+  }
+  if (node.node != nullptr) {
+    capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
+                                      shapes_[pods_[id].shape]->quota_request, -1);
+  }
+}
+
+void Cluster::count_nominated(std::uint32_t row, int sign) {
+  for (const PodId id : nodes_[row].nominated) {
+    const PodRank& rank = pods_[id].rank;
+    capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
+                                      shapes_[pods_[id].shape]->quota_request, sign);
+  }
+}
+
 // Adds the pod to the row where it belongs now, if it counts at all.
 void Cluster::count(PodId id) {
   PodFacts& pod = pods_[id];
-  if (!pod.known() || pod.terminal || pod.row() == kNoRow) {
+  if (!pod.known() || pod.terminal) {
+    return;
+  }
+  if (pod.row() == kNoRow) {
+    if (pod.rank.nominated_row != kNoRow) {
+      nominate(id);
+    }
     return;
   }
   pod.counted_row = pod.row();
@@ -409,16 +464,25 @@ void Cluster::count(PodId id) {
   if (load_aware_ != nullptr) {
     load_aware_->add_pod(pod.counted_row, shape, id, pod);
   }
+  if (capacity_ != nullptr) {
+    capacity_->add(pod.counted_row, id, pod, shape);
+  }
   link(id);
 }
 
 void Cluster::uncount(PodId id) {
   PodFacts& pod = pods_[id];
+  if (pod.rank.nominated) {
+    denominate(id);
+  }
   if (pod.counted_row == kNoRow) {
     return;
   }
   unlink(id);
   const PodShape& shape = *shapes_[pod.shape];
+  if (capacity_ != nullptr) {
+    capacity_->remove(pod.counted_row, id, pod, shape);
+  }
   table_.subtract(pod.counted_row, shape.contributions);
   add_allocatable_needs(pod.counted_row, shape, -1);
   if (load_aware_ != nullptr) {
@@ -436,6 +500,7 @@ void Cluster::replace_if_other(PodFacts& pod, PodId id, const std::string& uid) 
   pod_count_ -= pod.known();
   move_to(pods_[id].bound_row, kNoRow);
   move_to(pods_[id].assumed_row, kNoRow);
+  move_to(pods_[id].rank.nominated_row, kNoRow);
   pods_[id].applied = false;
   pods_[id].uid = uid;
   pods_[id].first_seen_us = now_us_;
@@ -450,6 +515,11 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   pod.terminal = object.terminal();
   pod.scheduled_us = since(object.scheduled);
   pod.initialized_us = since(object.initialized);
+  if (capacity_ != nullptr) {
+    capacity_->set_rank(pod, object);
+    move_to(pod.rank.nominated_row,
+            object.nominated_node_name.empty() ? kNoRow : row_of(object.nominated_node_name));
+  }
 }
 
 Result<void> Cluster::check_room(const Pod& pod, std::size_t count) const {
@@ -522,6 +592,7 @@ void Cluster::remove_pod(std::string_view key) {
   --pod_count_;
   move_to(pods_[id].bound_row, kNoRow);
   move_to(pods_[id].assumed_row, kNoRow);
+  move_to(pods_[id].rank.nominated_row, kNoRow);
   recount(id, counted_before);
   release_pod_if_unused(id);
 }
@@ -565,6 +636,28 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
   recount(id, counted_before);
 }
 
+// kube-scheduler's prepareCandidate.
+std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
+                                          std::span<const std::string> victims) {
+  const std::int32_t priority = capacity_->claim(pod).priority;
+  std::vector<std::string> lesser;
+  for (const PodId id : std::vector<PodId>(nodes_[row].nominated)) {
+    if (pods_[id].rank.priority < priority && pods_[id].uid != pod.uid) {
+      denominate(id);
+      move_to(pods_[id].rank.nominated_row, kNoRow);
+      lesser.push_back(pods_[id].key);
+    }
+  }
+  for (const std::string& victim : victims) {
+    pods_[pod_ids_.find(victim)->second].rank.deleting = true;
+  }
+  Pod waits = pod;
+  waits.nominated_node_name = nodes_[row].name;
+  // Its shape is known and there is room for it: nothing is refused.
+  (void)upsert(waits);
+  return lesser;
+}
+
 void Cluster::forget(std::string_view key, std::string_view uid, std::string_view node_name) {
   const auto found = pod_ids_.find(key);
   const std::uint32_t row = find_row(node_name);
@@ -578,7 +671,10 @@ void Cluster::forget(std::string_view key, std::string_view uid, std::string_vie
   uncount(id);
   move_to(pods_[id].assumed_row, kNoRow);
   pods_[id].first_seen_us = now_us_;
-  pod_count_ -= !pods_[id].applied;
+  if (!pods_[id].applied) {
+    --pod_count_;
+    move_to(pods_[id].rank.nominated_row, kNoRow);
+  }
   recount(id, row);
   release_pod_if_unused(id);
 }
@@ -765,6 +861,9 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
     shape.pinned = shape.constraint.pinned();
   }
   shape.normalize_in_double = profile_.mode == Mode::kUpstream;
+  if (capacity_ != nullptr) {
+    shape.quota_request = capacity_->quota_request(pod);
+  }
   bool grown = false;
   for (Policy* policy : policies_) {
     grown |= policy->describe(pod, shape);
@@ -802,10 +901,6 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
     split_classes();
   }
   return made;
-}
-
-PodShape* Cluster::shape_at(ShapeId id) const {
-  return id < shapes_.size() ? shapes_[id].get() : nullptr;
 }
 
 Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use, bool lasting) {
@@ -899,8 +994,11 @@ std::uint32_t Cluster::class_code(const PodShape& shape, const NodeClass& node_c
                                       ? untolerated_taint(shape.constraint, node_class)
                                       : nullptr;
              taint != nullptr) {
-    reason = {PluginId::kTaintToleration,
-              fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value)};
+    reason = {
+        PluginId::kTaintToleration,
+        profile_.mode == Mode::kUpstream  // kube-scheduler 1.35 does not name it
+            ? "node(s) had untolerated taint(s)"
+            : fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value)};
   } else if (enabled(PluginId::kNodeAffinity) &&
              !passes_node_affinity(shape.constraint, node_class, node_name)) {
     reason = {PluginId::kNodeAffinity, "node(s) didn't match Pod's node affinity/selector"};
@@ -922,20 +1020,183 @@ std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
 void Cluster::without(const Pod& pod, const std::function<void()>& look) {
   write_pod_key(pod.namespace_name, pod.name, pod_key_);
   const auto found = pod_ids_.find(pod_key_);
-  const bool counted = profile_.mode == Mode::kProposal && found != pod_ids_.end() &&
-                       pods_[found->second].counted_row != kNoRow &&
-                       pods_[found->second].uid == pod.uid;
-  if (!counted) {
+  if (found == pod_ids_.end() || pods_[found->second].uid != pod.uid) {
     look();
     return;
   }
   const PodId id = found->second;
+  if (pods_[id].rank.nominated) {
+    denominate(id);
+    look();
+    nominate(id);
+    return;
+  }
+  if (profile_.mode == Mode::kUpstream || pods_[id].counted_row == kNoRow) {
+    look();
+    return;
+  }
   const std::uint32_t row = pods_[id].counted_row;
   uncount(id);
   mark(row, Stale::kOnlyPods);
   look();
   count(id);
   mark(row, Stale::kOnlyPods);
+}
+
+PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const {
+  if (capacity_ == nullptr || capacity_->quotas().quota_count() == 0) {
+    return {};
+  }
+  const PodClaim claim = capacity_->claim(pod);
+  const QuotaStanding standing =
+      capacity_->quotas().standing(claim.namespace_id, claim.priority, shape.quota_request);
+  return capacity_->quotas().explain(pod, claim.namespace_id, shape.quota_request, standing);
+}
+
+void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::function<void()>& look) {
+  if (nominated_rows_.empty()) {
+    look();
+    return;
+  }
+  prepare(shape);
+  const std::int32_t priority = capacity_->claim(pod).priority;
+  struct Added {
+    std::uint32_t row;
+    PodId pod;
+  };
+  std::vector<Added> added;
+  const auto code_now = [&](std::uint32_t row) {
+    std::uint32_t code = 0;
+    for (const FilterTerm& term : shape.active_terms) {
+      code |= static_cast<std::uint32_t>(term.need > table_.headroom(row, term.column)) << term.bit;
+    }
+    return first_rejection(shape.program(), code);
+  };
+  for (const std::uint32_t row : nominated_rows_) {
+    const std::size_t before = added.size();
+    if (nodes_[row].node == nullptr || shape.class_codes[table_.node_class(row)] != 0) {
+      continue;
+    }
+    const std::uint32_t code = code_now(row);
+    for (const PodId id : nodes_[row].nominated) {
+      if (pods_[id].rank.priority >= priority) {
+        table_.add(row, shapes_[pods_[id].shape]->contributions);
+        added.push_back({row, id});
+      }
+    }
+    if (added.size() == before) {
+      continue;
+    }
+    if (code_now(row) != code) {
+      table_.commit(row);
+      continue;
+    }
+    for (; added.size() > before; added.pop_back()) {
+      table_.subtract(row, shapes_[pods_[added.back().pod].shape]->contributions);
+    }
+  }
+  look();
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    table_.subtract(added[i].row, shapes_[pods_[added[i].pod].shape]->contributions);
+    if (i + 1 == added.size() || added[i + 1].row != added[i].row) {
+      table_.commit(added[i].row);
+    }
+  }
+}
+
+// --- Quotas, budgets, priorities ---
+
+Result<void> Cluster::upsert(const ElasticQuota& quota) {
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  const std::string object = "ElasticQuota " + pod_key(quota.namespace_name, quota.name);
+  if (quota.name.empty()) {
+    return fail(ErrorCode::kInvalid, "ElasticQuota: metadata.name is empty");
+  }
+  for (const auto& [list, field] : {std::pair(&quota.min, "spec.min"), {&quota.max, "spec.max"}}) {
+    if (auto checked = check_resources(list->value_or(ResourceList()), object, field); !checked) {
+      return checked;
+    }
+  }
+  ElasticQuotas& quotas = capacity_->quotas();
+  if (!quotas.contains(quota.namespace_name, quota.name) &&
+      quotas.object_count() >= kElasticQuotasMax) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("{}: kElasticQuotasMax ({}) quotas are known", object, kElasticQuotasMax));
+  }
+  quotas.upsert(quota);
+  return {};
+}
+
+void Cluster::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
+  if (capacity_ != nullptr) {
+    capacity_->quotas().remove(namespace_name, name);
+  }
+}
+
+Result<void> Cluster::upsert(const PodDisruptionBudget& budget) {
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  const std::string key = pod_key(budget.namespace_name, budget.name);
+  if (budget.name.empty()) {
+    return fail(ErrorCode::kInvalid, "PodDisruptionBudget: metadata.name is empty");
+  }
+  if (!capacity_->budgets().contains(key) &&
+      capacity_->budgets().count() >= kPodDisruptionBudgetsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("PodDisruptionBudget {}: kPodDisruptionBudgetsMax ({}) are known", key,
+                            kPodDisruptionBudgetsMax));
+  }
+  capacity_->budgets().upsert(budget, capacity_->quotas().namespace_of(budget.namespace_name));
+  return {};
+}
+
+void Cluster::remove_pod_disruption_budget(std::string_view key) {
+  if (capacity_ != nullptr) {
+    capacity_->budgets().remove(key);
+  }
+}
+
+Result<void> Cluster::upsert(const PriorityClass& priority_class) {
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  if (priority_class.name.empty()) {
+    return fail(ErrorCode::kInvalid, "PriorityClass: metadata.name is empty");
+  }
+  if (!capacity_->has_priority_class(priority_class.name) &&
+      capacity_->priority_class_count() >= kPriorityClassesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("PriorityClass {}: kPriorityClassesMax ({}) are known",
+                            priority_class.name, kPriorityClassesMax));
+  }
+  capacity_->upsert(priority_class);
+  refresh_priorities();
+  return {};
+}
+
+void Cluster::remove_priority_class(std::string_view name) {
+  if (capacity_ != nullptr && capacity_->has_priority_class(name)) {
+    capacity_->remove_priority_class(name);
+    refresh_priorities();
+  }
+}
+
+// Pods that rely on a class are seldom: admission writes priorities into pods.
+void Cluster::refresh_priorities() {
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    PodFacts before = pods_[id];
+    if (!before.known() || !capacity_->refresh_priority(before)) {
+      continue;
+    }
+    const std::uint32_t row = pods_[id].counted_row;
+    uncount(id);
+    capacity_->refresh_priority(pods_[id]);
+    recount(id, row);
+  }
 }
 
 void Cluster::notes(std::uint32_t row, std::vector<Note>& out) const {

@@ -13,10 +13,12 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/capacity_scheduling.h"
 #include "engine/chunked.h"
 #include "engine/facts.h"
 #include "engine/hash.h"
@@ -53,6 +55,12 @@ class Cluster {
   Result<void> upsert(const Node& node);
   Result<void> upsert(const Pod& pod);
   Result<void> upsert(const NodeMetric& metric);
+  Result<void> upsert(const ElasticQuota& quota);
+  Result<void> upsert(const PodDisruptionBudget& budget);
+  Result<void> upsert(const PriorityClass& priority_class);
+  void remove_elastic_quota(std::string_view namespace_name, std::string_view name);
+  void remove_pod_disruption_budget(std::string_view key);
+  void remove_priority_class(std::string_view name);
   void remove_node(std::string_view name);
   void remove_pod(std::string_view key);
   void remove_node_metric(std::string_view name);
@@ -61,6 +69,10 @@ class Cluster {
   void assume(const Pod& pod, const PodShape& shape, std::uint32_t row);
   // kInvalid or kLimitExceeded if so many pods more, this one among them, cannot be kept.
   Result<void> check_room(const Pod& pod, std::size_t count) const;
+  // A preemption: the pod waits for room on the row, pods of lower priority no longer do, and the
+  // victims terminate. Returns the keys of the former.
+  std::vector<std::string> preempt(const Pod& pod, std::uint32_t row,
+                                   std::span<const std::string> victims);
   void forget(std::string_view key, std::string_view uid, std::string_view node_name);
   Result<void> advance(std::int64_t now_us);
   std::int64_t now_us() const { return now_us_; }
@@ -80,7 +92,9 @@ class Cluster {
   PodShape& shape_again(const Pod& pod, PodShape* kept);
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
-  PodShape* shape_at(ShapeId id) const;  // nullptr if there is none
+  PodShape* shape_at(ShapeId id) const {  // nullptr if there is none
+    return id < shapes_.size() ? shapes_[id].get() : nullptr;
+  }
   // settle(), and what the shape keeps of classes and columns. Before the table is read for it.
   void prepare(PodShape& shape);
   // 0, or why nodes of the class reject the shape. `name_matches`: spec.nodeName is the node's or
@@ -91,8 +105,13 @@ class Cluster {
     return class_reasons_[code & ~kClassRejection];
   }
   // Runs `look` while the pod does not count where it is now (mode Proposal: an incoming pod that
-  // is already on a node is not counted there).
+  // is already on a node is not counted there) and is nominated nowhere.
   void without(const Pod& pod, const std::function<void()>& look);
+  // What the quotas say of the pod, whose shape this is. Success without CapacityScheduling.
+  PreFilterStatus pre_filter(const Pod& pod, const PodShape& shape) const;
+  // Runs `look` while the pods of at least the pod's priority which are nominated to a node count
+  // there, wherever the shape's filters would say otherwise because of them. Scores never see them.
+  void with_nominated(const Pod& pod, PodShape& shape, const std::function<void()>& look);
 
   // Makes the table what the facts say. Before every look at the table.
   void settle();
@@ -107,6 +126,9 @@ class Cluster {
   const NodeFacts& node(std::uint32_t row) const { return nodes_[row]; }
   std::uint32_t find_row(std::string_view name) const;
   std::uint32_t counted_row_of(std::string_view pod_key) const;  // kNoRow: the pod counts nowhere
+  const PodFacts& pod(PodId id) const { return pods_[id]; }
+  // nullptr where the profile has no CapacityScheduling.
+  const CapacityScheduling* capacity() const { return capacity_.get(); }
   // Exact; 0 without a node.
   Quantity allocatable(std::uint32_t row, ResourceId resource) const;
   std::uint32_t node_count() const { return node_count_; }
@@ -155,6 +177,10 @@ class Cluster {
   void link(PodId id);
   void unlink(PodId id);
   void add_allocatable_needs(std::uint32_t row, const PodShape& shape, int sign);
+  void nominate(PodId id);
+  void denominate(PodId id);
+  void count_nominated(std::uint32_t row, int sign);
+  void refresh_priorities();
 
   // Metrics.
   struct Recount {
@@ -173,6 +199,7 @@ class Cluster {
   std::unique_ptr<PodShape> make_shape(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
   Result<void> validate_row(std::uint32_t row);
+  Result<void> validate_capacity() const;
 
   const Profile profile_;
   ResourceNames names_;
@@ -182,6 +209,7 @@ class Cluster {
   std::unique_ptr<LimitAware> limit_aware_;
   std::unique_ptr<ResourceLimitAware> resource_limit_aware_;
   std::unique_ptr<LoadAware> load_aware_;
+  std::unique_ptr<CapacityScheduling> capacity_;
   std::vector<Policy*> policies_;
 
   std::vector<NodeFacts> nodes_;  // by row
@@ -196,6 +224,7 @@ class Cluster {
   std::vector<PodId> released_pods_;
   BytesMap<std::string_view, PodId> pod_ids_;  // into PodFacts::key
   std::uint32_t pod_count_ = 0;
+  std::vector<std::uint32_t> nominated_rows_;  // that some pod is nominated to
 
   std::vector<std::unique_ptr<PodShape>> shapes_;
   std::unique_ptr<PodShape> passing_shape_;

@@ -5,30 +5,9 @@
 #include <set>
 
 #include "engine/cluster.h"
+#include "engine/digest.h"
 
 namespace headroom {
-
-namespace {
-
-// Adds up hashes whose order does not matter.
-class Digest {
- public:
-  template <typename... Parts>
-  void add(const Parts&... parts) {
-    std::uint64_t hash = 0;
-    ((hash = mix(hash ^ number(parts))), ...);
-    total_ += hash;
-  }
-  std::uint64_t total() const { return total_; }
-
- private:
-  static std::uint64_t number(std::string_view text) { return hash_bytes(text); }
-  static std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
-  std::uint64_t total_ = 0;
-};
-
-}  // namespace
 
 std::uint64_t Cluster::digest() const {
   Digest digest;
@@ -62,12 +41,20 @@ std::uint64_t Cluster::digest() const {
       const auto name_of = [&](std::uint32_t row) {
         return row == kNoRow ? std::string() : nodes_[row].name;
       };
+      if (capacity_ != nullptr) {
+        digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
+                   std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
+                   capacity_->budgets().labels_hash(pod.rank.group));
+      }
       digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
                  name_of(pod.bound_row), name_of(pod.assumed_row),
                  static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
                  pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled_us.value_or(0),
                  pod.initialized_us.value_or(0));
     }
+  }
+  if (capacity_ != nullptr) {
+    digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
   }
   return digest.total();
 }
@@ -114,6 +101,77 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   return ordered ? Result<void>() : broken("a pod with a load estimate stands behind one without");
 }
 
+// What quotas and preemption read, against the pods: used, nominated, and the order of each row.
+Result<void> Cluster::validate_capacity() const {
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  const auto broken = [](const std::string& what) {
+    return fail(ErrorCode::kConflict, "validate: capacity scheduling: " + what);
+  };
+  const ElasticQuotas& quotas = capacity_->quotas();
+  std::vector<ResourceAmounts> used(quotas.namespace_count()), waiting(quotas.namespace_count());
+  std::vector<std::uint32_t> ranked(nodes_.size());
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    const PodFacts& pod = pods_[id];
+    const PodRank& rank = pod.rank;
+    const bool waits =
+        pod.known() && !pod.terminal && pod.row() == kNoRow && rank.nominated_row != kNoRow;
+    if (waits != rank.nominated ||
+        (waits && std::count(nodes_[rank.nominated_row].nominated.begin(),
+                             nodes_[rank.nominated_row].nominated.end(), id) != 1)) {
+      return broken("pod " + pod.key + " is nominated otherwise than its facts say");
+    }
+    if (PodFacts again = pod; pod.known() && capacity_->refresh_priority(again)) {
+      return broken("pod " + pod.key + " has another priority than its class");
+    }
+    const bool counts = pod.counted_row != kNoRow;
+    if (!counts && !(waits && nodes_[rank.nominated_row].node != nullptr)) {
+      continue;
+    }
+    for (const auto& [resource, amount] : shapes_[pod.shape]->quota_request) {
+      std::int64_t& sum = (counts ? used : waiting)[rank.namespace_id][resource];
+      sum = wrapping_add(sum, amount);
+    }
+    if (counts) {
+      ++ranked[pod.counted_row];
+      const auto pods = capacity_->pods_of(pod.counted_row);
+      if (std::count_if(pods.begin(), pods.end(), [&](const RankedPod& other) {
+            return other.pod == id && other.priority == rank.priority &&
+                   other.start_us == rank.start_us && other.shape == pod.shape &&
+                   other.group == rank.group && other.namespace_id == rank.namespace_id;
+          }) != 1) {
+        return broken("pod " + pod.key + " is ranked otherwise than its facts say");
+      }
+    }
+  }
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    const auto pods = capacity_->pods_of(row);
+    if (pods.size() != ranked[row] ||
+        !std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
+          return capacity_->less_important(a, b);
+        })) {
+      return broken("the pods of " + nodes_[row].name + " are out of order");
+    }
+    const bool listed = std::count(nominated_rows_.begin(), nominated_rows_.end(), row) == 1;
+    if (listed == nodes_[row].nominated.empty()) {
+      return broken("the nominated pods of " + nodes_[row].name + " are not listed");
+    }
+  }
+  for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
+    ResourceAmounts nominated{};
+    for (const NamespaceFacts::Nominated& group : quotas.at(id).nominated) {
+      for (ResourceId r = 0; r < names_.size(); ++r) {
+        nominated[r] = wrapping_add(nominated[r], group.amounts[r]);
+      }
+    }
+    if (quotas.at(id).used != used[id] || nominated != waiting[id]) {
+      return broken("namespace " + quotas.at(id).name + " uses other than its pods add up to");
+    }
+  }
+  return quotas.consistent() ? Result<void>() : broken("the totals differ from the quotas' sums");
+}
+
 Result<void> Cluster::validate() {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: " + what);
@@ -123,7 +181,7 @@ Result<void> Cluster::validate() {
   for (PodId id = 0; id < pods_.size(); ++id) {
     const PodFacts& pod = pods_[id];
     known += pod.known();
-    for (const std::uint32_t row : {pod.bound_row, pod.assumed_row}) {
+    for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
       if (row != kNoRow) {
         ++mentions[row];
       }
@@ -132,6 +190,9 @@ Result<void> Cluster::validate() {
     if (pod.counted_row != expected) {
       return broken("pod " + pod.key + " counts on another row than its facts say");
     }
+  }
+  if (auto checked = validate_capacity(); !checked) {
+    return checked;
   }
   if (known != pod_count_) {
     return broken(fmt::format("{} pods are known, {} were counted", known, pod_count_));

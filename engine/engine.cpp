@@ -7,13 +7,16 @@
 
 #include "engine/cluster.h"
 #include "engine/evaluator.h"
+#include "engine/preemption.h"
 #include "engine/profile_check.h"
 
 namespace headroom {
 
 struct Engine::Impl {
   Impl(Profile profile, const Kernels& kernels, const EngineOptions& options)
-      : cluster(std::move(profile)), evaluator(cluster, kernels, options) {}
+      : cluster(std::move(profile)),
+        evaluator(cluster, kernels, options),
+        preemption(cluster, evaluator, kernels, options) {}
 
   Result<std::uint32_t> row_of_node(std::string_view name) const {
     const std::uint32_t row = cluster.find_row(name);
@@ -23,8 +26,34 @@ struct Engine::Impl {
     return row;
   }
 
+  // For a pod that place() finds no room for. Nothing here can fail: the pod was checked before.
+  // `before` are the placements of the call's earlier pods.
+  void nominate(std::span<const Pod> pods, std::span<Placement> before, Placement& placement) {
+    const Pod& pod = pods[before.size()];
+    Result<PostFilter> found = preemption.post_filter(pod, {});
+    if (!found || found->code != Code::kSuccess) {
+      return;
+    }
+    placement.nominated_node = found->nominated_node;
+    placement.victims = std::move(found->victims);
+    std::vector<std::string> victims;
+    for (const Victim& victim : placement.victims) {
+      victims.push_back(pod_key(victim.namespace_name, victim.name));
+    }
+    const std::vector<std::string> lesser =
+        cluster.preempt(pod, static_cast<std::uint32_t>(placement.nominated_node), victims);
+    // Those of them that the same call nominated wait no more.
+    for (std::size_t p = 0; p < before.size(); ++p) {
+      const std::string key = pod_key(pods[p].namespace_name, pods[p].name);
+      if (std::find(lesser.begin(), lesser.end(), key) != lesser.end()) {
+        before[p].nominated_node = kNoNode;
+      }
+    }
+  }
+
   Cluster cluster;
   Evaluator evaluator;
+  Preemption preemption;
 };
 
 const char* to_string(Code code) {
@@ -43,6 +72,9 @@ const char* to_string(Code code) {
 
 std::string Decision::message() const {
   std::vector<std::string> parts;
+  for (const std::string& reason : pre_filter) {
+    parts.push_back(reason);
+  }
   for (const ReasonCount& count : reasons) {
     parts.push_back(fmt::format("{} {}", count.nodes, count.reason));
   }
@@ -83,6 +115,14 @@ Result<void> Engine::upsert(const Node& node) { return impl_->cluster.upsert(nod
 Result<void> Engine::upsert(const Pod& pod) { return impl_->cluster.upsert(pod); }
 Result<void> Engine::upsert(const NodeMetric& metric) { return impl_->cluster.upsert(metric); }
 
+Result<void> Engine::upsert(const ElasticQuota& quota) { return impl_->cluster.upsert(quota); }
+Result<void> Engine::upsert(const PodDisruptionBudget& budget) {
+  return impl_->cluster.upsert(budget);
+}
+Result<void> Engine::upsert(const PriorityClass& priority_class) {
+  return impl_->cluster.upsert(priority_class);
+}
+
 Result<void> Engine::upsert(const Object& object) {
   return std::visit([this](const auto& held) { return upsert(held); }, object);
 }
@@ -94,6 +134,18 @@ void Engine::remove_pod(std::string_view namespace_name, std::string_view name) 
 }
 
 void Engine::remove_node_metric(std::string_view name) { impl_->cluster.remove_node_metric(name); }
+
+void Engine::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
+  impl_->cluster.remove_elastic_quota(namespace_name, name);
+}
+
+void Engine::remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name) {
+  impl_->cluster.remove_pod_disruption_budget(pod_key(namespace_name, name));
+}
+
+void Engine::remove_priority_class(std::string_view name) {
+  impl_->cluster.remove_priority_class(name);
+}
 
 Result<void> Engine::assume(const Pod& pod, std::string_view node_name) {
   return impl_->cluster.assume(pod, node_name);
@@ -142,8 +194,12 @@ Result<std::vector<Decision>> Engine::evaluate(std::span<const Pod> pods,
 }
 
 Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
-                                             const EvaluateOptions& options) {
+                                             const EvaluateOptions& options, bool preempt) {
   Cluster& cluster = impl_->cluster;
+  if (preempt && cluster.capacity() == nullptr) {
+    return fail(ErrorCode::kUnsupported,
+                "place: preempt: the profile does not enable CapacityScheduling");
+  }
   std::vector<PodShape*> shapes;
   for (const Pod& pod : pods) {
     if (auto checked = cluster.check_room(pod, pods.size()); !checked) {
@@ -166,9 +222,25 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     if (decision.code == Code::kSuccess) {
       placement.node = decision.candidates.front().node;
       cluster.assume(pods[p], shape, static_cast<std::uint32_t>(placement.node));
+    } else if (preempt && decision.code == Code::kUnschedulable) {
+      impl_->nominate(pods, std::span(placements).first(p), placement);
     }
   }
   return placements;
+}
+
+Result<PreFilterStatus> Engine::pre_filter(const Pod& pod) {
+  return impl_->evaluator.pre_filter(pod);
+}
+
+Result<PostFilter> Engine::post_filter(const Pod& pod, const PostFilterOptions& options) {
+  return impl_->preemption.post_filter(pod, options);
+}
+
+Result<std::vector<PodVerdict>> Engine::explain_victims(const Pod& pod,
+                                                        std::string_view node_name) {
+  const Result<std::uint32_t> row = impl_->row_of_node(node_name);
+  return row ? impl_->preemption.explain_victims(pod, *row) : tl::unexpected(row.error());
 }
 
 Result<std::vector<NodeDetail>> Engine::evaluate_all(const Pod& pod) {
@@ -208,6 +280,11 @@ NodeIndex Engine::find_node(std::string_view name) const {
 
 NodeIndex Engine::node_of_pod(std::string_view namespace_name, std::string_view name) const {
   return static_cast<NodeIndex>(impl_->cluster.counted_row_of(pod_key(namespace_name, name)));
+}
+
+std::vector<QuotaStatus> Engine::quota_status() const {
+  return impl_->cluster.capacity() == nullptr ? std::vector<QuotaStatus>()
+                                              : impl_->cluster.capacity()->quotas().status();
 }
 
 std::uint64_t Engine::digest() const {

@@ -40,6 +40,9 @@ inline constexpr std::uint32_t kPodsMax = 64'000'000;
 inline constexpr std::uint32_t kResourcesMax = 64;
 inline constexpr std::uint32_t kTopKMax = 1024;
 inline constexpr std::uint32_t kScorePluginsMax = 5;
+inline constexpr std::uint32_t kElasticQuotasMax = 100'000;
+inline constexpr std::uint32_t kPodDisruptionBudgetsMax = 1'000'000;
+inline constexpr std::uint32_t kPriorityClassesMax = 10'000;
 
 struct EngineOptions {
   bool shape_cache = true;                           // off: no answer changes, only its cost
@@ -99,13 +102,23 @@ struct EvaluateOptions {
   bool reasons = true;        // fill Decision::reasons
 };
 
+// What the pre-filter of CapacityScheduling says; see Engine::pre_filter().
+struct PreFilterStatus {
+  Code code = Code::kSuccess;  // or kUnschedulable
+  // Mode Proposal: one for each resource, "ElasticQuota team-a/quota: cpu: used 3000 + nominated 0
+  // + requested 2000 is more than max 4000". Mode Upstream: scheduler-plugins' words.
+  std::vector<std::string> reasons;
+};
+
 struct Decision {
-  Code code = Code::kSuccess;  // kUnschedulable: no node is feasible; kError: a plugin failed
-  std::uint32_t nodes = 0;     // nodes known
+  // kUnschedulable: no node is feasible, or the pre-filter rejects the pod; kError: a plugin failed
+  Code code = Code::kSuccess;
+  std::uint32_t nodes = 0;  // nodes known
   std::uint32_t feasible = 0;
-  std::vector<NodeScore> candidates;  // best first, at most top_k
-  std::vector<ReasonCount> reasons;   // sorted by reason; a node counts for each reason it gave
-  std::uint64_t epoch = 0;            // the state that was answered for
+  std::vector<NodeScore> candidates;    // best first, at most top_k
+  std::vector<ReasonCount> reasons;     // sorted by reason; a node counts for each reason it gave
+  std::vector<std::string> pre_filter;  // why the pre-filter rejects; then no node was looked at
+  std::uint64_t epoch = 0;              // the state that was answered for
 
   // "0/5 nodes are available: 3 Insufficient cpu limit, 2 Too many pods." (kube-scheduler's form)
   std::string message() const;
@@ -140,9 +153,73 @@ struct Explanation {
   std::int64_t total = 0;
 };
 
+// A pod that has to go.
+struct Victim {
+  std::string namespace_name, name, uid;
+  std::int32_t priority = 0;
+  NodeIndex node = kNoNode;
+};
+
+// One node's outcome in a preemption.
+struct NodeVictims {
+  NodeIndex node = kNoNode;
+  Code code = Code::kSuccess;  // kSuccess: `victims` make room
+  std::vector<std::string> reasons;
+  std::vector<Victim> victims;  // most important first
+  std::int64_t pdb_violations = 0;
+};
+
+struct PostFilterOptions {
+  bool candidates = false;  // fill PostFilter::candidates; costs a dry run and texts for every node
+  bool bound = true;        // off: no answer changes, only its cost
+};
+
+// Who must go so that a pod has its place; see Engine::post_filter().
+struct PostFilter {
+  // kSuccess: `victims` make room on `nominated_node`. kUnschedulable: `reasons` say why not.
+  Code code = Code::kUnschedulable;
+  NodeIndex nominated_node = kNoNode;
+  std::vector<Victim> victims;  // most important first; those that terminate already as well
+  std::int64_t pdb_violations = 0;
+  std::vector<std::string> reasons;
+  // Victims also on other nodes. Mode Proposal: `cross_node_would_help` where that is off.
+  bool cross_node = false, cross_node_would_help = false;
+  // Cross-node victims are found greedily: at least this many have to go, whoever they are. 0: not
+  // across nodes.
+  std::uint32_t victims_at_least = 0;
+  // No set was found across nodes, and kCrossNodeStepsMax ended the search.
+  bool cross_node_gave_up = false;
+  std::vector<NodeVictims> candidates;  // all nodes that were looked at, in row order, if asked for
+  std::uint32_t nodes_dry_run = 0, nodes_ruled_out = 0;  // by the bound
+  std::uint64_t epoch = 0;
+};
+
+struct PodVerdict {
+  Victim pod;
+  bool victim = false;
+  std::string why;
+};
+
+struct QuotaAmount {
+  std::string resource;
+  // In the resource's unit (cpu in milli). min 0 and max INT64_MAX where the quota names none.
+  std::int64_t min = 0, max = INT64_MAX, used = 0, nominated = 0;
+};
+
+// What a controller publishes as status.used, and what borrowing and lending come to.
+struct QuotaStatus {
+  std::string namespace_name, name;
+  std::vector<QuotaAmount> amounts;  // of resources that min, max, used or nominated name
+  bool over_min = false;             // uses more than its min: it borrows
+};
+
 struct Placement {
   NodeIndex node = kNoNode;  // kNoNode: not placed, and `decision` says why
   Decision decision;
+  // With preemption: where the pod waits for `victims` to go; kNoNode where a more important pod
+  // took that away again.
+  NodeIndex nominated_node = kNoNode;
+  std::vector<Victim> victims;
 };
 
 struct EngineStats {
@@ -164,11 +241,20 @@ class Engine {
   Result<void> upsert(const Node& node);
   Result<void> upsert(const Pod& pod);
   Result<void> upsert(const NodeMetric& metric);
+  // Of several quotas in a namespace the first by name counts. Kept only where the profile has
+  // CapacityScheduling, as are budgets and priority classes.
+  Result<void> upsert(const ElasticQuota& quota);
+  Result<void> upsert(const PodDisruptionBudget& budget);
+  // For pods that state no priority of their own.
+  Result<void> upsert(const PriorityClass& priority_class);
   Result<void> upsert(const Object& object);
   // Deleting what is not there changes nothing.
   void remove_node(std::string_view name);
   void remove_pod(std::string_view namespace_name, std::string_view name);
   void remove_node_metric(std::string_view name);
+  void remove_elastic_quota(std::string_view namespace_name, std::string_view name);
+  void remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name);
+  void remove_priority_class(std::string_view name);
   // The scheduler has chosen: the pod counts on the node until it is bound, forgotten or deleted.
   // A pod that is bound already stays where it is.
   Result<void> assume(const Pod& pod, std::string_view node_name);
@@ -196,9 +282,22 @@ class Engine {
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,
                                          const EvaluateOptions& options = {});
   // One after the other, each assumed on its best node before the next is asked. On an error none
-  // is placed.
+  // is placed. With `preempt` a pod that finds none asks post_filter(): where that helps, the pod
+  // is kept as nominated to its node, and its victims as terminating, before the next is asked;
+  // they count until they are removed, as they do in a cluster.
   Result<std::vector<Placement>> place(std::span<const Pod> pods,
-                                       const EvaluateOptions& options = {});
+                                       const EvaluateOptions& options = {}, bool preempt = false);
+  // May the pod's namespace have it? As evaluate() asks first. O(resources).
+  // Source: proposal-rules "CapacityScheduling"; scheduler-plugins capacity_scheduling.go
+  // PreFilter.
+  Result<PreFilterStatus> pre_filter(const Pod& pod);
+  // Who must go if not? For a pod that evaluate() finds unschedulable; one that has a feasible node
+  // gets kUnschedulable and a reason. Nothing changes: the caller deletes the victims and nominates
+  // the pod. Source: as above, and kube-scheduler's preemption. Cost: a bound for every node, and a
+  // dry run for those that it cannot rule out, in parallel.
+  Result<PostFilter> post_filter(const Pod& pod, const PostFilterOptions& options = {});
+  // The pods of one node, most important first: which are victims there, and why.
+  Result<std::vector<PodVerdict>> explain_victims(const Pod& pod, std::string_view node_name);
   // All nodes in row order.
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
   // May this one node run the pod now? Without scores: `plugins` and `total` stay empty. O(1) in
@@ -216,6 +315,8 @@ class Engine {
   NodeIndex find_node(std::string_view name) const;  // kNoNode if not known
   // Where a pod that is not terminal counts: bound, or else assumed. kNoNode: nowhere.
   NodeIndex node_of_pod(std::string_view namespace_name, std::string_view name) const;
+  // The quotas that count, by namespace. O(quotas).
+  std::vector<QuotaStatus> quota_status() const;
   // The same for the same facts, whatever their order; O(nodes + pods).
   std::uint64_t digest() const;
   // Recomputes every aggregate and column from the facts and compares. O(nodes + pods).

@@ -47,9 +47,35 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  const std::vector<std::string> named = cluster_.named_node(pod);
-  cluster_.without(pod, [&] { decide(shape, named, options, decision); });
+  cluster_.without(pod, [&] {
+    if (const PreFilterStatus status = cluster_.pre_filter(pod, shape);
+        status.code != Code::kSuccess) {
+      ++decisions_;
+      begin(decision);
+      decision.code = status.code;
+      decision.feasible = 0;
+      decision.pre_filter = status.reasons;
+      return;
+    }
+    decide_for(pod, shape, options, decision);
+  });
   return {};
+}
+
+void Evaluator::decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                           Decision& decision) {
+  const std::vector<std::string> named = cluster_.named_node(pod);
+  cluster_.with_nominated(pod, shape, [&] { decide(shape, named, options, decision); });
+}
+
+Result<PreFilterStatus> Evaluator::pre_filter(const Pod& pod) {
+  const auto shape = cluster_.decidable_shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  PreFilterStatus status;
+  cluster_.without(pod, [&] { status = cluster_.pre_filter(pod, **shape); });
+  return status;
 }
 
 Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& options,
@@ -85,6 +111,7 @@ void Evaluator::begin(Decision& decision) const {
   decision.nodes = cluster_.node_count();
   decision.candidates.clear();
   decision.reasons.clear();
+  decision.pre_filter.clear();
   decision.epoch = cluster_.table().epoch();
 }
 
@@ -511,7 +538,7 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
   }
   const std::vector<std::string> named = cluster_.named_node(pod);
   std::vector<NodeDetail> details;
-  cluster_.without(pod, [&] {
+  const auto look = [&] {
     cluster_.prepare(**shape);
     const ExactAnswer answer = exact_answer(**shape, named, true);
     auto scored = answer.rows.begin();
@@ -530,7 +557,8 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
       }
       details.push_back(std::move(detail));
     }
-  });
+  };
+  cluster_.without(pod, [&] { cluster_.with_nominated(pod, **shape, look); });
   return details;
 }
 
@@ -542,11 +570,21 @@ Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row) {
   const std::vector<std::string> named = cluster_.named_node(pod);
   NodeDetail detail;
   detail.node = static_cast<NodeIndex>(row);
-  cluster_.without(pod, [&] {
+  const auto look = [&] {
     cluster_.prepare(**shape);
     if (const std::uint32_t code = row_code(**shape, row, named); code != 0) {
       describe(**shape, row, code, detail);
     }
+  };
+  cluster_.without(pod, [&] {
+    const PreFilterStatus status = cluster_.pre_filter(pod, **shape);
+    if (status.code != Code::kSuccess) {
+      detail.code = status.code;
+      detail.reasons = status.reasons;
+      detail.rejected_by = PluginId::kCapacityScheduling;
+      return;
+    }
+    cluster_.with_nominated(pod, **shape, look);
   });
   return detail;
 }

@@ -30,9 +30,19 @@ class Evaluator {
                         Decision& decision);
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
+  Result<PreFilterStatus> pre_filter(const Pod& pod);
   Result<NodeDetail> filter(const Pod& pod, std::uint32_t row);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
+
+  // The decision alone, for a pod that passed the pre-filter and counts nowhere.
+  void decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                  Decision& decision);
+  // What one row says, for whoever looks at rows one by one. The shape is prepared.
+  std::uint32_t row_code(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
+  // Code and reasons of a row that rejects with `code`.
+  void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
+                NodeDetail& detail) const;
 
  private:
   struct Slot {
@@ -73,7 +83,6 @@ class Evaluator {
   void evict(const CachedShape* keep);
 
   std::vector<std::int64_t> row_truth(const PodShape& shape, std::uint32_t row) const;
-  std::uint32_t row_code(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
   ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
   void score_exactly(const PodShape& shape, ExactAnswer& answer) const;
   PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
@@ -81,9 +90,8 @@ class Evaluator {
   template <typename Visit>
   void for_each_reason(const PodShape& shape, std::uint32_t code, Visit visit) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;
-  void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
-                NodeDetail& detail) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
+  bool explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
   void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) const;
 
   Cluster& cluster_;

@@ -133,7 +133,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   PodShape& shape = **found;
   const std::vector<std::string> named = cluster_.named_node(pod);
   Explanation out;
-  cluster_.without(pod, [&] {
+  const auto look = [&] {
     cluster_.prepare(shape);
     const ExactAnswer answer = exact_answer(shape, named, true);
     const std::uint32_t code = answer.row_codes[row];
@@ -192,8 +192,28 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
       line.note = std::move(note.text);
       out.terms.push_back(std::move(line));
     }
+  };
+  cluster_.without(pod, [&] {
+    const bool rejected = explain_quotas(pod, shape, out);
+    cluster_.with_nominated(pod, shape, look);
+    if (rejected) {
+      out.code = Code::kUnschedulable;
+    }
   });
   return out;
+}
+
+// The pre-filter's lines. True if it rejects the pod.
+bool Evaluator::explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const {
+  const CapacityScheduling* capacity = cluster_.capacity();
+  if (capacity == nullptr || capacity->quotas().quota_count() == 0) {
+    return false;
+  }
+  const PodClaim claim = capacity->claim(pod);
+  const QuotaStanding standing =
+      capacity->quotas().standing(claim.namespace_id, claim.priority, shape.quota_request);
+  capacity->quotas().explain(claim.namespace_id, shape.quota_request, standing, out.terms);
+  return standing.rejected();
 }
 
 }  // namespace headroom

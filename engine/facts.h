@@ -16,8 +16,13 @@
 namespace headroom {
 
 using PodId = std::uint32_t;
+using NamespaceId = std::uint32_t;
+// Pods of one namespace with equal labels.
+using GroupId = std::uint32_t;
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;
 inline constexpr PodId kNoPod = UINT32_MAX;
+inline constexpr NamespaceId kNoNamespace = UINT32_MAX;
+inline constexpr GroupId kNoGroup = UINT32_MAX;
 
 // A row of the table: a name that some fact mentions.
 struct NodeFacts {
@@ -27,7 +32,8 @@ struct NodeFacts {
   std::vector<std::int64_t> allocatable;
   PodId first_pod = kNoPod;  // pods that count here, those with a load estimate first
   PodId last_pod = kNoPod;
-  std::uint32_t mentions = 0;  // pods and metrics that name it
+  std::vector<PodId> nominated;  // pods that wait for room here
+  std::uint32_t mentions = 0;    // pods and metrics that name it
   bool bad_annotation = false;
 
   std::int64_t allocatable_of(ResourceId resource) const {
@@ -43,6 +49,18 @@ struct LoadApplied {
   bool prod_usage = false;      // its reported usage counts as prod usage (mode Upstream)
 };
 
+// What quotas and preemption know of a pod; see capacity_scheduling.h. Meaningless without them.
+struct PodRank {
+  NamespaceId namespace_id = kNoNamespace;
+  GroupId group = kNoGroup;
+  std::int32_t priority = 0;
+  std::uint32_t priority_class = 0;  // whose value `priority` is; 0: the pod's own
+  std::int64_t start_us = INT64_MAX;
+  std::uint32_t nominated_row = kNoRow;  // what the object names
+  bool nominated = false;                // it waits there: on no node, and not terminal
+  bool deleting = false;
+};
+
 // What events of a pod need first lies together.
 struct PodFacts {
   std::string key;  // "namespace/name"
@@ -56,6 +74,7 @@ struct PodFacts {
   bool terminal = false;
   std::uint32_t mentions = 0;  // metrics that list it
   std::string uid;
+  PodRank rank;
   std::int64_t first_seen_us = 0;                            // on counted_row
   std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
 

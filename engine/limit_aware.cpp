@@ -156,9 +156,9 @@ bool LimitAware::describe(const Pod& pod, PodShape& shape) {
   return false;
 }
 
-void LimitAware::add_error_term(ProgramBuilder& builder) const {
+void LimitAware::add_error_term(ProgramBuilder& builder, bool of_score) const {
   builder.add_filter_term({PluginId::kLimitAware, kNoResource, Code::kError, kNoColumn,
-                           "invalid limit-to-allocatable ratio"},
+                           "invalid limit-to-allocatable ratio", of_score},
                           error_, 0);
 }
 
@@ -177,7 +177,7 @@ void LimitAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& bui
   }
   if (upstream_) {
     // The ratio is read before the pod's limits are looked at.
-    add_error_term(builder);
+    add_error_term(builder, false);
     if (!asks && !has_scalars) {
       builder.end_filter(false);
       return;
@@ -197,7 +197,7 @@ void LimitAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& bui
 void LimitAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) {
   if (upstream_) {
     // A node whose ratio is bad fails the cycle when it is scored, if not before.
-    add_error_term(builder);
+    add_error_term(builder, true);
     builder.end_filter(false);
   }
   const Amounts needs = limits_of(pod, true);

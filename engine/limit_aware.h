@@ -39,7 +39,7 @@ class LimitAware final : public Policy {
   Columns& columns(ResourceId resource);
   NodeRatio ratio_of(const NodeFacts& node) const;
   Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr);
-  void add_error_term(ProgramBuilder& builder) const;
+  void add_error_term(ProgramBuilder& builder, bool of_score) const;
 
   const Profile& profile_;
   const bool upstream_;

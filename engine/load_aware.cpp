@@ -248,8 +248,9 @@ bool LoadAware::describe(const Pod& pod, PodShape& shape) {
   LoadShape& load = shape.load;
   const std::string* reserve = find(pod.annotations, kReservePodAnnotation);
   load.counted = !upstream_ || reserve == nullptr || *reserve != "true";
-  load.prod = priority_class(pod) == PriorityClass::kProd;
-  const PriorityClass its_class = upstream_ ? priority_class(pod) : explicit_priority_class(pod);
+  load.prod = priority_class(pod) == KoordPriorityClass::kProd;
+  const KoordPriorityClass its_class =
+      upstream_ ? priority_class(pod) : explicit_priority_class(pod);
 
   std::map<std::string, std::int64_t> factors = args_.estimated_scaling_factors;
   std::int64_t after_initialized = -1, after_scheduled = -1;

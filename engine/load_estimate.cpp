@@ -14,35 +14,35 @@ namespace {
 constexpr std::int64_t kDefaultMilliCpu = 250;
 constexpr std::int64_t kDefaultMemoryBytes = 200 << 20;
 
-PriorityClass by_label(std::string_view label) {
-  if (label == "koord-prod") return PriorityClass::kProd;
-  if (label == "koord-mid") return PriorityClass::kMid;
-  if (label == "koord-batch") return PriorityClass::kBatch;
-  if (label == "koord-free") return PriorityClass::kFree;
-  return PriorityClass::kNone;
+KoordPriorityClass by_label(std::string_view label) {
+  if (label == "koord-prod") return KoordPriorityClass::kProd;
+  if (label == "koord-mid") return KoordPriorityClass::kMid;
+  if (label == "koord-batch") return KoordPriorityClass::kBatch;
+  if (label == "koord-free") return KoordPriorityClass::kFree;
+  return KoordPriorityClass::kNone;
 }
 
-PriorityClass by_priority(std::int32_t priority) {
-  if (priority >= 9000 && priority <= 9999) return PriorityClass::kProd;
-  if (priority >= 7000 && priority <= 7999) return PriorityClass::kMid;
-  if (priority >= 5000 && priority <= 5999) return PriorityClass::kBatch;
-  if (priority >= 3000 && priority <= 3999) return PriorityClass::kFree;
-  return PriorityClass::kNone;
+KoordPriorityClass by_priority(std::int32_t priority) {
+  if (priority >= 9000 && priority <= 9999) return KoordPriorityClass::kProd;
+  if (priority >= 7000 && priority <= 7999) return KoordPriorityClass::kMid;
+  if (priority >= 5000 && priority <= 5999) return KoordPriorityClass::kBatch;
+  if (priority >= 3000 && priority <= 3999) return KoordPriorityClass::kFree;
+  return KoordPriorityClass::kNone;
 }
 
-PriorityClass by_qos(const Pod& pod) {
+KoordPriorityClass by_qos(const Pod& pod) {
   if (const std::string* label = find(pod.labels, "koordinator.sh/qosClass"); label != nullptr) {
     if (*label == "LSE" || *label == "LSR" || *label == "LS" || *label == "SYSTEM") {
-      return PriorityClass::kProd;
+      return KoordPriorityClass::kProd;
     }
     if (*label == "BE") {
-      return PriorityClass::kBatch;
+      return KoordPriorityClass::kBatch;
     }
   }
   const std::string_view qos =
       pod.qos_class.empty() ? pod_qos_class(pod) : std::string_view(pod.qos_class);
-  if (qos == "Guaranteed" || qos == "Burstable") return PriorityClass::kProd;
-  return qos == "BestEffort" ? PriorityClass::kBatch : PriorityClass::kNone;
+  if (qos == "Guaranteed" || qos == "Burstable") return KoordPriorityClass::kProd;
+  return qos == "BestEffort" ? KoordPriorityClass::kBatch : KoordPriorityClass::kNone;
 }
 
 std::int64_t default_usage(std::string_view name) {
@@ -63,33 +63,33 @@ std::int64_t scaled(std::int64_t value, std::int64_t factor, Mode mode) {
 
 }  // namespace
 
-PriorityClass explicit_priority_class(const Pod& pod) {
+KoordPriorityClass explicit_priority_class(const Pod& pod) {
   if (const std::string* label = find(pod.labels, "koordinator.sh/priority-class");
       label != nullptr) {
     return by_label(*label);
   }
-  return pod.priority ? by_priority(*pod.priority) : PriorityClass::kNone;
+  return pod.priority ? by_priority(*pod.priority) : KoordPriorityClass::kNone;
 }
 
-PriorityClass priority_class(const Pod& pod) {
-  const PriorityClass found = explicit_priority_class(pod);
-  return found != PriorityClass::kNone ? found : by_qos(pod);
+KoordPriorityClass priority_class(const Pod& pod) {
+  const KoordPriorityClass found = explicit_priority_class(pod);
+  return found != KoordPriorityClass::kNone ? found : by_qos(pod);
 }
 
-std::string_view translated_resource(std::string_view resource, PriorityClass priority_class) {
+std::string_view translated_resource(std::string_view resource, KoordPriorityClass priority_class) {
   switch (priority_class) {
-    case PriorityClass::kProd:
-    case PriorityClass::kNone:
+    case KoordPriorityClass::kProd:
+    case KoordPriorityClass::kNone:
       return resource;
-    case PriorityClass::kBatch:
+    case KoordPriorityClass::kBatch:
       return resource == "cpu"      ? "kubernetes.io/batch-cpu"
              : resource == "memory" ? "kubernetes.io/batch-memory"
                                     : "";
-    case PriorityClass::kMid:
+    case KoordPriorityClass::kMid:
       return resource == "cpu"      ? "kubernetes.io/mid-cpu"
              : resource == "memory" ? "kubernetes.io/mid-memory"
                                     : "";
-    case PriorityClass::kFree:
+    case KoordPriorityClass::kFree:
       break;
   }
   return "";

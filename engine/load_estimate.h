@@ -12,15 +12,15 @@
 
 namespace headroom {
 
-enum class PriorityClass : std::uint8_t { kNone, kProd, kMid, kBatch, kFree };
+enum class KoordPriorityClass : std::uint8_t { kNone, kProd, kMid, kBatch, kFree };
 
 // koordinator apis/extension GetPodPriorityClassRaw: by label, else by priority.
-PriorityClass explicit_priority_class(const Pod& pod);
+KoordPriorityClass explicit_priority_class(const Pod& pod);
 // GetPodPriorityClassWithDefault: where that gives none, by QoS label, else by QoS.
-PriorityClass priority_class(const Pod& pod);
+KoordPriorityClass priority_class(const Pod& pod);
 
 // The name under which a pod of the class asks for the resource; empty: under none.
-std::string_view translated_resource(std::string_view resource, PriorityClass priority_class);
+std::string_view translated_resource(std::string_view resource, KoordPriorityClass priority_class);
 
 // JSON map of resource to whole number, as Go reads map[ResourceName]int64; nullopt where it
 // cannot.

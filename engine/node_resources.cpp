@@ -31,15 +31,6 @@ std::int64_t broken_line(const std::vector<NodeResourcesFitArgs::ShapePoint>& sh
 
 }  // namespace
 
-std::int64_t amount_of(const Amounts& amounts, ResourceId resource) {
-  for (const auto& [id, value] : amounts) {
-    if (id == resource) {
-      return value;
-    }
-  }
-  return 0;
-}
-
 NodeResources::NodeResources(const Profile& profile, ResourceNames& names, NodeTable& table)
     : profile_(profile), names_(names), table_(table) {
   for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage, kPods}) {

@@ -82,7 +82,10 @@ class NodeTable {
   // --- Reading ---
   std::int64_t truth(std::uint32_t row, ColumnId id) const { return truth_[row * stride_ + id]; }
   const std::int64_t* truth_of(std::uint32_t row) const { return truth_.data() + row * stride_; }
+  // What commit() would make of a headroom column.
+  std::int64_t headroom(std::uint32_t row, ColumnId id) const;
   SumId sum_of(ColumnId headroom) const { return columns_[headroom].sum; }
+  std::uint32_t sum_count() const { return static_cast<std::uint32_t>(sum_labels_.size()); }
   std::uint32_t column_count() const { return static_cast<std::uint32_t>(columns_.size()); }
   // The table, and the changes in the ring, as the kernels read them. Valid until a row or column
   // is added.
@@ -99,6 +102,7 @@ class NodeTable {
   static std::uint32_t slot(std::uint64_t epoch) {
     return static_cast<std::uint32_t>(epoch % kRingSlots);
   }
+  std::uint32_t changed_row(std::uint64_t epoch) const { return ring_rows_[slot(epoch)]; }
   // Makes every cached shape start afresh.
   void forget_changes() { oldest_floor_ = ++epoch_; }
 
@@ -137,7 +141,6 @@ class NodeTable {
   void refresh_committed();
   void grow_rows(std::uint32_t capacity);
   void allocate(Narrow& narrow, ColumnId id, std::size_t rows) const;
-  std::int64_t headroom(std::uint32_t row, ColumnId id) const;
   float narrowed(std::uint32_t row, ColumnId id) const;
   void refresh_pointers();
 

@@ -442,6 +442,18 @@ void read_args(PluginId plugin, const ConfigValue& args, Profile& profile) {
     case PluginId::kLoadAwareScheduling:
       profile.load_aware = read_load_aware(args, profile.mode);
       return;
+    case PluginId::kCapacityScheduling:
+      profile.capacity = {};
+      args.fields({{"apiVersion", read_api_version()},
+                   {"kind", read_kind(plugin)},
+                   {"crossNodePreemption", [&](const ConfigValue& value) {
+                      profile.capacity.cross_node_preemption = value.boolean();
+                      if (profile.capacity.cross_node_preemption &&
+                          profile.mode == Mode::kUpstream) {
+                        value.fail(ErrorCode::kUnsupported, "is not in mode Upstream");
+                      }
+                    }}});
+      return;
     case PluginId::kNodeAffinity:
       args.fields({{"apiVersion", read_api_version()},
                    {"kind", read_kind(plugin)},

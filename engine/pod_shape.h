@@ -34,6 +34,7 @@ struct FilterLabel {
   // The node's whole capacity for the resource: a need above it is unresolvable. kNoColumn: never.
   ColumnId capacity;
   std::string reason;
+  bool of_score = false;  // an Error that scoring answers: preemption never asks
 };
 inline constexpr ColumnId kNoColumn = UINT32_MAX;
 
@@ -76,6 +77,7 @@ struct PodShape {
   std::vector<Contribution> contributions;
   std::vector<AllocatableNeed> allocatable_needs;  // contributions too, and needs of score terms
   LoadShape load;
+  Amounts quota_request;  // what the pod asks of its quota, keys of 0 included
 
   ClassConstraint constraint;
   std::optional<std::vector<std::string>> pinned;  // constraint.pinned()

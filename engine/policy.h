@@ -38,8 +38,4 @@ class Policy {
   virtual void notes(std::uint32_t, const NodeFacts&, std::vector<Note>&) const {}
 };
 
-// Amounts by resource, each once, in the order of reasons.
-using Amounts = std::vector<std::pair<ResourceId, std::int64_t>>;
-std::int64_t amount_of(const Amounts& amounts, ResourceId resource);
-
 }  // namespace headroom

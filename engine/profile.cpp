@@ -23,6 +23,8 @@ const char* to_string(PluginId plugin) {
       return "ResourceLimitAware";
     case PluginId::kLoadAwareScheduling:
       return "LoadAwareScheduling";
+    case PluginId::kCapacityScheduling:
+      return "CapacityScheduling";
   }
   return "unknown";
 }
@@ -37,6 +39,7 @@ Profile Profile::standard() {
                     {PluginId::kLoadAwareScheduling},
                     {PluginId::kNodeResourcesFit},
                     {PluginId::kNodeResourcesBalancedAllocation}};
+  profile.capacity_scheduling = true;
   return profile;
 }
 

@@ -29,8 +29,9 @@ enum class PluginId : std::uint8_t {
   kLimitAware,
   kResourceLimitAware,
   kLoadAwareScheduling,
+  kCapacityScheduling,
 };
-inline constexpr int kPluginCount = 9;
+inline constexpr int kPluginCount = 10;
 
 // The plugin's name in kube-scheduler's configuration.
 const char* to_string(PluginId plugin);
@@ -108,6 +109,11 @@ struct LoadAwareArgs {
   std::vector<std::string> supported_resources;
 };
 
+struct CapacitySchedulingArgs {
+  // Mode Proposal only: where no single node's victims help, victims on other nodes too.
+  bool cross_node_preemption = false;
+};
+
 struct ScorePlugin {
   PluginId plugin;
   std::int64_t weight = 1;  // [1, kPluginWeightMax]
@@ -120,16 +126,21 @@ struct Profile {
   // TaintToleration, NodeAffinity) run before the others, whatever their place here.
   std::vector<PluginId> filters;
   std::vector<ScorePlugin> scores;
+  // CapacityScheduling: elastic quotas before the filters, preemption after them, and pods that are
+  // nominated to a node take room there.
+  bool capacity_scheduling = false;
 
   NodeResourcesFitArgs fit;
   BalancedAllocationArgs balanced;
   LimitAwareArgs limit_aware;
   ResourceLimitAwareArgs resource_limit_aware;
   LoadAwareArgs load_aware;
+  CapacitySchedulingArgs capacity;
 
   // What Headroom decides with when nothing is configured: the four class filters,
   // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,
-  // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each.
+  // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each; and
+  // CapacityScheduling.
   static Profile standard();
 };
 

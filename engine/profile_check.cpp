@@ -12,10 +12,12 @@ namespace headroom {
 
 namespace {
 
-bool scores(PluginId plugin) { return plugin >= PluginId::kNodeResourcesFit; }
+bool scores(PluginId plugin) {
+  return plugin >= PluginId::kNodeResourcesFit && plugin != PluginId::kCapacityScheduling;
+}
 bool filters(PluginId plugin) {
   return plugin != PluginId::kNodeResourcesBalancedAllocation &&
-         plugin != PluginId::kResourceLimitAware;
+         plugin != PluginId::kResourceLimitAware && plugin != PluginId::kCapacityScheduling;
 }
 
 Result<void> check_weights(const std::vector<ResourceWeight>& resources, const char* field) {
@@ -120,6 +122,10 @@ Result<void> check_profile(const Profile& profile) {
   }
   if (auto checked = check_load_aware(profile.load_aware); !checked) {
     return checked;
+  }
+  if (profile.capacity.cross_node_preemption && profile.mode == Mode::kUpstream) {
+    return fail(ErrorCode::kUnsupported,
+                "CapacityScheduling: crossNodePreemption: not in mode Upstream");
   }
   return check_resource_count(profile);
 }

@@ -27,18 +27,20 @@ enum class Point : std::uint8_t { kFilter, kScore, kOther };
 struct PluginTraits {
   PluginId id;
   bool filters, scores, reserves;
+  bool preempts;       // preFilter, postFilter
   bool on_by_default;  // in kube-scheduler
 };
 constexpr std::array<PluginTraits, kPluginCount> kPlugins = {{
-    {PluginId::kNodeUnschedulable, true, false, false, true},
-    {PluginId::kNodeName, true, false, false, true},
-    {PluginId::kTaintToleration, true, false, false, true},
-    {PluginId::kNodeAffinity, true, false, false, true},
-    {PluginId::kNodeResourcesFit, true, true, false, true},
-    {PluginId::kNodeResourcesBalancedAllocation, false, true, false, true},
-    {PluginId::kLimitAware, true, true, true, false},
-    {PluginId::kResourceLimitAware, false, true, false, false},
-    {PluginId::kLoadAwareScheduling, true, true, true, false},
+    {PluginId::kNodeUnschedulable, true, false, false, false, true},
+    {PluginId::kNodeName, true, false, false, false, true},
+    {PluginId::kTaintToleration, true, false, false, false, true},
+    {PluginId::kNodeAffinity, true, false, false, false, true},
+    {PluginId::kNodeResourcesFit, true, true, false, false, true},
+    {PluginId::kNodeResourcesBalancedAllocation, false, true, false, false, true},
+    {PluginId::kLimitAware, true, true, true, false, false},
+    {PluginId::kResourceLimitAware, false, true, false, false, false},
+    {PluginId::kLoadAwareScheduling, true, true, true, false, false},
+    {PluginId::kCapacityScheduling, false, false, true, true, false},
 }};
 
 // Plugins of kube-scheduler that Headroom does not have. They may be disabled.
@@ -59,6 +61,10 @@ struct ExtensionPoint {
 constexpr Extends kExtendsAny = [](const PluginTraits&) { return true; };
 constexpr Extends kExtendsFilter = [](const PluginTraits& plugin) { return plugin.filters; };
 constexpr Extends kExtendsScore = [](const PluginTraits& plugin) { return plugin.scores; };
+constexpr Extends kExtendsPreFilter = [](const PluginTraits& plugin) {
+  return plugin.filters || plugin.preempts;
+};
+constexpr Extends kExtendsPostFilter = [](const PluginTraits& plugin) { return plugin.preempts; };
 constexpr Extends kExtendsReserve = [](const PluginTraits& plugin) { return plugin.reserves; };
 
 bool is_foreign(std::string_view name) {
@@ -200,6 +206,7 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
   PluginSet multi_point;
   PluginSet filter;
   PluginSet score;
+  PluginSet post_filter;
   const auto into = [](PluginSet& set, std::string_view name, Extends extends) {
     return ConfigValue::Field{name, [&set, name, extends](const ConfigValue& v) {
                                 set = read_plugin_set(v, {name, extends});
@@ -210,18 +217,19 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
                                 read_plugin_set(v, {name, extends});
                               }};
   };
-  value.fields({into(multi_point, "multiPoint", kExtendsAny),
-                into(filter, "filter", kExtendsFilter), into(score, "score", kExtendsScore),
-                checked("preFilter", kExtendsFilter), checked("preScore", kExtendsScore),
-                checked("reserve", kExtendsReserve), checked("preEnqueue", nullptr),
-                checked("queueSort", nullptr), checked("postFilter", nullptr),
-                checked("permit", nullptr), checked("preBind", nullptr), checked("bind", nullptr),
-                checked("postBind", nullptr)});
+  value.fields(
+      {into(multi_point, "multiPoint", kExtendsAny), into(filter, "filter", kExtendsFilter),
+       into(score, "score", kExtendsScore), checked("preFilter", kExtendsPreFilter),
+       into(post_filter, "postFilter", kExtendsPostFilter), checked("preScore", kExtendsScore),
+       checked("reserve", kExtendsReserve), checked("preEnqueue", nullptr),
+       checked("queueSort", nullptr), checked("permit", nullptr), checked("preBind", nullptr),
+       checked("bind", nullptr), checked("postBind", nullptr)});
   const PluginSet everywhere = with_defaults(multi_point);
   profile.filters.clear();
   for (const auto& entry : expand(everywhere, filter, kExtendsFilter)) {
     profile.filters.push_back(entry.plugin->id);
   }
+  profile.capacity_scheduling = !expand(everywhere, post_filter, kExtendsPostFilter).empty();
   profile.scores.clear();
   for (const auto& entry : expand(everywhere, score, kExtendsScore)) {
     profile.scores.push_back({entry.plugin->id, entry.weight});

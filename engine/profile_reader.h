@@ -25,7 +25,8 @@
 //   NodeResourcesBalancedAllocation, weight 1) are on unless disabled, and what is enabled is
 //   added. multiPoint enables a plugin wherever it has an extension point, `weight` there being its
 //   score's; filter and score say more exactly and win; `disabled: [{name: "*"}]` takes away the
-//   rest. preFilter, preScore and reserve follow filter and score and are only checked.
+//   rest. preFilter, preScore and reserve follow filter, score and postFilter and are only checked.
+//   postFilter turns CapacityScheduling on.
 // * TaintToleration and NodeAffinity are filters only: preferences are not scored.
 //
 // kube-scheduler's other plugins may be disabled and have pluginConfig, which is ignored; enabling

@@ -30,4 +30,13 @@ std::int64_t amount(ResourceId resource, const Quantity& quantity) {
   return rounded ? *rounded : (quantity.nanos() < 0 ? INT64_MIN : INT64_MAX);
 }
 
+std::int64_t amount_of(const Amounts& amounts, ResourceId resource) {
+  for (const auto& [id, value] : amounts) {
+    if (id == resource) {
+      return value;
+    }
+  }
+  return 0;
+}
+
 }  // namespace headroom

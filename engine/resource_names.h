@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "objects/error.h"
@@ -35,5 +36,9 @@ class ResourceNames {
 // A quantity in the resource's unit (cpu in milli, everything else whole), rounded away from zero.
 // Quantities beyond int64 are refused before they come here; what a sum makes of them saturates.
 std::int64_t amount(ResourceId resource, const Quantity& quantity);
+
+// Amounts by resource, each once, in the order of reasons.
+using Amounts = std::vector<std::pair<ResourceId, std::int64_t>>;
+std::int64_t amount_of(const Amounts& amounts, ResourceId resource);
 
 }  // namespace headroom

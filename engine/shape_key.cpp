@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/load_estimate.h"
 #include "objects/annotations.h"
 
 namespace headroom {
@@ -115,10 +116,8 @@ void write_shape_key(const Pod& pod, ShapeUse use, std::string& key) {
   writer.resources(pod.overhead);
   writer.number(pod.daemon_set);
   writer.number(pod.resize_infeasible);
-  writer.number(pod.priority.has_value());
-  writer.number(pod.priority.value_or(0));
+  writer.number(explicit_priority_class(pod));
   writer.text(pod.qos_class);
-  writer.optional_text(find(pod.labels, "koordinator.sh/priority-class"));
   writer.optional_text(find(pod.labels, "koordinator.sh/qosClass"));
   for (const std::string_view annotation :
        {kEstimatedSecondsAfterInitializedAnnotation, kEstimatedSecondsAfterPodScheduledAnnotation,

@@ -34,6 +34,8 @@ inline constexpr std::uint32_t kFilterTermsMax = 31;
 inline constexpr std::uint32_t kFilterPluginsMax = 4;
 inline constexpr std::uint32_t kScoreTermsMax = 64;
 
+inline constexpr std::uint32_t kGivenBackMax = 8;
+
 // A headroom that fits every need.
 inline constexpr std::int64_t kUnlimited = INT64_MAX;
 
@@ -200,6 +202,12 @@ struct Kernels {
 
   // The least index of the greatest of values[0, count), count > 0.
   std::uint32_t (*index_of_max)(const std::int32_t* values, std::uint32_t count);
+
+  // A bound: clears the bits of rows where surely need > headroom + the sum of given_back, row 0
+  // being bit 0 of rows[0]. `headroom` is narrow, or nullptr for 0 everywhere; given_back (at most
+  // kGivenBackMax) is at least what it stands for. A row that may lie on either side keeps its bit.
+  void (*keep_rows)(const float* headroom, std::span<const float* const> given_back, float need_low,
+                    std::uint32_t count, std::uint64_t* rows);
 
   // A plain vector read of the bytes, for comparison in benchmarks; returns a checksum.
   std::uint64_t (*read_bytes)(const void* bytes, std::size_t size);

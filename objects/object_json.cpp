@@ -110,6 +110,7 @@ bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& o
 }  // namespace
 
 bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out) {
+  out.whole = value;
   bool ok = true;
   const auto read = [&](std::string_view name, JsonValue inner) {
     std::optional<JsonValue>* part = name == "metadata" ? &out.metadata
@@ -159,6 +160,12 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
         }
         if (name == "creationTimestamp" && out.creation_us != nullptr) {
           return read_time(field, inner, errors, *out.creation_us);
+        }
+        if (name == "deletionTimestamp" && out.deleting != nullptr) {
+          std::optional<std::int64_t> deletion_us;
+          if (!read_time(field, inner, errors, deletion_us)) return false;
+          *out.deleting = deletion_us.has_value();
+          return true;
         }
         if (name != "ownerReferences" || out.daemon_set == nullptr) return true;
         *out.daemon_set = false;

@@ -12,6 +12,7 @@ namespace headroom {
 struct ObjectParts {
   std::string_view api_version, kind;
   std::optional<JsonValue> metadata, spec, status;
+  JsonValue whole;  // for kinds with fields beside these
 };
 // Type and parts in one pass. The type stays as it is where the object does not give it; it is read
 // up to the first error, the parts to the end.
@@ -20,6 +21,15 @@ bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out);
 bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out);
 bool read_pod(const ObjectParts& parts, FieldErrors& errors, Pod& out);
 bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric& out);
+bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQuota& out);
+bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
+                                PodDisruptionBudget& out);
+bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, PriorityClass& out);
+
+// Never or PreemptLowerPriority.
+bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                            std::string& out);
+bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out);
 
 // metadata, for every kind. `namespace_name`, `uid`, ...: nullptr where the kind has no use for it.
 struct MetadataFields {
@@ -30,6 +40,7 @@ struct MetadataFields {
   StringMap* annotations = nullptr;
   bool* daemon_set = nullptr;
   std::optional<std::int64_t>* creation_us = nullptr;
+  bool* deleting = nullptr;
 };
 bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const MetadataFields& out);
 

@@ -21,6 +21,7 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kNodeMetricApi = "slo.koordinator.sh/v1alpha1";
+constexpr std::string_view kElasticQuotaApi = "scheduling.x-k8s.io/v1alpha1";
 constexpr std::string_view kListSuffix = "List";
 
 struct TypeMeta {
@@ -36,7 +37,8 @@ std::string object_name(const ObjectParts& parts) {
   }
   if (name.size() > kNameBytesMax) return {};
   if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS &&
-      parts.kind == "Pod") {
+      (parts.kind == "Pod" || parts.kind == "ElasticQuota" ||
+       parts.kind == "PodDisruptionBudget")) {
     namespace_name = "default";
   }
   std::string result = std::string(parts.kind) + " ";
@@ -246,6 +248,15 @@ class SourceReader {
     if (parts.api_version == kNodeMetricApi && parts.kind == "NodeMetric") {
       return read_node_metric(parts, errors, add(file_.node_metrics));
     }
+    if (parts.api_version == kElasticQuotaApi && parts.kind == "ElasticQuota") {
+      return read_elastic_quota(parts, errors, add(file_.elastic_quotas));
+    }
+    if (parts.api_version == "policy/v1" && parts.kind == "PodDisruptionBudget") {
+      return read_pod_disruption_budget(parts, errors, add(file_.pod_disruption_budgets));
+    }
+    if (parts.api_version == "scheduling.k8s.io/v1" && parts.kind == "PriorityClass") {
+      return read_priority_class(parts, errors, add(file_.priority_classes));
+    }
     const std::string kind(parts.kind);
     if (kind.ends_with(kListSuffix) && value["items"].error() == simdjson::SUCCESS) {
       return errors.add(ErrorCode::kUnsupported, FieldPath{},
@@ -303,19 +314,28 @@ Result<ObjectFile> read_object_file(const std::string& path) {
 Result<Object> read_object(std::string_view json, std::string_view source) {
   Result<ObjectFile> file = SourceReader(json, source).read();
   if (!file) return tl::unexpected<Error>(file.error());
-  if (file->nodes.size() + file->pods.size() + file->node_metrics.size() == 1 &&
-      file->other_kinds.empty()) {
-    if (!file->nodes.empty()) return std::move(file->nodes.front());
-    if (!file->pods.empty()) return std::move(file->pods.front());
-    return std::move(file->node_metrics.front());
-  }
+  std::optional<Object> only;
+  std::size_t count = 0;
+  const auto take = [&](auto& list) {
+    count += list.size();
+    if (!list.empty()) only = std::move(list.front());
+  };
+  take(file->nodes);
+  take(file->pods);
+  take(file->node_metrics);
+  take(file->elastic_quotas);
+  take(file->pod_disruption_budgets);
+  take(file->priority_classes);
+  if (count == 1 && file->other_kinds.empty()) return std::move(*only);
   const bool other = !file->other_kinds.empty();
   return fail(other ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
               std::string(source) + ": " +
                   (other ? file->other_kinds.begin()->first + " is not read"
                          : std::string("expected one object")) +
-                  "; accepted are one v1/Node, v1/Pod or " + std::string(kNodeMetricApi) +
-                  "/NodeMetric");
+                  "; accepted are one v1/Node, v1/Pod, " + std::string(kNodeMetricApi) +
+                  "/NodeMetric, " + std::string(kElasticQuotaApi) +
+                  "/ElasticQuota, policy/v1/PodDisruptionBudget or "
+                  "scheduling.k8s.io/v1/PriorityClass");
 }
 
 }  // namespace headroom

@@ -45,11 +45,14 @@ inline constexpr std::size_t kPodMetricsMax = 100'000;  // Of a NodeMetric.
 inline constexpr std::size_t kAggregationsMax = 64;     // Of a NodeMetric, and types of each.
 
 struct ObjectFile {
-  // Nodes, then metrics, then pods, each in the source's order. The lists may have reserved more
-  // room than they use, untouched.
+  // By kind, each in the source's order. The lists may have reserved more room than they use,
+  // untouched.
   std::vector<Node> nodes;
   std::vector<NodeMetric> node_metrics;
   std::vector<Pod> pods;
+  std::vector<ElasticQuota> elastic_quotas;
+  std::vector<PodDisruptionBudget> pod_disruption_budgets;
+  std::vector<PriorityClass> priority_classes;
   std::map<std::string, std::uint64_t> other_kinds;  // "v1/Service" to count
 };
 

@@ -33,6 +33,18 @@ const Quantity* find(const ResourceList& list, std::string_view name) {
 
 const std::string* find(const StringMap& map, std::string_view key) { return find_value(map, key); }
 
+bool matches(const LabelSelector& selector, const StringMap& labels) {
+  return std::all_of(selector.begin(), selector.end(), [&](const NodeSelectorRequirement& asked) {
+    const std::string* value = find(labels, asked.key);
+    if (asked.op == "Exists" || asked.op == "DoesNotExist") {
+      return (value != nullptr) == (asked.op == "Exists");
+    }
+    const bool listed = value != nullptr && std::find(asked.values.begin(), asked.values.end(),
+                                                      *value) != asked.values.end();
+    return listed == (asked.op == "In");
+  });
+}
+
 void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key) {
   key.assign(namespace_name).append("/").append(name);
 }

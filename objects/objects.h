@@ -84,6 +84,7 @@ struct Pod {
   StringMap annotations;
   bool daemon_set = false;  // any ownerReference of kind DaemonSet
   std::optional<std::int64_t> creation_us;
+  bool deleting = false;  // metadata.deletionTimestamp is set
 
   std::string node_name;
   std::vector<Container> containers, init_containers;
@@ -91,6 +92,8 @@ struct Pod {
   ResourceList pod_requests, pod_limits;
   ResourceList overhead;
   std::optional<std::int32_t> priority;
+  std::string priority_class_name;
+  std::string preemption_policy;  // "", Never, PreemptLowerPriority
   StringMap node_selector;
   // spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: nullopt when absent.
   std::optional<std::vector<NodeSelectorTerm>> required_node_affinity;
@@ -100,13 +103,15 @@ struct Pod {
   std::string phase;                                   // status.phase
   std::string qos_class;                               // status.qosClass
   std::optional<PodCondition> scheduled, initialized;  // PodScheduled, Initialized
-  bool resize_infeasible = false;  // condition PodResizePending with reason Infeasible
+  bool resize_infeasible = false;        // condition PodResizePending with reason Infeasible
+  std::string nominated_node_name;       // status.nominatedNodeName
+  std::optional<std::int64_t> start_us;  // status.startTime
 
   bool terminal() const { return phase == "Succeeded" || phase == "Failed"; }
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-// "namespace/name", by which a pod is known.
+// "namespace/name", by which pods, quotas and budgets are known.
 std::string pod_key(std::string_view namespace_name, std::string_view name);
 // The same into memory that is used again.
 void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key);
@@ -137,6 +142,38 @@ struct NodeMetric {
   friend bool operator==(const NodeMetric&, const NodeMetric&) = default;
 };
 
-using Object = std::variant<Node, Pod, NodeMetric>;
+// scheduling.x-k8s.io/v1alpha1. nullopt: the list is absent as a whole.
+struct ElasticQuota {
+  std::string namespace_name, name;
+  std::optional<ResourceList> min, max;
+  friend bool operator==(const ElasticQuota&, const ElasticQuota&) = default;
+};
+
+// metav1.LabelSelector: all requirements must hold; op: In, NotIn, Exists, DoesNotExist.
+// matchLabels are requirements too.
+using LabelSelector = std::vector<NodeSelectorRequirement>;
+// NotIn and DoesNotExist hold for labels without the key. True without requirements.
+bool matches(const LabelSelector& selector, const StringMap& labels);
+
+// policy/v1.
+struct PodDisruptionBudget {
+  std::string namespace_name, name;
+  LabelSelector selector;                   // of no requirement: selects no pod
+  std::int64_t disruptions_allowed = 0;     // status.disruptionsAllowed
+  std::vector<std::string> disrupted_pods;  // names in status.disruptedPods, sorted
+  friend bool operator==(const PodDisruptionBudget&, const PodDisruptionBudget&) = default;
+};
+
+// scheduling.k8s.io/v1.
+struct PriorityClass {
+  std::string name;
+  std::int32_t value = 0;
+  bool global_default = false;
+  std::string preemption_policy;  // as in Pod
+  friend bool operator==(const PriorityClass&, const PriorityClass&) = default;
+};
+
+using Object =
+    std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass>;
 
 }  // namespace headroom

@@ -1,6 +1,5 @@
 // Pods from JSON.
 #include <algorithm>
-#include <limits>
 
 #include "objects/object_json.h"
 #include "objects/object_reader.h"
@@ -141,15 +140,12 @@ bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
     if (name == "overhead") {
       return read_resources(field, inner, errors, Sign::kNotNegative, out.overhead);
     }
-    if (name == "priority") {
-      std::int64_t priority = 0;
-      if (!read_int64(field, inner, errors, priority)) return false;
-      if (priority < std::numeric_limits<std::int32_t>::min() ||
-          priority > std::numeric_limits<std::int32_t>::max()) {
-        return errors.wrong_type(field, inner, "a 32-bit integer");
-      }
-      out.priority = static_cast<std::int32_t>(priority);
-      return true;
+    if (name == "priority") return read_int32(field, inner, errors, out.priority.emplace());
+    if (name == "priorityClassName") {
+      return read_string(field, inner, errors, kNameBytesMax, out.priority_class_name);
+    }
+    if (name == "preemptionPolicy") {
+      return read_preemption_policy(field, inner, errors, out.preemption_policy);
     }
     if (name == "nodeSelector") return read_string_map(field, inner, errors, out.node_selector);
     if (name == "affinity") return read_affinity(field, inner, errors, out);
@@ -228,6 +224,10 @@ bool read_status(JsonValue value, FieldErrors& errors, Pod& out) {
     if (name == "qosClass") {
       return read_string(field, inner, errors, kStringBytesMax, out.qos_class);
     }
+    if (name == "nominatedNodeName") {
+      return read_string(field, inner, errors, kNameBytesMax, out.nominated_node_name);
+    }
+    if (name == "startTime") return read_time(field, inner, errors, out.start_us);
     if (name == "containerStatuses") {
       return read_container_statuses(field, inner, errors, out.containers);
     }
@@ -257,6 +257,7 @@ bool read_pod(const ObjectParts& parts, FieldErrors& errors, Pod& out) {
   metadata.annotations = &out.annotations;
   metadata.daemon_set = &out.daemon_set;
   metadata.creation_us = &out.creation_us;
+  metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;
   if (out.namespace_name.empty()) out.namespace_name = "default";
   if (parts.spec && !read_spec(*parts.spec, errors, out)) return false;

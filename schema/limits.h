@@ -22,6 +22,13 @@ inline constexpr std::uint32_t kHelloSecondsMax = 10;
 inline constexpr std::uint32_t kChangesPerFactsMax = 1024;
 inline constexpr std::uint32_t kPodsPerRequestMax = 1024;
 inline constexpr std::uint32_t kCandidatesPerRequestMax = 16'384;
+// Of PostFiltered and ExplainedVictims, of QuotaStatusReply. More victims are an error, because
+// some of them are no use; nodes, verdicts and reasons beyond are left out; quotas come with the
+// next reply.
+inline constexpr std::uint32_t kVictimsPerReplyMax = 16'384;
+inline constexpr std::uint32_t kCandidateNodesPerReplyMax = 1024;
+inline constexpr std::uint32_t kReasonsPerListMax = 64;
+inline constexpr std::uint32_t kQuotasPerReplyMax = 1024;
 // Of one object.
 inline constexpr std::uint32_t kResourcesPerListMax = 64;
 inline constexpr std::size_t kLabelBytesMax = 512 << 10;  // labels, annotations, node selector
@@ -52,6 +59,10 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kChangesPerFactsMax", kChangesPerFactsMax},
     {"kPodsPerRequestMax", kPodsPerRequestMax},
     {"kCandidatesPerRequestMax", kCandidatesPerRequestMax},
+    {"kVictimsPerReplyMax", kVictimsPerReplyMax},
+    {"kCandidateNodesPerReplyMax", kCandidateNodesPerReplyMax},
+    {"kReasonsPerListMax", kReasonsPerListMax},
+    {"kQuotasPerReplyMax", kQuotasPerReplyMax},
     {"kResourcesPerListMax", kResourcesPerListMax},
     {"kLabelBytesMax", kLabelBytesMax},
     {"kItemsPerListMax", kItemsPerListMax},

@@ -85,6 +85,17 @@ class Decoder {
     sort_names(field, out);
   }
 
+  // Absent and empty differ.
+  void resources(const char* field, const List<wire::Resource>* in,
+                 std::optional<ResourceList>& out) {
+    if (in == nullptr) {
+      out.reset();
+      return;
+    }
+    if (!out) out.emplace();
+    resources(field, in, *out);
+  }
+
   // Values may be long (annotations); kLabelBytesMax bounds them all.
   void map(const char* field, const List<wire::KeyValue>* in, StringMap& out) {
     list(field, in, out,
@@ -121,12 +132,7 @@ class Decoder {
       resources("requests", item.requests(), container.requests);
       resources("limits", item.limits(), container.limits);
       container.restart_always = item.restart_always();
-      if (item.actuated_requests() == nullptr) {
-        container.actuated_requests.reset();
-      } else {
-        if (!container.actuated_requests) container.actuated_requests.emplace();
-        resources("actuatedRequests", item.actuated_requests(), *container.actuated_requests);
-      }
+      resources("actuatedRequests", item.actuated_requests(), container.actuated_requests);
       resources("allocatedRequests", item.allocated_requests(), container.allocated_requests);
     });
   }
@@ -139,17 +145,18 @@ class Decoder {
     }
   }
 
-  // Sorted by name, each once.
-  template <typename Value>
-  void sort_names(const char* field, std::vector<std::pair<std::string, Value>>& list) {
-    const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
+  // Sorted by name, each once. Items are names, or pairs that begin with one.
+  template <typename Item>
+  void sort_names(const char* field, std::vector<Item>& list) {
+    const auto by_name = [](const Item& a, const Item& b) { return name_of(a) < name_of(b); };
     if (!std::is_sorted(list.begin(), list.end(), by_name)) {
       std::sort(list.begin(), list.end(), by_name);
     }
-    const auto twice = std::adjacent_find(
-        list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+    const auto twice =
+        std::adjacent_find(list.begin(), list.end(),
+                           [](const Item& a, const Item& b) { return name_of(a) == name_of(b); });
     if (twice != list.end()) {
-      refuse(ErrorCode::kInvalid, field, fmt::format("\"{}\" comes twice", twice->first));
+      refuse(ErrorCode::kInvalid, field, fmt::format("\"{}\" comes twice", name_of(*twice)));
     }
   }
 
@@ -166,6 +173,12 @@ class Decoder {
   }
 
  private:
+  static const std::string& name_of(const std::string& name) { return name; }
+  template <typename Value>
+  static const std::string& name_of(const std::pair<std::string, Value>& named) {
+    return named.first;
+  }
+
   bool too_long(const char* field, const String& in) {
     if (in.size() <= kTextBytesMax) return false;
     refuse(ErrorCode::kLimitExceeded, field,
@@ -257,6 +270,11 @@ Result<std::size_t> decode(const wire::Pod& in, Pod& out) {
   decoder.condition(in.scheduled(), out.scheduled);
   decoder.condition(in.initialized(), out.initialized);
   out.resize_infeasible = in.resize_infeasible();
+  out.start_us = Decoder::optional(in.start_us());
+  decoder.string("nominatedNodeName", in.nominated_node_name(), out.nominated_node_name);
+  out.deleting = in.deleting();
+  decoder.string("priorityClassName", in.priority_class_name(), out.priority_class_name);
+  decoder.string("preemptionPolicy", in.preemption_policy(), out.preemption_policy);
   return decoder.result(
       [&] { return fmt::format("pod {}/{}", text(in.namespace_name()), text(in.name())); });
 }
@@ -288,6 +306,39 @@ Result<std::size_t> decode(const wire::NodeMetric& in, NodeMetric& out) {
                  decoder.string("priority", item.priority(), pod.priority);
                });
   return decoder.result([&] { return fmt::format("nodemetric {}", text(in.name())); });
+}
+
+Result<std::size_t> decode(const wire::ElasticQuota& in, ElasticQuota& out) {
+  Decoder decoder;
+  decoder.namespace_name("namespace", in.namespace_name(), out.namespace_name);
+  decoder.string("name", in.name(), out.name);
+  decoder.resources("min", in.min(), out.min);
+  decoder.resources("max", in.max(), out.max);
+  return decoder.result([&] {
+    return fmt::format("elasticquota {}/{}", text(in.namespace_name()), text(in.name()));
+  });
+}
+
+Result<std::size_t> decode(const wire::PodDisruptionBudget& in, PodDisruptionBudget& out) {
+  Decoder decoder;
+  decoder.namespace_name("namespace", in.namespace_name(), out.namespace_name);
+  decoder.string("name", in.name(), out.name);
+  decoder.requirements("selector", in.selector(), out.selector);
+  out.disruptions_allowed = in.disruptions_allowed();
+  decoder.strings("disruptedPods", in.disrupted_pods(), out.disrupted_pods);
+  decoder.sort_names("disruptedPods", out.disrupted_pods);
+  return decoder.result([&] {
+    return fmt::format("poddisruptionbudget {}/{}", text(in.namespace_name()), text(in.name()));
+  });
+}
+
+Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out) {
+  Decoder decoder;
+  decoder.string("name", in.name(), out.name);
+  out.value = in.value();
+  out.global_default = in.global_default();
+  decoder.string("preemptionPolicy", in.preemption_policy(), out.preemption_policy);
+  return decoder.result([&] { return fmt::format("priorityclass {}", text(in.name())); });
 }
 
 }  // namespace headroom

@@ -16,5 +16,8 @@ namespace headroom {
 Result<std::size_t> decode(const wire::Node& in, Node& out);
 Result<std::size_t> decode(const wire::Pod& in, Pod& out);
 Result<std::size_t> decode(const wire::NodeMetric& in, NodeMetric& out);
+Result<std::size_t> decode(const wire::ElasticQuota& in, ElasticQuota& out);
+Result<std::size_t> decode(const wire::PodDisruptionBudget& in, PodDisruptionBudget& out);
+Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out);
 
 }  // namespace headroom

@@ -10,6 +10,12 @@ namespace {
 
 using flatbuffers::Offset;
 
+Offset<flatbuffers::String> string(Builder& builder, std::string_view text) {
+  return builder.CreateString(text.data(), text.size());
+}
+
+}  // namespace
+
 wire::Code wire_code(Code code) {
   switch (code) {
     case Code::kSuccess:
@@ -23,12 +29,6 @@ wire::Code wire_code(Code code) {
   }
   return wire::Code::Error;
 }
-
-Offset<flatbuffers::String> string(Builder& builder, std::string_view text) {
-  return builder.CreateString(text.data(), text.size());
-}
-
-}  // namespace
 
 wire::ErrorCode wire_code(ErrorCode code) {
   switch (code) {
@@ -50,7 +50,9 @@ wire::ErrorCode wire_code(ErrorCode code) {
 
 Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
                                       const Profile& profile) {
-  std::vector<PluginId> ids = profile.filters;
+  std::vector<PluginId> ids;
+  if (profile.capacity_scheduling) ids.push_back(PluginId::kCapacityScheduling);
+  ids.insert(ids.end(), profile.filters.begin(), profile.filters.end());
   for (const ScorePlugin& score : profile.scores) {
     if (std::find(ids.begin(), ids.end(), score.plugin) == ids.end()) ids.push_back(score.plugin);
   }
@@ -71,7 +73,10 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnatio
   }
   for (const auto& [name, value] :
        {std::pair{"kTopKMax", kTopKMax}, std::pair{"kNodesMax", kNodesMax},
-        std::pair{"kPodsMax", kPodsMax}, std::pair{"kResourcesMax", kResourcesMax}}) {
+        std::pair{"kPodsMax", kPodsMax}, std::pair{"kResourcesMax", kResourcesMax},
+        std::pair{"kElasticQuotasMax", kElasticQuotasMax},
+        std::pair{"kPodDisruptionBudgetsMax", kPodDisruptionBudgetsMax},
+        std::pair{"kPriorityClassesMax", kPriorityClassesMax}}) {
     limits.push_back(wire::CreateLimit(builder, string(builder, name), value));
   }
   std::vector<Offset<flatbuffers::String>> names;
@@ -149,8 +154,16 @@ Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decisio
 Offset<wire::Decision> Encoder::encode_without_candidates(Builder& builder,
                                                           const Decision& decision) {
   const auto reasons = encode_reasons(builder, decision);
+  Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> pre_filter;
+  if (!decision.pre_filter.empty()) {
+    names_.clear();
+    for (const std::string& reason : decision.pre_filter) {
+      names_.push_back(string(builder, reason));
+    }
+    pre_filter = builder.CreateVector(names_);
+  }
   return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
-                              0, 0, 0, 0, 0, 0, reasons);
+                              0, 0, 0, 0, 0, 0, reasons, pre_filter);
 }
 
 // Absent where there is none.

@@ -15,6 +15,7 @@ namespace headroom {
 using Builder = flatbuffers::FlatBufferBuilder;
 
 wire::ErrorCode wire_code(ErrorCode code);
+wire::Code wire_code(Code code);
 flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
                                                    const Profile& profile);
 flatbuffers::Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,

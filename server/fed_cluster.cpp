@@ -36,6 +36,26 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       forget_pending(key_);
       return Applied{.pod_key = key_, .pod_uid = {}};
     }
+    case wire::Fact::ElasticQuota:
+      return upsert(*change.fact_as_ElasticQuota(), quota_);
+    case wire::Fact::PodDisruptionBudget:
+      return upsert(*change.fact_as_PodDisruptionBudget(), budget_);
+    case wire::Fact::PriorityClass:
+      return upsert(*change.fact_as_PriorityClass(), priority_class_);
+    case wire::Fact::RemovedElasticQuota: {
+      const wire::RemovedElasticQuota& removed = *change.fact_as_RemovedElasticQuota();
+      engine_.remove_elastic_quota(text(removed.namespace_name()), text(removed.name()));
+      return Applied{};
+    }
+    case wire::Fact::RemovedPodDisruptionBudget: {
+      const wire::RemovedPodDisruptionBudget& removed =
+          *change.fact_as_RemovedPodDisruptionBudget();
+      engine_.remove_pod_disruption_budget(text(removed.namespace_name()), text(removed.name()));
+      return Applied{};
+    }
+    case wire::Fact::RemovedPriorityClass:
+      engine_.remove_priority_class(text(change.fact_as_RemovedPriorityClass()->name()));
+      return Applied{};
     case wire::Fact::NONE:
       break;
   }

@@ -1,5 +1,6 @@
 // FedCluster: an engine, and what the server keeps of the facts beside it: the pods that wait for a
-// node, so that requests can name them by uid.
+// node, so that requests can name them by uid. The engine knows them too: what is nominated to a
+// node holds room there.
 //
 // Thread safety: one thread at a time. Invariant: a pod is in the list of pending ones exactly as
 // long as the last fact about it has no node and no terminal phase.
@@ -51,6 +52,9 @@ class FedCluster {
   Node node_;
   Pod pod_;
   NodeMetric metric_;
+  ElasticQuota quota_;
+  PodDisruptionBudget budget_;
+  PriorityClass priority_class_;
 };
 
 }  // namespace headroom

@@ -7,7 +7,8 @@ namespace headroom {
 namespace {
 
 constexpr std::array<const char*, kRequestKinds> kKindNames = {
-    "evaluate", "place", "reserve", "unreserve", "explain", "stats", "facts", "feed", "hello"};
+    "evaluate", "place", "reserve", "unreserve",   "explain",      "stats",
+    "facts",    "feed",  "hello",   "post_filter", "quota_status", "explain_victims"};
 constexpr std::array<const char*, kRejections> kRejectionNames = {
     "oversized", "malformed", "unexpected", "out_of_order", "slow_reader"};
 

@@ -30,9 +30,12 @@ enum class RequestKind : std::uint8_t {
   kStats,
   kFacts,
   kFeed,
-  kHello
+  kHello,
+  kPostFilter,
+  kQuotaStatus,
+  kExplainVictims
 };
-inline constexpr std::size_t kRequestKinds = 9;
+inline constexpr std::size_t kRequestKinds = 12;
 
 // Why a frame was not served.
 enum class Rejection : std::uint8_t {

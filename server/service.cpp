@@ -32,6 +32,12 @@ RequestKind kind_of(wire::Body body) {
       return RequestKind::kUnreserve;
     case wire::Body::Explain:
       return RequestKind::kExplain;
+    case wire::Body::PostFilter:
+      return RequestKind::kPostFilter;
+    case wire::Body::QuotaStatus:
+      return RequestKind::kQuotaStatus;
+    case wire::Body::ExplainVictims:
+      return RequestKind::kExplainVictims;
     case wire::Body::Stats:
       return RequestKind::kStats;
     case wire::Body::Facts:
@@ -141,6 +147,15 @@ void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
       break;
     case wire::Body::Explain:
       done = explain(id, *frame.body_as_Explain());
+      break;
+    case wire::Body::PostFilter:
+      done = post_filter(id, *frame.body_as_PostFilter());
+      break;
+    case wire::Body::QuotaStatus:
+      quota_status(id, *frame.body_as_QuotaStatus());
+      break;
+    case wire::Body::ExplainVictims:
+      done = explain_victims(id, *frame.body_as_ExplainVictims());
       break;
     case wire::Body::Stats:
       stats(id, *frame.body_as_Stats());
@@ -410,7 +425,10 @@ Result<void> Service::place(std::uint64_t id, const wire::Place& request) {
   finish(id, encode_placed(*placed));
   if (builder_.GetSize() > kFrameBytesMax) {
     // The pods are placed: they have to be told, if need be without the reasons of the others.
-    for (Placement& placement : *placed) placement.decision.reasons.clear();
+    for (Placement& placement : *placed) {
+      placement.decision.reasons.clear();
+      placement.decision.pre_filter.clear();
+    }
     builder_.Clear();
     finish(id, encode_placed(*placed));
   }

@@ -107,6 +107,9 @@ class Service final : public FrameHandler {
   Result<void> place(std::uint64_t id, const wire::Place& request);
   flatbuffers::Offset<wire::Placed> encode_placed(const std::vector<Placement>& placed);
   Result<void> explain(std::uint64_t id, const wire::Explain& request);
+  Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
+  void quota_status(std::uint64_t id, const wire::QuotaStatus& request);
+  Result<void> explain_victims(std::uint64_t id, const wire::ExplainVictims& request);
   void unreserve(std::uint64_t id, const wire::Unreserve& request);
   void stats(std::uint64_t id, const wire::Stats& request);
 

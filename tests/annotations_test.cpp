@@ -234,24 +234,27 @@ Pod pod_of(StringMap labels, std::optional<std::int32_t> priority) {
 }
 
 TEST(Priority, RangesOfPriorities) {
-  const std::pair<std::int32_t, PriorityClass> cases[] = {
-      {2999, PriorityClass::kNone},  {3000, PriorityClass::kFree},  {3999, PriorityClass::kFree},
-      {4000, PriorityClass::kNone},  {5000, PriorityClass::kBatch}, {5999, PriorityClass::kBatch},
-      {6000, PriorityClass::kNone},  {7000, PriorityClass::kMid},   {7999, PriorityClass::kMid},
-      {8999, PriorityClass::kNone},  {9000, PriorityClass::kProd},  {9999, PriorityClass::kProd},
-      {10000, PriorityClass::kNone}, {0, PriorityClass::kNone},     {-1, PriorityClass::kNone},
+  const std::pair<std::int32_t, KoordPriorityClass> cases[] = {
+      {2999, KoordPriorityClass::kNone},  {3000, KoordPriorityClass::kFree},
+      {3999, KoordPriorityClass::kFree},  {4000, KoordPriorityClass::kNone},
+      {5000, KoordPriorityClass::kBatch}, {5999, KoordPriorityClass::kBatch},
+      {6000, KoordPriorityClass::kNone},  {7000, KoordPriorityClass::kMid},
+      {7999, KoordPriorityClass::kMid},   {8999, KoordPriorityClass::kNone},
+      {9000, KoordPriorityClass::kProd},  {9999, KoordPriorityClass::kProd},
+      {10000, KoordPriorityClass::kNone}, {0, KoordPriorityClass::kNone},
+      {-1, KoordPriorityClass::kNone},
   };
   for (const auto& [priority, expected] : cases) {
     EXPECT_EQ(explicit_priority_class(pod_of({}, priority)), expected) << priority;
   }
-  EXPECT_EQ(explicit_priority_class(pod_of({}, std::nullopt)), PriorityClass::kNone);
+  EXPECT_EQ(explicit_priority_class(pod_of({}, std::nullopt)), KoordPriorityClass::kNone);
 }
 
 TEST(Priority, ALabelGoesBeforeThePriority) {
-  const std::pair<std::string_view, PriorityClass> cases[] = {
-      {"koord-prod", PriorityClass::kProd},   {"koord-mid", PriorityClass::kMid},
-      {"koord-batch", PriorityClass::kBatch}, {"koord-free", PriorityClass::kFree},
-      {"prod", PriorityClass::kNone},         {"", PriorityClass::kNone}};
+  const std::pair<std::string_view, KoordPriorityClass> cases[] = {
+      {"koord-prod", KoordPriorityClass::kProd},   {"koord-mid", KoordPriorityClass::kMid},
+      {"koord-batch", KoordPriorityClass::kBatch}, {"koord-free", KoordPriorityClass::kFree},
+      {"prod", KoordPriorityClass::kNone},         {"", KoordPriorityClass::kNone}};
   for (const auto& [label, expected] : cases) {
     EXPECT_EQ(explicit_priority_class(
                   pod_of({{"koordinator.sh/priority-class", std::string(label)}}, 9500)),
@@ -261,39 +264,40 @@ TEST(Priority, ALabelGoesBeforeThePriority) {
 }
 
 TEST(Priority, OtherwiseByQos) {
-  const std::pair<std::string_view, PriorityClass> labels[] = {
-      {"LSE", PriorityClass::kProd},    {"LSR", PriorityClass::kProd},
-      {"LS", PriorityClass::kProd},     {"BE", PriorityClass::kBatch},
-      {"SYSTEM", PriorityClass::kProd}, {"be", PriorityClass::kProd}};
+  const std::pair<std::string_view, KoordPriorityClass> labels[] = {
+      {"LSE", KoordPriorityClass::kProd},    {"LSR", KoordPriorityClass::kProd},
+      {"LS", KoordPriorityClass::kProd},     {"BE", KoordPriorityClass::kBatch},
+      {"SYSTEM", KoordPriorityClass::kProd}, {"be", KoordPriorityClass::kProd}};
   for (const auto& [label, expected] : labels) {
     Pod pod = pod_of({{"koordinator.sh/qosClass", std::string(label)}}, std::nullopt);
     pod.qos_class = "Burstable";
     EXPECT_EQ(priority_class(pod), expected) << label;
-    EXPECT_EQ(explicit_priority_class(pod), PriorityClass::kNone) << label;
+    EXPECT_EQ(explicit_priority_class(pod), KoordPriorityClass::kNone) << label;
   }
   Pod pod;
   pod.containers.resize(1);
-  EXPECT_EQ(priority_class(pod), PriorityClass::kBatch) << "BestEffort by what it asks";
+  EXPECT_EQ(priority_class(pod), KoordPriorityClass::kBatch) << "BestEffort by what it asks";
   pod.containers[0].requests = {{"cpu", Quantity::from_milli(1)}};
-  EXPECT_EQ(priority_class(pod), PriorityClass::kProd) << "Burstable";
+  EXPECT_EQ(priority_class(pod), KoordPriorityClass::kProd) << "Burstable";
   pod.qos_class = "BestEffort";
-  EXPECT_EQ(priority_class(pod), PriorityClass::kBatch) << "the status says so";
+  EXPECT_EQ(priority_class(pod), KoordPriorityClass::kBatch) << "the status says so";
   pod.priority = 7500;
-  EXPECT_EQ(priority_class(pod), PriorityClass::kMid);
+  EXPECT_EQ(priority_class(pod), KoordPriorityClass::kMid);
 }
 
 TEST(Priority, NamesOfResources) {
-  for (const PriorityClass as_is : {PriorityClass::kNone, PriorityClass::kProd}) {
+  for (const KoordPriorityClass as_is : {KoordPriorityClass::kNone, KoordPriorityClass::kProd}) {
     EXPECT_EQ(translated_resource("cpu", as_is), "cpu");
     EXPECT_EQ(translated_resource("nvidia.com/gpu", as_is), "nvidia.com/gpu");
   }
-  EXPECT_EQ(translated_resource("cpu", PriorityClass::kBatch), "kubernetes.io/batch-cpu");
-  EXPECT_EQ(translated_resource("memory", PriorityClass::kBatch), "kubernetes.io/batch-memory");
-  EXPECT_EQ(translated_resource("cpu", PriorityClass::kMid), "kubernetes.io/mid-cpu");
-  EXPECT_EQ(translated_resource("memory", PriorityClass::kMid), "kubernetes.io/mid-memory");
-  EXPECT_EQ(translated_resource("pods", PriorityClass::kBatch), "");
-  EXPECT_EQ(translated_resource("pods", PriorityClass::kMid), "");
-  EXPECT_EQ(translated_resource("cpu", PriorityClass::kFree), "");
+  EXPECT_EQ(translated_resource("cpu", KoordPriorityClass::kBatch), "kubernetes.io/batch-cpu");
+  EXPECT_EQ(translated_resource("memory", KoordPriorityClass::kBatch),
+            "kubernetes.io/batch-memory");
+  EXPECT_EQ(translated_resource("cpu", KoordPriorityClass::kMid), "kubernetes.io/mid-cpu");
+  EXPECT_EQ(translated_resource("memory", KoordPriorityClass::kMid), "kubernetes.io/mid-memory");
+  EXPECT_EQ(translated_resource("pods", KoordPriorityClass::kBatch), "");
+  EXPECT_EQ(translated_resource("pods", KoordPriorityClass::kMid), "");
+  EXPECT_EQ(translated_resource("cpu", KoordPriorityClass::kFree), "");
 }
 
 std::int64_t cpu_estimate(std::int64_t request_milli, std::int64_t limit_milli, std::int64_t factor,

@@ -27,8 +27,14 @@ Object through_the_wire(const Object& object) {
     decoded = decode(*read.fact_as_Node(), out);
   } else if constexpr (std::is_same_v<Object, Pod>) {
     decoded = decode(*read.fact_as_Pod(), out);
-  } else {
+  } else if constexpr (std::is_same_v<Object, NodeMetric>) {
     decoded = decode(*read.fact_as_NodeMetric(), out);
+  } else if constexpr (std::is_same_v<Object, ElasticQuota>) {
+    decoded = decode(*read.fact_as_ElasticQuota(), out);
+  } else if constexpr (std::is_same_v<Object, PodDisruptionBudget>) {
+    decoded = decode(*read.fact_as_PodDisruptionBudget(), out);
+  } else {
+    decoded = decode(*read.fact_as_PriorityClass(), out);
   }
   EXPECT_TRUE(decoded.has_value()) << decoded.error().message;
   return out;
@@ -83,6 +89,11 @@ TEST(Encode, EveryFieldOfAPod) {
   pod.scheduled = PodCondition{.is_true = true, .last_transition_us = 5};
   pod.initialized = PodCondition{.is_true = false, .last_transition_us = std::nullopt};
   pod.resize_infeasible = true;
+  pod.start_us = 8;
+  pod.nominated_node_name = "n2";
+  pod.deleting = true;
+  pod.priority_class_name = "high";
+  pod.preemption_policy = "Never";
   EXPECT_EQ(through_the_wire(pod), pod);
   pod.required_node_affinity = std::vector<NodeSelectorTerm>{};  // matches nothing; not absent
   EXPECT_EQ(through_the_wire(pod), pod);
@@ -103,6 +114,31 @@ TEST(Encode, EveryFieldOfAMetric) {
                         .usage = {{"avg", {{"cpu", Quantity::from_milli(3)}}}, {"p95", {}}}}};
   metric.pods = {{"team", "web-1", {{"cpu", Quantity::from_milli(2)}}, "koord-prod"}};
   EXPECT_EQ(through_the_wire(metric), metric);
+}
+
+TEST(Encode, EveryFieldOfQuotasBudgetsAndClasses) {
+  ElasticQuota quota;
+  quota.namespace_name = "team";
+  quota.name = "quota";
+  EXPECT_EQ(through_the_wire(quota), quota);
+  quota.min = ResourceList{};  // not absent
+  quota.max = {{"cpu", Quantity::from_milli(1500)}, {"nvidia.com/gpu", Quantity::from_value(2)}};
+  EXPECT_EQ(through_the_wire(quota), quota);
+  PodDisruptionBudget budget;
+  budget.namespace_name = "team";
+  budget.name = "budget";
+  EXPECT_EQ(through_the_wire(budget), budget);
+  budget.selector = {{"app", "In", {"web", ""}}, {"tier", "Exists", {}}};
+  budget.disruptions_allowed = -1;
+  budget.disrupted_pods = {"web-1", "web-2"};
+  EXPECT_EQ(through_the_wire(budget), budget);
+  PriorityClass priority_class;
+  priority_class.name = "high";
+  EXPECT_EQ(through_the_wire(priority_class), priority_class);
+  priority_class.value = -2'000'000'000;
+  priority_class.global_default = true;
+  priority_class.preemption_policy = "Never";
+  EXPECT_EQ(through_the_wire(priority_class), priority_class);
 }
 
 TEST(Encode, QuantitiesKeepTheirValue) {

@@ -216,6 +216,94 @@ TEST_F(DaemonMessages, CountsInStats) {
   EXPECT_EQ(stats->incarnation(), client_.greeting().incarnation);
 }
 
+// --- Quotas and preemption -----------------------------------------------------------------------
+
+ElasticQuota small_quota(const std::string& namespace_name, std::int64_t min, std::int64_t max) {
+  ElasticQuota quota;
+  quota.namespace_name = namespace_name;
+  quota.name = "quota";
+  quota.min = {{"cpu", Quantity::from_value(min)}};
+  quota.max = {{"cpu", Quantity::from_value(max)}};
+  return quota;
+}
+
+// "red 4000 0, ": namespace, used and nominated cpu.
+std::string quotas_text(Client& client) {
+  std::string text;
+  const wire::QuotaStatusReply* reply = must(client.quota_status());
+  for (std::uint32_t q = 0; reply->quotas() != nullptr && q < reply->quotas()->size(); ++q) {
+    const wire::NamespaceQuota& quota = *reply->quotas()->Get(q);
+    text += fmt::format("{} {} {}, ", quota.namespace_name()->str(),
+                        quota.amounts()->Get(0)->used(), quota.amounts()->Get(0)->nominated());
+  }
+  return text;
+}
+
+// What a front-end and a feeder do from a rejection to the binding.
+TEST(Daemon, GivesBackWhatWasBorrowed) {
+  const TestDaemon daemon;
+  Pod borrower = small_pod("borrower", "4", "n1"), waiting = small_pod("waiting", "4");
+  borrower.namespace_name = "blue";
+  waiting.namespace_name = "red";
+  borrower.priority_class_name = "low";
+  borrower.labels = {{"app", "web"}};
+  PodDisruptionBudget budget;
+  budget.namespace_name = "blue";
+  budget.name = "budget";
+  budget.selector = {{"app", "In", {"web"}}};
+  PriorityClass low;
+  low.name = "low";
+  low.value = -7;
+  const std::vector<Object> objects = {
+      small_node("n1", "4"),    borrower, waiting, low, budget, small_quota("red", 4, 4),
+      small_quota("blue", 0, 4)};
+  const auto feeder = daemon.feeder(objects);
+  must(feeder->resync());
+  must(feeder->barrier());
+  Client client = daemon.client();
+  const PodRef pod = PodRef::by_uid(waiting.uid);
+  const wire::Evaluated* evaluated = must(client.evaluate(pod));
+  EXPECT_EQ(evaluated->decisions()->Get(0)->code(), wire::Code::Unschedulable);
+  ASSERT_NE(evaluated->decisions()->Get(0)->pre_filter(), nullptr);
+  EXPECT_EQ(evaluated->decisions()->Get(0)->pre_filter()->Get(0)->str(),
+            "ElasticQuota red/quota: cpu: of all quotas used 4000 + nominated 0 + requested 4000"
+            " is more than min 4000");
+  EXPECT_EQ(client.reserve(pod, "n1").error().code, ErrorCode::kConflict);
+
+  const wire::PostFiltered* answer = must(client.post_filter(pod, true));
+  EXPECT_EQ(answer->code(), wire::Code::Success);
+  EXPECT_EQ(answer->nominated_node()->str(), "n1");
+  ASSERT_EQ(answer->victims()->size(), 1u);
+  EXPECT_EQ(answer->victims()->Get(0)->uid()->str(), borrower.uid);
+  EXPECT_EQ(answer->victims()->Get(0)->priority(), -7);
+  EXPECT_EQ(answer->pdb_violations(), 1);
+  EXPECT_EQ(answer->candidates()->size(), 1u);
+  must(client.explain_victims(pod, "n1"));
+  EXPECT_EQ(client.explain_victims(pod, "n9").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(client.post_filter(PodRef::by_uid("nobody")).error().code, ErrorCode::kNotFound);
+
+  must(feeder->remove_pod_disruption_budget("blue", "budget"));
+  must(feeder->remove_priority_class("low"));
+  must(feeder->barrier());
+  answer = must(client.post_filter(pod));
+  EXPECT_EQ(answer->victims()->Get(0)->priority(), 0);
+  EXPECT_EQ(answer->pdb_violations(), 0);
+  EXPECT_EQ(quotas_text(client), "blue 4000 0, red 0 0, ");
+
+  waiting.nominated_node_name = "n1";
+  must(feeder->upsert(waiting));
+  must(feeder->remove_pod("blue", "borrower"));
+  must(feeder->barrier());
+  EXPECT_EQ(quotas_text(client), "blue 0 0, red 0 4000, ");
+  must(client.reserve(pod, "n1"));
+  EXPECT_EQ(quotas_text(client), "blue 0 0, red 4000 0, ");
+  waiting.node_name = "n1";
+  must(feeder->upsert(waiting));
+  must(feeder->remove_elastic_quota("blue", "quota"));
+  EXPECT_EQ(must(feeder->barrier(false, true))->invalid(), nullptr);
+  EXPECT_EQ(quotas_text(client), "red 4000 0, ");
+}
+
 // --- Who is first ------------------------------------------------------------------------------
 
 TEST(Daemon, OneOfTwoFrontEndsGetsTheLastPlace) {

@@ -13,8 +13,11 @@ function(headroom_add_engine_test name)
   target_compile_definitions(${name} PRIVATE HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
 endfunction()
 
-headroom_add_engine_test(engine_property_test random_cluster.cpp)
+headroom_add_engine_test(capacity_stories_test)
+headroom_add_engine_test(engine_property_test capacity_check.cpp random_capacity.cpp random_cluster.cpp
+  script_runner.cpp)
 headroom_add_engine_test(large_cluster_test)
-headroom_add_engine_test(order_test random_cluster.cpp)
+headroom_add_engine_test(order_test random_capacity.cpp random_cluster.cpp)
+headroom_add_engine_test(preemption_test)
 headroom_add_engine_test(real_cluster_test)
 headroom_add_engine_test(stories_test)

@@ -1,22 +1,13 @@
 // Properties of the engine over random profiles, clusters and sequences of events: it agrees with
-// the oracle, with itself in every configuration (instruction sets, cache, threads), and with
-// evaluate_all() on clusters too large for the oracle; and its state depends on facts alone.
+// the oracle and with itself in every configuration (instruction sets, cache, threads), and its
+// state depends on facts alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
-#include <map>
-#include <numeric>
-#include <set>
 
-#include "engine/engine.h"
-#include "kernels/kernels.h"
-#include "oracle/oracle.h"
-#include "tests/answer_text.h"
 #include "tests/random_cluster.h"
+#include "tests/script_runner.h"
 #include "tests/seed.h"
-#include "tools/cluster_generator.h"
 
 namespace headroom {
 namespace {
@@ -26,367 +17,10 @@ using nlohmann::json;
 // Of the rounds that a release build runs.
 int rounds(int in_release) { return std::max(1, in_release * HEADROOM_ROUNDS_PERCENT / 100); }
 
-// --- Configurations that must not change an answer ---
-
-struct Configuration {
-  std::string kernels;
-  EngineOptions options;
-  bool bulk = false;  // rows are derived with the next look
-
-  std::string text() const {
-    return kernels + (bulk ? " bulk" : "") + (options.shape_cache ? " cache" : " no-cache") +
-           " threads " + std::to_string(options.threads) + " seed " + std::to_string(options.seed);
-  }
-};
-
-Engine create(const Profile& profile, const Configuration& configuration) {
-  setenv("HEADROOM_KERNELS", configuration.kernels.c_str(), 1);
-  Result<Engine> engine = Engine::create(profile, configuration.options);
-  unsetenv("HEADROOM_KERNELS");
-  if (!engine) throw std::invalid_argument(engine.error().message);
-  engine->set_bulk(configuration.bulk);
-  return std::move(*engine);
-}
-
-// Every instruction set that this machine has, with the cache, without it and with one too small to
-// hold two shapes; ties by row and by a seed.
-std::vector<Configuration> configurations() {
-  std::vector<Configuration> all;
-  std::int32_t threads = 1;
-  for (const Kernels* kernels : all_kernels()) {
-    if (!kernels->supported()) continue;
-    all.push_back({kernels->name, {.threads = threads}});
-    all.push_back({kernels->name, {.shape_cache = false, .threads = 3 - threads}});
-    all.push_back({kernels->name, {.threads = 3 - threads, .seed = 7}});
-    threads = 3 - threads;
-  }
-  all.push_back({all.front().kernels, {.shape_cache_bytes_max = 1, .threads = 2}});
-  all.push_back({all.front().kernels, {.shape_cache = false, .threads = 1, .seed = 7}});
-  for (std::size_t c = 0; c < all.size(); c += 2) all[c].bulk = true;
-  return all;
-}
-
-// --- Answers as text, so that a difference can be read ---
-
-using NodeTexts = std::map<std::string, std::string>;
-
-// A decision with an error has no scores: kube-scheduler ends such a cycle.
-bool has_error(const std::vector<NodeDetail>& details) {
-  return std::any_of(details.begin(), details.end(),
-                     [](const NodeDetail& detail) { return detail.code == Code::kError; });
-}
-
-NodeTexts node_texts(const Engine& engine, const std::vector<NodeDetail>& details) {
-  NodeTexts texts;
-  for (const NodeDetail& detail : details) {
-    std::string& text = texts[std::string(engine.node_name(detail.node))];
-    if (detail.code == Code::kError) {
-      text = "Error";
-    } else if (detail.code != Code::kSuccess) {
-      text = rejection_text(to_string(detail.code), to_string(detail.rejected_by), detail.reasons);
-    } else {
-      text = has_error(details) ? "Success" : scores_text(detail.plugins, detail.total);
-    }
-  }
-  return texts;
-}
-
-NodeTexts node_texts(const oracle::Answer& answer) {
-  NodeTexts texts;
-  bool error = false;
-  for (const auto& [node, status] : answer.filter) {
-    if (status.code != oracle::Code::kSuccess) {
-      texts[node] = rejection_text(to_string(status.code), status.plugin, status.reasons);
-    }
-    if (status.code == oracle::Code::kError) {
-      texts[node] = "Error";
-      error = true;
-    }
-    for (const oracle::PluginScores& plugin : answer.scores) {
-      const auto score = plugin.nodes.find(node);
-      if (score == plugin.nodes.end() || score->second.code == oracle::Code::kSuccess) continue;
-      texts[node] = "Error";
-      error = true;
-    }
-  }
-  for (const auto& [node, total] : answer.totals) {
-    if (texts.contains(node)) continue;
-    std::string& text = texts[node];
-    for (const oracle::PluginScores& plugin : answer.scores) {
-      if (plugin.pre_score != oracle::Code::kSuccess) continue;
-      const oracle::NodeScore& score = plugin.nodes.at(node);
-      text += " " + plugin.plugin + " " + std::to_string(score.raw) + " -> " +
-              std::to_string(score.normalized);
-    }
-    text = error ? "Success" : text + " total " + std::to_string(total);
-  }
-  return texts;
-}
-
-template <typename Text>
-std::string difference(const std::string& what, const Text& expected, const Text& came) {
-  if (expected == came) return "";
-  return what + "\n expected " + testing::PrintToString(expected) + "\n came     " +
-         testing::PrintToString(came) + "\n";
-}
-
-// --- What the decision must be, from every node's answer ---
-
-struct Expected {
-  std::vector<const NodeDetail*> ranked;  // feasible, best first, ties by row
-  std::map<std::string, std::uint32_t> reasons;
-  Code code = Code::kSuccess;
-};
-
-Expected expected_of(const std::vector<NodeDetail>& details) {
-  Expected expected;
-  for (const NodeDetail& detail : details) {
-    if (detail.code == Code::kSuccess) expected.ranked.push_back(&detail);
-    for (const std::string& reason : detail.reasons) ++expected.reasons[reason];
-  }
-  std::stable_sort(expected.ranked.begin(), expected.ranked.end(),
-                   [](const NodeDetail* a, const NodeDetail* b) { return a->total > b->total; });
-  if (expected.ranked.empty()) expected.code = Code::kUnschedulable;
-  if (has_error(details)) expected.code = Code::kError;
-  return expected;
-}
-
-// "" where the decision is what `details` imply. With a seed any order of equal totals is right.
-std::string decision_error(const std::vector<NodeDetail>& details, const Expected& expected,
-                           const Decision& decision, std::uint32_t top_k, bool seeded) {
-  std::string text;
-  text += difference("code", expected.code, decision.code);
-  text += difference<std::size_t>("nodes", details.size(), decision.nodes);
-  std::map<std::string, std::uint32_t> reasons;
-  for (const ReasonCount& count : decision.reasons)
-    reasons[std::string(count.reason)] = count.nodes;
-  text += difference("reasons", expected.reasons, reasons);
-  if (expected.code == Code::kError) return text;
-  text += difference<std::size_t>("feasible", expected.ranked.size(), decision.feasible);
-  const std::size_t count = std::min<std::size_t>(top_k, expected.ranked.size());
-  text += difference("candidates", count, decision.candidates.size());
-  if (!text.empty()) return text;
-  std::set<NodeIndex> seen;
-  for (std::size_t i = 0; i < count; ++i) {
-    const NodeScore& candidate = decision.candidates[i];
-    const NodeDetail& by_rank = *expected.ranked[i];
-    const auto own = std::lower_bound(
-        details.begin(), details.end(), candidate.node,
-        [](const NodeDetail& detail, NodeIndex node) { return detail.node < node; });
-    if (own == details.end() || own->node != candidate.node || !seen.insert(own->node).second) {
-      return "candidate " + std::to_string(i) + " is no node, or comes twice\n";
-    }
-    const std::string at = "candidate " + std::to_string(i);
-    if (!seeded) text += difference(at + " node", by_rank.node, candidate.node);
-    text += difference(at, by_rank.total, candidate.total);
-    text += difference(at, scores_text(own->plugins, own->total),
-                       scores_text(candidate.plugins, candidate.total));
-  }
-  return text;
-}
-
-// --- Scripts: events and questions, as steps of conformance cases ---
-
-constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
-
-class ScriptRunner {
- public:
-  ScriptRunner(const RandomProfile& random, const std::vector<Configuration>& configurations)
-      : configurations_(configurations),
-        oracle_(random.profile.mode == Mode::kUpstream ? oracle::Mode::kUpstream
-                                                       : oracle::Mode::kProposal,
-                random.config) {
-    for (const Configuration& configuration : configurations) {
-      engines_.push_back(create(random.profile, configuration));
-    }
-  }
-
-  // What is wrong after the step; "" for nothing.
-  std::string perform(const json& step) {
-    const std::string op = step.at("op");
-    if (op == "schedule") return schedule(step.at("pod"));
-    if (op == "evaluate") return evaluate(step.at("pods"));
-    if (op == "place") return place(step.at("pods"));
-    if (op == "check") return check_state();
-    if (op == "apply") oracle_.apply(step.at("object"));
-    if (op == "delete") oracle_.remove(step.at("object"));
-    if (op == "advance") oracle_.advance(step.at("now"));
-    if (op == "reserve") oracle_.reserve(step.at("pod"), step.at("node"));
-    if (op == "unreserve") oracle_.unreserve(step.at("pod"), step.at("node"));
-    for (Engine& engine : engines_) {
-      if (const Result<void> applied = apply_event(engine, step); !applied) {
-        return "refused: " + applied.error().message;
-      }
-    }
-    return "";
-  }
-
- private:
-  const Configuration& configuration_of(const Engine& engine) const {
-    return configurations_[static_cast<std::size_t>(&engine - engines_.data())];
-  }
-
-  std::string check_state() const {
-    for (const Engine& engine : engines_) {
-      if (const Result<void> valid = engine.validate(); !valid) return valid.error().message;
-      const std::string name = configuration_of(engine).text();
-      const std::string wrong =
-          difference(name + " digest", engines_.front().digest(), engine.digest()) +
-          difference(name + " bad annotations", engines_.front().stats().bad_annotations,
-                     engine.stats().bad_annotations);
-      if (!wrong.empty()) return wrong;
-    }
-    return "";
-  }
-
-  std::string schedule(const json& object) {
-    const Pod pod = to_pod(object);
-    // Before evaluate_all(), which could bring the cache up to date.
-    std::vector<std::vector<Decision>> decisions;
-    for (Engine& engine : engines_) {
-      decisions.emplace_back();
-      for (const std::uint32_t top_k : kTopKs) {
-        Result<Decision> decision = engine.evaluate(pod, {.top_k = top_k});
-        if (!decision) return "evaluate: " + decision.error().message;
-        decisions.back().push_back(std::move(*decision));
-      }
-    }
-    const NodeTexts by_oracle = node_texts(oracle_.schedule(object));
-    for (std::size_t e = 0; e < engines_.size(); ++e) {
-      const std::string name = configurations_[e].text();
-      const Result<std::vector<NodeDetail>> details = engines_[e].evaluate_all(pod);
-      if (!details) return "evaluate_all: " + details.error().message;
-      std::string wrong = difference(name, by_oracle, node_texts(engines_[e], *details));
-      const Expected expected = expected_of(*details);
-      for (std::size_t k = 0; k < std::size(kTopKs); ++k) {
-        wrong += decision_error(*details, expected, decisions[e][k], kTopKs[k],
-                                configurations_[e].options.seed != 0);
-        wrong +=
-            difference(name + " against the first of its seed",
-                       decision_text(engines_[first_of_seed(e)], decisions[first_of_seed(e)][k]),
-                       decision_text(engines_[e], decisions[e][k]));
-      }
-      if (!wrong.empty()) return name + ": " + wrong;
-    }
-    return check_state();
-  }
-
-  // The first engine that breaks ties as engine e does.
-  std::size_t first_of_seed(std::size_t e) const {
-    std::size_t first = 0;
-    while (configurations_[first].options.seed != configurations_[e].options.seed) ++first;
-    return first;
-  }
-
-  // Many pods at once answer as one by one.
-  std::string evaluate(const json& objects) {
-    std::vector<Pod> pods;
-    for (const json& object : objects) pods.push_back(to_pod(object));
-    for (Engine& engine : engines_) {
-      const Result<std::vector<Decision>> together = engine.evaluate(pods, {.top_k = 5});
-      if (!together) return "evaluate: " + together.error().message;
-      for (std::size_t p = 0; p < pods.size(); ++p) {
-        const Result<Decision> alone = engine.evaluate(pods[p], {.top_k = 5});
-        if (!alone) return "evaluate: " + alone.error().message;
-        const std::string wrong =
-            difference(configuration_of(engine).text() + " pod " + std::to_string(p) + " of many",
-                       decision_text(engine, *alone), decision_text(engine, (*together)[p]));
-        if (!wrong.empty()) return wrong;
-      }
-    }
-    return check_state();
-  }
-
-  // The first engine decides and assumes pod by pod; those of its seed place in one call, and the
-  // others follow the first, whose choice of equals is not theirs.
-  std::string place(const json& objects) {
-    std::vector<Pod> pods;
-    for (const json& object : objects) pods.push_back(to_pod(object));
-    std::vector<NodeIndex> nodes;
-    for (std::size_t p = 0; p < pods.size(); ++p) {
-      const Result<Decision> decision = engines_.front().evaluate(pods[p]);
-      if (!decision) return "place: " + decision.error().message;
-      for (Engine& engine : engines_) {
-        if (configuration_of(engine).options.seed != 0 && !engine.evaluate(pods[p])) return "place";
-      }
-      const bool placed = decision->code == Code::kSuccess;
-      nodes.push_back(placed ? decision->candidates.front().node : kNoNode);
-      if (!placed) continue;
-      const std::string name(engines_.front().node_name(nodes.back()));
-      oracle_.reserve(objects[p], name);
-      for (Engine& engine : engines_) {
-        const bool follows = &engine == &engines_.front() || configuration_of(engine).options.seed;
-        if (follows && !engine.assume(pods[p], name)) return "assume: refused";
-      }
-    }
-    for (std::size_t e = 1; e < engines_.size(); ++e) {
-      if (configurations_[e].options.seed != 0) continue;
-      const Result<std::vector<Placement>> placements = engines_[e].place(pods);
-      if (!placements) return "place: " + placements.error().message;
-      for (std::size_t p = 0; p < pods.size(); ++p) {
-        const std::string wrong =
-            difference(configurations_[e].text() + " placement", nodes[p], (*placements)[p].node);
-        if (!wrong.empty()) return wrong;
-      }
-    }
-    return check_state();
-  }
-
-  const std::vector<Configuration>& configurations_;
-  oracle::Oracle oracle_;
-  std::vector<Engine> engines_;
-};
-
-struct ScriptFailure {
-  std::size_t step = 0;
-  std::string text;
-};
-
-std::optional<ScriptFailure> run_script(const RandomProfile& random, const json& script) {
-  static const std::vector<Configuration> all = configurations();
-  ScriptRunner runner(random, all);
-  for (std::size_t s = 0; s < script.size(); ++s) {
-    const std::string wrong = runner.perform(script[s]);
-    if (!wrong.empty()) return ScriptFailure{s, wrong};
-  }
-  return std::nullopt;
-}
-
-// The steps that are left when as many as possible are taken out and it still fails.
-json shrink(const RandomProfile& random, json script) {
-  for (std::size_t size = script.size() / 2; size > 0; size /= 2) {
-    for (std::size_t first = 0; first + 1 < script.size();) {
-      json shorter = json::array();
-      for (std::size_t s = 0; s < script.size(); ++s) {
-        if (s < first || s >= first + size) shorter.push_back(script[s]);
-      }
-      if (const std::optional<ScriptFailure> failure = run_script(random, shorter)) {
-        script = std::move(shorter);
-        script.erase(script.begin() + static_cast<std::ptrdiff_t>(failure->step) + 1, script.end());
-      } else {
-        first += size;
-      }
-    }
-  }
-  return script;
-}
-
-std::string failure_report(const RandomProfile& random, json script) {
-  const std::optional<ScriptFailure> found = run_script(random, script);
-  script.erase(script.begin() + static_cast<std::ptrdiff_t>(found->step) + 1, script.end());
-  script = shrink(random, std::move(script));
-  const std::optional<ScriptFailure> failure = run_script(random, script);
-  std::string text = failure->text + "mode " +
-                     (random.profile.mode == Mode::kUpstream ? "Upstream" : "Proposal") + " " +
-                     random.config.dump() + "\n";
-  for (const json& step : script) text += step.dump() + "\n";
-  return text;
-}
-
 // The state is checked after each event, or now and then: in bulk a look makes the engine derive
 // what the events before it changed, so that both have to be tried.
-json random_script(Draws& draws, Mode mode, int events) {
-  RandomCluster cluster(draws, mode);
+json random_script(Draws& draws, const Profile& profile, int events) {
+  RandomCluster cluster(draws, profile);
   const bool check_often = draws.one_in(2);
   json script = json::array();
   script.push_back({{"op", "advance"}, {"now", cluster.now()}});
@@ -394,12 +28,13 @@ json random_script(Draws& draws, Mode mode, int events) {
     script.push_back(cluster.event());
     if (check_often || draws.one_in(10)) script.push_back({{"op", "check"}});
     if (draws.one_in(3)) script.push_back({{"op", "schedule"}, {"pod", cluster.pod_to_place()}});
+    if (profile.capacity_scheduling && draws.one_in(5)) {
+      script.push_back({{"op", "preempt"}, {"pod", cluster.named_pod_to_place()}});
+    }
     if (!draws.one_in(20)) continue;
     json pods = json::array();
-    for (std::uint64_t p = 1 + draws.below(5); p > 0; --p) {
-      pods.push_back(cluster.pod_to_place());
-      pods.back()["metadata"]["name"] = cluster.pod_name();
-    }
+    for (std::uint64_t p = 1 + draws.below(5); p > 0; --p)
+      pods.push_back(cluster.named_pod_to_place());
     script.push_back({{"op", draws.one_in(2) ? "place" : "evaluate"}, {"pods", pods}});
   }
   script.push_back({{"op", "check"}});
@@ -411,7 +46,7 @@ TEST(EngineProperty, AgreesWithTheOracleInEveryConfiguration) {
   for (int round = 0; round < rounds(120); ++round) {
     Draws draws(seed + static_cast<std::uint64_t>(round));
     const RandomProfile random = random_profile(draws);
-    const json script = random_script(draws, random.profile.mode, 120);
+    const json script = random_script(draws, random.profile, 120);
     if (run_script(random, script)) {
       FAIL() << "round " << round << ", HEADROOM_SEED=" << seed + static_cast<std::uint64_t>(round)
              << "\n"

@@ -1256,6 +1256,53 @@ TEST_P(KernelsTest, IndexOfMax) {
   }
 }
 
+// A row that could hold is never cleared, and one that is short by a thousandth always is.
+TEST_P(KernelsTest, KeepRows) {
+  Random random(test_seed());
+  for (int round = 0; round < 400; ++round) {
+    const auto count = static_cast<std::uint32_t>(random.between(1, 200));
+    const auto given = static_cast<std::size_t>(random.between(0, kGivenBackMax));
+    const bool with_headroom = round % 5 != 0;
+    const std::int64_t scale = random.one_of(
+        std::array<std::int64_t, 4>{10, 1'000, std::int64_t{1} << 40, std::int64_t{1} << 60});
+    std::vector<std::int64_t> truth(count);
+    std::vector<float> headroom(count + kPadNodes);
+    std::vector<std::vector<std::int64_t>> back(given, std::vector<std::int64_t>(count));
+    std::vector<std::vector<float>> back_narrow(given, std::vector<float>(count + kPadNodes));
+    std::vector<const float*> columns;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      truth[i] = random.between(0, 20) == 0 ? kUnlimited : random.between(-scale, scale);
+      headroom[i] = round_down(truth[i]);
+      for (std::size_t g = 0; g < given; ++g) {
+        back[g][i] = random.between(0, scale / 4);
+        back_narrow[g][i] = round_up(back[g][i]);
+      }
+    }
+    for (const std::vector<float>& column : back_narrow) columns.push_back(column.data());
+    const std::int64_t need = random.between(-scale, 3 * scale / 2);
+    std::vector<std::uint64_t> rows((count + kPadNodes) / 64 + 1, ~std::uint64_t{0});
+    if (round % 3 == 0) rows[0] = 0x5555555555555555;
+    const std::vector<std::uint64_t> before = rows;
+    kernels().keep_rows(with_headroom ? headroom.data() : nullptr, columns, round_down(need), count,
+                        rows.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      __int128 most = with_headroom ? truth[i] : 0;
+      __int128 magnitude = most < 0 ? -most : most;
+      for (std::size_t g = 0; g < given; ++g) {
+        most += back[g][i];
+        magnitude += back[g][i];
+      }
+      const bool was = (before[i / 64] >> (i % 64) & 1) != 0;
+      const bool kept = (rows[i / 64] >> (i % 64) & 1) != 0;
+      if (need <= most) {
+        ASSERT_EQ(kept, was) << "row " << i << " could hold " << need;
+      } else if (need - most > magnitude / 1000 + (need < 0 ? -need : need) / 1000 + 1) {
+        ASSERT_FALSE(kept) << "row " << i << " is far from " << need;
+      }
+    }
+  }
+}
+
 // --- What the engine hands to the kernels ---
 
 // Rounding of columns and needs, at powers of two and their neighbours.

@@ -53,11 +53,12 @@ TEST(ObjectReader, ClusterOfARealApiServer) {
   EXPECT_EQ(file->nodes.size(), 200u);
   EXPECT_EQ(file->pods.size(), 990u);
   EXPECT_EQ(file->node_metrics.size(), 187u);
-  EXPECT_EQ(file->other_kinds, (std::map<std::string, std::uint64_t>{
-                                   {"autoscaling.x-k8s.io/v1beta1/CapacityQuota", 4},
-                                   {"policy/v1/PodDisruptionBudget", 12},
-                                   {"scheduling.k8s.io/v1/PriorityClass", 6},
-                                   {"scheduling.x-k8s.io/v1alpha1/ElasticQuota", 4}}));
+  EXPECT_EQ(file->elastic_quotas.size(), 4u);
+  EXPECT_EQ(file->pod_disruption_budgets.size(), 12u);
+  EXPECT_EQ(file->priority_classes.size(), 6u);
+  EXPECT_EQ(
+      file->other_kinds,
+      (std::map<std::string, std::uint64_t>{{"autoscaling.x-k8s.io/v1beta1/CapacityQuota", 4}}));
   const Node& first = file->nodes.front();
   EXPECT_EQ(first.name, "openb-node-0008");
   EXPECT_EQ(find(first.allocatable, "cpu")->milli_value(), 31920);
@@ -265,6 +266,137 @@ TEST(ObjectReader, LastOfEqualKeysWins) {
   EXPECT_EQ(find(file.nodes[0].allocatable, "cpu")->value(), 2);
 }
 
+TEST(ObjectReader, ElasticQuotas) {
+  const ObjectFile file = read(R"(
+{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",
+ "metadata": {"name": "quota", "namespace": "team-a"},
+ "spec": {"max": {"nvidia.com/gpu": 2, "cpu": "20"}, "min": {}},
+ "status": {"used": {"cpu": "bad, and not read"}}}
+{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": "q"}})");
+  ASSERT_EQ(file.elastic_quotas.size(), 2u);
+  const ElasticQuota& quota = file.elastic_quotas[0];
+  EXPECT_EQ(quota.namespace_name, "team-a");
+  EXPECT_EQ(quota.name, "quota");
+  ASSERT_TRUE(quota.min && quota.max);
+  EXPECT_TRUE(quota.min->empty());
+  ASSERT_EQ(quota.max->size(), 2u);
+  EXPECT_EQ((*quota.max)[0], std::pair(std::string("cpu"), Quantity::from_value(20)));
+  EXPECT_EQ((*quota.max)[1].first, "nvidia.com/gpu");
+  EXPECT_EQ(file.elastic_quotas[1].namespace_name, "default");
+  EXPECT_FALSE(file.elastic_quotas[1].min || file.elastic_quotas[1].max);
+}
+
+TEST(ObjectReader, PodDisruptionBudgets) {
+  const ObjectFile file = read(R"(
+{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+ "metadata": {"name": "b", "namespace": "team-a"},
+ "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}, "matchExpressions": [
+   {"key": "tier", "operator": "NotIn", "values": ["x", "y"]}, {"key": "z", "operator": "Exists"}]}},
+ "status": {"disruptionsAllowed": 3, "currentHealthy": 5,
+            "disruptedPods": {"web-2": "2026-01-01T00:00:00Z", "web-1": "2026-01-01T00:00:00Z"}}}
+{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
+ "spec": {"selector": {}}}
+{"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}})");
+  ASSERT_EQ(file.pod_disruption_budgets.size(), 2u);
+  const PodDisruptionBudget& budget = file.pod_disruption_budgets[0];
+  EXPECT_EQ(
+      budget.selector,
+      (LabelSelector{{"tier", "NotIn", {"x", "y"}}, {"z", "Exists", {}}, {"app", "In", {"web"}}}));
+  EXPECT_EQ(budget.disruptions_allowed, 3);
+  EXPECT_EQ(budget.disrupted_pods, (std::vector<std::string>{"web-1", "web-2"}));
+  EXPECT_TRUE(matches(budget.selector, {{"app", "web"}, {"z", ""}}));
+  EXPECT_FALSE(matches(budget.selector, {{"app", "web"}, {"tier", "x"}, {"z", ""}}));
+  EXPECT_EQ(file.pod_disruption_budgets[1].namespace_name, "default");
+  EXPECT_TRUE(file.pod_disruption_budgets[1].selector.empty());
+  EXPECT_EQ(file.other_kinds.size(), 1u);
+}
+
+TEST(ObjectReader, PriorityClasses) {
+  const ObjectFile file = read(R"(
+{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
+ "value": -2147483648, "globalDefault": true, "preemptionPolicy": "Never", "description": "d"}
+{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "none"}})");
+  ASSERT_EQ(file.priority_classes.size(), 2u);
+  EXPECT_EQ(file.priority_classes[0], (PriorityClass{.name = "high",
+                                                     .value = INT32_MIN,
+                                                     .global_default = true,
+                                                     .preemption_policy = "Never"}));
+  EXPECT_EQ(file.priority_classes[1].value, 0);
+}
+
+TEST(ObjectReader, PodsAsQuotasAndPreemptionSeeThem) {
+  const ObjectFile file = read(R"({"apiVersion": "v1", "kind": "Pod",
+    "metadata": {"name": "web-1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {"containers": [], "priority": 7, "priorityClassName": "high",
+             "preemptionPolicy": "PreemptLowerPriority"},
+    "status": {"nominatedNodeName": "n1", "startTime": "2026-01-01T00:00:01Z"}})");
+  ASSERT_EQ(file.pods.size(), 1u);
+  const Pod& read_pod = file.pods[0];
+  EXPECT_TRUE(read_pod.deleting);
+  EXPECT_EQ(read_pod.priority, 7);
+  EXPECT_EQ(read_pod.priority_class_name, "high");
+  EXPECT_EQ(read_pod.preemption_policy, "PreemptLowerPriority");
+  EXPECT_EQ(read_pod.nominated_node_name, "n1");
+  EXPECT_EQ(read_pod.start_us, 1'767'225'601'000'000);
+}
+
+TEST(ObjectReader, ErrorsOfQuotasBudgetsAndClassesNameFieldAndValue) {
+  const auto quota = [](const std::string& spec) {
+    return R"({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",)"
+           R"( "metadata": {"name": "q", "namespace": "d"}, "spec": )" +
+           spec + "}";
+  };
+  const std::string in_quota = "f.json: ElasticQuota d/q: spec";
+  EXPECT_EQ(message(quota(R"({"min": {"cpu": "4x"}})")),
+            "Invalid: " + in_quota + ".min.cpu: \"4x\" is not a quantity");
+  EXPECT_EQ(message(quota(R"({"max": {"nvidia.com/gpu": -1}})")),
+            "Invalid: " + in_quota + ".max[nvidia.com/gpu]: -1 is negative");
+  EXPECT_EQ(message(quota(R"({"max": {"memory": "9Ei"}})")),
+            "LimitExceeded: " + in_quota + ".max.memory: \"9Ei\" does not fit a 64-bit integer");
+  EXPECT_EQ(message(quota(R"({"max": [1]})")),
+            "Invalid: " + in_quota + ".max: [1] is not an object");
+
+  const auto budget = [](const std::string& spec, const std::string& status) {
+    return R"({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",)"
+           R"( "metadata": {"name": "b", "namespace": "d"}, "spec": )" +
+           spec + R"(, "status": )" + status + "}";
+  };
+  const std::string in_budget = "Invalid: f.json: PodDisruptionBudget d/b: ";
+  const auto selector = [&](const std::string& requirement) {
+    return message(budget(R"({"selector": {"matchExpressions": [)" + requirement + "]}}", "{}"));
+  };
+  const std::string first = in_budget + "spec.selector.matchExpressions[0]";
+  EXPECT_EQ(selector(R"({"key": "a", "operator": "Gt"})"),
+            first + ".operator: \"Gt\" is not In, NotIn, Exists or DoesNotExist");
+  EXPECT_EQ(selector(R"({"operator": "Exists"})"), first + ".key: is missing");
+  EXPECT_EQ(selector(R"({"key": "a"})"), first + ".operator: is missing");
+  EXPECT_EQ(selector(R"({"key": "a", "operator": "In", "values": [5]})"),
+            first + ".values[0]: 5 is not a string");
+  EXPECT_EQ(message(budget(R"({"selector": {"matchLabels": {"a": 5}}})", "{}")),
+            in_budget + "spec.selector.matchLabels.a: 5 is not a string");
+  EXPECT_EQ(message(budget("{}", R"({"disruptionsAllowed": "1"})")),
+            in_budget + "status.disruptionsAllowed: \"1\" is not a 64-bit integer");
+  EXPECT_EQ(message(budget("{}", R"({"disruptedPods": ["a"]})")),
+            in_budget + "status.disruptedPods: [\"a\"] is not an object");
+
+  const auto priority_class = [](const std::string& fields) {
+    return message(R"({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",)"
+                   R"( "metadata": {"name": "high"}, )" +
+                   fields + "}");
+  };
+  const std::string in_class = "Invalid: f.json: PriorityClass high: ";
+  EXPECT_EQ(priority_class(R"("value": 2147483648)"),
+            in_class + "value: 2147483648 is not a 32-bit integer");
+  EXPECT_EQ(priority_class(R"("value": "9")"), in_class + "value: \"9\" is not a 64-bit integer");
+  EXPECT_EQ(priority_class(R"("globalDefault": 1)"),
+            in_class + "globalDefault: 1 is not true or false");
+  EXPECT_EQ(priority_class(R"("preemptionPolicy": "Always")"),
+            in_class + "preemptionPolicy: \"Always\" is not Never or PreemptLowerPriority");
+  EXPECT_EQ(message(pod(R"({"preemptionPolicy": "Always"})")),
+            "Invalid: f.json: Pod d/web-1: spec.preemptionPolicy: \"Always\" is not Never or "
+            "PreemptLowerPriority");
+}
+
 TEST(ObjectReader, ErrorsNameSourceObjectFieldAndValue) {
   const auto request = [](const std::string& list) {
     return pod(R"({"containers": [{"name": "c", "resources": {"requests": )" + list + "}}]}");
@@ -410,8 +542,9 @@ TEST(ObjectReader, OneObject) {
   ASSERT_TRUE(read_object(pod("{}"), "test"));
   EXPECT_EQ(std::get<Pod>(*read_object(pod("{}"), "test")).name, "web-1");
   EXPECT_EQ(read_object(R"({"apiVersion": "v1", "kind": "Service"})", "test").error().message,
-            "test: v1/Service is not read; accepted are one v1/Node, v1/Pod or "
-            "slo.koordinator.sh/v1alpha1/NodeMetric");
+            "test: v1/Service is not read; accepted are one v1/Node, v1/Pod, "
+            "slo.koordinator.sh/v1alpha1/NodeMetric, scheduling.x-k8s.io/v1alpha1/ElasticQuota, "
+            "policy/v1/PodDisruptionBudget or scheduling.k8s.io/v1/PriorityClass");
   EXPECT_EQ(read_object("", "test").error().code, ErrorCode::kInvalid);
   EXPECT_EQ(read_object(pod("{}") + pod("{}"), "test").error().code, ErrorCode::kInvalid);
 }

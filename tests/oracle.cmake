@@ -1,5 +1,10 @@
 # The oracle (a scalar transcription of the rules, no code of the product) and its own test.
 add_library(headroom_oracle STATIC
+  oracle/capacity_proposal.cpp
+  oracle/capacity_scheduling.cpp
+  oracle/capacity_upstream.cpp
+  oracle/disruption_budgets.cpp
+  oracle/elastic_quota.cpp
   oracle/facts.cpp
   oracle/json.cpp
   oracle/limit_aware.cpp
@@ -11,7 +16,9 @@ add_library(headroom_oracle STATIC
   oracle/node_filters.cpp
   oracle/node_resources.cpp
   oracle/oracle.cpp
+  oracle/pod_priority.cpp
   oracle/pod_resources.cpp
+  oracle/preemption.cpp
   oracle/quantity.cpp
   oracle/resource_limit_aware.cpp
   oracle/time.cpp)

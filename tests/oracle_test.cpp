@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -24,6 +25,19 @@ Oracle make_oracle(const Json& one_case) {
               {"scores", {{{"plugin", plugin}, {"weight", 1}}}},
               {"filters", Json::array()},
               {"scoreAll", upstream}};
+  if (plugin == "CapacityScheduling") {
+    // capacity-scheduling.md and proposal.md: the filters beside the plugin's own.
+    config["capacityScheduling"] = true;
+    config["scores"] = Json::array();
+    config["filters"] = {"NodeResourcesFit"};
+    if (upstream) {
+      for (const char* filter :
+           {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}) {
+        config["filters"].push_back(filter);
+      }
+    }
+    return Oracle(upstream ? Mode::kUpstream : Mode::kProposal, config);
+  }
   if (plugin != "ResourceLimitAware" && plugin != "NodeResourcesBalancedAllocation") {
     config["filters"].push_back(plugin);
   }
@@ -31,6 +45,60 @@ Oracle make_oracle(const Json& one_case) {
 }
 
 Json coded(oracle::Code code) { return Json{{"code", to_string(code)}}; }
+
+// Amounts above zero.
+Json positive(const oracle::Amounts& amounts) {
+  Json result = Json::object();
+  for (const auto& [name, units] : amounts) {
+    if (units != 0) result[name] = units;
+  }
+  return result;
+}
+
+Json to_json(const oracle::Status& status, bool with_reasons) {
+  Json json = coded(status.code);
+  if (with_reasons && !status.reasons.empty()) json["reasons"] = status.reasons;
+  return json;
+}
+
+Json to_json(const oracle::NodeVictims& node, bool with_reasons) {
+  if (node.status.code != oracle::Code::kSuccess) return to_json(node.status, with_reasons);
+  Json victims = Json::array();
+  for (const oracle::PodView& victim : node.victims) victims.push_back(victim.key);
+  return Json{{"victims", victims}, {"numPDBViolations", node.pdb_violations}};
+}
+
+Json to_json(const oracle::PostFilter& answer, bool with_reasons) {
+  Json json = to_json(answer.status, with_reasons);
+  if (answer.status.code == oracle::Code::kSuccess) {
+    json["nominatedNode"] = answer.nominated_node;
+    json["victims"] = answer.victims;
+  }
+  if (answer.candidates) {
+    json["candidates"] = Json::object();
+    for (const auto& [name, node] : *answer.candidates) {
+      json["candidates"][name] = to_json(node, with_reasons);
+    }
+  }
+  if (answer.cross_node_would_help) json["crossNodeWouldHelp"] = *answer.cross_node_would_help;
+  return json;
+}
+
+// The answer of CapacityScheduling in the form of `expect`; Proposal's cases have no reasons.
+Json to_capacity_expect(const Oracle& oracle, const Answer& answer, bool with_reasons) {
+  Json json{{"preFilter", to_json(answer.pre_filter, with_reasons)}, {"quotaUsed", Json::object()}};
+  for (const auto& [space, amounts] : oracle.quota_used()) {
+    json["quotaUsed"][space] = positive(amounts);
+  }
+  if (answer.pre_filter.code == oracle::Code::kSuccess) {
+    json["feasible"] = Json::array();
+    for (const auto& [name, status] : answer.filter) {
+      if (status.code == oracle::Code::kSuccess) json["feasible"].push_back(name);
+    }
+  }
+  if (answer.post_filter) json["postFilter"] = to_json(*answer.post_filter, with_reasons);
+  return json;
+}
 
 // The answer in the form of the cases' `expect`.
 Json to_expect(const Answer& answer, bool with_reasons) {
@@ -48,7 +116,7 @@ Json to_expect(const Answer& answer, bool with_reasons) {
     scores[node] = score.raw;
     normalized[node] = score.normalized;
   }
-  return Json{{"preFilter", coded(answer.pre_filter)},
+  return Json{{"preFilter", coded(answer.pre_filter.code)},
               {"preScore", coded(answer.scores.at(0).pre_score)},
               {"filter", filter},
               {"scores", scores},
@@ -62,15 +130,6 @@ bool has_reasons(const Json& expect) {
     if (status.contains("reasons")) return true;
   }
   return false;
-}
-
-// Amounts above zero.
-Json positive(const oracle::Amounts& amounts) {
-  Json result = Json::object();
-  for (const auto& [name, units] : amounts) {
-    if (units != 0) result[name] = units;
-  }
-  return result;
 }
 
 Json pod_resources(const Json& pod) {
@@ -94,8 +153,12 @@ Json quantity(const std::string& input) {
               {"string", oracle::print(*parsed)}};
 }
 
+bool is_capacity(const Json& one_case) {
+  return one_case.value("plugin", "") == "CapacityScheduling";
+}
+
 // What the oracle says to a step that expects something.
-Json perform(Oracle& oracle, const Json& step) {
+Json perform(Oracle& oracle, const Json& one_case, const Json& step) {
   const std::string op = step.at("op");
   if (op == "apply") oracle.apply(step.at("object"));
   if (op == "delete") oracle.remove(step.at("object"));
@@ -104,19 +167,51 @@ Json perform(Oracle& oracle, const Json& step) {
   if (op == "unreserve") oracle.unreserve(step.at("pod"), step.at("node"));
   if (op == "quantity") return quantity(step.at("input"));
   if (op == "podResources") return pod_resources(step.at("pod"));
+  if (is_capacity(one_case)) {
+    const Answer answer = op == "schedule" ? oracle.schedule(step.at("pod")) : Answer();
+    return to_capacity_expect(oracle, answer, one_case.value("mode", "Upstream") == "Upstream");
+  }
   if (op == "schedule") {
     return to_expect(oracle.schedule(step.at("pod")), has_reasons(step.at("expect")));
   }
   return Json::object();
 }
 
+// `anyOf` lists the acceptable {code, nominatedNode, victims} where nodes tie.
+bool is_any_of(const Json& accepted, const Json& actual) {
+  return std::any_of(accepted.begin(), accepted.end(), [&](const Json& one) {
+    return std::all_of(one.items().begin(), one.items().end(), [&](const auto& item) {
+      return actual.contains(item.key()) && actual.at(item.key()) == item.value();
+    });
+  });
+}
+
 // The fields of `expect` that differ, as text; "" when all agree.
 std::string differences(const Json& expect, const Json& actual) {
   std::string text;
   for (const auto& [field, value] : expect.items()) {
+    if (field == "anyOf" && is_any_of(value, actual)) continue;
+    if (field == "postFilter" && actual.contains(field)) {
+      text += differences(value, actual.at(field));
+      continue;
+    }
     if (actual.contains(field) && actual.at(field) == value) continue;
     text += "  " + field + ": expected " + value.dump() + "\n  " + field + ": came     " +
             (actual.contains(field) ? actual.at(field).dump() : "nothing") + "\n";
+  }
+  return text;
+}
+
+// What a step expects; preemption and candidates that it does not expect are differences, too.
+std::string step_differences(const Json& one_case, const Json& step, const Json& actual) {
+  const Json& expect = step.at("expect");
+  const std::string text = differences(expect, actual);
+  if (!is_capacity(one_case) || step.at("op") != "schedule") return text;
+  if (!actual.contains("postFilter")) return text;
+  if (!expect.contains("postFilter")) return text + "  postFilter: not expected\n";
+  const bool expected = expect.at("postFilter").contains("candidates");
+  if (actual.at("postFilter").contains("candidates") && !expected) {
+    return text + "  candidates: not expected\n";
   }
   return text;
 }
@@ -133,9 +228,9 @@ std::string run_case(const Json& one_case) {
   }
   int number = 0;
   for (const Json& step : one_case.at("steps")) {
-    const Json actual = perform(oracle, step);
+    const Json actual = perform(oracle, one_case, step);
     if (step.contains("expect")) {
-      const std::string differs = differences(step.at("expect"), actual);
+      const std::string differs = step_differences(one_case, step, actual);
       if (!differs.empty()) text += " step " + std::to_string(number) + "\n" + differs;
     }
     ++number;
@@ -165,8 +260,9 @@ TEST_P(Conformance, EveryFieldAgrees) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Conformance,
                          testing::Values("quantities", "pod-resources", "node-resources",
-                                         "limit-aware", "load-aware", "proposal-limit-aware",
-                                         "proposal-resource-limit-aware", "proposal-load-aware"),
+                                         "limit-aware", "load-aware", "capacity-scheduling",
+                                         "proposal-limit-aware", "proposal-resource-limit-aware",
+                                         "proposal-load-aware", "proposal-capacity-scheduling"),
                          [](const auto& file) {
                            std::string name = file.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
@@ -254,6 +350,132 @@ TEST(BalancedAllocation, ScoreChange) {
   };
   EXPECT_EQ(score(R"({"cpu":"1","memory":"1Gi"})"), 75);
   EXPECT_EQ(score(R"({"cpu":"2"})"), 62);
+}
+
+// A pod in namespace `space` that asks for `cpu`; on no node where `node` is "".
+Json make_pod(const std::string& space, const std::string& name, const std::string& node, int cpu,
+              int priority) {
+  Json pod{{"kind", "Pod"},
+           {"metadata", {{"namespace", space}, {"name", name}, {"uid", space + name}}},
+           {"spec",
+            {{"priority", priority},
+             {"containers", {{{"resources", {{"requests", {{"cpu", cpu}}}}}}}}}}};
+  if (!node.empty()) pod["spec"]["nodeName"] = node;
+  pod["metadata"]["labels"] = Json{{"app", name}};
+  return pod;
+}
+
+// Three nodes of 2 cpu with a pod of 1 cpu each, of a quota that may keep one of them.
+Oracle make_borrowed_cluster(bool cross_node) {
+  Oracle oracle(Mode::kProposal,
+                Json{{"capacityScheduling", true},
+                     {"filters", {"NodeResourcesFit"}},
+                     {"args", {{"CapacityScheduling", {{"crossNodePreemption", cross_node}}}}}});
+  for (const char* name : {"n1", "n2", "n3"}) {
+    oracle.apply(Json{{"kind", "Node"},
+                      {"metadata", {{"name", name}}},
+                      {"status", {{"allocatable", {{"cpu", 2}, {"pods", 10}}}}}});
+  }
+  const auto quota = [](const char* space, int min) {
+    return Json{{"kind", "ElasticQuota"},
+                {"metadata", {{"namespace", space}, {"name", "q"}}},
+                {"spec", {{"min", {{"cpu", min}}}}}};
+  };
+  oracle.apply(quota("lender", 2));
+  oracle.apply(quota("borrower", 1));
+  oracle.apply(make_pod("borrower", "a", "n1", 1, 0));
+  oracle.apply(make_pod("borrower", "b", "n2", 1, 5));
+  oracle.apply(make_pod("borrower", "c", "n3", 1, 1));
+  return oracle;
+}
+
+Json make_budget(const Json& spec, int allowed) {
+  return Json{{"kind", "PodDisruptionBudget"},
+              {"metadata", {{"namespace", "borrower"}, {"name", "budget"}}},
+              {"spec", spec},
+              {"status", {{"disruptionsAllowed", allowed}}}};
+}
+
+TEST(CapacityScheduling, VictimsOnSeveralNodes) {
+  const Json pod = make_pod("lender", "x", "", 2, 0);
+  const oracle::PostFilter off = *make_borrowed_cluster(false).schedule(pod).post_filter;
+  EXPECT_EQ(off.status.code, oracle::Code::kUnschedulable);
+  EXPECT_EQ(off.cross_node_would_help, true);
+
+  Oracle oracle = make_borrowed_cluster(true);
+  oracle::PostFilter on = *oracle.schedule(pod).post_filter;
+  EXPECT_EQ(on.nominated_node, "n1");
+  EXPECT_EQ(on.victims, (std::vector<std::string>{"borrower/a", "borrower/c"}));
+
+  // A budget on c makes the more important b the second victim.
+  oracle.apply(make_budget(Json{{"selector", {{"matchLabels", {{"app", "c"}}}}}}, 0));
+  on = *oracle.schedule(pod).post_filter;
+  EXPECT_EQ(on.nominated_node, "n1");
+  EXPECT_EQ(on.victims, (std::vector<std::string>{"borrower/a", "borrower/b"}));
+}
+
+// Which pods a budget without disruptions left covers: those that are taken last.
+TEST(CapacityScheduling, BudgetSelectors) {
+  const auto spares_c = [](const Json& budget) {
+    Oracle oracle = make_borrowed_cluster(true);
+    oracle.apply(budget);
+    const Json pod = make_pod("lender", "x", "", 2, 0);
+    return oracle.schedule(pod).post_filter->victims.back() != "borrower/c";
+  };
+  const auto selects_c = [&](const std::string& selector) {
+    return spares_c(make_budget(Json{{"selector", Json::parse(selector)}}, 0));
+  };
+  EXPECT_TRUE(selects_c(R"({"matchLabels":{"app":"c"}})"));
+  EXPECT_TRUE(
+      selects_c(R"({"matchExpressions":[{"key":"app","operator":"In","values":["c","d"]}]})"));
+  EXPECT_TRUE(
+      selects_c(R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["a","b"]}]})"));
+  EXPECT_FALSE(selects_c(R"({"matchLabels":{"app":"c"},
+                             "matchExpressions":[{"key":"x","operator":"Exists"}]})"));
+  EXPECT_FALSE(selects_c("{}"));
+  EXPECT_FALSE(selects_c(R"({"matchExpressions":[{"key":"app","operator":"Is"}]})"));
+  Json budget = make_budget(Json{{"selector", {{"matchLabels", {{"app", "c"}}}}}}, 0);
+  budget["status"]["disruptedPods"]["c"] = "2026-01-01T00:00:00Z";
+  EXPECT_FALSE(spares_c(budget));
+  budget["status"] = Json{{"disruptionsAllowed", 1}};
+  EXPECT_FALSE(spares_c(budget));
+}
+
+// The pod's own priority, that of its class, that of the global default with the lowest value.
+TEST(CapacityScheduling, PriorityClasses) {
+  Oracle oracle = make_borrowed_cluster(false);
+  const auto preempts = [&](Json spec) {
+    Json pod = make_pod("borrower", "x", "", 2, 0);
+    pod["spec"].erase("priority");
+    pod["spec"].update(spec);
+    const oracle::PostFilter answer = *oracle.schedule(pod).post_filter;
+    return answer.status.code == oracle::Code::kSuccess;
+  };
+  const auto make_class = [](const char* name, int value, const char* policy, bool is_default) {
+    return Json{{"kind", "PriorityClass"},
+                {"metadata", {{"name", name}}},
+                {"value", value},
+                {"preemptionPolicy", policy},
+                {"globalDefault", is_default}};
+  };
+  oracle.apply(make_class("high", 10, "PreemptLowerPriority", false));
+  oracle.apply(make_class("polite", 10, "Never", false));
+  // It takes lower ones of its own quota; one of them is too few: 3 - 1 + 2 is above 3, all of min.
+  EXPECT_FALSE(preempts(Json{{"priorityClassName", "high"}}));
+  oracle.apply(Json{{"kind", "ElasticQuota"},
+                    {"metadata", {{"namespace", "other"}, {"name", "q"}}},
+                    {"spec", {{"min", {{"cpu", 1}}}}}});
+  EXPECT_TRUE(preempts(Json{{"priorityClassName", "high"}}));
+  EXPECT_FALSE(preempts(Json{{"priorityClassName", "polite"}}));
+  EXPECT_TRUE(preempts(
+      Json{{"priorityClassName", "polite"}, {"preemptionPolicy", "PreemptLowerPriority"}}));
+  EXPECT_FALSE(preempts(Json{{"priorityClassName", "high"}, {"priority", 0}}));
+  EXPECT_FALSE(preempts(Json{{"priorityClassName", "unknown"}}));
+  EXPECT_FALSE(preempts(Json::object()));
+  oracle.apply(make_class("default-high", 10, "PreemptLowerPriority", true));
+  EXPECT_TRUE(preempts(Json::object()));
+  oracle.apply(make_class("default-low", 0, "PreemptLowerPriority", true));
+  EXPECT_FALSE(preempts(Json::object()));
 }
 
 }  // namespace

@@ -75,6 +75,18 @@ std::map<std::string, std::string> answers(Engine& engine, const Pod& pod) {
             ? scores_text(detail.plugins, detail.total)
             : rejection_text(to_string(detail.code), to_string(detail.rejected_by), detail.reasons);
   }
+  if (!engine.profile().capacity_scheduling) return texts;
+  // Rows depend on the order, and between equal nodes the choice on rows.
+  const Result<PostFilter> preemption = engine.post_filter(pod, {.candidates = true});
+  if (!preemption) return {{"error", preemption.error().message}};
+  texts["post-filter"] = to_string(preemption->code);
+  for (const NodeVictims& candidate : preemption->candidates) {
+    std::string& text = texts["victims on " + std::string(engine.node_name(candidate.node))];
+    text = to_string(candidate.code);
+    for (const Victim& victim : candidate.victims) {
+      text += " " + victim.namespace_name + "/" + victim.name;
+    }
+  }
   return texts;
 }
 
@@ -83,6 +95,11 @@ void ask(Engine& engine, const Pod& pod) {
   EXPECT_TRUE(engine.evaluate(pod, {.top_k = 16}));
   EXPECT_TRUE(engine.shape_of(pod));
   EXPECT_TRUE(engine.evaluate(std::vector<Pod>{pod, pod}));
+  if (engine.profile().capacity_scheduling) {
+    EXPECT_TRUE(engine.pre_filter(pod));
+    EXPECT_TRUE(engine.post_filter(pod));
+    EXPECT_TRUE(engine.post_filter(pod, {.candidates = true}));
+  }
   const Result<std::vector<NodeDetail>> details = engine.evaluate_all(pod);
   ASSERT_TRUE(details) << details.error().message;
   for (const NodeDetail& detail : *details) {
@@ -98,7 +115,7 @@ struct Story {
 
 Story random_story(Draws& draws) {
   Story story{random_profile(draws).profile, {}, {}};
-  RandomCluster cluster(draws, story.profile.mode);
+  RandomCluster cluster(draws, story.profile);
   story.events.push_back({{"op", "advance"}, {"now", cluster.now()}});
   for (int e = 0; e < kEvents; ++e) story.events.push_back(cluster.event());
   for (int q = 0; q < kQuestions; ++q) story.pods.push_back(cluster.pod_to_place());

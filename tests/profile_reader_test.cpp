@@ -482,11 +482,37 @@ TEST(PluginArgs, RecordedCases) {
   EXPECT_EQ(cases, 1470);
 }
 
+// It has neither filter nor score: postFilter is what turns it on.
+TEST(ProfileReader, CapacityScheduling) {
+  const auto read = [](const std::string& plugins, const std::string& mode = "Proposal") {
+    return read_profile(
+        "apiVersion: headroom/v1alpha1\nkind: HeadroomConfiguration\nmode: " + mode +
+            "\n---\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+            "profiles:\n  - plugins: {" +
+            plugins +
+            "}\n    pluginConfig: [{name: CapacityScheduling, args: {crossNodePreemption: "
+            "true}}]\n",
+        "s.yaml");
+  };
+  EXPECT_TRUE(Profile::standard().capacity_scheduling);
+  EXPECT_FALSE(read("filter: {}")->capacity_scheduling);
+  EXPECT_TRUE(read("postFilter: {enabled: [{name: CapacityScheduling}]}")->capacity_scheduling);
+  EXPECT_TRUE(read("multiPoint: {enabled: [{name: CapacityScheduling}]}")->capacity_scheduling);
+  EXPECT_TRUE(read("preFilter: {enabled: [{name: CapacityScheduling}]},"
+                   "postFilter: {enabled: [{name: CapacityScheduling}]},"
+                   "reserve: {enabled: [{name: CapacityScheduling}]}")
+                  ->capacity.cross_node_preemption);
+  EXPECT_EQ(read("filter: {}", "Upstream").error().message,
+            "s.yaml:9: profiles[0].pluginConfig[0].args.crossNodePreemption: is not in mode "
+            "Upstream");
+}
+
 // --- Errors, word by word ---
 
 constexpr std::string_view kImplemented =
     "NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodeResourcesFit, "
-    "NodeResourcesBalancedAllocation, LimitAware, ResourceLimitAware, LoadAwareScheduling";
+    "NodeResourcesBalancedAllocation, LimitAware, ResourceLimitAware, LoadAwareScheduling, "
+    "CapacityScheduling";
 
 TEST(ProfileErrors, Documents) {
   const auto error = [](std::string_view text) {

@@ -16,8 +16,9 @@ using Names = std::vector<std::string>;
 
 constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kStartUs = 1'767'225'600 * kSecondUs;  // 2026-01-01T00:00:00Z
-constexpr std::uint64_t kNodeNames = 10;
-constexpr std::uint64_t kPodNames = 18;
+constexpr std::uint64_t kNodeNames = 10, kPodNames = 18;
+// With more pods on fewer nodes there is more to preempt.
+constexpr std::uint64_t kCapacityNodeNames = 5, kCapacityPodNames = 30;
 constexpr std::size_t kKnownSpecs = 12;
 
 const Names& resource_names() {
@@ -198,6 +199,12 @@ RandomProfile random_profile(Draws& draws) {
               std::array{kNodeUnschedulable, kNodeName, kTaintToleration, kNodeAffinity,
                          kNodeResourcesFit, kLimitAware, kLoadAwareScheduling},
               4);
+  profile.capacity_scheduling = draws.one_in(2);
+  if (profile.capacity_scheduling && !draws.one_in(3)) {
+    // They reject most nodes, whoever goes.
+    std::erase(profile.filters, draws.one_in(2) ? kLimitAware : kLoadAwareScheduling);
+    if (draws.one_in(2)) std::erase(profile.filters, kLimitAware);
+  }
   const std::vector<PluginId> scores =
       some_of(draws,
               std::array{kNodeResourcesFit, kNodeResourcesBalancedAllocation, kLimitAware,
@@ -231,17 +238,26 @@ RandomProfile random_profile(Draws& draws) {
     random.config["scores"].push_back(
         {{"plugin", to_string(plugin)}, {"weight", profile.scores.back().weight}});
   }
+  profile.capacity.cross_node_preemption =
+      profile.capacity_scheduling && profile.mode == Mode::kProposal && draws.one_in(2);
+  random.config["capacityScheduling"] = profile.capacity_scheduling;
+  random.config["args"]["CapacityScheduling"] = {
+      {"crossNodePreemption", profile.capacity.cross_node_preemption}};
   return random;
 }
 
 // --- Amounts ---
 
-RandomCluster::RandomCluster(Draws& draws, Mode mode)
+RandomCluster::RandomCluster(Draws& draws, const Profile& profile)
     : draws_(draws),
-      mode_(mode),
+      mode_(profile.mode),
+      has_capacity_(profile.capacity_scheduling),
+      calm_(has_capacity_ && !draws.one_in(4)),
       scale_(draws.pick(std::array{Scale::kTiny, Scale::kTiny, Scale::kOdd, Scale::kRealistic,
                                    Scale::kRealistic, Scale::kTwoPow53, Scale::kHuge})),
-      now_us_(kStartUs) {}
+      now_us_(kStartUs) {
+  if (has_capacity_ && scale_ > Scale::kRealistic) scale_ = Scale::kTiny;
+}
 
 json RandomCluster::quantity(const std::string& resource, std::int64_t amount, bool split) {
   constexpr std::int64_t kKi = 1 << 10, kMi = 1 << 20;
@@ -265,14 +281,16 @@ std::int64_t RandomCluster::capacity(const std::string& resource) {
   const bool cpu = resource == "cpu" || resource == "kubernetes.io/batch-cpu";
   const bool bytes = resource == "memory" || resource == "ephemeral-storage" ||
                      resource == "kubernetes.io/batch-memory" || resource == "hugepages-2Mi";
+  const std::int64_t lowest = calm_ ? 6 : 0;
   switch (scale_) {
     case Scale::kTiny:
-      return draws_.between(0, 12) * (cpu ? 100 : bytes ? 100 << 20 : 1);
+      return draws_.between(lowest, 12) * (cpu ? 100 : bytes ? 100 << 20 : 1);
     case Scale::kOdd:
-      return draws_.between(0, 12);
+      return draws_.between(lowest, 12);
     case Scale::kRealistic:
-      if (!cpu && !bytes) return draws_.between(0, 8);
-      return draws_.pick(std::array<std::int64_t, 6>{4, 8, 8, 16, 32, 96}) *
+      if (!cpu && !bytes) return draws_.between(lowest, 8);
+      return (calm_ ? draws_.pick(std::array<std::int64_t, 3>{8, 16, 16})
+                    : draws_.pick(std::array<std::int64_t, 6>{4, 8, 8, 16, 32, 96})) *
                  (cpu ? 1000 : std::int64_t{4} << 30) -
              draws_.pick(std::array<std::int64_t, 4>{0, 0, 1, 333});
     case Scale::kTwoPow53:
@@ -295,8 +313,8 @@ std::int64_t RandomCluster::need(const std::string& resource) {
       break;
   }
   // A share of some capacity, now and then one off.
-  const std::int64_t share =
-      capacity(resource) / draws_.pick(std::array<std::int64_t, 6>{1, 2, 3, 4, 8, 8});
+  const std::array<std::int64_t, 6> parts = {1, 2, 3, 4, 8, 8}, small_parts = {2, 3, 4, 4, 6, 8};
+  const std::int64_t share = capacity(resource) / draws_.pick(calm_ ? small_parts : parts);
   const std::int64_t off = draws_.pick(std::array<std::int64_t, 8>{0, 0, 0, 0, 0, 0, 1, -1});
   return std::max<std::int64_t>(0, share + off);
 }
@@ -305,11 +323,12 @@ json RandomCluster::allocatable() {
   json list = json::object();
   for (const std::string& name : resource_names()) {
     const bool basic = name == "cpu" || name == "memory";
-    if (draws_.one_in(basic ? 12 : 3)) continue;
+    if (basic ? one_in(12, 60) : one_in(3, 6)) continue;
     list[name] = quantity(name, capacity(name), /*split=*/false);
   }
   if (!draws_.one_in(10)) {
-    list["pods"] = std::to_string(draws_.pick(std::array{0, 2, 4, 110, 110}));
+    list["pods"] = std::to_string(calm_ ? draws_.pick(std::array{4, 6, 110, 110, 110})
+                                        : draws_.pick(std::array{0, 2, 4, 110, 110}));
   }
   return list;
 }
@@ -319,7 +338,7 @@ json RandomCluster::resource_list(std::uint64_t empty_one_in) {
   if (draws_.one_in(empty_one_in)) return list;
   for (const std::string& name : resource_names()) {
     const bool basic = name == "cpu" || name == "memory";
-    if (basic ? draws_.one_in(4) : !draws_.one_in(6)) continue;
+    if (basic ? draws_.one_in(4) : !one_in(6, name == "nvidia.com/gpu" ? 4 : 40)) continue;
     list[name] = draws_.one_in(20) ? json("0") : quantity(name, need(name), /*split=*/true);
   }
   return list;
@@ -422,8 +441,8 @@ json RandomCluster::spec() {
     if (!pod_level.empty()) spec["resources"] = pod_level;
   }
   if (draws_.one_in(8)) spec["overhead"] = resource_list(20);
-  if (draws_.one_in(4)) spec["nodeSelector"] = {{"zone", draws_.pick(std::array{"a", "b"})}};
-  if (draws_.one_in(5)) spec["affinity"] = affinity();
+  if (one_in(4, 40)) spec["nodeSelector"] = {{"zone", draws_.pick(std::array{"a", "b"})}};
+  if (one_in(5, 40)) spec["affinity"] = affinity();
   for (std::uint64_t t = draws_.one_in(2) ? draws_.below(3) : 0; t > 0; --t) {
     spec["tolerations"].push_back(toleration());
   }
@@ -487,18 +506,32 @@ json RandomCluster::pod(const std::string& name, const std::string& node_name) {
     if (known_specs_.size() < kKnownSpecs) known_specs_.push_back(pod);
   }
   pod["metadata"]["name"] = name;
-  pod["metadata"]["namespace"] = "default";
+  pod["metadata"]["namespace"] = namespace_of(name);
   pod["metadata"]["uid"] = name + (draws_.one_in(8) ? "-other" : "-uid");
   if (!node_name.empty()) pod["spec"]["nodeName"] = node_name;
   add_status(pod);
+  if (has_capacity_) add_rank(pod);
+  return pod;
+}
+
+// As a pod is when it comes to be placed.
+json RandomCluster::place(json pod) {
+  pod.erase("status");
+  if (draws_.one_in(30)) pod["status"]["phase"] = "Pending";
+  if (has_capacity_ && draws_.one_in(4)) nominate(pod);
+  if (calm_ && !draws_.one_in(4)) pod["spec"]["priority"] = draws_.pick(std::array{5, 10, 9500});
   return pod;
 }
 
 json RandomCluster::pod_to_place() {
-  json placed = pod(draws_.one_in(6) ? pod_name() : "new", draws_.one_in(10) ? node_name() : "");
-  placed.erase("status");
-  if (draws_.one_in(30)) placed["status"]["phase"] = "Pending";
+  const bool known = draws_.one_in(6);
+  json placed = place(pod(known ? pod_name() : "new", draws_.one_in(10) ? node_name() : ""));
+  if (has_capacity_ && !known) placed["metadata"]["namespace"] = namespace_name();
   return placed;
+}
+
+json RandomCluster::named_pod_to_place() {
+  return place(pod(pod_name(), draws_.one_in(10) ? node_name() : ""));
 }
 
 // --- Nodes ---
@@ -552,7 +585,7 @@ json RandomCluster::node(const std::string& name) {
     metadata["labels"]["size"] = draws_.pick(std::array{"1", "2", "3", "4", "x", "", "-7"});
   }
   if (draws_.one_in(3)) metadata["labels"]["disk"] = draws_.pick(std::array{"a", "b"});
-  if (draws_.one_in(3)) {
+  if (one_in(3, 12)) {
     metadata["annotations"]["node.koordinator.sh/limit-to-allocatable"] = ratio_annotation();
   }
   if (draws_.one_in(3)) {
@@ -563,8 +596,8 @@ json RandomCluster::node(const std::string& name) {
     if (draws_.one_in(3)) raw["memory"] = draws_.one_in(2) ? "4x" : "1Gi";
     metadata["annotations"]["node.koordinator.sh/raw-allocatable"] = raw.dump();
   }
-  if (draws_.one_in(12)) node["spec"]["unschedulable"] = true;
-  for (std::uint64_t t = draws_.one_in(3) ? draws_.below(3) : 0; t > 0; --t) {
+  if (one_in(12, 40)) node["spec"]["unschedulable"] = true;
+  for (std::uint64_t t = one_in(3, 12) ? draws_.below(3) : 0; t > 0; --t) {
     node["spec"]["taints"].push_back(taint());
   }
   node["status"]["allocatable"] = allocatable();
@@ -609,7 +642,8 @@ json RandomCluster::node_metric(const std::string& name) {
     }
   }
   for (std::uint64_t p = draws_.below(5); p > 0; --p) {
-    json entry = {{"namespace", "default"}, {"name", pod_name()}};
+    const std::string pod = pod_name();
+    json entry = {{"namespace", namespace_of(pod)}, {"name", pod}};
     if (!draws_.one_in(8)) entry["podUsage"]["resources"] = resource_list(8);
     if (draws_.one_in(2)) entry["priority"] = draws_.one_in(4) ? "koord-batch" : "koord-prod";
     status["podsMetric"].push_back(entry);
@@ -619,17 +653,25 @@ json RandomCluster::node_metric(const std::string& name) {
 
 // --- Events ---
 
-std::string RandomCluster::node_name() { return "n" + std::to_string(draws_.below(kNodeNames)); }
-std::string RandomCluster::pod_name() { return "p" + std::to_string(draws_.below(kPodNames)); }
+std::string RandomCluster::node_name() {
+  return "n" + std::to_string(draws_.below(has_capacity_ ? kCapacityNodeNames : kNodeNames));
+}
+
+std::string RandomCluster::pod_name() {
+  return "p" + std::to_string(draws_.below(has_capacity_ ? kCapacityPodNames : kPodNames));
+}
 
 json RandomCluster::event() {
   const auto apply = [](json object) { return json{{"op", "apply"}, {"object", object}}; };
-  const auto remove = [](const char* kind, const std::string& name) {
+  const auto remove = [&](const char* kind, const std::string& name) {
     json metadata = {{"name", name}};
-    if (kind == std::string("Pod")) metadata["namespace"] = "default";
+    if (kind == std::string("Pod")) metadata["namespace"] = namespace_of(name);
     return json{{"op", "delete"}, {"object", {{"kind", kind}, {"metadata", metadata}}}};
   };
-  const std::uint64_t kind = draws_.below(100);
+  if (calm_ && begun_ < kCapacityNodeNames) return apply(node("n" + std::to_string(begun_++)));
+  if (has_capacity_ && draws_.one_in(6)) return capacity_event();
+  std::uint64_t kind = draws_.below(100);
+  if (calm_ && kind >= 64 && kind < 78 && !draws_.one_in(4)) kind = 0;  // a pod for a metric
   if (kind < 34) return apply(pod(pod_name(), draws_.one_in(6) ? "" : node_name()));
   if (kind < 44) return remove("Pod", pod_name());
   if (kind < 60) return apply(node(node_name()));
@@ -675,9 +717,13 @@ Result<void> apply_event(Engine& engine, const json& event) {
   if (op == "delete") {
     const json& metadata = event.at("object").at("metadata");
     const std::string kind = event.at("object").at("kind"), name = metadata.at("name");
+    const std::string space = metadata.value("namespace", "");
     if (kind == "Node") engine.remove_node(name);
     if (kind == "NodeMetric") engine.remove_node_metric(name);
-    if (kind == "Pod") engine.remove_pod(metadata.at("namespace").get<std::string>(), name);
+    if (kind == "Pod") engine.remove_pod(space, name);
+    if (kind == "ElasticQuota") engine.remove_elastic_quota(space, name);
+    if (kind == "PodDisruptionBudget") engine.remove_pod_disruption_budget(space, name);
+    if (kind == "PriorityClass") engine.remove_priority_class(name);
     return {};
   }
   const Pod pod = to_pod(event.at("pod"));

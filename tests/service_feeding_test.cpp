@@ -43,6 +43,9 @@ TEST_F(Hello, IsAnsweredWithAllThatAClientHasToKnow) {
   EXPECT_EQ(limits["kTopKMax"], kTopKMax);
   EXPECT_EQ(limits["kNodesMax"], kNodesMax);
   EXPECT_EQ(limits["kPodsMax"], kPodsMax);
+  EXPECT_EQ(limits["kElasticQuotasMax"], kElasticQuotasMax);
+  EXPECT_EQ(limits["kPodDisruptionBudgetsMax"], kPodDisruptionBudgetsMax);
+  EXPECT_EQ(limits["kPriorityClassesMax"], kPriorityClassesMax);
   ASSERT_EQ(reply.plugin_names()->size(), static_cast<std::uint32_t>(kPluginCount));
   for (int p = 0; p < kPluginCount; ++p) {
     EXPECT_EQ(text(reply.plugin_names()->Get(static_cast<std::uint32_t>(p))),
@@ -56,10 +59,11 @@ TEST_F(Hello, IsAnsweredWithAllThatAClientHasToKnow) {
   for (const wire::Plugin* plugin : *profile.plugins()) {
     plugins += fmt::format("{} {}, ", text(plugin->name()), plugin->weight());
   }
-  EXPECT_EQ(plugins,
-            "NodeUnschedulable 0, NodeName 0, TaintToleration 0, NodeAffinity 0,"
-            " NodeResourcesFit 1, LimitAware 1, LoadAwareScheduling 1,"
-            " NodeResourcesBalancedAllocation 1, ");
+  EXPECT_EQ(
+      plugins,
+      "CapacityScheduling 0, NodeUnschedulable 0, NodeName 0, TaintToleration 0, NodeAffinity 0,"
+      " NodeResourcesFit 1, LimitAware 1, LoadAwareScheduling 1,"
+      " NodeResourcesBalancedAllocation 1, ");
   EXPECT_EQ(peer.name, "who");
   EXPECT_FALSE(peer.closed);
 }
@@ -173,7 +177,7 @@ TEST_F(Feeding, ARefusedChangeStopsNoOther) {
       {node_of("n1", 8), Node(), removed_node("n0"), UnknownFact(), bad, node_of("n3", 8)});
   EXPECT_EQ(feeder.error(id), "Invalid: Node: metadata.name is empty (change 1)");
   EXPECT_EQ(feeder.error(id),
-            "Unsupported: fact_type: 77 is not known; accepted: 1 to 6 (change 3)");
+            "Unsupported: fact_type: 77 is not known; accepted: 1 to 12 (change 3)");
   const std::string negative = feeder.error(id);
   EXPECT_NE(negative.find("n2"), std::string::npos) << negative;
   EXPECT_NE(negative.find("(change 4)"), std::string::npos) << negative;

@@ -52,44 +52,58 @@ struct Removed {
 };
 // Of a change that no server knows.
 struct UnknownFact {};
-using Fact = std::variant<Node, Pod, NodeMetric, Removed, UnknownFact>;
+using Fact = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
+                          Removed, UnknownFact>;
 
 inline Removed removed_node(const std::string& name) { return {wire::Fact::RemovedNode, name, ""}; }
 inline Removed removed_metric(const std::string& name) {
   return {wire::Fact::RemovedNodeMetric, name, ""};
 }
+inline Removed removed_class(const std::string& name) {
+  return {wire::Fact::RemovedPriorityClass, name, ""};
+}
 inline Removed removed_pod(const Pod& pod) {
   return {wire::Fact::RemovedPod, pod.name, pod.namespace_name};
 }
+inline Removed removed_quota(const ElasticQuota& quota) {
+  return {wire::Fact::RemovedElasticQuota, quota.name, quota.namespace_name};
+}
+inline Removed removed_budget(const PodDisruptionBudget& budget) {
+  return {wire::Fact::RemovedPodDisruptionBudget, budget.name, budget.namespace_name};
+}
 
-inline Offset<wire::Change> write(Builder& builder, const Fact& fact) {
-  if (const auto* node = std::get_if<Node>(&fact)) {
-    return wire::CreateChange(builder, wire::Fact::Node, encode(builder, *node).Union());
-  }
-  if (const auto* pod = std::get_if<Pod>(&fact)) {
-    return wire::CreateChange(builder, wire::Fact::Pod, encode(builder, *pod).Union());
-  }
-  if (const auto* metric = std::get_if<NodeMetric>(&fact)) {
-    return wire::CreateChange(builder, wire::Fact::NodeMetric, encode(builder, *metric).Union());
-  }
-  if (std::holds_alternative<UnknownFact>(fact)) {
-    return wire::CreateChange(builder, static_cast<wire::Fact>(77),
-                              wire::CreateUnreserved(builder, 1).Union());
-  }
-  const Removed& removed = std::get<Removed>(fact);
-  const auto name = write(builder, removed.name);
+inline Offset<wire::Change> write(Builder& builder, const Removed& removed) {
+  const std::string& in = removed.namespace_name;
   switch (removed.kind) {
     case wire::Fact::RemovedPod:
-      return wire::CreateChange(
-          builder, removed.kind,
-          wire::CreateRemovedPod(builder, write(builder, removed.namespace_name), name).Union());
+      return encode_removed_pod(builder, in, removed.name);
     case wire::Fact::RemovedNodeMetric:
-      return wire::CreateChange(builder, removed.kind,
-                                wire::CreateRemovedNodeMetric(builder, name).Union());
+      return encode_removed_node_metric(builder, removed.name);
+    case wire::Fact::RemovedElasticQuota:
+      return encode_removed_elastic_quota(builder, in, removed.name);
+    case wire::Fact::RemovedPodDisruptionBudget:
+      return encode_removed_pod_disruption_budget(builder, in, removed.name);
+    case wire::Fact::RemovedPriorityClass:
+      return encode_removed_priority_class(builder, removed.name);
     default:
-      return wire::CreateChange(builder, removed.kind,
-                                wire::CreateRemovedNode(builder, name).Union());
+      return encode_removed_node(builder, removed.name);
   }
+}
+
+inline Offset<wire::Change> write(Builder& builder, const Fact& fact) {
+  return std::visit(
+      [&](const auto& held) {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, Removed>) {
+          return write(builder, held);
+        } else if constexpr (std::is_same_v<Held, UnknownFact>) {
+          return wire::CreateChange(builder, static_cast<wire::Fact>(77),
+                                    wire::CreateUnreserved(builder, 1).Union());
+        } else {
+          return encode_upsert(builder, held);
+        }
+      },
+      fact);
 }
 
 inline void tell(Engine& engine, const Fact& fact) {
@@ -293,6 +307,24 @@ class Client final : public Peer {
       names += (names.empty() ? "" : " ") + (node->size() == 0 ? "-" : node->str());
     }
     return names;
+  }
+  std::uint64_t post_filter(const PodArg& pod, bool candidates = false) {
+    return ask([&](Builder& builder) {
+      return wire::CreatePostFilter(builder, write_ref(builder, pod), candidates);
+    });
+  }
+  const wire::PostFiltered& post_filtered(const PodArg& pod, bool candidates = false) {
+    return take<wire::PostFiltered>(post_filter(pod, candidates));
+  }
+  const wire::QuotaStatusReply& quota_status(const std::string& after = "") {
+    return take<wire::QuotaStatusReply>(
+        ask([&](Builder& builder) { return encode_quota_status(builder, after); }));
+  }
+  std::uint64_t explain_victims(const PodArg& pod, const std::string& node) {
+    return ask([&](Builder& builder) {
+      const auto ref = write_ref(builder, pod);
+      return wire::CreateExplainVictims(builder, ref, write(builder, node));
+    });
   }
   const wire::StatsReply& stats(bool digest = false) {
     return take<wire::StatsReply>(

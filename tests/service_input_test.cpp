@@ -59,6 +59,11 @@ TEST_F(Objects, ComeBackAsTheyWere) {
   full.daemon_set = full.resize_infeasible = true;
   full.scheduled = PodCondition{.is_true = true, .last_transition_us = 4};
   full.initialized = PodCondition{};
+  full.start_us = 6;
+  full.nominated_node_name = "n2";
+  full.deleting = true;
+  full.priority_class_name = "high";
+  full.preemption_policy = "Never";
   full.init_containers = full.containers;
   full.init_containers[0].restart_always = true;
   full.init_containers[0].actuated_requests.emplace();
@@ -225,12 +230,14 @@ TEST_F(Objects, WhatIsAbsentIsEmpty) {
   const auto text = write(builder, "x");
   builder.Finish(wire::CreatePod(builder, text, text, text));
   Pod full = pod_of("full", 1, "n1"), bare;
-  full.phase = full.qos_class = "set";
+  full.phase = full.qos_class = full.nominated_node_name = "set";
+  full.priority_class_name = full.preemption_policy = "set";
   full.labels = full.annotations = full.node_selector = {{"k", "v"}};
   full.tolerations = {{"k", "Exists", "", ""}};
   full.priority = 3;
   full.overhead = full.pod_requests = full.pod_limits = cores(1);
-  full.daemon_set = true;
+  full.daemon_set = full.deleting = true;
+  full.start_us = 1;
   bare.namespace_name = bare.name = bare.uid = "x";
   ASSERT_TRUE(decode(*flatbuffers::GetRoot<wire::Pod>(builder.GetBufferPointer()), full));
   EXPECT_EQ(full, bare);

@@ -26,12 +26,13 @@ struct ConformancePlugin {
   PluginId id;
   bool filters, scores;
 };
-constexpr std::array<ConformancePlugin, 5> kConformancePlugins = {{
+constexpr std::array<ConformancePlugin, 6> kConformancePlugins = {{
     {PluginId::kNodeResourcesFit, true, true},
     {PluginId::kNodeResourcesBalancedAllocation, false, true},
     {PluginId::kLimitAware, true, true},
     {PluginId::kResourceLimitAware, false, true},
     {PluginId::kLoadAwareScheduling, true, true},
+    {PluginId::kCapacityScheduling, false, false},
 }};
 // These compute on quantities and pods alone: no engine, and only their own step.
 constexpr std::string_view kQuantityPlugin = "Quantity";
@@ -102,6 +103,15 @@ class CaseRunner {
     const bool apart = profile.mode == Mode::kUpstream && plugin->filters && plugin->scores;
     if (plugin->filters) profile.filters = {plugin_};
     if (plugin->scores && !apart) profile.scores = {{plugin_}};
+    if (plugin_ == PluginId::kCapacityScheduling) {
+      profile.capacity_scheduling = true;
+      profile.filters = {PluginId::kNodeResourcesFit};
+      if (profile.mode == Mode::kUpstream) {
+        profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                           PluginId::kTaintToleration, PluginId::kNodeAffinity,
+                           PluginId::kNodeResourcesFit};
+      }
+    }
     if (!add_engine(profile)) return false;
     if (apart) {
       profile.filters.clear();
@@ -126,6 +136,12 @@ class CaseRunner {
   void perform(const json& step) {
     const std::string op = step.at("op");
     if (op == "schedule") return schedule(step);
+    if (plugin_ == PluginId::kCapacityScheduling && step.contains("expect")) {
+      json change = step;
+      change.erase("expect");
+      perform(change);
+      return compare(step.at("expect"), {{"quotaUsed", quota_used(engines_.front())}});
+    }
     if (op == "quantity") return quantity(step);
     if (op == "podResources") return pod_resources(step);
     if (step.contains("expect")) {
@@ -168,7 +184,13 @@ class CaseRunner {
     const std::string name = metadata.at("name");
     const std::string name_space = metadata.value("namespace", "default");
     for (Engine& engine : engines_) {
-      if (kind == "Node") {
+      if (kind == "ElasticQuota") {
+        engine.remove_elastic_quota(name_space, name);
+      } else if (kind == "PodDisruptionBudget") {
+        engine.remove_pod_disruption_budget(name_space, name);
+      } else if (kind == "PriorityClass") {
+        engine.remove_priority_class(name);
+      } else if (kind == "Node") {
         engine.remove_node(name);
       } else if (kind == "Pod") {
         engine.remove_pod(name_space, name);
@@ -184,6 +206,7 @@ class CaseRunner {
     Pod pod;
     if (!read_pod(step.at("pod"), pod)) return;
     if (engines_.empty()) return differ("op", "schedule", "not supported for this plugin");
+    if (plugin_ == PluginId::kCapacityScheduling) return preempt(step, pod);
     json got = json::object();
     // The first engine has the filter, the last one the score; they may be the same.
     for (Engine& engine : engines_) {
@@ -195,6 +218,107 @@ class CaseRunner {
     }
     got["preFilter"] = {{"code", to_string(Code::kSuccess)}};  // no plugin here rejects earlier
     compare(step.at("expect"), got);
+  }
+
+  // --- CapacityScheduling ---
+
+  static json quota_used(const Engine& engine) {
+    json all = json::object();
+    for (const QuotaStatus& quota : engine.quota_status()) {
+      json& used = all[quota.namespace_name] = json::object();
+      for (const QuotaAmount& amount : quota.amounts) {
+        if (amount.used != 0) used[amount.resource] = amount.used;
+      }
+    }
+    return all;
+  }
+
+  void preempt(const json& step, const Pod& pod) {
+    Engine& engine = engines_.front();
+    const json& expected = step.at("expect");
+    json got = {{"quotaUsed", quota_used(engine)}};
+    const Result<PreFilterStatus> pre_filter = engine.pre_filter(pod);
+    if (!pre_filter) return differ("preFilter", "an answer", pre_filter.error().message);
+    got["preFilter"]["code"] = to_string(pre_filter->code);
+    if (pre_filter->code != Code::kSuccess) got["preFilter"]["reasons"] = pre_filter->reasons;
+    const Result<std::vector<NodeDetail>> details = engine.evaluate_all(pod);
+    if (!details) return differ("schedule", "an answer", details.error().message);
+    if (pre_filter->code == Code::kSuccess) compare_evaluate(engine, pod, *details);
+    std::set<std::string> feasible;
+    for (const NodeDetail& detail : *details) {
+      if (detail.code == Code::kSuccess) feasible.emplace(engine.node_name(detail.node));
+    }
+    got["feasible"] = feasible;
+    if (expected.contains("postFilter")) {
+      got["postFilter"] = post_filter(engine, pod, expected.at("postFilter"));
+    }
+    compare(expected, got);
+  }
+
+  // As expected where that is a choice of several; else what came, less what was not expected.
+  json post_filter(Engine& engine, const Pod& pod, const json& expected) {
+    const Result<PostFilter> all = engine.post_filter(pod, {.candidates = true});
+    const Result<PostFilter> bounded = engine.post_filter(pod);
+    const Result<PostFilter> unbounded = engine.post_filter(pod, {.bound = false});
+    if (!all || !bounded || !unbounded) return "no answer";
+    const json got = answer_of(engine, *all);
+    for (const PostFilter* other : {&*bounded, &*unbounded}) {
+      json again = answer_of(engine, *other);
+      json once = got;
+      for (json* answer : {&again, &once}) {
+        answer->erase("candidates");
+        answer->erase("reasons");
+      }
+      if (again != once) differ("postFilter", once.dump(), again.dump());
+    }
+    json compared = json::object();
+    for (const auto& [field, want] : expected.items()) {
+      if (field == "anyOf") {
+        json chosen = got;
+        chosen.erase("candidates");
+        const bool found = std::any_of(want.begin(), want.end(), [&](const json& one) {
+          return std::all_of(one.items().begin(), one.items().end(), [&](const auto& part) {
+            return chosen.contains(part.key()) && chosen.at(part.key()) == part.value();
+          });
+        });
+        compared[field] = found ? want : chosen;
+      } else if (field == "candidates" && engine.profile().mode == Mode::kProposal) {
+        // Only the nodes with victims.
+        compared[field] = json::object();
+        for (const auto& [node, outcome] : got.at(field).items()) {
+          if (outcome.contains("victims")) compared[field][node] = outcome;
+        }
+      } else if (got.contains(field)) {
+        compared[field] = got.at(field);
+      }
+    }
+    return compared;
+  }
+
+  static json answer_of(const Engine& engine, const PostFilter& answer) {
+    const auto key = [](const Victim& victim) {
+      return pod_key(victim.namespace_name, victim.name);
+    };
+    json got = {{"code", to_string(answer.code)},
+                {"crossNodeWouldHelp", answer.cross_node_would_help}};
+    if (!answer.reasons.empty()) got["reasons"] = answer.reasons;
+    if (answer.nominated_node != kNoNode) {
+      got["nominatedNode"] = engine.node_name(answer.nominated_node);
+      std::set<std::string> victims;
+      for (const Victim& victim : answer.victims) victims.insert(key(victim));
+      got["victims"] = victims;
+    }
+    json& candidates = got["candidates"] = json::object();
+    for (const NodeVictims& node : answer.candidates) {
+      json& outcome = candidates[std::string(engine.node_name(node.node))];
+      if (node.code != Code::kSuccess) {
+        outcome = {{"code", to_string(node.code)}, {"reasons", node.reasons}};
+        continue;
+      }
+      outcome = {{"numPDBViolations", node.pdb_violations}, {"victims", json::array()}};
+      for (const Victim& victim : node.victims) outcome["victims"].push_back(key(victim));
+    }
+    return got;
   }
 
   static void add_filter(const Engine& engine, const std::vector<NodeDetail>& details, json& got) {

@@ -33,14 +33,18 @@ std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.n
 
 Result<Dump> read_dump(const std::vector<std::string>& paths) {
   Dump dump;
-  std::unordered_map<std::string, std::size_t> nodes, metrics, pods;
+  std::unordered_map<std::string, std::size_t> nodes, metrics, pods, quotas, budgets, classes;
   const auto plain_name = [](const auto& object) { return object.name; };
+  const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
   for (const std::string& path : paths) {
     Result<ObjectFile> file = read_object_file(path);
     if (!file) return tl::unexpected(file.error());
     keep_latest(dump.nodes, std::move(file->nodes), plain_name, nodes);
     keep_latest(dump.node_metrics, std::move(file->node_metrics), plain_name, metrics);
-    keep_latest(dump.pods, std::move(file->pods), full_name, pods);
+    keep_latest(dump.pods, std::move(file->pods), key, pods);
+    keep_latest(dump.elastic_quotas, std::move(file->elastic_quotas), key, quotas);
+    keep_latest(dump.pod_disruption_budgets, std::move(file->pod_disruption_budgets), key, budgets);
+    keep_latest(dump.priority_classes, std::move(file->priority_classes), plain_name, classes);
     for (const auto& [kind, count] : file->other_kinds) dump.other_kinds[kind] += count;
   }
   return dump;

@@ -16,6 +16,9 @@ struct Dump {
   std::vector<Node> nodes;
   std::vector<NodeMetric> node_metrics;
   std::vector<Pod> pods;
+  std::vector<ElasticQuota> elastic_quotas;
+  std::vector<PodDisruptionBudget> pod_disruption_budgets;
+  std::vector<PriorityClass> priority_classes;
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
 };
 

@@ -1,4 +1,4 @@
-// A small JSON writer, and the three kinds in terms of it.
+// A small JSON writer, and the kinds in terms of it.
 #include "tools/object_writer.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kMicrosPerSecond = 1'000'000;
+// When an object was deleted, of which only that it was is known.
+constexpr std::int64_t kSomeTimeUs = 1'767'225'600'000'000;  // 2026-01-01
 
 // Writes one JSON value after the other and puts the commas in. Scopes nest by open() and close().
 class JsonWriter {
@@ -306,6 +308,7 @@ void append_json(std::string& text, const Pod& pod) {
   open_object(json, "v1", "Pod");
   json.field("annotations", pod.annotations);
   json.time_field("creationTimestamp", pod.creation_us);
+  if (pod.deleting) json.time_field("deletionTimestamp", pod.creation_us.value_or(kSomeTimeUs));
   json.field("labels", pod.labels);
   json.field("name", pod.name);
   json.field("namespace", pod.namespace_name);
@@ -331,7 +334,9 @@ void append_json(std::string& text, const Pod& pod) {
   json.field("nodeName", pod.node_name);
   json.field("nodeSelector", pod.node_selector);
   json.field("overhead", pod.overhead);
+  json.field("preemptionPolicy", pod.preemption_policy);
   if (pod.priority) json.field("priority", std::int64_t{*pod.priority});
+  json.field("priorityClassName", pod.priority_class_name);
   write_resources(json, pod.pod_requests, pod.pod_limits);
   write_tolerations(json, pod.tolerations);
   json.close('}');
@@ -340,8 +345,10 @@ void append_json(std::string& text, const Pod& pod) {
   write_conditions(json, pod);
   write_container_statuses(json, "containerStatuses", pod.containers);
   write_container_statuses(json, "initContainerStatuses", pod.init_containers);
+  json.field("nominatedNodeName", pod.nominated_node_name);
   json.field("phase", pod.phase);
   json.field("qosClass", pod.qos_class);
+  json.time_field("startTime", pod.start_us);
   json.close('}');
   json.close('}');
 }
@@ -391,6 +398,59 @@ void append_json(std::string& text, const NodeMetric& metric) {
   }
   json.time_field("updateTime", metric.update_time_us);
   json.close('}');
+  json.close('}');
+}
+
+void append_json(std::string& text, const ElasticQuota& quota) {
+  JsonWriter json(text);
+  open_object(json, "scheduling.x-k8s.io/v1alpha1", "ElasticQuota");
+  json.field("name", quota.name);
+  json.field("namespace", quota.namespace_name);
+  json.close('}');
+  json.open("spec", '{');
+  for (const auto& [name, list] : {std::pair("max", &quota.max), std::pair("min", &quota.min)}) {
+    if (!list->has_value()) continue;
+    json.open(name, '{');
+    for (const auto& [resource, quantity] : **list) json.field(resource, quantity.canonical());
+    json.close('}');
+  }
+  json.close('}');
+  json.close('}');
+}
+
+void append_json(std::string& text, const PodDisruptionBudget& budget) {
+  JsonWriter json(text);
+  open_object(json, "policy/v1", "PodDisruptionBudget");
+  json.field("name", budget.name);
+  json.field("namespace", budget.namespace_name);
+  json.close('}');
+  json.open("spec", '{');
+  json.open("selector", '{');
+  write_requirements(json, "matchExpressions", budget.selector);
+  json.close('}');
+  json.close('}');
+  json.open("status", '{');
+  if (!budget.disrupted_pods.empty()) {
+    json.open("disruptedPods", '{');
+    for (const std::string& pod : budget.disrupted_pods) {
+      json.key(pod);
+      json.time(kSomeTimeUs);
+    }
+    json.close('}');
+  }
+  json.field("disruptionsAllowed", budget.disruptions_allowed);
+  json.close('}');
+  json.close('}');
+}
+
+void append_json(std::string& text, const PriorityClass& priority_class) {
+  JsonWriter json(text);
+  open_object(json, "scheduling.k8s.io/v1", "PriorityClass");
+  json.field("name", priority_class.name);
+  json.close('}');
+  if (priority_class.global_default) json.field("globalDefault", true);
+  json.field("preemptionPolicy", priority_class.preemption_policy);
+  json.field("value", std::int64_t{priority_class.value});
   json.close('}');
 }
 

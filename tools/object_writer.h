@@ -14,6 +14,9 @@ namespace headroom {
 void append_json(std::string& text, const Node& node);
 void append_json(std::string& text, const Pod& pod);
 void append_json(std::string& text, const NodeMetric& metric);
+void append_json(std::string& text, const ElasticQuota& quota);
+void append_json(std::string& text, const PodDisruptionBudget& budget);
+void append_json(std::string& text, const PriorityClass& priority_class);
 
 // "2026-01-01T00:00:00Z", with microseconds where there are any.
 void append_time(std::string& text, std::int64_t time_us);

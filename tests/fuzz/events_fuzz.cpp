@@ -27,6 +27,19 @@ std::string answer(Engine& engine, const Pod& pod, std::uint32_t top_k) {
   return decision ? decision_text(engine, *decision) : decision.error().message;
 }
 
+// Who would have to go, without the cost.
+std::string preemption(Engine& engine, const Pod& pod, bool bound) {
+  const Result<PostFilter> answer = engine.post_filter(pod, {.bound = bound});
+  if (!answer) return answer.error().message;
+  std::string text = to_string(answer->code);
+  text.append(" ").append(engine.node_name(answer->nominated_node));
+  for (const Victim& victim : answer->victims) {
+    text += " " + victim.namespace_name + "/" + victim.name;
+  }
+  return text + (answer->cross_node ? " across" : "") +
+         (answer->cross_node_would_help ? " across would help" : "");
+}
+
 void check(std::span<const std::uint8_t> bytes) {
   Draws draws(bytes);
   const RandomProfile random = random_profile(draws);
@@ -34,7 +47,7 @@ void check(std::span<const std::uint8_t> bytes) {
   Engine cached = create(random.profile, {.shape_cache_bytes_max = cache_bytes, .threads = 1});
   Engine plain = create(random.profile, {.shape_cache = false, .threads = 1});
   plain.set_bulk(true);
-  RandomCluster cluster(draws, random.profile.mode);
+  RandomCluster cluster(draws, random.profile);
   for (int e = 0; e < kEventsMax && !draws.used_up(); ++e) {
     const nlohmann::json event = cluster.event();
     const Result<void> applied = apply_event(cached, event);
@@ -44,6 +57,11 @@ void check(std::span<const std::uint8_t> bytes) {
     const Pod pod = to_pod(cluster.pod_to_place());
     const std::uint32_t top_k = draws.one_in(2) ? 1 : 16;
     HEADROOM_FUZZ_CHECK(answer(cached, pod, top_k) == answer(plain, pod, top_k));
+    if (random.profile.capacity_scheduling) {
+      const std::string bounded = preemption(cached, pod, /*bound=*/true);
+      HEADROOM_FUZZ_CHECK(bounded == preemption(plain, pod, /*bound=*/true));
+      HEADROOM_FUZZ_CHECK(bounded == preemption(plain, pod, /*bound=*/false));
+    }
     HEADROOM_FUZZ_CHECK(cached.validate());
   }
   HEADROOM_FUZZ_CHECK(plain.validate());

@@ -21,6 +21,11 @@ struct Status {
   std::vector<std::string> reasons;
 };
 
+// What the filters say to one node.
+struct NodeStatus : Status {
+  std::string plugin;  // the filter that rejected the node, else ""
+};
+
 // A raw score, or why there is none.
 struct Score {
   Code code = Code::kSuccess;

@@ -28,6 +28,12 @@ void Facts::apply(const Json& object) {
     apply_pod(object);
   } else if (kind == "NodeMetric") {
     metrics_[name_of(object)] = object;
+  } else if (kind == "ElasticQuota") {
+    elastic_quotas_[key_of(object)] = object;
+  } else if (kind == "PodDisruptionBudget") {
+    disruption_budgets_[key_of(object)] = object;
+  } else if (kind == "PriorityClass") {
+    priority_classes_[name_of(object)] = object;
   } else if (kind == "Node") {
     if (!nodes_.contains(name_of(object))) node_names_.push_back(name_of(object));
     nodes_[name_of(object)] = object;
@@ -39,6 +45,9 @@ void Facts::remove(const Json& object) {
   const std::string kind = text(object, "kind");
   if (kind == "Pod") pods_.erase(key_of(object));
   if (kind == "NodeMetric") metrics_.erase(name_of(object));
+  if (kind == "ElasticQuota") elastic_quotas_.erase(key_of(object));
+  if (kind == "PodDisruptionBudget") disruption_budgets_.erase(key_of(object));
+  if (kind == "PriorityClass") priority_classes_.erase(name_of(object));
   if (kind == "Node" && nodes_.erase(name_of(object)) != 0) {
     node_names_.erase(std::find(node_names_.begin(), node_names_.end(), name_of(object)));
   }
@@ -103,6 +112,15 @@ NodeView Facts::view(const std::string& node, const Json& incoming) const {
     view.pods.push_back(PlacedPod{fact.uid, fact.since, &fact.latest});
   }
   return view;
+}
+
+// Fact 3: Succeeded and Failed pods never count.
+std::vector<LivePod> Facts::live_pods() const {
+  std::vector<LivePod> pods;
+  for (const auto& [key, fact] : pods_) {
+    if (!is_terminal(fact.latest)) pods.push_back(LivePod{key, fact.node(), &fact.latest});
+  }
+  return pods;
 }
 
 }  // namespace oracle

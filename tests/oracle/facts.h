@@ -10,11 +10,19 @@
 
 namespace oracle {
 
+// A pod that is neither Succeeded nor Failed, wherever it is.
+struct LivePod {
+  std::string key;   // namespace/name
+  std::string node;  // where it is bound or reserved, existing or not; "" for a pending one
+  const Json* pod = nullptr;
+};
+
 class Facts {
  public:
   explicit Facts(Mode mode) : mode_(mode) {}
 
-  // REQUIRES: an object of kind Node, Pod or NodeMetric; other kinds are ignored.
+  // Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget and PriorityClass; other kinds are
+  // ignored.
   void apply(const Json& object);
   void remove(const Json& object);
   void reserve(const Json& pod, const std::string& node);
@@ -26,6 +34,12 @@ class Facts {
   const std::vector<std::string>& node_names() const { return node_names_; }
   // The pods that count on the node, without the one of this UID and name.
   NodeView view(const std::string& node, const Json& incoming) const;
+  // Sorted by namespace/name, as are the two below.
+  std::vector<LivePod> live_pods() const;
+  const std::map<std::string, Json>& elastic_quotas() const { return elastic_quotas_; }
+  const std::map<std::string, Json>& disruption_budgets() const { return disruption_budgets_; }
+  // By name.
+  const std::map<std::string, Json>& priority_classes() const { return priority_classes_; }
 
  private:
   struct PodFact {
@@ -47,7 +61,9 @@ class Facts {
   Int128 now_ = 0;
   std::vector<std::string> node_names_;
   std::map<std::string, Json> nodes_, metrics_;
-  std::map<std::string, PodFact> pods_;  // by namespace/name
+  std::map<std::string, PodFact> pods_;                              // by namespace/name
+  std::map<std::string, Json> elastic_quotas_, disruption_budgets_;  // by namespace/name
+  std::map<std::string, Json> priority_classes_;
 };
 
 }  // namespace oracle

@@ -124,7 +124,8 @@ Status filter_node_name(const Cycle& cycle, const NodeView& view) {
   return unresolvable("node(s) didn't match the requested node name");
 }
 
-// The first taint of effect NoSchedule or NoExecute that no toleration covers.
+// The first taint of effect NoSchedule or NoExecute that no toleration covers. kube-scheduler 1.35
+// does not name it.
 Status filter_taint_toleration(const Cycle& cycle, const NodeView& view) {
   const Json& taints = child(*view.node, "spec", "taints");
   if (!taints.is_array()) return {};
@@ -132,6 +133,7 @@ Status filter_taint_toleration(const Cycle& cycle, const NodeView& view) {
     const std::string effect = text(taint, "effect");
     if (effect != "NoSchedule" && effect != "NoExecute") continue;
     if (is_tolerated(*cycle.pod, taint)) continue;
+    if (cycle.mode == Mode::kUpstream) return unresolvable("node(s) had untolerated taint(s)");
     return unresolvable("node(s) had untolerated taint {" + text(taint, "key") + ": " +
                         text(taint, "value") + "}");
   }

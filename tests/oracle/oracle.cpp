@@ -101,13 +101,48 @@ Cycle Oracle::cycle_of(const std::string& plugin, const Json& pod) const {
   return Cycle{mode_, facts_.now(), &pod, &child(config_, "args", plugin)};
 }
 
-// The first failing filter gives the node's reasons.
-NodeStatus Oracle::filter_node(const Json& pod, const NodeView& view) const {
+// The first failing filter gives the node's reasons. Measured usage is not changed by pods that
+// wait or could be taken away.
+NodeStatus Oracle::filter_node(const Json& pod, const NodeView& there,
+                               const NodeView& counted) const {
   for (const std::string& plugin : filters_) {
-    const Status status = find_plugin(kFilters, plugin).filter(cycle_of(plugin, pod), view);
-    if (status.code != Code::kSuccess) return {status.code, status.reasons, plugin};
+    const NodeView& seen = plugin == "LoadAwareScheduling" ? there : counted;
+    const Status status = find_plugin(kFilters, plugin).filter(cycle_of(plugin, pod), seen);
+    if (status.code != Code::kSuccess) return {status, plugin};
   }
   return {};
+}
+
+void Oracle::filter_nodes(const Json& pod, Answer& answer) const {
+  for (const std::string& name : facts_.node_names()) {
+    const NodeView view = facts_.view(name, pod);
+    answer.filter[name] = filter_node(pod, view, view);
+  }
+}
+
+void Oracle::filter_nodes_and_preempt(const Json& pod, Answer& answer) const {
+  const auto filter = [&](const std::string& node, const std::vector<PodView>& pods,
+                          const std::vector<PodView>& nominated) {
+    const NodeView there = facts_.view(node, pod);
+    NodeView counted = there;
+    // Without those that are taken away.
+    std::erase_if(counted.pods, [&](const PlacedPod& placed) {
+      return std::none_of(pods.begin(), pods.end(),
+                          [&](const PodView& kept) { return kept.pod == placed.pod; });
+    });
+    for (const PodView& one : nominated) counted.pods.push_back(PlacedPod{one.uid, 0, one.pod});
+    return filter_node(pod, there, counted);
+  };
+  CapacityCycle cycle;
+  cycle.facts = &facts_;
+  cycle.pod = &pod;
+  cycle.args = &child(config_, "args", "CapacityScheduling");
+  cycle.filters = filter;
+  CapacityAnswer decided =
+      mode_ == Mode::kUpstream ? capacity_upstream(cycle) : capacity_proposal(cycle);
+  answer.pre_filter = decided.pre_filter;
+  answer.filter = std::move(decided.nodes);
+  answer.post_filter = std::move(decided.post_filter);
 }
 
 PluginScores Oracle::score_plugin(const Json& entry, const Json& pod,
@@ -137,13 +172,18 @@ PluginScores Oracle::score_plugin(const Json& entry, const Json& pod,
 
 Answer Oracle::schedule(const Json& pod) const {
   Answer answer;
+  if (child(config_, "capacityScheduling") == true) {
+    filter_nodes_and_preempt(pod, answer);
+  } else {
+    filter_nodes(pod, answer);
+  }
   const bool score_all = child(config_, "scoreAll") == true;
   std::map<std::string, NodeView> scored;
   for (const std::string& name : facts_.node_names()) {
-    const NodeView view = facts_.view(name, pod);
-    answer.filter[name] = filter_node(pod, view);
-    const bool feasible = answer.filter[name].code == Code::kSuccess;
-    if (feasible || score_all) scored[name] = view;
+    const auto status = answer.filter.find(name);
+    if (status == answer.filter.end()) continue;
+    const bool feasible = status->second.code == Code::kSuccess;
+    if (feasible || score_all) scored[name] = facts_.view(name, pod);
     if (feasible) {
       answer.totals[name] = 0;
       answer.ranking.push_back(name);

@@ -10,17 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "oracle/capacity_scheduling.h"
 #include "oracle/facts.h"
 #include "oracle/policies.h"
 #include "oracle/time.h"
 
 namespace oracle {
-
-struct NodeStatus {
-  Code code = Code::kSuccess;
-  std::vector<std::string> reasons;
-  std::string plugin;  // the filter that rejected the node, else ""
-};
 
 struct NodeScore {
   Code code = Code::kSuccess;   // anything else: no score, and no part in the normalisation
@@ -36,21 +31,24 @@ struct PluginScores {
 };
 
 struct Answer {
-  Code pre_filter = Code::kSuccess;
-  std::map<std::string, NodeStatus> filter;    // every node
+  Status pre_filter;
+  std::map<std::string, NodeStatus> filter;    // every node; none when pre_filter rejects
   std::vector<PluginScores> scores;            // in configured order
   std::map<std::string, std::int64_t> totals;  // feasible nodes: sum of weight * normalised
   std::vector<std::string> ranking;            // by total; ties in the order of first apply
+  std::optional<PostFilter> post_filter;       // with CapacityScheduling, when nothing is feasible
 };
 
 class Oracle {
  public:
-  // {"filters": ["NodeResourcesFit", ...], "scores": [{"plugin": "LimitAware", "weight": 2}, ...],
+  // {"capacityScheduling": false, "filters": ["NodeResourcesFit", ...], "scores": [{"plugin":
+  // "LimitAware", "weight": 2}, ...],
   //  "args": {"LimitAware": {...}, ...}, "scoreAll": false}
-  // `scoreAll` scores infeasible nodes too, as the Upstream conformance cases do.
+  // `capacityScheduling` adds its pre-filter, nominated pods to NodeResourcesFit and LimitAware,
+  // and preemption. `scoreAll` scores infeasible nodes too, as the Upstream conformance cases do.
   Oracle(Mode mode, Json config);
 
-  // Nodes, Pods and NodeMetrics; other kinds are ignored.
+  // Kinds that Facts does not know are ignored.
   void apply(const Json& object) { facts_.apply(object); }
   // Kind and metadata are enough.
   void remove(const Json& object) { facts_.remove(object); }
@@ -62,9 +60,16 @@ class Oracle {
   // One scheduling cycle; the state does not change.
   Answer schedule(const Json& pod) const;
 
+  // By namespace, for every ElasticQuota: cpu in thousandths, everything else whole.
+  std::map<std::string, Amounts> quota_used() const { return oracle::quota_used(facts_, mode_); }
+
  private:
   Cycle cycle_of(const std::string& plugin, const Json& pod) const;
-  NodeStatus filter_node(const Json& pod, const NodeView& view) const;
+  // `there`: the pods on the node, as LoadAwareScheduling sees them; `counted`: without victims and
+  // with nominated pods, as the other filters do.
+  NodeStatus filter_node(const Json& pod, const NodeView& there, const NodeView& counted) const;
+  void filter_nodes(const Json& pod, Answer& answer) const;
+  void filter_nodes_and_preempt(const Json& pod, Answer& answer) const;
   PluginScores score_plugin(const Json& entry, const Json& pod,
                             const std::map<std::string, NodeView>& views) const;
 

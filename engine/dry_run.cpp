@@ -1,0 +1,396 @@
+#include "engine/dry_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+// base - sum as NodeTable derives it.
+bool holds(std::int64_t need, std::int64_t base, std::int64_t sum) {
+  std::int64_t left = 0;
+  if (base == kUnlimited) {
+    return true;
+  }
+  if (__builtin_sub_overflow(base, sum, &left)) {
+    return base >= 0;
+  }
+  return need <= left;
+}
+
+std::string_view name_of(const PodFacts& pod) {
+  return std::string_view(pod.key).substr(pod.key.find('/') + 1);
+}
+
+}  // namespace
+
+void DryRun::begin(std::uint32_t row) {
+  const Cluster& cluster = preemptor_.cluster;
+  const NodeTable& table = cluster.table();
+  row_ = row;
+  code_ = 0;
+  failed_ = nullptr;
+  broken_ = 0;
+  bases_.clear();
+  sums_.clear();
+  for (const Preemptor::Term& term : preemptor_.terms) {
+    bases_.push_back(table.base(row, term.column));
+    sums_.push_back(table.sum(row, term.sum));
+  }
+  for (const PodId id : cluster.node(row).nominated) {
+    const PodFacts& pod = cluster.pod(id);
+    for (std::size_t t = 0; pod.rank.priority >= preemptor_.claim.priority && t < sums_.size();
+         ++t) {
+      sums_[t] = wrapping_add(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
+    }
+  }
+  left_.clear();
+  for (const Preemptor::Bound& bound : preemptor_.bounds) {
+    left_.push_back(bound.left);
+  }
+  used_.clear();
+  amounts_.clear();
+  budgets_.clear();
+  collected_.clear();
+  breaking_.clear();
+  victims_.clear();
+}
+
+// --- Quotas ---
+
+const DryRun::UsedNow* DryRun::find_used(NamespaceId id) const {
+  const auto found = std::find_if(used_.begin(), used_.end(),
+                                  [id](const UsedNow& used) { return used.namespace_id == id; });
+  return found == used_.end() ? nullptr : &*found;
+}
+
+DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
+  if (const UsedNow* found = find_used(id); found != nullptr) {
+    return const_cast<UsedNow&>(*found);
+  }
+  const ElasticQuotas& quotas = preemptor_.capacity.quotas();
+  const ResourceAmounts& used = quotas.at(id).used;
+  used_.push_back({id, quotas.at(id).over_min, amounts_.size()});
+  amounts_.insert(amounts_.end(), used.begin(), used.begin() + quotas.resource_count());
+  return used_.back();
+}
+
+void DryRun::change_used(const RankedPod& pod, int sign) {
+  const ElasticQuotas& quotas = preemptor_.capacity.quotas();
+  const NamespaceFacts& facts = quotas.at(pod.namespace_id);
+  UsedNow& now = used_now(pod.namespace_id);
+  std::int64_t* used = amounts_.data() + now.amounts;
+  for (const auto& [r, amount] : preemptor_.cluster.shape_at(pod.shape)->quota_request) {
+    used[r] = sign > 0 ? wrapping_add(used[r], amount) : wrapping_subtract(used[r], amount);
+  }
+  if (!preemptor_.upstream && !preemptor_.nominated_return) {
+    return;  // who may go is a question of each resource then
+  }
+  bool over_min = false;
+  for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
+    over_min |= (quotas.min_compared() >> r & 1) != 0 && used[r] > facts.min[r];
+  }
+  if (over_min == std::exchange(now.over_min, over_min) || !preemptor_.nominated_return) {
+    return;
+  }
+  for (std::size_t b = 0; b < left_.size(); ++b) {
+    const Preemptor::Bound& bound = preemptor_.bounds[b];
+    for (const auto& nominated : facts.nominated) {
+      const std::int64_t amount = bound.own ? 0 : nominated.amounts[bound.resource];
+      left_[b] = over_min ? wrapping_add(left_[b], amount) : wrapping_subtract(left_[b], amount);
+    }
+  }
+}
+
+bool DryRun::may_go(const RankedPod& pod) const {
+  if (!preemptor_.may_be_victim(pod)) {
+    return false;
+  }
+  if (!preemptor_.reclaims) {
+    return true;
+  }
+  const ElasticQuotas& quotas = preemptor_.capacity.quotas();
+  const NamespaceFacts& facts = quotas.at(pod.namespace_id);
+  const UsedNow* now = find_used(pod.namespace_id);
+  if (preemptor_.upstream) {
+    return now == nullptr || now->over_min;
+  }
+  const std::int64_t* used = now == nullptr ? facts.used.data() : amounts_.data() + now->amounts;
+  const Amounts& request = preemptor_.cluster.shape_at(pod.shape)->quota_request;
+  return std::any_of(request.begin(), request.end(), [&](const auto& asked) {
+    const auto& [r, amount] = asked;
+    return amount > 0 && (quotas.min_compared() >> r & 1) != 0 && used[r] > facts.min[r];
+  });
+}
+
+bool DryRun::within_quotas() const {
+  return std::all_of(left_.begin(), left_.end(), [](std::int64_t left) { return left >= 0; });
+}
+
+// --- Room ---
+
+bool DryRun::fits() const {
+  for (std::size_t t = 0; t < sums_.size(); ++t) {
+    if (!holds(preemptor_.terms[t].need, bases_[t], sums_[t])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::uint32_t DryRun::filter_code() const {
+  std::uint32_t code = 0;
+  for (std::size_t t = 0; t < sums_.size(); ++t) {
+    const Preemptor::Term& term = preemptor_.terms[t];
+    code |= static_cast<std::uint32_t>(!holds(term.need, bases_[t], sums_[t])) << term.bit;
+  }
+  return first_rejection(preemptor_.shape.program(), code);
+}
+
+void DryRun::remove(const RankedPod& pod, bool on_this_node) {
+  for (std::size_t t = 0; on_this_node && t < sums_.size(); ++t) {
+    sums_[t] = wrapping_subtract(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
+  }
+  for (std::size_t b = 0; b < left_.size(); ++b) {
+    const Preemptor::Bound& bound = preemptor_.bounds[b];
+    if (!bound.own || pod.namespace_id == preemptor_.claim.namespace_id) {
+      left_[b] = wrapping_add(left_[b], bound.given_back[pod.shape]);
+    }
+  }
+  if (preemptor_.reclaims) {
+    change_used(pod, -1);
+  }
+}
+
+void DryRun::put_back(const RankedPod& pod, bool on_this_node) {
+  for (std::size_t t = 0; on_this_node && t < sums_.size(); ++t) {
+    sums_[t] = wrapping_add(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
+  }
+  for (std::size_t b = 0; b < left_.size(); ++b) {
+    const Preemptor::Bound& bound = preemptor_.bounds[b];
+    if (!bound.own || pod.namespace_id == preemptor_.claim.namespace_id) {
+      left_[b] = wrapping_subtract(left_[b], bound.given_back[pod.shape]);
+    }
+  }
+  if (preemptor_.reclaims) {
+    change_used(pod, 1);
+  }
+}
+
+// --- Budgets ---
+
+bool DryRun::counts_in(BudgetId id, const RankedPod& pod) const {
+  const std::vector<std::string>& disrupted = preemptor_.capacity.budgets().at(id).disrupted_pods;
+  return disrupted.empty() || !std::binary_search(disrupted.begin(), disrupted.end(),
+                                                  name_of(preemptor_.cluster.pod(pod.pod)));
+}
+
+std::int64_t& DryRun::budget_left(BudgetId id) {
+  for (BudgetLeft& budget : budgets_) {
+    if (budget.budget == id) {
+      return budget.left;
+    }
+  }
+  const std::int64_t allowed = preemptor_.capacity.budgets().at(id).disruptions_allowed;
+  budgets_.push_back({id, preemptor_.upstream ? allowed : std::max<std::int64_t>(allowed, 0)});
+  return budgets_.back().left;
+}
+
+void DryRun::take_from_budgets(const RankedPod& pod, int sign) {
+  for (const BudgetId id : preemptor_.capacity.budgets().of(pod.group)) {
+    if (counts_in(id, pod)) {
+      budget_left(id) -= sign;
+    }
+  }
+}
+
+std::int64_t DryRun::broken_budgets() const {
+  std::int64_t broken = 0;
+  for (const BudgetLeft& budget : budgets_) {
+    broken += std::max<std::int64_t>(0, -budget.left);
+  }
+  return broken;
+}
+
+bool DryRun::breaks_budget(const RankedPod& pod) const {
+  const std::span<const BudgetId> ids = preemptor_.capacity.budgets().of(pod.group);
+  return std::any_of(ids.begin(), ids.end(), [&](BudgetId id) {
+    return counts_in(id, pod) && const_cast<DryRun*>(this)->budget_left(id) <= 0;
+  });
+}
+
+// --- Mode Upstream ---
+
+// filterPodsWithPDBViolation: most important first, each takes one from all its budgets.
+void DryRun::split_by_budgets_upstream() {
+  std::vector<const RankedPod*>& others = victims_;  // empty until victims are known
+  others.clear();
+  for (auto at = collected_.rbegin(); at != collected_.rend(); ++at) {
+    bool breaks = false;
+    for (const BudgetId id : preemptor_.capacity.budgets().of((*at)->group)) {
+      breaks |= counts_in(id, **at) && --budget_left(id) < 0;
+    }
+    (breaks ? breaking_ : others).push_back(*at);
+  }
+  collected_.swap(others);
+  others.clear();
+}
+
+// Whether the victims could be among those collected so far. More of them gone is no worse, but for
+// nominated pods that return.
+bool DryRun::enough_so_far() const {
+  if (!fits()) {
+    return false;
+  }
+  for (std::size_t b = 0; b < left_.size() && !preemptor_.nominated_return; ++b) {
+    const Preemptor::Bound& bound = preemptor_.bounds[b];
+    const std::int64_t nominated =
+        preemptor_.upstream ? wrapping_subtract(bound.left_by_itself, bound.left) : 0;
+    if (wrapping_add(left_[b], nominated) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
+  bool above = false;
+  for (const RankedPod& pod : preemptor_.capacity.pods_of(row_)) {
+    if (pod.priority > bar && !std::exchange(above, true) && !enough_so_far()) {
+      return DryRunOutcome::kOutranked;
+    }
+    if (may_go(pod)) {
+      collected_.push_back(&pod);
+      remove(pod);
+    }
+  }
+  if (collected_.empty()) {
+    return DryRunOutcome::kNobody;
+  }
+  code_ = filter_code();
+  if (code_ != 0) {
+    return DryRunOutcome::kFilters;
+  }
+  for (std::size_t b = 0; b < left_.size(); ++b) {
+    const Preemptor::Bound& bound = preemptor_.bounds[b];
+    if (left_[b] - bound.left + bound.left_by_itself < 0) {
+      return DryRunOutcome::kQuotas;
+    }
+  }
+  split_by_budgets_upstream();
+  for (const bool breaks : {true, false}) {
+    for (const RankedPod* pod : breaks ? breaking_ : collected_) {
+      put_back(*pod);
+      const bool fit = fits();
+      if (!fit) {
+        remove(*pod);
+        victims_.push_back(pod);
+        broken_ += breaks;
+      }
+      // The quotas are looked at on their own: a pod that fits and goes for them breaks no budget
+      // by its count, and one that is gone already cannot go again.
+      if (!within_quotas()) {
+        if (!fit) {
+          failed_ = pod;
+          return DryRunOutcome::kReprievedTwice;
+        }
+        remove(*pod);
+        victims_.push_back(pod);
+      }
+    }
+  }
+  return victims_.empty() ? DryRunOutcome::kNotNeeded : DryRunOutcome::kVictims;
+}
+
+// --- Mode Proposal ---
+
+DryRunOutcome DryRun::run_proposal(std::int64_t bar) {
+  bool above = false;
+  for (const RankedPod& pod : preemptor_.capacity.pods_of(row_)) {
+    if (pod.priority > bar && !std::exchange(above, true) && breaking_.empty() &&
+        !enough_so_far()) {
+      return DryRunOutcome::kOutranked;
+    }
+    if (!preemptor_.may_be_victim(pod)) {
+      continue;
+    }
+    if (preemptor_.budgets && breaks_budget(pod)) {
+      breaking_.push_back(&pod);
+    } else if (may_go(pod)) {
+      collected_.push_back(&pod);
+      remove(pod);
+      take_from_budgets(pod, 1);
+    }
+  }
+  for (const RankedPod* pod : breaking_) {
+    if (may_go(*pod)) {
+      collected_.push_back(pod);
+      remove(*pod);
+      take_from_budgets(*pod, 1);
+    }
+  }
+  if (collected_.empty()) {
+    return DryRunOutcome::kNobody;
+  }
+  if (!fits()) {
+    code_ = filter_code();
+    return DryRunOutcome::kFilters;
+  }
+  if (!within_quotas()) {
+    return DryRunOutcome::kQuotas;
+  }
+  for (std::size_t i = collected_.size(); i-- > 0;) {
+    const RankedPod* pod = collected_[i];
+    put_back(*pod);
+    if (fits() && within_quotas()) {
+      take_from_budgets(*pod, -1);
+    } else {
+      remove(*pod);
+      victims_.push_back(pod);
+    }
+  }
+  broken_ = broken_budgets();
+  return victims_.empty() ? DryRunOutcome::kNotNeeded : DryRunOutcome::kVictims;
+}
+
+bool DryRun::collected(const RankedPod& pod) const {
+  return std::find(collected_.begin(), collected_.end(), &pod) != collected_.end() ||
+         (preemptor_.upstream &&
+          std::find(breaking_.begin(), breaking_.end(), &pod) != breaking_.end());
+}
+
+DryRunOutcome DryRun::run(std::uint32_t row, std::int64_t bar) {
+  begin(row);
+  const DryRunOutcome outcome = preemptor_.upstream ? run_upstream(bar) : run_proposal(bar);
+  if (!breaking_.empty()) {
+    // Budget breakers were asked first. A row's pods lie in the order of their importance.
+    std::sort(victims_.begin(), victims_.end(),
+              [](const RankedPod* a, const RankedPod* b) { return a > b; });
+  }
+  return outcome;
+}
+
+VictimsRank rank_of(std::span<const RankedPod* const> victims, std::int64_t broken,
+                    std::uint32_t row) {
+  VictimsRank rank;
+  rank.broken = broken;
+  rank.row = row;
+  rank.count = static_cast<std::int64_t>(victims.size());
+  std::int64_t earliest_us = INT64_MAX;
+  for (const RankedPod* victim : victims) {
+    rank.priority_sum += std::int64_t{victim->priority} + (std::int64_t{1} << 31);
+    if (victim->priority > rank.highest_priority) {
+      rank.highest_priority = victim->priority;
+      earliest_us = victim->start_us;
+    } else if (victim->priority == rank.highest_priority) {
+      earliest_us = std::min(earliest_us, victim->start_us);
+    }
+  }
+  rank.start_us = -earliest_us;
+  return rank;
+}
+
+}  // namespace headroom

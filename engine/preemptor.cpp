@@ -1,0 +1,92 @@
+#include "engine/preemptor.h"
+
+#include <algorithm>
+
+namespace headroom {
+
+void GivenBack::extend(const Cluster& cluster) {
+  const std::uint32_t sums = cluster.table().sum_count();
+  const std::uint32_t resources = cluster.resources().size();
+  by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
+  by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
+  const std::uint32_t shapes = cluster.shape_count();
+  const auto grow = [&](std::vector<std::vector<std::int64_t>>& tables) {
+    for (std::vector<std::int64_t>& table : tables) {
+      if (table.size() < shapes) {
+        table.resize(shapes);
+      }
+    }
+  };
+  grow(by_sum_);
+  grow(by_resource_);
+  for (; shapes_ < shapes; ++shapes_) {
+    const PodShape& shape = *cluster.shape_at(shapes_);
+    for (const Contribution& contribution : shape.contributions) {
+      std::int64_t& amount = by_sum_[contribution.sum][shapes_];
+      amount = wrapping_add(amount, contribution.amount);
+    }
+    for (const auto& [resource, amount] : shape.quota_request) {
+      by_resource_[resource][shapes_] = amount;
+    }
+  }
+}
+
+Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back,
+                     const PodShape& its_shape, const PodClaim& its_claim,
+                     const QuotaStanding& its_standing)
+    : cluster(of_cluster),
+      capacity(*of_cluster.capacity()),
+      shape(its_shape),
+      claim(its_claim),
+      standing(its_standing),
+      upstream(of_cluster.profile().mode == Mode::kUpstream),
+      reclaims(its_standing.has_quota && its_standing.within_min),
+      budgets(capacity.budgets().count() != 0) {
+  const NodeTable& table = cluster.table();
+  for (const FilterTerm& term : shape.active_terms) {
+    if (shape.filter_labels[term.bit].of_score) {
+      continue;
+    }
+    const SumId sum = table.sum_of(term.column);
+    terms.push_back({term.bit, term.column, sum, term.need, given_back.of_sum(sum)});
+  }
+  const ElasticQuotas& quotas = capacity.quotas();
+  gives.resize(quotas.namespace_count());
+  for (NamespaceId id = 0; id < gives.size(); ++id) {
+    const NamespaceFacts& facts = quotas.at(id);
+    gives[id] = !standing.has_quota ? !facts.has_quota()
+                : !reclaims         ? id == claim.namespace_id
+                            : id != claim.namespace_id && facts.has_quota() && facts.over_min;
+  }
+  if (!standing.has_quota) {
+    return;
+  }
+  const NamespaceFacts& own = quotas.at(claim.namespace_id);
+  if (reclaims && !upstream) {
+    for (NamespaceId id = 0; id < quotas.namespace_count() && !nominated_return; ++id) {
+      nominated_return =
+          quotas.at(id).has_quota() && quotas.at(id).over_min && !quotas.at(id).nominated.empty();
+    }
+  }
+  // A bound that holds now holds with fewer pods as well, unless nominated pods return.
+  for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
+    const std::int64_t request = amount_of(shape.quota_request, r);
+    const auto add = [&](bool is_own, std::int64_t bound, std::int64_t used, std::int64_t asked) {
+      const std::int64_t unused = wrapping_subtract(bound, used);
+      const std::int64_t left = wrapping_subtract(unused, asked);
+      if (left < 0 || (nominated_return && !is_own)) {
+        bounds.push_back(
+            {r, is_own, left, wrapping_subtract(unused, request), given_back.of_resource(r)});
+      }
+    };
+    // An unlimited max stays so, whatever is used.
+    if ((standing.max_checked >> r & 1) != 0 && own.max[r] != INT64_MAX) {
+      add(true, own.max[r], own.used[r], standing.own[r]);
+    }
+    if ((standing.total_checked >> r & 1) != 0) {
+      add(false, quotas.total_min()[r], quotas.total_used()[r], standing.all[r]);
+    }
+  }
+}
+
+}  // namespace headroom

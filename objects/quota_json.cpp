@@ -1,0 +1,131 @@
+// Elastic quotas, disruption budgets and priority classes from JSON.
+#include <algorithm>
+#include <limits>
+
+#include "objects/object_json.h"
+#include "objects/object_reader.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr FieldPath kRoot{};
+constexpr FieldPath kSpec{&kRoot, "spec"};
+constexpr FieldPath kStatus{&kRoot, "status"};
+
+bool read_namespaced_name(const ObjectParts& parts, FieldErrors& errors,
+                          std::string& namespace_name, std::string& name) {
+  MetadataFields metadata;
+  metadata.name = &name;
+  metadata.namespace_name = &namespace_name;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  if (namespace_name.empty()) namespace_name = "default";
+  return true;
+}
+
+bool read_value(const FieldPath& path, JsonValue value, FieldErrors& errors, std::string& out) {
+  return read_string(path, value, errors, kStringBytesMax, out);
+}
+
+bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      NodeSelectorRequirement& out) {
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
+    if (name == "operator") {
+      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
+      return out.op == "In" || out.op == "NotIn" || out.op == "Exists" ||
+             out.op == "DoesNotExist" ||
+             errors.wrong_type(field, inner, "In, NotIn, Exists or DoesNotExist");
+    }
+    return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
+  });
+  if (!ok) return false;
+  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
+  return !out.op.empty() || errors.missing(FieldPath{&path, "operator"});
+}
+
+bool read_label_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                         LabelSelector& out) {
+  StringMap labels;
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "matchLabels") return read_string_map(field, inner, errors, labels);
+    return name != "matchExpressions" ||
+           read_list(field, inner, errors, kListMax, out, read_requirement);
+  });
+  for (auto& [key, label] : labels) out.push_back({key, "In", {std::move(label)}});
+  return ok;
+}
+
+}  // namespace
+
+bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out) {
+  std::int64_t wide = 0;
+  if (!read_int64(path, value, errors, wide)) return false;
+  out = static_cast<std::int32_t>(wide);
+  return out == wide || errors.wrong_type(path, value, "a 32-bit integer");
+}
+
+bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                            std::string& out) {
+  if (!read_string(path, value, errors, kStringBytesMax, out)) return false;
+  return out.empty() || out == "Never" || out == "PreemptLowerPriority" ||
+         errors.wrong_type(path, value, "Never or PreemptLowerPriority");
+}
+
+bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQuota& out) {
+  if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
+  const auto spec = [&](std::string_view name, JsonValue inner) {
+    std::optional<ResourceList>* list = name == "min"   ? &out.min
+                                        : name == "max" ? &out.max
+                                                        : nullptr;
+    return list == nullptr || read_resources(FieldPath{&kSpec, name}, inner, errors,
+                                             Sign::kNotNegative, list->emplace());
+  };
+  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, spec);
+}
+
+bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
+                                PodDisruptionBudget& out) {
+  if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
+  const auto spec = [&](std::string_view name, JsonValue inner) {
+    return name != "selector" ||
+           read_label_selector(FieldPath{&kSpec, name}, inner, errors, out.selector);
+  };
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  const auto status = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kStatus, name};
+    if (name == "disruptionsAllowed") {
+      return read_int64(field, inner, errors, out.disruptions_allowed);
+    }
+    if (name != "disruptedPods") return true;
+    out.disrupted_pods.clear();
+    const bool ok = for_each_field(field, inner, errors, [&](std::string_view pod, JsonValue) {
+      if (out.disrupted_pods.size() >= kListMax) {
+        return errors.add(ErrorCode::kLimitExceeded, field,
+                          "has more than " + std::to_string(kListMax) + " entries");
+      }
+      out.disrupted_pods.emplace_back(pod);
+      return true;
+    });
+    std::sort(out.disrupted_pods.begin(), out.disrupted_pods.end());
+    return ok;
+  };
+  return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
+}
+
+bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, PriorityClass& out) {
+  MetadataFields metadata;
+  metadata.name = &out.name;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  return for_each_field(kRoot, parts.whole, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kRoot, name};
+    if (name == "value") return read_int32(field, inner, errors, out.value);
+    if (name == "globalDefault") return read_bool(field, inner, errors, out.global_default);
+    return name != "preemptionPolicy" ||
+           read_preemption_policy(field, inner, errors, out.preemption_policy);
+  });
+}
+
+}  // namespace headroom

@@ -1,0 +1,92 @@
+// See elastic_quota.h.
+#include "oracle/elastic_quota.h"
+
+#include <algorithm>
+
+namespace oracle {
+namespace {
+
+std::optional<Amounts> read_bound(const Json& list) {
+  if (!list.is_object()) return std::nullopt;
+  return to_units(read_resources(list));
+}
+
+// README.md, fact 5: of several quotas in a namespace the first by name counts.
+std::map<std::string, Quota> read_quotas(const Facts& facts) {
+  std::map<std::string, Quota> quotas;
+  for (const auto& [key, object] : facts.elastic_quotas()) {
+    const Json& spec = child(object, "spec");
+    quotas.emplace(text(child(object, "metadata"), "namespace"),
+                   Quota{read_bound(child(spec, "min")), read_bound(child(spec, "max")), {}});
+  }
+  return quotas;
+}
+
+}  // namespace
+
+// Two's complement, as Go adds.
+void add_to(Amounts& sum, const Amounts& more, std::int64_t sign) {
+  for (const auto& [name, units] : more) {
+    sum[name] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[name]) +
+                                          static_cast<std::uint64_t>(sign) *
+                                              static_cast<std::uint64_t>(units));
+  }
+}
+
+void Situation::take(const PodView& pod) {
+  std::erase_if(pods[pod.node], [&](const PodView& other) { return other.key == pod.key; });
+  if (Quota* quota = quota_of(pod)) add_to(quota->used, pod.quota_requests, -1);
+}
+
+void Situation::put_back(const PodView& pod) {
+  pods[pod.node].push_back(pod);
+  if (Quota* quota = quota_of(pod)) add_to(quota->used, pod.quota_requests);
+}
+
+Quota* Situation::quota_of(const PodView& pod) {
+  const auto found = quotas.find(pod.space);
+  return found == quotas.end() ? nullptr : &found->second;
+}
+
+const Quota* Situation::quota_of(const PodView& pod) const {
+  const auto found = quotas.find(pod.space);
+  return found == quotas.end() ? nullptr : &found->second;
+}
+
+Situation read_situation(const Facts& facts, Mode mode, const Json& incoming) {
+  Situation situation;
+  situation.node_names = facts.node_names();
+  situation.quotas = read_quotas(facts);
+  for (const std::string& name : situation.node_names) situation.pods[name];
+  const PodView self = view_pod(facts, mode, incoming);
+  for (const LivePod& live : facts.live_pods()) {
+    PodView pod = view_pod(facts, mode, *live.pod);
+    const bool is_self = pod.key == self.key && pod.uid == self.uid;
+    if (is_self && (mode == Mode::kProposal || live.node.empty())) continue;
+    const bool is_nominated = live.node.empty();
+    pod.node = is_nominated ? text(child(*live.pod, "status"), "nominatedNodeName") : live.node;
+    // A pod on a node that does not exist still uses its quota (README.md, facts 3 and 5); a
+    // nomination counts only at a node that does (capacity-scheduling.md, fact 7).
+    const bool node_exists = situation.pods.contains(pod.node);
+    if (is_nominated) {
+      if (node_exists) situation.nominated.push_back(pod);
+      continue;
+    }
+    if (Quota* quota = situation.quota_of(pod)) add_to(quota->used, pod.quota_requests);
+    if (node_exists) situation.pods[pod.node].push_back(pod);
+  }
+  return situation;
+}
+
+std::map<std::string, Amounts> quota_used(const Facts& facts, Mode mode) {
+  std::map<std::string, Quota> quotas = read_quotas(facts);
+  std::map<std::string, Amounts> used;
+  for (const auto& [space, quota] : quotas) used[space];
+  for (const LivePod& live : facts.live_pods()) {
+    const PodView pod = view_pod(facts, mode, *live.pod);
+    if (!live.node.empty() && used.contains(pod.space)) add_to(used[pod.space], pod.quota_requests);
+  }
+  return used;
+}
+
+}  // namespace oracle
