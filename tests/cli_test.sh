@@ -72,6 +72,38 @@ cmp decisions 'decisions--threads 2'
 cmp decisions decisions-of-lines
 [ "$(wc -l <decisions)" -gt 20 ]
 
+# Quotas, budgets and priorities: generated, simulated with every rule checked, and reported.
+"$headroom" generate --nodes 40 --pods 600 --quotas 6 --fill 1400 --seed 5 -o quotas.json
+"$headroom" generate --nodes 40 --pods 600 --quotas 6 --fill 1400 --seed 5 | cmp - quotas.json
+"$headroom" generate --nodes 40 --pods 300 --quotas 0 --fill 700 --seed 5 | cmp - first.json
+"$headroom" simulate --cluster quotas.json --out quotas1 --validate >report-quotas
+"$headroom" simulate --cluster quotas.json --out quotas2 --threads 2 >report-quotas2
+cmp quotas1 quotas2
+cmp <(without_speed report-quotas) <(without_speed report-quotas2)
+grep -q '^preemption$' report-quotas
+grep -q 'team-005/quota' report-quotas
+grep -q '"again":true' quotas1
+"$headroom" simulate --cluster quotas.json --no-preemption >report-quotas
+if grep -q '^preemption$' report-quotas; then
+  echo "victims without preemption"
+  exit 1
+fi
+"$headroom" simulate --nodes 30 --pods 600 --quotas 5 --no-departures --validate --json >json
+grep -q '"given_back_pods"' json
+expect 2 '--quotas' "$headroom" simulate --quotas 5
+expect 2 'excludes' "$headroom" simulate --preemption --no-preemption
+"$headroom" generate --nodes 1 --pods 0 --quotas 1 --json-lines | grep ElasticQuota >quota-only.json
+expect 2 'give those with' "$headroom" simulate --cluster nodes.json --pods quota-only.json
+{
+  cat nodes.json
+  echo '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"ElasticQuota",'
+  echo '"metadata":{"name":"q","namespace":"a"},"spec":{"max":{"cpu":1}}}'
+  echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},"spec":{"containers":'
+  echo '[{"name":"c","resources":{"requests":{"cpu":2}}}]}}'
+} >rejected.json
+expect 0 'ElasticQuota a/q: cpu: used 0 + nominated 0 + requested 2000 is more than max 1000' \
+  "$headroom" explain --cluster rejected.json --pod a/p
+
 # The trace, small generated clusters, with metrics, and as JSON.
 "$headroom" simulate --out trace1 --validate >report1
 "$headroom" simulate --out trace2 >report2
@@ -96,6 +128,10 @@ grep -q '^verified: ' load
 grep -q 'echo of evaluate' load
 grep -q '"verified": true' load.json
 grep -q '<polyline' load.svg
+"$headroom" load --cluster quotas.json --seconds 0.2 --warm-up 0.1 --events 500 --mix evaluate=1,reserve=1 \
+  --no-echo >load
+grep -q '^0 errors, 0 lost' load
+grep -q '^verified: ' load
 "$headroom" load --nodes 40 --pods 300 --seconds 0.2 --warm-up 0 --find-limit 100000 --rate 500000 --no-echo \
   >limit
 grep -q 'highest rate within the bound' limit

@@ -85,6 +85,27 @@ TEST(ExplainReport, Json) {
   EXPECT_EQ(json.at("/nodes/0/terms"_json_pointer).size(), 3u);
   EXPECT_EQ(json.at("/nodes/1/terms/0/passed"_json_pointer), false);
   EXPECT_EQ(json.at("/nodes/1/code"_json_pointer), "Unschedulable");
+  EXPECT_FALSE(json.at("decision").contains("preFilter"));
+}
+
+TEST(ExplainReport, SaysWhyThePreFilterRejects) {
+  ExplainReport report;
+  report.pod = "team-a/web-1";
+  report.decision = Decision{};
+  report.decision->code = Code::kUnschedulable;
+  report.decision->nodes = 5;
+  report.decision->pre_filter = {"ElasticQuota team-a/q: cpu: one", "ElasticQuota team-a/q: two"};
+  EXPECT_EQ(explain_text(report),
+            R"(team-a/web-1: 0 of 5 nodes are feasible
+
+  rejected before any node was looked at
+  ElasticQuota team-a/q: cpu: one
+  ElasticQuota team-a/q: two
+
+At 1970-01-01T00:00:00Z, mode Proposal. cpu in thousandths, everything else in whole units.
+)");
+  const nlohmann::json json = nlohmann::json::parse(explain_json(report));
+  EXPECT_EQ(json.at("/decision/preFilter/1"_json_pointer), "ElasticQuota team-a/q: two");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The trace's tables, the cluster generator and the object writer: what they make is what they say.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -87,17 +88,20 @@ TEST(Openb, PodHasItsShape) {
 
 std::string cluster_text(const ClusterGenerator& generator) {
   std::string lines;
+  const auto write = [&](const auto& object) {
+    append_json(lines, object);
+    lines += '\n';
+  };
+  for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
+    write(generator.priority_class(c));
+  }
+  for (std::uint32_t q = 0; q < generator.quota_count(); ++q) write(generator.elastic_quota(q));
+  for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
-    append_json(lines, generator.node(n));
-    lines += '\n';
-    if (!generator.has_node_metric(n)) continue;
-    append_json(lines, generator.node_metric(n));
-    lines += '\n';
+    write(generator.node(n));
+    if (generator.has_node_metric(n)) write(generator.node_metric(n));
   }
-  for (std::uint32_t p = 0; p < generator.options().pods; ++p) {
-    append_json(lines, generator.pod(p));
-    lines += '\n';
-  }
+  for (std::uint32_t p = 0; p < generator.options().pods; ++p) write(generator.pod(p));
   return lines;
 }
 
@@ -166,8 +170,111 @@ TEST(ClusterGenerator, FollowsTheTrace) {
   }
 }
 
+TEST(ClusterGenerator, WithQuotasTheSameOptionsGiveTheSameObjects) {
+  ClusterGenerator::Options options{.nodes = 50, .pods = 500, .seed = 7, .quotas = 9};
+  const std::string first = cluster_text(ClusterGenerator(options));
+  EXPECT_EQ(first, cluster_text(ClusterGenerator(options)));
+  options.seed = 8;
+  EXPECT_NE(first, cluster_text(ClusterGenerator(options)));
+  const ClusterGenerator without({.nodes = 50, .pods = 500, .seed = 7});
+  EXPECT_EQ(0u, without.quota_count() + without.budget_count() + without.priority_class_count());
+  // The same pods on the same nodes, whoever they belong to.
+  options.seed = 7;
+  const ClusterGenerator with(options);
+  for (std::uint32_t p = 0; p < 500; ++p) {
+    EXPECT_EQ(without.pod(p).containers, with.pod(p).containers);
+    EXPECT_EQ(without.pod(p).node_name, with.pod(p).node_name);
+    EXPECT_TRUE(without.pod(p).priority_class_name.empty());
+    EXPECT_FALSE(without.pod(p).start_us);
+  }
+}
+
+// What every quota may have against what the cluster has, and against what its pods use.
+TEST(ClusterGenerator, QuotasAreWithinTheClusterAndSomeBorrow) {
+  for (const std::uint32_t fill_permille : {700u, 1500u}) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE("seed " + text(static_cast<std::int64_t>(seed)));
+      const ClusterGenerator generator(
+          {.nodes = 100, .pods = 1200, .seed = seed, .quotas = 9, .fill_permille = fill_permille});
+      std::map<std::string, Quantity> allocatable, min_sum;
+      for (std::uint32_t n = 0; n < 100; ++n) {
+        for (const auto& [name, quantity] : generator.node(n).allocatable) {
+          allocatable[name] += quantity;
+        }
+      }
+      std::map<std::string, std::map<std::string, Quantity>> used;  // by namespace
+      std::map<std::string, int> pods_of;
+      for (std::uint32_t p = 0; p < 1200; ++p) {
+        const Pod pod = generator.pod(p);
+        ++pods_of[pod.namespace_name];
+        EXPECT_EQ(pod.node_name.empty(), !pod.start_us);
+        if (pod.node_name.empty()) continue;
+        for (const auto& [name, request] : pod_requests(pod)) {
+          used[pod.namespace_name][name] += request;
+        }
+      }
+      int borrowers = 0, lenders = 0;
+      ASSERT_EQ(9u, generator.quota_count());
+      for (std::uint32_t q = 0; q < 9; ++q) {
+        const ElasticQuota quota = generator.elastic_quota(q);
+        EXPECT_EQ("team-00" + text(q), quota.namespace_name);
+        ASSERT_TRUE(quota.min);
+        bool borrows = false;
+        for (const auto& [name, min] : *quota.min) {
+          min_sum[name] += min;
+          const Quantity uses = used[quota.namespace_name][name];
+          borrows |= min < uses;
+          const Quantity* max = quota.max ? find(*quota.max, name) : nullptr;
+          if (max == nullptr) continue;
+          EXPECT_FALSE(*max < min) << name;
+          EXPECT_FALSE(*max < uses) << name;
+        }
+        ++(borrows ? borrowers : lenders);
+      }
+      EXPECT_GE(borrowers, 3);
+      EXPECT_GE(lenders, 3);
+      for (const auto& [name, min] : min_sum) EXPECT_FALSE(allocatable[name] < min) << name;
+      // Shares differ, and no pod is of another namespace.
+      EXPECT_EQ(9u, pods_of.size());
+      const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
+      EXPECT_GT(std::max_element(pods_of.begin(), pods_of.end(), by_count)->second,
+                3 * std::min_element(pods_of.begin(), pods_of.end(), by_count)->second);
+    }
+  }
+}
+
+TEST(ClusterGenerator, PodsHaveAClassAndBudgetsSelectSomeOfThem) {
+  const ClusterGenerator generator({.nodes = 100, .pods = 2000, .seed = 3, .quotas = 4});
+  std::map<std::string, PriorityClass> classes;
+  for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
+    classes[generator.priority_class(c).name] = generator.priority_class(c);
+  }
+  EXPECT_EQ(4u, classes.size());
+  std::map<std::string, int> pods_of;
+  int selected = 0;
+  for (std::uint32_t p = 0; p < 2000; ++p) {
+    const Pod pod = generator.pod(p);
+    ASSERT_TRUE(classes.contains(pod.priority_class_name)) << pod.priority_class_name;
+    const PriorityClass& its = classes.at(pod.priority_class_name);
+    EXPECT_EQ(its.value, pod.priority);
+    EXPECT_EQ(its.preemption_policy, pod.preemption_policy);
+    ++pods_of[its.name];
+    bool any = false;
+    for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
+      const PodDisruptionBudget budget = generator.budget(b);
+      any |= budget.namespace_name == pod.namespace_name && matches(budget.selector, pod.labels);
+      EXPECT_TRUE(budget.disruptions_allowed >= 0 && budget.disruptions_allowed <= 3);
+    }
+    selected += any;
+  }
+  for (const auto& [name, count] : pods_of) EXPECT_GT(count, 50) << name;
+  EXPECT_EQ(4u, pods_of.size());
+  EXPECT_GT(selected, 400);
+  EXPECT_LT(selected, 1000);
+}
+
 TEST(ObjectWriter, WhatIsWrittenIsReadBack) {
-  const ClusterGenerator generator({.nodes = 100, .pods = 1000, .seed = 11});
+  const ClusterGenerator generator({.nodes = 100, .pods = 1000, .seed = 11, .quotas = 40});
   const Result<ObjectFile> read = read_objects(cluster_text(generator), "generated");
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(100u, read->nodes.size());
@@ -182,6 +289,58 @@ TEST(ObjectWriter, WhatIsWrittenIsReadBack) {
     EXPECT_EQ(generator.node_metric(n), read->node_metrics[metric++]);
   }
   EXPECT_EQ(metric, read->node_metrics.size());
+  ASSERT_EQ(40u, read->elastic_quotas.size());
+  for (std::uint32_t q = 0; q < 40; ++q) {
+    EXPECT_EQ(generator.elastic_quota(q), read->elastic_quotas[q]);
+  }
+  ASSERT_EQ(generator.budget_count(), read->pod_disruption_budgets.size());
+  for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
+    EXPECT_EQ(generator.budget(b), read->pod_disruption_budgets[b]);
+  }
+  ASSERT_EQ(generator.priority_class_count(), read->priority_classes.size());
+  for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
+    EXPECT_EQ(generator.priority_class(c), read->priority_classes[c]);
+  }
+}
+
+template <typename T>
+void expect_read_back(const T& object) {
+  std::string json;
+  append_json(json, object);
+  const Result<Object> read = read_object(json, "test");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(object, std::get<T>(*read)) << json;
+}
+
+// Fields that generated quotas, budgets and classes do not have.
+TEST(ObjectWriter, WritesQuotasBudgetsAndClasses) {
+  ElasticQuota quota;
+  quota.namespace_name = "team \"a\"";
+  quota.name = "quota";
+  expect_read_back(quota);
+  quota.min = ResourceList{};
+  expect_read_back(quota);
+  quota.max = ResourceList{{"cpu", Quantity::from_milli(1)},
+                           {"example.com/x", Quantity::from_value(INT64_MAX)}};
+  expect_read_back(quota);
+
+  PodDisruptionBudget budget;
+  budget.namespace_name = "a";
+  budget.name = "budget";
+  expect_read_back(budget);
+  budget.selector = {{.key = "a", .op = "NotIn", .values = {"1", "\n"}},
+                     {.key = "b", .op = "DoesNotExist", .values = {}}};
+  budget.disruptions_allowed = -5;
+  budget.disrupted_pods = {"one", "two"};
+  expect_read_back(budget);
+
+  PriorityClass priority_class;
+  priority_class.name = "class";
+  expect_read_back(priority_class);
+  priority_class.value = INT32_MIN;
+  priority_class.global_default = true;
+  priority_class.preemption_policy = "Never";
+  expect_read_back(priority_class);
 }
 
 // Fields that generated pods do not have.
@@ -214,6 +373,12 @@ TEST(ObjectWriter, WritesEveryField) {
   pod.initialized = PodCondition{.is_true = false, .last_transition_us = std::nullopt};
   pod.resize_infeasible = true;
   pod.phase = "Running";
+  pod.deleting = true;
+  pod.priority = -3;
+  pod.priority_class_name = "low";
+  pod.preemption_policy = "Never";
+  pod.nominated_node_name = "n2";
+  pod.start_us = 1'767'225'600'000'001;
   std::string json;
   append_json(json, pod);
   const Result<Object> read = read_object(json, "test");

@@ -27,8 +27,6 @@ constexpr std::array kThresholdAnnotations = {R"({"usageThresholds": {"cpu": 80,
 constexpr std::uint32_t kNamespaces = 24;
 constexpr std::uint32_t kApps = 200;
 
-// How full a generated cluster may be, in thousandths of what it has.
-constexpr std::int64_t kFillPermille = 700;
 constexpr std::uint32_t kBindProbes = 32;
 
 constexpr std::int64_t kSidecarCpuMilli = 100, kSidecarMemoryMib = 128;
@@ -96,9 +94,11 @@ struct ClusterGenerator::Room {
 ClusterGenerator::ClusterGenerator(const Options& options) : options_(options) {
   node_of_pod_.assign(options_.pods, kUnbound);
   first_pod_.assign(options_.nodes + std::size_t{1}, 0);
+  if (options_.quotas > 0) quotas_.emplace(options_.quotas, options_.seed);
   if (options_.nodes == 0) return;
   if (!options_.follow_trace) scale_to_fit();
   if (options_.bound_permille > 0) bind_pods();
+  if (quotas_) set_quotas();
 }
 
 // Compares the trace's mean pod, times the pods, with its mean node, times the nodes.
@@ -120,7 +120,7 @@ void ClusterGenerator::scale_to_fit() {
   const double pods = options_.pods / static_cast<double>(trace.pods.size());
   const auto permille = [&](double node_sum, double pod_sum) {
     if (pods == 0) return std::int64_t{1000};
-    const double fits = static_cast<double>(kFillPermille) * node_sum * nodes / (pod_sum * pods);
+    const double fits = options_.fill_permille * node_sum * nodes / (pod_sum * pods);
     return std::clamp(static_cast<std::int64_t>(fits), std::int64_t{1}, std::int64_t{1000});
   };
   cpu_permille_ = permille(node_cpu, pod_cpu);
@@ -210,6 +210,21 @@ void ClusterGenerator::bind_pods() {
   }
 }
 
+void ClusterGenerator::set_quotas() {
+  QuotaGenerator::Amounts allocatable;
+  for (std::uint32_t n = 0; n < options_.nodes; ++n) {
+    const NodePlan node = plan_node(n);
+    allocatable += {node.cpu_milli(), node.memory_mib(), node.shape.gpu};
+  }
+  std::vector<QuotaGenerator::Amounts> used(options_.quotas);
+  for (std::uint32_t p = 0; p < options_.pods; ++p) {
+    if (!is_bound(p)) continue;
+    const PodPlan pod = plan_pod(p);
+    used[quotas_->team_of_pod(p)] += {pod.cpu_milli(), pod.memory_mib(), pod.shape.num_gpu};
+  }
+  quotas_->set_quotas(allocatable, used);
+}
+
 std::string ClusterGenerator::node_name(std::uint32_t index) const {
   return fmt::format("node-{:06}", index);
 }
@@ -219,6 +234,7 @@ std::string ClusterGenerator::pod_name(std::uint32_t index) const {
 }
 
 std::string ClusterGenerator::pod_namespace(std::uint32_t index) const {
+  if (quotas_) return quotas_->team_name(quotas_->team_of_pod(index));
   return fmt::format("team-{:02}", mix_bits(index) % kNamespaces);
 }
 
@@ -272,7 +288,7 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
   pod.namespace_name = pod_namespace(index);
   pod.name = pod_name(index);
   pod.uid = fmt::format("{:08x}-0000-4000-8000-{:012x}", options_.seed & 0xFFFFFFFF, index);
-  pod.labels = {{"app", fmt::format("app-{}", plan.app)}};
+  pod.labels = {{"app", fmt::format("app-{}", quotas_ ? quotas_->app_of(plan.app) : plan.app)}};
   if (plan.shape.qos == "LS" || plan.shape.qos == "BE") {
     pod.labels.emplace_back(kQosLabel, plan.shape.qos);
   }
@@ -289,7 +305,11 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
     sidecar.restart_always = true;
     pod.init_containers.push_back(std::move(sidecar));
   }
-  pod.priority = openb_priority(plan.shape);
+  if (quotas_) {
+    quotas_->set_priority(pod, index, plan.shape.qos == "BE");
+  } else {
+    pod.priority = openb_priority(plan.shape);
+  }
   if (plan.zone != nullptr) pod.node_selector = {{"topology.kubernetes.io/zone", plan.zone}};
   if (plan.avoids_batch) {
     pod.required_node_affinity = {
@@ -308,6 +328,7 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
     pod.node_name = node_name(node_of_pod_[index]);
     pod.scheduled = PodCondition{.is_true = true, .last_transition_us = scheduled};
     pod.phase = "Running";
+    if (quotas_) pod.start_us = scheduled;
   } else {
     pod.creation_us = options_.now_us;
     pod.phase = "Pending";

@@ -17,6 +17,9 @@
 // bound_permille of the pods sit on nodes, within allocatable and where their taints and selectors
 // let them, as far as a node was found; the others are pending.
 //
+// With quotas, namespaces, apps and priorities are those of quota_generator.h, and bound pods have
+// a start time.
+//
 // Metrics: 95 in 100 nodes have one, 1 in 100 of those is ten minutes old. A pod uses 20 to 90
 // percent of its request. Thread safety: const after construction. Cost: construction O(nodes +
 // pods) when pods are bound.
@@ -29,6 +32,7 @@
 
 #include "objects/objects.h"
 #include "tools/openb.h"
+#include "tools/quota_generator.h"
 
 namespace headroom {
 
@@ -42,6 +46,9 @@ class ClusterGenerator {
     // Pod j requests what the trace's pod j does, unscaled, the trace repeated as often as needed.
     bool follow_trace = false;
     std::int64_t now_us = kTraceStartUs;
+    std::uint32_t quotas = 0;  // namespaces that have one; 0: there are none
+    // How much of the cluster all pods request at most, in thousandths; above 1000, some wait.
+    std::uint32_t fill_permille = 700;
   };
 
   explicit ClusterGenerator(const Options& options);
@@ -52,6 +59,18 @@ class ClusterGenerator {
   Pod pod(std::uint32_t index) const;
   bool has_node_metric(std::uint32_t index) const;
   NodeMetric node_metric(std::uint32_t index) const;
+
+  // Of each none without quotas.
+  std::uint32_t quota_count() const { return options_.quotas; }
+  ElasticQuota elastic_quota(std::uint32_t index) const { return quotas_->elastic_quota(index); }
+  std::uint32_t budget_count() const { return quotas_ ? quotas_->budget_count() : 0; }
+  PodDisruptionBudget budget(std::uint32_t index) const { return quotas_->budget(index); }
+  std::uint32_t priority_class_count() const {
+    return quotas_ ? QuotaGenerator::priority_class_count() : 0;
+  }
+  PriorityClass priority_class(std::uint32_t index) const {
+    return QuotaGenerator::priority_class(index);
+  }
 
   std::string node_name(std::uint32_t index) const;
   bool is_bound(std::uint32_t pod_index) const { return node_of_pod_[pod_index] != kUnbound; }
@@ -70,6 +89,7 @@ class ClusterGenerator {
   std::uint32_t trace_pod(std::uint32_t index) const;
   void scale_to_fit();
   void bind_pods();
+  void set_quotas();
   std::string pod_name(std::uint32_t index) const;
   std::string pod_namespace(std::uint32_t index) const;
 
@@ -79,6 +99,7 @@ class ClusterGenerator {
   std::vector<std::uint32_t> node_of_pod_;                     // or kUnbound
   // Bound pods by node: pods_of_node_[first_pod_[n]] up to pods_of_node_[first_pod_[n + 1]].
   std::vector<std::uint32_t> first_pod_, pods_of_node_;
+  std::optional<QuotaGenerator> quotas_;
 };
 
 // What `pod` uses: a share of its cpu and memory requests drawn from the seed and its name, 50 to

@@ -55,6 +55,9 @@ Result<Engine> load(const Dump& dump, Profile profile, std::int64_t now_us) {
       if (applied) applied = engine->upsert(object);
     }
   };
+  apply(dump.priority_classes);
+  apply(dump.elastic_quotas);
+  apply(dump.pod_disruption_budgets);
   apply(dump.nodes);
   apply(dump.node_metrics);
   apply(dump.pods);

@@ -146,7 +146,12 @@ std::string decision_text(const ExplainReport& report) {
     }
     text += "\n  rejected by\n" + table.text();
   }
-  if (decision.feasible == 0) text += fmt::format("\n  {}\n", decision.message());
+  if (!decision.pre_filter.empty()) {
+    text += "\n  rejected before any node was looked at\n";
+    for (const std::string& reason : decision.pre_filter) text += fmt::format("  {}\n", reason);
+  } else if (decision.feasible == 0) {
+    text += fmt::format("\n  {}\n", decision.message());
+  }
   if (decision.code == Code::kError) text += "\n  A plugin failed: there is no decision.\n";
   return text;
 }
@@ -173,6 +178,7 @@ ordered_json decision_json(const ExplainReport& report) {
                                   {"total", candidate.total},
                                   {"plugins", plugins_json(candidate.plugins, report.profile)}});
   }
+  if (!decision.pre_filter.empty()) json["preFilter"] = decision.pre_filter;
   for (const ReasonCount& reason : decision.reasons) {
     json["reasons"].push_back({{"reason", reason.reason}, {"nodes", reason.nodes}});
   }

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint32_t kGeneratedNodesMax = 1'000'000;
 constexpr std::uint32_t kGeneratedPodsMax = 20'000'000;
+constexpr std::uint32_t kGeneratedQuotasMax = 10'000;
+constexpr std::uint32_t kFillPermilleMax = 10'000;
 
 struct GenerateOptions {
   ClusterGenerator::Options cluster{.nodes = 100, .pods = 1000};
@@ -35,7 +37,9 @@ int generate(const GenerateOptions& options) {
   bool first = true;
   std::uint64_t done = 0;
   {
-    ProgressBar progress("writing objects", std::uint64_t{nodes} * 2 + pods);
+    ProgressBar progress("writing objects", std::uint64_t{generator.priority_class_count()} +
+                                                generator.quota_count() + generator.budget_count() +
+                                                std::uint64_t{nodes} * 2 + pods);
     std::string& text = output->text();
     const auto write = [&](const auto& object) {
       if (!first) text += options.json_lines ? "\n" : ",\n";
@@ -45,6 +49,11 @@ int generate(const GenerateOptions& options) {
       progress.update(++done);
     };
     if (!options.json_lines) text += "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n";
+    for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
+      write(generator.priority_class(c));
+    }
+    for (std::uint32_t q = 0; q < generator.quota_count(); ++q) write(generator.elastic_quota(q));
+    for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
     for (std::uint32_t n = 0; n < nodes; ++n) write(generator.node(n));
     for (std::uint32_t p = 0; p < pods; ++p) write(generator.pod(p));
     for (std::uint32_t n = 0; n < nodes; ++n) {
@@ -83,6 +92,20 @@ void add_generate_command(CLI::App& app, int& exit_code) {
       ->check(between(0u, 1000u))
       ->type_name("NUMBER")
       ->capture_default_str();
+  command
+      ->add_option("--quotas", options->cluster.quotas,
+                   "Namespaces with an ElasticQuota each, with PodDisruptionBudgets and "
+                   "PriorityClasses; 0: none of these")
+      ->check(between(0u, kGeneratedQuotasMax))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command
+      ->add_option("--fill", options->cluster.fill_permille,
+                   "What all pods may request, in thousandths of what the nodes have; above 1000, "
+                   "some find no place")
+      ->check(between(1u, kFillPermilleMax))
+      ->type_name("NUMBER")
+      ->capture_default_str();
   command->add_option("-o,--output", options->output, "Where to write; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
@@ -93,9 +116,14 @@ void add_generate_command(CLI::App& app, int& exit_code) {
 requests, metrics, taints, labels, annotations, selectors and tolerations are drawn from the seed.
 When so many pods would not fit so many nodes, their requests are scaled down.
 
+With --quotas the pods belong to team-000, team-001 and so on, in uneven shares: a third of the teams
+has fewer pods than its min is for, and a third has more and borrows. Mins together stay within what
+the nodes have. Pods are of the priority classes batch, experiment, standard and production.
+
 Examples:
   headroom generate --nodes 200 --pods 1000 --seed 7 --output cluster.json
   headroom simulate --cluster cluster.json
+  headroom generate --nodes 200 --pods 3000 --quotas 12 --fill 1200 --output full.json
   headroom generate --nodes 5 --pods 0 --json-lines | head -1
 )");
   command->callback([options, &exit_code] { exit_code = generate(*options); });

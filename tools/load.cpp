@@ -97,6 +97,9 @@ Result<LoadFacts::Objects> read_objects(const LoadOptions& options) {
     objects.nodes = std::move(dump->nodes);
     objects.node_metrics = std::move(dump->node_metrics);
     objects.pods = std::move(dump->pods);
+    objects.elastic_quotas = std::move(dump->elastic_quotas);
+    objects.pod_disruption_budgets = std::move(dump->pod_disruption_budgets);
+    objects.priority_classes = std::move(dump->priority_classes);
     return objects;
   }
   const ClusterGenerator generator({.nodes = options.nodes,

@@ -14,13 +14,16 @@ constexpr std::size_t kBoundByEvents = 1024;
 enum Purpose : std::uint64_t { kForEvents = 811 };
 
 // A pod that a request may ask for: pending, and known to nobody.
-Pod request_pod(const Pod& pod) {
+Pod request_pod(const Pod& pod, bool has_quotas) {
   Pod copy = pod;
-  copy.namespace_name = "load";
+  if (!has_quotas) copy.namespace_name = "load";
   copy.node_name.clear();
   copy.phase = "Pending";
   copy.scheduled.reset();
   copy.initialized.reset();
+  copy.nominated_node_name.clear();
+  copy.start_us.reset();
+  copy.deleting = false;
   return copy;
 }
 
@@ -40,7 +43,7 @@ Result<std::unique_ptr<LoadFacts>> LoadFacts::create(Objects objects, const Prof
     for (const Pod& pod : facts->objects_.pods) {
       if (facts->request_pods_.size() < kRequestPods && !pod.terminal() &&
           pod.node_name.empty() == pending) {
-        facts->request_pods_.push_back(request_pod(pod));
+        facts->request_pods_.push_back(request_pod(pod, !facts->objects_.elastic_quotas.empty()));
       }
     }
   }
@@ -61,10 +64,14 @@ Result<void> LoadFacts::load_engine() {
 
 std::uint64_t LoadFacts::object_count() const {
   return objects_.nodes.size() + objects_.pods.size() + objects_.node_metrics.size() +
-         bound_by_events_.size();
+         objects_.elastic_quotas.size() + objects_.pod_disruption_budgets.size() +
+         objects_.priority_classes.size() + bound_by_events_.size();
 }
 
 void LoadFacts::for_each(const Feeder::Emit& emit) const {
+  for (const PriorityClass& priority_class : objects_.priority_classes) emit(priority_class);
+  for (const ElasticQuota& quota : objects_.elastic_quotas) emit(quota);
+  for (const PodDisruptionBudget& budget : objects_.pod_disruption_budgets) emit(budget);
   for (const Node& node : objects_.nodes) emit(node);
   for (const Pod& pod : objects_.pods) emit(pod);
   for (const Pod& pod : bound_by_events_) emit(pod);

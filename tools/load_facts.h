@@ -22,6 +22,9 @@ class LoadFacts {
     std::vector<Node> nodes;
     std::vector<NodeMetric> node_metrics;
     std::vector<Pod> pods;  // bound ones count, the others are what requests ask for
+    std::vector<ElasticQuota> elastic_quotas;
+    std::vector<PodDisruptionBudget> pod_disruption_budgets;
+    std::vector<PriorityClass> priority_classes;
     std::int64_t now_us = 0;
   };
   // Errors: what the engine refuses, or no node, or no pod to ask for.
@@ -35,7 +38,8 @@ class LoadFacts {
   // reports usage, in turn.
   Result<void> next_event(Feeder& feeder);
 
-  // What requests ask for; names and uids are made for each request.
+  // What requests ask for; names and uids are made for each request. Of the namespace "load", which
+  // has no quota; where there are quotas, of their own.
   const std::vector<Pod>& request_pods() const { return request_pods_; }
   // Has all the facts; without what was reserved on the server.
   Engine& engine() { return engine_; }

@@ -1,4 +1,4 @@
-// Reads the input of a simulation, runs it, and prints what happened.
+// Reads the input of a simulation and runs it.
 #include "tools/simulate.h"
 
 #include <fmt/format.h>
@@ -7,31 +7,27 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_set>
 
 #include "engine/profile_reader.h"
-#include "kernels/kernels.h"
 #include "tools/cluster_generator.h"
 #include "tools/command_line.h"
 #include "tools/dump.h"
 #include "tools/exit_code.h"
 #include "tools/openb.h"
 #include "tools/progress.h"
-#include "tools/simulation.h"
-#include "tools/table.h"
+#include "tools/simulation_report.h"
 #include "tools/text_output.h"
 
 namespace headroom {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::uint32_t kSimulatedNodesMax = 1'000'000;
 constexpr std::uint32_t kSimulatedPodsMax = 50'000'000;
 constexpr std::uint32_t kRepeatMax = 1000;
 constexpr std::uint32_t kPodsPerGeneratedNode = 4;
+constexpr std::uint32_t kSimulatedQuotasMax = 10'000;
 
 struct SimulateOptions {
   std::vector<std::string> cluster_files;
@@ -44,6 +40,8 @@ struct SimulateOptions {
   std::int32_t threads = 1;
   std::optional<std::int64_t> metrics_every_seconds;
   std::string config, out;
+  bool preemption = false, no_preemption = false;
+  std::uint32_t quotas = 0;
 };
 
 // --- The three inputs. -------------------------------------------------------------------------
@@ -99,11 +97,21 @@ Result<SimulationInput> generated_input(const SimulateOptions& options) {
       .seed = options.seed,
       .bound_permille = 0,
       .follow_trace = true,
+      .quotas = options.quotas,
   });
   SimulationInput input;
   input.title = "a generated cluster";
   input.nodes.reserve(nodes);
   for (std::uint32_t n = 0; n < nodes; ++n) input.nodes.push_back(generator->node(n));
+  for (std::uint32_t c = 0; c < generator->priority_class_count(); ++c) {
+    input.priority_classes.push_back(generator->priority_class(c));
+  }
+  for (std::uint32_t q = 0; q < generator->quota_count(); ++q) {
+    input.elastic_quotas.push_back(generator->elastic_quota(q));
+  }
+  for (std::uint32_t b = 0; b < generator->budget_count(); ++b) {
+    input.pod_disruption_budgets.push_back(generator->budget(b));
+  }
   input.start_us = generator->options().now_us;
   std::vector<std::int64_t> lifetimes(pods);
   for (std::uint32_t p = 0; p < pods; ++p) lifetimes[p] = generator->pod_lifetime_seconds(p);
@@ -137,6 +145,12 @@ Result<SimulationInput> dump_input(const SimulateOptions& options) {
     return fail(ErrorCode::kInvalid,
                 "the --pods files have nodes or metrics; give those with --cluster");
   }
+  if (!extra->elastic_quotas.empty() || !extra->pod_disruption_budgets.empty() ||
+      !extra->priority_classes.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "the --pods files have quotas, budgets or priority classes; give those with "
+                "--cluster");
+  }
 
   std::unordered_set<std::string> known;
   for (const Pod& pod : cluster->pods) known.insert(full_name(pod));
@@ -156,6 +170,9 @@ Result<SimulationInput> dump_input(const SimulateOptions& options) {
   input.start_us = newest_time_us(*cluster, kTraceStartUs);
   input.nodes = std::move(cluster->nodes);
   input.node_metrics = std::move(cluster->node_metrics);
+  input.elastic_quotas = std::move(cluster->elastic_quotas);
+  input.pod_disruption_budgets = std::move(cluster->pod_disruption_budgets);
+  input.priority_classes = std::move(cluster->priority_classes);
   auto pending = std::make_shared<std::vector<Pod>>();
   for (Pod& pod : cluster->pods) {
     if (pod.node_name.empty() && !pod.terminal()) {
@@ -199,146 +216,10 @@ Result<SimulationInput> make_input(const SimulateOptions& options) {
   return trace_input(options);
 }
 
-// --- The report. -------------------------------------------------------------------------------
-
-std::string percent_text(std::int64_t part, std::int64_t whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-// cpu in cores, memory and storage in GiB, everything else counted.
-std::string resource_label(const std::string& name) {
-  if (name == "cpu") return "cpu (cores)";
-  if (name == "memory" || name == "ephemeral-storage") return name + " (GiB)";
-  return name;
-}
-std::string resource_amount(const std::string& name, std::int64_t amount) {
-  if (name == "cpu") return grouped((amount + 500) / 1000);
-  if (name == "memory" || name == "ephemeral-storage") return grouped((amount + (1 << 29)) >> 30);
-  return grouped(amount);
-}
-
-std::int64_t pods_per_second(const SimulationReport& report) {
-  if (report.speed.seconds <= 0) return 0;
-  return static_cast<std::int64_t>(static_cast<double>(report.placed + report.failed) /
-                                   report.speed.seconds);
-}
-
-// Everything that depends on the machine and the moment stands in the lines of "speed".
-void print_report(std::FILE* file, const SimulationInput& input, const SimulateOptions& options,
-                  const SimulationReport& report) {
-  const auto number = [](std::uint64_t value) { return grouped(static_cast<std::int64_t>(value)); };
-  const std::uint64_t decisions = report.placed + report.failed;
-  fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, number(input.nodes.size()),
-             number(input.arrivals.size()), options.seed);
-
-  Table pods;
-  const auto share = [&](std::uint64_t part) {
-    return percent_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
-  };
-  if (!input.present_pods.empty()) pods.row({"there before", number(input.present_pods.size())});
-  pods.row({"placed", number(report.placed), share(report.placed)});
-  pods.row({"failed", number(report.failed), share(report.failed)});
-  pods.row({"left when their time ended", number(report.departed)});
-  fmt::print(file, "\npods\n{}", pods.text());
-
-  if (!report.failures.empty()) {
-    Table failures;
-    failures.row({"", "on most nodes", "on some node"});
-    for (const FailureReport& failure : report.failures) {
-      failures.row({failure.reason, number(failure.pods_mainly), number(failure.pods_also)});
-    }
-    fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", failures.text());
-  }
-
-  if (!report.resources.empty()) {
-    Table resources;
-    resources.row({"", "allocatable", "requested", "", "limits", "", "fullest node by limits", ""});
-    for (const ResourceReport& resource : report.resources) {
-      resources.row({resource_label(resource.name),
-                     resource_amount(resource.name, resource.allocatable),
-                     resource_amount(resource.name, resource.requested),
-                     percent_text(resource.requested, resource.allocatable),
-                     resource_amount(resource.name, resource.limits),
-                     percent_text(resource.limits, resource.allocatable), resource.hottest_node,
-                     percent_text(resource.hottest_limits, resource.hottest_allocatable)});
-    }
-    fmt::print(file, "\nallocation, each at its peak\n{}", resources.text());
-  }
-
-  Table engine;
-  engine.row({"decisions", number(report.stats.decisions)});
-  engine.row({"answered from the cache", number(report.stats.cache_hits),
-              percent_text(static_cast<std::int64_t>(report.stats.cache_hits),
-                           static_cast<std::int64_t>(report.stats.decisions))});
-  engine.row({"pod shapes", number(report.stats.shapes)});
-  engine.row({"node classes", number(report.stats.node_classes)});
-  if (report.metric_reports > 0) engine.row({"metrics reported", number(report.metric_reports)});
-  fmt::print(file, "\nengine\n{}", engine.text());
-
-  const SpeedReport& speed = report.speed;
-  Table times;
-  times.row({"pods per second", grouped(pods_per_second(report)),
-             fmt::format("(everything, {:.3f} s)", speed.seconds)});
-  times.row({"instruction set", active_kernels()->name});
-  Table latencies;
-  latencies.row({"us per decision", "p50", "p90", "p99", "max"});
-  latencies.row({"", fmt::format("{:.2f}", speed.latency_us(500)),
-                 fmt::format("{:.2f}", speed.latency_us(900)),
-                 fmt::format("{:.2f}", speed.latency_us(990)),
-                 fmt::format("{:.2f}", speed.latency_us(1000))});
-  fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
-}
-
-ordered_json json_report(const SimulationInput& input, const SimulateOptions& options,
-                         const SimulationReport& report) {
-  ordered_json json;
-  json["input"] = input.title;
-  json["seed"] = options.seed;
-  json["nodes"] = input.nodes.size();
-  json["pods"] = input.arrivals.size();
-  json["pods_present"] = input.present_pods.size();
-  json["placed"] = report.placed;
-  json["failed"] = report.failed;
-  json["departed"] = report.departed;
-  json["failures"] = ordered_json::array();
-  for (const FailureReport& failure : report.failures) {
-    json["failures"].push_back({{"reason", failure.reason},
-                                {"pods_mainly", failure.pods_mainly},
-                                {"pods_also", failure.pods_also}});
-  }
-  json["resources"] = ordered_json::array();
-  for (const ResourceReport& resource : report.resources) {
-    json["resources"].push_back({{"name", resource.name},
-                                 {"unit", resource.name == "cpu" ? "milli" : "1"},
-                                 {"allocatable", resource.allocatable},
-                                 {"peak_requested", resource.requested},
-                                 {"peak_limits", resource.limits},
-                                 {"hottest_node", resource.hottest_node},
-                                 {"hottest_limits", resource.hottest_limits},
-                                 {"hottest_allocatable", resource.hottest_allocatable}});
-  }
-  json["engine"] = {{"decisions", report.stats.decisions},
-                    {"cache_hits", report.stats.cache_hits},
-                    {"cold_passes", report.stats.cold_passes},
-                    {"shapes", report.stats.shapes},
-                    {"node_classes", report.stats.node_classes},
-                    {"bad_annotations", report.stats.bad_annotations},
-                    {"metric_reports", report.metric_reports}};
-  const SpeedReport& speed = report.speed;
-  json["speed"] = {{"seconds", speed.seconds},
-                   {"pods_per_second", pods_per_second(report)},
-                   {"latency_us_p50", speed.latency_us(500)},
-                   {"latency_us_p90", speed.latency_us(900)},
-                   {"latency_us_p99", speed.latency_us(990)},
-                   {"latency_us_max", speed.latency_us(1000)},
-                   {"instruction_set", active_kernels()->name}};
-  return json;
-}
-
 // --- The command. ------------------------------------------------------------------------------
 
-Result<void> run(const SimulateOptions& options) {
+// The exit code.
+Result<int> run(const SimulateOptions& options) {
   SimulationOptions simulation;
   if (!options.config.empty()) {
     Result<Profile> profile = read_profile_file(options.config);
@@ -352,6 +233,8 @@ Result<void> run(const SimulateOptions& options) {
   simulation.departures = !options.no_departures;
   simulation.metrics_every_seconds = options.metrics_every_seconds;
   simulation.validate = options.validate;
+  if (options.preemption) simulation.preemption = true;
+  if (options.no_preemption) simulation.preemption = false;
 
   Result<SimulationInput> input = make_input(options);
   if (!input) return tl::unexpected(input.error());
@@ -372,15 +255,15 @@ Result<void> run(const SimulateOptions& options) {
   progress.reset();
   if (!report) return tl::unexpected(report.error());
   if (out) {
-    if (Result<void> closed = out->close(); !closed) return closed;
+    if (Result<void> closed = out->close(); !closed) return tl::unexpected(closed.error());
   }
   std::FILE* const report_file = options.out == "-" ? stderr : stdout;
   if (options.json) {
-    fmt::print(report_file, "{}\n", json_report(*input, options, *report).dump(2));
+    fmt::print(report_file, "{}\n", json_report(*input, options.seed, *report));
   } else {
-    print_report(report_file, *input, options, *report);
+    print_report(report_file, *input, options.seed, *report);
   }
-  return {};
+  return report->violations.empty() ? kExitSuccess : kExitFailures;
 }
 
 }  // namespace
@@ -407,6 +290,13 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "--nodes, how many pods to place (default: 4 for each node)")
       ->type_name("FILE|NUMBER");
   command
+      ->add_option("--quotas", options->quotas,
+                   "With --nodes, namespaces with an ElasticQuota each, budgets and priorities")
+      ->type_name("NUMBER")
+      ->check(between(0u, kSimulatedQuotasMax))
+      ->needs(nodes)
+      ->capture_default_str();
+  command
       ->add_option("--repeat", options->repeat, "Play the trace so many times, one after another")
       ->type_name("NUMBER")
       ->check(between(1u, kRepeatMax))
@@ -423,6 +313,12 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_flag("--random-ties", options->random_ties,
                     "Break ties in an order drawn from the seed, not by the lowest row");
+  CLI::Option* preemption = command->add_flag(
+      "--preemption", options->preemption,
+      "Pods without a place take that of others, and pods that arrive together are placed by "
+      "priority, although the input has neither ElasticQuota nor PriorityClass");
+  command->add_flag("--no-preemption", options->no_preemption, "Nobody has to go for another pod")
+      ->excludes(preemption);
   command->add_flag("--no-departures", options->no_departures, "No pod ever leaves");
   command
       ->add_option("--metrics-every", options->metrics_every_seconds,
@@ -442,13 +338,19 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command->add_flag("--no-cache", options->no_cache,
                     "Evaluate every node for every pod; no answer changes");
   command->add_flag("--validate", options->validate,
-                    "Recompute every sum of the engine at the end and compare");
+                    "Recompute every sum of the engine at the end and compare; check the rules "
+                    "of quotas at every moment");
   command->footer(
       R"(Without --cluster and --nodes it plays the openb trace: 8,152 pods on 1,523 nodes of a real
 GPU cluster. Each pod is placed on its best node when it arrives and leaves when its time ends: at
 the trace's deletion time, or, for Kubernetes pods, activeDeadlineSeconds after it arrived. A pod
 that fits nowhere is counted as failed and not tried again. Pods of a generated cluster arrive
 evenly over twice the median lifetime, so that about half of them overlap.
+
+Where the input has elastic quotas or priority classes, a pod that finds no place asks who must go so
+that it has one. The victims leave, and wait for a new place behind those of higher priority; who
+finds none then is not tried again. The report says what every quota used, borrowed, lent and took
+back, and, over time, how many pods had to go.
 
 The trace has no metrics, so load scores are 0 unless --metrics-every is given; the metrics of a
 dump are used as they are, and the clock starts at the newest of them. Same input and seed, same
@@ -458,15 +360,17 @@ Examples:
   headroom simulate
   headroom simulate --no-departures --out decisions.jsonl
   headroom simulate --nodes 50000 --pods 200000 --seed 7
+  headroom simulate --nodes 500 --pods 6000 --quotas 12 --no-departures
   kubectl get nodes,pods,nodemetrics -A -o json | headroom simulate --cluster -
+  kubectl get nodes,pods,nodemetrics,elasticquotas,pdb,priorityclasses -A -o json > cluster.json
   headroom simulate --cluster cluster.json --pods new-pods.yaml --config scheduler.yaml --json
+
+Exit codes: 0 simulated, 1 --validate found a rule broken, 2 the input cannot be used.
 )");
   command->callback([options, &exit_code] {
-    exit_code = kExitSuccess;
-    if (Result<void> done = run(*options); !done) {
-      fmt::print(stderr, "headroom simulate: {}\n", done.error().message);
-      exit_code = kExitBadInput;
-    }
+    const Result<int> done = run(*options);
+    exit_code = done.value_or(kExitBadInput);
+    if (!done) fmt::print(stderr, "headroom simulate: {}\n", done.error().message);
   });
 }
 

@@ -4,133 +4,39 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <queue>
 #include <unordered_map>
 
-#include "objects/pod_resources.h"
 #include "tools/cluster_generator.h"
-#include "tools/object_writer.h"
+#include "tools/decision_line.h"
+#include "tools/dump.h"
+#include "tools/pending_pods.h"
+#include "tools/simulated_budgets.h"
+#include "tools/simulated_metrics.h"
 
 namespace headroom {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using nlohmann::ordered_json;
-
-std::int64_t amount(std::string_view resource, const Quantity& quantity) {
-  const Result<std::int64_t> value = resource == "cpu" ? quantity.milli_value() : quantity.value();
-  return value.value_or(0);  // the engine has refused the object if it does not fit
-}
-
-// A pod's share of the sums: where it is and what it counts there.
-struct Holding {
-  struct Need {
-    std::uint32_t resource;
-    std::int64_t request, limit;
-  };
-  std::uint32_t node = 0;  // position in SimulationInput::nodes
-  std::vector<Need> needs;
-};
-
-// The sums of requests and limits, by resource, for the cluster and for each node.
-class Usage {
- public:
-  explicit Usage(const std::vector<Node>& nodes) {
-    for (const Node& node : nodes) {
-      for (const auto& [name, quantity] : node.allocatable) {
-        if (!quantity.is_zero()) resource_ids_.emplace(name, 0);
-      }
-    }
-    for (auto& [name, id] : resource_ids_) {
-      id = static_cast<std::uint32_t>(peaks_.size());
-      peaks_.push_back({.name = name, .hottest_node = {}});
-    }
-    requested_.assign(peaks_.size(), 0);
-    limits_.assign(peaks_.size(), 0);
-    for (const Node& node : nodes) {
-      node_ids_.emplace(node.name, static_cast<std::uint32_t>(node_names_.size()));
-      node_names_.push_back(node.name);
-      for (auto& [name, id] : resource_ids_) {
-        const Quantity* quantity = find(node.allocatable, name);
-        allocatable_.push_back(quantity == nullptr ? 0 : amount(name, *quantity));
-        peaks_[id].allocatable += allocatable_.back();
-      }
-    }
-    node_limits_.assign(allocatable_.size(), 0);
-  }
-
-  Holding holding(const Pod& pod, std::string_view node_name) const {
-    Holding holding;
-    const auto node = node_ids_.find(std::string(node_name));
-    if (node == node_ids_.end()) return holding;  // bound to a node that is not in the input
-    holding.node = node->second;
-    const ResourceList requests = pod_requests(pod), limits = pod_limits(pod);
-    for (const auto& [name, id] : resource_ids_) {
-      const Quantity* request = find(requests, name);
-      const Quantity* limit = find(limits, name);
-      Holding::Need need{.resource = id,
-                         .request = request == nullptr ? 0 : amount(name, *request),
-                         .limit = limit == nullptr ? 0 : amount(name, *limit)};
-      if (name == "pods") need.request = 1;
-      need.limit = std::max(need.limit, need.request);
-      if (need.limit > 0) holding.needs.push_back(need);
-    }
-    return holding;
-  }
-
-  void add(const Holding& holding) {
-    for (const Holding::Need& need : holding.needs) {
-      ResourceReport& peak = peaks_[need.resource];
-      peak.requested = std::max(peak.requested, requested_[need.resource] += need.request);
-      peak.limits = std::max(peak.limits, limits_[need.resource] += need.limit);
-      const std::size_t cell = holding.node * peaks_.size() + need.resource;
-      node_limits_[cell] += need.limit;
-      // a / b > c / d without division; the products are far below the limits of Int128.
-      if (allocatable_[cell] > 0 &&
-          (peak.hottest_allocatable == 0 || Int128{node_limits_[cell]} * peak.hottest_allocatable >
-                                                Int128{peak.hottest_limits} * allocatable_[cell])) {
-        peak.hottest_limits = node_limits_[cell];
-        peak.hottest_allocatable = allocatable_[cell];
-        peak.hottest_node = node_names_[holding.node];
-      }
-    }
-  }
-  void remove(const Holding& holding) {
-    for (const Holding::Need& need : holding.needs) {
-      requested_[need.resource] -= need.request;
-      limits_[need.resource] -= need.limit;
-      node_limits_[holding.node * peaks_.size() + need.resource] -= need.limit;
-    }
-  }
-
-  // Resources that some pod asked for.
-  std::vector<ResourceReport> peaks() const {
-    std::vector<ResourceReport> used;
-    for (const ResourceReport& peak : peaks_) {
-      if (peak.limits > 0) used.push_back(peak);
-    }
-    return used;
-  }
-
- private:
-  std::map<std::string, std::uint32_t> resource_ids_;
-  std::unordered_map<std::string, std::uint32_t> node_ids_;
-  std::vector<std::string> node_names_;
-  std::vector<ResourceReport> peaks_;                    // by resource
-  std::vector<std::int64_t> requested_, limits_;         // by resource, now
-  std::vector<std::int64_t> allocatable_, node_limits_;  // [node * resources + resource], now
-};
 
 // A pod on a node: what to take back when it leaves.
 struct Resident {
   std::string namespace_name, name;
-  Holding holding;
+  ClusterUsage::Holding holding;
+  // Where quotas or priorities count: what it takes of its quota, and what it comes back as.
+  QuotaLedger::Claim claim = {};
+  std::int64_t departure_us = kNeverUs;
+  std::uint32_t origin = 0;
+  std::uint64_t serial = 0;  // of this stay; 0: none
 };
 
 class Failures {
  public:
   void add(const Decision& decision) {
+    if (!decision.pre_filter.empty()) {
+      ++reports_["rejected by its ElasticQuota"].pods_mainly;
+      return;
+    }
     if (decision.reasons.empty()) {
       ++reports_[to_string(decision.code)].pods_mainly;
       return;
@@ -158,101 +64,35 @@ class Failures {
   std::map<std::string, FailureReport> reports_;
 };
 
-// What every node reports when metrics are simulated: the usage of the pods that are on it.
-class SimulatedMetrics {
- public:
-  SimulatedMetrics(const std::vector<Node>& nodes, std::int64_t every_seconds, std::uint64_t seed)
-      : every_us_(every_seconds * kMicrosPerSecond), seed_(seed) {
-    for (const Node& node : nodes) {
-      ids_.emplace(node.name, metrics_.size());
-      NodeMetric& metric = metrics_.emplace_back();
-      metric.name = node.name;
-      metric.report_interval_seconds = every_seconds;
-      metric.has_node_metric = true;
-      metric.node_usage = {{"cpu", Quantity()}, {"memory", Quantity()}};
-    }
-  }
-
-  bool due(std::int64_t now_us) const { return now_us >= next_us_; }
-
-  // Reports are made every so often, whether a pod arrives or not; only the last one before `now`
-  // can change a decision.
-  std::vector<NodeMetric>& report(std::int64_t now_us) {
-    const std::int64_t time_us = now_us - now_us % every_us_;
-    next_us_ = time_us + every_us_;
-    for (NodeMetric& metric : metrics_) metric.update_time_us = time_us;
-    return metrics_;
-  }
-
-  void add(const Pod& pod, std::string_view node_name) {
-    const auto found = ids_.find(std::string(node_name));
-    if (found == ids_.end()) return;
-    NodeMetric& metric = metrics_[found->second];
-    const bool best_effort = pod.priority && *pod.priority >= 5000 && *pod.priority <= 5999;
-    metric.pods.push_back({pod.namespace_name, pod.name, simulated_usage(pod, seed_),
-                           best_effort ? "koord-batch" : "koord-prod"});
-    change(metric, metric.pods.back().usage, 1);
-  }
-  void remove(const Resident& resident, std::uint32_t node) {
-    NodeMetric& metric = metrics_[node];
-    const auto pod = std::find_if(metric.pods.begin(), metric.pods.end(), [&](const auto& entry) {
-      return entry.name == resident.name && entry.namespace_name == resident.namespace_name;
-    });
-    if (pod == metric.pods.end()) return;
-    change(metric, pod->usage, -1);
-    metric.pods.erase(pod);
-  }
-
- private:
-  static void change(NodeMetric& metric, const ResourceList& usage, int sign) {
-    for (auto& [name, total] : metric.node_usage) {
-      if (const Quantity* part = find(usage, name)) {
-        total += Quantity::from_nanos(sign * part->nanos());
-      }
-    }
-  }
-
-  const std::int64_t every_us_;
-  const std::uint64_t seed_;
-  std::int64_t next_us_ = std::numeric_limits<std::int64_t>::min();
-  std::vector<NodeMetric> metrics_;  // by position in SimulationInput::nodes
-  std::unordered_map<std::string, std::size_t> ids_;
-};
-
-std::string decision_line(const Engine& engine, const Pod& pod, std::int64_t time_us,
-                          const Decision& decision) {
-  ordered_json line;
-  line["pod"] = pod.namespace_name + '/' + pod.name;
-  std::string time;
-  append_time(time, time_us);
-  line["time"] = time;
-  if (!decision.candidates.empty()) {
-    const NodeScore& best = decision.candidates.front();
-    line["node"] = engine.node_name(best.node);
-    line["total"] = best.total;
-    ordered_json scores = ordered_json::object();
-    for (const PluginScore& score : best.plugins) scores[to_string(score.plugin)] = score.score;
-    line["scores"] = std::move(scores);
-  } else {
-    line["node"] = nullptr;
-    ordered_json reasons = ordered_json::object();
-    for (const ReasonCount& reason : decision.reasons) reasons[reason.reason] = reason.nodes;
-    line["reasons"] = std::move(reasons);
-    line["message"] = decision.message();
-  }
-  line["feasible"] = decision.feasible;
-  line["nodes"] = decision.nodes;
-  return line.dump() + '\n';
+Error in_pod(const Pod& pod, const Error& error) {
+  return {error.code, "pod " + full_name(pod) + ": " + error.message};
 }
 
-Error in_pod(const Pod& pod, const Error& error) {
-  return {error.code, "pod " + pod.namespace_name + '/' + pod.name + ": " + error.message};
+// Waits for a node as if it had never had one.
+void make_pending(Pod& pod) {
+  pod.node_name.clear();
+  pod.nominated_node_name.clear();
+  pod.phase = "Pending";
+  pod.scheduled.reset();
+  pod.initialized.reset();
+  pod.start_us.reset();
 }
 
 class Simulation {
  public:
   Simulation(const SimulationInput& input, const SimulationOptions& options, Engine engine)
-      : input_(input), options_(options), engine_(std::move(engine)), usage_(input.nodes) {
+      : input_(input),
+        options_(options),
+        engine_(std::move(engine)),
+        usage_(input.nodes),
+        by_priority_(engine_.profile().capacity_scheduling &&
+                     (options_.preemption.value_or(false) || !input_.elastic_quotas.empty() ||
+                      !input_.priority_classes.empty())),
+        preempts_(by_priority_ && options_.preemption.value_or(true)),
+        ledger_(by_priority_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
+                engine_.profile().mode),
+        budgets_(input.pod_disruption_budgets),
+        pending_(input.priority_classes) {
     if (options_.metrics_every_seconds) {
       metrics_.emplace(input.nodes, *options_.metrics_every_seconds, options_.seed);
     }
@@ -261,10 +101,10 @@ class Simulation {
   Result<SimulationReport> run() {
     if (Result<void> loaded = load(); !loaded) return tl::unexpected(loaded.error());
     latencies_ns_.reserve(input_.arrivals.size());
-    for (const Arrival& arrival : input_.arrivals) {
-      Result<void> arrived = arrive(arrival);
+    for (std::uint32_t a = 0; a < input_.arrivals.size(); ++a) {
+      Result<void> arrived = arrive(a);
       if (!arrived) return tl::unexpected(arrived.error());
-      if (options_.on_progress) options_.on_progress(latencies_ns_.size());
+      if (options_.on_progress) options_.on_progress(a + 1);
     }
     report_.stats = engine_.stats();
     if (options_.validate) {
@@ -272,8 +112,12 @@ class Simulation {
     }
     report_.failures = failures_.sorted();
     report_.resources = usage_.peaks();
+    report_.quotas = ledger_.reports();
+    if (report_.preemption.victims > 0) report_.preemption.intervals = intervals();
     std::sort(latencies_ns_.begin(), latencies_ns_.end());
     report_.speed.latencies_ns = std::move(latencies_ns_);
+    std::vector<std::int64_t>& asked = report_.speed.preemption_latencies_ns;
+    std::sort(asked.begin(), asked.end());
     report_.speed.seconds = std::chrono::duration<double>(busy_).count();
     return std::move(report_);
   }
@@ -282,11 +126,18 @@ class Simulation {
   struct Departure {
     std::int64_t time_us;
     std::uint32_t resident;
+    std::uint64_t serial;
     // std::priority_queue has the greatest on top; the earliest departure is to be there.
     bool operator<(const Departure& other) const {
       return std::pair(time_us, resident) > std::pair(other.time_us, other.resident);
     }
   };
+
+  // Where pods come from: the arrivals, and behind them the pods that are there at the beginning.
+  Pod pod_of(std::uint32_t origin) const {
+    if (origin < input_.arrivals.size()) return input_.make_pod(input_.arrivals[origin].pod);
+    return input_.present_pods[origin - input_.arrivals.size()];
+  }
 
   Result<void> load() {
     const auto checked = [](Result<void> result, const char* kind, const std::string& name) {
@@ -295,33 +146,70 @@ class Simulation {
                                std::string(kind) + ' ' + name + ": " + result.error().message));
     };
     Result<void> result = engine_.advance(input_.start_us);
+    for (const PriorityClass& priority_class : input_.priority_classes) {
+      if (result) {
+        result = checked(engine_.upsert(priority_class), "PriorityClass", priority_class.name);
+      }
+    }
+    for (const ElasticQuota& quota : input_.elastic_quotas) {
+      if (result) {
+        result = checked(engine_.upsert(quota), "ElasticQuota",
+                         pod_key(quota.namespace_name, quota.name));
+      }
+    }
+    for (const PodDisruptionBudget& budget : input_.pod_disruption_budgets) {
+      if (result) {
+        result = checked(engine_.upsert(budget), "PodDisruptionBudget",
+                         pod_key(budget.namespace_name, budget.name));
+      }
+    }
     for (const Node& node : input_.nodes) {
       if (result) result = checked(engine_.upsert(node), "node", node.name);
     }
     for (const NodeMetric& metric : input_.node_metrics) {
       if (result) result = checked(engine_.upsert(metric), "NodeMetric", metric.name);
     }
-    for (const Pod& pod : input_.present_pods) {
-      if (result) {
-        result = checked(engine_.upsert(pod), "pod", pod.namespace_name + '/' + pod.name);
-      }
-      if (!result) break;
-      if (pod.node_name.empty() || pod.terminal()) continue;
+    for (std::size_t p = 0; result && p < input_.present_pods.size(); ++p) {
+      const Pod& pod = input_.present_pods[p];
+      result = checked(engine_.upsert(pod), "pod", full_name(pod));
+      if (!result || pod.node_name.empty() || pod.terminal()) continue;
       std::int64_t departure_us = kNeverUs;
       if (pod.creation_us && pod.active_deadline_seconds) {
         departure_us = *pod.creation_us + *pod.active_deadline_seconds * kMicrosPerSecond;
       }
-      settle(pod, pod.node_name, departure_us);
+      settle(pod, pod.node_name, departure_us,
+             static_cast<std::uint32_t>(input_.arrivals.size() + p));
     }
+    ledger_.end_step();
     return result;
   }
 
-  Result<void> arrive(const Arrival& arrival) {
+  // One arrival, and with the last one of a moment all that has to wait for its turn.
+  Result<void> arrive(std::uint32_t index) {
+    const Arrival& arrival = input_.arrivals[index];
     const std::int64_t now_us = std::max(arrival.time_us, input_.start_us);
     while (!departures_.empty() && departures_.top().time_us <= now_us) depart();
     if (Result<void> moved = move_clock(now_us); !moved) return moved;
-    const Pod pod = input_.make_pod(arrival.pod);
+    PendingPod pending{
+        .pod = input_.make_pod(arrival.pod), .departure_us = arrival.departure_us, .origin = index};
+    if (!by_priority_) return place(pending);
+    make_pending(pending.pod);
+    pending_.push(std::move(pending));
+    const std::size_t next = index + std::size_t{1};
+    if (next < input_.arrivals.size() && input_.arrivals[next].time_us <= now_us) return {};
+    while (!pending_.empty()) {
+      PendingPod first = pending_.pop();
+      if (Result<void> placed = place(first); !placed) return placed;
+    }
+    evictions_.clear();
+    ledger_.end_step();
+    if (options_.validate) compare_with_engine();
+    return {};
+  }
 
+  // Looks for a place, once.
+  Result<void> place(PendingPod& pending) {
+    Pod& pod = pending.pod;
     const Clock::time_point begin = Clock::now();
     Result<Decision> decision = engine_.evaluate(
         pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
@@ -329,6 +217,7 @@ class Simulation {
     std::string_view node_name;
     if (!decision->candidates.empty()) {
       node_name = engine_.node_name(decision->candidates.front().node);
+      if (by_priority_) pod.start_us = engine_.now_us();
       Result<void> assumed = engine_.assume(pod, node_name);
       if (!assumed) return tl::unexpected(in_pod(pod, assumed.error()));
     }
@@ -336,17 +225,128 @@ class Simulation {
     busy_ += latency;
     latencies_ns_.push_back(std::chrono::nanoseconds(latency).count());
 
+    std::optional<PostFilter> post_filter;
+    if (node_name.empty() && preempts_) {
+      Result<PostFilter> answer = preempt(pod);
+      if (!answer) return tl::unexpected(in_pod(pod, answer.error()));
+      post_filter = std::move(*answer);
+      if (post_filter->code == Code::kSuccess) {
+        Result<bool> has_place = take_place(pod, *post_filter);
+        if (!has_place) return tl::unexpected(in_pod(pod, has_place.error()));
+        if (*has_place) node_name = engine_.node_name(post_filter->nominated_node);
+      }
+    }
     if (options_.on_decision) {
-      options_.on_decision(decision_line(engine_, pod, now_us, *decision));
+      options_.on_decision(decision_line(engine_, pending, *decision,
+                                         post_filter ? &*post_filter : nullptr, node_name));
     }
-    if (node_name.empty()) {
-      ++report_.failed;
-      failures_.add(*decision);
-    } else {
-      ++report_.placed;
-      settle(pod, node_name, arrival.departure_us);
-    }
+    count(pending, *decision, !node_name.empty());
+    if (!node_name.empty()) settle(pod, node_name, pending.departure_us, pending.origin);
     return {};
+  }
+
+  void count(const PendingPod& pending, const Decision& decision, bool placed) {
+    if (pending.again) {
+      PreemptionReport& preemption = report_.preemption;
+      ++(placed ? preemption.victims_placed_again : preemption.victims_not_placed);
+      if (placed) {
+        ++at_time_[engine_.now_us()].victims_placed_again;
+        change_budgets(pending.pod, 1);
+      }
+    } else if (placed) {
+      ++report_.placed;
+    } else {
+      ++report_.failed;
+      failures_.add(decision);
+    }
+  }
+
+  Result<PostFilter> preempt(const Pod& pod) {
+    const Clock::time_point begin = Clock::now();
+    Result<PostFilter> answer = engine_.post_filter(pod);
+    const Clock::duration latency = Clock::now() - begin;
+    busy_ += latency;
+    report_.speed.preemption_latencies_ns.push_back(std::chrono::nanoseconds(latency).count());
+    if (!answer) return answer;
+    if (answer->cross_node_would_help) ++report_.preemption.cross_node_would_help;
+    return answer;
+  }
+
+  // The victims go, and the pod takes the nominated node. False: it has no room there.
+  Result<bool> take_place(Pod& pod, const PostFilter& answer) {
+    PreemptionReport& preemption = report_.preemption;
+    const QuotaLedger::Claim claim = ledger_.claim(pod);
+    std::vector<QuotaLedger::Claim> lost;
+    for (const Victim& victim : answer.victims) {
+      const auto found = resident_of_.find(pod_key(victim.namespace_name, victim.name));
+      if (found == resident_of_.end()) {
+        return fail(ErrorCode::kConflict, "victim " + victim.namespace_name + '/' + victim.name +
+                                              " has no place that it could lose");
+      }
+      lost.push_back(residents_[found->second].claim);
+    }
+    if (options_.validate && options_.profile.mode == Mode::kProposal) {
+      note(ledger_.wrongly_taken(claim, lost), pod);
+    }
+    for (std::size_t v = 0; v < lost.size(); ++v) {
+      ledger_.count_victim(claim, lost[v]);
+      evict(resident_of_.at(pod_key(answer.victims[v].namespace_name, answer.victims[v].name)));
+    }
+    preemption.budgets_broken += static_cast<std::uint64_t>(answer.pdb_violations);
+
+    const Clock::time_point begin = Clock::now();
+    const std::string node_name(engine_.node_name(answer.nominated_node));
+    Result<PreFilterStatus> quota = engine_.pre_filter(pod);
+    if (!quota) return tl::unexpected(quota.error());
+    Result<NodeDetail> room = engine_.filter(pod, node_name);
+    if (!room) return tl::unexpected(room.error());
+    const bool has_place = quota->code == Code::kSuccess && room->code == Code::kSuccess;
+    if (has_place) {
+      pod.start_us = engine_.now_us();
+      Result<void> assumed = engine_.assume(pod, node_name);
+      if (!assumed) return tl::unexpected(assumed.error());
+    }
+    busy_ += Clock::now() - begin;
+    if (!has_place) {
+      ++preemption.without_place;
+      const std::vector<std::string>& why =
+          quota->code == Code::kSuccess ? room->reasons : quota->reasons;
+      note("its victims went, and it has no place on " + node_name + ": " +
+               (why.empty() ? to_string(room->code) : why.front()),
+           pod);
+      return false;
+    }
+    ++preemption.preemptors;
+    preemption.cross_node += answer.cross_node;
+    ++at_time_[engine_.now_us()].preemptors;
+    return true;
+  }
+
+  // A victim: comes back at this moment.
+  void evict(std::uint32_t slot) {
+    PendingPod pending{.pod = pod_of(residents_[slot].origin),
+                       .departure_us = residents_[slot].departure_us,
+                       .origin = residents_[slot].origin,
+                       .again = true};
+    leave(slot);
+    if (pending.pod.deleting) return;
+    ++report_.preemption.victims;
+    ++at_time_[engine_.now_us()].victims;
+    change_budgets(pending.pod, -1);
+    if (++evictions_[pending.origin] >= kEvictionsPerPodMax) {
+      ++report_.preemption.evictions_max_hit;
+      ++report_.preemption.victims_not_placed;
+      return;
+    }
+    make_pending(pending.pod);
+    pending.pod.creation_us = engine_.now_us();
+    pending_.push(std::move(pending));
+  }
+
+  void change_budgets(const Pod& pod, int by) {
+    for (const PodDisruptionBudget& budget : budgets_.change(pod, by)) {
+      (void)engine_.upsert(budget);  // it has one of that name, so that no limit can be in the way
+    }
   }
 
   Result<void> move_clock(std::int64_t now_us) {
@@ -363,11 +363,13 @@ class Simulation {
   }
 
   // Counts a pod where it now is.
-  void settle(const Pod& pod, std::string_view node_name, std::int64_t departure_us) {
-    Holding holding = usage_.holding(pod, node_name);
+  void settle(const Pod& pod, std::string_view node_name, std::int64_t departure_us,
+              std::uint32_t origin) {
+    ClusterUsage::Holding holding = usage_.holding(pod, node_name);
     usage_.add(holding);
     if (metrics_) metrics_->add(pod, node_name);
-    if (!options_.departures || departure_us == kNeverUs) return;
+    const bool leaves = options_.departures && departure_us != kNeverUs;
+    if (!leaves && !by_priority_) return;
     std::uint32_t slot;
     if (free_slots_.empty()) {
       slot = static_cast<std::uint32_t>(residents_.size());
@@ -376,43 +378,140 @@ class Simulation {
       slot = free_slots_.back();
       free_slots_.pop_back();
     }
-    residents_[slot] = {pod.namespace_name, pod.name, std::move(holding)};
-    departures_.push({departure_us, slot});
+    Resident& resident = residents_[slot];
+    resident = {.namespace_name = pod.namespace_name,
+                .name = pod.name,
+                .holding = std::move(holding),
+                .departure_us = departure_us,
+                .origin = origin,
+                .serial = ++serial_};
+    if (by_priority_) {
+      resident.claim = ledger_.claim(pod);
+      ledger_.add(resident.claim);
+      resident_of_[full_name(pod)] = slot;
+      // Facts may say anything; what a decision adds has to keep the rules.
+      if (options_.validate && pod.node_name.empty()) note(ledger_.over_max(resident.claim), pod);
+    }
+    if (leaves) departures_.push({departure_us, slot, resident.serial});
   }
 
   void depart() {
-    const std::uint32_t slot = departures_.top().resident;
+    const Departure departure = departures_.top();
     departures_.pop();
-    const Resident& resident = residents_[slot];
+    if (residents_[departure.resident].serial != departure.serial) return;  // had to go before
+    leave(departure.resident);
+    ++report_.departed;
+  }
+
+  // Takes a pod away from where it is.
+  void leave(std::uint32_t slot) {
+    Resident& resident = residents_[slot];
     const Clock::time_point begin = Clock::now();
     engine_.remove_pod(resident.namespace_name, resident.name);
     busy_ += Clock::now() - begin;
     usage_.remove(resident.holding);
-    if (metrics_) metrics_->remove(resident, resident.holding.node);
+    if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
+    if (by_priority_) {
+      ledger_.remove(resident.claim);
+      resident_of_.erase(pod_key(resident.namespace_name, resident.name));
+    }
+    resident.serial = 0;
     free_slots_.push_back(slot);
-    ++report_.departed;
+  }
+
+  // --- What must hold ---
+
+  void note(const std::string& violation, const Pod& pod) {
+    if (violation.empty() || !options_.validate) return;
+    if (report_.violations.size() < kViolationsMax) {
+      report_.violations.push_back("pod " + full_name(pod) + ": " + violation);
+    }
+  }
+
+  // What is used of every quota: the engine's sums equal those of the pods that are here.
+  void compare_with_engine() {
+    const std::vector<QuotaReport> own = ledger_.reports();
+    const std::vector<QuotaStatus> engines = engine_.quota_status();
+    for (std::size_t q = 0; q < std::max(own.size(), engines.size()); ++q) {
+      const bool same =
+          q < own.size() && q < engines.size() &&
+          own[q].namespace_name == engines[q].namespace_name && own[q].name == engines[q].name &&
+          std::all_of(own[q].resources.begin(), own[q].resources.end(), [&](const auto& resource) {
+            const auto& amounts = engines[q].amounts;
+            const auto found = std::find_if(amounts.begin(), amounts.end(), [&](const auto& at) {
+              return at.resource == resource.resource;
+            });
+            return resource.used == (found == amounts.end() ? 0 : found->used);
+          });
+      if (!same && report_.violations.size() < kViolationsMax) {
+        report_.violations.push_back(
+            "ElasticQuota " +
+            (q < own.size() ? pod_key(own[q].namespace_name, own[q].name) : std::string("?")) +
+            ": the engine's sums are not those of the pods");
+      }
+    }
+  }
+
+  std::vector<IntervalReport> intervals() const {
+    const std::int64_t begin_us = input_.start_us, end_us = engine_.now_us();
+    const std::int64_t count = end_us > begin_us ? kReportIntervals : 1;
+    const auto border = [&](std::int64_t number) {
+      return begin_us + static_cast<std::int64_t>(Int128{end_us - begin_us} * number / count);
+    };
+    std::vector<IntervalReport> intervals;
+    auto at = at_time_.begin();
+    for (std::int64_t i = 0; i < count; ++i) {
+      IntervalReport& interval = intervals.emplace_back();
+      interval.begin_us = border(i);
+      interval.end_us = border(i + 1);
+      for (; at != at_time_.end() && (i + 1 == count || at->first < interval.end_us); ++at) {
+        interval.preemptors += at->second.preemptors;
+        interval.victims += at->second.victims;
+        interval.victims_placed_again += at->second.victims_placed_again;
+      }
+    }
+    return intervals;
   }
 
   const SimulationInput& input_;
   const SimulationOptions& options_;
   Engine engine_;
-  Usage usage_;
+  ClusterUsage usage_;
+  const bool by_priority_;  // quotas or priorities count
+  const bool preempts_;
+  QuotaLedger ledger_;  // of no quota where they do not count
+  SimulatedBudgets budgets_;
+  PendingPods pending_;
   Failures failures_;
   std::optional<SimulatedMetrics> metrics_;
   std::vector<Resident> residents_;
   std::vector<std::uint32_t> free_slots_;
+  std::uint64_t serial_ = 0;
   std::priority_queue<Departure> departures_;
+  // Where quotas or priorities count: by pod_key; how often a pod, by its origin, had to go at this
+  // moment; and what happened when.
+  std::unordered_map<std::string, std::uint32_t> resident_of_;
+  std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
+  std::map<std::int64_t, IntervalReport> at_time_;
   std::vector<std::int64_t> latencies_ns_;
   Clock::duration busy_{};
   SimulationReport report_;
 };
 
-}  // namespace
-
-double SpeedReport::latency_us(std::uint32_t permille) const {
+// The one that `permille` of the sorted latencies do not exceed.
+double rank_us(const std::vector<std::int64_t>& latencies_ns, std::uint32_t permille) {
   if (latencies_ns.empty()) return 0;
   const std::size_t rank = (latencies_ns.size() * permille + 999) / 1000;
   return static_cast<double>(latencies_ns[std::max<std::size_t>(rank, 1) - 1]) / 1000;
+}
+
+}  // namespace
+
+double SpeedReport::latency_us(std::uint32_t permille) const {
+  return rank_us(latencies_ns, permille);
+}
+double SpeedReport::preemption_latency_us(std::uint32_t permille) const {
+  return rank_us(preemption_latencies_ns, permille);
 }
 
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {

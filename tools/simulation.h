@@ -4,6 +4,17 @@
 // Rules: a pod that leaves at the moment another arrives leaves first. Pods that arrive together
 // are placed in their order. A pod that fits no node is counted as failed and not tried again. Same
 // input and options, same decisions and same report, except for what speed() measures.
+//
+// If the input has elastic quotas or priority classes, or the options say so, pods that arrive
+// together are placed by priority, then in their order. One that finds no place asks who must go
+// (Engine::post_filter). Victims leave at once, and the pod takes the nominated node.
+// Victims come back at that moment as new pods of the same name, which wait for their turn like
+// those that arrive; one that finds no place then is not tried again. When they would have left
+// does not change.
+//
+// It ends: a pod that had to go kEvictionsPerPodMax times at one moment does not come back. In mode
+// Upstream that happens: two quotas that are above their mins in one resource and within them in
+// what two pods ask for let these take each other's place without end.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +26,17 @@
 
 #include "engine/engine.h"
 #include "objects/objects.h"
+#include "tools/cluster_usage.h"
+#include "tools/quota_ledger.h"
 
 namespace headroom {
 
 inline constexpr std::int64_t kNeverUs = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::uint32_t kEvictionsPerPodMax = 8;
+// Rules found broken that a report names.
+inline constexpr std::size_t kViolationsMax = 100;
+// Equal parts of a simulation's time, for what happens over time.
+inline constexpr std::uint32_t kReportIntervals = 10;
 
 struct Arrival {
   std::int64_t time_us = 0;
@@ -30,6 +48,9 @@ struct SimulationInput {
   std::string title;  // "the openb trace"
   std::vector<Node> nodes;
   std::vector<NodeMetric> node_metrics;
+  std::vector<ElasticQuota> elastic_quotas;
+  std::vector<PodDisruptionBudget> pod_disruption_budgets;
+  std::vector<PriorityClass> priority_classes;
   // Pods that are where they are when the simulation begins, or that have ended.
   std::vector<Pod> present_pods;
   std::vector<Arrival> arrivals;  // ordered by time
@@ -44,19 +65,13 @@ struct SimulationOptions {
   bool departures = true;
   // Nodes report the usage of their pods this often; nullopt: they report nothing.
   std::optional<std::int64_t> metrics_every_seconds;
-  bool validate = false;                                // check the engine's sums at the end
+  // nullopt: if the input has elastic quotas or priority classes. False: nobody has to go. Needs
+  // CapacityScheduling.
+  std::optional<bool> preemption;
+  // Check the engine's sums at the end, and the rules of quotas at every moment.
+  bool validate = false;
   std::function<void(const std::string&)> on_decision;  // a JSON line each; may be empty
   std::function<void(std::uint64_t)> on_progress;       // arrivals done; may be empty
-};
-
-// Sums at the moment at which each was highest.
-struct ResourceReport {
-  std::string name;  // cpu in thousandths, everything else whole
-  std::int64_t allocatable = 0;
-  std::int64_t requested = 0;  // peak of the cluster's sum of requests
-  std::int64_t limits = 0;     // peak of the sum of limits; a pod's limit is at least its request
-  std::string hottest_node;    // the node whose limits came highest against its allocatable
-  std::int64_t hottest_limits = 0, hottest_allocatable = 0;
 };
 
 struct FailureReport {
@@ -65,16 +80,45 @@ struct FailureReport {
   std::uint64_t pods_also = 0;    // failed pods to whom some node gave it
 };
 
+// What happened from begin_us on, before end_us; the last interval has its end too.
+struct IntervalReport {
+  std::int64_t begin_us = 0, end_us = 0;
+  std::uint64_t preemptors = 0, victims = 0, victims_placed_again = 0;
+};
+
+struct PreemptionReport {
+  std::uint64_t preemptors = 0;  // pods that have their place because others went
+  // Pods that had to go, each time that they had to. Those that were terminating are not counted.
+  std::uint64_t victims = 0;
+  std::uint64_t victims_placed_again = 0, victims_not_placed = 0;
+  std::uint64_t budgets_broken = 0;  // victims beyond what budgets allowed
+  std::uint64_t cross_node = 0;      // preemptors with victims on other nodes
+  std::uint64_t cross_node_would_help = 0;
+  std::uint64_t evictions_max_hit = 0;  // victims that did not come back: kEvictionsPerPodMax
+  // Preemptors whose place was not there once the victims had gone; a violation of the rules.
+  std::uint64_t without_place = 0;
+  std::vector<IntervalReport> intervals;  // kReportIntervals; empty without victims
+};
+
 struct SpeedReport {
   double seconds = 0;  // decisions, departures, clock and metrics; not input or output
   std::vector<std::int64_t> latencies_ns;  // of every decision, sorted: evaluate and assume
+  // Of every question who must go, sorted: post_filter alone.
+  std::vector<std::int64_t> preemption_latencies_ns;
   // The latency that `permille` of the decisions do not exceed.
   double latency_us(std::uint32_t permille) const;
+  double preemption_latency_us(std::uint32_t permille) const;
 };
 
 struct SimulationReport {
+  // Pods that arrived, by what became of them then: placed and failed. Victims that are placed
+  // again are not counted a second time.
   std::uint64_t placed = 0, failed = 0, departed = 0, metric_reports = 0;
   std::vector<FailureReport> failures;  // most pods first
+  PreemptionReport preemption;
+  std::vector<QuotaReport> quotas;
+  // With SimulationOptions::validate: rules that were broken, the first kViolationsMax.
+  std::vector<std::string> violations;
   std::vector<ResourceReport> resources;
   EngineStats stats;
   SpeedReport speed;

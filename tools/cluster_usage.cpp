@@ -1,0 +1,92 @@
+#include "tools/cluster_usage.h"
+
+#include <algorithm>
+
+#include "objects/pod_resources.h"
+
+namespace headroom {
+
+// The engine has refused the object if the amount does not fit.
+std::int64_t resource_amount(std::string_view resource, const Quantity& quantity) {
+  const Result<std::int64_t> value = resource == "cpu" ? quantity.milli_value() : quantity.value();
+  return value.value_or(0);
+}
+
+ClusterUsage::ClusterUsage(const std::vector<Node>& nodes) {
+  for (const Node& node : nodes) {
+    for (const auto& [name, quantity] : node.allocatable) {
+      if (!quantity.is_zero()) resource_ids_.emplace(name, 0);
+    }
+  }
+  for (auto& [name, id] : resource_ids_) {
+    id = static_cast<std::uint32_t>(peaks_.size());
+    peaks_.push_back({.name = name, .hottest_node = {}});
+  }
+  requested_.assign(peaks_.size(), 0);
+  limits_.assign(peaks_.size(), 0);
+  for (const Node& node : nodes) {
+    node_ids_.emplace(node.name, static_cast<std::uint32_t>(node_names_.size()));
+    node_names_.push_back(node.name);
+    for (auto& [name, id] : resource_ids_) {
+      const Quantity* quantity = find(node.allocatable, name);
+      allocatable_.push_back(quantity == nullptr ? 0 : resource_amount(name, *quantity));
+      peaks_[id].allocatable += allocatable_.back();
+    }
+  }
+  node_limits_.assign(allocatable_.size(), 0);
+}
+
+ClusterUsage::Holding ClusterUsage::holding(const Pod& pod, std::string_view node_name) const {
+  Holding holding;
+  const auto node = node_ids_.find(std::string(node_name));
+  if (node == node_ids_.end()) return holding;  // bound to a node that is not in the input
+  holding.node = node->second;
+  const ResourceList requests = pod_requests(pod), limits = pod_limits(pod);
+  for (const auto& [name, id] : resource_ids_) {
+    const Quantity* request = find(requests, name);
+    const Quantity* limit = find(limits, name);
+    Holding::Need need{.resource = id,
+                       .request = request == nullptr ? 0 : resource_amount(name, *request),
+                       .limit = limit == nullptr ? 0 : resource_amount(name, *limit)};
+    if (name == "pods") need.request = 1;
+    need.limit = std::max(need.limit, need.request);
+    if (need.limit > 0) holding.needs.push_back(need);
+  }
+  return holding;
+}
+
+void ClusterUsage::add(const Holding& holding) {
+  for (const Holding::Need& need : holding.needs) {
+    ResourceReport& peak = peaks_[need.resource];
+    peak.requested = std::max(peak.requested, requested_[need.resource] += need.request);
+    peak.limits = std::max(peak.limits, limits_[need.resource] += need.limit);
+    const std::size_t cell = holding.node * peaks_.size() + need.resource;
+    node_limits_[cell] += need.limit;
+    // a / b > c / d without division; the products are far below the limits of Int128.
+    if (allocatable_[cell] > 0 &&
+        (peak.hottest_allocatable == 0 || Int128{node_limits_[cell]} * peak.hottest_allocatable >
+                                              Int128{peak.hottest_limits} * allocatable_[cell])) {
+      peak.hottest_limits = node_limits_[cell];
+      peak.hottest_allocatable = allocatable_[cell];
+      peak.hottest_node = node_names_[holding.node];
+    }
+  }
+}
+
+void ClusterUsage::remove(const Holding& holding) {
+  for (const Holding::Need& need : holding.needs) {
+    requested_[need.resource] -= need.request;
+    limits_[need.resource] -= need.limit;
+    node_limits_[holding.node * peaks_.size() + need.resource] -= need.limit;
+  }
+}
+
+std::vector<ResourceReport> ClusterUsage::peaks() const {
+  std::vector<ResourceReport> used;
+  for (const ResourceReport& peak : peaks_) {
+    if (peak.limits > 0) used.push_back(peak);
+  }
+  return used;
+}
+
+}  // namespace headroom

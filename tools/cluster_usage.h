@@ -1,0 +1,60 @@
+// ClusterUsage: the sums of requests and limits, by resource, for a cluster and for each node, and
+// their peaks.
+//
+// Thread safety: one thread at a time. Cost: O(resources) per pod.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "objects/objects.h"
+
+namespace headroom {
+
+// Sums at the moment at which each was highest.
+struct ResourceReport {
+  std::string name;  // cpu in thousandths, everything else whole
+  std::int64_t allocatable = 0;
+  std::int64_t requested = 0;  // peak of the cluster's sum of requests
+  std::int64_t limits = 0;     // peak of the sum of limits; a pod's limit is at least its request
+  std::string hottest_node;    // the node whose limits came highest against its allocatable
+  std::int64_t hottest_limits = 0, hottest_allocatable = 0;
+};
+
+class ClusterUsage {
+ public:
+  // A pod's share of the sums: where it is and what it counts there.
+  struct Holding {
+    struct Need {
+      std::uint32_t resource;
+      std::int64_t request, limit;
+    };
+    std::uint32_t node = 0;  // position in the constructor's nodes
+    std::vector<Need> needs;
+  };
+
+  explicit ClusterUsage(const std::vector<Node>& nodes);
+
+  Holding holding(const Pod& pod, std::string_view node_name) const;
+  void add(const Holding& holding);
+  void remove(const Holding& holding);
+  // Resources that some pod asked for.
+  std::vector<ResourceReport> peaks() const;
+
+ private:
+  std::map<std::string, std::uint32_t> resource_ids_;
+  std::unordered_map<std::string, std::uint32_t> node_ids_;
+  std::vector<std::string> node_names_;
+  std::vector<ResourceReport> peaks_;                    // by resource
+  std::vector<std::int64_t> requested_, limits_;         // by resource, now
+  std::vector<std::int64_t> allocatable_, node_limits_;  // [node * resources + resource], now
+};
+
+// In the resource's unit: cpu in thousandths, everything else whole. 0 where it does not fit.
+std::int64_t resource_amount(std::string_view resource, const Quantity& quantity);
+
+}  // namespace headroom

@@ -1,0 +1,51 @@
+// PendingPods: pods that wait for their turn, by priority and then in the order of their arrival.
+//
+// A pod that states no priority has that of its class, as priority admission gives it. Thread
+// safety: one thread at a time. Cost: O(log pods).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "objects/objects.h"
+
+namespace headroom {
+
+struct PendingPod {
+  Pod pod;
+  std::int64_t departure_us = 0;
+  std::uint32_t origin = 0;  // whatever the caller knows it by
+  bool again = false;        // had a place and lost it
+};
+
+class PendingPods {
+ public:
+  explicit PendingPods(std::span<const PriorityClass> classes);
+
+  bool empty() const { return heap_.empty(); }
+  void push(PendingPod&& pod);
+  PendingPod pop();  // not empty
+
+ private:
+  struct Entry {
+    std::int32_t priority;
+    std::uint64_t sequence;
+    PendingPod pod;
+    // The heap's first is the greatest.
+    friend bool operator<(const Entry& a, const Entry& b) {
+      return a.priority != b.priority ? a.priority < b.priority : a.sequence > b.sequence;
+    }
+  };
+
+  std::int32_t priority_of(const Pod& pod) const;
+
+  std::map<std::string, std::int32_t> classes_;
+  std::int32_t default_priority_ = 0;
+  std::vector<Entry> heap_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+// SimulatedMetrics: what every node reports when metrics are simulated, which is the usage of the
+// pods that are on it.
+//
+// Thread safety: one thread at a time. Cost: O(pods of the node) per pod.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "objects/objects.h"
+
+namespace headroom {
+
+class SimulatedMetrics {
+ public:
+  // `seed`: of simulated_usage().
+  SimulatedMetrics(const std::vector<Node>& nodes, std::int64_t every_seconds, std::uint64_t seed);
+
+  bool due(std::int64_t now_us) const { return now_us >= next_us_; }
+  // Reports are made every so often, whether a pod arrives or not; only the last one before `now`
+  // can change a decision.
+  std::vector<NodeMetric>& report(std::int64_t now_us);
+
+  // A node that is not known reports nothing.
+  void add(const Pod& pod, std::string_view node_name);
+  // `node`: position in the constructor's nodes.
+  void remove(std::string_view namespace_name, std::string_view name, std::uint32_t node);
+
+ private:
+  const std::int64_t every_us_;
+  const std::uint64_t seed_;
+  std::int64_t next_us_ = std::numeric_limits<std::int64_t>::min();
+  std::vector<NodeMetric> metrics_;  // by position in the constructor's nodes
+  std::unordered_map<std::string, std::size_t> ids_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,301 @@
+#include "tools/simulation_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernels.h"
+#include "tools/object_writer.h"
+#include "tools/openb.h"
+#include "tools/table.h"
+
+namespace headroom {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kQuotasShownMax = 20;
+
+std::string percent_text(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// cpu in cores, memory and storage in GiB, everything else counted.
+std::string resource_label(const std::string& name) {
+  if (name == "cpu") return "cpu (cores)";
+  if (name == "memory" || name == "ephemeral-storage") return name + " (GiB)";
+  return name;
+}
+std::string amount_text(const std::string& name, std::int64_t amount) {
+  if (name == "cpu") return grouped((amount + 500) / 1000);
+  if (name == "memory" || name == "ephemeral-storage") return grouped((amount + (1 << 29)) >> 30);
+  return grouped(amount);
+}
+
+std::int64_t pods_per_second(const SimulationReport& report) {
+  if (report.speed.seconds <= 0) return 0;
+  return static_cast<std::int64_t>(static_cast<double>(report.placed + report.failed) /
+                                   report.speed.seconds);
+}
+
+std::string number_text(std::uint64_t value) { return grouped(static_cast<std::int64_t>(value)); }
+
+void print_victims(std::FILE* file, const PreemptionReport& preemption) {
+  if (preemption.victims == 0 && preemption.cross_node_would_help == 0) return;
+  Table table;
+  table.row({"preemptors placed", number_text(preemption.preemptors)});
+  table.row({"victims", number_text(preemption.victims)});
+  table.row({"  placed again", number_text(preemption.victims_placed_again)});
+  table.row({"  without a place", number_text(preemption.victims_not_placed)});
+  table.row({"  beyond their budgets", number_text(preemption.budgets_broken)});
+  const auto if_any = [&](const char* what, std::uint64_t count) {
+    if (count > 0) table.row({what, number_text(count)});
+  };
+  if_any("victims on several nodes", preemption.cross_node);
+  if_any("victims on several nodes would help", preemption.cross_node_would_help);
+  if_any("victims too often at one moment", preemption.evictions_max_hit);
+  if_any("preemptors left without their place", preemption.without_place);
+  fmt::print(file, "\npreemption\n{}", table.text());
+  if (preemption.intervals.size() < 2) return;
+  Table intervals;
+  intervals.row({"", "preemptors", "victims", "placed again"});
+  for (const IntervalReport& interval : preemption.intervals) {
+    std::string begin;
+    append_time(begin, interval.begin_us - interval.begin_us % kMicrosPerSecond);
+    intervals.row({begin, number_text(interval.preemptors), number_text(interval.victims),
+                   number_text(interval.victims_placed_again)});
+  }
+  fmt::print(file, "\nvictims over time, from\n{}", intervals.text());
+}
+
+std::uint64_t moved_pods(const QuotaReport& quota) {
+  return quota.reclaimed_pods + quota.given_back_pods + quota.own_victims;
+}
+
+void print_quotas(std::FILE* file, const std::vector<QuotaReport>& quotas) {
+  if (quotas.empty()) return;
+  std::vector<const QuotaReport*> shown;
+  for (const QuotaReport& quota : quotas) shown.push_back(&quota);
+  if (shown.size() > kQuotasShownMax) {
+    // Those where most happened.
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const auto* a, const auto* b) { return moved_pods(*a) > moved_pods(*b); });
+    shown.resize(kQuotasShownMax);
+    std::sort(shown.begin(), shown.end());
+  }
+  Table table;
+  table.row(
+      {"", "min", "max", "used", "borrowed", "lent", "reclaimed", "given back", "to its own"});
+  const auto pods = [](std::uint64_t count) { return number_text(count) + " pods"; };
+  for (const QuotaReport* quota : shown) {
+    table.row({pod_key(quota->namespace_name, quota->name), "", "", "", "", "",
+               pods(quota->reclaimed_pods), pods(quota->given_back_pods),
+               pods(quota->own_victims)});
+    for (const QuotaResourceReport& at : quota->resources) {
+      const auto text = [&](std::int64_t amount) { return amount_text(at.resource, amount); };
+      table.row({"  " + resource_label(at.resource), text(at.min),
+                 at.max == INT64_MAX ? "-" : text(at.max), text(at.peak_used),
+                 text(at.peak_borrowed), text(at.peak_lent), text(at.reclaimed),
+                 text(at.given_back)});
+    }
+  }
+  fmt::print(file, "\nelastic quotas; used, borrowed and lent each at its peak\n{}", table.text());
+  if (shown.size() < quotas.size()) {
+    fmt::print(file, "  and {} more; --json has them all\n",
+               number_text(quotas.size() - shown.size()));
+  }
+}
+
+ordered_json preemption_json(const PreemptionReport& preemption) {
+  ordered_json json = {{"preemptors", preemption.preemptors},
+                       {"victims", preemption.victims},
+                       {"victims_placed_again", preemption.victims_placed_again},
+                       {"victims_not_placed", preemption.victims_not_placed},
+                       {"budgets_broken", preemption.budgets_broken},
+                       {"cross_node", preemption.cross_node},
+                       {"cross_node_would_help", preemption.cross_node_would_help},
+                       {"evictions_max_hit", preemption.evictions_max_hit},
+                       {"without_place", preemption.without_place}};
+  json["intervals"] = ordered_json::array();
+  for (const IntervalReport& interval : preemption.intervals) {
+    std::string begin, end;
+    append_time(begin, interval.begin_us);
+    append_time(end, interval.end_us);
+    json["intervals"].push_back({{"from", begin},
+                                 {"to", end},
+                                 {"preemptors", interval.preemptors},
+                                 {"victims", interval.victims},
+                                 {"victims_placed_again", interval.victims_placed_again}});
+  }
+  return json;
+}
+
+ordered_json quota_json(const QuotaReport& quota) {
+  ordered_json json = {{"namespace", quota.namespace_name},
+                       {"name", quota.name},
+                       {"reclaimed_pods", quota.reclaimed_pods},
+                       {"given_back_pods", quota.given_back_pods},
+                       {"own_victims", quota.own_victims}};
+  json["resources"] = ordered_json::array();
+  for (const QuotaResourceReport& at : quota.resources) {
+    ordered_json resource = {{"name", at.resource},
+                             {"unit", at.resource == "cpu" ? "milli" : "1"},
+                             {"min", at.min},
+                             {"max", at.max},
+                             {"used", at.used},
+                             {"borrowed", at.borrowed},
+                             {"lent", at.lent},
+                             {"peak_used", at.peak_used},
+                             {"peak_borrowed", at.peak_borrowed},
+                             {"peak_lent", at.peak_lent},
+                             {"reclaimed", at.reclaimed},
+                             {"given_back", at.given_back}};
+    if (at.max == INT64_MAX) resource["max"] = nullptr;
+    json["resources"].push_back(std::move(resource));
+  }
+  return json;
+}
+
+}  // namespace
+
+void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
+                  const SimulationReport& report) {
+  const auto number = [](std::uint64_t value) { return number_text(value); };
+  const std::uint64_t decisions = report.placed + report.failed;
+  fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, number(input.nodes.size()),
+             number(input.arrivals.size()), seed);
+
+  Table pods;
+  const auto share = [&](std::uint64_t part) {
+    return percent_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
+  };
+  if (!input.present_pods.empty()) pods.row({"there before", number(input.present_pods.size())});
+  pods.row({"placed", number(report.placed), share(report.placed)});
+  pods.row({"failed", number(report.failed), share(report.failed)});
+  pods.row({"left when their time ended", number(report.departed)});
+  fmt::print(file, "\npods\n{}", pods.text());
+
+  if (!report.failures.empty()) {
+    Table failures;
+    failures.row({"", "on most nodes", "on some node"});
+    for (const FailureReport& failure : report.failures) {
+      failures.row({failure.reason, number(failure.pods_mainly), number(failure.pods_also)});
+    }
+    fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", failures.text());
+  }
+
+  print_victims(file, report.preemption);
+  print_quotas(file, report.quotas);
+
+  if (!report.resources.empty()) {
+    Table resources;
+    resources.row({"", "allocatable", "requested", "", "limits", "", "fullest node by limits", ""});
+    for (const ResourceReport& resource : report.resources) {
+      resources.row({resource_label(resource.name),
+                     amount_text(resource.name, resource.allocatable),
+                     amount_text(resource.name, resource.requested),
+                     percent_text(resource.requested, resource.allocatable),
+                     amount_text(resource.name, resource.limits),
+                     percent_text(resource.limits, resource.allocatable), resource.hottest_node,
+                     percent_text(resource.hottest_limits, resource.hottest_allocatable)});
+    }
+    fmt::print(file, "\nallocation, each at its peak\n{}", resources.text());
+  }
+
+  Table engine;
+  engine.row({"decisions", number(report.stats.decisions)});
+  engine.row({"answered from the cache", number(report.stats.cache_hits),
+              percent_text(static_cast<std::int64_t>(report.stats.cache_hits),
+                           static_cast<std::int64_t>(report.stats.decisions))});
+  engine.row({"pod shapes", number(report.stats.shapes)});
+  engine.row({"node classes", number(report.stats.node_classes)});
+  if (report.metric_reports > 0) engine.row({"metrics reported", number(report.metric_reports)});
+  fmt::print(file, "\nengine\n{}", engine.text());
+  if (!report.violations.empty()) {
+    fmt::print(file, "\nrules of quotas and preemption that were broken\n  {}\n",
+               fmt::join(report.violations, "\n  "));
+  }
+
+  const SpeedReport& speed = report.speed;
+  Table times;
+  times.row({"pods per second", grouped(pods_per_second(report)),
+             fmt::format("(everything, {:.3f} s)", speed.seconds)});
+  times.row({"instruction set", active_kernels()->name});
+  Table latencies;
+  latencies.row({"us per decision", "p50", "p90", "p99", "max"});
+  latencies.row({"", fmt::format("{:.2f}", speed.latency_us(500)),
+                 fmt::format("{:.2f}", speed.latency_us(900)),
+                 fmt::format("{:.2f}", speed.latency_us(990)),
+                 fmt::format("{:.2f}", speed.latency_us(1000))});
+  if (!speed.preemption_latencies_ns.empty()) {
+    latencies.row({"us per preemption", fmt::format("{:.0f}", speed.preemption_latency_us(500)),
+                   fmt::format("{:.0f}", speed.preemption_latency_us(900)),
+                   fmt::format("{:.0f}", speed.preemption_latency_us(990)),
+                   fmt::format("{:.0f}", speed.preemption_latency_us(1000))});
+  }
+  fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
+}
+
+std::string json_report(const SimulationInput& input, std::uint64_t seed,
+                        const SimulationReport& report) {
+  ordered_json json;
+  json["input"] = input.title;
+  json["seed"] = seed;
+  json["nodes"] = input.nodes.size();
+  json["pods"] = input.arrivals.size();
+  json["pods_present"] = input.present_pods.size();
+  json["placed"] = report.placed;
+  json["failed"] = report.failed;
+  json["departed"] = report.departed;
+  json["failures"] = ordered_json::array();
+  for (const FailureReport& failure : report.failures) {
+    json["failures"].push_back({{"reason", failure.reason},
+                                {"pods_mainly", failure.pods_mainly},
+                                {"pods_also", failure.pods_also}});
+  }
+  json["resources"] = ordered_json::array();
+  for (const ResourceReport& resource : report.resources) {
+    json["resources"].push_back({{"name", resource.name},
+                                 {"unit", resource.name == "cpu" ? "milli" : "1"},
+                                 {"allocatable", resource.allocatable},
+                                 {"peak_requested", resource.requested},
+                                 {"peak_limits", resource.limits},
+                                 {"hottest_node", resource.hottest_node},
+                                 {"hottest_limits", resource.hottest_limits},
+                                 {"hottest_allocatable", resource.hottest_allocatable}});
+  }
+  if (report.preemption.victims > 0 || !report.quotas.empty()) {
+    json["preemption"] = preemption_json(report.preemption);
+  }
+  if (!report.quotas.empty()) {
+    json["quotas"] = ordered_json::array();
+    for (const QuotaReport& quota : report.quotas) json["quotas"].push_back(quota_json(quota));
+  }
+  if (!report.violations.empty()) json["violations"] = report.violations;
+  json["engine"] = {{"decisions", report.stats.decisions},
+                    {"cache_hits", report.stats.cache_hits},
+                    {"cold_passes", report.stats.cold_passes},
+                    {"shapes", report.stats.shapes},
+                    {"node_classes", report.stats.node_classes},
+                    {"bad_annotations", report.stats.bad_annotations},
+                    {"metric_reports", report.metric_reports}};
+  const SpeedReport& speed = report.speed;
+  json["speed"] = {{"seconds", speed.seconds},
+                   {"pods_per_second", pods_per_second(report)},
+                   {"latency_us_p50", speed.latency_us(500)},
+                   {"latency_us_p90", speed.latency_us(900)},
+                   {"latency_us_p99", speed.latency_us(990)},
+                   {"latency_us_max", speed.latency_us(1000)},
+                   {"instruction_set", active_kernels()->name}};
+  if (!speed.preemption_latencies_ns.empty()) {
+    json["speed"]["preemption_us_p50"] = speed.preemption_latency_us(500);
+    json["speed"]["preemption_us_p90"] = speed.preemption_latency_us(900);
+    json["speed"]["preemption_us_p99"] = speed.preemption_latency_us(990);
+    json["speed"]["preemption_us_max"] = speed.preemption_latency_us(1000);
+  }
+  return json.dump(2);
+}
+
+}  // namespace headroom
