@@ -43,6 +43,10 @@ constexpr std::array kRows = {
     Row{"served_batch", served_batch},
     Row{"open_loop", open_loop},
     Row{"resync", resync},
+    Row{"quota_prefilter", quota_prefilter},
+    Row{"preempt_cold", preempt_cold},
+    Row{"preempt_pruned", preempt_pruned},
+    Row{"preempt_storm", preempt_storm},
     Row{"memory", memory},
 };
 

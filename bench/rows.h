@@ -39,6 +39,10 @@ void served_batch(const BenchOptions& options, Lines& lines);
 void open_loop(const BenchOptions& options, Lines& lines);
 void resync(const BenchOptions& options, Lines& lines);
 void codec(const BenchOptions& options, Lines& lines);
+void quota_prefilter(const BenchOptions& options, Lines& lines);
+void preempt_cold(const BenchOptions& options, Lines& lines);
+void preempt_pruned(const BenchOptions& options, Lines& lines);
+void preempt_storm(const BenchOptions& options, Lines& lines);
 void memory(const BenchOptions& options, Lines& lines);
 
 }  // namespace headroom
