@@ -1074,7 +1074,9 @@ void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::functio
   };
   for (const std::uint32_t row : nominated_rows_) {
     const std::size_t before = added.size();
-    if (nodes_[row].node == nullptr || shape.class_codes[table_.node_class(row)] != 0) {
+    // Of a pod that names its nodes the class says nothing.
+    if (nodes_[row].node == nullptr ||
+        (!shape.pinned && shape.class_codes[table_.node_class(row)] != 0)) {
       continue;
     }
     const std::uint32_t code = code_now(row);
@@ -1143,6 +1145,16 @@ Result<void> Cluster::upsert(const PodDisruptionBudget& budget) {
   const std::string key = pod_key(budget.namespace_name, budget.name);
   if (budget.name.empty()) {
     return fail(ErrorCode::kInvalid, "PodDisruptionBudget: metadata.name is empty");
+  }
+  for (const NodeSelectorRequirement& requirement : budget.selector) {
+    const bool lists = requirement.op == "In" || requirement.op == "NotIn";
+    const bool known = lists || requirement.op == "Exists" || requirement.op == "DoesNotExist";
+    if (requirement.key.empty() || !known || lists == requirement.values.empty()) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("PodDisruptionBudget {}: spec.selector: key \"{}\", operator \"{}\" "
+                              "and {} values are no requirement",
+                              key, requirement.key, requirement.op, requirement.values.size()));
+    }
   }
   if (!capacity_->budgets().contains(key) &&
       capacity_->budgets().count() >= kPodDisruptionBudgetsMax) {

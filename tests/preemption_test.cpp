@@ -327,6 +327,14 @@ TEST(Preemption, FactsWithoutANameAreRefused) {
             "PodDisruptionBudget: metadata.name is empty");
   EXPECT_EQ(engine.upsert(PriorityClass{}).error().message,
             "PriorityClass: metadata.name is empty");
+  PodDisruptionBudget odd;
+  odd.namespace_name = "a";
+  odd.name = "odd";
+  odd.selector = {{"app", "NotIn", {}}};
+  EXPECT_EQ(
+      engine.upsert(odd).error().message,
+      "PodDisruptionBudget a/odd: spec.selector: key \"app\", operator \"NotIn\" and 0 values "
+      "are no requirement");
   ElasticQuota bad = quota("a", 1, 2);
   bad.max = ResourceList{{"cpu", *Quantity::parse("-1")}};
   EXPECT_EQ(engine.upsert(bad).error().message,
