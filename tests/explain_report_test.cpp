@@ -88,6 +88,40 @@ TEST(ExplainReport, Json) {
   EXPECT_FALSE(json.at("decision").contains("preFilter"));
 }
 
+TEST(ExplainReport, SaysWhoWouldHaveToGo) {
+  Engine engine = std::move(*Engine::create(Profile::standard()));
+  Node node;
+  node.name = "n1";
+  node.allocatable = {{"cpu", Quantity::from_value(4)}, {"pods", Quantity::from_value(10)}};
+  ASSERT_TRUE(engine.upsert(node));
+  const auto pod = [](const char* name, std::int32_t priority, std::int64_t cores) {
+    Pod made;
+    made.namespace_name = "default";
+    made.name = made.uid = name;
+    made.priority = priority;
+    made.containers.push_back({});
+    made.containers.back().requests = {{"cpu", Quantity::from_value(cores)}};
+    return made;
+  };
+  Pod low = pod("low", 1, 2), high = pod("high", 10, 2);
+  low.node_name = high.node_name = "n1";
+  ASSERT_TRUE(engine.upsert(low));
+  ASSERT_TRUE(engine.upsert(high));
+  const Result<ExplainReport> report = explain_pod(engine, pod("new", 5, 1), std::nullopt);
+  ASSERT_TRUE(report);
+  const std::string text = explain_text(*report);
+  EXPECT_NE(text.find(R"(preemption: default/new can have its place on n1 when 1 pod is gone
+
+  stays  priority      10  default/high: priority 10 is not below 5
+  GOES   priority       1  default/low: has to go: with it Insufficient cpu
+)"),
+            std::string::npos)
+      << text;
+  const nlohmann::json json = nlohmann::json::parse(explain_json(*report));
+  EXPECT_EQ(json.at("/preemption/victims"_json_pointer), nlohmann::json{"default/low"});
+  EXPECT_EQ(json.at("/preemption/pods/0/victim"_json_pointer), false);
+}
+
 TEST(ExplainReport, SaysWhyThePreFilterRejects) {
   ExplainReport report;
   report.pod = "team-a/web-1";

@@ -38,7 +38,9 @@ std::int64_t weight_of(const Profile& profile, PluginId plugin) {
   return 0;
 }
 
-bool is_filter(const ExplainTerm& term) { return term.extension_point == "Filter"; }
+bool is_filter(const ExplainTerm& term) {
+  return term.extension_point == "Filter" || term.extension_point == "PreFilter";
+}
 
 // A line that only says yes or no, such as NodeName's, has no numbers to show.
 bool has_numbers(const ExplainTerm& term) {
@@ -156,6 +158,60 @@ std::string decision_text(const ExplainReport& report) {
   return text;
 }
 
+std::string preemption_text(const ExplainReport& report) {
+  const PostFilter& answer = *report.post_filter;
+  if (answer.code != Code::kSuccess) {
+    return fmt::format("preemption does not help: {}{}\n\n", fmt::join(answer.reasons, ", "),
+                       answer.cross_node_would_help
+                           ? " Victims on several nodes would (crossNodePreemption)."
+                           : "");
+  }
+  std::string text =
+      fmt::format("preemption: {} can have its place on {} when {} {} gone{}\n\n", report.pod,
+                  report.nominated_node, answer.victims.size(),
+                  answer.victims.size() == 1 ? "pod is" : "pods are",
+                  answer.pdb_violations == 0
+                      ? ""
+                      : fmt::format("; {} beyond what their budgets allow", answer.pdb_violations));
+  for (const PodVerdict& verdict : report.verdicts) {
+    text += fmt::format("  {}  priority {:>7}  {}: {}\n", verdict.victim ? "GOES " : "stays",
+                        grouped(verdict.pod.priority),
+                        pod_key(verdict.pod.namespace_name, verdict.pod.name), verdict.why);
+  }
+  if (answer.cross_node) {
+    text += fmt::format("\n  with victims on other nodes, at least {} in all:\n",
+                        answer.victims_at_least);
+    for (const Victim& victim : answer.victims) {
+      if (victim.node != answer.nominated_node) {
+        text += fmt::format("  {}\n", pod_key(victim.namespace_name, victim.name));
+      }
+    }
+  }
+  return text + '\n';
+}
+
+ordered_json preemption_json(const ExplainReport& report) {
+  const PostFilter& answer = *report.post_filter;
+  ordered_json json = {{"code", to_string(answer.code)},
+                       {"nominatedNode", report.nominated_node},
+                       {"numPDBViolations", answer.pdb_violations},
+                       {"crossNode", answer.cross_node},
+                       {"crossNodeWouldHelp", answer.cross_node_would_help},
+                       {"reasons", answer.reasons},
+                       {"victims", ordered_json::array()},
+                       {"pods", ordered_json::array()}};
+  for (const Victim& victim : answer.victims) {
+    json["victims"].push_back(pod_key(victim.namespace_name, victim.name));
+  }
+  for (const PodVerdict& verdict : report.verdicts) {
+    json["pods"].push_back({{"pod", pod_key(verdict.pod.namespace_name, verdict.pod.name)},
+                            {"priority", verdict.pod.priority},
+                            {"victim", verdict.victim},
+                            {"why", verdict.why}});
+  }
+  return json;
+}
+
 ordered_json plugins_json(const PluginScores& plugins, const Profile& profile) {
   ordered_json list = ordered_json::array();
   for (const PluginScore& score : plugins) {
@@ -253,6 +309,23 @@ Result<ExplainReport> explain_pod(Engine& engine, Pod pod, const std::optional<s
       return tl::unexpected(done.error());
     }
   }
+  if (report.decision->code == Code::kUnschedulable && engine.profile().capacity_scheduling) {
+    if (report.nodes.empty() && !details->empty()) {
+      const std::string name(engine.node_name(details->front().node));
+      if (Result<void> done = explain_node(name, "rejected by the pre-filter"); !done) {
+        return tl::unexpected(done.error());
+      }
+    }
+    Result<PostFilter> found = engine.post_filter(pod, {.candidates = true});
+    if (!found) return tl::unexpected(found.error());
+    report.post_filter = std::move(*found);
+    report.nominated_node = engine.node_name(report.post_filter->nominated_node);
+    if (!report.nominated_node.empty()) {
+      Result<std::vector<PodVerdict>> verdicts = engine.explain_victims(pod, report.nominated_node);
+      if (!verdicts) return tl::unexpected(verdicts.error());
+      report.verdicts = std::move(*verdicts);
+    }
+  }
   return report;
 }
 
@@ -260,6 +333,7 @@ std::string explain_text(const ExplainReport& report) {
   std::string text;
   if (report.decision) text += decision_text(report) + '\n';
   for (const ExplainedNode& node : report.nodes) text += node_text(node, report) + '\n';
+  if (report.post_filter) text += preemption_text(report);
   text += fmt::format("At {}, mode {}. cpu in thousandths, everything else in whole units.\n",
                       time_text(report.now_us),
                       report.profile.mode == Mode::kProposal ? "Proposal" : "Upstream");
@@ -279,6 +353,7 @@ std::string explain_json(const ExplainReport& report) {
   for (const ExplainedNode& node : report.nodes) {
     json["nodes"].push_back(node_json(node, report.profile));
   }
+  if (report.post_filter) json["preemption"] = preemption_json(report);
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

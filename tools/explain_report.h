@@ -30,10 +30,16 @@ struct ExplainReport {
   std::optional<Decision> decision;     // absent when one node was asked for
   std::vector<std::string> candidates;  // the names of the decision's candidates
   std::vector<ExplainedNode> nodes;
+  // For a pod that no node takes, where the profile has CapacityScheduling: who would have to go,
+  // and every pod of the node that was chosen.
+  std::optional<PostFilter> post_filter;
+  std::string nominated_node;
+  std::vector<PodVerdict> verdicts;
 };
 
 // Takes `pod` out of the engine, as if it were to be scheduled anew, and explains it on `node`; or,
-// without one, explains the decision, its winner, and for every reason one node that gave it.
+// without one, explains the decision, its winner, for every reason one node that gave it, and where
+// no node takes the pod, whom it could preempt.
 Result<ExplainReport> explain_pod(Engine& engine, Pod pod, const std::optional<std::string>& node);
 
 std::string explain_text(const ExplainReport& report);
