@@ -21,10 +21,6 @@ bool holds(std::int64_t need, std::int64_t base, std::int64_t sum) {
   return need <= left;
 }
 
-std::string_view name_of(const PodFacts& pod) {
-  return std::string_view(pod.key).substr(pod.key.find('/') + 1);
-}
-
 }  // namespace
 
 void DryRun::begin(std::uint32_t row) {
@@ -68,8 +64,10 @@ const DryRun::UsedNow* DryRun::find_used(NamespaceId id) const {
 }
 
 DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
-  if (const UsedNow* found = find_used(id); found != nullptr) {
-    return const_cast<UsedNow&>(*found);
+  for (UsedNow& used : used_) {
+    if (used.namespace_id == id) {
+      return used;
+    }
   }
   const ElasticQuotas& quotas = preemptor_.capacity.quotas();
   const ResourceAmounts& used = quotas.at(id).used;
@@ -185,7 +183,7 @@ void DryRun::put_back(const RankedPod& pod, bool on_this_node) {
 bool DryRun::counts_in(BudgetId id, const RankedPod& pod) const {
   const std::vector<std::string>& disrupted = preemptor_.capacity.budgets().at(id).disrupted_pods;
   return disrupted.empty() || !std::binary_search(disrupted.begin(), disrupted.end(),
-                                                  name_of(preemptor_.cluster.pod(pod.pod)));
+                                                  preemptor_.cluster.pod(pod.pod).name());
 }
 
 std::int64_t& DryRun::budget_left(BudgetId id) {
@@ -215,11 +213,10 @@ std::int64_t DryRun::broken_budgets() const {
   return broken;
 }
 
-bool DryRun::breaks_budget(const RankedPod& pod) const {
+bool DryRun::breaks_budget(const RankedPod& pod) {
   const std::span<const BudgetId> ids = preemptor_.capacity.budgets().of(pod.group);
-  return std::any_of(ids.begin(), ids.end(), [&](BudgetId id) {
-    return counts_in(id, pod) && const_cast<DryRun*>(this)->budget_left(id) <= 0;
-  });
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](BudgetId id) { return counts_in(id, pod) && budget_left(id) <= 0; });
 }
 
 // --- Mode Upstream ---

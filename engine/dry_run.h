@@ -57,7 +57,7 @@ class DryRun {
   // --- Steps, for explanations and for victims on several nodes ---
   void begin(std::uint32_t row);
   bool may_go(const RankedPod& pod) const;
-  bool breaks_budget(const RankedPod& pod) const;
+  bool breaks_budget(const RankedPod& pod);
   void remove(const RankedPod& pod, bool on_this_node = true);
   void put_back(const RankedPod& pod, bool on_this_node = true);
   bool fits() const;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/node_table.h"
@@ -78,6 +79,8 @@ struct PodFacts {
   std::int64_t first_seen_us = 0;                            // on counted_row
   std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
 
+  std::string_view namespace_name() const { return std::string_view(key).substr(0, key.find('/')); }
+  std::string_view name() const { return std::string_view(key).substr(key.find('/') + 1); }
   bool known() const { return applied || assumed_row != kNoRow; }
   std::uint32_t row() const { return bound_row != kNoRow ? bound_row : assumed_row; }
 };

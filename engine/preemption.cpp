@@ -42,10 +42,6 @@ Preemption::Best better_of(Preemption::Best a, Preemption::Best b) {
   return std::move(better);
 }
 
-std::string_view name_of(const PodFacts& pod) {
-  return std::string_view(pod.key).substr(pod.key.find('/') + 1);
-}
-
 }  // namespace
 
 Preemption::Preemption(Cluster& cluster, Evaluator& evaluator, const Kernels& kernels,
@@ -59,8 +55,8 @@ Preemption::Preemption(Cluster& cluster, Evaluator& evaluator, const Kernels& ke
 Victim Preemption::victim_of(PodId id) const {
   const PodFacts& pod = cluster_.pod(id);
   Victim victim;
-  victim.namespace_name = pod.key.substr(0, pod.key.find('/'));
-  victim.name = name_of(pod);
+  victim.namespace_name = pod.namespace_name();
+  victim.name = pod.name();
   victim.uid = pod.uid;
   victim.priority = pod.rank.priority;
   victim.node = static_cast<NodeIndex>(pod.counted_row);
@@ -419,7 +415,7 @@ void Preemption::look_at_all(const Pod& pod, const Preemptor& preemptor, PodShap
       case DryRunOutcome::kReprievedTwice:
         node.code = Code::kError;
         node.reasons = {fmt::format("no corresponding pod {} in pods of node {}",
-                                    name_of(cluster_.pod(dry_run.failed()->pod)),
+                                    cluster_.pod(dry_run.failed()->pod).name(),
                                     cluster_.node(row).name)};
         break;
       case DryRunOutcome::kOutranked:  // not without a bar

@@ -43,6 +43,11 @@ Result<void> compare(const wire::Decision& served, const Decision& own, const En
     same = text(served.reasons()->Get(r)->reason()) == own.reasons[r].reason &&
            served.reasons()->Get(r)->nodes() == own.reasons[r].nodes;
   }
+  const std::size_t rejections = served.pre_filter() == nullptr ? 0 : served.pre_filter()->size();
+  same = same && rejections == own.pre_filter.size();
+  for (std::uint32_t r = 0; same && r < rejections; ++r) {
+    same = text(served.pre_filter()->Get(r)) == own.pre_filter[r];
+  }
   return same ? Result<void>() : differs(fmt::format("pod {}: reasons", pod));
 }
 
