@@ -53,7 +53,8 @@ void quota_prefilter(const BenchOptions& options, Lines& lines) {
                    .measured = fmt::format("{:.2f} us", times.median() * 1e6),
                    .unit = "us",
                    .value = times.median() * 1e6,
-                   .target = at_most(1)});
+                   .target = at_most(1),
+                   .figures = {}});
 }
 
 namespace {
@@ -146,7 +147,8 @@ void preempt_pruned(const BenchOptions& options, Lines& lines) {
                                share, with.median() * 1e3, without.median() * 1e3),
        .unit = "share",
        .value = share,
-       .target = at_least(0.9)});
+       .target = at_least(0.9),
+       .figures = {{"with_ms", with.median() * 1e3}, {"without_ms", without.median() * 1e3}}});
 }
 
 void preempt_storm(const BenchOptions& options, Lines& lines) {
@@ -193,7 +195,8 @@ void preempt_storm(const BenchOptions& options, Lines& lines) {
                                            rate, victims, reclaimed),
                    .unit = "preemptors a second",
                    .value = rate,
-                   .target = at_least(2'000)});
+                   .target = at_least(2'000),
+                   .figures = {{"victims", victims}, {"reclaimed", reclaimed}}});
 }
 
 }  // namespace headroom
