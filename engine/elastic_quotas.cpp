@@ -52,6 +52,11 @@ bool ElasticQuotas::contains(std::string_view namespace_name, std::string_view n
 
 void ElasticQuotas::upsert(const ElasticQuota& quota) {
   NamespaceFacts& facts = namespaces_[namespace_of(quota.namespace_name)];
+  // Most updates are of the status, which is not read.
+  if (const auto known = facts.quotas.find(quota.name);
+      known != facts.quotas.end() && known->second == quota) {
+    return;
+  }
   change(facts, [&] { object_count_ += facts.quotas.insert_or_assign(quota.name, quota).second; });
 }
 
