@@ -187,6 +187,28 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
   return !out.name->empty() || errors.missing(name_field);
 }
 
+bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                               std::span<const std::string_view> operators,
+                               std::string_view expected, NodeSelectorRequirement& out) {
+  const auto read_value = [](const FieldPath& element, JsonValue inner, FieldErrors& first,
+                             std::string& entry) {
+    return read_string(element, inner, first, kStringBytesMax, entry);
+  };
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
+    if (name == "operator") {
+      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
+      return std::find(operators.begin(), operators.end(), out.op) != operators.end() ||
+             errors.wrong_type(field, inner, expected);
+    }
+    return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
+  });
+  if (!ok) return false;
+  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
+  return !out.op.empty() || errors.missing(FieldPath{&path, "operator"});
+}
+
 bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
   MetadataFields metadata;
   metadata.name = &out.name;

@@ -4,6 +4,8 @@
 // is then unspecified.
 #pragma once
 
+#include <span>
+
 #include "objects/json_fields.h"
 
 namespace headroom {
@@ -29,6 +31,10 @@ bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, Priority
 // Never or PreemptLowerPriority.
 bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors& errors,
                             std::string& out);
+// One requirement of a node or label selector; `expected` names the operators in an error.
+bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                               std::span<const std::string_view> operators,
+                               std::string_view expected, NodeSelectorRequirement& out);
 bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out);
 
 // metadata, for every kind. `namespace_name`, `uid`, ...: nullptr where the kind has no use for it.

@@ -52,28 +52,11 @@ bool read_containers(const FieldPath& path, JsonValue value, FieldErrors& errors
   return read_list(path, value, errors, kContainersMax, out, read);
 }
 
-bool read_value(const FieldPath& path, JsonValue value, FieldErrors& errors, std::string& out) {
-  return read_string(path, value, errors, kStringBytesMax, out);
-}
-
 bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
                       NodeSelectorRequirement& out) {
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    const FieldPath field{&path, name};
-    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
-    if (name == "operator") {
-      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
-      constexpr std::string_view kOperators[] = {"In",           "NotIn", "Exists",
-                                                 "DoesNotExist", "Gt",    "Lt"};
-      return std::find(std::begin(kOperators), std::end(kOperators), out.op) !=
-                 std::end(kOperators) ||
-             errors.wrong_type(field, inner, "In, NotIn, Exists, DoesNotExist, Gt or Lt");
-    }
-    return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
-  });
-  if (!ok) return false;
-  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
-  return !out.op.empty() || errors.missing(FieldPath{&path, "operator"});
+  constexpr std::string_view kOperators[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
+  return read_selector_requirement(path, value, errors, kOperators,
+                                   "In, NotIn, Exists, DoesNotExist, Gt or Lt", out);
 }
 
 bool read_term(const FieldPath& path, JsonValue value, FieldErrors& errors, NodeSelectorTerm& out) {

@@ -23,26 +23,11 @@ bool read_namespaced_name(const ObjectParts& parts, FieldErrors& errors,
   return true;
 }
 
-bool read_value(const FieldPath& path, JsonValue value, FieldErrors& errors, std::string& out) {
-  return read_string(path, value, errors, kStringBytesMax, out);
-}
-
 bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
                       NodeSelectorRequirement& out) {
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    const FieldPath field{&path, name};
-    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
-    if (name == "operator") {
-      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
-      return out.op == "In" || out.op == "NotIn" || out.op == "Exists" ||
-             out.op == "DoesNotExist" ||
-             errors.wrong_type(field, inner, "In, NotIn, Exists or DoesNotExist");
-    }
-    return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
-  });
-  if (!ok) return false;
-  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
-  return !out.op.empty() || errors.missing(FieldPath{&path, "operator"});
+  constexpr std::string_view kOperators[] = {"In", "NotIn", "Exists", "DoesNotExist"};
+  return read_selector_requirement(path, value, errors, kOperators,
+                                   "In, NotIn, Exists or DoesNotExist", out);
 }
 
 bool read_label_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
