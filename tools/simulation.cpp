@@ -296,11 +296,9 @@ class Simulation {
 
     const Clock::time_point begin = Clock::now();
     const std::string node_name(engine_.node_name(answer.nominated_node));
-    Result<PreFilterStatus> quota = engine_.pre_filter(pod);
-    if (!quota) return tl::unexpected(quota.error());
     Result<NodeDetail> room = engine_.filter(pod, node_name);
     if (!room) return tl::unexpected(room.error());
-    const bool has_place = quota->code == Code::kSuccess && room->code == Code::kSuccess;
+    const bool has_place = room->code == Code::kSuccess;
     if (has_place) {
       pod.start_us = engine_.now_us();
       Result<void> assumed = engine_.assume(pod, node_name);
@@ -309,10 +307,8 @@ class Simulation {
     busy_ += Clock::now() - begin;
     if (!has_place) {
       ++preemption.without_place;
-      const std::vector<std::string>& why =
-          quota->code == Code::kSuccess ? room->reasons : quota->reasons;
       note("its victims went, and it has no place on " + node_name + ": " +
-               (why.empty() ? to_string(room->code) : why.front()),
+               (room->reasons.empty() ? to_string(room->code) : room->reasons.front()),
            pod);
       return false;
     }
