@@ -81,7 +81,7 @@ void CapacityScheduling::set_rank(PodFacts& facts, const Pod& pod) {
       class_names_.push_back(pod.priority_class_name);
     }
     rank.priority_class = found->second;
-    refresh_priority(facts);
+    rank.priority = priority_now(rank);
   }
 }
 
@@ -92,13 +92,12 @@ void CapacityScheduling::clear_rank(PodFacts& facts) {
   }
 }
 
-bool CapacityScheduling::refresh_priority(PodFacts& facts) const {
-  if (facts.rank.priority_class == 0) {
-    return false;
+std::int32_t CapacityScheduling::priority_now(const PodRank& rank) const {
+  if (rank.priority_class == 0) {
+    return rank.priority;
   }
-  const PriorityClass* its = class_of(class_names_[facts.rank.priority_class - 1]);
-  const std::int32_t priority = its == nullptr ? 0 : its->value;
-  return std::exchange(facts.rank.priority, priority) != priority;
+  const PriorityClass* its = class_of(class_names_[rank.priority_class - 1]);
+  return its == nullptr ? 0 : its->value;
 }
 
 bool CapacityScheduling::less_important(const RankedPod& a, const RankedPod& b) const {

@@ -59,12 +59,16 @@ class CapacityScheduling {
   // Everything but the nominated row.
   void set_rank(PodFacts& facts, const Pod& pod);
   void clear_rank(PodFacts& facts);
-  // Takes the priority from its class again; false if it is the same.
-  bool refresh_priority(PodFacts& facts) const;
+  // As its class says now, where it has none of its own.
+  std::int32_t priority_now(const PodRank& rank) const;
   // Used, and the row's order; both ways with the same facts.
   void add(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
   void remove(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
   PodClaim claim(const Pod& pod) const;
+  // How the quotas see a pod of that claim and shape.
+  QuotaStanding standing(const PodClaim& claim, const PodShape& shape) const {
+    return quotas_.standing(claim.namespace_id, claim.priority, shape.quota_request);
+  }
 
   // --- Looking ---
   // Least important first.

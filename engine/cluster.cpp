@@ -290,7 +290,9 @@ Result<void> Cluster::upsert(const Node& node) {
   NodeFacts& facts = nodes_[row];
   if (facts.node == nullptr) {
     ++node_count_;
-    count_nominated(row, 1);
+    for (const PodId id : facts.nominated) {
+      count_nominated(id, 1);
+    }
   }
   facts.node = std::make_unique<const Node>(node);
   facts.allocatable.assign(names_.size(), 0);
@@ -320,7 +322,9 @@ void Cluster::remove_node(std::string_view name) {
     }
   }
   NodeFacts& facts = nodes_[row];
-  count_nominated(row, -1);
+  for (const PodId id : facts.nominated) {
+    count_nominated(id, -1);
+  }
   facts.node.reset();
   facts.allocatable.clear();
   if (resource_limit_aware_ != nullptr) {
@@ -418,8 +422,7 @@ void Cluster::nominate(PodId id) {
   }
   node.nominated.push_back(id);
   if (node.node != nullptr) {
-    capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
-                                      shapes_[pods_[id].shape]->quota_request, 1);
+    count_nominated(id, 1);
   }
 }
 
@@ -432,17 +435,14 @@ void Cluster::denominate(PodId id) {
     std::erase(nominated_rows_, rank.nominated_row);
   }
   if (node.node != nullptr) {
-    capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
-                                      shapes_[pods_[id].shape]->quota_request, -1);
+    count_nominated(id, -1);
   }
 }
 
-void Cluster::count_nominated(std::uint32_t row, int sign) {
-  for (const PodId id : nodes_[row].nominated) {
-    const PodRank& rank = pods_[id].rank;
-    capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
-                                      shapes_[pods_[id].shape]->quota_request, sign);
-  }
+void Cluster::count_nominated(PodId id, int sign) {
+  const PodRank& rank = pods_[id].rank;
+  capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
+                                    shapes_[pods_[id].shape]->quota_request, sign);
 }
 
 // Adds the pod to the row where it belongs now, if it counts at all.
@@ -1048,9 +1048,8 @@ PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const
     return {};
   }
   const PodClaim claim = capacity_->claim(pod);
-  const QuotaStanding standing =
-      capacity_->quotas().standing(claim.namespace_id, claim.priority, shape.quota_request);
-  return capacity_->quotas().explain(pod, claim.namespace_id, shape.quota_request, standing);
+  return capacity_->quotas().explain(pod, claim.namespace_id, shape.quota_request,
+                                     capacity_->standing(claim, shape));
 }
 
 void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::function<void()>& look) {
@@ -1200,13 +1199,14 @@ void Cluster::remove_priority_class(std::string_view name) {
 // Pods that rely on a class are seldom: admission writes priorities into pods.
 void Cluster::refresh_priorities() {
   for (PodId id = 0; id < pods_.size(); ++id) {
-    PodFacts before = pods_[id];
-    if (!before.known() || !capacity_->refresh_priority(before)) {
+    PodRank& rank = pods_[id].rank;
+    const std::int32_t priority = capacity_->priority_now(rank);
+    if (!pods_[id].known() || priority == rank.priority) {
       continue;
     }
     const std::uint32_t row = pods_[id].counted_row;
     uncount(id);
-    capacity_->refresh_priority(pods_[id]);
+    rank.priority = priority;
     recount(id, row);
   }
 }

@@ -179,7 +179,7 @@ class Cluster {
   void add_allocatable_needs(std::uint32_t row, const PodShape& shape, int sign);
   void nominate(PodId id);
   void denominate(PodId id);
-  void count_nominated(std::uint32_t row, int sign);
+  void count_nominated(PodId id, int sign);
   void refresh_priorities();
 
   // Metrics.

@@ -122,7 +122,7 @@ Result<void> Cluster::validate_capacity() const {
                              nodes_[rank.nominated_row].nominated.end(), id) != 1)) {
       return broken("pod " + pod.key + " is nominated otherwise than its facts say");
     }
-    if (PodFacts again = pod; pod.known() && capacity_->refresh_priority(again)) {
+    if (pod.known() && capacity_->priority_now(rank) != rank.priority) {
       return broken("pod " + pod.key + " has another priority than its class");
     }
     const bool counts = pod.counted_row != kNoRow;

@@ -69,17 +69,9 @@ CrossNode::Found CrossNode::run(std::uint32_t row, DryRun& dry_run) const {
   };
   // Room on the node.
   dry_run.begin(row);
-  for (const RankedPod& pod : preemptor_.capacity.pods_of(row)) {
-    if (dry_run.breaks_budget(pod)) {
-      later.push_back({&pod, true, true});
-    } else if (dry_run.may_go(pod)) {
-      take(pod, false, true);
-    }
-  }
-  for (const Taken& one : later) {
-    if (dry_run.may_go(*one.pod)) {
-      take(*one.pod, true, true);
-    }
+  dry_run.collect();
+  for (std::size_t i = 0; i < dry_run.collected().size(); ++i) {
+    taken.push_back({dry_run.collected()[i], i >= dry_run.first_breaking(), true});
   }
   if (!dry_run.fits()) {
     return found;
@@ -92,7 +84,6 @@ CrossNode::Found CrossNode::run(std::uint32_t row, DryRun& dry_run) const {
     here.push_back(one.pod);
   }
   std::uint64_t steps = 0;
-  later.clear();
   for (auto at = pods_.begin(); at != pods_.end() && !dry_run.within_quotas(); ++at) {
     if (++steps > steps_of_a_node_) {
       found.gave_up = true;

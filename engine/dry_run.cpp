@@ -7,22 +7,6 @@
 
 namespace headroom {
 
-namespace {
-
-// base - sum as NodeTable derives it.
-bool holds(std::int64_t need, std::int64_t base, std::int64_t sum) {
-  std::int64_t left = 0;
-  if (base == kUnlimited) {
-    return true;
-  }
-  if (__builtin_sub_overflow(base, sum, &left)) {
-    return base >= 0;
-  }
-  return need <= left;
-}
-
-}  // namespace
-
 void DryRun::begin(std::uint32_t row) {
   const Cluster& cluster = preemptor_.cluster;
   const NodeTable& table = cluster.table();
@@ -64,10 +48,8 @@ const DryRun::UsedNow* DryRun::find_used(NamespaceId id) const {
 }
 
 DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
-  for (UsedNow& used : used_) {
-    if (used.namespace_id == id) {
-      return used;
-    }
+  if (const UsedNow* found = find_used(id); found != nullptr) {
+    return used_[static_cast<std::size_t>(found - used_.data())];
   }
   const ElasticQuotas& quotas = preemptor_.capacity.quotas();
   const ResourceAmounts& used = quotas.at(id).used;
@@ -82,7 +64,7 @@ void DryRun::change_used(const RankedPod& pod, int sign) {
   UsedNow& now = used_now(pod.namespace_id);
   std::int64_t* used = amounts_.data() + now.amounts;
   for (const auto& [r, amount] : preemptor_.cluster.shape_at(pod.shape)->quota_request) {
-    used[r] = sign > 0 ? wrapping_add(used[r], amount) : wrapping_subtract(used[r], amount);
+    used[r] = wrapping_move(used[r], amount, sign);
   }
   if (!preemptor_.upstream && !preemptor_.nominated_return) {
     return;  // who may go is a question of each resource then
@@ -98,7 +80,7 @@ void DryRun::change_used(const RankedPod& pod, int sign) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
     for (const auto& nominated : facts.nominated) {
       const std::int64_t amount = bound.own ? 0 : nominated.amounts[bound.resource];
-      left_[b] = over_min ? wrapping_add(left_[b], amount) : wrapping_subtract(left_[b], amount);
+      left_[b] = wrapping_move(left_[b], amount, over_min ? 1 : -1);
     }
   }
 }
@@ -128,11 +110,21 @@ bool DryRun::within_quotas() const {
   return std::all_of(left_.begin(), left_.end(), [](std::int64_t left) { return left >= 0; });
 }
 
+bool DryRun::within_quotas_by_itself() const {
+  for (std::size_t b = 0; b < left_.size(); ++b) {
+    const Preemptor::Bound& bound = preemptor_.bounds[b];
+    if (wrapping_add(left_[b], wrapping_subtract(bound.left_by_itself, bound.left)) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // --- Room ---
 
 bool DryRun::fits() const {
   for (std::size_t t = 0; t < sums_.size(); ++t) {
-    if (!holds(preemptor_.terms[t].need, bases_[t], sums_[t])) {
+    if (preemptor_.terms[t].need > headroom_of(bases_[t], sums_[t])) {
       return false;
     }
   }
@@ -143,38 +135,23 @@ std::uint32_t DryRun::filter_code() const {
   std::uint32_t code = 0;
   for (std::size_t t = 0; t < sums_.size(); ++t) {
     const Preemptor::Term& term = preemptor_.terms[t];
-    code |= static_cast<std::uint32_t>(!holds(term.need, bases_[t], sums_[t])) << term.bit;
+    code |= static_cast<std::uint32_t>(term.need > headroom_of(bases_[t], sums_[t])) << term.bit;
   }
   return first_rejection(preemptor_.shape.program(), code);
 }
 
-void DryRun::remove(const RankedPod& pod, bool on_this_node) {
+void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
   for (std::size_t t = 0; on_this_node && t < sums_.size(); ++t) {
-    sums_[t] = wrapping_subtract(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
+    sums_[t] = wrapping_move(sums_[t], preemptor_.terms[t].given_back[pod.shape], sign);
   }
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
     if (!bound.own || pod.namespace_id == preemptor_.claim.namespace_id) {
-      left_[b] = wrapping_add(left_[b], bound.given_back[pod.shape]);
+      left_[b] = wrapping_move(left_[b], bound.given_back[pod.shape], -sign);
     }
   }
   if (preemptor_.reclaims) {
-    change_used(pod, -1);
-  }
-}
-
-void DryRun::put_back(const RankedPod& pod, bool on_this_node) {
-  for (std::size_t t = 0; on_this_node && t < sums_.size(); ++t) {
-    sums_[t] = wrapping_add(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
-  }
-  for (std::size_t b = 0; b < left_.size(); ++b) {
-    const Preemptor::Bound& bound = preemptor_.bounds[b];
-    if (!bound.own || pod.namespace_id == preemptor_.claim.namespace_id) {
-      left_[b] = wrapping_subtract(left_[b], bound.given_back[pod.shape]);
-    }
-  }
-  if (preemptor_.reclaims) {
-    change_used(pod, 1);
+    change_used(pod, sign);
   }
 }
 
@@ -239,18 +216,8 @@ void DryRun::split_by_budgets_upstream() {
 // Whether the victims could be among those collected so far. More of them gone is no worse, but for
 // nominated pods that return.
 bool DryRun::enough_so_far() const {
-  if (!fits()) {
-    return false;
-  }
-  for (std::size_t b = 0; b < left_.size() && !preemptor_.nominated_return; ++b) {
-    const Preemptor::Bound& bound = preemptor_.bounds[b];
-    const std::int64_t nominated =
-        preemptor_.upstream ? wrapping_subtract(bound.left_by_itself, bound.left) : 0;
-    if (wrapping_add(left_[b], nominated) < 0) {
-      return false;
-    }
-  }
-  return true;
+  return fits() && (preemptor_.nominated_return ||
+                    (preemptor_.upstream ? within_quotas_by_itself() : within_quotas()));
 }
 
 DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
@@ -271,11 +238,8 @@ DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
   if (code_ != 0) {
     return DryRunOutcome::kFilters;
   }
-  for (std::size_t b = 0; b < left_.size(); ++b) {
-    const Preemptor::Bound& bound = preemptor_.bounds[b];
-    if (left_[b] - bound.left + bound.left_by_itself < 0) {
-      return DryRunOutcome::kQuotas;
-    }
+  if (!within_quotas_by_itself()) {
+    return DryRunOutcome::kQuotas;
   }
   split_by_budgets_upstream();
   for (const bool breaks : {true, false}) {
@@ -304,12 +268,12 @@ DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
 
 // --- Mode Proposal ---
 
-DryRunOutcome DryRun::run_proposal(std::int64_t bar) {
+bool DryRun::collect(std::int64_t bar) {
   bool above = false;
   for (const RankedPod& pod : preemptor_.capacity.pods_of(row_)) {
     if (pod.priority > bar && !std::exchange(above, true) && breaking_.empty() &&
         !enough_so_far()) {
-      return DryRunOutcome::kOutranked;
+      return false;
     }
     if (!preemptor_.may_be_victim(pod)) {
       continue;
@@ -317,17 +281,27 @@ DryRunOutcome DryRun::run_proposal(std::int64_t bar) {
     if (preemptor_.budgets && breaks_budget(pod)) {
       breaking_.push_back(&pod);
     } else if (may_go(pod)) {
-      collected_.push_back(&pod);
-      remove(pod);
-      take_from_budgets(pod, 1);
+      take(pod);
     }
   }
+  harmless_ = collected_.size();
   for (const RankedPod* pod : breaking_) {
     if (may_go(*pod)) {
-      collected_.push_back(pod);
-      remove(*pod);
-      take_from_budgets(*pod, 1);
+      take(*pod);
     }
+  }
+  return true;
+}
+
+void DryRun::take(const RankedPod& pod) {
+  collected_.push_back(&pod);
+  remove(pod);
+  take_from_budgets(pod, 1);
+}
+
+DryRunOutcome DryRun::run_proposal(std::int64_t bar) {
+  if (!collect(bar)) {
+    return DryRunOutcome::kOutranked;
   }
   if (collected_.empty()) {
     return DryRunOutcome::kNobody;

@@ -58,8 +58,14 @@ class DryRun {
   void begin(std::uint32_t row);
   bool may_go(const RankedPod& pod) const;
   bool breaks_budget(const RankedPod& pod);
-  void remove(const RankedPod& pod, bool on_this_node = true);
-  void put_back(const RankedPod& pod, bool on_this_node = true);
+  void remove(const RankedPod& pod, bool on_this_node = true) { move(pod, -1, on_this_node); }
+  void put_back(const RankedPod& pod, bool on_this_node = true) { move(pod, 1, on_this_node); }
+  // Mode Proposal: removes all pods of the row that may go, least important first, those that break
+  // no budget before those that do. False where pods up to `bar` are not enough.
+  bool collect(std::int64_t bar = INT64_MAX);
+  // In that order; those from first_breaking() on break a budget.
+  std::span<const RankedPod* const> collected() const { return collected_; }
+  std::size_t first_breaking() const { return harmless_; }
   bool fits() const;
   bool within_quotas() const;
   // The first filter that does not pass, as filters' kernels write it; 0: all pass.
@@ -84,6 +90,10 @@ class DryRun {
   DryRunOutcome run_upstream(std::int64_t bar);
   DryRunOutcome run_proposal(std::int64_t bar);
   bool enough_so_far() const;
+  void take(const RankedPod& pod);
+  void move(const RankedPod& pod, int sign, bool on_this_node);
+  // Without nominated pods, as mode Upstream looks first.
+  bool within_quotas_by_itself() const;
   void split_by_budgets_upstream();
   UsedNow& used_now(NamespaceId id);
   const UsedNow* find_used(NamespaceId id) const;
@@ -96,6 +106,7 @@ class DryRun {
   std::uint32_t code_ = 0;
   const RankedPod* failed_ = nullptr;
   std::int64_t broken_ = 0;
+  std::size_t harmless_ = 0;                // of collected_
   std::vector<std::int64_t> bases_, sums_;  // by term
   std::vector<std::int64_t> left_;          // by bound
   std::vector<UsedNow> used_;

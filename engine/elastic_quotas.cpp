@@ -18,13 +18,13 @@ constexpr ResourceMask kAlwaysCompared = bit(kCpu) | bit(kMemory) | bit(kEphemer
 
 void add(ResourceAmounts& sum, const ResourceAmounts& amounts, int sign, std::uint32_t count) {
   for (ResourceId r = 0; r < count; ++r) {
-    sum[r] = sign > 0 ? wrapping_add(sum[r], amounts[r]) : wrapping_subtract(sum[r], amounts[r]);
+    sum[r] = wrapping_move(sum[r], amounts[r], sign);
   }
 }
 
 void add(ResourceAmounts& sum, const Amounts& request, int sign) {
   for (const auto& [r, amount] : request) {
-    sum[r] = sign > 0 ? wrapping_add(sum[r], amount) : wrapping_subtract(sum[r], amount);
+    sum[r] = wrapping_move(sum[r], amount, sign);
   }
 }
 

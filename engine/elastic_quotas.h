@@ -42,6 +42,11 @@ inline std::int64_t wrapping_subtract(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 }
 
+// a + b where sign is above 0, else a - b.
+inline std::int64_t wrapping_move(std::int64_t a, std::int64_t b, int sign) {
+  return sign > 0 ? wrapping_add(a, b) : wrapping_subtract(a, b);
+}
+
 struct NamespaceFacts {
   std::string name;
   std::map<std::string, ElasticQuota> quotas;  // the first one counts

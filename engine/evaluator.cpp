@@ -274,13 +274,16 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   if (auto checked = check(options); !checked) {
     return tl::unexpected(checked.error());
   }
-  std::vector<PodShape*> shapes;
+  std::vector<PodShape*> shapes, looking;  // all, and those of pods that may look at nodes
   for (const Pod& pod : pods) {
     const auto shape = cluster_.kept_shape_of(pod);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
     shapes.push_back(*shape);
+    const bool looks =
+        *shape != nullptr && cluster_.pre_filter(pod, **shape).code == Code::kSuccess;
+    looking.push_back(looks ? *shape : nullptr);
   }
   // As many at once as half the cache has room for, at two words a row and some for the totals.
   const std::size_t shape_bytes = std::size_t{cluster_.table().size() + 1} * 12;
@@ -289,7 +292,8 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   std::vector<Decision> decisions(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     if (p % at_once == 0) {
-      bring_up_all(std::span(shapes).subspan(p, std::min(at_once, pods.size() - p)), options.top_k);
+      bring_up_all(std::span(looking).subspan(p, std::min(at_once, pods.size() - p)),
+                   options.top_k);
     }
     PodShape& shape = cluster_.shape_again(pods[p], shapes[p]);
     if (auto evaluated = evaluate(pods[p], shape, options, decisions[p]); !evaluated) {

@@ -210,8 +210,7 @@ bool Evaluator::explain_quotas(const Pod& pod, const PodShape& shape, Explanatio
     return false;
   }
   const PodClaim claim = capacity->claim(pod);
-  const QuotaStanding standing =
-      capacity->quotas().standing(claim.namespace_id, claim.priority, shape.quota_request);
+  const QuotaStanding standing = capacity->standing(claim, shape);
   capacity->quotas().explain(claim.namespace_id, shape.quota_request, standing, out.terms);
   return standing.rejected();
 }

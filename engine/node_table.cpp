@@ -163,16 +163,7 @@ void NodeTable::subtract(std::uint32_t row, std::span<const Contribution> contri
 }
 
 std::int64_t NodeTable::headroom(std::uint32_t row, ColumnId id) const {
-  const std::int64_t from = bases_[row * stride_ + id];
-  if (from == kUnlimited) {
-    return kUnlimited;
-  }
-  std::int64_t left = 0;
-  if (__builtin_sub_overflow(from, sums_[row * sum_stride_ + columns_[id].sum], &left) ||
-      left == kUnlimited) {
-    return from < 0 ? INT64_MIN : kUnlimited - 1;
-  }
-  return left;
+  return headroom_of(bases_[row * stride_ + id], sums_[row * sum_stride_ + columns_[id].sum]);
 }
 
 void NodeTable::set_truth(std::uint32_t row, ColumnId id, std::int64_t value) {

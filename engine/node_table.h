@@ -37,6 +37,18 @@ inline constexpr std::uint32_t kRingSlots = 16384;
 // A node table's class of a row that holds no node.
 inline constexpr std::uint32_t kNoNodeClass = 0;
 
+// A headroom column's truth, saturating; kUnlimited comes of a base that is, and of no other.
+inline std::int64_t headroom_of(std::int64_t base, std::int64_t sum) {
+  if (base == kUnlimited) {
+    return kUnlimited;
+  }
+  std::int64_t left = 0;
+  if (__builtin_sub_overflow(base, sum, &left) || left == kUnlimited) {
+    return base < 0 ? INT64_MIN : kUnlimited - 1;
+  }
+  return left;
+}
+
 class NodeTable {
  public:
   NodeTable();

@@ -283,19 +283,16 @@ void Preemption::choose(const Best& best, PostFilter& answer) const {
 void Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& options,
                       PostFilter& answer) {
   const std::vector<std::string> named = cluster_.named_node(pod);
-  const PodClaim claim = cluster_.capacity()->claim(pod);
-  const QuotaStanding standing = cluster_.capacity()->quotas().standing(
-      claim.namespace_id, claim.priority, shape.quota_request);
   cluster_.prepare(shape);
   given_back_.extend(cluster_);
   answer.epoch = cluster_.table().epoch();
-  const Preemptor preemptor(cluster_, given_back_, shape, claim, standing);
+  const Preemptor preemptor(cluster_, given_back_, pod, shape);
   std::string why_not;
   if (!may_preempt(pod, preemptor, shape, why_not)) {
     answer.reasons = {why_not};
     return;
   }
-  if (!standing.rejected()) {
+  if (!preemptor.standing.rejected()) {
     Decision decision;
     evaluator_.decide_for(pod, shape, {.plugin_scores = false, .reasons = false}, decision);
     if (decision.code == Code::kError) {
@@ -512,14 +509,10 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
   cluster_.without(pod, [&] {
     cluster_.prepare(**shape);
     given_back_.extend(cluster_);
-    const CapacityScheduling& capacity = *cluster_.capacity();
-    const PodClaim claim = capacity.claim(pod);
-    const Preemptor preemptor(
-        cluster_, given_back_, **shape, claim,
-        capacity.quotas().standing(claim.namespace_id, claim.priority, (*shape)->quota_request));
+    const Preemptor preemptor(cluster_, given_back_, pod, **shape);
     DryRun dry_run(preemptor);
     const bool helps = dry_run.run(row) == DryRunOutcome::kVictims;
-    const std::span<const RankedPod> pods = capacity.pods_of(row);
+    const std::span<const RankedPod> pods = preemptor.capacity.pods_of(row);
     for (std::size_t i = pods.size(); i-- > 0;) {
       PodVerdict& verdict = verdicts.emplace_back();
       verdict.pod = victim_of(pods[i].pod);

@@ -31,16 +31,15 @@ void GivenBack::extend(const Cluster& cluster) {
   }
 }
 
-Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back,
-                     const PodShape& its_shape, const PodClaim& its_claim,
-                     const QuotaStanding& its_standing)
+Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, const Pod& pod,
+                     const PodShape& its_shape)
     : cluster(of_cluster),
       capacity(*of_cluster.capacity()),
       shape(its_shape),
-      claim(its_claim),
-      standing(its_standing),
+      claim(capacity.claim(pod)),
+      standing(capacity.standing(claim, its_shape)),
       upstream(of_cluster.profile().mode == Mode::kUpstream),
-      reclaims(its_standing.has_quota && its_standing.within_min),
+      reclaims(standing.has_quota && standing.within_min),
       budgets(capacity.budgets().count() != 0) {
   const NodeTable& table = cluster.table();
   for (const FilterTerm& term : shape.active_terms) {

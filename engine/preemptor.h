@@ -48,8 +48,8 @@ struct Preemptor {
   };
 
   // `shape` is the pod's, decidable and prepared; the pod counts nowhere.
-  Preemptor(const Cluster& cluster, const GivenBack& given_back, const PodShape& shape,
-            const PodClaim& claim, const QuotaStanding& standing);
+  Preemptor(const Cluster& cluster, const GivenBack& given_back, const Pod& pod,
+            const PodShape& shape);
 
   const Cluster& cluster;
   const CapacityScheduling& capacity;
