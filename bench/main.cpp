@@ -47,6 +47,10 @@ constexpr std::array kRows = {
     Row{"preempt_cold", preempt_cold},
     Row{"preempt_pruned", preempt_pruned},
     Row{"preempt_storm", preempt_storm},
+    Row{"quota_check", quota_check},
+    Row{"quota_check_batch", quota_check_batch},
+    Row{"quota_event", quota_event},
+    Row{"quota_edit", quota_edit},
     Row{"memory", memory},
 };
 

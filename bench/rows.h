@@ -43,6 +43,10 @@ void quota_prefilter(const BenchOptions& options, Lines& lines);
 void preempt_cold(const BenchOptions& options, Lines& lines);
 void preempt_pruned(const BenchOptions& options, Lines& lines);
 void preempt_storm(const BenchOptions& options, Lines& lines);
+void quota_check(const BenchOptions& options, Lines& lines);
+void quota_check_batch(const BenchOptions& options, Lines& lines);
+void quota_event(const BenchOptions& options, Lines& lines);
+void quota_edit(const BenchOptions& options, Lines& lines);
 void memory(const BenchOptions& options, Lines& lines);
 
 }  // namespace headroom

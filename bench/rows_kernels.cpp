@@ -22,7 +22,11 @@ class KernelPass {
   explicit KernelPass(const ClusterSpec& spec) : cluster_(bench_profile()) {
     check_done(cluster_.advance(kTraceStartUs));
     for_each_object(spec, [&](const Object& object) {
-      std::visit([&](const auto& held) { check_done(cluster_.upsert(held)); }, object);
+      if (const auto* node = std::get_if<Node>(&object)) check_done(cluster_.upsert(*node));
+      if (const auto* pod = std::get_if<Pod>(&object)) check_done(cluster_.upsert(*pod));
+      if (const auto* metric = std::get_if<NodeMetric>(&object)) {
+        check_done(cluster_.upsert(*metric));
+      }
     });
     shape_ = value_of(cluster_.decidable_shape_of(pending_pod(0)));
     cluster_.prepare(*shape_);

@@ -215,6 +215,52 @@ Result<const wire::ExplainedVictims*> Client::explain_victims(const PodRef& pod,
       true, [&](Builder& builder) { return encode_explain_victims(builder, pod, node_name); });
 }
 
+Result<const wire::CapacityChecked*> Client::capacity_check(std::span<const CapacityItem> items,
+                                                            bool binding_only) {
+  return ask<wire::CapacityChecked>(
+      true, [&](Builder& builder) { return encode_capacity_check(builder, items, binding_only); });
+}
+
+Result<const wire::CapacityChecked*> Client::capacity_check(const Node& node, std::int64_t count) {
+  const CapacityItem item{.node = &node, .count = count};
+  return capacity_check(std::span(&item, 1));
+}
+
+Result<const wire::CapacityPlanned*> Client::capacity_plan(std::span<const CapacityItem> add,
+                                                           std::span<const std::string> remove) {
+  return ask<wire::CapacityPlanned>(
+      true, [&](Builder& builder) { return encode_capacity_plan(builder, add, remove); });
+}
+
+Result<const wire::CapacityReserved*> Client::capacity_reserve(
+    const CapacityReserveRequest& request) {
+  return ask<wire::CapacityReserved>(
+      false, [&](Builder& builder) { return encode_capacity_reserve(builder, request); });
+}
+
+Result<const wire::CapacityReleased*> Client::capacity_release(std::string_view id) {
+  // As `after` below, it may lie in the last reply.
+  return ask<wire::CapacityReleased>(true, [&, known = std::string(id)](Builder& builder) {
+    return encode_capacity_release(builder, known);
+  });
+}
+
+Result<const wire::CapacityQuotaStatusReply*> Client::capacity_quota_status(
+    std::string_view after) {
+  return ask<wire::CapacityQuotaStatusReply>(true,
+                                             [&, last = std::string(after)](Builder& builder) {
+                                               return encode_capacity_quota_status(builder, last);
+                                             });
+}
+
+Result<const wire::CapacityReservationsReply*> Client::capacity_reservations(
+    std::string_view after) {
+  return ask<wire::CapacityReservationsReply>(true,
+                                              [&, last = std::string(after)](Builder& builder) {
+                                                return encode_capacity_reservations(builder, last);
+                                              });
+}
+
 Result<const wire::StatsReply*> Client::stats(bool digest) {
   return ask<wire::StatsReply>(
       true, [&](Builder& builder) { return wire::CreateStats(builder, digest); });

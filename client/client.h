@@ -7,7 +7,7 @@
 // Blocking calls send one request and wait for its reply; a lost connection is made again, and what
 // changes nothing (evaluate, explain, post_filter, stats, ...) is asked again, until the timeout. A
 // reservation whose reply was lost is an error (kIo): whether it holds is not known; to reserve
-// again is safe.
+// again is safe (of nodes under the same id: kConflict then says that it holds).
 // Pipelined calls: send() any number of requests, flush(), receive() the replies in their order.
 //
 // Thread safety: one thread at a time; a thread that asks has a client of its own. Answers are
@@ -68,6 +68,19 @@ class Client {
   Result<const wire::QuotaStatusReply*> quota_status(std::string_view after = {});
   Result<const wire::ExplainedVictims*> explain_victims(const PodRef& pod,
                                                         std::string_view node_name);
+  // May so many such nodes be created? kConflict: the server knows no quota yet.
+  Result<const wire::CapacityChecked*> capacity_check(std::span<const CapacityItem> items,
+                                                      bool binding_only = false);
+  Result<const wire::CapacityChecked*> capacity_check(const Node& node, std::int64_t count);
+  // kNotFound: a node to remove is not there.
+  Result<const wire::CapacityPlanned*> capacity_plan(std::span<const CapacityItem> add,
+                                                     std::span<const std::string> remove = {});
+  // Not an error where it is not accepted. kConflict: the id is live.
+  Result<const wire::CapacityReserved*> capacity_reserve(const CapacityReserveRequest& request);
+  Result<const wire::CapacityReleased*> capacity_release(std::string_view id);
+  // Pages, as of quota_status(): `after` is the last one's id.
+  Result<const wire::CapacityQuotaStatusReply*> capacity_quota_status(std::string_view after = {});
+  Result<const wire::CapacityReservationsReply*> capacity_reservations(std::string_view after = {});
   Result<const wire::StatsReply*> stats(bool digest = false);
 
   // --- Pipelined ---

@@ -89,7 +89,7 @@ Vector<wire::KeyValue> map(Builder& builder, const StringMap& map) {
   });
 }
 
-Vector<String> strings(Builder& builder, const std::vector<std::string>& list) {
+Vector<String> strings(Builder& builder, std::span<const std::string> list) {
   return optional<String>(builder, list,
                           [&](const std::string& item) { return string(builder, item); });
 }
@@ -134,6 +134,12 @@ Vector<wire::PodRef> references(Builder& builder, std::span<const PodRef> pods) 
                               [&](const PodRef& ref) { return reference(builder, ref); });
 }
 
+Vector<wire::CapacityItem> capacity_items(Builder& builder, std::span<const CapacityItem> items) {
+  return vector<wire::CapacityItem>(builder, items, [&](const CapacityItem& item) {
+    return wire::CreateCapacityItem(builder, encode(builder, *item.node), item.count);
+  });
+}
+
 template <typename Fact>
 Offset<wire::Change> change(Builder& builder, Offset<Fact> fact) {
   return wire::CreateChange(builder, wire::FactTraits<Fact>::enum_value, fact.Union());
@@ -150,8 +156,9 @@ Offset<wire::Node> encode(Builder& builder, const Node& node) {
     const auto value = optional(builder, taint.value);
     return wire::CreateTaint(builder, key, value, optional(builder, taint.effect));
   });
+  const auto allocatable = resources(builder, node.allocatable);
   return wire::CreateNode(builder, name, labels, annotations, node.unschedulable, taints,
-                          resources(builder, node.allocatable));
+                          allocatable, resources(builder, node.capacity), node.deleting);
 }
 
 Offset<wire::Pod> encode(Builder& builder, const Pod& pod) {
@@ -251,7 +258,19 @@ Offset<wire::PriorityClass> encode(Builder& builder, const PriorityClass& priori
                                    optional(builder, priority_class.preemption_policy));
 }
 
-Offset<wire::Change> encode_upsert(Builder& builder, const Object& object) {
+Offset<wire::CapacityQuota> encode(Builder& builder, const CapacityQuota& quota,
+                                   wire::QuotaClass quota_class) {
+  const auto name = string(builder, quota.name);
+  const auto selector = requirements(builder, quota.selector);
+  return wire::CreateCapacityQuota(builder, name, quota.generation, selector,
+                                   map(builder, quota.limits), quota_class);
+}
+
+Offset<wire::Change> encode_upsert(Builder& builder, const Object& object,
+                                   wire::QuotaClass quota_class) {
+  if (const auto* quota = std::get_if<CapacityQuota>(&object)) {
+    return change(builder, encode(builder, *quota, quota_class));
+  }
   return std::visit([&](const auto& held) { return change(builder, encode(builder, held)); },
                     object);
 }
@@ -286,6 +305,12 @@ Offset<wire::Change> encode_removed_pod_disruption_budget(Builder& builder,
 
 Offset<wire::Change> encode_removed_priority_class(Builder& builder, std::string_view name) {
   return change(builder, wire::CreateRemovedPriorityClass(builder, string(builder, name)));
+}
+
+Offset<wire::Change> encode_removed_capacity_quota(Builder& builder, std::string_view name,
+                                                   wire::QuotaClass quota_class) {
+  return change(builder,
+                wire::CreateRemovedCapacityQuota(builder, string(builder, name), quota_class));
 }
 
 Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
@@ -331,6 +356,39 @@ Offset<wire::ExplainVictims> encode_explain_victims(Builder& builder, const PodR
                                                     std::string_view node_name) {
   const auto ref = reference(builder, pod);
   return wire::CreateExplainVictims(builder, ref, string(builder, node_name));
+}
+
+Offset<wire::CapacityCheck> encode_capacity_check(Builder& builder,
+                                                  std::span<const CapacityItem> items,
+                                                  bool binding_only) {
+  return wire::CreateCapacityCheck(builder, capacity_items(builder, items), binding_only);
+}
+
+Offset<wire::CapacityPlan> encode_capacity_plan(Builder& builder, std::span<const CapacityItem> add,
+                                                std::span<const std::string> remove) {
+  const auto items = capacity_items(builder, add);
+  return wire::CreateCapacityPlan(builder, items, strings(builder, remove));
+}
+
+Offset<wire::CapacityReserve> encode_capacity_reserve(Builder& builder,
+                                                      const CapacityReserveRequest& request) {
+  const auto id = string(builder, request.id);
+  const auto items = capacity_items(builder, request.items);
+  return wire::CreateCapacityReserve(builder, id, items, request.expires_us, request.mode);
+}
+
+Offset<wire::CapacityRelease> encode_capacity_release(Builder& builder, std::string_view id) {
+  return wire::CreateCapacityRelease(builder, string(builder, id));
+}
+
+Offset<wire::CapacityQuotaStatus> encode_capacity_quota_status(Builder& builder,
+                                                               std::string_view after) {
+  return wire::CreateCapacityQuotaStatus(builder, optional(builder, after));
+}
+
+Offset<wire::CapacityReservations> encode_capacity_reservations(Builder& builder,
+                                                                std::string_view after) {
+  return wire::CreateCapacityReservations(builder, optional(builder, after));
 }
 
 }  // namespace headroom

@@ -40,6 +40,19 @@ struct EvaluateRequest {
   const ReserveRequest* reserve = nullptr;  // done first
 };
 
+// Nodes that may be created: labels and capacity count.
+struct CapacityItem {
+  const Node* node = nullptr;  // not null
+  std::int64_t count = 0;
+};
+
+struct CapacityReserveRequest {
+  std::string_view id;
+  std::span<const CapacityItem> items;
+  std::int64_t expires_us = 0;
+  wire::ReserveMode mode = wire::ReserveMode::All;
+};
+
 flatbuffers::Offset<wire::Node> encode(Builder& builder, const Node& node);
 flatbuffers::Offset<wire::Pod> encode(Builder& builder, const Pod& pod);
 flatbuffers::Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric);
@@ -48,8 +61,14 @@ flatbuffers::Offset<wire::PodDisruptionBudget> encode(Builder& builder,
                                                       const PodDisruptionBudget& budget);
 flatbuffers::Offset<wire::PriorityClass> encode(Builder& builder,
                                                 const PriorityClass& priority_class);
+flatbuffers::Offset<wire::CapacityQuota> encode(
+    Builder& builder, const CapacityQuota& quota,
+    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
 
-flatbuffers::Offset<wire::Change> encode_upsert(Builder& builder, const Object& object);
+// `quota_class`: of a CapacityQuota.
+flatbuffers::Offset<wire::Change> encode_upsert(
+    Builder& builder, const Object& object,
+    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
 flatbuffers::Offset<wire::Change> encode_removed_node(Builder& builder, std::string_view name);
 flatbuffers::Offset<wire::Change> encode_removed_pod(Builder& builder,
                                                      std::string_view namespace_name,
@@ -63,6 +82,9 @@ flatbuffers::Offset<wire::Change> encode_removed_pod_disruption_budget(
     Builder& builder, std::string_view namespace_name, std::string_view name);
 flatbuffers::Offset<wire::Change> encode_removed_priority_class(Builder& builder,
                                                                 std::string_view name);
+flatbuffers::Offset<wire::Change> encode_removed_capacity_quota(
+    Builder& builder, std::string_view name,
+    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
 
 flatbuffers::Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
                                                     const EvaluateRequest& request);
@@ -80,5 +102,19 @@ flatbuffers::Offset<wire::QuotaStatus> encode_quota_status(Builder& builder,
 flatbuffers::Offset<wire::ExplainVictims> encode_explain_victims(Builder& builder,
                                                                  const PodRef& pod,
                                                                  std::string_view node_name);
+flatbuffers::Offset<wire::CapacityCheck> encode_capacity_check(Builder& builder,
+                                                               std::span<const CapacityItem> items,
+                                                               bool binding_only);
+flatbuffers::Offset<wire::CapacityPlan> encode_capacity_plan(Builder& builder,
+                                                             std::span<const CapacityItem> add,
+                                                             std::span<const std::string> remove);
+flatbuffers::Offset<wire::CapacityReserve> encode_capacity_reserve(
+    Builder& builder, const CapacityReserveRequest& request);
+flatbuffers::Offset<wire::CapacityRelease> encode_capacity_release(Builder& builder,
+                                                                   std::string_view id);
+flatbuffers::Offset<wire::CapacityQuotaStatus> encode_capacity_quota_status(Builder& builder,
+                                                                            std::string_view after);
+flatbuffers::Offset<wire::CapacityReservations> encode_capacity_reservations(
+    Builder& builder, std::string_view after);
 
 }  // namespace headroom

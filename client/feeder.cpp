@@ -58,11 +58,11 @@ Result<void> Feeder::try_resync() {
   builder_.Clear();
   feeding_ = true;
   Result<void> sent;
-  snapshot_([&](const Object& object) {
+  snapshot_(Emit([&](const Object& object, wire::QuotaClass quota_class) {
     if (!sent || !feeding_) return;
-    changes_.push_back(encode_upsert(builder_, object));
+    changes_.push_back(encode_upsert(builder_, object, quota_class));
     if (changes_.size() >= options_.changes_per_facts) sent = send_batch();
-  });
+  }));
   if (sent) sent = send_batch();
   if (!sent) return sent;
   finish_frame(builder_, ++frame_id_, wire::CreateFeedEnd(builder_, sequence_));
@@ -101,7 +101,9 @@ Result<void> Feeder::add(flatbuffers::Offset<wire::Change> change) {
   return changes_.size() < options_.changes_per_facts ? Result<void>() : flush();
 }
 
-Result<void> Feeder::upsert(const Object& object) { return add(encode_upsert(builder_, object)); }
+Result<void> Feeder::upsert(const Object& object, wire::QuotaClass quota_class) {
+  return add(encode_upsert(builder_, object, quota_class));
+}
 
 Result<void> Feeder::remove_node(std::string_view name) {
   return add(encode_removed_node(builder_, name));
@@ -126,6 +128,10 @@ Result<void> Feeder::remove_pod_disruption_budget(std::string_view namespace_nam
 
 Result<void> Feeder::remove_priority_class(std::string_view name) {
   return add(encode_removed_priority_class(builder_, name));
+}
+
+Result<void> Feeder::remove_capacity_quota(std::string_view name, wire::QuotaClass quota_class) {
+  return add(encode_removed_capacity_quota(builder_, name, quota_class));
 }
 
 Result<void> Feeder::flush() {

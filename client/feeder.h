@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/client.h"
@@ -20,7 +21,19 @@ namespace headroom {
 
 class Feeder {
  public:
-  using Emit = std::function<void(const Object&)>;
+  // Takes an object; of a CapacityQuota also whose limit it is.
+  class Emit {
+   public:
+    using Function = std::function<void(const Object&, wire::QuotaClass)>;
+    explicit Emit(Function function) : function_(std::move(function)) {}
+    void operator()(const Object& object,
+                    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota) const {
+      function_(object, quota_class);
+    }
+
+   private:
+    Function function_;
+  };
   // Calls `emit` once per current object.
   using Snapshot = std::function<void(const Emit& emit)>;
 
@@ -38,13 +51,16 @@ class Feeder {
 
   // Feeds the whole snapshot; the server decides on it from its end. Returns when all is sent.
   Result<void> resync();
-  Result<void> upsert(const Object& object);
+  Result<void> upsert(const Object& object,
+                      wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
   Result<void> remove_node(std::string_view name);
   Result<void> remove_pod(std::string_view namespace_name, std::string_view name);
   Result<void> remove_node_metric(std::string_view name);
   Result<void> remove_elastic_quota(std::string_view namespace_name, std::string_view name);
   Result<void> remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name);
   Result<void> remove_priority_class(std::string_view name);
+  Result<void> remove_capacity_quota(
+      std::string_view name, wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
   // Sends what is queued, and looks whether the server said anything. A lost server is resynced.
   Result<void> flush();
   // flush(), then waits until the server has applied it all. The answer as in Client::stats().

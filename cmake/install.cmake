@@ -6,9 +6,10 @@ include(GNUInstallDirs)
 
 set(headroom_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headroom)
 
-install(TARGETS headroom_kernels headroom_objects headroom_engine EXPORT headroomTargets
+install(TARGETS headroom_kernels headroom_objects headroom_autoscaling headroom_engine
+  EXPORT headroomTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(folder kernels objects engine)
+foreach(folder kernels objects autoscaling engine)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom/${folder} FILES_MATCHING PATTERN "*.h")
 endforeach()

@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 
-#include "engine/hash.h"
 #include "kernels/exact.h"
+#include "objects/hash.h"
 
 namespace headroom {
 

@@ -21,7 +21,6 @@
 #include "engine/capacity_scheduling.h"
 #include "engine/chunked.h"
 #include "engine/facts.h"
-#include "engine/hash.h"
 #include "engine/limit_aware.h"
 #include "engine/load_aware.h"
 #include "engine/node_class.h"
@@ -32,6 +31,7 @@
 #include "engine/profile.h"
 #include "engine/resource_limit_aware.h"
 #include "engine/shape_key.h"
+#include "objects/hash.h"
 
 namespace headroom {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/hash.h"
+#include "objects/hash.h"
 
 namespace headroom {
 

@@ -14,8 +14,8 @@
 
 #include "engine/chunked.h"
 #include "engine/elastic_quotas.h"
-#include "engine/hash.h"
 #include "engine/profile.h"
+#include "objects/hash.h"
 #include "objects/objects.h"
 
 namespace headroom {

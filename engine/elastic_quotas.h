@@ -22,9 +22,9 @@
 
 #include "engine/chunked.h"
 #include "engine/engine.h"
-#include "engine/hash.h"
 #include "engine/policy.h"
 #include "engine/resource_names.h"
+#include "objects/hash.h"
 
 namespace headroom {
 

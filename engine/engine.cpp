@@ -124,7 +124,16 @@ Result<void> Engine::upsert(const PriorityClass& priority_class) {
 }
 
 Result<void> Engine::upsert(const Object& object) {
-  return std::visit([this](const auto& held) { return upsert(held); }, object);
+  return std::visit(
+      [this](const auto& held) -> Result<void> {
+        if constexpr (std::is_same_v<decltype(held), const CapacityQuota&>) {
+          return fail(ErrorCode::kUnsupported,
+                      "CapacityQuota " + held.name + " is not a fact of the engine");
+        } else {
+          return upsert(held);
+        }
+      },
+      object);
 }
 
 void Engine::remove_node(std::string_view name) { impl_->cluster.remove_node(name); }

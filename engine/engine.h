@@ -247,6 +247,7 @@ class Engine {
   Result<void> upsert(const PodDisruptionBudget& budget);
   // For pods that state no priority of their own.
   Result<void> upsert(const PriorityClass& priority_class);
+  // kUnsupported for a CapacityQuota, which is asked apart (autoscaling/capacity_quotas.h).
   Result<void> upsert(const Object& object);
   // Deleting what is not there changes nothing.
   void remove_node(std::string_view name);

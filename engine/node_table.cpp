@@ -4,8 +4,8 @@
 #include <cstring>
 #include <functional>
 
-#include "engine/hash.h"
 #include "kernels/exact.h"
+#include "objects/hash.h"
 
 namespace headroom {
 

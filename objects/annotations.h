@@ -25,6 +25,9 @@ inline constexpr std::string_view kEstimatedScalingFactorsAnnotation =
 // On pods: "true" marks a pod that stands for a reservation; it is never assigned.
 inline constexpr std::string_view kReservePodAnnotation = "scheduling.koordinator.sh/reserve-pod";
 
+// On nodes: the id of the reservation that they were created for (CapacityQuota).
+inline constexpr std::string_view kReservationAnnotation = "headroom/reservation";
+
 inline constexpr std::array kAnnotationsRead = {
     kLimitToAllocatableAnnotation,
     kRawAllocatableAnnotation,
@@ -33,6 +36,7 @@ inline constexpr std::array kAnnotationsRead = {
     kEstimatedSecondsAfterPodScheduledAnnotation,
     kEstimatedScalingFactorsAnnotation,
     kReservePodAnnotation,
+    kReservationAnnotation,
 };
 
 }  // namespace headroom

@@ -14,22 +14,6 @@ namespace {
 // Microseconds of 0001-01-01T00:00:00Z, Go's zero time.
 constexpr std::int64_t kZeroTimeUs = -62'135'596'800'000'000;
 
-// Printers of objects sort by key; other writers may not, and may repeat a key.
-template <typename List>
-void sort_last_wins(List& list) {
-  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
-  const auto not_before = [](const auto& a, const auto& b) { return !(a.first < b.first); };
-  if (std::adjacent_find(list.begin(), list.end(), not_before) == list.end()) return;
-  std::stable_sort(list.begin(), list.end(), before);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (i + 1 < list.size() && list[i].first == list[i + 1].first) continue;
-    if (kept != i) list[kept] = std::move(list[i]);
-    ++kept;
-  }
-  list.resize(kept);
-}
-
 bool check_key(const FieldPath& path, std::string_view key, FieldErrors& errors) {
   if (key.size() <= kKeyBytesMax) return true;
   return errors.add(ErrorCode::kLimitExceeded, path,

@@ -60,6 +60,23 @@ bool read_string_map(const FieldPath& path, JsonValue value, FieldErrors& errors
 // Only the keys of annotations.h.
 bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out);
 
+// Sorts name-value pairs by name, of equal names the last. Printers of objects sort by key; other
+// writers may not, and may repeat a key.
+template <typename List>
+void sort_last_wins(List& list) {
+  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto not_before = [](const auto& a, const auto& b) { return !(a.first < b.first); };
+  if (std::adjacent_find(list.begin(), list.end(), not_before) == list.end()) return;
+  std::stable_sort(list.begin(), list.end(), before);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i + 1 < list.size() && list[i].first == list[i + 1].first) continue;
+    if (kept != i) list[kept] = std::move(list[i]);
+    ++kept;
+  }
+  list.resize(kept);
+}
+
 enum class Sign : std::uint8_t { kNotNegative, kAny };
 // Resource names to quantities, each a string or a number, each within int64 in its unit (cpu in
 // thousandths, others whole).

@@ -161,6 +161,9 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
         if (name == "creationTimestamp" && out.creation_us != nullptr) {
           return read_time(field, inner, errors, *out.creation_us);
         }
+        if (name == "generation" && out.generation != nullptr) {
+          return read_int64(field, inner, errors, *out.generation);
+        }
         if (name == "deletionTimestamp" && out.deleting != nullptr) {
           std::optional<std::int64_t> deletion_us;
           if (!read_time(field, inner, errors, deletion_us)) return false;
@@ -187,26 +190,30 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
   return !out.name->empty() || errors.missing(name_field);
 }
 
-bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                               std::span<const std::string_view> operators,
-                               std::string_view expected, NodeSelectorRequirement& out) {
+bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                                 NodeSelectorRequirement& out) {
   const auto read_value = [](const FieldPath& element, JsonValue inner, FieldErrors& first,
                              std::string& entry) {
     return read_string(element, inner, first, kStringBytesMax, entry);
   };
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
-    if (name == "operator") {
-      if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
-      return std::find(operators.begin(), operators.end(), out.op) != operators.end() ||
-             errors.wrong_type(field, inner, expected);
-    }
+    if (name == "operator") return read_string(field, inner, errors, kStringBytesMax, out.op);
     return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
   });
-  if (!ok) return false;
+}
+
+bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                               std::span<const std::string_view> operators,
+                               std::string_view expected, NodeSelectorRequirement& out) {
+  if (!read_requirement_as_written(path, value, errors, out)) return false;
   if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
-  return !out.op.empty() || errors.missing(FieldPath{&path, "operator"});
+  const FieldPath field{&path, "operator"};
+  if (out.op.empty()) return errors.missing(field);
+  return std::find(operators.begin(), operators.end(), out.op) != operators.end() ||
+         errors.add(ErrorCode::kInvalid, field,
+                    "\"" + out.op + "\" is not " + std::string(expected));
 }
 
 bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
@@ -214,6 +221,7 @@ bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
   metadata.name = &out.name;
   metadata.labels = &out.labels;
   metadata.annotations = &out.annotations;
+  metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;
   const auto spec = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
@@ -222,8 +230,11 @@ bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
-    return name != "allocatable" || read_resources(FieldPath{&kStatus, name}, inner, errors,
-                                                   Sign::kNotNegative, out.allocatable);
+    ResourceList* list = name == "allocatable" ? &out.allocatable
+                         : name == "capacity"  ? &out.capacity
+                                               : nullptr;
+    return list == nullptr ||
+           read_resources(FieldPath{&kStatus, name}, inner, errors, Sign::kNotNegative, *list);
   };
   return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
 }

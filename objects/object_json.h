@@ -26,6 +26,7 @@ bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric&
 bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQuota& out);
 bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
                                 PodDisruptionBudget& out);
+bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, CapacityQuota& out);
 bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, PriorityClass& out);
 
 // Never or PreemptLowerPriority.
@@ -35,6 +36,9 @@ bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors&
 bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
                                std::span<const std::string_view> operators,
                                std::string_view expected, NodeSelectorRequirement& out);
+// The same where any text may stand in its fields.
+bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                                 NodeSelectorRequirement& out);
 bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out);
 
 // metadata, for every kind. `namespace_name`, `uid`, ...: nullptr where the kind has no use for it.
@@ -47,6 +51,7 @@ struct MetadataFields {
   bool* daemon_set = nullptr;
   std::optional<std::int64_t>* creation_us = nullptr;
   bool* deleting = nullptr;
+  std::int64_t* generation = nullptr;
 };
 bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const MetadataFields& out);
 

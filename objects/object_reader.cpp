@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::string_view kNodeMetricApi = "slo.koordinator.sh/v1alpha1";
 constexpr std::string_view kElasticQuotaApi = "scheduling.x-k8s.io/v1alpha1";
+constexpr std::string_view kCapacityQuotaApis[] = {"autoscaling.x-k8s.io/v1beta1",
+                                                   "autoscaling.x-k8s.io/v1alpha1"};
 constexpr std::string_view kListSuffix = "List";
 
 struct TypeMeta {
@@ -251,6 +253,10 @@ class SourceReader {
     if (parts.api_version == kElasticQuotaApi && parts.kind == "ElasticQuota") {
       return read_elastic_quota(parts, errors, add(file_.elastic_quotas));
     }
+    if (parts.kind == "CapacityQuota" && (parts.api_version == kCapacityQuotaApis[0] ||
+                                          parts.api_version == kCapacityQuotaApis[1])) {
+      return read_capacity_quota(parts, errors, add(file_.capacity_quotas));
+    }
     if (parts.api_version == "policy/v1" && parts.kind == "PodDisruptionBudget") {
       return read_pod_disruption_budget(parts, errors, add(file_.pod_disruption_budgets));
     }
@@ -326,6 +332,7 @@ Result<Object> read_object(std::string_view json, std::string_view source) {
   take(file->elastic_quotas);
   take(file->pod_disruption_budgets);
   take(file->priority_classes);
+  take(file->capacity_quotas);
   if (count == 1 && file->other_kinds.empty()) return std::move(*only);
   const bool other = !file->other_kinds.empty();
   return fail(other ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
@@ -334,8 +341,9 @@ Result<Object> read_object(std::string_view json, std::string_view source) {
                          : std::string("expected one object")) +
                   "; accepted are one v1/Node, v1/Pod, " + std::string(kNodeMetricApi) +
                   "/NodeMetric, " + std::string(kElasticQuotaApi) +
-                  "/ElasticQuota, policy/v1/PodDisruptionBudget or "
-                  "scheduling.k8s.io/v1/PriorityClass");
+                  "/ElasticQuota, policy/v1/PodDisruptionBudget, "
+                  "scheduling.k8s.io/v1/PriorityClass or " +
+                  std::string(kCapacityQuotaApis[0]) + "/CapacityQuota");
 }
 
 }  // namespace headroom

@@ -53,6 +53,7 @@ struct ObjectFile {
   std::vector<ElasticQuota> elastic_quotas;
   std::vector<PodDisruptionBudget> pod_disruption_budgets;
   std::vector<PriorityClass> priority_classes;
+  std::vector<CapacityQuota> capacity_quotas;
   std::map<std::string, std::uint64_t> other_kinds;  // "v1/Service" to count
 };
 

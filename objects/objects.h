@@ -56,7 +56,9 @@ struct Node {
   StringMap annotations;
   bool unschedulable = false;  // spec.unschedulable
   std::vector<Taint> taints;   // spec.taints
+  ResourceList capacity;       // status.capacity
   ResourceList allocatable;    // status.allocatable
+  bool deleting = false;       // metadata.deletionTimestamp is set
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -173,7 +175,17 @@ struct PriorityClass {
   friend bool operator==(const PriorityClass&, const PriorityClass&) = default;
 };
 
-using Object =
-    std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass>;
+// autoscaling.x-k8s.io/v1beta1 and v1alpha1; cluster-scoped. As written: that a spec cannot be used
+// is a state of its quota, not an error of the object (autoscaling/quota_spec.h says which can).
+struct CapacityQuota {
+  std::string name;
+  std::int64_t generation = 0;
+  LabelSelector selector;  // any text as operator; of no requirement: selects all nodes
+  StringMap limits;        // spec.limits.resources: quantities as text
+  friend bool operator==(const CapacityQuota&, const CapacityQuota&) = default;
+};
+
+using Object = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
+                            CapacityQuota>;
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Elastic quotas, disruption budgets and priority classes from JSON.
+// Elastic and capacity quotas, disruption budgets and priority classes from JSON.
 #include <algorithm>
 #include <limits>
 
@@ -30,14 +30,14 @@ bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& error
                                    "In, NotIn, Exists or DoesNotExist", out);
 }
 
+template <typename ReadRequirement>
 bool read_label_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                         LabelSelector& out) {
+                         const ReadRequirement& read, LabelSelector& out) {
   StringMap labels;
   const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "matchLabels") return read_string_map(field, inner, errors, labels);
-    return name != "matchExpressions" ||
-           read_list(field, inner, errors, kListMax, out, read_requirement);
+    return name != "matchExpressions" || read_list(field, inner, errors, kListMax, out, read);
   });
   for (auto& [key, label] : labels) out.push_back({key, "In", {std::move(label)}});
   return ok;
@@ -75,8 +75,8 @@ bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
                                 PodDisruptionBudget& out) {
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
   const auto spec = [&](std::string_view name, JsonValue inner) {
-    return name != "selector" ||
-           read_label_selector(FieldPath{&kSpec, name}, inner, errors, out.selector);
+    return name != "selector" || read_label_selector(FieldPath{&kSpec, name}, inner, errors,
+                                                     read_requirement, out.selector);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
@@ -98,6 +98,47 @@ bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
     return ok;
   };
   return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
+}
+
+bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, CapacityQuota& out) {
+  MetadataFields metadata;
+  metadata.name = &out.name;
+  metadata.generation = &out.generation;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  const auto limit = [&](const FieldPath& path, std::string_view resource, JsonValue inner) {
+    const FieldPath field{&path, resource};
+    if (out.limits.size() >= kResourceListNamesMax) {
+      return errors.add(ErrorCode::kLimitExceeded, path,
+                        "has more than " + std::to_string(kResourceListNamesMax) + " entries");
+    }
+    std::string text;
+    if (inner.is_number()) {
+      text = simdjson::minify(inner);
+    } else if (!read_string(field, inner, errors, kStringBytesMax, text)) {
+      return false;
+    }
+    out.limits.emplace_back(resource, std::move(text));
+    return true;
+  };
+  const auto limits = [&](const FieldPath& path, JsonValue value) {
+    return for_each_field(path, value, errors, [&](std::string_view name, JsonValue resources) {
+      const FieldPath field{&path, name};
+      if (name != "resources") return true;
+      out.limits.clear();
+      return for_each_field(field, resources, errors, [&](std::string_view key, JsonValue inner) {
+        return limit(field, key, inner);
+      });
+    });
+  };
+  const auto spec = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kSpec, name};
+    if (name == "limits") return limits(field, inner);
+    return name != "selector" ||
+           read_label_selector(field, inner, errors, read_requirement_as_written, out.selector);
+  };
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  sort_last_wins(out.limits);
+  return true;
 }
 
 bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, PriorityClass& out) {

@@ -22,13 +22,20 @@ inline constexpr std::uint32_t kHelloSecondsMax = 10;
 inline constexpr std::uint32_t kChangesPerFactsMax = 1024;
 inline constexpr std::uint32_t kPodsPerRequestMax = 1024;
 inline constexpr std::uint32_t kCandidatesPerRequestMax = 16'384;
-// Of PostFiltered and ExplainedVictims, of QuotaStatusReply. More victims are an error, because
-// some of them are no use; nodes, verdicts and reasons beyond are left out; quotas come with the
-// next reply.
+// Of PostFiltered and ExplainedVictims, of QuotaStatusReply and CapacityQuotaStatusReply. More
+// victims are an error, because some of them are no use; nodes, verdicts and reasons beyond are
+// left out; quotas come with the next reply.
 inline constexpr std::uint32_t kVictimsPerReplyMax = 16'384;
 inline constexpr std::uint32_t kCandidateNodesPerReplyMax = 1024;
 inline constexpr std::uint32_t kReasonsPerListMax = 64;
 inline constexpr std::uint32_t kQuotasPerReplyMax = 1024;
+// Of a CapacityCheck, CapacityPlan and CapacityReserve; of their replies and those that tell of
+// quotas and reservations. Rows and skipped quotas beyond are left out and counted.
+inline constexpr std::uint32_t kCapacityItemsPerRequestMax = 1024;
+inline constexpr std::uint32_t kQuotaRowsPerReplyMax = 32'768;
+inline constexpr std::uint32_t kBreakRowsMax = 256;
+inline constexpr std::uint32_t kSkippedQuotasPerReplyMax = 256;
+inline constexpr std::uint32_t kReservationsPerReplyMax = 1024;
 // Of one object.
 inline constexpr std::uint32_t kResourcesPerListMax = 64;
 inline constexpr std::size_t kLabelBytesMax = 512 << 10;  // labels, annotations, node selector
@@ -63,6 +70,11 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kCandidateNodesPerReplyMax", kCandidateNodesPerReplyMax},
     {"kReasonsPerListMax", kReasonsPerListMax},
     {"kQuotasPerReplyMax", kQuotasPerReplyMax},
+    {"kCapacityItemsPerRequestMax", kCapacityItemsPerRequestMax},
+    {"kQuotaRowsPerReplyMax", kQuotaRowsPerReplyMax},
+    {"kBreakRowsMax", kBreakRowsMax},
+    {"kSkippedQuotasPerReplyMax", kSkippedQuotasPerReplyMax},
+    {"kReservationsPerReplyMax", kReservationsPerReplyMax},
     {"kResourcesPerListMax", kResourcesPerListMax},
     {"kLabelBytesMax", kLabelBytesMax},
     {"kItemsPerListMax", kItemsPerListMax},

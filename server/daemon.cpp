@@ -52,6 +52,7 @@ class Daemon {
     if (!profile) return tl::unexpected(profile.error());
     Result<std::unique_ptr<Service>> service = Service::create({.profile = std::move(*profile),
                                                                 .engine = options_.engine,
+                                                                .quotas = options_.quotas,
                                                                 .incarnation = new_incarnation(),
                                                                 .wall_clock = wall_clock_us,
                                                                 .log = log_},

@@ -12,6 +12,17 @@ namespace headroom {
 
 namespace {
 
+// One enum, said twice.
+static_assert(static_cast<int>(wire::QuotaClass::ClusterWide) ==
+              static_cast<int>(QuotaClass::kClusterWide));
+static_assert(static_cast<int>(wire::QuotaClass::MaxNodes) ==
+              static_cast<int>(QuotaClass::kMaxNodes));
+static_assert(static_cast<int>(wire::QuotaClass::NodeGroup) ==
+              static_cast<int>(QuotaClass::kNodeGroup));
+static_assert(static_cast<int>(wire::QuotaClass::CapacityQuota) ==
+              static_cast<int>(QuotaClass::kCapacityQuota));
+static_assert(wire::QuotaClass::MAX == wire::QuotaClass::CapacityQuota);
+
 using flatbuffers::Offset;
 using flatbuffers::String;
 template <typename Item>
@@ -225,6 +236,8 @@ Result<std::size_t> decode(const wire::Node& in, Node& out) {
     decoder.string("effect", item.effect(), taint.effect);
   });
   decoder.resources("allocatable", in.allocatable(), out.allocatable);
+  decoder.resources("capacity", in.capacity(), out.capacity);
+  out.deleting = in.deleting();
   return decoder.result([&] { return fmt::format("node {}", text(in.name())); });
 }
 
@@ -339,6 +352,29 @@ Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out) {
   out.global_default = in.global_default();
   decoder.string("preemptionPolicy", in.preemption_policy(), out.preemption_policy);
   return decoder.result([&] { return fmt::format("priorityclass {}", text(in.name())); });
+}
+
+Result<std::size_t> decode(const wire::CapacityQuota& in, CapacityQuota& out) {
+  Decoder decoder;
+  decoder.string("name", in.name(), out.name);
+  out.generation = in.generation();
+  decoder.requirements("selector", in.selector(), out.selector);
+  decoder.list("limits", in.limits(), out.limits,
+               [&](const wire::KeyValue& item, std::pair<std::string, std::string>& limit) {
+                 decoder.string("key", item.key(), limit.first);
+                 decoder.string("value", item.value(), limit.second);
+               });
+  decoder.sort_names("limits", out.limits);
+  return decoder.result([&] { return fmt::format("capacityquota {}", text(in.name())); });
+}
+
+Result<QuotaClass> decode(wire::QuotaClass in) {
+  if (in > wire::QuotaClass::MAX) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("quotaClass: {} is not known; accepted: 0 to {}", static_cast<int>(in),
+                            static_cast<int>(wire::QuotaClass::MAX)));
+  }
+  return static_cast<QuotaClass>(in);
 }
 
 }  // namespace headroom

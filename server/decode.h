@@ -7,6 +7,7 @@
 // of that size before.
 #pragma once
 
+#include "autoscaling/quota_answers.h"
 #include "objects/error.h"
 #include "objects/objects.h"
 #include "schema/headroom_generated.h"
@@ -19,5 +20,9 @@ Result<std::size_t> decode(const wire::NodeMetric& in, NodeMetric& out);
 Result<std::size_t> decode(const wire::ElasticQuota& in, ElasticQuota& out);
 Result<std::size_t> decode(const wire::PodDisruptionBudget& in, PodDisruptionBudget& out);
 Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out);
+// Any text as operator and as limit.
+Result<std::size_t> decode(const wire::CapacityQuota& in, CapacityQuota& out);
+// kUnsupported: a class that this server does not know.
+Result<QuotaClass> decode(wire::QuotaClass in);
 
 }  // namespace headroom

@@ -16,6 +16,13 @@ Offset<flatbuffers::String> string(Builder& builder, std::string_view text) {
 
 }  // namespace
 
+std::string_view cut(std::string_view message) {
+  if (message.size() <= kMessageBytesMax) return message;
+  std::size_t end = kMessageBytesMax;
+  while (end > 0 && (message[end] & 0xC0) == 0x80) --end;
+  return message.substr(0, end);
+}
+
 wire::Code wire_code(Code code) {
   switch (code) {
     case Code::kSuccess:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -14,6 +15,8 @@ namespace headroom {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
+// A message of at most kMessageBytesMax, whole characters of it.
+std::string_view cut(std::string_view message);
 wire::ErrorCode wire_code(ErrorCode code);
 wire::Code wire_code(Code code);
 flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,

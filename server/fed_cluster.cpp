@@ -17,13 +17,14 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
   };
   switch (change.fact_type()) {
     case wire::Fact::Node:
-      return upsert(*change.fact_as_Node(), node_);
+      return apply_node(*change.fact_as_Node());
     case wire::Fact::NodeMetric:
       return upsert(*change.fact_as_NodeMetric(), metric_);
     case wire::Fact::Pod:
       return apply_pod(*change.fact_as_Pod());
     case wire::Fact::RemovedNode:
       engine_.remove_node(text(change.fact_as_RemovedNode()->name()));
+      quotas_.remove_node(text(change.fact_as_RemovedNode()->name()));
       return Applied{};
     case wire::Fact::RemovedNodeMetric:
       engine_.remove_node_metric(text(change.fact_as_RemovedNodeMetric()->name()));
@@ -56,12 +57,61 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
     case wire::Fact::RemovedPriorityClass:
       engine_.remove_priority_class(text(change.fact_as_RemovedPriorityClass()->name()));
       return Applied{};
+    case wire::Fact::CapacityQuota:
+      return apply_quota(*change.fact_as_CapacityQuota());
+    case wire::Fact::RemovedCapacityQuota:
+      return remove_quota(*change.fact_as_RemovedCapacityQuota());
     case wire::Fact::NONE:
       break;
   }
   return fail(ErrorCode::kUnsupported,
               fmt::format("fact_type: {} is not known; accepted: 1 to {}",
                           static_cast<int>(change.fact_type()), static_cast<int>(wire::Fact::MAX)));
+}
+
+Result<void> FedCluster::advance(std::int64_t now_us) {
+  if (auto advanced = engine_.advance(now_us); !advanced) return advanced;
+  return quotas_.advance(now_us);
+}
+
+// Both have the node, or none.
+Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) {
+  if (auto decoded = decode(wire_node, node_); !decoded) return tl::unexpected(decoded.error());
+  quotas_.fork();
+  Result<void> applied = quotas_.upsert(node_);
+  if (applied) applied = engine_.upsert(node_);
+  if (!applied) {
+    quotas_.rollback();
+    return tl::unexpected(applied.error());
+  }
+  quotas_.commit();
+  return Applied{};
+}
+
+Result<FedCluster::Applied> FedCluster::apply_quota(const wire::CapacityQuota& wire_quota) {
+  const Result<QuotaClass> quota_class = decode(wire_quota.quota_class());
+  if (!quota_class) {
+    return fail(
+        quota_class.error().code,
+        fmt::format("capacityquota {}: {}", text(wire_quota.name()), quota_class.error().message));
+  }
+  if (auto decoded = decode(wire_quota, capacity_quota_); !decoded) {
+    return tl::unexpected(decoded.error());
+  }
+  if (auto applied = quotas_.upsert(capacity_quota_, *quota_class); !applied) {
+    return tl::unexpected(applied.error());
+  }
+  return Applied{};
+}
+
+Result<FedCluster::Applied> FedCluster::remove_quota(const wire::RemovedCapacityQuota& removed) {
+  const Result<QuotaClass> quota_class = decode(removed.quota_class());
+  if (!quota_class) {
+    return fail(quota_class.error().code, fmt::format("capacityquota {}: {}", text(removed.name()),
+                                                      quota_class.error().message));
+  }
+  quotas_.remove_quota(text(removed.name()), *quota_class);
+  return Applied{};
 }
 
 Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {

@@ -1,9 +1,10 @@
-// FedCluster: an engine, and what the server keeps of the facts beside it: the pods that wait for a
-// node, so that requests can name them by uid. The engine knows them too: what is nominated to a
-// node holds room there.
+// FedCluster: an engine, and what the server keeps of the facts beside it. The pods that wait for a
+// node, so that requests can name them by uid; the engine knows them too: what is nominated to a
+// node holds room there. And the CapacityQuotas, which count the nodes and no pods.
 //
-// Thread safety: one thread at a time. Invariant: a pod is in the list of pending ones exactly as
-// long as the last fact about it has no node and no terminal phase.
+// Thread safety: one thread at a time. Invariants: a pod is in the list of pending ones exactly as
+// long as the last fact about it has no node and no terminal phase; engine and quotas know the same
+// nodes and the same time.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,18 @@
 #include <string>
 #include <string_view>
 
+#include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
-#include "engine/hash.h"
 #include "objects/error.h"
+#include "objects/hash.h"
 #include "schema/headroom_generated.h"
 
 namespace headroom {
 
 class FedCluster {
  public:
-  explicit FedCluster(Engine engine) : engine_(std::move(engine)) {}
+  explicit FedCluster(Engine engine, CapacityQuotasOptions quotas = {})
+      : engine_(std::move(engine)), quotas_(std::move(quotas)) {}
   FedCluster(const FedCluster&) = delete;
   FedCluster& operator=(const FedCluster&) = delete;
 
@@ -30,21 +33,29 @@ class FedCluster {
     std::string_view pod_key;
     std::string_view pod_uid;  // empty where the pod is bound, terminal or gone
   };
-  // One change, whole or not at all. Errors: what the decoder, the engine or kPendingPodsMax
-  // refuses.
+  // One change, whole or not at all. Errors: what the decoder, the engine, the quotas or
+  // kPendingPodsMax refuses.
   Result<Applied> apply(const wire::Change& change);
+  // Moves the clock; never backwards (kInvalid).
+  Result<void> advance(std::int64_t now_us);
 
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
+  CapacityQuotas& quotas() { return quotas_; }
+  const CapacityQuotas& quotas() const { return quotas_; }
   const Pod* pending(std::string_view uid) const;  // nullptr: not fed as pending
   const Pod* pending_of_key(std::string_view key) const;
   std::uint32_t pending_count() const { return static_cast<std::uint32_t>(pending_.size()); }
 
  private:
+  Result<Applied> apply_node(const wire::Node& wire_node);
   Result<Applied> apply_pod(const wire::Pod& wire_pod);
+  Result<Applied> apply_quota(const wire::CapacityQuota& wire_quota);
+  Result<Applied> remove_quota(const wire::RemovedCapacityQuota& removed);
   void forget_pending(std::string_view key);
 
   Engine engine_;
+  CapacityQuotas quotas_;
   BytesMap<std::string, std::unique_ptr<Pod>> pending_;  // by key
   BytesMap<std::string_view, const Pod*> by_uid_;        // into pending_
   // Scratch: its memory is used again.
@@ -55,6 +66,7 @@ class FedCluster {
   ElasticQuota quota_;
   PodDisruptionBudget budget_;
   PriorityClass priority_class_;
+  CapacityQuota capacity_quota_;
 };
 
 }  // namespace headroom

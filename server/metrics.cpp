@@ -6,9 +6,24 @@ namespace headroom {
 
 namespace {
 
-constexpr std::array<const char*, kRequestKinds> kKindNames = {
-    "evaluate", "place", "reserve", "unreserve",   "explain",      "stats",
-    "facts",    "feed",  "hello",   "post_filter", "quota_status", "explain_victims"};
+constexpr std::array<const char*, kRequestKinds> kKindNames = {"evaluate",
+                                                               "place",
+                                                               "reserve",
+                                                               "unreserve",
+                                                               "explain",
+                                                               "stats",
+                                                               "facts",
+                                                               "feed",
+                                                               "hello",
+                                                               "post_filter",
+                                                               "quota_status",
+                                                               "explain_victims",
+                                                               "capacity_check",
+                                                               "capacity_plan",
+                                                               "capacity_reserve",
+                                                               "capacity_release",
+                                                               "capacity_quota_status",
+                                                               "capacity_reservations"};
 constexpr std::array<const char*, kRejections> kRejectionNames = {
     "oversized", "malformed", "unexpected", "out_of_order", "slow_reader"};
 
@@ -54,6 +69,11 @@ Metrics::Metrics() {
   cold_passes_ = &counter("headroom_cold_passes_total", "Passes over all nodes.");
   rows_replayed_ =
       &counter("headroom_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
+  const char* const asked_help =
+      "Checks, plans and reservations of nodes, by whether all nodes fit the quotas.";
+  capacity_fits_ = &counter("headroom_capacity_asked_total", asked_help, {{"result", "fits"}});
+  capacity_limited_ =
+      &counter("headroom_capacity_asked_total", asked_help, {{"result", "limited"}});
   for (std::size_t why = 0; why < kRefusals; ++why) {
     refusals_[why] =
         &counter("headroom_connections_refused_total", "Connections not taken, by reason.",
@@ -65,6 +85,11 @@ Metrics::Metrics() {
   pending_pods_ = &gauge("headroom_pending_pods", "Fed pods that wait for a node.");
   reserved_pods_ = &gauge("headroom_reserved_pods", "Reserved pods that are not bound yet.");
   shapes_ = &gauge("headroom_pod_shapes", "Distinct shapes of pods.");
+  capacity_quotas_ = &gauge("headroom_capacity_quotas", "CapacityQuotas known, of all classes.");
+  capacity_quotas_invalid_ =
+      &gauge("headroom_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
+  capacity_reservations_ =
+      &gauge("headroom_capacity_reservations", "Reservations of nodes that are live.");
   cache_bytes_ = &gauge("headroom_cache_bytes", "Memory of the shape cache.");
   connections_ = &gauge("headroom_connections", "Open connections.");
   ready_ = &gauge("headroom_ready", "1 once a feeder has completed a resync.");
@@ -130,6 +155,9 @@ void Metrics::set(const ServiceState& state) {
   pending_pods_->Set(state.pending_pods);
   reserved_pods_->Set(state.reserved_pods);
   shapes_->Set(engine.shapes);
+  capacity_quotas_->Set(state.capacity.quotas);
+  capacity_quotas_invalid_->Set(state.capacity.invalid_quotas);
+  capacity_reservations_->Set(state.capacity.reservations);
   cache_bytes_->Set(static_cast<double>(engine.cache_bytes));
   connections_->Set(state.connections);
   ready_->Set(state.ready ? 1 : 0);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "autoscaling/quota_answers.h"
 #include "engine/engine.h"
 
 namespace headroom {
@@ -33,9 +34,15 @@ enum class RequestKind : std::uint8_t {
   kHello,
   kPostFilter,
   kQuotaStatus,
-  kExplainVictims
+  kExplainVictims,
+  kCapacityCheck,
+  kCapacityPlan,
+  kCapacityReserve,
+  kCapacityRelease,
+  kCapacityQuotaStatus,
+  kCapacityReservations
 };
-inline constexpr std::size_t kRequestKinds = 12;
+inline constexpr std::size_t kRequestKinds = 18;
 
 // Why a frame was not served.
 enum class Rejection : std::uint8_t {
@@ -54,6 +61,7 @@ inline constexpr std::size_t kRefusals = 4;
 // Gauges as they are now; set once a second.
 struct ServiceState {
   EngineStats engine;  // counters: over all engines since the start
+  CapacityQuotasStats capacity;
   std::uint64_t epoch = 0;
   std::uint32_t pending_pods = 0, reserved_pods = 0, connections = 0;
   bool ready = false, feeder = false;
@@ -66,6 +74,8 @@ class Metrics {
   Metrics();
   void served(RequestKind kind, Duration time);
   void decided(Code code);
+  // A check, plan or reservation of nodes: do all of them fit the quotas?
+  void capacity_asked(bool all_fit) { (all_fit ? capacity_fits_ : capacity_limited_)->Increment(); }
   void request_failed(ErrorCode code);
   void facts(std::uint64_t applied, std::uint64_t refused);
   void rejected(Rejection why);
@@ -95,8 +105,10 @@ class Metrics {
   std::array<prometheus::Counter*, kRejections> rejections_{};
   prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
+  prometheus::Counter *capacity_fits_, *capacity_limited_;
   std::array<prometheus::Counter*, kRefusals> refusals_{};
   prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;
+  prometheus::Gauge *capacity_quotas_, *capacity_quotas_invalid_, *capacity_reservations_;
   prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;
   EngineStats counted_;  // what the counters have of the engine's
   std::atomic<bool> is_ready_{false};

@@ -121,9 +121,26 @@ std::uint32_t mode_bits(const std::string& text) {
   return mode;
 }
 
+// By name, each once.
+StringMap alias_map(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> aliases;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+      throw CLI::ValidationError(
+          "--quota-alias", fmt::format("\"{}\": NAME=RESOURCE, as in gpu=nvidia.com/gpu", text));
+    }
+    if (!aliases.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
+      throw CLI::ValidationError("--quota-alias", fmt::format("\"{}\": \"{}\" has another already",
+                                                              text, text.substr(0, equals)));
+    }
+  }
+  return {aliases.begin(), aliases.end()};
+}
+
 void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, char** argv,
           DaemonOptions& options) {
-  std::vector<std::string> endpoints, users;
+  std::vector<std::string> endpoints, users, aliases;
   std::string mode = "0600", metrics = kDefaultMetrics;
   std::int64_t busy_poll_us = default_busy_poll().count();
   std::int64_t cache_mebibytes =
@@ -165,6 +182,13 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   app.add_option("--tie-seed", options.engine.seed,
                  "Of the order among equal nodes; 0: the lowest row first")
       ->capture_default_str();
+  app.add_flag("--quota-ignore-deleting", options.quotas.ignore_deleting,
+               "Nodes that are being deleted count in no CapacityQuota");
+  app.add_option("--quota-alias", aliases,
+                 "NAME=RESOURCE: limits of that name in CapacityQuotas count the resource, as in"
+                 " gpu=nvidia.com/gpu")
+      ->type_name("ALIAS")
+      ->allow_extra_args(false);
   app.add_option("--log-format", options.log.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -181,6 +205,7 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   }
   options.listen.socket_mode = mode_bits(mode);
   for (const std::string& user : users) options.listen.allowed_users.push_back(user_id(user));
+  options.quotas.aliases = alias_map(aliases);
   if (metrics != "none") options.metrics = value_of("--metrics", parse_host_and_port(metrics));
   options.busy_poll = std::chrono::microseconds(busy_poll_us);
   options.engine.shape_cache_bytes_max = static_cast<std::size_t>(cache_mebibytes) << 20;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
 #include "server/listener.h"
 #include "server/log.h"
@@ -18,6 +19,7 @@ struct DaemonOptions {
   std::optional<HostAndPort> metrics;  // nullopt: no HTTP
   std::string profile_path;            // empty: Profile::standard()
   EngineOptions engine;
+  CapacityQuotasOptions quotas;
   std::chrono::microseconds busy_poll{0};
   LogOptions log;
 };

@@ -12,14 +12,6 @@ namespace {
 // Scratch memory that is kept from one request to the next.
 constexpr std::size_t kKeptBytesMax = 4 << 20;
 
-// A message of bounded length, whole characters of it.
-std::string_view cut(std::string_view message) {
-  if (message.size() <= kMessageBytesMax) return message;
-  std::size_t end = kMessageBytesMax;
-  while (end > 0 && (message[end] & 0xC0) == 0x80) --end;
-  return message.substr(0, end);
-}
-
 RequestKind kind_of(wire::Body body) {
   switch (body) {
     case wire::Body::Evaluate:
@@ -38,6 +30,18 @@ RequestKind kind_of(wire::Body body) {
       return RequestKind::kQuotaStatus;
     case wire::Body::ExplainVictims:
       return RequestKind::kExplainVictims;
+    case wire::Body::CapacityCheck:
+      return RequestKind::kCapacityCheck;
+    case wire::Body::CapacityPlan:
+      return RequestKind::kCapacityPlan;
+    case wire::Body::CapacityReserve:
+      return RequestKind::kCapacityReserve;
+    case wire::Body::CapacityRelease:
+      return RequestKind::kCapacityRelease;
+    case wire::Body::CapacityQuotaStatus:
+      return RequestKind::kCapacityQuotaStatus;
+    case wire::Body::CapacityReservations:
+      return RequestKind::kCapacityReservations;
     case wire::Body::Stats:
       return RequestKind::kStats;
     case wire::Body::Facts:
@@ -69,7 +73,7 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options, Metrics
 Service::Service(ServiceOptions options, Metrics& metrics, Engine engine)
     : options_(std::move(options)),
       metrics_(metrics),
-      current_(std::make_unique<FedCluster>(std::move(engine))) {}
+      current_(std::make_unique<FedCluster>(std::move(engine), options_.quotas)) {}
 
 Service::~Service() {
   if (retiring_.joinable()) retiring_.join();
@@ -156,6 +160,24 @@ void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
       break;
     case wire::Body::ExplainVictims:
       done = explain_victims(id, *frame.body_as_ExplainVictims());
+      break;
+    case wire::Body::CapacityCheck:
+      done = capacity_check(id, *frame.body_as_CapacityCheck());
+      break;
+    case wire::Body::CapacityPlan:
+      done = capacity_plan(id, *frame.body_as_CapacityPlan());
+      break;
+    case wire::Body::CapacityReserve:
+      done = capacity_reserve(id, *frame.body_as_CapacityReserve());
+      break;
+    case wire::Body::CapacityRelease:
+      capacity_release(id, *frame.body_as_CapacityRelease());
+      break;
+    case wire::Body::CapacityQuotaStatus:
+      done = capacity_quota_status(id, *frame.body_as_CapacityQuotaStatus());
+      break;
+    case wire::Body::CapacityReservations:
+      capacity_reservations(id, *frame.body_as_CapacityReservations());
       break;
     case wire::Body::Stats:
       stats(id, *frame.body_as_Stats());
@@ -469,7 +491,9 @@ void Service::stats(std::uint64_t id, const wire::Stats& request) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
   if (request.validate()) {
-    if (const auto valid = engine().validate(); !valid) {
+    Result<void> valid = engine().validate();
+    if (valid) valid = quotas().validate();
+    if (!valid) {
       invalid = builder_.CreateString(std::string(cut(valid.error().message)));
     }
   }
@@ -491,6 +515,10 @@ void Service::stats(std::uint64_t id, const wire::Stats& request) {
   reply.add_rows_replayed(now.engine.rows_replayed);
   if (request.digest()) reply.add_digest(engine().digest());
   if (!invalid.IsNull()) reply.add_invalid(invalid);
+  reply.add_capacity_quotas(now.capacity.quotas);
+  reply.add_capacity_quotas_invalid(now.capacity.invalid_quotas);
+  reply.add_capacity_reservations(now.capacity.reservations);
+  if (request.digest()) reply.add_capacity_digest(quotas().digest());
   finish(id, reply.Finish());
 }
 
@@ -501,6 +529,7 @@ ServiceState Service::state() const {
   state.engine.cache_hits += retired_.cache_hits;
   state.engine.cold_passes += retired_.cold_passes;
   state.engine.rows_replayed += retired_.rows_replayed;
+  state.capacity = quotas().stats();
   state.epoch = epoch();
   state.pending_pods = current_->pending_count();
   state.reserved_pods = static_cast<std::uint32_t>(reservations_.size());
@@ -513,12 +542,12 @@ ServiceState Service::state() const {
 void Service::advance() {
   if (!options_.wall_clock || (feeder_time_ && (next_ == nullptr || next_feeder_time_))) return;
   const std::int64_t now_us = options_.wall_clock();
-  const auto advance = [now_us](Engine& engine) {
+  const auto advance = [now_us](FedCluster& cluster) {
     // A clock that was set back stands still until it has caught up.
-    if (now_us > engine.now_us()) (void)engine.advance(now_us);
+    if (now_us > cluster.engine().now_us()) (void)cluster.advance(now_us);
   };
-  if (!feeder_time_) advance(current_->engine());
-  if (next_ != nullptr && !next_feeder_time_) advance(next_->engine());
+  if (!feeder_time_) advance(*current_);
+  if (next_ != nullptr && !next_feeder_time_) advance(*next_);
 }
 
 void Service::tick() {

@@ -58,6 +58,7 @@ using LogFunction = std::function<void(LogLevel, const char* what, LogFields fie
 struct ServiceOptions {
   Profile profile = Profile::standard();
   EngineOptions engine;
+  CapacityQuotasOptions quotas;
   std::uint64_t incarnation = 1;             // not 0
   std::function<std::int64_t()> wall_clock;  // microseconds since the Unix epoch
   LogFunction log = [](LogLevel, const char*, LogFields) {};
@@ -81,6 +82,7 @@ class Service final : public FrameHandler {
   void tick();
   ServiceState state() const;
   const Engine& engine() const { return current_->engine(); }
+  const CapacityQuotas& quotas() const { return current_->quotas(); }
 
  private:
   struct Reservation {
@@ -110,6 +112,12 @@ class Service final : public FrameHandler {
   Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
   void quota_status(std::uint64_t id, const wire::QuotaStatus& request);
   Result<void> explain_victims(std::uint64_t id, const wire::ExplainVictims& request);
+  Result<void> capacity_check(std::uint64_t id, const wire::CapacityCheck& request);
+  Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);
+  Result<void> capacity_reserve(std::uint64_t id, const wire::CapacityReserve& request);
+  void capacity_release(std::uint64_t id, const wire::CapacityRelease& request);
+  Result<void> capacity_quota_status(std::uint64_t id, const wire::CapacityQuotaStatus& request);
+  void capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request);
   void unreserve(std::uint64_t id, const wire::Unreserve& request);
   void stats(std::uint64_t id, const wire::Stats& request);
 
@@ -124,6 +132,9 @@ class Service final : public FrameHandler {
     return resolve(ref, scratch, bytes);
   }
   Result<void> resolve_all(const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs);
+  // The items of `field` into templates_ and plan_items_. kConflict: nothing is known yet.
+  Result<void> resolve_nodes(
+      const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items);
 
   std::uint64_t epoch() const { return epoch_base_ + current_->engine().epoch(); }
   void advance();
@@ -158,6 +169,10 @@ class Service final : public FrameHandler {
   Decision decision_;
   std::vector<Pod> pods_;
   std::size_t pods_bytes_ = 0;  // of pods_, as kRequestBytesMax counts them
+  std::vector<Node> templates_;
+  std::size_t templates_bytes_ = 0;
+  std::vector<PlanItem> plan_items_;  // point into templates_
+  CapacityCheck check_;
 };
 
 }  // namespace headroom

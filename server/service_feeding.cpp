@@ -30,9 +30,9 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
   }
   options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
   engine->set_bulk(true);
-  next_ = std::make_unique<FedCluster>(std::move(*engine));
+  next_ = std::make_unique<FedCluster>(std::move(*engine), options_.quotas);
   next_feeder_time_ = begin.now_us() != 0;
-  if (next_feeder_time_) (void)next_->engine().advance(begin.now_us());
+  if (next_feeder_time_) (void)next_->advance(begin.now_us());
   feeder_ = &peer;
   peer.told_to_stop = false;
   sequence_ = 0;
@@ -115,7 +115,7 @@ void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
   metrics_.facts(count - refused, refused);
   const bool feeder_time = next_ != nullptr ? next_feeder_time_ : feeder_time_;
   if (feeder_time && facts.now_us() != 0) {
-    if (auto advanced = cluster.engine().advance(facts.now_us()); !advanced) {
+    if (auto advanced = cluster.advance(facts.now_us()); !advanced) {
       send_error(peer, id, advanced.error());
     }
   }
@@ -131,6 +131,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
     return;
   }
   adopt_reservations();
+  next_->quotas().adopt(current_->quotas());
   next_->engine().set_bulk(false);
   settled_.clear();
   replace_current(std::move(next_));
@@ -185,10 +186,12 @@ Result<void> Service::set_profile(Profile profile) {
   if (!engine) return tl::unexpected(engine.error());
   options_.profile = std::move(profile);
   const EngineStats stats = current_->engine().stats();
+  const CapacityQuotasStats capacity = quotas().stats();
   if (feeder_ != nullptr) {
     stop_feeding(wire::FeedStop::NewProfile, "the server has another profile: resync");
-  } else if (stats.nodes == 0 && stats.pods == 0) {
-    replace_current(std::make_unique<FedCluster>(std::move(*engine)));
+  } else if (stats.nodes == 0 && stats.pods == 0 && capacity.quotas == 0 &&
+             capacity.reservations == 0) {
+    replace_current(std::make_unique<FedCluster>(std::move(*engine), options_.quotas));
     options_.log(LogLevel::kInfo, "profile changed", {});
   } else {
     options_.log(LogLevel::kWarning, "the new profile waits for a feeder's resync", {});

@@ -39,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Shared, ConformanceFile,
                          testing::Values("quantities", "pod-resources", "limit-aware", "load-aware",
                                          "node-resources", "proposal-limit-aware",
                                          "proposal-resource-limit-aware", "proposal-load-aware",
-                                         "capacity-scheduling", "proposal-capacity-scheduling"),
+                                         "capacity-scheduling", "proposal-capacity-scheduling",
+                                         "capacity-quota", "proposal-capacity-quota"),
                          [](const auto& file) {
                            std::string name = file.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
@@ -55,8 +56,16 @@ TEST(ConformanceRunner, SaysWhatDiffers) {
 }
 
 TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
-  EXPECT_EQ(differences(json::parse(R"({"plugin": "CapacityQuota", "steps": []})")),
-            "plugin: CapacityQuota / not supported\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "NodePorts", "steps": []})")),
+            "plugin: NodePorts / not supported\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "CapacityQuota", "mode": "X", "steps": []})")),
+            "mode: Upstream or Proposal / X\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "CapacityQuota", "args": {"x": 1},
+                                        "steps": [{"op": "schedule"}]})")),
+            "args.x: 1 / not supported\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "CapacityQuota",
+                                        "steps": [{"op": "schedule"}]})")),
+            "steps[0].op: schedule / not supported\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "Quantity", "mode": "X", "steps": []})")),
             "mode: Upstream or Proposal / X\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "Quantity", "steps": [{"op": "checkQuota"}]})")),
@@ -68,8 +77,8 @@ TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
               {"op": "delete", "object": {}, "expect": {"quotaUsed": {}}}]})")),
             "steps[0].expect: {\"quotaUsed\":{}} / not supported after delete\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "LimitAware", "steps": [
-              {"op": "delete", "object": {"kind": "CapacityQuota", "metadata": {"name": "q"}}}]})")),
-            "steps[0].object.kind: CapacityQuota / not supported\n");
+              {"op": "delete", "object": {"kind": "Service", "metadata": {"name": "s"}}}]})")),
+            "steps[0].object.kind: Service / not supported\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "LimitAware", "args": {"x": 1}, "steps": []})")),
             "args: {\"x\":1} / LimitAware args: x: unknown field; accepted: apiVersion, "
             "defaultLimitToAllocatableRatio, kind, resources, scoringResourceWeights\n");

@@ -171,7 +171,8 @@ TEST(DaemonSockets, TcpIsForLoopbackAddresses) {
   const Endpoint endpoint = daemon.logged_endpoint("tcp://");
   EXPECT_NE(endpoint.port, 0);
   Client client = must(Client::connect(endpoint));
-  EXPECT_EQ(must(client.stats())->connections(), 1u);
+  // The connection that found the daemon ready may not be gone yet.
+  EXPECT_TRUE(eventually([&] { return must(client.stats())->connections() == 1; }));
 
   const Ended ended = run_quietly({"--listen", "tcp://0.0.0.0:0"});
   EXPECT_EQ(ended.exit_code, 1);
@@ -471,6 +472,10 @@ TEST_F(DaemonOptionsFile, ValuesOutOfRangeAreNamed) {
                                                         {"socket-mode", "\"0778\""},
                                                         {"socket-mode", "\"01000\""},
                                                         {"listen", "http://127.0.0.1:1"},
+                                                        {"quota-alias", "gpu"},
+                                                        {"quota-alias", "=gpu"},
+                                                        {"quota-alias", "gpu="},
+                                                        {"quota-alias", "[a=b, a=c]"},
                                                         {"metrics", "127.0.0.1"},
                                                         {"metrics", "127.0.0.1:65536"},
                                                         {"allow-user", "no-such-user-here"}}) {

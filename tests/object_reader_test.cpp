@@ -56,9 +56,8 @@ TEST(ObjectReader, ClusterOfARealApiServer) {
   EXPECT_EQ(file->elastic_quotas.size(), 4u);
   EXPECT_EQ(file->pod_disruption_budgets.size(), 12u);
   EXPECT_EQ(file->priority_classes.size(), 6u);
-  EXPECT_EQ(
-      file->other_kinds,
-      (std::map<std::string, std::uint64_t>{{"autoscaling.x-k8s.io/v1beta1/CapacityQuota", 4}}));
+  EXPECT_EQ(file->capacity_quotas.size(), 4u);
+  EXPECT_TRUE(file->other_kinds.empty());
   const Node& first = file->nodes.front();
   EXPECT_EQ(first.name, "openb-node-0008");
   EXPECT_EQ(find(first.allocatable, "cpu")->milli_value(), 31920);
@@ -324,6 +323,60 @@ TEST(ObjectReader, PriorityClasses) {
   EXPECT_EQ(file.priority_classes[1].value, 0);
 }
 
+TEST(ObjectReader, CapacityQuotas) {
+  const ObjectFile file = read(R"(
+{"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityQuota",
+ "metadata": {"name": "a", "generation": 3},
+ "spec": {"selector": {"matchLabels": {"team": "a"},
+                       "matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["1"]}, {}]},
+          "limits": {"resources": {"nodes": 8, "memory": "64Gi", "cpu": -1, "x": 0.5, "y": "z"}}}}
+{"apiVersion": "autoscaling.x-k8s.io/v1alpha1", "kind": "CapacityQuota", "metadata": {"name": "b"}}
+{"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "CapacityQuota", "metadata": {"name": "c"}})");
+  ASSERT_EQ(file.capacity_quotas.size(), 2u);
+  const CapacityQuota& quota = file.capacity_quotas[0];
+  EXPECT_EQ(quota.generation, 3);
+  // As written: whether a spec can be used is not the reader's to say.
+  EXPECT_EQ(quota.selector,
+            (LabelSelector{{"zone", "Gt", {"1"}}, {"", "", {}}, {"team", "In", {"a"}}}));
+  EXPECT_EQ(
+      quota.limits,
+      (StringMap{{"cpu", "-1"}, {"memory", "64Gi"}, {"nodes", "8"}, {"x", "0.5"}, {"y", "z"}}));
+  EXPECT_EQ(file.capacity_quotas[1],
+            (CapacityQuota{.name = "b", .generation = 0, .selector = {}, .limits = {}}));
+  EXPECT_EQ(file.other_kinds.size(), 1u);
+}
+
+TEST(ObjectReader, ErrorsOfCapacityQuotasNameFieldAndValue) {
+  const auto quota = [](const std::string& spec) {
+    return message(R"({"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityQuota",)"
+                   R"( "metadata": {"name": "q"}, "spec": )" +
+                   spec + "}");
+  };
+  const std::string in_quota = "Invalid: f.json: CapacityQuota q: spec";
+  EXPECT_EQ(quota(R"({"limits": [1]})"), in_quota + ".limits: [1] is not an object");
+  EXPECT_EQ(quota(R"({"limits": {"resources": 1}})"),
+            in_quota + ".limits.resources: 1 is not an object");
+  EXPECT_EQ(quota(R"({"limits": {"resources": {"cpu": [1]}}})"),
+            in_quota + ".limits.resources.cpu: [1] is not a string");
+  EXPECT_EQ(quota(R"({"selector": {"matchExpressions": [{"key": 1}]}})"),
+            in_quota + ".selector.matchExpressions[0].key: 1 is not a string");
+  EXPECT_EQ(quota(R"({"selector": {"matchLabels": {"a": true}}})"),
+            in_quota + ".selector.matchLabels.a: true is not a string");
+}
+
+TEST(ObjectReader, NodesAsCapacityQuotasSeeThem) {
+  const ObjectFile file = read(R"({"apiVersion": "v1", "kind": "Node",
+    "metadata": {"name": "n", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                 "annotations": {"headroom/reservation": "r1", "other": "x"}},
+    "status": {"capacity": {"memory": "1Gi", "cpu": "4"}, "allocatable": {"cpu": "3"}}})");
+  ASSERT_EQ(file.nodes.size(), 1u);
+  EXPECT_TRUE(file.nodes[0].deleting);
+  EXPECT_EQ(file.nodes[0].annotations, (StringMap{{"headroom/reservation", "r1"}}));
+  ASSERT_EQ(file.nodes[0].capacity.size(), 2u);
+  EXPECT_EQ(file.nodes[0].capacity[0], std::pair(std::string("cpu"), Quantity::from_value(4)));
+  EXPECT_EQ(file.nodes[0].allocatable[0].second, Quantity::from_value(3));
+}
+
 TEST(ObjectReader, PodsAsQuotasAndPreemptionSeeThem) {
   const ObjectFile file = read(R"({"apiVersion": "v1", "kind": "Pod",
     "metadata": {"name": "web-1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
@@ -544,7 +597,8 @@ TEST(ObjectReader, OneObject) {
   EXPECT_EQ(read_object(R"({"apiVersion": "v1", "kind": "Service"})", "test").error().message,
             "test: v1/Service is not read; accepted are one v1/Node, v1/Pod, "
             "slo.koordinator.sh/v1alpha1/NodeMetric, scheduling.x-k8s.io/v1alpha1/ElasticQuota, "
-            "policy/v1/PodDisruptionBudget or scheduling.k8s.io/v1/PriorityClass");
+            "policy/v1/PodDisruptionBudget, scheduling.k8s.io/v1/PriorityClass or "
+            "autoscaling.x-k8s.io/v1beta1/CapacityQuota");
   EXPECT_EQ(read_object("", "test").error().code, ErrorCode::kInvalid);
   EXPECT_EQ(read_object(pod("{}") + pod("{}"), "test").error().code, ErrorCode::kInvalid);
 }

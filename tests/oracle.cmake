@@ -1,12 +1,15 @@
 # The oracle (a scalar transcription of the rules, no code of the product) and its own test.
 add_library(headroom_oracle STATIC
   oracle/capacity_proposal.cpp
+  oracle/capacity_quota.cpp
+  oracle/capacity_reservations.cpp
   oracle/capacity_scheduling.cpp
   oracle/capacity_upstream.cpp
   oracle/disruption_budgets.cpp
   oracle/elastic_quota.cpp
   oracle/facts.cpp
   oracle/json.cpp
+  oracle/label_selector.cpp
   oracle/limit_aware.cpp
   oracle/limit_ratio.cpp
   oracle/limit_score.cpp
@@ -20,9 +23,16 @@ add_library(headroom_oracle STATIC
   oracle/pod_resources.cpp
   oracle/preemption.cpp
   oracle/quantity.cpp
+  oracle/quota_amounts.cpp
+  oracle/quota_answers.cpp
+  oracle/quota_plans.cpp
+  oracle/quota_rows.cpp
+  oracle/quota_total.cpp
   oracle/resource_limit_aware.cpp
   oracle/time.cpp)
-target_include_directories(headroom_oracle PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json PRIVATE headroom_options)
+# Of the product: the plain values of objects/objects.h, no function.
+target_include_directories(headroom_oracle PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR})
+target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::expected
+  PRIVATE headroom_options)
 
 headroom_add_test(oracle_test SOURCES oracle_test.cpp LIBRARIES headroom_oracle)

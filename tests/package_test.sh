@@ -24,6 +24,11 @@ if [ "$answer" != Io ]; then
   echo "ask_nobody said '$answer', not Io"
   exit 1
 fi
+answer=$("$work/build/check_quota")
+if [ "$answer" != 2 ]; then
+  echo "check_quota allowed '$answer', not 2"
+  exit 1
+fi
 "$work/installed/bin/headroomd" --version
 # The installed command runs without the source tree.
 "$work/installed/bin/headroom" --version

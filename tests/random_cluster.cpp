@@ -6,7 +6,6 @@
 #include "engine/profile_reader.h"
 #include "objects/object_reader.h"
 #include "tools/object_writer.h"
-#include "tools/random.h"
 
 namespace headroom {
 namespace {
@@ -167,25 +166,6 @@ std::vector<PluginId> some_of(Draws& draws, std::array<PluginId, N> plugins,
 }
 
 }  // namespace
-
-// --- Draws ---
-
-std::uint64_t Draws::below(std::uint64_t count) {
-  if (!from_bytes_) {
-    state_ = mix_bits(state_);
-    return state_ % count;
-  }
-  std::uint64_t value = 0;
-  for (std::uint64_t reach = 1; reach < count; reach <<= 8) {
-    value = value << 8 | (at_ < bytes_.size() ? bytes_[at_++] : 0);
-    if (reach > UINT64_MAX >> 8) break;
-  }
-  return value % count;
-}
-
-std::int64_t Draws::between(std::int64_t first, std::int64_t last) {
-  return first + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(last - first) + 1));
-}
 
 // --- Profiles ---
 

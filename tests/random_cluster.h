@@ -5,46 +5,17 @@
 // decided by its draws alone: the same seed or bytes give the same events.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/profile.h"
+#include "tests/draws.h"
 
 namespace headroom {
-
-// Where draws come from: a seed, or bytes (and zeros when they are used up).
-class Draws {
- public:
-  explicit Draws(std::uint64_t seed) : state_(seed) {}
-  explicit Draws(std::span<const std::uint8_t> bytes) : bytes_(bytes), from_bytes_(true) {}
-
-  // In [0, count); count > 0.
-  std::uint64_t below(std::uint64_t count);
-  // In [first, last].
-  std::int64_t between(std::int64_t first, std::int64_t last);
-  bool one_in(std::uint64_t count) { return below(count) == 0; }
-  template <typename T, std::size_t N>
-  const T& pick(const std::array<T, N>& items) {
-    return items[below(N)];
-  }
-  template <typename T>
-  const T& pick(const std::vector<T>& items) {
-    return items[below(items.size())];
-  }
-  bool used_up() const { return from_bytes_ && at_ == bytes_.size(); }
-
- private:
-  std::uint64_t state_ = 0;
-  std::span<const std::uint8_t> bytes_;
-  std::size_t at_ = 0;
-  bool from_bytes_ = false;
-};
 
 // A profile for the engine, and the same for the oracle (oracle.h, "Oracle"). Half of them have
 // CapacityScheduling.

@@ -1,6 +1,7 @@
 # The server's requests without sockets. See also fuzz/service_fuzz.cpp.
 headroom_add_test(service_test
-  SOURCES service_capacity_test.cpp service_decision_test.cpp service_feeding_test.cpp service_input_test.cpp
+  SOURCES service_capacity_test.cpp service_decision_test.cpp service_feeding_test.cpp
+    service_input_test.cpp service_quota_test.cpp
   LIBRARIES headroom::client headroom_service headroom_clusters fmt::fmt LABELS server)
 
 # A running headroomd over its sockets; each test has a directory and ports of its own.
@@ -14,6 +15,7 @@ endfunction()
 headroom_add_daemon_test(daemon_test)
 headroom_add_daemon_test(daemon_lifecycle_test)
 target_link_libraries(daemon_lifecycle_test PRIVATE nlohmann_json::nlohmann_json)
+headroom_add_daemon_test(daemon_quota_test)
 headroom_add_daemon_test(daemon_restart_test)
 set(HEADROOM_RESTARTS 100)
 if(HEADROOM_SANITIZE)

@@ -49,11 +49,17 @@ auto write_list(Builder& builder, const std::vector<Item>& items, Write write_it
 struct Removed {
   wire::Fact kind;
   std::string name, namespace_name;
+  wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota;
+};
+// Another limit of an autoscaler.
+struct ClassedQuota {
+  CapacityQuota quota;
+  wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota;
 };
 // Of a change that no server knows.
 struct UnknownFact {};
 using Fact = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
-                          Removed, UnknownFact>;
+                          CapacityQuota, ClassedQuota, Removed, UnknownFact>;
 
 inline Removed removed_node(const std::string& name) { return {wire::Fact::RemovedNode, name, ""}; }
 inline Removed removed_metric(const std::string& name) {
@@ -72,6 +78,11 @@ inline Removed removed_budget(const PodDisruptionBudget& budget) {
   return {wire::Fact::RemovedPodDisruptionBudget, budget.name, budget.namespace_name};
 }
 
+inline Removed removed_capacity_quota(
+    const std::string& name, wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota) {
+  return {wire::Fact::RemovedCapacityQuota, name, "", quota_class};
+}
+
 inline Offset<wire::Change> write(Builder& builder, const Removed& removed) {
   const std::string& in = removed.namespace_name;
   switch (removed.kind) {
@@ -85,6 +96,8 @@ inline Offset<wire::Change> write(Builder& builder, const Removed& removed) {
       return encode_removed_pod_disruption_budget(builder, in, removed.name);
     case wire::Fact::RemovedPriorityClass:
       return encode_removed_priority_class(builder, removed.name);
+    case wire::Fact::RemovedCapacityQuota:
+      return encode_removed_capacity_quota(builder, removed.name, removed.quota_class);
     default:
       return encode_removed_node(builder, removed.name);
   }
@@ -96,6 +109,8 @@ inline Offset<wire::Change> write(Builder& builder, const Fact& fact) {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, Removed>) {
           return write(builder, held);
+        } else if constexpr (std::is_same_v<Held, ClassedQuota>) {
+          return encode_upsert(builder, held.quota, held.quota_class);
         } else if constexpr (std::is_same_v<Held, UnknownFact>) {
           return wire::CreateChange(builder, static_cast<wire::Fact>(77),
                                     wire::CreateUnreserved(builder, 1).Union());
@@ -110,7 +125,8 @@ inline void tell(Engine& engine, const Fact& fact) {
   const Result<void> told = std::visit(
       [&](const auto& object) -> Result<void> {
         using Object = std::decay_t<decltype(object)>;
-        if constexpr (std::is_same_v<Object, Removed> || std::is_same_v<Object, UnknownFact>) {
+        if constexpr (std::is_same_v<Object, Removed> || std::is_same_v<Object, ClassedQuota> ||
+                      std::is_same_v<Object, UnknownFact>) {
           throw std::logic_error("engines are told objects only");
         } else {
           return engine.upsert(object);
@@ -139,6 +155,15 @@ inline Offset<wire::Reserve> write_reserve(Builder& builder, const PodArg& arg,
                                            const std::string& node) {
   const auto pod = write_ref(builder, arg);
   return wire::CreateReserve(builder, pod, write(builder, node));
+}
+
+// Templates and counts.
+using NodeCounts = std::vector<std::pair<Node, std::int64_t>>;
+
+inline std::vector<CapacityItem> items_of(const NodeCounts& nodes) {
+  std::vector<CapacityItem> items;
+  for (const auto& [node, count] : nodes) items.push_back({.node = &node, .count = count});
+  return items;
 }
 
 inline Bytes to_bytes(const Builder& builder) {
@@ -326,6 +351,51 @@ class Client final : public Peer {
       return wire::CreateExplainVictims(builder, ref, write(builder, node));
     });
   }
+  std::uint64_t capacity_check(const NodeCounts& nodes, bool binding_only = false) {
+    return ask([&](Builder& builder) {
+      return encode_capacity_check(builder, items_of(nodes), binding_only);
+    });
+  }
+  const wire::CapacityChecked& capacity_checked(const NodeCounts& nodes,
+                                                bool binding_only = false) {
+    return take<wire::CapacityChecked>(capacity_check(nodes, binding_only));
+  }
+  std::int64_t allowed(const Node& node, std::int64_t count) {
+    return capacity_checked({{node, count}}).answers()->Get(0)->allowed();
+  }
+  std::uint64_t capacity_plan(const NodeCounts& add, const std::vector<std::string>& remove) {
+    return ask(
+        [&](Builder& builder) { return encode_capacity_plan(builder, items_of(add), remove); });
+  }
+  std::uint64_t capacity_reserve(const std::string& id, const NodeCounts& nodes,
+                                 std::int64_t expires_us,
+                                 wire::ReserveMode mode = wire::ReserveMode::All) {
+    return ask([&](Builder& builder) {
+      const std::vector<CapacityItem> items = items_of(nodes);
+      return encode_capacity_reserve(
+          builder, {.id = id, .items = items, .expires_us = expires_us, .mode = mode});
+    });
+  }
+  const wire::CapacityReserved& capacity_reserved(const std::string& id, const NodeCounts& nodes,
+                                                  std::int64_t expires_us,
+                                                  wire::ReserveMode mode = wire::ReserveMode::All) {
+    return take<wire::CapacityReserved>(capacity_reserve(id, nodes, expires_us, mode));
+  }
+  bool capacity_released(const std::string& id) {
+    return take<wire::CapacityReleased>(
+               ask([&](Builder& builder) { return encode_capacity_release(builder, id); }))
+        .released();
+  }
+  std::uint64_t ask_capacity_quota_status(const std::string& after) {
+    return ask([&](Builder& builder) { return encode_capacity_quota_status(builder, after); });
+  }
+  const wire::CapacityQuotaStatusReply& capacity_quota_status(const std::string& after = "") {
+    return take<wire::CapacityQuotaStatusReply>(ask_capacity_quota_status(after));
+  }
+  const wire::CapacityReservationsReply& capacity_reservations(const std::string& after = "") {
+    return take<wire::CapacityReservationsReply>(
+        ask([&](Builder& builder) { return encode_capacity_reservations(builder, after); }));
+  }
   const wire::StatsReply& stats(bool digest = false) {
     return take<wire::StatsReply>(
         ask([&](Builder& builder) { return wire::CreateStats(builder, digest); }));
@@ -455,6 +525,8 @@ class ServiceTest : public testing::Test {
   ~ServiceTest() override {
     const Result<void> valid = service->engine().validate();
     EXPECT_TRUE(valid) << valid.error().message;
+    const Result<void> counted = service->quotas().validate();
+    EXPECT_TRUE(counted) << counted.error().message;
   }
 
   std::unique_ptr<Service> create(Profile profile) {

@@ -16,23 +16,26 @@ forbid() {
   fi
 }
 
-# Each folder may include only what stands to its left: kernels, objects | engine, schema | server,
-# client | bench, tests, tools. Those between two bars do not know each other, but that objects may
+# Each folder may include only what stands to its left: kernels, objects | autoscaling, engine, schema |
+# server, client | bench, tests, tools. Those between two bars do not know each other, but that objects may
 # be read by schema.
 forbid 'kernels include the standard library and xsimd only' \
-  '#include (<(tbb|fmt|yaml-cpp|simdjson|tl)[/.]|"(objects|engine|schema|server|client|tools|tests|bench)/)' \
+  '#include (<(tbb|fmt|yaml-cpp|simdjson|tl)[/.]|"(objects|autoscaling|engine|schema|server|client|tools|tests|bench)/)' \
   kernels
 forbid 'objects include neither kernels nor engine, and no TBB' \
-  '#include (<tbb/|"(kernels|engine|schema|server|client|tools|tests|bench)/)' objects
+  '#include (<tbb/|"(kernels|autoscaling|engine|schema|server|client|tools|tests|bench)/)' objects
 forbid 'engine includes kernels and objects only; no wire types, no sockets' \
-  '#include (<(flatbuffers|asio|sys/socket|netinet|CLI)|"(schema|server|client|tools|tests|bench)/)' engine
-forbid 'the protocol knows objects only' '#include "(kernels|engine|server|client|tools|tests|bench)/' \
+  '#include (<(flatbuffers|asio|sys/socket|netinet|CLI)|"(autoscaling|schema|server|client|tools|tests|bench)/)' engine
+forbid 'autoscaling includes objects only; no threads, no wire types' \
+  '#include (<(tbb|flatbuffers|asio)/|"(kernels|engine|schema|server|client|tools|tests|bench)/)' \
+  autoscaling
+forbid 'the protocol knows objects only' '#include "(kernels|autoscaling|engine|server|client|tools|tests|bench)/' \
   schema
 forbid 'the server does not know who asks it' '#include "(client|tools|tests|bench)/' server
-forbid 'a client is thin: no engine' '#include "(kernels|engine|server|tools|tests|bench)/' client
+forbid 'a client is thin: no engine' '#include "(kernels|autoscaling|engine|server|tools|tests|bench)/' client
 forbid 'nothing includes bench or tests but themselves' '#include "(tests|bench)/' tools
 forbid 'the standard library has no expected before C++23: use objects/error.h' \
-  '#include <expected>' kernels objects engine schema server client tools
+  '#include <expected>' kernels objects autoscaling engine schema server client tools
 
 # Headers say that they are read once. Every file opens with its purpose; a .cpp may leave that to
 # its header.
@@ -45,7 +48,7 @@ while IFS= read -r file; do
     echo "$file: no #pragma once"
     broken=1
   fi
-done < <(find kernels objects engine schema server client tools bench tests -name '*.h' -o -name '*.cpp')
+done < <(find kernels objects autoscaling engine schema server client tools bench tests -name '*.h' -o -name '*.cpp')
 
 # No leftovers and no paths of one machine in what is committed.
 list_files() {

@@ -16,6 +16,8 @@
 #include "objects/object_reader.h"
 #include "objects/pod_resources.h"
 #include "objects/quantity.h"
+#include "tools/conformance_quota.h"
+#include "tools/conformance_quota_upstream.h"
 
 namespace headroom {
 namespace {
@@ -37,6 +39,8 @@ constexpr std::array<ConformancePlugin, 6> kConformancePlugins = {{
 // These compute on quantities and pods alone: no engine, and only their own step.
 constexpr std::string_view kQuantityPlugin = "Quantity";
 constexpr std::string_view kPodResourcesPlugin = "PodResources";
+// Of the autoscaler: no engine, and runners of its own.
+constexpr std::string_view kCapacityQuotaPlugin = "CapacityQuota";
 
 std::string value_or_absent(const json& object, const std::string& key) {
   return object.contains(key) ? object.at(key).dump() : "absent";
@@ -492,6 +496,11 @@ class CaseRunner {
 
 std::vector<ConformanceDifference> run_conformance_case(const json& recorded) {
   try {
+    const std::string mode = recorded.value("mode", "Upstream");
+    if (recorded.value("plugin", "") == kCapacityQuotaPlugin) {
+      if (mode == "Upstream") return run_upstream_quota_case(recorded);
+      if (mode == "Proposal") return run_capacity_quota_case(recorded);
+    }
     return CaseRunner().run(recorded);
   } catch (const json::exception& exception) {
     return {{"case", "the form that the README of the cases describes", exception.what()}};

@@ -33,7 +33,8 @@ std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.n
 
 Result<Dump> read_dump(const std::vector<std::string>& paths) {
   Dump dump;
-  std::unordered_map<std::string, std::size_t> nodes, metrics, pods, quotas, budgets, classes;
+  std::unordered_map<std::string, std::size_t> nodes, metrics, pods, quotas, budgets, classes,
+      capacity_quotas;
   const auto plain_name = [](const auto& object) { return object.name; };
   const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
   for (const std::string& path : paths) {
@@ -45,6 +46,8 @@ Result<Dump> read_dump(const std::vector<std::string>& paths) {
     keep_latest(dump.elastic_quotas, std::move(file->elastic_quotas), key, quotas);
     keep_latest(dump.pod_disruption_budgets, std::move(file->pod_disruption_budgets), key, budgets);
     keep_latest(dump.priority_classes, std::move(file->priority_classes), plain_name, classes);
+    keep_latest(dump.capacity_quotas, std::move(file->capacity_quotas), plain_name,
+                capacity_quotas);
     for (const auto& [kind, count] : file->other_kinds) dump.other_kinds[kind] += count;
   }
   return dump;

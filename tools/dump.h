@@ -19,6 +19,7 @@ struct Dump {
   std::vector<ElasticQuota> elastic_quotas;
   std::vector<PodDisruptionBudget> pod_disruption_budgets;
   std::vector<PriorityClass> priority_classes;
+  std::vector<CapacityQuota> capacity_quotas;
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
 };
 

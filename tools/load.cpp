@@ -100,6 +100,7 @@ Result<LoadFacts::Objects> read_objects(const LoadOptions& options) {
     objects.elastic_quotas = std::move(dump->elastic_quotas);
     objects.pod_disruption_budgets = std::move(dump->pod_disruption_budgets);
     objects.priority_classes = std::move(dump->priority_classes);
+    objects.capacity_quotas = std::move(dump->capacity_quotas);
     return objects;
   }
   const ClusterGenerator generator({.nodes = options.nodes,

@@ -50,28 +50,37 @@ Result<std::unique_ptr<LoadFacts>> LoadFacts::create(Objects objects, const Prof
   if (facts->request_pods_.empty()) {
     return fail(ErrorCode::kInvalid, "the cluster has no pod to ask for");
   }
-  if (auto loaded = facts->load_engine(); !loaded) return tl::unexpected(loaded.error());
+  if (auto loaded = facts->load(); !loaded) return tl::unexpected(loaded.error());
   return facts;
 }
 
-Result<void> LoadFacts::load_engine() {
+Result<void> LoadFacts::load() {
   Result<void> loaded = engine_.advance(objects_.now_us);
-  for_each([&](const Object& object) {
+  if (loaded) loaded = quotas_.advance(objects_.now_us);
+  for_each(Feeder::Emit([&](const Object& object, wire::QuotaClass) {
+    if (!loaded) return;
+    if (const auto* quota = std::get_if<CapacityQuota>(&object)) {
+      loaded = quotas_.upsert(*quota);
+      return;
+    }
+    if (const auto* node = std::get_if<Node>(&object)) loaded = quotas_.upsert(*node);
     if (loaded) loaded = engine_.upsert(object);
-  });
+  }));
   return loaded;
 }
 
 std::uint64_t LoadFacts::object_count() const {
   return objects_.nodes.size() + objects_.pods.size() + objects_.node_metrics.size() +
          objects_.elastic_quotas.size() + objects_.pod_disruption_budgets.size() +
-         objects_.priority_classes.size() + bound_by_events_.size();
+         objects_.priority_classes.size() + objects_.capacity_quotas.size() +
+         bound_by_events_.size();
 }
 
 void LoadFacts::for_each(const Feeder::Emit& emit) const {
   for (const PriorityClass& priority_class : objects_.priority_classes) emit(priority_class);
   for (const ElasticQuota& quota : objects_.elastic_quotas) emit(quota);
   for (const PodDisruptionBudget& budget : objects_.pod_disruption_budgets) emit(budget);
+  for (const CapacityQuota& quota : objects_.capacity_quotas) emit(quota);
   for (const Node& node : objects_.nodes) emit(node);
   for (const Pod& pod : objects_.pods) emit(pod);
   for (const Pod& pod : bound_by_events_) emit(pod);

@@ -1,5 +1,5 @@
-// LoadFacts: the cluster that a load test feeds, as it changes, and an engine in process that is
-// given the same facts, to hold the server's answers against.
+// LoadFacts: the cluster that a load test feeds, as it changes, and an engine and quotas in process
+// that are given the same facts, to hold the server's answers against.
 //
 // Thread safety: one thread at a time. Same options and same calls, same facts.
 #pragma once
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "autoscaling/capacity_quotas.h"
 #include "client/feeder.h"
 #include "engine/engine.h"
 #include "objects/objects.h"
@@ -25,9 +26,10 @@ class LoadFacts {
     std::vector<ElasticQuota> elastic_quotas;
     std::vector<PodDisruptionBudget> pod_disruption_budgets;
     std::vector<PriorityClass> priority_classes;
+    std::vector<CapacityQuota> capacity_quotas;
     std::int64_t now_us = 0;
   };
-  // Errors: what the engine refuses, or no node, or no pod to ask for.
+  // Errors: what the engine or the quotas refuse, or no node, or no pod to ask for.
   static Result<std::unique_ptr<LoadFacts>> create(Objects objects, const Profile& profile,
                                                    std::uint64_t seed);
 
@@ -43,10 +45,11 @@ class LoadFacts {
   const std::vector<Pod>& request_pods() const { return request_pods_; }
   // Has all the facts; without what was reserved on the server.
   Engine& engine() { return engine_; }
+  const CapacityQuotas& capacity_quotas() const { return quotas_; }
 
  private:
   LoadFacts(Objects objects, Engine engine, std::uint64_t seed);
-  Result<void> load_engine();
+  Result<void> load();
 
   Objects objects_;
   std::vector<Pod> request_pods_;
@@ -54,6 +57,7 @@ class LoadFacts {
   std::uint64_t events_ = 0;
   const std::uint64_t seed_;
   Engine engine_;
+  CapacityQuotas quotas_;
 };
 
 }  // namespace headroom

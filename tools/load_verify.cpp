@@ -65,6 +65,12 @@ Result<void> verify_server(const Endpoint& endpoint, const ClientOptions& option
                     (*stats)->digest(), (*stats)->nodes(), (*stats)->pods(), engine.digest(),
                     engine.stats().nodes, engine.stats().pods));
   }
+  if (const std::uint64_t own = facts.capacity_quotas().digest();
+      (*stats)->capacity_digest() != own) {
+    return differs(fmt::format("capacity digest {:016x} of {} CapacityQuotas against {:016x} of {}",
+                               (*stats)->capacity_digest(), (*stats)->capacity_quotas(), own,
+                               facts.capacity_quotas().stats().quotas));
+  }
   Result<Client> client = Client::connect(endpoint, options);
   if (!client) return tl::unexpected(client.error());
   const std::vector<Pod>& pods = facts.request_pods();

@@ -5,7 +5,7 @@
 
 namespace headroom {
 
-// Holds the server against the engine in process, while nothing is under way: the digest of all
+// Holds the server against the engine in process, while nothing is under way: the digests of all
 // facts, and `count` answers with all their scores and reasons. An error (kConflict) says where
 // they differ.
 Result<void> verify_server(const Endpoint& endpoint, const ClientOptions& options, LoadFacts& facts,

@@ -82,7 +82,8 @@ void ask(Connection& connection, Create create) {
   connection.give(bytes_of(builder));
 }
 
-// Four nodes of 8 cores and a metric each, a pod on every one of them, and two that wait.
+// Four nodes of 8 cores and a metric each, a pod on every one of them, and two that wait; a quota
+// of 6 nodes and 50 cores.
 void feed(Connection& feeder) {
   using flatbuffers::Offset;
   ask(feeder, [](auto& builder) { return wire::CreateHelloDirect(builder, 1, 1, "feeder"); });
@@ -107,10 +108,11 @@ void feed(Connection& feeder) {
     for (const char* node : {"n1", "n2", "n3", "n4"}) {
       const auto allocatable = resources("8");
       const auto usage = resources("1");
-      changes.push_back(wire::CreateChange(
-          builder, wire::Fact::Node,
-          wire::CreateNodeDirect(builder, node, nullptr, nullptr, false, nullptr, &allocatable)
-              .Union()));
+      changes.push_back(
+          wire::CreateChange(builder, wire::Fact::Node,
+                             wire::CreateNodeDirect(builder, node, nullptr, nullptr, false, nullptr,
+                                                    &allocatable, &allocatable)
+                                 .Union()));
       changes.push_back(wire::CreateChange(
           builder, wire::Fact::NodeMetric,
           wire::CreateNodeMetricDirect(builder, node, 60, kNowUs, true, &usage).Union()));
@@ -118,6 +120,11 @@ void feed(Connection& feeder) {
     }
     add_pod("p1", "");
     add_pod("p2", "");
+    const std::vector limits = {wire::CreateKeyValueDirect(builder, "cpu", "50"),
+                                wire::CreateKeyValueDirect(builder, "nodes", "6")};
+    changes.push_back(wire::CreateChange(
+        builder, wire::Fact::CapacityQuota,
+        wire::CreateCapacityQuotaDirect(builder, "q", 1, nullptr, &limits).Union()));
     return wire::CreateFactsDirect(builder, 1, &changes);
   });
   ask(feeder, [](auto& builder) { return wire::CreateFeedEnd(builder, 1); });
@@ -135,6 +142,7 @@ void check(std::span<const std::uint8_t> bytes) {
   feed(feeder);
   HEADROOM_FUZZ_CHECK((*service)->state().ready);
   HEADROOM_FUZZ_CHECK((*service)->state().pending_pods == 2);
+  HEADROOM_FUZZ_CHECK((*service)->state().capacity.quotas == 1);
   std::unique_ptr<Connection> connections[kConnections];
   const auto renew = [&](std::unique_ptr<Connection>& connection) {
     connection.reset();
@@ -155,6 +163,8 @@ void check(std::span<const std::uint8_t> bytes) {
   const ServiceState state = (*service)->state();
   HEADROOM_FUZZ_CHECK(state.connections == 1 + kConnections);
   HEADROOM_FUZZ_CHECK((*service)->engine().validate());
+  HEADROOM_FUZZ_CHECK((*service)->quotas().validate());
+  HEADROOM_FUZZ_CHECK(state.capacity.nodes <= state.engine.nodes);
   for (auto& connection : connections) connection.reset();
   HEADROOM_FUZZ_CHECK((*service)->engine().validate());
   (*service)->tick();

@@ -1,0 +1,464 @@
+#include "autoscaling/capacity_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "objects/annotations.h"
+
+namespace headroom {
+
+namespace {
+
+// More classes or layouts than twice those in use, and this: time to drop the others.
+constexpr std::size_t kIdleMax = 1024;
+constexpr std::size_t kIdleKeysMax = 8;
+
+bool is_virtual(const StringMap& labels) {
+  const std::string* type = find(labels, "type");
+  return type != nullptr && *type == "virtual-kubelet";
+}
+
+bool is_deleting(const Node& node) {
+  return node.deleting ||
+         std::any_of(node.taints.begin(), node.taints.end(), [](const Taint& taint) {
+           return taint.key == "ToBeDeletedByClusterAutoscaler" ||
+                  taint.key == "karpenter.sh/disrupted";
+         });
+}
+
+tl::unexpected<Error> in_template(const Node& node, const Error& error) {
+  return fail(error.code, fmt::format("template {}: {}", node.name, error.message));
+}
+
+bool alike(const StringMap& a, const StringMap& b) {
+  const auto without_hostname = [](const StringMap& labels) {
+    StringMap rest = labels;
+    std::erase_if(rest, [](const auto& label) { return label.first == kHostnameLabel; });
+    return rest;
+  };
+  return without_hostname(a) == without_hostname(b);
+}
+
+}  // namespace
+
+// --- Nodes ---
+
+bool CapacityFacts::is_counted(const Node& node) const {
+  return !is_virtual(node.labels) && !(options_.ignore_deleting && is_deleting(node));
+}
+
+const CountedNode* CapacityFacts::find_node(std::string_view name) const {
+  const auto it = rows_.find(name);
+  return it == rows_.end() ? nullptr : &nodes_[it->second];
+}
+
+Result<void> CapacityFacts::upsert(const Node& node) {
+  if (node.name.empty()) return fail(ErrorCode::kInvalid, "Node: metadata.name is empty");
+  tidy();
+  const bool is_new = rows_.find(node.name) == rows_.end();
+  if (is_new && node_count() >= kCapacityQuotaNodesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Node {}: kCapacityQuotaNodesMax ({}) nodes are known", node.name,
+                            kCapacityQuotaNodesMax));
+  }
+  CountedNode facts;
+  Result<void> read = resources_.read(node.capacity, facts.amounts);
+  if (!read && resources_.size() >= kCapacityResourcesMax) {
+    rebuild();  // drops the numbers of resources that are not in use
+    read = resources_.read(node.capacity, facts.amounts);
+  }
+  if (!read) {
+    return fail(read.error().code, fmt::format("Node {}: {}", node.name, read.error().message));
+  }
+  facts.labels = labels_.keep(node.labels);
+  facts.counts = is_counted(node);
+  if (const std::string* id = find(node.annotations, kReservationAnnotation)) {
+    facts.reservation = *id;
+    if (is_new) take_off(node.name, node.labels, facts.amounts, *id);
+  }
+  set_node(node.name, std::move(facts));
+  return {};
+}
+
+void CapacityFacts::take_off(std::string_view node_name, const StringMap& labels,
+                             const ResourceAmounts& amounts, std::string_view reservation_id) {
+  const auto it = reservations_.find(reservation_id);
+  if (it == reservations_.end() || it->second.registered.contains(node_name)) return;
+  Reservation after = it->second;
+  const auto has_left = [](const ReservedItem& item) { return item.left > 0; };
+  auto item = std::find_if(after.items.begin(), after.items.end(), [&](const ReservedItem& held) {
+    return has_left(held) && held.node.amounts == amounts && alike(held.node.labels, labels);
+  });
+  if (item == after.items.end()) {
+    item = std::find_if(after.items.begin(), after.items.end(), has_left);
+  }
+  if (item == after.items.end()) return;
+  --item->left;
+  after.registered.emplace(node_name);
+  set_reservation(reservation_id, std::move(after));
+}
+
+void CapacityFacts::remove_node(std::string_view name) {
+  if (rows_.find(name) != rows_.end()) set_node(name, std::nullopt);
+}
+
+void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> facts) {
+  std::optional<CountedNode> before;
+  auto it = rows_.find(name);
+  if (it != rows_.end()) {
+    CountedNode& was = nodes_[it->second];
+    if (was.counts) table_.add_node(was.label_class, was.amounts, -1);
+    if (forked()) before = std::move(was);
+  }
+  if (forked()) changes_.push_back(NodeBefore{std::string(name), std::move(before)});
+  if (!facts) {
+    if (it == rows_.end()) return;
+    nodes_[it->second] = {};
+    free_rows_.push_back(it->second);
+    rows_.erase(it);
+    return;
+  }
+  facts->label_class = facts->counts ? classify(facts->labels) : kNoClass;
+  if (facts->counts) table_.add_node(facts->label_class, facts->amounts, 1);
+  if (it != rows_.end()) {
+    nodes_[it->second] = std::move(*facts);
+    return;
+  }
+  std::uint32_t row = static_cast<std::uint32_t>(nodes_.size());
+  if (free_rows_.empty()) {
+    nodes_.push_back(std::move(*facts));
+  } else {
+    row = free_rows_.back();
+    free_rows_.pop_back();
+    nodes_[row] = std::move(*facts);
+  }
+  rows_.emplace(std::string(name), row);
+}
+
+// --- Quotas ---
+
+QuotaState CapacityFacts::read_state(const CapacityQuota& quota, const QuotaKey& key) {
+  const Quota* before = table_.find(key);
+  QuotaState state;
+  if (before != nullptr) state = before->state;
+  state.object = quota;
+  Result<QuotaSpec> spec = read_quota_spec(quota, options_.aliases);
+  if (!spec) {
+    state.invalid = std::move(spec.error().message);
+    return state;
+  }
+  state.in_force = std::move(*spec);
+  state.generation_in_force = quota.generation;
+  state.invalid.clear();
+  return state;
+}
+
+Result<void> CapacityFacts::upsert(const CapacityQuota& quota, QuotaClass quota_class) {
+  const bool named =
+      quota_class == QuotaClass::kNodeGroup || quota_class == QuotaClass::kCapacityQuota;
+  if (named && quota.name.empty()) {
+    return fail(ErrorCode::kInvalid, "CapacityQuota: metadata.name is empty");
+  }
+  const QuotaKey key{quota_class, named ? quota.name : std::string()};
+  if (table_.find(key) == nullptr && table_.quotas().size() >= kCapacityQuotasMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{}: kCapacityQuotasMax ({}) quotas are known",
+                            quota_id(quota_class, quota.name), kCapacityQuotasMax));
+  }
+  QuotaState state = read_state(quota, key);
+  if (state.in_force) {
+    for (const QuotaLimit& limit : state.in_force->limits) {
+      if (resources_.number(limit.counted)) continue;
+      rebuild();  // drops the numbers of resources that are not in use
+      Result<std::uint32_t> number = resources_.number(limit.counted);
+      if (!number) return tl::unexpected<Error>(std::move(number.error()));
+    }
+  }
+  set_quota(key, std::move(state));
+  return {};
+}
+
+void CapacityFacts::remove_quota(std::string_view name, QuotaClass quota_class) {
+  const bool named =
+      quota_class == QuotaClass::kNodeGroup || quota_class == QuotaClass::kCapacityQuota;
+  const QuotaKey key{quota_class, named ? std::string(name) : std::string()};
+  if (table_.find(key) != nullptr) set_quota(key, std::nullopt);
+}
+
+void CapacityFacts::use_keys(const QuotaState* state, int times) {
+  if (state == nullptr || !state->in_force) return;
+  for (const NodeSelectorRequirement& asked : state->in_force->selector) {
+    std::uint32_t& uses = key_uses_[asked.key];
+    uses += static_cast<std::uint32_t>(times);
+    if (uses == 0) key_uses_.erase(asked.key);
+  }
+}
+
+void CapacityFacts::set_quota(const QuotaKey& key, std::optional<QuotaState> state) {
+  const Quota* before = table_.find(key);
+  if (forked()) {
+    changes_.push_back(
+        QuotaBefore{key, before == nullptr ? std::nullopt : std::optional(before->state)});
+  }
+  use_keys(state ? &*state : nullptr, 1);
+  use_keys(before == nullptr ? nullptr : &before->state, -1);
+  std::vector<std::uint32_t> counted;
+  if (state && state->in_force) {
+    read_keys(state->in_force->selector);
+    for (const QuotaLimit& limit : state->in_force->limits) {
+      counted.push_back(resources_.add(limit.counted));
+    }
+  }
+  table_.set(key, std::move(state), counted, labels_);
+  if (labels_.keys_read() > 2 * key_uses_.size() + kIdleKeysMax) rebuild();
+}
+
+StringMap CapacityFacts::labels_in_use(std::uint32_t label_class) const {
+  StringMap labels = labels_.labels(label_class);
+  std::erase_if(labels, [&](const auto& label) { return !key_uses_.contains(label.first); });
+  return labels;
+}
+
+void CapacityFacts::read_keys(const LabelSelector& selector) {
+  for (const NodeSelectorRequirement& asked : selector) {
+    if (labels_.read(asked.key)) split_classes();
+  }
+}
+
+void CapacityFacts::split_classes() {
+  // A class of its own touches what the class touched that its nodes come from.
+  const auto added = [&](std::uint32_t from) {
+    if (table_.classes() < labels_.size()) table_.add_class(from);
+  };
+  constexpr std::size_t kAhead = 8;  // nodes whose labels are fetched
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i + kAhead < nodes_.size()) {
+      __builtin_prefetch(nodes_[i + kAhead].labels.values.data());
+      __builtin_prefetch(nodes_[i + kAhead].amounts.data());
+    }
+    CountedNode& node = nodes_[i];
+    if (node.label_class == kNoClass) continue;
+    const std::uint32_t from = node.label_class;
+    node.label_class = labels_.split(from, node.labels);
+    if (node.label_class == from) continue;
+    added(from);
+    table_.move_node(from, node.label_class, node.amounts);
+  }
+  for (auto& [id, reservation] : reservations_) {
+    for (auto& [node, left] : reservation.items) {
+      if (node.label_class == kNoClass) continue;
+      const std::uint32_t from = node.label_class;
+      node.label_class = labels_.split(from, node.labels);
+      if (node.label_class == from) continue;
+      added(from);
+      table_.move_reserved(from, node.label_class, node.amounts, left);
+    }
+  }
+}
+
+std::uint32_t CapacityFacts::classify(const KeptLabels& labels) {
+  const std::uint32_t label_class = labels_.classify(labels);
+  if (table_.classes() < labels_.size()) table_.add_class(labels_);
+  return label_class;
+}
+
+std::uint32_t CapacityFacts::classify(const StringMap& labels) {
+  const std::uint32_t label_class = labels_.classify(labels);
+  if (table_.classes() < labels_.size()) table_.add_class(labels_);
+  return label_class;
+}
+
+Result<std::uint32_t> CapacityFacts::look_at(const Node& node_template, ResourceAmounts& amounts) {
+  if (Result<void> read = resources_.read_known(node_template.capacity, amounts); !read) {
+    return in_template(node_template, read.error());
+  }
+  return is_virtual(node_template.labels) ? kNoClass : classify(node_template.labels);
+}
+
+void CapacityFacts::tidy() {
+  const bool idle = labels_.size() > 2 * table_.classes_with_nodes();
+  if ((idle && labels_.size() > 2 * classes_kept_ + kIdleMax) ||
+      labels_.layouts() > 2 * layouts_kept_ + kIdleMax) {
+    rebuild();
+  }
+}
+
+void CapacityFacts::rebuild() {
+  const CapacityResources numbers = std::exchange(resources_, CapacityResources());
+  const LabelClasses labels = std::exchange(labels_, LabelClasses());
+  const auto renumber = [&](ResourceAmounts& amounts) {
+    for (ResourceAmount& had : amounts) {
+      had.resource = resources_.add(numbers.name(had.resource));
+    }
+  };
+  const auto keep = [&](CountedNode& node) {
+    node.labels = labels_.keep(labels.map_of(node.labels));
+    renumber(node.amounts);
+  };
+  for (const auto& [key, uses] : key_uses_) labels_.read(key);
+  table_.clear_classes(
+      [&](std::uint32_t resource) { return resources_.add(numbers.name(resource)); });
+  for (const auto& [name, row] : rows_) {
+    CountedNode& node = nodes_[row];
+    keep(node);
+    if (!node.counts) continue;
+    node.label_class = classify(node.labels);
+    table_.add_node(node.label_class, node.amounts, 1);
+  }
+  for (auto& [id, reservation] : reservations_) {
+    for (ReservedItem& item : reservation.items) renumber(item.node.amounts);
+    add_reserved(reservation, 1);
+  }
+  for (Before& before : changes_) {
+    if (auto* node = std::get_if<NodeBefore>(&before); node != nullptr && node->facts) {
+      keep(*node->facts);
+    }
+    if (auto* held = std::get_if<ReservationBefore>(&before);
+        held != nullptr && held->reservation) {
+      for (ReservedItem& item : held->reservation->items) renumber(item.node.amounts);
+    }
+  }
+  classes_kept_ = labels_.size();
+  layouts_kept_ = labels_.layouts();
+}
+
+// --- Reservations and time ---
+
+Result<std::vector<ReservedItem>> CapacityFacts::hold(std::span<const PlanItem> items) {
+  std::vector<ReservedItem> held(items.size());
+  for (bool again = false;; again = true) {
+    Result<void> read;
+    for (std::size_t i = 0; i < items.size() && read; ++i) {
+      read = resources_.read(items[i].node->capacity, held[i].node.amounts);
+      held[i].node.labels = items[i].node->labels;
+      if (!read) read = in_template(*items[i].node, read.error());
+    }
+    if (read) return held;
+    if (again || resources_.size() < kCapacityResourcesMax) {
+      return tl::unexpected<Error>(std::move(read.error()));
+    }
+    rebuild();
+  }
+}
+
+void CapacityFacts::add_reserved(Reservation& reservation, int times) {
+  for (auto& [node, left] : reservation.items) {
+    if (is_virtual(node.labels)) continue;
+    if (times > 0) node.label_class = classify(node.labels);
+    table_.add_reserved(node.label_class, node.amounts, times * left);
+  }
+}
+
+void CapacityFacts::set_reservation(std::string_view id, std::optional<Reservation> reservation) {
+  const auto it = reservations_.find(id);
+  std::optional<Reservation> before;
+  if (it != reservations_.end()) {
+    add_reserved(it->second, -1);
+    expiries_.erase({it->second.expires_us, it->first});
+    if (forked()) before = std::move(it->second);
+  }
+  if (forked()) changes_.push_back(ReservationBefore{std::string(id), std::move(before)});
+  if (!reservation) {
+    if (it != reservations_.end()) reservations_.erase(it);
+    return;
+  }
+  Reservation& held = it != reservations_.end() ? it->second : reservations_[std::string(id)];
+  held = std::move(*reservation);
+  expiries_.emplace(held.expires_us, id);
+  add_reserved(held, 1);
+}
+
+void CapacityFacts::reserve(std::string_view id, Reservation reservation) {
+  set_reservation(id, std::move(reservation));
+}
+
+bool CapacityFacts::release(std::string_view id) {
+  if (reservations_.find(id) == reservations_.end()) return false;
+  set_reservation(std::string(id), std::nullopt);
+  return true;
+}
+
+void CapacityFacts::set_now(std::int64_t now_us) {
+  if (forked()) changes_.push_back(ClockBefore{now_us_});
+  now_us_ = now_us;
+}
+
+Result<void> CapacityFacts::advance(std::int64_t now_us) {
+  if (now_us < now_us_) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("advance: {} us is before {} us", now_us, now_us_));
+  }
+  if (now_us == now_us_) return {};
+  set_now(now_us);
+  while (!expiries_.empty() && expiries_.begin()->first <= now_us) {
+    const std::string id = expiries_.begin()->second;
+    set_reservation(id, std::nullopt);
+  }
+  return {};
+}
+
+void CapacityFacts::adopt(const CapacityFacts& former) {
+  assert(reservations_.empty() && !forked());
+  for (const auto& [id, held] : former.reservations_) {
+    if (held.expires_us <= now_us_) continue;
+    Reservation adopted = held;
+    for (ReservedItem& item : adopted.items) {
+      for (ResourceAmount& had : item.node.amounts) {
+        had.resource = resources_.add(former.resources_.name(had.resource));
+      }
+    }
+    set_reservation(id, std::move(adopted));
+  }
+  for (const auto& [name, row] : rows_) {
+    const CountedNode& node = nodes_[row];
+    if (node.reservation.empty() || former.find_node(name) != nullptr) continue;
+    take_off(name, labels_.map_of(node.labels), node.amounts, node.reservation);
+  }
+  std::vector<std::pair<QuotaKey, QuotaState>> adopted;
+  for (const auto& [key, quota] : table_.quotas()) {
+    const Quota* was = former.table_.find(key);
+    if (quota->state.in_force || was == nullptr || !was->state.in_force) continue;
+    QuotaState state = quota->state;
+    state.in_force = was->state.in_force;
+    state.generation_in_force = was->state.generation_in_force;
+    adopted.emplace_back(key, std::move(state));
+  }
+  for (auto& [key, state] : adopted) set_quota(key, std::move(state));
+}
+
+// --- Forks ---
+
+void CapacityFacts::fork() { forks_.push_back(changes_.size()); }
+
+void CapacityFacts::commit() {
+  assert(forked());
+  forks_.pop_back();
+  if (!forked()) changes_.clear();
+}
+
+void CapacityFacts::rollback() {
+  assert(forked());
+  const std::size_t kept = forks_.back();
+  forks_.pop_back();
+  // Taking back is no change to remember.
+  std::vector<std::size_t> outer = std::exchange(forks_, {});
+  while (changes_.size() > kept) {
+    Before before = std::move(changes_.back());
+    changes_.pop_back();
+    if (auto* node = std::get_if<NodeBefore>(&before)) {
+      set_node(node->name, std::move(node->facts));
+    } else if (auto* quota = std::get_if<QuotaBefore>(&before)) {
+      set_quota(quota->key, std::move(quota->state));
+    } else if (auto* held = std::get_if<ReservationBefore>(&before)) {
+      set_reservation(held->id, std::move(held->reservation));
+    } else {
+      set_now(std::get<ClockBefore>(before).now_us);
+    }
+  }
+  forks_ = std::move(outer);
+}
+
+}  // namespace headroom

@@ -1,0 +1,153 @@
+// CapacityFacts: nodes, quotas, reservations and the time, and how to take changes back.
+//
+// Every change goes through one of four setters (a node, a quota, a reservation, the clock), which
+// keeps the sums of the quota table and, while a fork is open, the former value. Thread safety: one
+// thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "autoscaling/capacity_quotas.h"
+#include "autoscaling/quota_table.h"
+
+namespace headroom {
+
+inline constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
+inline constexpr std::uint32_t kNoClass = 0xFFFFFFFF;  // touches no quota
+
+// Labels and capacity of a template, and the class whose quotas it touches.
+struct TemplateFacts {
+  StringMap labels;
+  ResourceAmounts amounts;
+  std::uint32_t label_class = kNoClass;
+};
+
+struct ReservedItem {
+  TemplateFacts node;
+  std::int64_t left = 0;
+};
+
+struct Reservation {
+  std::vector<ReservedItem> items;
+  std::int64_t expires_us = 0;
+  std::set<std::string, std::less<>> registered;  // names of nodes that took one off
+};
+
+struct CountedNode {
+  KeptLabels labels;
+  ResourceAmounts amounts;
+  std::string reservation;  // that it names
+  bool counts = true;       // false: virtual, or marked for deletion where that is ignored
+  std::uint32_t label_class = kNoClass;
+};
+
+class CapacityFacts {
+ public:
+  using Reservations = std::map<std::string, Reservation, std::less<>>;
+
+  explicit CapacityFacts(CapacityQuotasOptions options) : options_(std::move(options)) {}
+
+  Result<void> upsert(const Node& node);
+  void remove_node(std::string_view name);
+  Result<void> upsert(const CapacityQuota& quota, QuotaClass quota_class);
+  void remove_quota(std::string_view name, QuotaClass quota_class);
+  Result<void> advance(std::int64_t now_us);
+  // The items' templates, with 0 nodes each; kLimitExceeded as CapacityResources::read.
+  Result<std::vector<ReservedItem>> hold(std::span<const PlanItem> items);
+  void reserve(std::string_view id, Reservation reservation);
+  bool release(std::string_view id);
+  void adopt(const CapacityFacts& former);
+
+  void fork();
+  void rollback();
+  void commit();
+
+  // A template's class and amounts for one question. Call tidy() before the first of a group of
+  // questions: it may renumber classes and resources.
+  Result<std::uint32_t> look_at(const Node& node_template, ResourceAmounts& amounts);
+  void tidy();
+
+  QuotaTable& table() { return table_; }
+  const QuotaTable& table() const { return table_; }
+  const LabelClasses& labels() const { return labels_; }
+  // A class's labels, of the keys that a selector in force reads.
+  StringMap labels_in_use(std::uint32_t label_class) const;
+  const CapacityResources& resources() const { return resources_; }
+  const Reservations& reservations() const { return reservations_; }
+  std::int64_t now_us() const { return now_us_; }
+  std::uint32_t node_count() const { return static_cast<std::uint32_t>(rows_.size()); }
+  const CountedNode* find_node(std::string_view name) const;
+  // `node(name, facts)` for each, in no order.
+  template <typename Visit>
+  void for_each_node(const Visit& node) const {
+    for (const auto& [name, row] : rows_) node(name, nodes_[row]);
+  }
+
+  std::uint64_t digest() const;
+  Result<void> validate() const;
+
+ private:
+  Result<void> validate_quotas() const;
+
+  struct NodeBefore {
+    std::string name;
+    std::optional<CountedNode> facts;
+  };
+  struct QuotaBefore {
+    QuotaKey key;
+    std::optional<QuotaState> state;
+  };
+  struct ReservationBefore {
+    std::string id;
+    std::optional<Reservation> reservation;
+  };
+  struct ClockBefore {
+    std::int64_t now_us = 0;
+  };
+  using Before = std::variant<NodeBefore, QuotaBefore, ReservationBefore, ClockBefore>;
+
+  bool forked() const { return !forks_.empty(); }
+  void set_node(std::string_view name, std::optional<CountedNode> facts);
+  void set_quota(const QuotaKey& key, std::optional<QuotaState> state);
+  void set_reservation(std::string_view id, std::optional<Reservation> reservation);
+  void set_now(std::int64_t now_us);
+
+  QuotaState read_state(const CapacityQuota& quota, const QuotaKey& key);
+  bool is_counted(const Node& node) const;
+  void take_off(std::string_view node_name, const StringMap& labels, const ResourceAmounts& amounts,
+                std::string_view reservation_id);
+  std::uint32_t classify(const StringMap& labels);
+  std::uint32_t classify(const KeptLabels& labels);
+  void add_reserved(Reservation& reservation, int times);
+  void read_keys(const LabelSelector& selector);
+  void use_keys(const QuotaState* state, int times);
+  void split_classes();
+  // Drops classes, values, layouts and resource numbers that nothing holds.
+  void rebuild();
+
+  const CapacityQuotasOptions options_;
+  CapacityResources resources_;
+  LabelClasses labels_;
+  QuotaTable table_;
+  BytesMap<std::string, std::uint32_t> rows_;
+  std::vector<CountedNode> nodes_;  // by row
+  std::vector<std::uint32_t> free_rows_;
+  Reservations reservations_;
+  std::set<std::pair<std::int64_t, std::string>> expiries_;
+  std::int64_t now_us_ = 0;
+  std::map<std::string, std::uint32_t, std::less<>> key_uses_;  // by selectors in force
+  std::size_t classes_kept_ = 0, layouts_kept_ = 0;             // by the last rebuild
+  std::vector<Before> changes_;
+  std::vector<std::size_t> forks_;  // how many changes there were
+};
+
+}  // namespace headroom

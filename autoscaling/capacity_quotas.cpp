@@ -1,0 +1,564 @@
+#include "autoscaling/capacity_quotas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "autoscaling/capacity_facts.h"
+#include "autoscaling/max_total.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+// How many times `amount` fits into what is left.
+std::int64_t times(Int128 left, std::int64_t amount) {
+  if (left <= 0) return 0;
+  if (left <= kMost) return static_cast<std::int64_t>(left) / amount;
+  const Int128 whole = left / amount;
+  return whole > kMost ? kMost : static_cast<std::int64_t>(whole);
+}
+
+void fill(const QuotaEntry& entry, std::int64_t amount, std::int64_t count, QuotaRow& row) {
+  row.quota = entry.id;
+  row.resource = entry.name;
+  row.limit = entry.limit;
+  row.used = entry.used - entry.removed;
+  row.reserved = entry.reserved + entry.added;
+  row.need = static_cast<Int128>(amount) * count;
+  row.headroom = entry.headroom();
+  row.shortfall = std::max(Int128{0}, row.need - row.headroom);
+  row.max_nodes = times(row.headroom, amount);
+}
+
+void mark_binding(std::vector<QuotaRow>& rows, std::int64_t allowed, std::int64_t count) {
+  if (allowed >= count) return;
+  for (QuotaRow& row : rows) row.binding = row.max_nodes == allowed;
+}
+
+Result<void> check_count(const Node& node, std::int64_t count) {
+  if (count >= 0) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("template {}: count {} is negative", node.name, count));
+}
+
+Result<void> check_items(std::span<const PlanItem> items) {
+  if (items.size() > kPlanItemsMax) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("{} templates are more than kPlanItemsMax ({})", items.size(), kPlanItemsMax));
+  }
+  std::int64_t sum = 0;
+  for (const PlanItem& item : items) {
+    if (Result<void> ok = check_count(*item.node, item.count); !ok) return ok;
+    if (__builtin_add_overflow(sum, item.count, &sum)) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("template {}: with its count of {} the sum is beyond 64 bits",
+                              item.node->name, item.count));
+    }
+  }
+  return {};
+}
+
+// A template that is being asked about.
+struct Asked {
+  std::uint32_t label_class = kNoClass;
+  ResourceAmounts amounts;
+};
+
+}  // namespace
+
+struct CapacityQuotas::Impl {
+  explicit Impl(CapacityQuotasOptions options) : facts(std::move(options)) {}
+
+  template <typename Limit>
+  void for_each_touched(const Asked& asked, const Limit& limit) {
+    if (asked.label_class == kNoClass) return;
+    facts.table().for_each_touched(asked.label_class, asked.amounts, limit);
+  }
+
+  Result<void> look_at(const Node& node, Asked& asked) {
+    const Result<std::uint32_t> found = facts.look_at(node, asked.amounts);
+    if (!found) return tl::unexpected<Error>(found.error());
+    asked.label_class = *found;
+    return {};
+  }
+
+  Result<std::vector<Asked>> look_at(std::span<const PlanItem> items) {
+    if (Result<void> ok = check_items(items); !ok) return tl::unexpected<Error>(ok.error());
+    facts.tidy();
+    std::vector<Asked> asked(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      Result<void> looked = look_at(*items[i].node, asked[i]);
+      if (!looked) return tl::unexpected<Error>(std::move(looked.error()));
+    }
+    return asked;
+  }
+
+  void list_skipped(std::vector<SkippedQuota>& skipped) const {
+    skipped.clear();
+    if (facts.table().skipped() == 0) return;
+    for (const auto& [key, quota] : facts.table().quotas()) {
+      if (!quota->state.in_force) skipped.push_back({quota->id, quota->state.invalid});
+    }
+  }
+
+  // The template's rows for `count` nodes, and how many are allowed.
+  std::int64_t rows_of(const Asked& asked, std::int64_t count, std::vector<QuotaRow>& rows) {
+    std::int64_t allowed = count;
+    rows.clear();
+    for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+      QuotaRow& row = rows.emplace_back();
+      fill(entry, amount, count, row);
+      allowed = std::min(allowed, row.max_nodes);
+    });
+    mark_binding(rows, allowed, count);
+    return allowed;
+  }
+
+  std::int64_t max_nodes(const Asked& asked) {
+    std::int64_t most = kMost;
+    for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+      most = std::min(most, times(entry.headroom(), amount));
+    });
+    return most;
+  }
+
+  // Adds to the limits as many nodes of each item as fit, in order; take_back_added() ends it.
+  struct Walk {
+    std::vector<std::int64_t> fits;  // by item
+    std::optional<PlanBreak> stopped;
+  };
+  Walk walk(std::span<const PlanItem> items, const std::vector<Asked>& asked) {
+    Walk walk;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      std::vector<QuotaRow> rows;
+      const std::int64_t fits = rows_of(asked[i], items[i].count, rows);
+      walk.fits.push_back(fits);
+      if (fits < items[i].count && !walk.stopped) {
+        std::erase_if(rows, [](const QuotaRow& row) { return !row.binding; });
+        walk.stopped = PlanBreak{i, fits, std::move(rows)};
+      }
+      add_planned(asked[i], fits);
+    }
+    return walk;
+  }
+  void add_planned(const Asked& asked, std::int64_t count) {
+    for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+      entry.added += static_cast<Int128>(amount) * count;
+    });
+  }
+  void take_back_added(const std::vector<Asked>& asked) {
+    for (const Asked& item : asked) {
+      for_each_touched(item, [](QuotaEntry& entry, std::int64_t) { entry.added = 0; });
+    }
+  }
+
+  Result<PlanAnswer> plan(const Plan& plan);
+  Result<WhatIf> what_if(std::span<const QuotaChange> changes, std::span<const Node> templates);
+
+  CapacityFacts facts;
+  Asked scratch;  // of check()
+};
+
+CapacityQuotas::CapacityQuotas(CapacityQuotasOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+CapacityQuotas::~CapacityQuotas() = default;
+CapacityQuotas::CapacityQuotas(CapacityQuotas&&) noexcept = default;
+CapacityQuotas& CapacityQuotas::operator=(CapacityQuotas&&) noexcept = default;
+
+// --- Facts ---
+
+Result<void> CapacityQuotas::upsert(const Node& node) { return impl_->facts.upsert(node); }
+void CapacityQuotas::remove_node(std::string_view name) { impl_->facts.remove_node(name); }
+Result<void> CapacityQuotas::upsert(const CapacityQuota& quota, QuotaClass quota_class) {
+  return impl_->facts.upsert(quota, quota_class);
+}
+void CapacityQuotas::remove_quota(std::string_view name, QuotaClass quota_class) {
+  impl_->facts.remove_quota(name, quota_class);
+}
+Result<void> CapacityQuotas::advance(std::int64_t now_us) { return impl_->facts.advance(now_us); }
+std::int64_t CapacityQuotas::now_us() const { return impl_->facts.now_us(); }
+
+// --- Questions ---
+
+Result<CapacityCheck> CapacityQuotas::check(const Node& node_template, std::int64_t count) {
+  CapacityCheck answer;
+  const Result<void> checked = check(node_template, count, answer);
+  if (!checked) return tl::unexpected<Error>(checked.error());
+  return answer;
+}
+
+Result<void> CapacityQuotas::check(const Node& node_template, std::int64_t count,
+                                   CapacityCheck& answer) {
+  if (Result<void> ok = check_count(node_template, count); !ok) return ok;
+  impl_->facts.tidy();
+  Asked& asked = impl_->scratch;
+  if (Result<void> looked = impl_->look_at(node_template, asked); !looked) return looked;
+  answer.allowed = impl_->rows_of(asked, count, answer.rows);
+  impl_->list_skipped(answer.skipped);
+  return {};
+}
+
+Result<std::vector<CapacityCheck>> CapacityQuotas::check(std::span<const PlanItem> items) {
+  std::vector<CapacityCheck> answers;
+  const Result<void> checked = check(items, answers);
+  if (!checked) return tl::unexpected<Error>(checked.error());
+  return answers;
+}
+
+Result<void> CapacityQuotas::check(std::span<const PlanItem> items,
+                                   std::vector<CapacityCheck>& answers) {
+  const Result<std::vector<Asked>> asked = impl_->look_at(items);
+  if (!asked) return tl::unexpected<Error>(asked.error());
+  answers.resize(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    answers[i].allowed = impl_->rows_of((*asked)[i], items[i].count, answers[i].rows);
+    impl_->list_skipped(answers[i].skipped);
+  }
+  return {};
+}
+
+Result<PlanAnswer> CapacityQuotas::Impl::plan(const Plan& plan) {
+  const Result<std::vector<Asked>> asked = look_at(plan.add);
+  if (!asked) return tl::unexpected<Error>(asked.error());
+  std::vector<Asked> removed;
+  std::set<std::string_view> names;
+  for (const std::string& name : plan.remove) {
+    const CountedNode* node = facts.find_node(name);
+    if (node == nullptr)
+      return fail(ErrorCode::kNotFound, fmt::format("node {}: is not known", name));
+    if (!names.insert(name).second) {
+      return fail(ErrorCode::kInvalid, fmt::format("node {}: is removed twice", name));
+    }
+    removed.push_back({node->label_class, node->amounts});
+  }
+  PlanAnswer answer;
+  // At the peak, then again with the removed nodes gone.
+  answer.peak_break = walk(plan.add, *asked).stopped;
+  take_back_added(*asked);
+  for (const Asked& node : removed) {
+    for_each_touched(node, [](QuotaEntry& entry, std::int64_t amount) { entry.removed += amount; });
+  }
+  answer.net_break = walk(plan.add, *asked).stopped;
+  take_back_added(*asked);
+  for (std::size_t i = 0; i < plan.add.size(); ++i) add_planned((*asked)[i], plan.add[i].count);
+  std::set<const QuotaEntry*> touched;
+  const auto touch = [&](QuotaEntry& entry, std::int64_t) { touched.insert(&entry); };
+  for (const Asked& item : *asked) for_each_touched(item, touch);
+  for (const Asked& node : removed) for_each_touched(node, touch);
+  for (const auto& [key, quota] : facts.table().quotas()) {
+    for (QuotaEntry& entry : quota->entries) {
+      if (!touched.contains(&entry)) continue;
+      PlanRow row;
+      row.quota = quota->id;
+      row.resource = entry.name;
+      row.limit = entry.limit;
+      row.used = entry.used;
+      row.reserved = entry.reserved;
+      row.added = entry.added;
+      row.removed = entry.removed;
+      row.peak = entry.used + entry.reserved + entry.added;
+      row.net = row.peak - entry.removed;
+      answer.rows.push_back(row);
+      entry.added = entry.removed = 0;
+    }
+  }
+  list_skipped(answer.skipped);
+  return answer;
+}
+
+Result<PlanAnswer> CapacityQuotas::plan(const Plan& plan) { return impl_->plan(plan); }
+
+Result<MaxTotal> CapacityQuotas::max_total(std::span<const PlanItem> items) {
+  const Result<std::vector<Asked>> asked = impl_->look_at(items);
+  if (!asked) return tl::unexpected<Error>(asked.error());
+  std::vector<std::int64_t> counts_max;
+  std::map<const QuotaEntry*, std::size_t> numbers;
+  std::vector<MaxTotalLimit> limits;
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    counts_max.push_back(items[i].count);
+    impl_->for_each_touched((*asked)[i], [&](QuotaEntry& entry, std::int64_t amount) {
+      const auto [it, added] = numbers.try_emplace(&entry, limits.size());
+      if (added) limits.push_back({entry.headroom(), {}});
+      limits[it->second].items.emplace_back(i, amount);
+    });
+  }
+  MaxTotal answer = headroom::max_total(std::move(counts_max), std::move(limits));
+  impl_->list_skipped(answer.skipped);
+  return answer;
+}
+
+Result<std::vector<TemplateHeadroom>> CapacityQuotas::headroom(std::span<const Node> templates) {
+  impl_->facts.tidy();
+  std::vector<TemplateHeadroom> answers;
+  for (const Node& node : templates) {
+    Asked asked;
+    if (Result<void> looked = impl_->look_at(node, asked); !looked) {
+      return tl::unexpected<Error>(std::move(looked.error()));
+    }
+    TemplateHeadroom& answer = answers.emplace_back();
+    answer.max_nodes = impl_->max_nodes(asked);
+    impl_->list_skipped(answer.skipped);
+    impl_->for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+      const std::int64_t most = times(entry.headroom(), amount);
+      answer.rows.push_back({entry.id, entry.name, entry.headroom(),
+                             entry.headroom() - static_cast<Int128>(amount) * answer.max_nodes,
+                             most, most == answer.max_nodes && most < kMost});
+    });
+  }
+  return answers;
+}
+
+// --- What if ---
+
+namespace {
+
+using AmountsByLimit = std::map<std::pair<QuotaKey, std::string>, WhatIf::Amounts>;
+
+AmountsByLimit amounts_of(const QuotaTable& table) {
+  AmountsByLimit amounts;
+  for (const auto& [key, quota] : table.quotas()) {
+    for (const QuotaEntry& entry : quota->entries) {
+      amounts[{key, std::string(entry.name)}] = {entry.limit, entry.used, entry.reserved};
+    }
+  }
+  return amounts;
+}
+
+void compare(const AmountsByLimit& before, const AmountsByLimit& after,
+             std::vector<WhatIf::Row>& rows) {
+  std::set<std::pair<QuotaKey, std::string>> limits;
+  for (const auto& [limit, amounts] : before) limits.insert(limit);
+  for (const auto& [limit, amounts] : after) limits.insert(limit);
+  const auto find = [](const AmountsByLimit& all, const auto& limit) {
+    const auto it = all.find(limit);
+    return it == all.end() ? std::nullopt : std::optional(it->second);
+  };
+  for (const auto& limit : limits) {
+    const auto& [key, resource] = limit;
+    WhatIf::Row row{quota_id(key.first, key.second), resource, find(before, limit),
+                    find(after, limit)};
+    if (row.before == row.after) continue;
+    row.newly_over = row.after && row.after->over() && !(row.before && row.before->over());
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const QuotaChange> changes,
+                                             std::span<const Node> templates) {
+  facts.tidy();
+  const AmountsByLimit before = amounts_of(facts.table());
+  // A change may renumber classes: templates are looked at anew.
+  const auto most = [&]() -> Result<std::vector<std::int64_t>> {
+    std::vector<std::int64_t> counts;
+    for (const Node& node : templates) {
+      Asked item;
+      if (Result<void> looked = look_at(node, item); !looked) {
+        return tl::unexpected<Error>(std::move(looked.error()));
+      }
+      counts.push_back(max_nodes(item));
+    }
+    return counts;
+  };
+  const Result<std::vector<std::int64_t>> most_before = most();
+  if (!most_before) return tl::unexpected<Error>(most_before.error());
+  WhatIf answer;
+  for (const QuotaChange& change : changes) {
+    Result<void> applied;
+    if (const auto* upsert = std::get_if<QuotaUpsert>(&change)) {
+      applied = facts.upsert(upsert->quota, upsert->quota_class);
+    } else if (const auto* removal = std::get_if<QuotaRemoval>(&change)) {
+      facts.remove_quota(removal->name, removal->quota_class);
+    } else {
+      applied = facts.upsert(std::get<NodeUpsert>(change).node);
+    }
+    if (!applied) return tl::unexpected<Error>(std::move(applied.error()));
+  }
+  compare(before, amounts_of(facts.table()), answer.rows);
+  facts.tidy();
+  const Result<std::vector<std::int64_t>> most_after = most();
+  if (!most_after) return tl::unexpected<Error>(most_after.error());
+  for (std::size_t i = 0; i < templates.size(); ++i) {
+    if ((*most_before)[i] == (*most_after)[i]) continue;
+    WhatIf::Template item{templates[i].name, (*most_before)[i], (*most_after)[i], {}};
+    if (item.newly_blocked()) {
+      Asked looked;
+      if (!look_at(templates[i], looked)) continue;
+      for_each_touched(looked, [&](QuotaEntry& entry, std::int64_t amount) {
+        std::vector<std::string>& by = item.blocked_by;
+        if (times(entry.headroom(), amount) > 0) return;
+        if (by.empty() || by.back() != entry.id) by.emplace_back(entry.id);
+      });
+    }
+    answer.templates.push_back(std::move(item));
+  }
+  for (const auto& [key, quota] : facts.table().quotas()) {
+    if (!quota->state.in_force) answer.skipped.emplace_back(quota->id, quota->state.invalid);
+  }
+  return answer;
+}
+
+Result<WhatIf> CapacityQuotas::what_if(std::span<const QuotaChange> changes,
+                                       std::span<const Node> templates) {
+  const std::vector<Node> kinds = templates.empty() ? node_kinds() : std::vector<Node>();
+  fork();
+  Result<WhatIf> answer = impl_->what_if(changes, templates.empty() ? kinds : templates);
+  rollback();
+  return answer;
+}
+
+std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
+  const CapacityFacts& facts = impl_->facts;
+  std::vector<CapacityQuotaStatus> all;
+  for (const auto& [key, quota] : facts.table().quotas()) {
+    CapacityQuotaStatus& status = all.emplace_back();
+    const QuotaState& state = quota->state;
+    status.id = quota->id;
+    status.name = key.second;
+    status.quota_class = key.first;
+    status.generation = state.object.generation;
+    status.generation_in_force = state.generation_in_force;
+    status.in_force = state.in_force.has_value();
+    status.invalid = state.invalid;
+    if (!state.in_force) continue;
+    for (std::uint32_t c = 0; c < facts.table().classes(); ++c) {
+      if (facts.table().at(c).nodes > 0 &&
+          matches(state.in_force->selector, facts.labels().labels(c))) {
+        status.nodes += facts.table().at(c).nodes;
+      }
+    }
+    for (const QuotaEntry& entry : quota->entries) {
+      status.amounts.push_back({std::string(entry.name), entry.limit, entry.used, entry.reserved});
+    }
+  }
+  return all;
+}
+
+std::vector<Node> CapacityQuotas::node_kinds() const {
+  const CapacityFacts& facts = impl_->facts;
+  std::vector<StringMap> read;  // by class
+  for (std::uint32_t c = 0; c < facts.labels().size(); ++c) read.push_back(facts.labels_in_use(c));
+  // By labels and amounts: the first name.
+  std::map<std::pair<StringMap, std::vector<std::pair<std::uint32_t, std::int64_t>>>,
+           std::string_view>
+      kinds;
+  facts.for_each_node([&](const std::string& name, const CountedNode& node) {
+    if (!node.counts) return;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> amounts;
+    for (const ResourceAmount& had : node.amounts) amounts.emplace_back(had.resource, had.amount);
+    const auto [it, added] = kinds.try_emplace({read[node.label_class], std::move(amounts)}, name);
+    if (!added && name < it->second) it->second = name;
+  });
+  std::vector<Node> nodes;
+  for (const auto& [kind, name] : kinds) {
+    const CountedNode& facts_of = *facts.find_node(name);
+    Node& node = nodes.emplace_back();
+    node.name = name;
+    node.labels = facts.labels().map_of(facts_of.labels);
+    std::erase_if(node.labels, [](const auto& label) { return label.first == kHostnameLabel; });
+    for (const ResourceAmount& had : facts_of.amounts) {
+      const std::string_view resource = facts.resources().name(had.resource);
+      if (resource == kNodesResource) continue;
+      node.capacity.emplace_back(resource, resource == "cpu" ? Quantity::from_milli(had.amount)
+                                                             : Quantity::from_value(had.amount));
+    }
+  }
+  std::sort(nodes.begin(), nodes.end(),
+            [](const Node& a, const Node& b) { return a.name < b.name; });
+  return nodes;
+}
+
+// --- Reservations ---
+
+Result<ReserveAnswer> CapacityQuotas::reserve(std::string_view id, std::span<const PlanItem> items,
+                                              std::int64_t expires_us, ReserveMode mode) {
+  CapacityFacts& facts = impl_->facts;
+  if (id.empty()) return fail(ErrorCode::kInvalid, "reservation: the id is empty");
+  if (facts.reservations().find(id) != facts.reservations().end()) {
+    return fail(ErrorCode::kConflict, fmt::format("reservation {}: is live", id));
+  }
+  if (expires_us <= now_us()) {
+    return fail(ErrorCode::kInvalid, fmt::format("reservation {}: expires at {} us; it is {} us",
+                                                 id, expires_us, now_us()));
+  }
+  if (facts.reservations().size() >= kReservationsMax) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("reservation {}: kReservationsMax ({}) are live", id, kReservationsMax));
+  }
+  for (const PlanItem& item : items) {
+    if (item.count > kCapacityQuotaNodesMax) {
+      return fail(
+          ErrorCode::kLimitExceeded,
+          fmt::format(
+              "reservation {}: template {}: {} nodes are more than kCapacityQuotaNodesMax ({})", id,
+              item.node->name, item.count, kCapacityQuotaNodesMax));
+    }
+  }
+  Result<std::vector<Asked>> asked = impl_->look_at(items);
+  if (!asked) return tl::unexpected<Error>(asked.error());
+  Impl::Walk walk = impl_->walk(items, *asked);
+  impl_->take_back_added(*asked);
+  ReserveAnswer answer;
+  answer.allowed = std::move(walk.fits);
+  answer.stopped = std::move(walk.stopped);
+  const bool some = std::any_of(answer.allowed.begin(), answer.allowed.end(),
+                                [](std::int64_t count) { return count > 0; });
+  answer.accepted = !answer.stopped || (mode == ReserveMode::kUpTo && some);
+  impl_->list_skipped(answer.skipped);
+  if (!answer.accepted) return answer;
+  Result<std::vector<ReservedItem>> held = facts.hold(items);
+  if (!held) return tl::unexpected<Error>(std::move(held.error()));
+  for (std::size_t i = 0; i < items.size(); ++i) (*held)[i].left = answer.allowed[i];
+  facts.reserve(id, Reservation{std::move(*held), expires_us, {}});
+  return answer;
+}
+
+bool CapacityQuotas::release(std::string_view id) { return impl_->facts.release(id); }
+
+std::vector<ReservationStatus> CapacityQuotas::reservations() const {
+  std::vector<ReservationStatus> all;
+  for (const auto& [id, held] : impl_->facts.reservations()) {
+    ReservationStatus& status = all.emplace_back();
+    status.id = id;
+    status.expires_us = held.expires_us;
+    for (const ReservedItem& item : held.items) status.nodes_left += item.left;
+    status.nodes_registered = static_cast<std::int64_t>(held.registered.size());
+  }
+  return all;
+}
+
+void CapacityQuotas::adopt(const CapacityQuotas& former) {
+  impl_->facts.adopt(former.impl_->facts);
+}
+
+void CapacityQuotas::fork() { impl_->facts.fork(); }
+void CapacityQuotas::rollback() { impl_->facts.rollback(); }
+void CapacityQuotas::commit() { impl_->facts.commit(); }
+
+// --- Looking ---
+
+CapacityQuotasStats CapacityQuotas::stats() const {
+  const CapacityFacts& facts = impl_->facts;
+  CapacityQuotasStats stats;
+  stats.nodes = facts.node_count();
+  stats.quotas = static_cast<std::uint32_t>(facts.table().quotas().size());
+  stats.invalid_quotas = static_cast<std::uint32_t>(facts.table().invalid());
+  stats.reservations = static_cast<std::uint32_t>(facts.reservations().size());
+  stats.node_classes = facts.labels().size();
+  stats.label_keys = facts.labels().keys_read();
+  return stats;
+}
+
+std::uint64_t CapacityQuotas::digest() const { return impl_->facts.digest(); }
+Result<void> CapacityQuotas::validate() const { return impl_->facts.validate(); }
+
+}  // namespace headroom

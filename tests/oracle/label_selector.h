@@ -1,0 +1,17 @@
+// metav1.LabelSelector: which selectors can be used, and what they select.
+#pragma once
+
+#include <string>
+
+#include "objects/objects.h"
+
+namespace oracle {
+
+// Why the selector cannot be used; "" where it can. Rules: apimachinery labels.NewRequirement, over
+// validation.IsQualifiedName and IsValidLabelValue.
+std::string selector_error(const headroom::LabelSelector& selector);
+
+// Of a selector that can be used.
+bool selects(const headroom::LabelSelector& selector, const headroom::StringMap& labels);
+
+}  // namespace oracle
