@@ -9,6 +9,7 @@
 #include "tools/explain.h"
 #include "tools/generate.h"
 #include "tools/load.h"
+#include "tools/quota.h"
 #include "tools/simulate.h"
 
 namespace {
@@ -24,16 +25,18 @@ int run(int argc, char** argv) {
   headroom generate --nodes 200 > c.json   a synthetic cluster, as kubectl would print it
   headroom simulate --cluster c.json       place the pending pods of a cluster
   headroom explain --help                  why a pod may or may not run on a node
+  headroom quota --cluster c.json          what capacity quotas allow, and what stops growth
   headroom load                            what the daemon sustains, beside an echo server
   headroom conformance cases.jsonl         compare with recorded decisions
 
 Each command has its own --help.
-Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance case);
+Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance case, a limit in the way);
 2 the command line, a file or an object cannot be used: the message says what to do.
 )");
   headroom::add_simulate_command(app, exit_code);
   headroom::add_generate_command(app, exit_code);
   headroom::add_explain_command(app, exit_code);
+  headroom::add_quota_command(app, exit_code);
   headroom::add_load_command(app, exit_code);
   headroom::add_conformance_command(app, exit_code);
   try {
