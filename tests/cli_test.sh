@@ -5,6 +5,7 @@
 set -euo pipefail
 
 headroom=$1
+data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../data" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -25,7 +26,7 @@ without_speed() { sed '/^speed$/,$d' "$1"; }
 
 expect 0 'Examples:' "$headroom" --help
 expect 0 'headroom 0.' "$headroom" --version
-for command in simulate generate explain load conformance; do
+for command in simulate generate explain quota load conformance; do
   expect 0 "$command" "$headroom" "$command" --help
 done
 expect 0 'kubectl get' "$headroom" simulate --help
@@ -103,6 +104,137 @@ expect 2 'give those with' "$headroom" simulate --cluster nodes.json --pods quot
 } >rejected.json
 expect 0 'ElasticQuota a/q: cpu: used 0 + nominated 0 + requested 2000 is more than max 1000' \
   "$headroom" explain --cluster rejected.json --pod a/p
+
+# Capacity quotas: the table, each question, the exit codes that answer, and what cannot be used.
+quota() { "$headroom" quota "$@"; }
+example=$data/quota-example.yaml
+expect 0 'Exit codes' quota --help
+for command in check plan headroom most what-if lint; do
+  expect 0 "$command" quota "$command" --help
+done
+expect 0 'CapacityQuota/team-a: 3 nodes (team=a)' quota --cluster "$example"
+expect 0 'memory          100Gi  111.5Gi         0   -11.5Gi  [######################|!] 112%' \
+  quota --cluster "$example"
+quota --cluster "$example" >table1
+quota --cluster - <"$example" | cmp table1 -
+expect 0 'cpu                32       24         8         0  [##################======] 100%' \
+  quota --cluster "$example" --reserve web-1=1
+expect 0 'max-nodes: 9 nodes (all nodes)' quota --cluster "$example" --max-nodes 20
+expect 0 '"limit": 90000' quota --cluster "$example" --cluster-limit cpu=90,memory=1Ti --json
+expect 0 'NodeGroup/team=b: 4 nodes (team=b)' quota --cluster "$example" --group-limit team=b:nodes=9
+expect 0 'allowed: 1 of 1 more node like web-1' quota check --cluster "$example" --like web-1
+expect 1 'raise cpu of CapacityQuota/team-a from 32 to 48' \
+  quota check --cluster "$example" --like web-1 --count 3
+expect 1 'BINDS' quota --cluster "$example" check --like web-1 --count 3
+expect 1 '"allowed": 0' quota check --cluster "$example" --like batch-1 --json
+expect 0 'removed first, then added: fits' quota plan --cluster "$example" --add web-1=1 --remove web-2
+expect 1 'stops after 1 of 2 nodes like web-1' \
+  quota plan --cluster "$example" --add web-1=2 --remove web-2 web-3
+expect 0 'CapacityQuota/zone-b: nodes (full)' quota headroom --cluster "$example"
+expect 0 '2 more nodes in all; no choice has more' quota most --cluster "$example"
+expect 0 '"exact": true' quota most --cluster "$example" --count 1 --json
+expect 1 'web-1 is NEWLY BLOCKED by CapacityQuota/team-a' \
+  quota what-if --cluster "$example" --set team-a.cpu=24
+expect 0 '24 -> 16' quota what-if --cluster "$example" --label web-1:team=c
+expect 0 '0 -> 1' quota what-if --cluster "$example" --remove-quota CapacityQuota/zone-b
+expect 0 '0 findings in 6 quotas' quota lint --cluster "$example"
+{
+  echo '{"apiVersion":"autoscaling.x-k8s.io/v1beta1","kind":"CapacityQuota","metadata":{"name":'
+  echo '"zone-b"},"spec":{"limits":{"resources":{"cpu":"2x"}}}}'
+} >broken-quota.json
+cat >new-quota.yaml <<'END'
+apiVersion: autoscaling.x-k8s.io/v1alpha1
+kind: CapacityQuota
+metadata: {name: new}
+spec: {limits: {resources: {pods: 2k}}}
+END
+expect 1 'CapacityQuota/zone-b: InvalidSpec' quota lint --cluster "$example" broken-quota.json
+expect 0 'SKIPPED, limits nothing: spec.limits.resources.cpu: "2x" is not a quantity' \
+  quota --cluster "$example" broken-quota.json
+expect 0 'CapacityQuota/zone-b is skipped' \
+  quota check --cluster "$example" broken-quota.json --like web-1
+expect 2 '--cluster is missing' quota lint
+expect 2 'nowhere.yaml' quota --cluster nowhere.yaml
+expect 2 'no such template or node; there is control-1' quota check --cluster "$example" --like web-9
+expect 2 'no template: give' quota check --cluster "$example"
+expect 2 'no Node to be a template' quota check --cluster "$example" --template broken-quota.json
+expect 2 '--count' quota check --cluster "$example" --like web-1 --count -1
+expect 2 '--max-nodes' quota --cluster "$example" --max-nodes 99999999999999999999
+expect 2 '"4x" is not a quantity' quota --cluster "$example" --cluster-limit cpu=4x
+expect 2 'KEY=VALUE:RESOURCE=QUANTITY' quota --cluster "$example" --group-limit nodes=4
+expect 2 'the quotas allow 1 of them' quota --cluster "$example" --reserve web-1=2
+expect 2 'no plan' quota plan --cluster "$example"
+expect 2 'NAME=COUNT' quota plan --cluster "$example" --add web-1=-1
+expect 2 '--remove web-9: no such node' quota plan --cluster "$example" --remove web-9
+expect 2 'no change' quota what-if --cluster "$example"
+expect 2 'no such quota' quota what-if --cluster "$example" --set team-z.cpu=4
+expect 2 'no such quota' quota what-if --cluster "$example" --cluster-limit cpu=99 --set .cpu=4
+expect 2 'spec.limits.resources.' quota what-if --cluster "$example" --set team-a.=4
+expect 2 'want QUOTA.RESOURCE=VALUE' quota what-if --cluster "$example" --set cpu
+expect 2 '--remove-quota team-z: no such quota' \
+  quota what-if --cluster "$example" --remove-quota team-z
+expect 1 'cluster-wide: cpu  99 -> 40' \
+  quota what-if --cluster "$example" --cluster-limit cpu=99 --set cluster-wide.cpu=40
+expect 0 'CapacityQuota/new: pods' quota what-if --cluster "$example" --quota new-quota.yaml
+expect 2 'has no label zone' quota what-if --cluster "$example" --label web-1:zone-
+
+# Nodes that come when pods wait, as far as capacity quotas allow.
+cat >templates.yaml <<'EOF'
+apiVersion: v1
+kind: Node
+metadata: {name: c32, labels: {pool: general}}
+status: {capacity: {cpu: 32, memory: 256Gi, pods: 110}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: v100, labels: {pool: gpu, nvidia.com/gpu.product: V100M32}}
+status: {capacity: {cpu: 96, memory: 768Gi, pods: 110, nvidia.com/gpu: 8}}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityQuota
+metadata: {name: gpus}
+spec: {selector: {matchLabels: {pool: gpu}}, limits: {resources: {nvidia.com/gpu: 60}}}
+EOF
+cat >growth-quotas.yaml <<'EOF'
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityQuota
+metadata: {name: all}
+spec: {limits: {resources: {nodes: 40, cpu: 9000}}}
+EOF
+grow=(simulate --start-nodes 20 --autoscale templates.yaml --capacity-quotas growth-quotas.yaml --validate)
+"$headroom" "${grow[@]}" --out grown1 >report1
+"$headroom" "${grow[@]}" --out grown2 >report2
+cmp grown1 grown2
+cmp <(without_speed report1) <(without_speed report2)
+grep -qE '^  v100 +7 ' report1
+grep -q '"binding":\[{"quota":"CapacityQuota/gpus","resource":"nvidia.com/gpu","limit":60,' grown1
+grep -qE '^    nvidia.com/gpu +60 +0 +56 .* %' report1
+grep -q 'no template takes openb/openb-pod-1639: c32: Insufficient cpu, ' report1
+"$headroom" "${grow[@]}" --no-departures --provision-seconds 600 --json >json
+grep -q '"nodes_refused"' json
+"$headroom" generate --nodes 30 --pods 900 --fill 1500 --quotas 4 --capacity-quotas 9 --seed 5 -o growth.json
+"$headroom" generate --nodes 30 --pods 900 --fill 1500 --quotas 4 --seed 5 |
+  cmp - <(grep -v '"kind":"CapacityQuota"' growth.json)
+"$headroom" generate --nodes 4 --pods 0 --json-lines | grep '"kind":"Node"' | sed 's/"name":"node-/"name":"kind-/' \
+  >kinds.json
+"$headroom" simulate --cluster growth.json --autoscale kinds.json --validate >report
+grep -q '^  CapacityQuota/all-000$' report
+grep -q '^nodes added, by template$' report
+if "$headroom" simulate --cluster growth.json | grep -q '^capacity quotas$'; then
+  echo "capacity quotas without an autoscaler"
+  exit 1
+fi
+printf '{"apiVersion":"v1","kind":"Node","metadata":{"name":"bare"}}' >bare.json
+expect 2 'Node bare: status.capacity is missing' "$headroom" simulate --autoscale bare.json
+expect 2 'nowhere.yaml' "$headroom" simulate --autoscale nowhere.yaml
+expect 2 'nowhere.yaml' "$headroom" simulate --autoscale templates.yaml --capacity-quotas nowhere.yaml
+expect 2 'no CapacityQuota' "$headroom" simulate --autoscale templates.yaml --capacity-quotas bare.json
+expect 2 'no Node to take' "$headroom" simulate --autoscale growth-quotas.yaml
+expect 2 'pods or metrics' "$headroom" simulate --autoscale growth.json
+expect 2 'nodes or pods' "$headroom" simulate --autoscale templates.yaml --capacity-quotas templates.yaml
+expect 2 '--provision-seconds' "$headroom" simulate --autoscale templates.yaml --provision-seconds -5
+expect 2 '--autoscale' "$headroom" simulate --capacity-quotas growth-quotas.yaml
+expect 2 '--autoscale' "$headroom" simulate --start-nodes 5
 
 # The trace, small generated clusters, with metrics, and as JSON.
 "$headroom" simulate --out trace1 --validate >report1

@@ -5,6 +5,8 @@ headroom_add_test(client_test SOURCES client_test.cpp
   LIBRARIES headroom::client headroom_service headroom_clusters)
 headroom_add_test(quota_lint_test SOURCES quota_lint_test.cpp LIBRARIES headroom::autoscaling)
 headroom_add_test(quota_report_test SOURCES quota_report_test.cpp LIBRARIES headroom_commands)
+headroom_add_test(cluster_autoscaler_test SOURCES cluster_autoscaler_test.cpp
+  LIBRARIES headroom_commands)
 headroom_add_test(simulation_test SOURCES simulation_test.cpp LIBRARIES headroom_commands)
 
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_test.sh $<TARGET_FILE:headroom>)

@@ -97,6 +97,9 @@ std::string cluster_text(const ClusterGenerator& generator) {
   }
   for (std::uint32_t q = 0; q < generator.quota_count(); ++q) write(generator.elastic_quota(q));
   for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
+  for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
+    write(generator.capacity_quota(q));
+  }
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
     write(generator.node(n));
     if (generator.has_node_metric(n)) write(generator.node_metric(n));
@@ -189,6 +192,88 @@ TEST(ClusterGenerator, WithQuotasTheSameOptionsGiveTheSameObjects) {
   }
 }
 
+TEST(ClusterGenerator, NodesHaveAtLeastTheCapacityOfWhatPodsMayHave) {
+  const ClusterGenerator generator({.nodes = 100, .pods = 0, .seed = 3});
+  for (std::uint32_t n = 0; n < 100; ++n) {
+    const Node node = generator.node(n);
+    ASSERT_EQ(node.allocatable.size(), node.capacity.size());
+    for (const auto& [name, allocatable] : node.allocatable) {
+      const Quantity* capacity = find(node.capacity, name);
+      ASSERT_NE(nullptr, capacity) << name;
+      EXPECT_FALSE(*capacity < allocatable) << name;
+    }
+    EXPECT_LT(*find(node.allocatable, "cpu"), *find(node.capacity, "cpu"));
+  }
+  for (std::size_t n = 0; n < 100; ++n)
+    EXPECT_EQ(openb_node(n).allocatable, openb_node(n).capacity);
+}
+
+// Each selects some node, and limits what these have to a little more.
+TEST(ClusterGenerator, CapacityQuotasNestOverlapAndLetInALittleMore) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + text(static_cast<std::int64_t>(seed)));
+    const ClusterGenerator generator(
+        {.nodes = 200, .pods = 0, .seed = seed, .capacity_quotas = 40});
+    ASSERT_EQ(40u, generator.capacity_quota_count());
+    std::map<std::string, int> kinds;
+    std::map<std::string, std::uint32_t> names;
+    for (std::uint32_t q = 0; q < 40; ++q) {
+      const CapacityQuota quota = generator.capacity_quota(q);
+      SCOPED_TRACE(quota.name);
+      EXPECT_EQ(1u, ++names[quota.name]);
+      ++kinds[quota.name.substr(0, quota.name.rfind('-'))];
+      EXPECT_EQ(q == 0, quota.selector.empty());
+      std::map<std::string, Quantity> used;
+      for (std::uint32_t n = 0; n < 200; ++n) {
+        const Node node = generator.node(n);
+        if (!matches(quota.selector, node.labels)) continue;
+        for (const auto& [name, capacity] : node.capacity) used[name] += capacity;
+        used["nodes"] += Quantity::from_value(1);
+      }
+      EXPECT_TRUE(used.contains("nodes"));
+      EXPECT_GE(quota.limits.size(), 2u);
+      EXPECT_TRUE(std::is_sorted(quota.limits.begin(), quota.limits.end()));
+      for (const auto& [name, limit] : quota.limits) {
+        const Int128 most = Quantity::parse(limit).value().nanos();
+        EXPECT_GT(most, used[name].nanos()) << name;
+        // In whole GiB, cores and devices: a small sum may be rounded far up.
+        const Int128 unit =
+            Quantity::from_value(name == "memory" ? std::int64_t{1} << 30 : 1).nanos();
+        EXPECT_LE(most, used[name].nanos() * 5 / 4 + unit) << name;
+      }
+    }
+    for (const char* kind :
+         {"all", "zone", "pool", "zone-pool", "type", "type-zones", "not-pool"}) {
+      EXPECT_GT(kinds[kind], 0) << kind;
+    }
+  }
+}
+
+// No other object changes with them.
+TEST(ClusterGenerator, CapacityQuotasStandApart) {
+  const auto lines = [](std::uint32_t capacity_quotas) {
+    const std::string all = cluster_text(ClusterGenerator(
+        {.nodes = 50, .pods = 500, .seed = 7, .quotas = 3, .capacity_quotas = capacity_quotas}));
+    std::string others;
+    std::size_t count = 0;
+    for (std::size_t begin = 0; begin < all.size();) {
+      const std::size_t end = all.find('\n', begin) + 1;
+      const std::string line = all.substr(begin, end - begin);
+      begin = end;
+      if (line.find("CapacityQuota") == std::string::npos) {
+        others += line;
+      } else {
+        ++count;
+      }
+    }
+    EXPECT_EQ(capacity_quotas, count);
+    return others;
+  };
+  EXPECT_EQ(lines(0), lines(20));
+  EXPECT_EQ(0u,
+            ClusterGenerator({.nodes = 0, .pods = 0, .capacity_quotas = 5}).capacity_quota_count());
+}
+
 // What every quota may have against what the cluster has, and against what its pods use.
 TEST(ClusterGenerator, QuotasAreWithinTheClusterAndSomeBorrow) {
   for (const std::uint32_t fill_permille : {700u, 1500u}) {
@@ -274,7 +359,8 @@ TEST(ClusterGenerator, PodsHaveAClassAndBudgetsSelectSomeOfThem) {
 }
 
 TEST(ObjectWriter, WhatIsWrittenIsReadBack) {
-  const ClusterGenerator generator({.nodes = 100, .pods = 1000, .seed = 11, .quotas = 40});
+  const ClusterGenerator generator(
+      {.nodes = 100, .pods = 1000, .seed = 11, .quotas = 40, .capacity_quotas = 60});
   const Result<ObjectFile> read = read_objects(cluster_text(generator), "generated");
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(100u, read->nodes.size());
@@ -296,6 +382,10 @@ TEST(ObjectWriter, WhatIsWrittenIsReadBack) {
   ASSERT_EQ(generator.budget_count(), read->pod_disruption_budgets.size());
   for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
     EXPECT_EQ(generator.budget(b), read->pod_disruption_budgets[b]);
+  }
+  ASSERT_EQ(60u, read->capacity_quotas.size());
+  for (std::uint32_t q = 0; q < 60; ++q) {
+    EXPECT_EQ(generator.capacity_quota(q), read->capacity_quotas[q]);
   }
   ASSERT_EQ(generator.priority_class_count(), read->priority_classes.size());
   for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
@@ -341,6 +431,27 @@ TEST(ObjectWriter, WritesQuotasBudgetsAndClasses) {
   priority_class.global_default = true;
   priority_class.preemption_policy = "Never";
   expect_read_back(priority_class);
+
+  CapacityQuota capacity_quota;
+  capacity_quota.name = "quota";
+  expect_read_back(capacity_quota);
+  capacity_quota.generation = 7;
+  // As written, whether it can be used or not.
+  capacity_quota.selector = {{.key = "a", .op = "Near", .values = {"\t"}},
+                             {.key = "", .op = "", .values = {}}};
+  capacity_quota.limits = {{"cpu", "10"}, {"memory", "1.5Gi"}, {"nodes", "many \"nodes\""}};
+  expect_read_back(capacity_quota);
+}
+
+// Fields that generated nodes do not have.
+TEST(ObjectWriter, WritesNodesThatAreReservedForAndThatGo) {
+  Node node;
+  node.name = "n";
+  expect_read_back(node);
+  node.annotations = {{std::string(kReservationAnnotation), "scale-up-1"}};
+  node.capacity = {{"cpu", Quantity::from_nanos(1)}};
+  node.deleting = true;
+  expect_read_back(node);
 }
 
 // Fields that generated pods do not have.

@@ -58,8 +58,16 @@ struct ClusterGenerator::NodePlan {
   const char* limit_ratio = nullptr;
   const char* thresholds = nullptr;
 
+  // Allocatable.
   std::int64_t cpu_milli() const { return shape.cpu_milli - kReservedCpuMilli; }
   std::int64_t memory_mib() const { return shape.memory_mib - shape.memory_mib / 100; }
+
+  const char* pool() const { return shape.gpu > 0 ? "gpu" : batch ? "batch" : "general"; }
+  std::string instance_type() const {
+    std::string type = fmt::format("c{}m{}", shape.cpu_milli / 1000, shape.memory_mib / 1024);
+    if (shape.gpu > 0) type += fmt::format("-{}x{}", shape.model, shape.gpu);
+    return type;
+  }
 };
 
 struct ClusterGenerator::PodPlan {
@@ -96,6 +104,7 @@ ClusterGenerator::ClusterGenerator(const Options& options) : options_(options) {
   first_pod_.assign(options_.nodes + std::size_t{1}, 0);
   if (options_.quotas > 0) quotas_.emplace(options_.quotas, options_.seed);
   if (options_.nodes == 0) return;
+  if (options_.capacity_quotas > 0) set_capacity_quotas();
   if (!options_.follow_trace) scale_to_fit();
   if (options_.bound_permille > 0) bind_pods();
   if (quotas_) set_quotas();
@@ -225,6 +234,19 @@ void ClusterGenerator::set_quotas() {
   quotas_->set_quotas(allocatable, used);
 }
 
+void ClusterGenerator::set_capacity_quotas() {
+  capacity_quotas_.emplace(options_.seed);
+  for (std::uint32_t n = 0; n < options_.nodes; ++n) {
+    const NodePlan node = plan_node(n);
+    capacity_quotas_->add(
+        {.zone = node.zone, .pool = node.pool(), .instance_type = node.instance_type()},
+        {.nodes = 1,
+         .cpu_milli = node.shape.cpu_milli,
+         .memory_mib = node.shape.memory_mib,
+         .gpu = node.shape.gpu});
+  }
+}
+
 std::string ClusterGenerator::node_name(std::uint32_t index) const {
   return fmt::format("node-{:06}", index);
 }
@@ -248,15 +270,12 @@ Node ClusterGenerator::node(std::uint32_t index) const {
   const OpenbNode& shape = plan.shape;
   Node node;
   node.name = node_name(index);
-  std::string instance = fmt::format("c{}m{}", shape.cpu_milli / 1000, shape.memory_mib / 1024);
-  if (shape.gpu > 0) instance += fmt::format("-{}x{}", shape.model, shape.gpu);
-  const char* pool = shape.gpu > 0 ? "gpu" : plan.batch ? "batch" : "general";
   node.labels = {{"kubernetes.io/arch", "amd64"},
                  {"kubernetes.io/hostname", node.name},
                  {"kubernetes.io/os", "linux"},
-                 {"node.kubernetes.io/instance-type", std::move(instance)}};
+                 {"node.kubernetes.io/instance-type", plan.instance_type()}};
   if (shape.gpu > 0) node.labels.emplace_back(kGpuModelLabel, shape.model);
-  node.labels.emplace_back("pool", pool);
+  node.labels.emplace_back("pool", plan.pool());
   node.labels.emplace_back("topology.kubernetes.io/region", "region-1");
   node.labels.emplace_back("topology.kubernetes.io/zone", plan.zone);
   if (plan.limit_ratio != nullptr) {
@@ -272,13 +291,18 @@ Node ClusterGenerator::node(std::uint32_t index) const {
     node.taints.push_back({"node.kubernetes.io/unschedulable", "", "NoSchedule"});
     node.unschedulable = true;
   }
-  node.allocatable = {{"cpu", Quantity::from_milli(plan.cpu_milli())},
-                      {"ephemeral-storage", Quantity::from_value(kEphemeralBytes)},
-                      {"hugepages-1Gi", Quantity()},
-                      {"hugepages-2Mi", Quantity()},
-                      {"memory", memory_quantity(plan.memory_mib())}};
-  if (shape.gpu > 0) node.allocatable.emplace_back(kGpuResource, Quantity::from_value(shape.gpu));
-  node.allocatable.emplace_back("pods", Quantity::from_value(kNodePods));
+  const auto resources = [&](std::int64_t cpu_milli, std::int64_t memory_mib) {
+    ResourceList list = {{"cpu", Quantity::from_milli(cpu_milli)},
+                         {"ephemeral-storage", Quantity::from_value(kEphemeralBytes)},
+                         {"hugepages-1Gi", Quantity()},
+                         {"hugepages-2Mi", Quantity()},
+                         {"memory", memory_quantity(memory_mib)}};
+    if (shape.gpu > 0) list.emplace_back(kGpuResource, Quantity::from_value(shape.gpu));
+    list.emplace_back("pods", Quantity::from_value(kNodePods));
+    return list;
+  };
+  node.capacity = resources(shape.cpu_milli, shape.memory_mib);
+  node.allocatable = resources(plan.cpu_milli(), plan.memory_mib());
   return node;
 }
 

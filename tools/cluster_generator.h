@@ -18,7 +18,8 @@
 // let them, as far as a node was found; the others are pending.
 //
 // With quotas, namespaces, apps and priorities are those of quota_generator.h, and bound pods have
-// a start time.
+// a start time. Capacity quotas are those of capacity_quota_generator.h; no other object changes
+// with them.
 //
 // Metrics: 95 in 100 nodes have one, 1 in 100 of those is ten minutes old. A pod uses 20 to 90
 // percent of its request. Thread safety: const after construction. Cost: construction O(nodes +
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "objects/objects.h"
+#include "tools/capacity_quota_generator.h"
 #include "tools/openb.h"
 #include "tools/quota_generator.h"
 
@@ -49,6 +51,7 @@ class ClusterGenerator {
     std::uint32_t quotas = 0;  // namespaces that have one; 0: there are none
     // How much of the cluster all pods request at most, in thousandths; above 1000, some wait.
     std::uint32_t fill_permille = 700;
+    std::uint32_t capacity_quotas = 0;
   };
 
   explicit ClusterGenerator(const Options& options);
@@ -72,6 +75,11 @@ class ClusterGenerator {
     return QuotaGenerator::priority_class(index);
   }
 
+  std::uint32_t capacity_quota_count() const {
+    return capacity_quotas_ ? options_.capacity_quotas : 0;
+  }
+  CapacityQuota capacity_quota(std::uint32_t index) const { return capacity_quotas_->quota(index); }
+
   std::string node_name(std::uint32_t index) const;
   bool is_bound(std::uint32_t pod_index) const { return node_of_pod_[pod_index] != kUnbound; }
   // Seconds that the trace gives the pod to live.
@@ -90,6 +98,7 @@ class ClusterGenerator {
   void scale_to_fit();
   void bind_pods();
   void set_quotas();
+  void set_capacity_quotas();
   std::string pod_name(std::uint32_t index) const;
   std::string pod_namespace(std::uint32_t index) const;
 
@@ -100,6 +109,7 @@ class ClusterGenerator {
   // Bound pods by node: pods_of_node_[first_pod_[n]] up to pods_of_node_[first_pod_[n + 1]].
   std::vector<std::uint32_t> first_pod_, pods_of_node_;
   std::optional<QuotaGenerator> quotas_;
+  std::optional<CapacityQuotaGenerator> capacity_quotas_;  // if there are any, and nodes
 };
 
 // What `pod` uses: a share of its cpu and memory requests drawn from the seed and its name, 50 to

@@ -12,10 +12,12 @@ std::int64_t resource_amount(std::string_view resource, const Quantity& quantity
   return value.value_or(0);
 }
 
-ClusterUsage::ClusterUsage(const std::vector<Node>& nodes) {
-  for (const Node& node : nodes) {
-    for (const auto& [name, quantity] : node.allocatable) {
-      if (!quantity.is_zero()) resource_ids_.emplace(name, 0);
+ClusterUsage::ClusterUsage(std::span<const Node> nodes, std::span<const Node> templates) {
+  for (const std::span<const Node> list : {nodes, templates}) {
+    for (const Node& node : list) {
+      for (const auto& [name, quantity] : node.allocatable) {
+        if (!quantity.is_zero()) resource_ids_.emplace(name, 0);
+      }
     }
   }
   for (auto& [name, id] : resource_ids_) {
@@ -24,16 +26,18 @@ ClusterUsage::ClusterUsage(const std::vector<Node>& nodes) {
   }
   requested_.assign(peaks_.size(), 0);
   limits_.assign(peaks_.size(), 0);
-  for (const Node& node : nodes) {
-    node_ids_.emplace(node.name, static_cast<std::uint32_t>(node_names_.size()));
-    node_names_.push_back(node.name);
-    for (auto& [name, id] : resource_ids_) {
-      const Quantity* quantity = find(node.allocatable, name);
-      allocatable_.push_back(quantity == nullptr ? 0 : resource_amount(name, *quantity));
-      peaks_[id].allocatable += allocatable_.back();
-    }
+  for (const Node& node : nodes) add_node(node);
+}
+
+void ClusterUsage::add_node(const Node& node) {
+  node_ids_.emplace(node.name, static_cast<std::uint32_t>(node_names_.size()));
+  node_names_.push_back(node.name);
+  for (const auto& [name, id] : resource_ids_) {
+    const Quantity* quantity = find(node.allocatable, name);
+    allocatable_.push_back(quantity == nullptr ? 0 : resource_amount(name, *quantity));
+    peaks_[id].allocatable += allocatable_.back();
   }
-  node_limits_.assign(allocatable_.size(), 0);
+  node_limits_.resize(allocatable_.size(), 0);
 }
 
 ClusterUsage::Holding ClusterUsage::holding(const Pod& pod, std::string_view node_name) const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,11 +18,11 @@ namespace headroom {
 
 // Sums at the moment at which each was highest.
 struct ResourceReport {
-  std::string name;  // cpu in thousandths, everything else whole
-  std::int64_t allocatable = 0;
-  std::int64_t requested = 0;  // peak of the cluster's sum of requests
-  std::int64_t limits = 0;     // peak of the sum of limits; a pod's limit is at least its request
-  std::string hottest_node;    // the node whose limits came highest against its allocatable
+  std::string name;              // cpu in thousandths, everything else whole
+  std::int64_t allocatable = 0;  // of all nodes that were ever there
+  std::int64_t requested = 0;    // peak of the cluster's sum of requests
+  std::int64_t limits = 0;       // peak of the sum of limits; a pod's limit is at least its request
+  std::string hottest_node;      // the node whose limits came highest against its allocatable
   std::int64_t hottest_limits = 0, hottest_allocatable = 0;
 };
 
@@ -33,11 +34,15 @@ class ClusterUsage {
       std::uint32_t resource;
       std::int64_t request, limit;
     };
-    std::uint32_t node = 0;  // position in the constructor's nodes
+    std::uint32_t node = 0;  // position among the nodes, in the order of their coming
     std::vector<Need> needs;
   };
 
-  explicit ClusterUsage(const std::vector<Node>& nodes);
+  // `templates`: nodes like those that may be added later.
+  explicit ClusterUsage(std::span<const Node> nodes, std::span<const Node> templates = {});
+
+  // Its resources are those of the constructor's nodes and templates.
+  void add_node(const Node& node);
 
   Holding holding(const Pod& pod, std::string_view node_name) const;
   void add(const Holding& holding);

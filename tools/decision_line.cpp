@@ -4,6 +4,7 @@
 
 #include "tools/dump.h"
 #include "tools/object_writer.h"
+#include "tools/openb.h"
 
 namespace headroom {
 
@@ -17,6 +18,9 @@ std::string decision_line(const Engine& engine, const PendingPod& pending, const
   append_time(time, engine.now_us());
   line["time"] = time;
   if (pending.again) line["again"] = true;
+  if (pending.waits_since_us) {
+    line["waited_seconds"] = (engine.now_us() - *pending.waits_since_us) / kMicrosPerSecond;
+  }
   if (!decision.candidates.empty()) {
     const NodeScore& best = decision.candidates.front();
     line["node"] = engine.node_name(best.node);

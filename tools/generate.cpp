@@ -39,6 +39,7 @@ int generate(const GenerateOptions& options) {
   {
     ProgressBar progress("writing objects", std::uint64_t{generator.priority_class_count()} +
                                                 generator.quota_count() + generator.budget_count() +
+                                                generator.capacity_quota_count() +
                                                 std::uint64_t{nodes} * 2 + pods);
     std::string& text = output->text();
     const auto write = [&](const auto& object) {
@@ -54,6 +55,9 @@ int generate(const GenerateOptions& options) {
     }
     for (std::uint32_t q = 0; q < generator.quota_count(); ++q) write(generator.elastic_quota(q));
     for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
+    for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
+      write(generator.capacity_quota(q));
+    }
     for (std::uint32_t n = 0; n < nodes; ++n) write(generator.node(n));
     for (std::uint32_t p = 0; p < pods; ++p) write(generator.pod(p));
     for (std::uint32_t n = 0; n < nodes; ++n) {
@@ -100,6 +104,12 @@ void add_generate_command(CLI::App& app, int& exit_code) {
       ->type_name("NUMBER")
       ->capture_default_str();
   command
+      ->add_option("--capacity-quotas", options->cluster.capacity_quotas,
+                   "CapacityQuotas over the nodes' zones, pools and machine types")
+      ->check(between(0u, kGeneratedQuotasMax))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command
       ->add_option("--fill", options->cluster.fill_permille,
                    "What all pods may request, in thousandths of what the nodes have; above 1000, "
                    "some find no place")
@@ -119,6 +129,8 @@ When so many pods would not fit so many nodes, their requests are scaled down.
 With --quotas the pods belong to team-000, team-001 and so on, in uneven shares: a third of the teams
 has fewer pods than its min is for, and a third has more and borrows. Mins together stay within what
 the nodes have. Pods are of the priority classes batch, experiment, standard and production.
+
+CapacityQuotas nest and overlap, and let in 2 to 25 percent more than there is.
 
 Examples:
   headroom generate --nodes 200 --pods 1000 --seed 7 --output cluster.json

@@ -280,6 +280,7 @@ void append_json(std::string& text, const Node& node) {
   JsonWriter json(text);
   open_object(json, "v1", "Node");
   json.field("annotations", node.annotations);
+  if (node.deleting) json.time_field("deletionTimestamp", kSomeTimeUs);
   json.field("labels", node.labels);
   json.field("name", node.name);
   json.close('}');
@@ -299,6 +300,7 @@ void append_json(std::string& text, const Node& node) {
   json.close('}');
   json.open("status", '{');
   json.field("allocatable", node.allocatable);
+  json.field("capacity", node.capacity);
   json.close('}');
   json.close('}');
 }
@@ -451,6 +453,28 @@ void append_json(std::string& text, const PriorityClass& priority_class) {
   if (priority_class.global_default) json.field("globalDefault", true);
   json.field("preemptionPolicy", priority_class.preemption_policy);
   json.field("value", std::int64_t{priority_class.value});
+  json.close('}');
+}
+
+void append_json(std::string& text, const CapacityQuota& quota) {
+  JsonWriter json(text);
+  open_object(json, "autoscaling.x-k8s.io/v1beta1", "CapacityQuota");
+  if (quota.generation != 0) json.field("generation", quota.generation);
+  json.field("name", quota.name);
+  json.close('}');
+  json.open("spec", '{');
+  json.open("limits", '{');
+  json.open("resources", '{');
+  for (const auto& [resource, limit] : quota.limits) {
+    json.key(resource);
+    json.string(limit);
+  }
+  json.close('}');
+  json.close('}');
+  json.open("selector", '{');
+  write_requirements(json, "matchExpressions", quota.selector);
+  json.close('}');
+  json.close('}');
   json.close('}');
 }
 

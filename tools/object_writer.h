@@ -17,6 +17,7 @@ void append_json(std::string& text, const NodeMetric& metric);
 void append_json(std::string& text, const ElasticQuota& quota);
 void append_json(std::string& text, const PodDisruptionBudget& budget);
 void append_json(std::string& text, const PriorityClass& priority_class);
+void append_json(std::string& text, const CapacityQuota& quota);
 
 // "2026-01-01T00:00:00Z", with microseconds where there are any.
 void append_time(std::string& text, std::int64_t time_us);

@@ -126,6 +126,7 @@ Node openb_node(std::size_t index) {
     node.allocatable.emplace_back(kGpuResource, Quantity::from_value(row.gpu));
   }
   node.allocatable.emplace_back("pods", Quantity::from_value(kNodePods));
+  node.capacity = node.allocatable;  // the trace keeps nothing back
   return node;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,9 @@ namespace headroom {
 struct PendingPod {
   Pod pod;
   std::int64_t departure_us = 0;
-  std::uint32_t origin = 0;  // whatever the caller knows it by
-  bool again = false;        // had a place and lost it
+  std::uint32_t origin = 0;                         // whatever the caller knows it by
+  bool again = false;                               // had a place and lost it
+  std::optional<std::int64_t> waits_since_us = {};  // found no place then
 };
 
 class PendingPods {

@@ -18,6 +18,7 @@
 #include "tools/openb.h"
 #include "tools/progress.h"
 #include "tools/simulation_report.h"
+#include "tools/table.h"
 #include "tools/text_output.h"
 
 namespace headroom {
@@ -28,6 +29,7 @@ constexpr std::uint32_t kSimulatedPodsMax = 50'000'000;
 constexpr std::uint32_t kRepeatMax = 1000;
 constexpr std::uint32_t kPodsPerGeneratedNode = 4;
 constexpr std::uint32_t kSimulatedQuotasMax = 10'000;
+constexpr std::int64_t kProvisionSecondsMax = 86'400;
 
 struct SimulateOptions {
   std::vector<std::string> cluster_files;
@@ -42,6 +44,9 @@ struct SimulateOptions {
   std::string config, out;
   bool preemption = false, no_preemption = false;
   std::uint32_t quotas = 0;
+  std::vector<std::string> template_files, capacity_quota_files;
+  std::int64_t provision_seconds = 60;
+  std::optional<std::uint32_t> start_nodes;
 };
 
 // --- The three inputs. -------------------------------------------------------------------------
@@ -53,7 +58,9 @@ SimulationInput trace_input(const SimulateOptions& options) {
   SimulationInput input;
   input.title = options.repeat == 1 ? "the openb trace"
                                     : fmt::format("the openb trace, {} times", options.repeat);
-  for (std::size_t n = 0; n < trace.nodes.size(); ++n) input.nodes.push_back(openb_node(n));
+  const std::size_t nodes =
+      std::min<std::size_t>(options.start_nodes.value_or(kSimulatedNodesMax), trace.nodes.size());
+  for (std::size_t n = 0; n < nodes; ++n) input.nodes.push_back(openb_node(n));
   input.start_us = kTraceStartUs;
   input.arrivals.reserve(std::size_t{options.repeat} * pods);
   for (std::uint32_t copy = 0; copy < options.repeat; ++copy) {
@@ -146,7 +153,7 @@ Result<SimulationInput> dump_input(const SimulateOptions& options) {
                 "the --pods files have nodes or metrics; give those with --cluster");
   }
   if (!extra->elastic_quotas.empty() || !extra->pod_disruption_budgets.empty() ||
-      !extra->priority_classes.empty()) {
+      !extra->priority_classes.empty() || !extra->capacity_quotas.empty()) {
     return fail(ErrorCode::kInvalid,
                 "the --pods files have quotas, budgets or priority classes; give those with "
                 "--cluster");
@@ -173,6 +180,7 @@ Result<SimulationInput> dump_input(const SimulateOptions& options) {
   input.elastic_quotas = std::move(cluster->elastic_quotas);
   input.pod_disruption_budgets = std::move(cluster->pod_disruption_budgets);
   input.priority_classes = std::move(cluster->priority_classes);
+  input.capacity_quotas = std::move(cluster->capacity_quotas);
   auto pending = std::make_shared<std::vector<Pod>>();
   for (Pod& pod : cluster->pods) {
     if (pod.node_name.empty() && !pod.terminal()) {
@@ -216,6 +224,51 @@ Result<SimulationInput> make_input(const SimulateOptions& options) {
   return trace_input(options);
 }
 
+// --- The autoscaler. ---------------------------------------------------------------------------
+
+Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
+  Result<Dump> templates = read_dump(options.template_files);
+  if (!templates) return tl::unexpected(templates.error());
+  report_other_kinds(*templates, "simulate");
+  if (templates->nodes.empty()) {
+    return fail(ErrorCode::kInvalid, "the --autoscale files have no Node to take as a template");
+  }
+  if (!templates->pods.empty() || !templates->node_metrics.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "the --autoscale files have pods or metrics; a template is a Node");
+  }
+  Result<Dump> quotas = read_dump(options.capacity_quota_files);
+  if (!quotas) return tl::unexpected(quotas.error());
+  report_other_kinds(*quotas, "simulate");
+  if (!options.capacity_quota_files.empty() && quotas->capacity_quotas.empty()) {
+    return fail(ErrorCode::kInvalid, "the --capacity-quotas files have no CapacityQuota");
+  }
+  if (!quotas->nodes.empty() || !quotas->pods.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "the --capacity-quotas files have nodes or pods; give those with --cluster");
+  }
+  AutoscalerOptions autoscaler;
+  autoscaler.templates = std::move(templates->nodes);
+  autoscaler.quotas = std::move(templates->capacity_quotas);
+  for (CapacityQuota& quota : quotas->capacity_quotas) {
+    autoscaler.quotas.push_back(std::move(quota));
+  }
+  autoscaler.provision_us = options.provision_seconds * kMicrosPerSecond;
+  return autoscaler;
+}
+
+// Capacity quotas count what nodes have, not what they let pods have.
+void report_nodes_without_capacity(const std::vector<Node>& nodes) {
+  const auto count = std::count_if(nodes.begin(), nodes.end(),
+                                   [](const Node& node) { return node.capacity.empty(); });
+  if (count > 0) {
+    fmt::print(stderr,
+               "headroom simulate: {} nodes have no status.capacity; capacity quotas count only "
+               "the nodes themselves\n",
+               grouped(count));
+  }
+}
+
 // --- The command. ------------------------------------------------------------------------------
 
 // The exit code.
@@ -236,8 +289,15 @@ Result<int> run(const SimulateOptions& options) {
   if (options.preemption) simulation.preemption = true;
   if (options.no_preemption) simulation.preemption = false;
 
+  if (!options.template_files.empty()) {
+    Result<AutoscalerOptions> autoscaler = read_autoscaler(options);
+    if (!autoscaler) return tl::unexpected(autoscaler.error());
+    simulation.autoscaler = std::move(*autoscaler);
+  }
+
   Result<SimulationInput> input = make_input(options);
   if (!input) return tl::unexpected(input.error());
+  if (simulation.autoscaler) report_nodes_without_capacity(input->nodes);
 
   std::optional<TextOutput> out;
   if (!options.out.empty()) {
@@ -319,6 +379,33 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "priority, although the input has neither ElasticQuota nor PriorityClass");
   command->add_flag("--no-preemption", options->no_preemption, "Nobody has to go for another pod")
       ->excludes(preemption);
+  CLI::Option* autoscale =
+      command
+          ->add_option("--autoscale", options->template_files,
+                       "Nodes to take as templates, the preferred first: pods that find no place "
+                       "wait, and such nodes are added for them")
+          ->type_name("FILE");
+  command
+      ->add_option("--capacity-quotas", options->capacity_quota_files,
+                   "CapacityQuotas that limit what is added, besides those in the --autoscale and "
+                   "--cluster files")
+      ->type_name("FILE")
+      ->needs(autoscale);
+  command
+      ->add_option("--provision-seconds", options->provision_seconds,
+                   "How long a node takes to come")
+      ->check(between(std::int64_t{1}, kProvisionSecondsMax))
+      ->type_name("SECONDS")
+      ->needs(autoscale)
+      ->capture_default_str();
+  command
+      ->add_option("--start-nodes", options->start_nodes,
+                   "With --autoscale, begin with so many nodes of the trace (default: all)")
+      ->check(between(0u, kSimulatedNodesMax))
+      ->type_name("NUMBER")
+      ->needs(autoscale)
+      ->excludes(cluster)
+      ->excludes(nodes);
   command->add_flag("--no-departures", options->no_departures, "No pod ever leaves");
   command
       ->add_option("--metrics-every", options->metrics_every_seconds,
@@ -339,7 +426,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                     "Evaluate every node for every pod; no answer changes");
   command->add_flag("--validate", options->validate,
                     "Recompute every sum of the engine at the end and compare; check the rules "
-                    "of quotas at every moment");
+                    "of quotas and of the autoscaler at every moment");
   command->footer(
       R"(Without --cluster and --nodes it plays the openb trace: 8,152 pods on 1,523 nodes of a real
 GPU cluster. Each pod is placed on its best node when it arrives and leaves when its time ends: at
@@ -351,6 +438,13 @@ Where the input has elastic quotas or priority classes, a pod that finds no plac
 that it has one. The victims leave, and wait for a new place behind those of higher priority; who
 finds none then is not tried again. The report says what every quota used, borrowed, lent and took
 back, and, over time, how many pods had to go.
+
+With --autoscale a pod that fits nowhere waits. When no node has room for it, the template whose
+node takes the most of the waiting pods is asked for, of equal ones the first in the files, as many
+of them as the pods need and capacity quotas allow; then the next. The nodes come --provision-seconds
+later, and no node ever goes. Whenever a pod leaves or a node comes, who waits is tried again; who
+waited leaves as much later. Pods fail that still wait when nothing more can happen. The report says
+what was added, and which limit of which capacity quota was in the way for how long.
 
 The trace has no metrics, so load scores are 0 unless --metrics-every is given; the metrics of a
 dump are used as they are, and the clock starts at the newest of them. Same input and seed, same
@@ -364,6 +458,7 @@ Examples:
   kubectl get nodes,pods,nodemetrics -A -o json | headroom simulate --cluster -
   kubectl get nodes,pods,nodemetrics,elasticquotas,pdb,priorityclasses -A -o json > cluster.json
   headroom simulate --cluster cluster.json --pods new-pods.yaml --config scheduler.yaml --json
+  headroom simulate --start-nodes 20 --autoscale templates.yaml --capacity-quotas quotas.yaml
 
 Exit codes: 0 simulated, 1 --validate found a rule broken, 2 the input cannot be used.
 )");

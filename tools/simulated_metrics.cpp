@@ -19,15 +19,17 @@ void change(NodeMetric& metric, const ResourceList& usage, int sign) {
 
 SimulatedMetrics::SimulatedMetrics(const std::vector<Node>& nodes, std::int64_t every_seconds,
                                    std::uint64_t seed)
-    : every_us_(every_seconds * kMicrosPerSecond), seed_(seed) {
-  for (const Node& node : nodes) {
-    ids_.emplace(node.name, metrics_.size());
-    NodeMetric& metric = metrics_.emplace_back();
-    metric.name = node.name;
-    metric.report_interval_seconds = every_seconds;
-    metric.has_node_metric = true;
-    metric.node_usage = {{"cpu", Quantity()}, {"memory", Quantity()}};
-  }
+    : every_seconds_(every_seconds), every_us_(every_seconds * kMicrosPerSecond), seed_(seed) {
+  for (const Node& node : nodes) add_node(node.name);
+}
+
+void SimulatedMetrics::add_node(const std::string& name) {
+  ids_.emplace(name, metrics_.size());
+  NodeMetric& metric = metrics_.emplace_back();
+  metric.name = name;
+  metric.report_interval_seconds = every_seconds_;
+  metric.has_node_metric = true;
+  metric.node_usage = {{"cpu", Quantity()}, {"memory", Quantity()}};
 }
 
 std::vector<NodeMetric>& SimulatedMetrics::report(std::int64_t now_us) {

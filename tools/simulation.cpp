@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <queue>
 #include <unordered_map>
 
+#include "tools/autoscaler_report.h"
 #include "tools/cluster_generator.h"
 #include "tools/decision_line.h"
 #include "tools/dump.h"
@@ -80,11 +82,13 @@ void make_pending(Pod& pod) {
 
 class Simulation {
  public:
-  Simulation(const SimulationInput& input, const SimulationOptions& options, Engine engine)
+  Simulation(const SimulationInput& input, const SimulationOptions& options, Engine engine,
+             std::optional<ClusterAutoscaler> autoscaler)
       : input_(input),
         options_(options),
         engine_(std::move(engine)),
-        usage_(input.nodes),
+        autoscaler_(std::move(autoscaler)),
+        usage_(input.nodes, autoscaler_ ? autoscaler_->templates() : std::span<const Node>()),
         by_priority_(engine_.profile().capacity_scheduling &&
                      (options_.preemption.value_or(false) || !input_.elastic_quotas.empty() ||
                       !input_.priority_classes.empty())),
@@ -105,6 +109,12 @@ class Simulation {
       Result<void> arrived = arrive(a);
       if (!arrived) return tl::unexpected(arrived.error());
       if (options_.on_progress) options_.on_progress(a + 1);
+    }
+    if (autoscaler_) {
+      if (Result<void> passed = pass_until(kNeverUs); !passed) {
+        return tl::unexpected(passed.error());
+      }
+      report_growth();
     }
     report_.stats = engine_.stats();
     if (options_.validate) {
@@ -188,28 +198,78 @@ class Simulation {
   Result<void> arrive(std::uint32_t index) {
     const Arrival& arrival = input_.arrivals[index];
     const std::int64_t now_us = std::max(arrival.time_us, input_.start_us);
-    while (!departures_.empty() && departures_.top().time_us <= now_us) depart();
-    if (Result<void> moved = move_clock(now_us); !moved) return moved;
+    if (autoscaler_) {
+      if (Result<void> passed = pass_until(now_us); !passed) return passed;
+    }
+    if (Result<void> begun = begin_moment(now_us); !begun) return begun;
     PendingPod pending{
         .pod = input_.make_pod(arrival.pod), .departure_us = arrival.departure_us, .origin = index};
-    if (!by_priority_) return place(pending);
-    make_pending(pending.pod);
-    pending_.push(std::move(pending));
+    if (by_priority_) {
+      make_pending(pending.pod);
+      pending_.push(std::move(pending));
+    } else if (Result<void> placed = place(pending); !placed) {
+      return placed;
+    }
     const std::size_t next = index + std::size_t{1};
     if (next < input_.arrivals.size() && input_.arrivals[next].time_us <= now_us) return {};
+    return end_moment();
+  }
+
+  // With an autoscaler, the moments before `until_us` at which nodes come or, while pods wait, pods
+  // leave.
+  Result<void> pass_until(std::int64_t until_us) {
+    while (true) {
+      std::int64_t next_us = autoscaler_->next_ready_us();
+      if (!waiting_.empty() && !departures_.empty()) {
+        next_us = std::min(next_us, departures_.top().time_us);
+      }
+      if (next_us >= until_us) return {};
+      Result<void> begun = begin_moment(std::max(next_us, engine_.now_us()));
+      if (!begun) return begun;
+      if (Result<void> ended = end_moment(); !ended) return ended;
+    }
+  }
+
+  // Who leaves does so first; then nodes come.
+  Result<void> begin_moment(std::int64_t now_us) {
+    while (!departures_.empty() && departures_.top().time_us <= now_us) depart();
+    if (Result<void> moved = move_clock(now_us); !moved) return moved;
+    if (!autoscaler_) return {};
+    Result<std::vector<Node>> nodes = autoscaler_->take_ready(now_us);
+    if (!nodes) return tl::unexpected(nodes.error());
+    for (const Node& node : *nodes) {
+      if (Result<void> added = engine_.upsert(node); !added) {
+        return fail(added.error().code, "node " + node.name + ": " + added.error().message);
+      }
+      usage_.add_node(node);
+      if (metrics_) metrics_->add_node(node.name);
+      room_changed_ = nodes_came_ = true;
+    }
+    return room_changed_ ? try_waiting() : Result<void>();
+  }
+
+  Result<void> end_moment() {
     while (!pending_.empty()) {
       PendingPod first = pending_.pop();
       if (Result<void> placed = place(first); !placed) return placed;
     }
-    evictions_.clear();
-    ledger_.end_step();
-    if (options_.validate) compare_with_engine();
-    return {};
+    if (by_priority_) {
+      evictions_.clear();
+      ledger_.end_step();
+      if (options_.validate) compare_with_engine();
+    }
+    return autoscaler_ ? ask_for_nodes() : Result<void>();
   }
 
   // Looks for a place, once.
   Result<void> place(PendingPod& pending) {
     Pod& pod = pending.pod;
+    const bool waits = pending.waits_since_us.has_value();
+    if (waits) {
+      Result<bool> known = has_failed_now(pending);
+      if (!known) return tl::unexpected(known.error());
+      if (*known) return {};
+    }
     const Clock::time_point begin = Clock::now();
     Result<Decision> decision = engine_.evaluate(
         pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
@@ -230,19 +290,119 @@ class Simulation {
       Result<PostFilter> answer = preempt(pod);
       if (!answer) return tl::unexpected(in_pod(pod, answer.error()));
       post_filter = std::move(*answer);
+      if (post_filter->cross_node_would_help && !waits) ++report_.preemption.cross_node_would_help;
       if (post_filter->code == Code::kSuccess) {
         Result<bool> has_place = take_place(pod, *post_filter);
         if (!has_place) return tl::unexpected(in_pod(pod, has_place.error()));
         if (*has_place) node_name = engine_.node_name(post_filter->nominated_node);
       }
     }
-    if (options_.on_decision) {
+    // Who is tried again and fails again is where it was.
+    if (options_.on_decision && (!waits || !node_name.empty())) {
       options_.on_decision(decision_line(engine_, pending, *decision,
                                          post_filter ? &*post_filter : nullptr, node_name));
     }
+    if (autoscaler_ && node_name.empty()) return wait(pending, std::move(*decision));
+    if (waits) end_wait(pending);
     count(pending, *decision, !node_name.empty());
     if (!node_name.empty()) settle(pod, node_name, pending.departure_us, pending.origin);
     return {};
+  }
+
+  // --- Pods that wait, with an autoscaler ---
+
+  struct WaitingPod {
+    PendingPod pending;
+    std::shared_ptr<const Decision> decision;  // the last one
+  };
+
+  // Pods that no decision can tell apart.
+  Result<std::string> alike(const PendingPod& pending) {
+    const Pod& pod = pending.pod;
+    Result<ShapeIndex> shape = engine_.shape_of(pod);
+    if (!shape) return tl::unexpected(in_pod(pod, shape.error()));
+    return pod_key(pod.namespace_name, pod.priority_class_name) + ' ' +
+           std::to_string(pod.priority.value_or(0)) + ' ' + pod.preemption_policy + ' ' +
+           std::to_string(static_cast<std::uint32_t>(*shape));
+  }
+
+  // One like it has failed since somebody left or a node came: so would this one, and it waits on.
+  Result<bool> has_failed_now(PendingPod& pending) {
+    Result<std::string> key = alike(pending);
+    if (!key) return tl::unexpected(key.error());
+    const auto found = failed_now_.find(*key);
+    if (found == failed_now_.end()) return false;
+    waiting_.push_back({std::move(pending), found->second});
+    return true;
+  }
+
+  Result<void> wait(PendingPod& pending, Decision&& decision) {
+    // Nodes do not help who may not have them.
+    if (decision.code == Code::kUnschedulable && decision.pre_filter.empty()) {
+      autoscaler_->add(pending.origin, pending.pod);
+    } else {
+      autoscaler_->remove(pending.origin);
+    }
+    if (!pending.waits_since_us) {
+      pending.waits_since_us = engine_.now_us();
+      ++growth_.waited;
+    }
+    Result<std::string> key = alike(pending);
+    if (!key) return tl::unexpected(key.error());
+    auto kept = std::make_shared<const Decision>(std::move(decision));
+    failed_now_[*key] = kept;
+    waiting_.push_back({std::move(pending), std::move(kept)});
+    return {};
+  }
+
+  void end_wait(PendingPod& pending) {
+    const std::int64_t waited_us = engine_.now_us() - *pending.waits_since_us;
+    growth_.waits_us.push_back(waited_us);
+    if (pending.departure_us != kNeverUs) pending.departure_us += waited_us;
+    autoscaler_->remove(pending.origin);
+  }
+
+  Result<void> try_waiting() {
+    room_changed_ = false;
+    failed_now_.clear();
+    std::vector<WaitingPod> tried;
+    tried.swap(waiting_);
+    for (WaitingPod& waiting : tried) {
+      if (by_priority_) {
+        pending_.push(std::move(waiting.pending));
+      } else if (Result<void> placed = place(waiting.pending); !placed) {
+        return placed;
+      }
+    }
+    return {};
+  }
+
+  Result<void> ask_for_nodes() {
+    Result<AutoscalerStep> step = autoscaler_->step(engine_.now_us());
+    if (!step) return tl::unexpected(step.error());
+    if (options_.on_decision) {
+      for (const ScaleUp& scale_up : step->scale_ups) {
+        options_.on_decision(scale_up_line(scale_up));
+      }
+      for (const NoTemplate& pod : step->no_template) {
+        options_.on_decision(no_template_line(engine_.now_us(), pod));
+      }
+    }
+    if (options_.validate && (nodes_came_ || !step->scale_ups.empty())) {
+      for (const std::string& broken : autoscaler_->broken_rules()) note("autoscaler: " + broken);
+    }
+    nodes_came_ = false;
+    return {};
+  }
+
+  void report_growth() {
+    growth_.begin_us = input_.start_us;
+    growth_.end_us = engine_.now_us();
+    growth_.autoscaler = autoscaler_->report(growth_.end_us);
+    growth_.waiting_at_end = waiting_.size();
+    for (const WaitingPod& waiting : waiting_) count(waiting.pending, *waiting.decision, false);
+    std::sort(growth_.waits_us.begin(), growth_.waits_us.end());
+    report_.growth = std::move(growth_);
   }
 
   void count(const PendingPod& pending, const Decision& decision, bool placed) {
@@ -267,8 +427,6 @@ class Simulation {
     const Clock::duration latency = Clock::now() - begin;
     busy_ += latency;
     report_.speed.preemption_latencies_ns.push_back(std::chrono::nanoseconds(latency).count());
-    if (!answer) return answer;
-    if (answer->cross_node_would_help) ++report_.preemption.cross_node_would_help;
     return answer;
   }
 
@@ -353,6 +511,7 @@ class Simulation {
         if (result) result = engine_.upsert(metric);
         ++report_.metric_reports;
       }
+      room_changed_ = true;
     }
     busy_ += Clock::now() - begin;
     return result;
@@ -413,15 +572,18 @@ class Simulation {
     }
     resident.serial = 0;
     free_slots_.push_back(slot);
+    room_changed_ = true;
+    failed_now_.clear();
   }
 
   // --- What must hold ---
 
+  void note(const std::string& violation) {
+    if (report_.violations.size() < kViolationsMax) report_.violations.push_back(violation);
+  }
   void note(const std::string& violation, const Pod& pod) {
     if (violation.empty() || !options_.validate) return;
-    if (report_.violations.size() < kViolationsMax) {
-      report_.violations.push_back("pod " + full_name(pod) + ": " + violation);
-    }
+    note("pod " + full_name(pod) + ": " + violation);
   }
 
   // What is used of every quota: the engine's sums equal those of the pods that are here.
@@ -439,11 +601,10 @@ class Simulation {
             });
             return resource.used == (found == amounts.end() ? 0 : found->used);
           });
-      if (!same && report_.violations.size() < kViolationsMax) {
-        report_.violations.push_back(
-            "ElasticQuota " +
-            (q < own.size() ? pod_key(own[q].namespace_name, own[q].name) : std::string("?")) +
-            ": the engine's sums are not those of the pods");
+      if (!same) {
+        note("ElasticQuota " +
+             (q < own.size() ? pod_key(own[q].namespace_name, own[q].name) : std::string("?")) +
+             ": the engine's sums are not those of the pods");
       }
     }
   }
@@ -472,6 +633,7 @@ class Simulation {
   const SimulationInput& input_;
   const SimulationOptions& options_;
   Engine engine_;
+  std::optional<ClusterAutoscaler> autoscaler_;
   ClusterUsage usage_;
   const bool by_priority_;  // quotas or priorities count
   const bool preempts_;
@@ -489,6 +651,12 @@ class Simulation {
   std::unordered_map<std::string, std::uint32_t> resident_of_;
   std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
   std::map<std::int64_t, IntervalReport> at_time_;
+  // With an autoscaler: who waits, in the order of their last tries; by alike(), who was tried in
+  // vain since somebody left or a node came; whether that has happened since they were tried.
+  std::vector<WaitingPod> waiting_;
+  std::unordered_map<std::string, std::shared_ptr<const Decision>> failed_now_;
+  bool room_changed_ = false, nodes_came_ = false;
+  GrowthReport growth_;
   std::vector<std::int64_t> latencies_ns_;
   Clock::duration busy_{};
   SimulationReport report_;
@@ -513,7 +681,17 @@ double SpeedReport::preemption_latency_us(std::uint32_t permille) const {
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {
   Result<Engine> engine = Engine::create(options.profile, options.engine);
   if (!engine) return tl::unexpected(engine.error());
-  return Simulation(input, options, std::move(*engine)).run();
+  std::optional<ClusterAutoscaler> autoscaler;
+  if (options.autoscaler) {
+    AutoscalerOptions its = *options.autoscaler;
+    its.quotas.insert(its.quotas.begin(), input.capacity_quotas.begin(),
+                      input.capacity_quotas.end());
+    Result<ClusterAutoscaler> created =
+        ClusterAutoscaler::create(std::move(its), options.profile, input.nodes, input.start_us);
+    if (!created) return tl::unexpected(created.error());
+    autoscaler = std::move(*created);
+  }
+  return Simulation(input, options, std::move(*engine), std::move(autoscaler)).run();
 }
 
 }  // namespace headroom

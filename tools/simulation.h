@@ -5,6 +5,12 @@
 // are placed in their order. A pod that fits no node is counted as failed and not tried again. Same
 // input and options, same decisions and same report, except for what speed() measures.
 //
+// With an autoscaler (cluster_autoscaler.h) such a pod waits, and so does a victim. Nodes are asked
+// for at the end of each moment, and come before the pods of theirs. Whenever pods have left or
+// nodes have come, those that wait are tried again, before the pods that arrive then (by priority,
+// where that counts). One that waited leaves as much later. It goes on until no node is under way
+// and nobody waits for a pod that will leave; who waits then has failed.
+//
 // If the input has elastic quotas or priority classes, or the options say so, pods that arrive
 // together are placed by priority, then in their order. One that finds no place asks who must go
 // (Engine::post_filter). Victims leave at once, and the pod takes the nominated node.
@@ -26,6 +32,7 @@
 
 #include "engine/engine.h"
 #include "objects/objects.h"
+#include "tools/cluster_autoscaler.h"
 #include "tools/cluster_usage.h"
 #include "tools/quota_ledger.h"
 
@@ -51,6 +58,7 @@ struct SimulationInput {
   std::vector<ElasticQuota> elastic_quotas;
   std::vector<PodDisruptionBudget> pod_disruption_budgets;
   std::vector<PriorityClass> priority_classes;
+  std::vector<CapacityQuota> capacity_quotas;  // for the autoscaler, before its own
   // Pods that are where they are when the simulation begins, or that have ended.
   std::vector<Pod> present_pods;
   std::vector<Arrival> arrivals;  // ordered by time
@@ -68,7 +76,9 @@ struct SimulationOptions {
   // nullopt: if the input has elastic quotas or priority classes. False: nobody has to go. Needs
   // CapacityScheduling.
   std::optional<bool> preemption;
-  // Check the engine's sums at the end, and the rules of quotas at every moment.
+  std::optional<AutoscalerOptions> autoscaler;  // nullopt: no node is ever added
+  // Check the engine's sums at the end, and the rules of quotas and of the autoscaler at every
+  // moment.
   bool validate = false;
   std::function<void(const std::string&)> on_decision;  // a JSON line each; may be empty
   std::function<void(std::uint64_t)> on_progress;       // arrivals done; may be empty
@@ -100,6 +110,16 @@ struct PreemptionReport {
   std::vector<IntervalReport> intervals;  // kReportIntervals; empty without victims
 };
 
+// What the autoscaler's pods and nodes came to.
+struct GrowthReport {
+  AutoscalerReport autoscaler;
+  std::int64_t begin_us = 0, end_us = 0;  // of the simulation
+  // Pods that found no place when they came or lost theirs, each time that they had to wait.
+  std::uint64_t waited = 0;
+  std::uint64_t waiting_at_end = 0;
+  std::vector<std::int64_t> waits_us;  // of those that found one, sorted
+};
+
 struct SpeedReport {
   double seconds = 0;  // decisions, departures, clock and metrics; not input or output
   std::vector<std::int64_t> latencies_ns;  // of every decision, sorted: evaluate and assume
@@ -117,6 +137,7 @@ struct SimulationReport {
   std::vector<FailureReport> failures;  // most pods first
   PreemptionReport preemption;
   std::vector<QuotaReport> quotas;
+  std::optional<GrowthReport> growth;  // with an autoscaler
   // With SimulationOptions::validate: rules that were broken, the first kViolationsMax.
   std::vector<std::string> violations;
   std::vector<ResourceReport> resources;

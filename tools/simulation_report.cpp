@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernels.h"
+#include "tools/autoscaler_report.h"
 #include "tools/object_writer.h"
 #include "tools/openb.h"
 #include "tools/table.h"
@@ -186,6 +187,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
     fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", failures.text());
   }
 
+  if (report.growth) print_growth(file, *report.growth);
   print_victims(file, report.preemption);
   print_quotas(file, report.quotas);
 
@@ -273,6 +275,7 @@ std::string json_report(const SimulationInput& input, std::uint64_t seed,
     json["quotas"] = ordered_json::array();
     for (const QuotaReport& quota : report.quotas) json["quotas"].push_back(quota_json(quota));
   }
+  if (report.growth) json["autoscaler"] = growth_json(*report.growth);
   if (!report.violations.empty()) json["violations"] = report.violations;
   json["engine"] = {{"decisions", report.stats.decisions},
                     {"cache_hits", report.stats.cache_hits},
