@@ -87,18 +87,30 @@ void CapacityFacts::take_off(std::string_view node_name, const StringMap& labels
                              const ResourceAmounts& amounts, std::string_view reservation_id) {
   const auto it = reservations_.find(reservation_id);
   if (it == reservations_.end() || it->second.registered.contains(node_name)) return;
-  Reservation after = it->second;
+  std::vector<ReservedItem>& items = it->second.items;
   const auto has_left = [](const ReservedItem& item) { return item.left > 0; };
-  auto item = std::find_if(after.items.begin(), after.items.end(), [&](const ReservedItem& held) {
+  auto item = std::find_if(items.begin(), items.end(), [&](const ReservedItem& held) {
     return has_left(held) && held.node.amounts == amounts && alike(held.node.labels, labels);
   });
-  if (item == after.items.end()) {
-    item = std::find_if(after.items.begin(), after.items.end(), has_left);
+  if (item == items.end()) item = std::find_if(items.begin(), items.end(), has_left);
+  if (item == items.end()) return;
+  set_registered(it->first, static_cast<std::size_t>(item - items.begin()), node_name, true);
+}
+
+void CapacityFacts::set_registered(std::string_view id, std::size_t item,
+                                   std::string_view node_name, bool registered) {
+  Reservation& reservation = reservations_.find(id)->second;
+  auto& [node, left] = reservation.items[item];
+  left += registered ? -1 : 1;
+  if (node.label_class != kNoClass) {
+    table_.add_reserved(node.label_class, node.amounts, registered ? -1 : 1);
   }
-  if (item == after.items.end()) return;
-  --item->left;
-  after.registered.emplace(node_name);
-  set_reservation(reservation_id, std::move(after));
+  if (registered) {
+    reservation.registered.emplace(node_name);
+  } else {
+    reservation.registered.erase(reservation.registered.find(node_name));
+  }
+  if (forked()) changes_.push_back(Registration{std::string(id), item, std::string(node_name)});
 }
 
 void CapacityFacts::remove_node(std::string_view name) {
@@ -454,6 +466,8 @@ void CapacityFacts::rollback() {
       set_quota(quota->key, std::move(quota->state));
     } else if (auto* held = std::get_if<ReservationBefore>(&before)) {
       set_reservation(held->id, std::move(held->reservation));
+    } else if (auto* taken = std::get_if<Registration>(&before)) {
+      set_registered(taken->id, taken->item, taken->node_name, false);
     } else {
       set_now(std::get<ClockBefore>(before).now_us);
     }

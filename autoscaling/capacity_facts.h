@@ -1,8 +1,10 @@
 // CapacityFacts: nodes, quotas, reservations and the time, and how to take changes back.
 //
-// Every change goes through one of four setters (a node, a quota, a reservation, the clock), which
-// keeps the sums of the quota table and, while a fork is open, the former value. Thread safety: one
-// thread at a time.
+// Every change goes through one of five setters (a node, a quota, a reservation, a registration,
+// the clock), which keeps the sums of the quota table and, while a fork is open, what takes it
+// back.
+//
+// Thread safety: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -110,15 +112,24 @@ class CapacityFacts {
     std::string id;
     std::optional<Reservation> reservation;
   };
+  // A node took one off a reservation's item: too small a change to keep the whole reservation for.
+  struct Registration {
+    std::string id;
+    std::size_t item = 0;
+    std::string node_name;
+  };
   struct ClockBefore {
     std::int64_t now_us = 0;
   };
-  using Before = std::variant<NodeBefore, QuotaBefore, ReservationBefore, ClockBefore>;
+  using Before =
+      std::variant<NodeBefore, QuotaBefore, ReservationBefore, Registration, ClockBefore>;
 
   bool forked() const { return !forks_.empty(); }
   void set_node(std::string_view name, std::optional<CountedNode> facts);
   void set_quota(const QuotaKey& key, std::optional<QuotaState> state);
   void set_reservation(std::string_view id, std::optional<Reservation> reservation);
+  void set_registered(std::string_view id, std::size_t item, std::string_view node_name,
+                      bool registered);
   void set_now(std::int64_t now_us);
 
   QuotaState read_state(const CapacityQuota& quota, const QuotaKey& key);

@@ -4,8 +4,9 @@
 // A class is the values of the label keys that some selector reads. Reading another key splits
 // classes: the holders that have the key move to new ones (split()), all others stay where they
 // are. Nodes' keys are few sets (layouts), so that a holder keeps its values only, and a key's
-// holders are found without looking at those whose layout lacks it. Thread safety: one writer, or
-// any number of readers.
+// holders are found without looking at those whose layout lacks it.
+//
+// Thread safety: one writer, or any number of readers.
 #pragma once
 
 #include <cstdint>

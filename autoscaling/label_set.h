@@ -1,7 +1,9 @@
 // LabelSet: the labels that a selector accepts, as a set, so that selectors can be compared.
 //
 // Per key it holds which values are accepted and whether the key may be absent. Keys are
-// independent, so emptiness and inclusion are exact. Thread safety: a plain value.
+// independent, so emptiness and inclusion are exact.
+//
+// Thread safety: a plain value.
 #pragma once
 
 #include <map>

@@ -3,7 +3,9 @@
 //
 // Per class of labels it keeps what its nodes have in all, so that a new selector or limit is
 // summed over classes. A node's event adds its amounts to its class and to the limits that the
-// class touches. Thread safety: one thread at a time.
+// class touches.
+//
+// Thread safety: one thread at a time.
 #pragma once
 
 #include <cstdint>
