@@ -120,6 +120,7 @@ std::optional<Suffix> parse_suffix(std::string_view text) {
 
 struct Parts {
   bool negative = false;
+  bool has_digit = false;
   std::string_view whole;     // Digits before the point, leading zeros stripped.
   std::string_view fraction;  // Digits after it.
   Suffix suffix;
@@ -133,18 +134,25 @@ std::optional<Parts> split(std::string_view text) {
     parts.negative = text[0] == '-';
     pos = 1;
   }
+  const std::size_t first = pos;
   while (pos < text.size() && text[pos] == '0') ++pos;
   std::size_t start = pos;
   while (pos < text.size() && is_digit(text[pos])) ++pos;
   parts.whole = text.substr(start, pos - start);
+  parts.has_digit = pos > first;
   if (pos < text.size() && text[pos] == '.') {
     start = ++pos;
     while (pos < text.size() && is_digit(text[pos])) ++pos;
     parts.fraction = text.substr(start, pos - start);
+    parts.has_digit = parts.has_digit || pos > start;
   }
   const std::optional<Suffix> suffix = parse_suffix(text.substr(pos));
   if (!suffix) return std::nullopt;
   parts.suffix = *suffix;
+  // Without a digit Kubernetes reads 0 ("Ti", "."), but where it takes its slow path.
+  const bool slow = suffix->format == Quantity::Format::kBinarySI ? suffix->exponent >= 50
+                                                                  : suffix->exponent < -9;
+  if (!parts.has_digit && slow) return std::nullopt;
   return parts;
 }
 
