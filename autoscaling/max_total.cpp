@@ -33,18 +33,29 @@ bool nested_or_apart(const CountLimit& a, const CountLimit& b) {
   return both.empty() || both.size() == a.items.size() || both.size() == b.items.size();
 }
 
-// With every amount as small as the limit's smallest, and without limits that cut across others: a
-// relaxation, whose optimum is found by going from inner sets to outer ones.
+// The most nodes that a limit takes by itself: the frugal items first, each up to its most.
+Int128 most_within(const MaxTotalLimit& limit, const Counts& counts_max) {
+  auto items = limit.items;
+  std::sort(items.begin(), items.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  Int128 count = 0, left = limit.headroom;
+  for (const auto& [item, amount] : items) {
+    const Int128 fits = std::min(left / amount, Int128{counts_max[item]});
+    count += fits;
+    left -= fits * amount;
+    if (fits < counts_max[item]) break;
+  }
+  return count;
+}
+
+// Each limit as a number of nodes, and without limits that cut across others: a relaxation, whose
+// optimum is found by going from inner sets to outer ones.
 Int128 upper_bound(const Counts& counts_max, const std::vector<MaxTotalLimit>& limits) {
   std::vector<CountLimit> relaxed;
   for (const MaxTotalLimit& limit : limits) {
     CountLimit& count = relaxed.emplace_back();
-    std::int64_t smallest = kMost;
-    for (const auto& [item, amount] : limit.items) {
-      smallest = std::min(smallest, amount);
-      count.items.push_back(item);
-    }
-    count.count = limit.headroom / smallest;
+    for (const auto& [item, amount] : limit.items) count.items.push_back(item);
+    count.count = most_within(limit, counts_max);
   }
   // Tight limits are kept first.
   std::stable_sort(relaxed.begin(), relaxed.end(),
@@ -131,10 +142,25 @@ class Search {
     fill();
   }
 
+  // One node of an item for two or more of another.
+  bool exchange() {
+    bool better = false;
+    for (std::uint32_t i = 0; i < counts_.size(); ++i) {
+      for (std::uint32_t other = 0; other < counts_.size() && counts_[i] > 0; ++other) {
+        if (other == i) continue;
+        add(i, -1);
+        const std::int64_t gained = room(other);
+        add(gained > 1 ? other : i, gained > 1 ? gained : 1);
+        better = better || gained > 1;
+      }
+    }
+    return better;
+  }
+
   // Without an item, or with one node of it less, the others may gain more than is lost.
   void improve() {
     for (int round = 0; round < kImproveRoundsMax; ++round) {
-      bool better = false;
+      bool better = exchange();
       for (std::uint32_t i = 0; i < counts_.size(); ++i) {
         for (const bool whole : {false, true}) {
           if (counts_[i] == 0) break;
