@@ -62,6 +62,11 @@ class Asker {
         ++failures_;
         continue;
       }
+      // Before the answer is counted, for which the test waits.
+      if (client_.greeting().incarnation != incarnation) {
+        incarnation = client_.greeting().incarnation;
+        ++servers_;
+      }
       // A server that has just started knows nothing until the feeder's resync.
       const std::uint32_t nodes = (*evaluated)->decisions()->Get(0)->nodes();
       if (nodes == kNodes) {
@@ -70,10 +75,6 @@ class Asker {
         ++early_answers_;
       } else {
         ++failures_;
-      }
-      if (client_.greeting().incarnation != incarnation) {
-        incarnation = client_.greeting().incarnation;
-        ++servers_;
       }
     }
   }
