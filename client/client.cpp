@@ -172,6 +172,12 @@ Result<const wire::Evaluated*> Client::evaluate(std::span<const PodRef> pods,
   });
 }
 
+Result<const wire::NodesEvaluated*> Client::evaluate_nodes(const PodRef& pod,
+                                                           const EvaluateNodesRequest& request) {
+  return ask<wire::NodesEvaluated>(
+      true, [&](Builder& builder) { return encode_evaluate_nodes(builder, pod, request); });
+}
+
 Result<const wire::Reserved*> Client::reserve(const PodRef& pod, std::string_view node_name) {
   const auto reserved = ask<wire::Reserved>(false, [&](Builder& builder) {
     return encode_reserve(builder, {.pod = pod, .node_name = node_name});

@@ -57,6 +57,10 @@ class Client {
   Result<const wire::Evaluated*> evaluate(const PodRef& pod, const EvaluateRequest& request = {}) {
     return evaluate(std::span(&pod, 1), request);
   }
+  // What every node says, a page at a time: while its `next` is not 0, ask again from there. Or
+  // what single nodes say.
+  Result<const wire::NodesEvaluated*> evaluate_nodes(const PodRef& pod,
+                                                     const EvaluateNodesRequest& request = {});
   // kConflict: the node no longer fits.
   Result<const wire::Reserved*> reserve(const PodRef& pod, std::string_view node_name);
   Result<const wire::Unreserved*> unreserve(const Pod& pod, std::string_view node_name);

@@ -112,8 +112,15 @@ Vector<wire::Container> containers(Builder& builder, const std::vector<Container
     const auto limits = resources(builder, container.limits);
     const auto actuated = resources(builder, container.actuated_requests);
     const auto allocated = resources(builder, container.allocated_requests);
+    const auto ports =
+        optional<wire::ContainerPort>(builder, container.ports, [&](const ContainerPort& port) {
+          const bool tcp = port.protocol == PortProtocol::kTcp;
+          const auto protocol = optional(builder, tcp ? "" : to_string(port.protocol));
+          return wire::CreateContainerPort(builder, port.host_port, protocol,
+                                           optional(builder, port.host_ip));
+        });
     return wire::CreateContainer(builder, name, requests, limits, container.restart_always,
-                                 actuated, allocated);
+                                 actuated, allocated, ports);
   });
 }
 
@@ -319,6 +326,20 @@ Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef>
   const auto reserve = request.reserve == nullptr ? 0 : encode_reserve(builder, *request.reserve);
   return wire::CreateEvaluate(builder, refs, request.top_k, request.scores, request.reasons,
                               reserve, request.raw_scores);
+}
+
+Offset<wire::EvaluateNodes> encode_evaluate_nodes(Builder& builder, const PodRef& pod,
+                                                  const EvaluateNodesRequest& request) {
+  const auto ref = reference(builder, pod);
+  const auto names = strings(builder, request.node_names);
+  std::vector<Offset<wire::PodKey>> keys;
+  for (const PodName& key : request.without_pods) {
+    const auto namespace_name = string(builder, key.namespace_name);
+    keys.push_back(wire::CreatePodKey(builder, namespace_name, string(builder, key.name)));
+  }
+  const auto without = keys.empty() ? 0 : builder.CreateVector(keys);
+  const auto with = request.with_pods.empty() ? 0 : references(builder, request.with_pods);
+  return wire::CreateEvaluateNodes(builder, ref, names, request.from, without, with);
 }
 
 Offset<wire::Place> encode_place(Builder& builder, std::span<const PodRef> pods, bool reasons) {

@@ -40,6 +40,15 @@ struct EvaluateRequest {
   const ReserveRequest* reserve = nullptr;  // done first
 };
 
+// All nodes from place `from` on, or these; see schema/headroom.fbs.
+struct EvaluateNodesRequest {
+  std::span<const std::string> node_names = {};
+  std::uint32_t from = 0;
+  // With one node name: as if these were not there, and these were.
+  std::span<const PodName> without_pods = {};
+  std::span<const PodRef> with_pods = {};
+};
+
 // Nodes that may be created: labels and capacity count.
 struct CapacityItem {
   const Node* node = nullptr;  // not null
@@ -88,6 +97,8 @@ flatbuffers::Offset<wire::Change> encode_removed_capacity_quota(
 
 flatbuffers::Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
                                                     const EvaluateRequest& request);
+flatbuffers::Offset<wire::EvaluateNodes> encode_evaluate_nodes(Builder& builder, const PodRef& pod,
+                                                               const EvaluateNodesRequest& request);
 flatbuffers::Offset<wire::Place> encode_place(Builder& builder, std::span<const PodRef> pods,
                                               bool reasons);
 flatbuffers::Offset<wire::Reserve> encode_reserve(Builder& builder, const ReserveRequest& request);

@@ -292,6 +292,24 @@ std::int32_t CachedShape::row_total(const RangeTotals& range, const Totals& weig
          weights.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
 }
 
+void CachedShape::totals(std::vector<std::int32_t>& out) {
+  out.assign(rows_, -1);
+  if (feasible_ == 0) {
+    return;
+  }
+  const Ranges now = ranges();
+  const Totals its_weights = weights(now);
+  const RangeTotals& range = totals_of(now);
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    out[row] = row_total(range, its_weights, row);
+  }
+}
+
+std::uint32_t CachedShape::code(std::uint32_t row) const {
+  const std::uint32_t packed = lines_[layout_.packed(row)];
+  return (packed & kInfeasible) != 0 ? codes_[packed & ~kInfeasible].code : 0;
+}
+
 // --- Bounds and search ---
 
 CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {

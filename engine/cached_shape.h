@@ -63,6 +63,9 @@ class CachedShape {
 
   // The best `count` rows (fewer if fewer are feasible), best first.
   void best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out);
+  // The total of every row, -1 where it is not feasible; and why it is not, 0 where it is.
+  void totals(std::vector<std::int32_t>& out);
+  std::uint32_t code(std::uint32_t row) const;
   // Raw score of a feasible row, by the shape's score s.
   std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
   // The final score that a raw score has in the range of the last best().

@@ -26,7 +26,11 @@ Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
 
 }  // namespace
 
-Cluster::Cluster(Profile profile) : profile_(std::move(profile)) {
+Cluster::Cluster(Profile profile)
+    : profile_(std::move(profile)),
+      has_node_ports_(enabled(PluginId::kNodePorts)),
+      class_reasons_{
+          {PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"}} {
   const auto uses = [&](std::initializer_list<PluginId> plugins) {
     return std::any_of(plugins.begin(), plugins.end(), [&](PluginId plugin) {
       return enabled(plugin) ||
@@ -362,6 +366,9 @@ void Cluster::release_pod_if_unused(PodId id) {
   if (!pods_[id].known() && capacity_ != nullptr) {
     capacity_->clear_rank(pods_[id]);
   }
+  if (!pods_[id].known()) {
+    pods_[id].host_ports.reset();
+  }
   if (!pods_[id].known() && pods_[id].mentions == 0) {
     pod_ids_.erase(pods_[id].key);
     pods_[id] = {};
@@ -461,6 +468,9 @@ void Cluster::count(PodId id) {
   const PodShape& shape = *shapes_[pod.shape];
   table_.add(pod.counted_row, shape.contributions);
   add_allocatable_needs(pod.counted_row, shape, 1);
+  if (pod.host_ports != nullptr) {
+    nodes_[pod.counted_row].ports.add(*pod.host_ports);
+  }
   if (load_aware_ != nullptr) {
     load_aware_->add_pod(pod.counted_row, shape, id, pod);
   }
@@ -485,6 +495,9 @@ void Cluster::uncount(PodId id) {
   }
   table_.subtract(pod.counted_row, shape.contributions);
   add_allocatable_needs(pod.counted_row, shape, -1);
+  if (pod.host_ports != nullptr) {
+    nodes_[pod.counted_row].ports.remove(*pod.host_ports);
+  }
   if (load_aware_ != nullptr) {
     load_aware_->remove_pod(pod.counted_row, shape, id, pod);
   }
@@ -515,6 +528,11 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   pod.terminal = object.terminal();
   pod.scheduled_us = since(object.scheduled);
   pod.initialized_us = since(object.initialized);
+  if (HostPorts ports = host_ports(object); !ports.empty()) {
+    pod.host_ports = std::make_unique<const HostPorts>(std::move(ports));
+  } else {
+    pod.host_ports.reset();
+  }
   if (capacity_ != nullptr) {
     capacity_->set_rank(pod, object);
     move_to(pod.rank.nominated_row,
@@ -855,6 +873,7 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
   shape.daemon_set = pod.daemon_set;
   if (use == ShapeUse::kDecision) {
     shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
+    shape.host_ports = host_ports(pod);
   }
   shape.key_hash = hash_bytes(shape_key_);
   if (enabled(PluginId::kNodeAffinity)) {
@@ -904,18 +923,19 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
 }
 
 Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use, bool lasting) {
-  write_shape_key(pod, use, shape_key_);
+  const HostPorts ports = use == ShapeUse::kDecision ? host_ports(pod) : HostPorts();
+  write_shape_key(pod, use, ports, shape_key_);
   if (const auto found = shape_ids_.find(shape_key_); found != shape_ids_.end()) {
     return shapes_[found->second].get();
   }
   auto counts_as = static_cast<ShapeId>(shapes_.size());
-  if (use == ShapeUse::kDecision && has_class_constraint(pod)) {
+  if (use == ShapeUse::kDecision && (has_class_constraint(pod) || !ports.empty())) {
     const auto counting = counting_shape_of(pod);
     if (!counting) {
       return counting;
     }
     counts_as = (*counting)->id;
-    write_shape_key(pod, use, shape_key_);
+    write_shape_key(pod, use, ports, shape_key_);
   }
   if (auto checked = check_resources(pod); !checked) {
     return tl::unexpected(checked.error());
@@ -940,7 +960,8 @@ Result<PodShape*> Cluster::counting_shape_of(const Pod& pod) {
 
 Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
   const bool passing =
-      enabled(PluginId::kNodeAffinity) && names_its_nodes(pod.required_node_affinity);
+      (enabled(PluginId::kNodeAffinity) && names_its_nodes(pod.required_node_affinity)) ||
+      (has_node_ports_ && has_host_ports(pod));
   return decidable(pod, shape_of(pod, ShapeUse::kDecision, !passing));
 }
 
@@ -1008,6 +1029,27 @@ std::uint32_t Cluster::class_code(const PodShape& shape, const NodeClass& node_c
   return kClassRejection | class_reason_index(reason);
 }
 
+std::string Cluster::taken_port(const PodShape& shape, std::uint32_t row,
+                                std::int32_t priority) const {
+  const auto taken_by = [&](const PodFacts& pod) {
+    const HostPort* port =
+        pod.host_ports == nullptr ? nullptr : find_conflict(shape.host_ports, *pod.host_ports);
+    return port == nullptr ? std::string() : to_string(*port) + ": taken by pod " + pod.key;
+  };
+  for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
+    if (std::string text = taken_by(pods_[id]); !text.empty()) {
+      return text;
+    }
+  }
+  for (const PodId id : nodes_[row].nominated) {
+    if (std::string text = taken_by(pods_[id]);
+        !text.empty() && pods_[id].rank.priority >= priority) {
+      return text + ", which is nominated";
+    }
+  }
+  return {};
+}
+
 std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
   const auto found = std::find(class_reasons_.begin(), class_reasons_.end(), reason);
   if (found != class_reasons_.end()) {
@@ -1065,11 +1107,29 @@ void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::functio
   };
   std::vector<Added> added;
   const auto code_now = [&](std::uint32_t row) {
+    if (ports_taken(shape, row)) {
+      return kPortsTaken;
+    }
     std::uint32_t code = 0;
     for (const FilterTerm& term : shape.active_terms) {
       code |= static_cast<std::uint32_t>(term.need > table_.headroom(row, term.column)) << term.bit;
     }
     return first_rejection(shape.program(), code);
+  };
+  const auto add = [&](std::uint32_t row, PodId id) {
+    const PodFacts& waiting = pods_[id];
+    table_.add(row, shapes_[waiting.shape]->contributions);
+    if (waiting.host_ports != nullptr) {
+      nodes_[row].ports.add(*waiting.host_ports);
+    }
+    added.push_back({row, id});
+  };
+  const auto take_away = [&](const Added& last) {
+    const PodFacts& waiting = pods_[last.pod];
+    table_.subtract(last.row, shapes_[waiting.shape]->contributions);
+    if (waiting.host_ports != nullptr) {
+      nodes_[last.row].ports.remove(*waiting.host_ports);
+    }
   };
   for (const std::uint32_t row : nominated_rows_) {
     const std::size_t before = added.size();
@@ -1081,8 +1141,7 @@ void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::functio
     const std::uint32_t code = code_now(row);
     for (const PodId id : nodes_[row].nominated) {
       if (pods_[id].rank.priority >= priority) {
-        table_.add(row, shapes_[pods_[id].shape]->contributions);
-        added.push_back({row, id});
+        add(row, id);
       }
     }
     if (added.size() == before) {
@@ -1093,12 +1152,12 @@ void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::functio
       continue;
     }
     for (; added.size() > before; added.pop_back()) {
-      table_.subtract(row, shapes_[pods_[added.back().pod].shape]->contributions);
+      take_away(added.back());
     }
   }
   look();
   for (std::size_t i = 0; i < added.size(); ++i) {
-    table_.subtract(added[i].row, shapes_[pods_[added[i].pod].shape]->contributions);
+    take_away(added[i]);
     if (i + 1 == added.size() || added[i + 1].row != added[i].row) {
       table_.commit(added[i].row);
     }

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,7 +36,8 @@
 
 namespace headroom {
 
-// Why a class rejects a pod; PodShape::class_codes hold kClassRejection | index.
+// Why a class rejects a pod, or a row before its columns are looked at; PodShape::class_codes hold
+// kClassRejection | index.
 struct ClassReason {
   PluginId plugin;
   std::string reason;
@@ -44,6 +46,8 @@ struct ClassReason {
 
 // The reason of rows that hold no node; never shown.
 inline constexpr std::uint32_t kNoNodeReason = kClassRejection - 1;
+// A row whose pods have a port that the shape asks for; the first of the class reasons.
+inline constexpr std::uint32_t kPortsTaken = kClassRejection;
 
 class Cluster {
  public:
@@ -101,12 +105,23 @@ class Cluster {
   // empty.
   std::uint32_t class_code(const PodShape& shape, const NodeClass& node_class,
                            std::string_view node_name, bool name_matches);
+  // Whether a pod that counts on the row has a port that the shape asks for.
+  bool ports_taken(const PodShape& shape, std::uint32_t row) const {
+    return !shape.host_ports.empty() && nodes_[row].ports.conflict(shape.host_ports);
+  }
+  // Which of them, and whose it is, where ports_taken(): of the pods that count there for a pod of
+  // this priority.
+  std::string taken_port(const PodShape& shape, std::uint32_t row, std::int32_t priority) const;
   const ClassReason& class_reason(std::uint32_t code) const {
     return class_reasons_[code & ~kClassRejection];
   }
   // Runs `look` while the pod does not count where it is now (mode Proposal: an incoming pod that
   // is already on a node is not counted there) and is nominated nowhere.
   void without(const Pod& pod, const std::function<void()>& look);
+  // Runs `look` while the row is as `options` say. Errors, of a pod in `with` that cannot be used,
+  // come before anything is done; afterwards all is as it was, but for the epoch.
+  Result<void> as_if(std::uint32_t row, const FilterOptions& options,
+                     const std::function<void()>& look);
   // What the quotas say of the pod, whose shape this is. Success without CapacityScheduling.
   PreFilterStatus pre_filter(const Pod& pod, const PodShape& shape) const;
   // Runs `look` while the pods of at least the pod's priority which are nominated to a node count
@@ -180,6 +195,17 @@ class Cluster {
   void nominate(PodId id);
   void denominate(PodId id);
   void count_nominated(PodId id, int sign);
+  // The facts of a pod that is assumed on a row for the time of a look, and how it counted.
+  struct Assumed {
+    PodId pod;
+    PodFacts before;
+    std::uint32_t counted_row;
+    bool nominated;
+  };
+  std::optional<Assumed> assume_for_now(const Pod& object, const PodShape& shape,
+                                        std::uint32_t row);
+  void restore(Assumed& assumed, std::uint32_t row);
+  void exchange(PodId id, PodFacts& facts);
   void refresh_priorities();
 
   // Metrics.
@@ -201,7 +227,12 @@ class Cluster {
   Result<void> validate_row(std::uint32_t row);
   Result<void> validate_capacity() const;
 
+  HostPorts host_ports(const Pod& pod) const {  // none without NodePorts
+    return has_node_ports_ ? host_ports_of(pod) : HostPorts();
+  }
+
   const Profile profile_;
+  const bool has_node_ports_;
   ResourceNames names_;
   NodeTable table_;
   NodeClasses classes_;
@@ -233,7 +264,7 @@ class Cluster {
   std::string shape_key_, pod_key_;        // scratch
   std::vector<Recount> recounts_;          // scratch
   std::vector<PodId> listed_, unlisted_;   // scratch
-  std::deque<ClassReason> class_reasons_;  // answers point into it
+  std::deque<ClassReason> class_reasons_;  // answers point into it; the first is of kPortsTaken
 
   std::int64_t now_us_ = 0;
   // Rows whose metrics expire; a heap, the next one first.

@@ -46,6 +46,11 @@ std::uint64_t Cluster::digest() const {
                    std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
                    capacity_->budgets().labels_hash(pod.rank.group));
       }
+      if (pod.host_ports != nullptr) {
+        for (const HostPort& port : *pod.host_ports) {
+          digest.add("port", pod.key, to_string(port));
+        }
+      }
       digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
                  name_of(pod.bound_row), name_of(pod.assumed_row),
                  static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
@@ -73,6 +78,7 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   const NodeTable::RowState before = table_.row_state(row);
   const std::uint64_t bad_before = bad_annotations_;
   table_.clear_sums(row);
+  TakenPorts ports;
   bool unestimated = false;
   bool ordered = true;
   for (PodId id = node.first_pod; id != kNoPod; id = pods_[id].next) {
@@ -80,6 +86,9 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
     const PodShape& shape = *shapes_[pod.shape];
     table_.add(row, shape.contributions);
     add_allocatable_needs(row, shape, 1);
+    if (pod.host_ports != nullptr) {
+      ports.add(*pod.host_ports);
+    }
     if (load_aware_ != nullptr) {
       ordered = ordered && !(unestimated && load_aware_->depends_on_metric(pod));
       unestimated = unestimated || !load_aware_->depends_on_metric(pod);
@@ -97,6 +106,9 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   table_.restore(row, before);
   if (!same || bad_annotations_ != bad_before) {
     return broken("its aggregates differ from a sum over its pods");
+  }
+  if (ports != node.ports) {
+    return broken("its host ports differ from those of its pods");
   }
   return ordered ? Result<void>() : broken("a pod with a load estimate stands behind one without");
 }

@@ -27,6 +27,7 @@ void DryRun::begin(std::uint32_t row) {
       sums_[t] = wrapping_add(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
     }
   }
+  count_conflicts();
   left_.clear();
   for (const Preemptor::Bound& bound : preemptor_.bounds) {
     left_.push_back(bound.left);
@@ -122,7 +123,32 @@ bool DryRun::within_quotas_by_itself() const {
 
 // --- Room ---
 
+void DryRun::count_conflicts() {
+  const HostPorts& ports = preemptor_.shape.host_ports;
+  if (ports.empty()) {
+    return;
+  }
+  const NodeFacts& node = preemptor_.cluster.node(row_);
+  conflicts_ = node.ports.count_conflicts(ports);
+  for (const PodId id : node.nominated) {
+    if (preemptor_.cluster.pod(id).rank.priority >= preemptor_.claim.priority) {
+      conflicts_ += conflicts_of(id);
+    }
+  }
+  conflicts_before_ = conflicts_;
+}
+
+std::uint32_t DryRun::conflicts_of(PodId id) const {
+  const PodFacts& pod = preemptor_.cluster.pod(id);
+  return pod.host_ports == nullptr
+             ? 0
+             : headroom::count_conflicts(preemptor_.shape.host_ports, *pod.host_ports);
+}
+
 bool DryRun::fits() const {
+  if (conflicts_ != 0) {
+    return false;
+  }
   for (std::size_t t = 0; t < sums_.size(); ++t) {
     if (preemptor_.terms[t].need > headroom_of(bases_[t], sums_[t])) {
       return false;
@@ -132,6 +158,9 @@ bool DryRun::fits() const {
 }
 
 std::uint32_t DryRun::filter_code() const {
+  if (conflicts_ != 0) {
+    return kPortsTaken;
+  }
   std::uint32_t code = 0;
   for (std::size_t t = 0; t < sums_.size(); ++t) {
     const Preemptor::Term& term = preemptor_.terms[t];
@@ -143,6 +172,10 @@ std::uint32_t DryRun::filter_code() const {
 void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
   for (std::size_t t = 0; on_this_node && t < sums_.size(); ++t) {
     sums_[t] = wrapping_move(sums_[t], preemptor_.terms[t].given_back[pod.shape], sign);
+  }
+  // A node without conflicts has none whoever goes: its pods' facts need no look.
+  if (on_this_node && conflicts_before_ != 0) {
+    conflicts_ += static_cast<std::uint32_t>(sign) * conflicts_of(pod.pod);
   }
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];

@@ -92,6 +92,8 @@ class DryRun {
   bool enough_so_far() const;
   void take(const RankedPod& pod);
   void move(const RankedPod& pod, int sign, bool on_this_node);
+  void count_conflicts();
+  std::uint32_t conflicts_of(PodId id) const;
   // Without nominated pods, as mode Upstream looks first.
   bool within_quotas_by_itself() const;
   void split_by_budgets_upstream();
@@ -108,7 +110,9 @@ class DryRun {
   std::int64_t broken_ = 0;
   std::size_t harmless_ = 0;                // of collected_
   std::vector<std::int64_t> bases_, sums_;  // by term
-  std::vector<std::int64_t> left_;          // by bound
+  // Ports of pods that the preemptor asks for as well, before any pod goes and now.
+  std::uint32_t conflicts_before_ = 0, conflicts_ = 0;
+  std::vector<std::int64_t> left_;  // by bound
   std::vector<UsedNow> used_;
   std::vector<std::int64_t> amounts_;
   std::vector<BudgetLeft> budgets_;

@@ -256,9 +256,30 @@ Result<std::vector<NodeDetail>> Engine::evaluate_all(const Pod& pod) {
   return impl_->evaluator.evaluate_all(pod);
 }
 
-Result<NodeDetail> Engine::filter(const Pod& pod, std::string_view node_name) {
+Result<void> Engine::evaluate_nodes(const Pod& pod, NodesDecision& decision) {
+  return impl_->evaluator.evaluate_nodes(pod, decision);
+}
+
+Result<NodeDetail> Engine::filter(const Pod& pod, std::string_view node_name,
+                                  const FilterOptions& options) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
-  return row ? impl_->evaluator.filter(pod, *row) : tl::unexpected(row.error());
+  return row ? impl_->evaluator.filter(pod, *row, options) : tl::unexpected(row.error());
+}
+
+Result<void> Engine::filter(const Pod& pod, std::span<const NodeIndex> nodes,
+                            const FilterOptions& options, NodesDecision& decision) {
+  const Cluster& cluster = impl_->cluster;
+  for (const NodeIndex node : nodes) {
+    const auto row = static_cast<std::uint32_t>(node);
+    if (row >= cluster.table().size() || cluster.node(row).node == nullptr) {
+      return fail(ErrorCode::kNotFound, fmt::format("node {} is not known", row));
+    }
+  }
+  if (nodes.size() != 1 && !(options.without.empty() && options.with.empty())) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("without, with: {} nodes: they are for one", nodes.size()));
+  }
+  return impl_->evaluator.filter(pod, nodes, options, decision);
 }
 
 Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) {

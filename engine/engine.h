@@ -134,6 +134,38 @@ struct NodeDetail {
   std::int64_t total = 0;
 };
 
+// Why nodes reject a pod.
+struct NodeVerdict {
+  Code code = Code::kUnschedulable;
+  PluginId rejected_by = PluginId::kNodeName;
+  std::vector<std::string_view> reasons;  // valid as long as the engine
+  friend bool operator==(const NodeVerdict&, const NodeVerdict&) = default;
+};
+inline constexpr std::uint32_t kFeasible = 0xFFFFFFFF;
+
+struct NodeStanding {
+  NodeIndex node = kNoNode;
+  std::uint32_t verdict = kFeasible;  // place in NodesDecision::verdicts
+  std::int64_t total = 0;             // sum of weight * score; 0 where rejected, or not asked for
+};
+
+// What nodes say of one pod, in few words; see Engine::evaluate_nodes().
+struct NodesDecision {
+  std::uint64_t epoch = 0;
+  std::uint32_t nodes = 0;              // nodes known
+  std::vector<std::string> pre_filter;  // as in Decision; the nodes are looked at all the same
+  std::vector<NodeVerdict> verdicts;    // each once, in the order of the first node that says so
+  std::vector<NodeStanding> rows;
+};
+
+// A node as it would be, while a question is answered.
+struct FilterOptions {
+  std::span<const PodName> without = {};  // as if these neither counted nor waited for room there
+  // As if these were assumed there. One that counts there already changes nothing, even if
+  // `without` has it; nor does one that is bound elsewhere.
+  std::span<const Pod> with = {};
+};
+
 // One line of an explanation: the numbers that went in, and what came out.
 struct ExplainTerm {
   PluginId plugin;
@@ -182,6 +214,9 @@ struct PostFilter {
   std::vector<Victim> victims;  // most important first; those that terminate already as well
   std::int64_t pdb_violations = 0;
   std::vector<std::string> reasons;
+  // Not kSuccess: a nomination that the pod has stays, because its victims are terminating, a node has
+  // room by now, or a filter failed. Otherwise the pod should lose it.
+  bool stays_nominated = false;
   // Victims also on other nodes. Mode Proposal: `cross_node_would_help` where that is off.
   bool cross_node = false, cross_node_would_help = false;
   // Cross-node victims are found greedily: at least this many have to go, whoever they are. 0: not
@@ -301,9 +336,17 @@ class Engine {
   Result<std::vector<PodVerdict>> explain_victims(const Pod& pod, std::string_view node_name);
   // All nodes in row order.
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
-  // May this one node run the pod now? Without scores: `plugins` and `total` stay empty. O(1) in
-  // nodes. kNotFound if the node is not known.
-  Result<NodeDetail> filter(const Pod& pod, std::string_view node_name);
+  // All nodes in row order, by code and total alone, into an answer whose memory is used again:
+  // for whoever has to answer for every node. Costs as a decision, and some nanoseconds a node.
+  Result<void> evaluate_nodes(const Pod& pod, NodesDecision& decision);
+  // May this one node run the pod now, or as `options` say it would be? Without scores: `plugins`
+  // and `total` stay empty. O(1) in nodes. kNotFound if the node is not known.
+  Result<NodeDetail> filter(const Pod& pod, std::string_view node_name,
+                            const FilterOptions& options = {});
+  // The same of several nodes in their order, which are looked at whatever the pre-filter says.
+  // kInvalid: options that say something are for one node.
+  Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
+                      const FilterOptions& options, NodesDecision& decision);
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
 
   // --- Looking. ---

@@ -96,7 +96,7 @@ void Evaluator::decide(PodShape& shape, const std::vector<std::string>& named,
                        const EvaluateOptions& options, Decision& decision) {
   ++decisions_;
   cluster_.prepare(shape);
-  if (named.empty() && !shape.pinned && shape.allocatable_needs.empty()) {
+  if (named.empty() && !shape.row_by_row()) {
     CachedShape& found = bring_up(shape);
     if (!found.wide()) {
       decide_cached(found, shape, options, decision);
@@ -314,8 +314,7 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
   for (PodShape* shape : shapes) {
     const bool known =
         std::any_of(all.begin(), all.end(), [&](const Work& work) { return work.shape == shape; });
-    if (known || shape == nullptr || shape->pinned || !shape->allocatable_needs.empty() ||
-        !options_.shape_cache) {
+    if (known || shape == nullptr || shape->row_by_row() || !options_.shape_cache) {
       continue;
     }
     cluster_.prepare(*shape);
@@ -363,32 +362,46 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
 
 // --- Row by row ---
 
-// The truth of a row, less what the pod needs there where that depends on the node.
-std::vector<std::int64_t> Evaluator::row_truth(const PodShape& shape, std::uint32_t row) const {
+// The truth of a row, less what the pod needs there where that depends on the node. Valid until
+// the next is asked for.
+const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t row) {
   const NodeTable& table = cluster_.table();
-  std::vector<std::int64_t> truth(table.truth_of(row), table.truth_of(row) + table.column_count());
+  if (shape.allocatable_needs.empty()) {
+    return table.truth_of(row);
+  }
+  std::vector<std::int64_t>& truth = truth_;
+  truth.assign(table.truth_of(row), table.truth_of(row) + table.column_count());
   for (const AllocatableNeed& need : shape.allocatable_needs) {
     const std::int64_t amount = need.at(cluster_.allocatable(row, need.resource));
     std::int64_t& headroom = truth[need.headroom];
     headroom = __builtin_sub_overflow(headroom, amount, &headroom) ? INT64_MIN : headroom;
   }
-  return truth;
+  return truth.data();
 }
 
-std::uint32_t Evaluator::row_code(PodShape& shape, std::uint32_t row,
-                                  const std::vector<std::string>& named) {
+std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row,
+                                        const std::vector<std::string>& named) {
   const std::uint32_t node_class = cluster_.table().node_class(row);
+  if (named.empty() && !shape.pinned) {
+    return shape.class_codes[node_class];
+  }
   if (node_class == kNoNodeClass) {
     return kClassRejection | kNoNodeReason;
   }
   const std::string& name = cluster_.node(row).name;
   const bool name_matches = named.empty() || named.front() == name;
-  const std::uint32_t by_class =
-      cluster_.class_code(shape, cluster_.classes().at(node_class), name, name_matches);
-  if (by_class != 0) {
+  return cluster_.class_code(shape, cluster_.classes().at(node_class), name, name_matches);
+}
+
+std::uint32_t Evaluator::row_code(const PodShape& shape, std::uint32_t row,
+                                  const std::vector<std::string>& named) {
+  if (const std::uint32_t by_class = row_class_code(shape, row, named); by_class != 0) {
     return by_class;
   }
-  return exact_code(shape.program(), row_truth(shape, row).data());
+  if (cluster_.ports_taken(shape, row)) {
+    return kPortsTaken;
+  }
+  return exact_code(shape.program(), row_truth(shape, row));
 }
 
 Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
@@ -449,11 +462,11 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
   return answer;
 }
 
-void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) const {
+void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
   for (ExactRow& row : answer.rows) {
-    const std::vector<std::int64_t> truth = row_truth(shape, row.row);
+    const std::int64_t* truth = row_truth(shape, row.row);
     for (std::size_t s = 0; s < shape.scores.size(); ++s) {
-      row.raw[s] = row.score[s] = exact_score(shape.scores[s], truth.data());
+      row.raw[s] = row.score[s] = exact_score(shape.scores[s], truth);
     }
   }
   for (std::uint32_t n = 0; n < shape.normalized && !answer.rows.empty(); ++n) {
@@ -482,115 +495,6 @@ PluginScores Evaluator::plugin_scores(const PodShape& shape, const ExactRow& row
          shape.score_labels[s].plugin});
   }
   return scores;
-}
-
-// --- Reasons ---
-
-template <typename Visit>
-void Evaluator::for_each_reason(const PodShape& shape, std::uint32_t code, Visit visit) const {
-  if ((code & kClassRejection) != 0) {
-    visit(std::string_view(cluster_.class_reason(code).reason));
-    return;
-  }
-  for (; code != 0; code &= code - 1) {
-    visit(std::string_view(
-        shape.filter_labels[static_cast<std::size_t>(std::countr_zero(code))].reason));
-  }
-}
-
-bool Evaluator::is_error(const PodShape& shape, std::uint32_t code) const {
-  return (code & kClassRejection) == 0 && (code & shape.error_terms) != 0;
-}
-
-void Evaluator::describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
-                         NodeDetail& detail) const {
-  if ((code & kClassRejection) != 0) {
-    const ClassReason& reason = cluster_.class_reason(code);
-    detail.rejected_by = reason.plugin;
-    // kube-scheduler: only a taint or an unschedulable mark may go away by preemption of nothing.
-    detail.code = Code::kUnschedulableAndUnresolvable;
-    detail.reasons = {reason.reason};
-    return;
-  }
-  for_each_reason(shape, code,
-                  [&](std::string_view reason) { detail.reasons.emplace_back(reason); });
-  detail.code = Code::kUnschedulable;
-  for (std::size_t t = 0; t < shape.filter_labels.size(); ++t) {
-    if ((code >> t & 1) == 0) {
-      continue;
-    }
-    const FilterLabel& label = shape.filter_labels[t];
-    detail.rejected_by = label.plugin;
-    if (label.code == Code::kError) {
-      detail.code = Code::kError;
-      detail.reasons = {label.reason};
-      return;
-    }
-    if (label.capacity != kNoColumn &&
-        shape.filter_terms[t].need > cluster_.table().truth(row, label.capacity)) {
-      detail.code = Code::kUnschedulableAndUnresolvable;
-    }
-  }
-}
-
-// --- Every node, and one node in full ---
-
-Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
-  const auto shape = cluster_.decidable_shape_of(pod);
-  if (!shape) {
-    return tl::unexpected(shape.error());
-  }
-  const std::vector<std::string> named = cluster_.named_node(pod);
-  std::vector<NodeDetail> details;
-  const auto look = [&] {
-    cluster_.prepare(**shape);
-    const ExactAnswer answer = exact_answer(**shape, named, true);
-    auto scored = answer.rows.begin();
-    for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
-      if (cluster_.table().node_class(row) == kNoNodeClass) {
-        continue;
-      }
-      NodeDetail detail;
-      detail.node = static_cast<NodeIndex>(row);
-      if (answer.row_codes[row] != 0) {
-        describe(**shape, row, answer.row_codes[row], detail);
-      } else {
-        detail.plugins = plugin_scores(**shape, *scored);
-        detail.total = scored->total;
-        ++scored;
-      }
-      details.push_back(std::move(detail));
-    }
-  };
-  cluster_.without(pod, [&] { cluster_.with_nominated(pod, **shape, look); });
-  return details;
-}
-
-Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row) {
-  const auto shape = cluster_.decidable_shape_of(pod);
-  if (!shape) {
-    return tl::unexpected(shape.error());
-  }
-  const std::vector<std::string> named = cluster_.named_node(pod);
-  NodeDetail detail;
-  detail.node = static_cast<NodeIndex>(row);
-  const auto look = [&] {
-    cluster_.prepare(**shape);
-    if (const std::uint32_t code = row_code(**shape, row, named); code != 0) {
-      describe(**shape, row, code, detail);
-    }
-  };
-  cluster_.without(pod, [&] {
-    const PreFilterStatus status = cluster_.pre_filter(pod, **shape);
-    if (status.code != Code::kSuccess) {
-      detail.code = status.code;
-      detail.reasons = status.reasons;
-      detail.rejected_by = PluginId::kCapacityScheduling;
-      return;
-    }
-    cluster_.with_nominated(pod, **shape, look);
-  });
-  return detail;
 }
 
 EngineStats Evaluator::stats() const {

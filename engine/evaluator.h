@@ -3,7 +3,7 @@
 //
 // Three ways to one answer, chosen per shape: cached (lines kept up to date), pinned (the pod names
 // its nodes: only those are looked at), and exact (scores that no line holds, needs that depend on
-// the node, every node's detail).
+// the node, host ports, every node's detail).
 // Thread safety: one thread at a time; evaluate() of several pods uses TBB inside.
 #pragma once
 
@@ -31,7 +31,11 @@ class Evaluator {
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
   Result<PreFilterStatus> pre_filter(const Pod& pod);
-  Result<NodeDetail> filter(const Pod& pod, std::uint32_t row);
+  Result<void> evaluate_nodes(const Pod& pod, NodesDecision& decision);
+  Result<NodeDetail> filter(const Pod& pod, std::uint32_t row, const FilterOptions& options);
+  // `options` say something of one node at most.
+  Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
+                      const FilterOptions& options, NodesDecision& decision);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
 
@@ -39,8 +43,13 @@ class Evaluator {
   void decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                   Decision& decision);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
-  std::uint32_t row_code(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
+  std::uint32_t row_code(const PodShape& shape, std::uint32_t row,
+                         const std::vector<std::string>& named);
+  // What its class says of it alone.
+  std::uint32_t row_class_code(const PodShape& shape, std::uint32_t row,
+                               const std::vector<std::string>& named);
   // Code and reasons of a row that rejects with `code`.
+  NodeVerdict verdict(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
                 NodeDetail& detail) const;
 
@@ -82,17 +91,23 @@ class Evaluator {
   void note_update(Slot& slot, std::uint64_t cold_before, std::uint64_t replayed_before);
   void evict(const CachedShape* keep);
 
-  std::vector<std::int64_t> row_truth(const PodShape& shape, std::uint32_t row) const;
+  const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
-  void score_exactly(const PodShape& shape, ExactAnswer& answer) const;
+  void score_exactly(const PodShape& shape, ExactAnswer& answer);
   PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
 
-  template <typename Visit>
-  void for_each_reason(const PodShape& shape, std::uint32_t code, Visit visit) const;
+  // Rows into NodesDecision (nodes.cpp).
+  class Standings;
+  void begin(NodesDecision& decision) const;
+  void look_at_all(PodShape& shape, const std::vector<std::string>& named, NodesDecision& decision);
+  // Of a row that rejects with `code`: is a need above the node's whole capacity?
+  bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
   bool explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
-  void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) const;
+  void explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
+                     Explanation& out) const;
+  void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out);
 
   Cluster& cluster_;
   const Kernels& kernels_;
@@ -106,7 +121,10 @@ class Evaluator {
   std::size_t cache_bytes_ = 0;
   std::uint64_t uses_ = 0;
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
-  std::vector<RowTotal> best_;  // scratch
+  std::vector<RowTotal> best_;        // scratch
+  std::vector<std::int32_t> totals_;  // scratch
+  std::vector<std::int64_t> truth_;   // scratch
+  NodesDecision single_;              // scratch
   const std::vector<std::uint8_t> no_scores_;
 };
 

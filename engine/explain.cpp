@@ -84,8 +84,32 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
   }
 }
 
-void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) const {
-  const std::vector<std::int64_t> truth = row_truth(shape, row);
+// Of a pod that asks for ports.
+void Evaluator::explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
+                              Explanation& out) const {
+  if (shape.host_ports.empty()) {
+    return;
+  }
+  ExplainTerm line;
+  line.plugin = PluginId::kNodePorts;
+  line.extension_point = "Filter";
+  line.passed = !cluster_.ports_taken(shape, row);
+  if (line.passed) {
+    line.note = fmt::format("free: {}{}", to_string(shape.host_ports.front()),
+                            shape.host_ports.size() == 1
+                                ? ""
+                                : fmt::format(" and {} more", shape.host_ports.size() - 1));
+  } else {
+    const CapacityScheduling* capacity = cluster_.capacity();
+    line.note = fmt::format(
+        "{}: {}", cluster_.class_reason(kPortsTaken).reason,
+        cluster_.taken_port(shape, row, capacity == nullptr ? 0 : capacity->claim(pod).priority));
+  }
+  out.terms.push_back(std::move(line));
+}
+
+void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) {
+  const std::int64_t* truth = row_truth(shape, row);
   for (const std::uint8_t s : shape.score_order) {
     const Score& score = shape.scores[s];
     const ScoreLabel& label = shape.score_labels[s];
@@ -120,7 +144,7 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
     total.plugin = label.plugin;
     total.extension_point = "Score";
     total.formula = mean_formula(score);
-    total.result = exact_score(score, truth.data());
+    total.result = exact_score(score, truth);
     out.terms.push_back(std::move(total));
   }
 }
@@ -137,7 +161,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
     cluster_.prepare(shape);
     const ExactAnswer answer = exact_answer(shape, named, true);
     const std::uint32_t code = answer.row_codes[row];
-    const bool by_class = (code & kClassRejection) != 0;
+    const bool by_class = (code & kClassRejection) != 0 && code != kPortsTaken;
     for (const PluginId plugin : cluster_.profile().filters) {
       if (plugin > PluginId::kNodeAffinity) {
         continue;
@@ -153,6 +177,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
       }
     }
     if (!by_class) {
+      explain_ports(pod, shape, row, out);
       explain_filters(shape, row, out);
     }
     NodeDetail detail;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/host_ports.h"
 #include "engine/node_table.h"
 #include "engine/pod_shape.h"
 #include "engine/resource_names.h"
@@ -34,6 +35,7 @@ struct NodeFacts {
   PodId first_pod = kNoPod;  // pods that count here, those with a load estimate first
   PodId last_pod = kNoPod;
   std::vector<PodId> nominated;  // pods that wait for room here
+  TakenPorts ports;              // of the pods that count here; empty without NodePorts
   std::uint32_t mentions = 0;    // pods and metrics that name it
   bool bad_annotation = false;
 
@@ -76,6 +78,7 @@ struct PodFacts {
   std::uint32_t mentions = 0;  // metrics that list it
   std::string uid;
   PodRank rank;
+  std::unique_ptr<const HostPorts> host_ports;               // nullptr: none, or no NodePorts
   std::int64_t first_seen_us = 0;                            // on counted_row
   std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
 

@@ -465,6 +465,7 @@ void read_args(PluginId plugin, const ConfigValue& args, Profile& profile) {
     case PluginId::kNodeUnschedulable:
     case PluginId::kNodeName:
     case PluginId::kTaintToleration:
+    case PluginId::kNodePorts:
       args.fields({{"apiVersion", read_api_version()}, {"kind", read_kind(plugin)}});
       return;
   }

@@ -4,7 +4,7 @@
 // A shape holds what a pod of it adds to its node (contributions), what it asks of a node's class,
 // and the program that the kernels run for it. Immutable once made, but for the two members that
 // say otherwise. Shapes live as long as the engine, up to kShapesMax; those of pods that name their
-// nodes, which few have in common, live for one decision.
+// nodes or ask for host ports, which few have in common, live for one decision.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/host_ports.h"
 #include "engine/node_class.h"
 #include "engine/node_table.h"
 #include "engine/resource_names.h"
@@ -23,7 +24,7 @@ namespace headroom {
 inline constexpr std::uint32_t kShapesMax = 1'000'000;
 
 using ShapeId = std::uint32_t;
-// Of a shape that is not kept: that of a pod that names its nodes.
+// Of a shape that is not kept: that of a pod that names its nodes or asks for host ports.
 inline constexpr ShapeId kPassingShape = UINT32_MAX;
 
 // What a filter term is about, for reasons and explanations. One per FilterTerm.
@@ -81,6 +82,7 @@ struct PodShape {
 
   ClassConstraint constraint;
   std::optional<std::vector<std::string>> pinned;  // constraint.pinned()
+  HostPorts host_ports;                            // that its node must have free
 
   std::vector<FilterTerm> filter_terms;
   std::vector<FilterLabel> filter_labels;
@@ -105,6 +107,10 @@ struct PodShape {
   std::vector<FilterPlugin> active_plugins;
   std::uint64_t active_generation = UINT64_MAX;
 
+  // Columns do not say all: no cached answer, each row is looked at.
+  bool row_by_row() const {
+    return pinned.has_value() || !allocatable_needs.empty() || !host_ports.empty();
+  }
   // Once filter_labels are complete.
   void index_reasons();
   void activate(const NodeTable& table);

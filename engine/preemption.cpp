@@ -8,6 +8,7 @@
 #include <atomic>
 #include <bit>
 #include <map>
+#include <utility>
 
 #include "engine/cross_node.h"
 #include "kernels/exact.h"
@@ -161,7 +162,7 @@ std::vector<std::uint32_t> Preemption::rows_of(PodShape& shape,
   }
   for (const std::string& name : named.empty() ? *shape.pinned : named) {
     const std::uint32_t row = cluster_.find_row(name);
-    if (row != kNoRow && (evaluator_.row_code(shape, row, named) & kClassRejection) == 0) {
+    if (row != kNoRow && evaluator_.row_class_code(shape, row, named) == 0) {
       rows.push_back(row);
     }
   }
@@ -290,6 +291,7 @@ void Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
   std::string why_not;
   if (!may_preempt(pod, preemptor, shape, why_not)) {
     answer.reasons = {why_not};
+    answer.stays_nominated = true;
     return;
   }
   if (!preemptor.standing.rejected()) {
@@ -298,10 +300,12 @@ void Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
     if (decision.code == Code::kError) {
       answer.code = Code::kError;
       answer.reasons = {"a filter failed: there is no decision to improve on"};
+      answer.stays_nominated = true;
       return;
     }
     if (decision.feasible != 0) {
       answer.reasons = {"a node has room for the pod: nothing to preempt"};
+      answer.stays_nominated = true;
       return;
     }
   }
@@ -454,9 +458,13 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
                                    DryRun& dry_run) const {
   dry_run.put_back(victim);
   std::vector<std::string> lacking;
-  for (std::uint32_t bits = dry_run.filter_code(); bits != 0; bits &= bits - 1) {
+  std::uint32_t code = dry_run.filter_code();
+  if (code == kPortsTaken) {
+    lacking.push_back(cluster_.class_reason(std::exchange(code, 0)).reason);
+  }
+  for (; code != 0; code &= code - 1) {
     lacking.push_back(
-        preemptor.shape.filter_labels[static_cast<std::size_t>(std::countr_zero(bits))].reason);
+        preemptor.shape.filter_labels[static_cast<std::size_t>(std::countr_zero(code))].reason);
   }
   if (!dry_run.within_quotas()) {
     lacking.push_back("the quotas' bounds do not hold");

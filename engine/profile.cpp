@@ -13,6 +13,8 @@ const char* to_string(PluginId plugin) {
       return "TaintToleration";
     case PluginId::kNodeAffinity:
       return "NodeAffinity";
+    case PluginId::kNodePorts:
+      return "NodePorts";
     case PluginId::kNodeResourcesFit:
       return "NodeResourcesFit";
     case PluginId::kNodeResourcesBalancedAllocation:
@@ -31,10 +33,10 @@ const char* to_string(PluginId plugin) {
 
 Profile Profile::standard() {
   Profile profile;
-  profile.filters = {PluginId::kNodeUnschedulable,  PluginId::kNodeName,
-                     PluginId::kTaintToleration,    PluginId::kNodeAffinity,
-                     PluginId::kNodeResourcesFit,   PluginId::kLimitAware,
-                     PluginId::kLoadAwareScheduling};
+  profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                     PluginId::kTaintToleration,   PluginId::kNodeAffinity,
+                     PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
+                     PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
   profile.scores = {{PluginId::kLimitAware},
                     {PluginId::kLoadAwareScheduling},
                     {PluginId::kNodeResourcesFit},

@@ -24,6 +24,7 @@ enum class PluginId : std::uint8_t {
   kNodeName,
   kTaintToleration,
   kNodeAffinity,
+  kNodePorts,
   kNodeResourcesFit,
   kNodeResourcesBalancedAllocation,
   kLimitAware,
@@ -31,7 +32,7 @@ enum class PluginId : std::uint8_t {
   kLoadAwareScheduling,
   kCapacityScheduling,
 };
-inline constexpr int kPluginCount = 10;
+inline constexpr int kPluginCount = 11;
 
 // The plugin's name in kube-scheduler's configuration.
 const char* to_string(PluginId plugin);
@@ -123,7 +124,8 @@ struct Profile {
   std::string scheduler_name = "default-scheduler";
   Mode mode = Mode::kProposal;
   // In kube-scheduler's order. The four that read node classes (NodeUnschedulable, NodeName,
-  // TaintToleration, NodeAffinity) run before the others, whatever their place here.
+  // TaintToleration, NodeAffinity) and then NodePorts run before the others, whatever their place
+  // here.
   std::vector<PluginId> filters;
   std::vector<ScorePlugin> scores;
   // CapacityScheduling: elastic quotas before the filters, preemption after them, and pods that are
@@ -137,7 +139,7 @@ struct Profile {
   LoadAwareArgs load_aware;
   CapacitySchedulingArgs capacity;
 
-  // What Headroom decides with when nothing is configured: the four class filters,
+  // What Headroom decides with when nothing is configured: the four class filters, NodePorts,
   // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,
   // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each; and
   // CapacityScheduling.

@@ -35,6 +35,7 @@ constexpr std::array<PluginTraits, kPluginCount> kPlugins = {{
     {PluginId::kNodeName, true, false, false, false, true},
     {PluginId::kTaintToleration, true, false, false, false, true},
     {PluginId::kNodeAffinity, true, false, false, false, true},
+    {PluginId::kNodePorts, true, false, false, false, true},
     {PluginId::kNodeResourcesFit, true, true, false, false, true},
     {PluginId::kNodeResourcesBalancedAllocation, false, true, false, false, true},
     {PluginId::kLimitAware, true, true, true, false, false},
@@ -44,12 +45,11 @@ constexpr std::array<PluginTraits, kPluginCount> kPlugins = {{
 }};
 
 // Plugins of kube-scheduler that Headroom does not have. They may be disabled.
-constexpr std::array<std::string_view, 15> kForeignPlugins = {
-    "DefaultBinder",        "DefaultPreemption",  "DynamicResources",
-    "GangScheduling",       "ImageLocality",      "InterPodAffinity",
-    "NodeDeclaredFeatures", "NodePorts",          "NodeVolumeLimits",
-    "PodTopologySpread",    "PrioritySort",       "SchedulingGates",
-    "VolumeBinding",        "VolumeRestrictions", "VolumeZone"};
+constexpr std::array<std::string_view, 14> kForeignPlugins = {
+    "DefaultBinder",      "DefaultPreemption", "DynamicResources",     "GangScheduling",
+    "ImageLocality",      "InterPodAffinity",  "NodeDeclaredFeatures", "NodeVolumeLimits",
+    "PodTopologySpread",  "PrioritySort",      "SchedulingGates",      "VolumeBinding",
+    "VolumeRestrictions", "VolumeZone"};
 
 // What a plugin has, by the name of the extension point; nullptr for a point that no plugin of
 // Headroom extends.

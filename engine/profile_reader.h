@@ -21,7 +21,7 @@
 // Which plugins are on:
 // * without a `plugins` section, those of Profile::standard();
 // * with one, as in kube-scheduler: its default plugins (of those that Headroom has:
-//   NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodeResourcesFit and
+//   NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit and
 //   NodeResourcesBalancedAllocation, weight 1) are on unless disabled, and what is enabled is
 //   added. multiPoint enables a plugin wherever it has an extension point, `weight` there being its
 //   score's; filter and score say more exactly and win; `disabled: [{name: "*"}]` takes away the

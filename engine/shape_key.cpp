@@ -56,6 +56,15 @@ class KeyWriter {
     }
   }
 
+  void host_ports(const HostPorts& ports) {
+    number(static_cast<std::uint32_t>(ports.size()));
+    for (const HostPort& port : ports) {
+      number(port.port);
+      number(port.protocol);
+      text(port.ip);
+    }
+  }
+
   void class_constraint(const Pod& pod) {
     number(static_cast<std::uint32_t>(pod.node_selector.size()));
     for (const auto& [name, value] : pod.node_selector) {
@@ -101,7 +110,7 @@ bool has_class_constraint(const Pod& pod) {
          !pod.tolerations.empty();
 }
 
-void write_shape_key(const Pod& pod, ShapeUse use, std::string& key) {
+void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::string& key) {
   KeyWriter writer(key);
   writer.number(static_cast<std::uint32_t>(pod.containers.size()));
   for (const Container& container : pod.containers) {
@@ -124,8 +133,9 @@ void write_shape_key(const Pod& pod, ShapeUse use, std::string& key) {
         kEstimatedScalingFactorsAnnotation, kReservePodAnnotation}) {
     writer.optional_text(find(pod.annotations, annotation));
   }
-  if (use == ShapeUse::kDecision && has_class_constraint(pod)) {
+  if (use == ShapeUse::kDecision && (has_class_constraint(pod) || !ports.empty())) {
     writer.class_constraint(pod);
+    writer.host_ports(ports);
   }
   writer.finish();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/host_ports.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -18,7 +19,8 @@ enum class ShapeUse : std::uint8_t {
 bool has_class_constraint(const Pod& pod);
 
 // Overwrites `key`. Costs a copy of those fields; does not allocate once `key` has grown. A pod
-// without a constraint has one key for both uses.
-void write_shape_key(const Pod& pod, ShapeUse use, std::string& key);
+// without a constraint and `ports` has one key for both uses. `ports`: of a decision, those that
+// the pod's node must have free.
+void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::string& key);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Lookups in the small sorted lists that objects hold.
+// Lookups in the small sorted lists that objects hold, and the names of protocols.
 #include "objects/objects.h"
 
 #include <algorithm>
@@ -32,6 +32,27 @@ const Quantity* find(const ResourceList& list, std::string_view name) {
 }
 
 const std::string* find(const StringMap& map, std::string_view key) { return find_value(map, key); }
+
+const char* to_string(PortProtocol protocol) {
+  switch (protocol) {
+    case PortProtocol::kTcp:
+      return "TCP";
+    case PortProtocol::kUdp:
+      return "UDP";
+    case PortProtocol::kSctp:
+      return "SCTP";
+  }
+  return "";
+}
+
+std::optional<PortProtocol> parse_port_protocol(std::string_view text) {
+  if (text.empty()) return PortProtocol::kTcp;
+  for (const PortProtocol protocol :
+       {PortProtocol::kTcp, PortProtocol::kUdp, PortProtocol::kSctp}) {
+    if (text == to_string(protocol)) return protocol;
+  }
+  return std::nullopt;
+}
 
 bool matches(const LabelSelector& selector, const StringMap& labels) {
   return std::all_of(selector.begin(), selector.end(), [&](const NodeSelectorRequirement& asked) {

@@ -62,10 +62,25 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
+enum class PortProtocol : std::uint8_t { kTcp, kUdp, kSctp };
+const char* to_string(PortProtocol protocol);  // "TCP", ...
+// nullopt for another text; "" is TCP.
+std::optional<PortProtocol> parse_port_protocol(std::string_view text);
+inline constexpr std::int64_t kHostPortMax = 65'535;
+
+// An entry of ports[] that takes a port of the node.
+struct ContainerPort {
+  std::uint16_t host_port = 0;  // hostPort, in [1, kHostPortMax]; 0 takes none
+  PortProtocol protocol = PortProtocol::kTcp;
+  std::string host_ip;  // hostIP; "" and "0.0.0.0": all of the node's addresses
+  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
+};
+
 struct Container {
   std::string name;
   ResourceList requests, limits;
-  bool restart_always = false;  // init containers only: a sidecar
+  bool restart_always = false;       // init containers only: a sidecar
+  std::vector<ContainerPort> ports;  // those with a hostPort
   // status.containerStatuses[].resources.requests and .allocatedResources of the same name.
   std::optional<ResourceList> actuated_requests;
   ResourceList allocated_requests;
@@ -111,6 +126,10 @@ struct Pod {
 
   bool terminal() const { return phase == "Succeeded" || phase == "Failed"; }
   friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+struct PodName {
+  std::string_view namespace_name, name;
 };
 
 // "namespace/name", by which pods, quotas and budgets are known.

@@ -27,6 +27,35 @@ bool read_requirements(const FieldPath& path, JsonValue value, FieldErrors& erro
   });
 }
 
+// An entry of ports[]; without a hostPort its host_port is 0.
+bool read_port(const FieldPath& path, JsonValue value, FieldErrors& errors, ContainerPort& out) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "hostPort") {
+      std::int64_t port = 0;
+      if (!read_int64(field, inner, errors, port)) return false;
+      if (port < 0 || port > kHostPortMax)
+        return errors.wrong_type(field, inner, "a port from 1 to 65535");
+      out.host_port = static_cast<std::uint16_t>(port);
+      return true;
+    }
+    if (name == "hostIP") return read_string(field, inner, errors, kStringBytesMax, out.host_ip);
+    if (name != "protocol") return true;
+    std::string_view text;
+    if (!read_text(field, inner, errors, kStringBytesMax, text)) return false;
+    const std::optional<PortProtocol> protocol = parse_port_protocol(text);
+    out.protocol = protocol.value_or(PortProtocol::kTcp);
+    return protocol.has_value() || errors.wrong_type(field, inner, "TCP, UDP or SCTP");
+  });
+}
+
+bool read_ports(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                std::vector<ContainerPort>& out) {
+  if (!read_list(path, value, errors, kListMax, out, read_port)) return false;
+  std::erase_if(out, [](const ContainerPort& port) { return port.host_port == 0; });
+  return true;
+}
+
 bool read_container(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
                     Container& out) {
   return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
@@ -35,6 +64,7 @@ bool read_container(const FieldPath& path, JsonValue value, FieldErrors& errors,
     if (name == "resources") {
       return read_requirements(field, inner, errors, out.requests, out.limits);
     }
+    if (name == "ports") return read_ports(field, inner, errors, out.ports);
     if (name != "restartPolicy" || !init) return true;
     std::string_view policy;
     if (!read_text(field, inner, errors, kStringBytesMax, policy)) return false;

@@ -22,6 +22,8 @@ inline constexpr std::uint32_t kHelloSecondsMax = 10;
 inline constexpr std::uint32_t kChangesPerFactsMax = 1024;
 inline constexpr std::uint32_t kPodsPerRequestMax = 1024;
 inline constexpr std::uint32_t kCandidatesPerRequestMax = 16'384;
+// Of NodesEvaluated, unless kFrameBytesMax ends it earlier; other nodes come with the next reply.
+inline constexpr std::uint32_t kNodesPerReplyMax = 131'072;
 // Of PostFiltered and ExplainedVictims, of QuotaStatusReply and CapacityQuotaStatusReply. More
 // victims are an error, because some of them are no use; nodes, verdicts and reasons beyond are
 // left out; quotas come with the next reply.
@@ -66,6 +68,7 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kChangesPerFactsMax", kChangesPerFactsMax},
     {"kPodsPerRequestMax", kPodsPerRequestMax},
     {"kCandidatesPerRequestMax", kCandidatesPerRequestMax},
+    {"kNodesPerReplyMax", kNodesPerReplyMax},
     {"kVictimsPerReplyMax", kVictimsPerReplyMax},
     {"kCandidateNodesPerReplyMax", kCandidateNodesPerReplyMax},
     {"kReasonsPerListMax", kReasonsPerListMax},

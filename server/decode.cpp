@@ -145,6 +145,28 @@ class Decoder {
       container.restart_always = item.restart_always();
       resources("actuatedRequests", item.actuated_requests(), container.actuated_requests);
       resources("allocatedRequests", item.allocated_requests(), container.allocated_requests);
+      ports("ports", item.ports(), container.ports);
+    });
+  }
+
+  void ports(const char* field, const List<wire::ContainerPort>* in,
+             std::vector<ContainerPort>& out) {
+    list(field, in, out, [&](const wire::ContainerPort& item, ContainerPort& port) {
+      if (item.host_port() < 1 || item.host_port() > kHostPortMax) {
+        refuse(ErrorCode::kInvalid, "hostPort",
+               fmt::format("{} is not in [1, {}]", item.host_port(), kHostPortMax));
+        return;
+      }
+      port.host_port = static_cast<std::uint16_t>(item.host_port());
+      string("hostIP", item.host_ip(), port.host_ip);
+      const std::string_view name = text(item.protocol());
+      const std::optional<PortProtocol> protocol = parse_port_protocol(name);
+      if (!protocol) {
+        refuse(ErrorCode::kInvalid, "protocol",
+               fmt::format("\"{}\" is not TCP, UDP or SCTP", name.substr(0, kTextBytesMax)));
+        return;
+      }
+      port.protocol = *protocol;
     });
   }
 

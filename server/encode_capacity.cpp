@@ -100,6 +100,7 @@ Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, co
   reply.add_candidates_left_out(static_cast<std::uint32_t>(answer.candidates.size() - fitting));
   reply.add_nodes_dry_run(answer.nodes_dry_run);
   reply.add_nodes_ruled_out(answer.nodes_ruled_out);
+  reply.add_stays_nominated(answer.stays_nominated);
   return reply.Finish();
 }
 

@@ -23,7 +23,8 @@ constexpr std::array<const char*, kRequestKinds> kKindNames = {"evaluate",
                                                                "capacity_reserve",
                                                                "capacity_release",
                                                                "capacity_quota_status",
-                                                               "capacity_reservations"};
+                                                               "capacity_reservations",
+                                                               "evaluate_nodes"};
 constexpr std::array<const char*, kRejections> kRejectionNames = {
     "oversized", "malformed", "unexpected", "out_of_order", "slow_reader"};
 

@@ -40,9 +40,10 @@ enum class RequestKind : std::uint8_t {
   kCapacityReserve,
   kCapacityRelease,
   kCapacityQuotaStatus,
-  kCapacityReservations
+  kCapacityReservations,
+  kEvaluateNodes
 };
-inline constexpr std::size_t kRequestKinds = 18;
+inline constexpr std::size_t kRequestKinds = 19;
 
 // Why a frame was not served.
 enum class Rejection : std::uint8_t {

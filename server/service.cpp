@@ -42,6 +42,8 @@ RequestKind kind_of(wire::Body body) {
       return RequestKind::kCapacityQuotaStatus;
     case wire::Body::CapacityReservations:
       return RequestKind::kCapacityReservations;
+    case wire::Body::EvaluateNodes:
+      return RequestKind::kEvaluateNodes;
     case wire::Body::Stats:
       return RequestKind::kStats;
     case wire::Body::Facts:
@@ -179,6 +181,9 @@ void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
     case wire::Body::CapacityReservations:
       capacity_reservations(id, *frame.body_as_CapacityReservations());
       break;
+    case wire::Body::EvaluateNodes:
+      done = evaluate_nodes(id, *frame.body_as_EvaluateNodes());
+      break;
     case wire::Body::Stats:
       stats(id, *frame.body_as_Stats());
       break;
@@ -264,7 +269,6 @@ Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch,
   return pod;
 }
 
-// Into pods_.
 Result<void> Service::resolve_all(
     const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs) {
   if (refs.size() == 0 || refs.size() > kPodsPerRequestMax) {
@@ -272,18 +276,24 @@ Result<void> Service::resolve_all(
                 fmt::format("pods: {}: at least 1, and kPodsPerRequestMax is {}", refs.size(),
                             kPodsPerRequestMax));
   }
+  return resolve_each("pods", &refs);
+}
+
+Result<void> Service::resolve_each(
+    const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>* refs) {
+  const std::uint32_t count = refs == nullptr ? 0 : refs->size();
   if (pods_bytes_ > kKeptBytesMax) pods_ = {};
-  pods_.resize(refs.size());
+  pods_.resize(count);
   pods_bytes_ = 0;
-  for (std::uint32_t p = 0; p < refs.size(); ++p) {
-    const Result<const Pod*> pod = resolve(*refs.Get(p), pods_[p], pods_bytes_);
+  for (std::uint32_t p = 0; p < count; ++p) {
+    const Result<const Pod*> pod = resolve(*refs->Get(p), pods_[p], pods_bytes_);
     if (!pod) {
-      return fail(pod.error().code, fmt::format("pods[{}]: {}", p, pod.error().message));
+      return fail(pod.error().code, fmt::format("{}[{}]: {}", field, p, pod.error().message));
     }
     if (pods_bytes_ > kRequestBytesMax) {
       return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("pods: more than {} bytes in the first {}, which is kRequestBytesMax",
-                              kRequestBytesMax, p + 1));
+                  fmt::format("{}: more than {} bytes in the first {}, which is kRequestBytesMax",
+                              field, kRequestBytesMax, p + 1));
     }
     if (*pod != &pods_[p]) pods_[p] = **pod;
   }

@@ -20,6 +20,7 @@
 #include "schema/frame.h"
 #include "server/decode.h"
 #include "server/encode.h"
+#include "server/encode_nodes.h"
 #include "server/fed_cluster.h"
 #include "server/metrics.h"
 
@@ -106,6 +107,8 @@ class Service final : public FrameHandler {
   void adopt_reservations();
 
   Result<void> evaluate(std::uint64_t id, const wire::Evaluate& request);
+  Result<void> evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request);
+  Result<void> resolve_what_if(const wire::EvaluateNodes& request);
   Result<void> place(std::uint64_t id, const wire::Place& request);
   flatbuffers::Offset<wire::Placed> encode_placed(const std::vector<Placement>& placed);
   Result<void> explain(std::uint64_t id, const wire::Explain& request);
@@ -131,7 +134,11 @@ class Service final : public FrameHandler {
     std::size_t bytes = 0;
     return resolve(ref, scratch, bytes);
   }
+  // 1 to kPodsPerRequestMax pods.
   Result<void> resolve_all(const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs);
+  // Into pods_, none where there is no list; errors name the place in `field`.
+  Result<void> resolve_each(const char* field,
+                            const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>* refs);
   // The items of `field` into templates_ and plan_items_. kConflict: nothing is known yet.
   Result<void> resolve_nodes(
       const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items);
@@ -150,6 +157,7 @@ class Service final : public FrameHandler {
   std::unique_ptr<FedCluster> current_;
   std::unique_ptr<FedCluster> next_;  // during a resync
   Encoder encoder_;
+  NodesEncoder nodes_encoder_;
   std::uint64_t epoch_base_ = 0;  // epochs go on where the cluster before ended
   EngineStats retired_;           // counters of clusters before
   bool ready_ = false;
@@ -167,6 +175,9 @@ class Service final : public FrameHandler {
   flatbuffers::FlatBufferBuilder builder_;
   Pod pod_, reserve_pod_;
   Decision decision_;
+  NodesDecision nodes_decision_;
+  std::vector<NodeIndex> nodes_;
+  std::vector<PodName> without_;  // point into the request
   std::vector<Pod> pods_;
   std::size_t pods_bytes_ = 0;  // of pods_, as kRequestBytesMax counts them
   std::vector<Node> templates_;

@@ -69,6 +69,7 @@ TEST(Encode, EveryFieldOfAPod) {
   container.requests = {{"cpu", Quantity::from_milli(1)}, {"memory", Quantity::from_value(0)}};
   container.limits = {{"cpu", Quantity::from_nanos(1)}, {"x/y", *Quantity::parse("-3")}};
   container.restart_always = true;
+  container.ports = {{1, PortProtocol::kUdp, "10.0.0.1"}, {65535, PortProtocol::kTcp, ""}};
   container.actuated_requests = ResourceList{};
   container.allocated_requests = {{"memory", *Quantity::parse("9223372036854775807")}};
   pod.containers = {container};

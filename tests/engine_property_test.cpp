@@ -17,6 +17,28 @@ using nlohmann::json;
 // Of the rounds that a release build runs.
 int rounds(int in_release) { return std::max(1, in_release * HEADROOM_ROUNDS_PERCENT / 100); }
 
+// A question about one node without some pods and with others, which it may have or wait for.
+json as_if(Draws& draws, RandomCluster& cluster) {
+  json without = json::array(), with = json::array();
+  for (std::uint64_t p = draws.below(6); p > 0; --p) {
+    const std::string name = cluster.pod_name();
+    without.push_back(cluster.namespace_of(name) + "/" + name);
+  }
+  for (std::uint64_t p = draws.below(3); p > 0; --p) {
+    // Each once: of two objects of one pod the first would count.
+    json pod = cluster.named_pod_to_place();
+    const bool again = std::any_of(with.begin(), with.end(), [&](const json& other) {
+      return other.at("metadata").at("name") == pod.at("metadata").at("name");
+    });
+    if (!again) with.push_back(std::move(pod));
+  }
+  return {{"op", "as_if"},
+          {"pod", draws.one_in(2) ? cluster.pod_to_place() : cluster.named_pod_to_place()},
+          {"node", cluster.node_name()},
+          {"without", without},
+          {"with", with}};
+}
+
 // The state is checked after each event, or now and then: in bulk a look makes the engine derive
 // what the events before it changed, so that both have to be tried.
 json random_script(Draws& draws, const Profile& profile, int events) {
@@ -31,6 +53,7 @@ json random_script(Draws& draws, const Profile& profile, int events) {
     if (profile.capacity_scheduling && draws.one_in(5)) {
       script.push_back({{"op", "preempt"}, {"pod", cluster.named_pod_to_place()}});
     }
+    if (draws.one_in(4)) script.push_back(as_if(draws, cluster));
     if (!draws.one_in(20)) continue;
     json pods = json::array();
     for (std::uint64_t p = 1 + draws.below(5); p > 0; --p)

@@ -116,8 +116,10 @@ TEST(ObjectReader, EveryField) {
          {"name": "gone"}]},
      "spec": {
        "containers": [{"name": "app", "restartPolicy": "Always",
+          "ports": [{"containerPort": 80, "name": "web"}, {"containerPort": 53, "hostPort": 1053,
+             "protocol": "UDP", "hostIP": "10.0.0.1"}, {"hostPort": 65535}, {"hostPort": 0}],
           "resources": {"requests": {"memory": "1Gi", "cpu": " 1 "}, "limits": {"cpu": 4}}}],
-       "initContainers": [{"name": "side", "restartPolicy": "Always"}],
+       "initContainers": [{"name": "side", "restartPolicy": "Always", "ports": null}],
        "resources": {"requests": {"cpu": "3"}, "limits": {"memory": "2Gi"}},
        "overhead": {"cpu": "10m"}, "priority": -7, "nodeName": "n1",
        "nodeSelector": {"b": "2", "a": "1"}, "activeDeadlineSeconds": 60,
@@ -161,6 +163,7 @@ TEST(ObjectReader, EveryField) {
   app.limits = {{"cpu", Quantity::from_value(4)}};
   app.actuated_requests = {{"cpu", Quantity::from_value(2)}};
   app.allocated_requests = {{"cpu", Quantity::from_milli(1500)}};
+  app.ports = {{1053, PortProtocol::kUdp, "10.0.0.1"}, {65535, PortProtocol::kTcp, ""}};
   pod.containers = {app};
   Container side;
   side.name = "side";
@@ -469,6 +472,15 @@ TEST(ObjectReader, ErrorsNameSourceObjectFieldAndValue) {
   EXPECT_EQ(message(request("[1]")), "Invalid: " + requests + ": [1] is not an object");
   EXPECT_EQ(message(pod(R"({"containers": {}})")),
             "Invalid: f.json: Pod d/web-1: spec.containers: {} is not a list");
+  const auto port = [](const std::string& fields) {
+    return message(pod(R"({"initContainers": [{"ports": [{"hostPort": 1}, {)" + fields + "}]}]}"));
+  };
+  const std::string ports = "Invalid: f.json: Pod d/web-1: spec.initContainers[0].ports[1].";
+  EXPECT_EQ(port(R"("hostPort": 65536)"), ports + "hostPort: 65536 is not a port from 1 to 65535");
+  EXPECT_EQ(port(R"("hostPort": -1)"), ports + "hostPort: -1 is not a port from 1 to 65535");
+  EXPECT_EQ(port(R"("hostPort": "80")"), ports + "hostPort: \"80\" is not a 64-bit integer");
+  EXPECT_EQ(port(R"("protocol": "ICMP")"), ports + "protocol: \"ICMP\" is not TCP, UDP or SCTP");
+  EXPECT_EQ(port(R"("hostIP": 1)"), ports + "hostIP: 1 is not a string");
   EXPECT_EQ(message(pod(R"({"nodeName": 5})")),
             "Invalid: f.json: Pod d/web-1: spec.nodeName: 5 is not a string");
   EXPECT_EQ(message(pod(R"({"priority": 2147483648})")),

@@ -17,6 +17,7 @@ add_library(headroom_oracle STATIC
   oracle/load_aware.cpp
   oracle/load_estimate.cpp
   oracle/node_filters.cpp
+  oracle/node_ports.cpp
   oracle/node_resources.cpp
   oracle/oracle.cpp
   oracle/pod_priority.cpp

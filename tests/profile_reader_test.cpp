@@ -75,8 +75,8 @@ std::string args_error(PluginId plugin, std::string_view json, Mode mode = Mode:
 const Filters kClassFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
                                PluginId::kTaintToleration, PluginId::kNodeAffinity};
 const Filters kDefaultFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
-                                 PluginId::kTaintToleration, PluginId::kNodeAffinity,
-                                 PluginId::kNodeResourcesFit};
+                                 PluginId::kTaintToleration,   PluginId::kNodeAffinity,
+                                 PluginId::kNodePorts,         PluginId::kNodeResourcesFit};
 const Scores kDefaultScores = {{PluginId::kNodeResourcesFit, 1},
                                {PluginId::kNodeResourcesBalancedAllocation, 1}};
 
@@ -152,8 +152,9 @@ TEST(ProfilePlugins, DisabledInMultiPoint) {
   const Profile profile = read(
       "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}, "
       "{name: PodTopologySpread}, {name: NodeName}]}}}]\n");
-  EXPECT_EQ(profile.filters, (Filters{PluginId::kNodeUnschedulable, PluginId::kTaintToleration,
-                                      PluginId::kNodeAffinity, PluginId::kNodeResourcesFit}));
+  EXPECT_EQ(profile.filters,
+            (Filters{PluginId::kNodeUnschedulable, PluginId::kTaintToleration,
+                     PluginId::kNodeAffinity, PluginId::kNodePorts, PluginId::kNodeResourcesFit}));
   EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kNodeResourcesFit, 1}}));
 }
 
@@ -510,7 +511,7 @@ TEST(ProfileReader, CapacityScheduling) {
 // --- Errors, word by word ---
 
 constexpr std::string_view kImplemented =
-    "NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodeResourcesFit, "
+    "NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, "
     "NodeResourcesBalancedAllocation, LimitAware, ResourceLimitAware, LoadAwareScheduling, "
     "CapacityScheduling";
 
@@ -616,7 +617,7 @@ TEST(ProfileErrors, Plugins) {
             "accepted: *, " +
                 std::string(kImplemented) +
                 ", DefaultBinder, DefaultPreemption, DynamicResources, GangScheduling, "
-                "ImageLocality, InterPodAffinity, NodeDeclaredFeatures, NodePorts, "
+                "ImageLocality, InterPodAffinity, NodeDeclaredFeatures, "
                 "NodeVolumeLimits, PodTopologySpread, PrioritySort, SchedulingGates, "
                 "VolumeBinding, VolumeRestrictions, VolumeZone");
   EXPECT_EQ(error("score: {enabled: [{name: LimitAware}, {name: LimitAware}]}"),

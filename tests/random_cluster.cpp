@@ -176,7 +176,7 @@ RandomProfile random_profile(Draws& draws) {
   profile.mode = draws.one_in(2) ? Mode::kUpstream : Mode::kProposal;
   profile.filters =
       some_of(draws,
-              std::array{kNodeUnschedulable, kNodeName, kTaintToleration, kNodeAffinity,
+              std::array{kNodeUnschedulable, kNodeName, kTaintToleration, kNodeAffinity, kNodePorts,
                          kNodeResourcesFit, kLimitAware, kLoadAwareScheduling},
               4);
   profile.capacity_scheduling = draws.one_in(2);
@@ -350,7 +350,21 @@ json RandomCluster::container(int index) {
   if (!requests.empty() && draws_.one_in(4)) limits = requests;
   if (!requests.empty()) container["resources"]["requests"] = requests;
   if (!limits.empty()) container["resources"]["limits"] = limits;
+  if (draws_.one_in(4)) {
+    for (std::uint64_t p = 1 + draws_.below(2); p > 0; --p) container["ports"].push_back(port());
+  }
   return container;
+}
+
+// From so few that most pods that ask for one meet.
+json RandomCluster::port() {
+  json port = {{"containerPort", 80}};
+  if (!draws_.one_in(5)) port["hostPort"] = draws_.pick(std::array{80, 80, 443, 65535, 0});
+  if (draws_.one_in(2)) port["protocol"] = draws_.pick(std::array{"TCP", "TCP", "UDP", "SCTP"});
+  if (draws_.one_in(2)) {
+    port["hostIP"] = draws_.pick(std::array{"", "0.0.0.0", "10.0.0.1", "10.0.0.2", "::"});
+  }
+  return port;
 }
 
 json RandomCluster::toleration() {

@@ -71,6 +71,7 @@ class RandomCluster {
   nlohmann::json allocatable();
   nlohmann::json resource_list(std::uint64_t empty_one_in);
   nlohmann::json container(int index);
+  nlohmann::json port();
   nlohmann::json taint();
   nlohmann::json toleration();
   nlohmann::json requirement();

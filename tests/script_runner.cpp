@@ -196,6 +196,7 @@ class ScriptRunner {
     if (op == "preempt") return preempt(step.at("pod"));
     if (op == "evaluate") return evaluate(step.at("pods"));
     if (op == "place") return place(step.at("pods"));
+    if (op == "as_if") return as_if(step);
     if (op == "check") return check_state();
     if (op == "apply") oracle_.apply(step.at("object"));
     if (op == "delete") oracle_.remove(step.at("object"));
@@ -253,6 +254,7 @@ class ScriptRunner {
         wrong += difference(name, by_oracle, node_texts(engines_[e], *details));
         wrong += single_node_error(engines_[e], pod, *details);
       }
+      wrong += nodes_error(engines_[e], pod, *details);
       const Expected expected = expected_of(*details);
       for (std::size_t k = 0; k < std::size(kTopKs); ++k) {
         if (!rejected) {
@@ -298,6 +300,111 @@ class ScriptRunner {
                difference(name + " explain", detail.code, explained->code);
     }
     return wrong;
+  }
+
+  // All nodes in few words say what each says in many; each verdict once.
+  static std::string nodes_error(Engine& engine, const Pod& pod,
+                                 const std::vector<NodeDetail>& details) {
+    NodesDecision all, some;
+    if (!engine.evaluate_nodes(pod, all)) return "evaluate_nodes: refused";
+    const Result<PreFilterStatus> status = engine.pre_filter(pod);
+    if (!status) return "pre_filter: refused";
+    std::string wrong = difference<std::size_t>("rows", details.size(), all.rows.size()) +
+                        difference<std::size_t>("nodes", details.size(), all.nodes) +
+                        difference("pre-filter", status->reasons, all.pre_filter) +
+                        difference("epoch", engine.epoch() >= all.epoch, true);
+    if (!wrong.empty()) return wrong;
+    std::vector<NodeIndex> odd;  // every other node, from the last on
+    for (std::size_t n = 0; n < details.size(); ++n) {
+      wrong += standing_error(engine, details[n], all, all.rows[n], true);
+      if (n % 2 == 1) odd.insert(odd.begin(), details[n].node);
+    }
+    if (!engine.filter(pod, odd, {}, some)) return "filter of nodes: refused";
+    wrong += difference("rows", odd.size(), some.rows.size()) +
+             difference("pre-filter of some", all.pre_filter, some.pre_filter);
+    for (std::size_t n = 1; wrong.empty() && n < details.size(); n += 2) {
+      wrong += standing_error(engine, details[n], some, some.rows[odd.size() - 1 - n / 2], false);
+    }
+    for (const NodesDecision* decision : {&all, &some}) {
+      for (auto verdict = decision->verdicts.begin(); verdict != decision->verdicts.end();
+           ++verdict) {
+        if (std::find(verdict + 1, decision->verdicts.end(), *verdict) !=
+            decision->verdicts.end()) {
+          wrong += "a verdict comes twice\n";
+        }
+      }
+    }
+    return wrong;
+  }
+
+  static std::string standing_error(const Engine& engine, const NodeDetail& detail,
+                                    const NodesDecision& decision, const NodeStanding& standing,
+                                    bool with_total) {
+    const std::string name(engine.node_name(detail.node));
+    std::string wrong = difference(name, detail.node, standing.node) +
+                        difference(name + " total", with_total ? detail.total : 0, standing.total);
+    if (standing.verdict == kFeasible) {
+      return wrong + difference(name + " code", detail.code, Code::kSuccess);
+    }
+    if (standing.verdict >= decision.verdicts.size()) return wrong + name + ": no such verdict\n";
+    const NodeVerdict& verdict = decision.verdicts[standing.verdict];
+    return wrong + difference(name + " code", detail.code, verdict.code) +
+           difference(name + " plugin", detail.rejected_by, verdict.rejected_by) +
+           difference(name + " reasons", detail.reasons,
+                      std::vector<std::string>(verdict.reasons.begin(), verdict.reasons.end()));
+  }
+
+  // Proposal's words are the engine's own: one reason for each limit that is exceeded.
+  std::string quota_rejection_text(const std::vector<std::string>& reasons) const {
+    if (engines_.front().profile().mode == Mode::kUpstream) {
+      return rejection_text(to_string(Code::kUnschedulable),
+                            to_string(PluginId::kCapacityScheduling), reasons);
+    }
+    return "the pre-filter gives " + std::to_string(reasons.size()) + " reasons";
+  }
+
+  // One node as it would be without some pods and with others; asking changes nothing.
+  std::string as_if(const json& step) {
+    const std::string node = step.at("node");
+    if (engines_.front().find_node(node) == kNoNode) return "";
+    const Pod pod = to_pod(step.at("pod"));
+    const auto keys = step.at("without").get<std::vector<std::string>>();
+    std::vector<PodName> without;
+    for (const std::string_view key : keys) {
+      const std::size_t slash = key.find('/');
+      without.push_back({key.substr(0, slash), key.substr(slash + 1)});
+    }
+    std::vector<Pod> with;
+    for (const json& object : step.at("with")) with.push_back(to_pod(object));
+    const oracle::Answer answer = oracle_.schedule_as_if(step.at("pod"), node, keys,
+                                                         step.at("with").get<std::vector<json>>());
+    const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
+    const std::string expected =
+        rejected ? quota_rejection_text(answer.pre_filter.reasons) : node_texts(answer).at(node);
+    for (Engine& engine : engines_) {
+      const std::string name = configuration_of(engine).text() + " as if";
+      const Result<NodeDetail> before = engine.filter(pod, node);
+      const std::uint64_t digest = engine.digest();
+      const Result<NodeDetail> detail = engine.filter(pod, node, {without, with});
+      if (!detail) return name + ": " + detail.error().message;
+      const Result<NodeDetail> after = engine.filter(pod, node);
+      std::string found = "Error";
+      if (detail->code == Code::kSuccess) {
+        // What an infeasible node answers is compared; a feasible one's scores are not asked for.
+        found = answer.totals.contains(node) ? expected : "feasible";
+      } else if (detail->rejected_by == PluginId::kCapacityScheduling) {
+        found = quota_rejection_text(detail->reasons);
+      } else if (detail->code != Code::kError) {
+        found = rejection_text(to_string(detail->code), to_string(detail->rejected_by),
+                               detail->reasons);
+      }
+      std::string wrong = difference(name, expected, found) +
+                          difference(name + " digest", digest, engine.digest()) +
+                          difference(name + " code afterwards", before->code, after->code) +
+                          difference(name + " reasons afterwards", before->reasons, after->reasons);
+      if (!wrong.empty()) return wrong;
+    }
+    return check_state();
   }
 
   // After the victims are gone the pod has its place, and the limits of its quota hold with it

@@ -3,7 +3,8 @@
 //
 // A step is an event of RandomCluster or a question: {"op": "schedule", "pod"} compares every
 // answer about the pod; {"op": "preempt", "pod"} follows the engine's preemption: the victims go
-// and the pod is reserved; {"op": "evaluate" or "place", "pods"}; {"op": "check"} compares the
+// and the pod is reserved; {"op": "evaluate" or "place", "pods"}; {"op": "as_if", "pod",
+// "node", "without", "with"} asks one node, if it is known; {"op": "check"} compares the
 // state.
 #pragma once
 

@@ -1,7 +1,7 @@
 # The server's requests without sockets. See also fuzz/service_fuzz.cpp.
 headroom_add_test(service_test
   SOURCES service_capacity_test.cpp service_decision_test.cpp service_feeding_test.cpp
-    service_input_test.cpp service_quota_test.cpp
+    service_input_test.cpp service_nodes_test.cpp service_quota_test.cpp
   LIBRARIES headroom::client headroom_service headroom_clusters fmt::fmt LABELS server)
 
 # A running headroomd over its sockets; each test has a directory and ports of its own.

@@ -481,11 +481,13 @@ TEST_F(PostFiltering, SaysWhyNot) {
   never.preemption_policy = "Never";
   EXPECT_EQ(text_of(client.post_filtered(never)),
             "Unschedulable :not eligible due to preemptionPolicy=Never.");
+  EXPECT_TRUE(client.post_filtered(never).stays_nominated());
   // Blue is over its min, so only its own pods of lower priority would be victims.
   const wire::PostFiltered& lowest = client.post_filtered(pod_in("blue", "b", 4, -1));
   EXPECT_EQ(lowest.code(), wire::Code::Unschedulable);
   EXPECT_EQ(text(lowest.nominated_node()), "");
   EXPECT_EQ(lowest.victims(), nullptr);
+  EXPECT_FALSE(lowest.stays_nominated());
   EXPECT_NE(joined(lowest.reasons()), "");
   EXPECT_EQ(client.error(client.post_filter("nobody")),
             "NotFound: pod: uid nobody was not fed as pending");
@@ -536,6 +538,7 @@ TEST_F(Nominating, FromTheRejectionToTheBinding) {
   EXPECT_EQ(client.best(red.uid), "");
   EXPECT_EQ(text_of(client.post_filtered(red.uid)),
             "Unschedulable :not eligible due to a terminating pod on the nominated node.");
+  EXPECT_TRUE(client.post_filtered(red.uid).stays_nominated());
   feeder.facts({removed_pod(low)});
   // The room is kept for it: for others of no higher priority there is none, in quota or on the
   // node.
@@ -692,6 +695,7 @@ TEST(PreemptionAnswers, CarryAllFields) {
   answer.victims_at_least = 7;
   answer.nodes_dry_run = 5;
   answer.nodes_ruled_out = 6;
+  answer.stays_nominated = true;
   Builder builder;
   const auto& reply = written<wire::PostFiltered>(builder, answer, engine, std::uint64_t{11});
   EXPECT_EQ(text_of(reply), "Success n2: a/p u -3 on n1one; two");
@@ -701,6 +705,7 @@ TEST(PreemptionAnswers, CarryAllFields) {
   EXPECT_EQ(reply.victims_at_least(), 7U);
   EXPECT_EQ(reply.nodes_dry_run(), 5U);
   EXPECT_EQ(reply.nodes_ruled_out(), 6U);
+  EXPECT_TRUE(reply.stays_nominated());
   EXPECT_EQ(reply.epoch(), 11U);
   const std::vector<PodVerdict> verdicts = {{answer.victims[0], true, "because"}, {{}, false, ""}};
   const auto& explained =

@@ -69,6 +69,7 @@ TEST_F(Objects, ComeBackAsTheyWere) {
   full.init_containers[0].actuated_requests.emplace();
   full.containers[0].actuated_requests = cores(3);
   full.containers[0].allocated_requests = cores(4);
+  full.containers[0].ports = {{65535, PortProtocol::kSctp, "::1"}, {1, PortProtocol::kTcp, ""}};
   full.containers[0].limits = {{"cpu", Quantity::from_milli(-5)},
                                {"memory", Quantity::from_nanos(1)}};
   check(full, pod, static_cast<wire::Pod*>(nullptr));
@@ -223,6 +224,35 @@ TEST_F(Objects, ErrorsLeadToTheValue) {
   EXPECT_EQ(decode_error(pod),
             "LimitExceeded: pod team/p: requiredNodeAffinity[1].matchExpressions[0].values[1]:"
             " 1025 bytes: kTextBytesMax is 1024");
+}
+
+TEST_F(Objects, PortsAreThoseOfKubernetes) {
+  const auto error = [](std::int32_t number, const char* protocol, const std::string& ip) {
+    Builder builder;
+    const auto text = write(builder, "x");
+    const auto ports = builder.CreateVector(std::vector{
+        wire::CreateContainerPort(builder, 80),
+        wire::CreateContainerPort(builder, number, write(builder, protocol), write(builder, ip))});
+    const auto container = wire::CreateContainer(builder, 0, 0, 0, false, 0, 0, ports);
+    const auto containers = builder.CreateVector(std::vector{container});
+    builder.Finish(
+        wire::CreatePod(builder, text, text, text, 0, 0, false, 0, 0, containers, containers));
+    Pod pod;
+    const auto decoded = decode(*flatbuffers::GetRoot<wire::Pod>(builder.GetBufferPointer()), pod);
+    return decoded
+               ? fmt::format("ok {}", pod.init_containers[0].ports[1].host_port)
+               : fmt::format("{}: {}", to_string(decoded.error().code), decoded.error().message);
+  };
+  EXPECT_EQ(error(65535, "SCTP", "any text"), "ok 65535");
+  EXPECT_EQ(error(1, "", ""), "ok 1");
+  const std::string at = "Invalid: pod x/x: containers[0].ports[1].";
+  EXPECT_EQ(error(0, "TCP", ""), at + "hostPort: 0 is not in [1, 65535]");
+  EXPECT_EQ(error(65536, "TCP", ""), at + "hostPort: 65536 is not in [1, 65535]");
+  EXPECT_EQ(error(-1, "TCP", ""), at + "hostPort: -1 is not in [1, 65535]");
+  EXPECT_EQ(error(80, "tcp", ""), at + "protocol: \"tcp\" is not TCP, UDP or SCTP");
+  EXPECT_EQ(error(80, "TCP", std::string(kTextBytesMax + 1, '1')),
+            "LimitExceeded: pod x/x: containers[0].ports[1].hostIP: 1025 bytes: kTextBytesMax is"
+            " 1024");
 }
 
 TEST_F(Objects, WhatIsAbsentIsEmpty) {

@@ -37,6 +37,13 @@ forbid 'nothing includes bench or tests but themselves' '#include "(tests|bench)
 forbid 'the standard library has no expected before C++23: use objects/error.h' \
   '#include <expected>' kernels objects autoscaling engine schema server client tools
 
+# The plugin compiles into any kube-scheduler, and the client knows no plugin.
+if grep -rnE --include='*.go' '"k8s.io/kubernetes/' shim/plugin shim/client ||
+  grep -rnE --include='*.go' '"headroom.dev/shim/(plugin|lab|bench)' shim/client; then
+  echo '^ shim/plugin and shim/client import no k8s.io/kubernetes, and the client no plugin'
+  broken=1
+fi
+
 # Headers say that they are read once. Every file opens with its purpose; a .cpp may leave that to
 # its header.
 while IFS= read -r file; do

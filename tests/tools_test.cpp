@@ -468,6 +468,7 @@ TEST(ObjectWriter, WritesEveryField) {
   container.requests = {{"cpu", Quantity::from_milli(1500)}};
   container.actuated_requests = ResourceList{{"cpu", Quantity::from_milli(1000)}};
   container.allocated_requests = {{"cpu", Quantity::from_milli(1200)}};
+  container.ports = {{1, PortProtocol::kSctp, "10.0.0.1"}, {65535, PortProtocol::kTcp, ""}};
   pod.containers = {container};
   container.restart_always = true;
   container.actuated_requests = ResourceList{};

@@ -148,6 +148,21 @@ void write_resources(JsonWriter& json, const ResourceList& requests, const Resou
   json.close('}');
 }
 
+// The container's own port may be any; the reader keeps hostPort only.
+void write_ports(JsonWriter& json, const std::vector<ContainerPort>& ports) {
+  if (ports.empty()) return;
+  json.open("ports", '[');
+  for (const ContainerPort& port : ports) {
+    json.open('{');
+    json.field("containerPort", std::int64_t{port.host_port});
+    json.field("hostIP", port.host_ip);
+    json.field("hostPort", std::int64_t{port.host_port});
+    json.field("protocol", to_string(port.protocol));
+    json.close('}');
+  }
+  json.close(']');
+}
+
 void write_containers(JsonWriter& json, std::string_view name,
                       const std::vector<Container>& containers) {
   if (containers.empty()) return;
@@ -155,6 +170,7 @@ void write_containers(JsonWriter& json, std::string_view name,
   for (const Container& container : containers) {
     json.open('{');
     json.field("name", container.name);
+    write_ports(json, container.ports);
     write_resources(json, container.requests, container.limits);
     if (container.restart_always) json.field("restartPolicy", "Always");
     json.close('}');

@@ -2,6 +2,7 @@
 #include "oracle/oracle.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace oracle {
@@ -12,14 +13,18 @@ struct Filter {
   Status (*filter)(const Cycle&, const NodeView&);
 };
 
-// The first four run first and in this order, as in kube-scheduler.
+// The first five run first and in this order, as in kube-scheduler.
 constexpr Filter kFilters[] = {
-    {"NodeUnschedulable", filter_node_unschedulable}, {"NodeName", filter_node_name},
-    {"TaintToleration", filter_taint_toleration},     {"NodeAffinity", filter_node_affinity},
-    {"NodeResourcesFit", filter_node_resources_fit},  {"LimitAware", filter_limit_aware},
+    {"NodeUnschedulable", filter_node_unschedulable},
+    {"NodeName", filter_node_name},
+    {"TaintToleration", filter_taint_toleration},
+    {"NodeAffinity", filter_node_affinity},
+    {"NodePorts", filter_node_ports},
+    {"NodeResourcesFit", filter_node_resources_fit},
+    {"LimitAware", filter_limit_aware},
     {"LoadAwareScheduling", filter_load_aware},
 };
-constexpr std::size_t kLeadingFilters = 4;
+constexpr std::size_t kLeadingFilters = 5;
 
 struct Scorer {
   const char* plugin;
@@ -203,6 +208,39 @@ Answer Oracle::schedule(const Json& pod) const {
                      return answer.totals.at(a) > answer.totals.at(b);
                    });
   return answer;
+}
+
+Answer Oracle::schedule_as_if(const Json& pod, const std::string& node,
+                              const std::vector<std::string>& without,
+                              const std::vector<Json>& with) const {
+  Oracle other = *this;
+  const auto metadata = [](const Json& object) -> const Json& { return child(object, "metadata"); };
+  const std::vector<LivePod> live = facts_.live_pods();
+  const auto is_there = [&](const Json& object) {
+    return std::any_of(live.begin(), live.end(), [&](const LivePod& one) {
+      return one.node == node &&
+             one.key ==
+                 text(metadata(object), "namespace") + "/" + text(metadata(object), "name") &&
+             text(metadata(*one.pod), "uid") == text(metadata(object), "uid");
+    });
+  };
+  std::vector<Json> added;
+  std::copy_if(with.begin(), with.end(), std::back_inserter(added),
+               [&](const Json& object) { return !is_there(object); });
+  for (const LivePod& one : live) {
+    const bool nominated =
+        one.node.empty() && text(child(*one.pod, "status"), "nominatedNodeName") == node;
+    const bool stays = std::any_of(with.begin(), with.end(), [&](const Json& object) {
+      return is_there(object) && metadata(object).at("uid") == metadata(*one.pod).at("uid") &&
+             metadata(object).at("name") == metadata(*one.pod).at("name");
+    });
+    if ((one.node == node || nominated) && !stays &&
+        std::find(without.begin(), without.end(), one.key) != without.end()) {
+      other.remove(*one.pod);
+    }
+  }
+  for (const Json& object : added) other.reserve(object, node);
+  return other.schedule(pod);
 }
 
 }  // namespace oracle

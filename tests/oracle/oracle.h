@@ -44,8 +44,9 @@ class Oracle {
   // {"capacityScheduling": false, "filters": ["NodeResourcesFit", ...], "scores": [{"plugin":
   // "LimitAware", "weight": 2}, ...],
   //  "args": {"LimitAware": {...}, ...}, "scoreAll": false}
-  // `capacityScheduling` adds its pre-filter, nominated pods to NodeResourcesFit and LimitAware,
-  // and preemption. `scoreAll` scores infeasible nodes too, as the Upstream conformance cases do.
+  // `capacityScheduling` adds its pre-filter, nominated pods to every filter but
+  // LoadAwareScheduling, and preemption. `scoreAll` scores infeasible nodes too, as the Upstream
+  // conformance cases do.
   Oracle(Mode mode, Json config);
 
   // Kinds that Facts does not know are ignored.
@@ -59,6 +60,11 @@ class Oracle {
 
   // One scheduling cycle; the state does not change.
   Answer schedule(const Json& pod) const;
+  // The same as if pods of these keys (namespace/name) were neither on the node nor nominated to
+  // it, and as if the others were reserved there. Those that are there already stay as they are.
+  Answer schedule_as_if(const Json& pod, const std::string& node,
+                        const std::vector<std::string>& without,
+                        const std::vector<Json>& with) const;
 
   // By namespace, for every ElasticQuota: cpu in thousandths, everything else whole.
   std::map<std::string, Amounts> quota_used() const { return oracle::quota_used(facts_, mode_); }

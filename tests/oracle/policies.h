@@ -16,6 +16,9 @@ Status filter_node_name(const Cycle& cycle, const NodeView& view);
 Status filter_taint_toleration(const Cycle& cycle, const NodeView& view);
 Status filter_node_affinity(const Cycle& cycle, const NodeView& view);
 
+// node_ports.cpp
+Status filter_node_ports(const Cycle& cycle, const NodeView& view);
+
 // node_resources.cpp
 Status filter_node_resources_fit(const Cycle& cycle, const NodeView& view);
 Score score_node_resources_fit(const Cycle& cycle, const NodeView& view);
