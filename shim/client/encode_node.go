@@ -1,0 +1,53 @@
+package client
+
+import (
+	flatbuffers "github.com/google/flatbuffers/go"
+	v1 "k8s.io/api/core/v1"
+
+	"headroom.dev/shim/wire"
+)
+
+// nodeAnnotations are those of objects/annotations.h that nodes have.
+var nodeAnnotations = []string{
+	"node.koordinator.sh/limit-to-allocatable",
+	"node.koordinator.sh/raw-allocatable",
+	"scheduling.koordinator.sh/usage-thresholds",
+	"headroom/reservation",
+}
+
+func (e *encoder) node(node *v1.Node) flatbuffers.UOffsetT {
+	name := e.string(node.Name)
+	labels := e.stringMap(node.Labels)
+	annotations := e.annotations(node.Annotations, nodeAnnotations)
+	taints := e.taints(node.Spec.Taints)
+	allocatable := e.resources(node.Status.Allocatable)
+	capacity := e.resources(node.Status.Capacity)
+	wire.NodeStart(e.b)
+	wire.NodeAddName(e.b, name)
+	wire.NodeAddLabels(e.b, labels)
+	wire.NodeAddAnnotations(e.b, annotations)
+	wire.NodeAddUnschedulable(e.b, node.Spec.Unschedulable)
+	wire.NodeAddTaints(e.b, taints)
+	wire.NodeAddAllocatable(e.b, allocatable)
+	wire.NodeAddCapacity(e.b, capacity)
+	wire.NodeAddDeleting(e.b, node.DeletionTimestamp != nil)
+	return wire.NodeEnd(e.b)
+}
+
+func (e *encoder) taints(list []v1.Taint) flatbuffers.UOffsetT {
+	if len(list) == 0 {
+		return 0
+	}
+	mark := e.mark()
+	for i := range list {
+		key := e.optional(list[i].Key)
+		value := e.optional(list[i].Value)
+		effect := e.optional(string(list[i].Effect))
+		wire.TaintStart(e.b)
+		wire.TaintAddKey(e.b, key)
+		wire.TaintAddValue(e.b, value)
+		wire.TaintAddEffect(e.b, effect)
+		e.push(wire.TaintEnd(e.b))
+	}
+	return e.vector(mark)
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"fmt"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"headroom.dev/shim/wire"
+)
+
+// protocolVersion is the one that this package speaks.
+const protocolVersion = 1
+
+// ProfilePlugin is a plugin that a profile enables.
+type ProfilePlugin struct {
+	Name   string
+	Weight int64 // of its score; 0: it only filters
+}
+
+// Profile is what the server decides by.
+type Profile struct {
+	SchedulerName string
+	Mode          string // Proposal, Upstream
+	Plugins       []ProfilePlugin
+}
+
+// Greeting is what the server said of itself when the connection was made. It is not changed afterwards.
+type Greeting struct {
+	Server      string
+	Incarnation uint64
+	Profiles    []Profile
+	PluginNames []string          // decisions name plugins by their place here
+	Limits      map[string]uint64 // by the names of schema/limits.h
+}
+
+// limit is the server's value, or the one that version 1 began with.
+func (g *Greeting) limit(name string, otherwise int) int {
+	if value, ok := g.Limits[name]; ok && value > 0 && value < 1<<31 {
+		return int(value)
+	}
+	return otherwise
+}
+
+func encodeHello(e *encoder, name string) flatbuffers.UOffsetT {
+	client := e.string(name)
+	wire.HelloStart(e.b)
+	wire.HelloAddVersionMin(e.b, protocolVersion)
+	wire.HelloAddVersionMax(e.b, protocolVersion)
+	wire.HelloAddClientName(e.b, client)
+	return wire.HelloEnd(e.b)
+}
+
+// readGreeting reads the answer to a Hello.
+func readGreeting(frame []byte) (greeting *Greeting, err error) {
+	defer recoverMalformed(&err)
+	var root wire.Frame
+	var body flatbuffers.Table
+	bodyType, err := openFrame(frame, &root, &body)
+	if err != nil {
+		return nil, err
+	}
+	if bodyType == wire.BodyError {
+		return nil, readError(&body)
+	}
+	if bodyType != wire.BodyHelloReply {
+		return nil, fmt.Errorf("the answer to Hello is %s", bodyType)
+	}
+	var reply wire.HelloReply
+	reply.Init(body.Bytes, body.Pos)
+	if reply.Version() != protocolVersion {
+		return nil, fmt.Errorf("the server chose version %d; %d was offered", reply.Version(), protocolVersion)
+	}
+	greeting = &Greeting{
+		Server:      string(reply.Server()),
+		Incarnation: reply.Incarnation(),
+		Limits:      make(map[string]uint64, reply.LimitsLength()),
+	}
+	var profile wire.Profile
+	for i := range reply.ProfilesLength() {
+		reply.Profiles(&profile, i)
+		read := Profile{SchedulerName: string(profile.SchedulerName()), Mode: string(profile.Mode())}
+		var plugin wire.Plugin
+		for j := range profile.PluginsLength() {
+			profile.Plugins(&plugin, j)
+			read.Plugins = append(read.Plugins, ProfilePlugin{string(plugin.Name()), plugin.Weight()})
+		}
+		greeting.Profiles = append(greeting.Profiles, read)
+	}
+	var limit wire.Limit
+	for i := range reply.LimitsLength() {
+		reply.Limits(&limit, i)
+		greeting.Limits[string(limit.Name())] = limit.Value()
+	}
+	for i := range reply.PluginNamesLength() {
+		greeting.PluginNames = append(greeting.PluginNames, string(reply.PluginNames(i)))
+	}
+	return greeting, nil
+}
