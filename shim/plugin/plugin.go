@@ -1,0 +1,189 @@
+// Package plugin puts Headroom into kube-scheduler: one question to headroomd per scheduling cycle,
+// whose answer serves Filter and Score; reservations; preemption; and the facts, fed from the
+// scheduler's own informers.
+//
+// It imports k8s.io/kube-scheduler and client-go only, so that it can be compiled into any
+// kube-scheduler:
+//
+//	app.NewSchedulerCommand(app.WithPlugin(plugin.Name, plugin.New))
+//
+// The life of one cycle: PreFilter asks for the best nodes (cycle.go) and hands their names to the
+// framework; Filter and Score answer from that reply; Reserve makes the pod count in the engine. A
+// pod that finds no node goes to PostFilter (post_filter.go), and then into the waiting room
+// (waiting.go), which asks the engine again when facts changed. While headroomd is away the pods are
+// left to the other plugins, or wait, as HeadroomArgs.onUnavailable says.
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"headroom.dev/shim/client"
+)
+
+// Name of the plugin in KubeSchedulerConfiguration.
+const Name = "Headroom"
+
+// Headroom is the plugin of one scheduler profile.
+type Headroom struct {
+	args   HeadroomArgs
+	handle fwk.Handle
+	client *client.Client // of scheduling cycles
+	facts  *facts
+	room   *waitingRoom
+	// Reservations that no fact shows as bound yet.
+	reserved *reservations
+	// Of the headroomd that holds them.
+	incarnation uint64
+	// When headroomd was first found reachable but not fed, in Unix nanoseconds; 0: it is fed.
+	unfedSince atomic.Int64
+}
+
+var (
+	_ fwk.PreFilterPlugin     = &Headroom{}
+	_ fwk.PreFilterExtensions = &Headroom{}
+	_ fwk.FilterPlugin        = &Headroom{}
+	_ fwk.PostFilterPlugin    = &Headroom{}
+	_ fwk.PreScorePlugin      = &Headroom{}
+	_ fwk.ScorePlugin         = &Headroom{}
+	_ fwk.ReservePlugin       = &Headroom{}
+	_ fwk.EnqueueExtensions   = &Headroom{}
+	_ fwk.SignPlugin          = &Headroom{}
+)
+
+const (
+	// feedGrace is how long pods wait for a headroomd that is reachable but has not got all facts yet,
+	// whatever onUnavailable says: a feed takes seconds.
+	feedGrace = 30 * time.Second
+	// feedLook is how often a nominated pod's cycle looks whether that is over.
+	feedLook = 10 * time.Millisecond
+)
+
+// New is the plugin's factory. Nothing is sent before the informers have synced; ctx ends the feeding.
+func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, address, err := readArgs(object)
+	if err != nil {
+		return nil, err
+	}
+	registerMetrics()
+	options := client.Options{
+		Name:    "kube-scheduler/" + handle.ProfileName(),
+		Timeout: args.Timeout.Duration,
+	}
+	h := &Headroom{
+		args:     args,
+		handle:   handle,
+		client:   client.New(address, options),
+		reserved: newReservations(),
+	}
+	h.room = newWaitingRoom(client.New(address, options), handle, args.OnUnavailable)
+	h.facts, err = factsFor(ctx, handle, address, h)
+	if err != nil {
+		return nil, err
+	}
+	go h.room.run(ctx)
+	klog.FromContext(ctx).Info("Headroom scores this profile's pods", "profile", handle.ProfileName(),
+		"address", args.Address, "topK", args.TopK, "onUnavailable", args.OnUnavailable)
+	return h, nil
+}
+
+func (h *Headroom) Name() string { return Name }
+
+// evaluate asks for the pod's best nodes. An error says why headroomd cannot be asked.
+func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision *client.Decision) error {
+	for _, undo := range h.reserved.takeUndo() {
+		h.unreserve(ctx, undo.pod, undo.node)
+	}
+	options := client.EvaluateOptions{TopK: topK}
+	if err := h.timed("Evaluate", func() error { return h.client.Evaluate(ctx, pod, options, decision) }); err != nil {
+		return err
+	}
+	if err := h.checkProfile(); err != nil {
+		return err
+	}
+	if decision.Nodes == 0 {
+		h.unfedSince.CompareAndSwap(0, time.Now().UnixNano())
+		return errNotFed
+	}
+	h.unfedSince.Store(0)
+	incarnation := h.client.Incarnation()
+	if incarnation == h.incarnation {
+		return nil
+	}
+	// A headroomd that was started anew knows no reservations.
+	repeated := h.incarnation != 0
+	h.incarnation = incarnation
+	if !repeated || !h.reserveAgain(ctx) {
+		return nil
+	}
+	return h.client.Evaluate(ctx, pod, options, decision)
+}
+
+var errNotFed = errors.New("headroomd has not got the cluster's facts yet")
+
+func (h *Headroom) checkProfile() error {
+	if h.args.Profile == "" {
+		return nil
+	}
+	greeting := h.client.Greeting()
+	for _, profile := range greeting.Profiles {
+		if profile.SchedulerName == h.args.Profile {
+			return nil
+		}
+	}
+	return fmt.Errorf("headroomd serves no profile %q (HeadroomArgs.profile)", h.args.Profile)
+}
+
+// serves tells whether headroomd's profile has the plugin.
+func (h *Headroom) serves(plugin string) bool {
+	for _, profile := range h.client.Greeting().Profiles {
+		for _, its := range profile.Plugins {
+			if its.Name == plugin {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unavailable is PreFilter's answer for a pod that headroomd cannot be asked about.
+func (h *Headroom) unavailable(ctx context.Context, pod *v1.Pod, why error) *fwk.Status {
+	logger := klog.FromContext(ctx)
+	var refused *client.ServerError
+	if errors.As(why, &refused) && !errors.Is(why, client.ErrUnavailable) {
+		// headroomd is there and cannot use this pod: waiting would not help it.
+		logger.Error(why, "headroomd cannot decide on the pod; the other plugins do", "pod", klog.KObj(pod))
+		podsTotal.WithLabelValues("refused").Inc()
+		return fwk.NewStatus(fwk.Skip)
+	}
+	if h.args.OnUnavailable == Skip && !h.isBeingFed(why) {
+		logger.V(2).Info("headroomd is not available: the other plugins schedule the pod", "pod", klog.KObj(pod), "why", why)
+		podsTotal.WithLabelValues("skipped").Inc()
+		return fwk.NewStatus(fwk.Skip)
+	}
+	logger.V(2).Info("headroomd is not available: the pod waits", "pod", klog.KObj(pod), "why", why)
+	podsTotal.WithLabelValues("held").Inc()
+	h.room.hold(pod)
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("headroomd is not available: %v", why))
+}
+
+// isBeingFed: headroomd is there and will have its facts in a moment.
+func (h *Headroom) isBeingFed(why error) bool {
+	since := h.unfedSince.Load()
+	return errors.Is(why, errNotFed) && since != 0 && time.Since(time.Unix(0, since)) < feedGrace
+}
+
+// SignPod keeps this profile's pods out of opportunistic batching: a batch hands out the nodes of an
+// earlier pod's list, whose engine scores have moved on by then. It is signed off pod by pod, so that
+// batching stays on for the pods of other profiles.
+func (h *Headroom) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return nil, fwk.NewStatus(fwk.Unschedulable, "Headroom decides on every pod anew")
+}
