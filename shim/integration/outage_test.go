@@ -1,0 +1,139 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"headroom.dev/shim/lab"
+	"headroom.dev/shim/lab/check"
+)
+
+// What dies while pods are scheduled.
+
+// limitsTo is a profile whose LimitAware allows that percentage of cpu.
+func limitsTo(percent int) lab.SchedulerProfile {
+	return standard(argsOf("LimitAware", m{"defaultLimitToAllocatableRatio": m{"cpu": percent}}))
+}
+
+func limitRules(percent int64) check.Rules {
+	return check.Rules{LimitRatios: map[v1.ResourceName]int64{"cpu": percent}}
+}
+
+// some pods with limits, named so.
+func (c *cluster) some(prefix string, n int) []string {
+	c.Helper()
+	names := numbered(prefix, n)
+	var pods []*v1.Pod
+	for _, name := range names {
+		pods = append(pods, c.pod(name, lab.Request("cpu", "100m"), lab.Limit("cpu", "500m"), lab.Request("memory", "64Mi")))
+	}
+	c.pods(pods...)
+	return names
+}
+
+func TestHeadroomdKilledSkipGoesOnWithTheOtherPlugins(t *testing.T) {
+	c := newCluster(t)
+	c.nodes(lab.UniformNodes("node", 10, nil)...)
+	c.start(setup{engine: limitsTo(200), args: lab.HeadroomArgs{OnUnavailable: "Skip", Timeout: "100ms"}})
+	c.bound(c.some("before", 20)...)
+
+	t.Log("headroomd is killed: 20 pods are scheduled all the same, by requests")
+	c.daemon.Kill()
+	c.bound(c.some("during", 20)...)
+	c.feasible(limitRules(200))
+	if text, err := c.scheduler.MetricsText(c.ctx); err != nil || !metricAbove(text, `headroom_scheduling_cycles_total{outcome="skipped"}`, 0) {
+		t.Errorf("the scheduler's metrics should count skipped pods (%v)", err)
+	}
+
+	t.Log("it is back: limits are looked at again, and count the pods of the outage")
+	c.ok(c.daemon.Start(c.ctx))
+	c.awaitFed()
+	c.bound(c.some("after", 20)...)
+	large := c.pod("large", lab.Request("cpu", "100m"), lab.Limit("cpu", "15")) // of 16 on each node, 3 are taken
+	c.pods(large)
+	c.waits(large, "10 Insufficient cpu limit")
+	c.feasible(limitRules(200))
+}
+
+func TestHeadroomdKilledWaitHoldsPods(t *testing.T) {
+	c := newCluster(t)
+	c.nodes(lab.UniformNodes("node", 10, nil)...)
+	c.start(setup{engine: limitsTo(200), args: lab.HeadroomArgs{OnUnavailable: "Wait", Timeout: "100ms"}})
+	c.bound(c.some("before", 20)...)
+
+	t.Log("headroomd is killed: pods wait")
+	c.daemon.Kill()
+	during := c.some("during", 20)
+	c.ok(plane.AwaitRejected(c.ctx, patience, c.ns, during[0], "headroomd is not available"),
+		plane.StaysPending(c.ctx, quiet, c.ns, during...))
+
+	t.Log("it is back: they are bound, within the limits")
+	c.ok(c.daemon.Start(c.ctx))
+	c.bound(during...)
+	c.feasible(limitRules(200))
+}
+
+// Killed again and again while pods come.
+func TestHeadroomdKilledRepeatedly(t *testing.T) {
+	c := newCluster(t)
+	c.nodes(lab.UniformNodes("node", 5, nil)...) // limits of 5 x 8 cpu are 80 pods
+	c.start(setup{engine: limitsTo(100), args: lab.HeadroomArgs{OnUnavailable: "Wait", Timeout: "200ms"}})
+	for _, prefix := range []string{"a", "b", "c"} {
+		c.some(prefix, 35)
+		time.Sleep(300 * time.Millisecond)
+		c.ok(c.daemon.Restart(c.ctx))
+	}
+	t.Log("105 pods came, 80 fit by their limits: the others wait, and nothing is over")
+	c.ok(lab.Eventually(c.ctx, 2*patience, func() error { return c.boundCount(80) }))
+	time.Sleep(quiet)
+	c.ok(c.boundCount(80))
+	c.feasible(limitRules(100))
+}
+
+func TestSchedulerKilledSuccessorGoesOn(t *testing.T) {
+	c := newCluster(t)
+	c.nodes(lab.UniformNodes("node", 5, nil)...)
+	s := setup{engine: limitsTo(100), leader: lab.FastLeaderElection(c.ns)}
+	c.start(s)
+	second := c.startScheduler(s)
+	c.bound(c.some("before", 30)...)
+
+	t.Log("the leader is killed with pods under way: the other takes over, and has headroomd fed anew")
+	names := c.some("during", 30)
+	c.scheduler.Kill()
+	c.bound(names...)
+	c.feasible(limitRules(100))
+	c.some("after", 30)
+	t.Log("20 more fit by their limits, 10 wait")
+	c.ok(lab.Eventually(c.ctx, patience, func() error { return c.boundCount(80) }))
+	time.Sleep(quiet)
+	c.ok(c.boundCount(80))
+	c.feasible(limitRules(100))
+
+	t.Log("the first comes back as a standby; then the second goes: it leads again")
+	c.ok(c.scheduler.Start(c.ctx))
+	second.Kill()
+	c.deletes(c.ns, "before-0000", "before-0001", "before-0002")
+	c.ok(lab.Eventually(c.ctx, patience, func() error { return c.boundCount(80) }))
+	c.feasible(limitRules(100))
+}
+
+func TestAPIServerRestartIsSurvived(t *testing.T) {
+	c := newCluster(t)
+	c.nodes(lab.UniformNodes("node", 5, nil)...)
+	c.start(setup{engine: limitsTo(100), args: lab.HeadroomArgs{OnUnavailable: "Wait"}})
+	c.bound(c.some("before", 30)...)
+	names := c.some("during", 30)
+	c.ok(plane.APIServer.Restart(c.ctx))
+	c.bound(names...)
+	t.Log("what changes after the restart is seen: a node that comes, and a pod that goes")
+	c.some("after", 30)
+	c.ok(lab.Eventually(c.ctx, patience, func() error { return c.boundCount(80) }))
+	c.deletes(c.ns, "before-0000")
+	time.Sleep(quiet)
+	c.nodes(lab.Node("late"))
+	c.bound()
+	c.feasible(limitRules(100))
+}

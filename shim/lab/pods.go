@@ -1,0 +1,216 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PodOption changes a pod before it is created.
+type PodOption func(*v1.Pod)
+
+// Pod of one container that asks for nothing. It is gone as soon as it is deleted.
+func Pod(namespace, name string, options ...PodOption) *v1.Pod {
+	var grace int64
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1.PodSpec{
+			TerminationGracePeriodSeconds: &grace,
+			Containers: []v1.Container{{Name: "main", Image: "none", Resources: v1.ResourceRequirements{
+				Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}}},
+		},
+	}
+	for _, option := range options {
+		option(pod)
+	}
+	return pod
+}
+
+// Request of the first container: "cpu", "1".
+func Request(name, quantity string) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Resources.Requests[v1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+}
+
+// Limit of the first container.
+func Limit(name, quantity string) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Resources.Limits[v1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+}
+
+// PodLabel adds a label.
+func PodLabel(key, value string) PodOption {
+	return func(p *v1.Pod) { metav1.SetMetaDataLabel(&p.ObjectMeta, key, value) }
+}
+
+// Select adds to the node selector.
+func Select(key, value string) PodOption {
+	return func(p *v1.Pod) {
+		if p.Spec.NodeSelector == nil {
+			p.Spec.NodeSelector = map[string]string{}
+		}
+		p.Spec.NodeSelector[key] = value
+	}
+}
+
+// SelectZone selects a zone.
+func SelectZone(zone string) PodOption { return Select(labelZone, zone) }
+
+// OnNode binds the pod by hand.
+func OnNode(name string) PodOption { return func(p *v1.Pod) { p.Spec.NodeName = name } }
+
+// Priority as a number. The admission plugin sets spec.priority from a class, so the lab makes one:
+// see ControlPlane.CreatePods.
+func Priority(value int32) PodOption {
+	return func(p *v1.Pod) { p.Spec.PriorityClassName = priorityClassName(value) }
+}
+
+// NonPreempting is Priority with preemptionPolicy Never.
+func NonPreempting(value int32) PodOption {
+	return func(p *v1.Pod) { p.Spec.PriorityClassName = priorityClassName(value) + neverSuffix }
+}
+
+// OwnedBy a controller, as "DaemonSet".
+func OwnedBy(kind, name string) PodOption {
+	return func(p *v1.Pod) {
+		controller := true
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind,
+			Name: name, UID: types.UID(kind + "-" + name), Controller: &controller})
+	}
+}
+
+// Tolerate a taint, whatever its value.
+func Tolerate(key string, effect v1.TaintEffect) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.Tolerations = append(p.Spec.Tolerations,
+			v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: effect})
+	}
+}
+
+// HostPort of the first container, TCP.
+func HostPort(port int32) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports,
+			v1.ContainerPort{ContainerPort: port, HostPort: port})
+	}
+}
+
+// ScheduledBy another profile than default-scheduler.
+func ScheduledBy(name string) PodOption { return func(p *v1.Pod) { p.Spec.SchedulerName = name } }
+
+// RequireNodeAffinity: one required term.
+func RequireNodeAffinity(term v1.NodeSelectorTerm) PodOption {
+	return func(p *v1.Pod) {
+		affinity(p).NodeAffinity = &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{term}}}
+	}
+}
+
+// RequireNodeName: metadata.name by affinity, which kube-scheduler answers by PreFilterResult.
+func RequireNodeName(name string) PodOption {
+	return RequireNodeAffinity(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{
+		Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{name}}}})
+}
+
+// ApartFrom pods with that label in the topology: required anti-affinity.
+func ApartFrom(topologyKey, label, value string) PodOption {
+	return func(p *v1.Pod) {
+		affinity(p).PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(topologyKey, label, value)}
+	}
+}
+
+// BesidePods with that label in the topology: required affinity.
+func BesidePods(topologyKey, label, value string) PodOption {
+	return func(p *v1.Pod) {
+		affinity(p).PodAffinity = &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(topologyKey, label, value)}
+	}
+}
+
+// Spread pods with that label: DoNotSchedule.
+func Spread(topologyKey string, maxSkew int32, label, value string) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+			MaxSkew: maxSkew, TopologyKey: topologyKey, WhenUnsatisfiable: v1.DoNotSchedule,
+			LabelSelector: selector(label, value)})
+	}
+}
+
+func affinity(p *v1.Pod) *v1.Affinity {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &v1.Affinity{}
+	}
+	return p.Spec.Affinity
+}
+
+func terms(topologyKey, label, value string) []v1.PodAffinityTerm {
+	return []v1.PodAffinityTerm{{TopologyKey: topologyKey, LabelSelector: selector(label, value)}}
+}
+
+func selector(label, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}
+}
+
+// CreatePods in parallel, after the priority classes that they name by Priority. Pods that options
+// bound to a node are set Running, started at their creation.
+func (c *ControlPlane) CreatePods(ctx context.Context, pods ...*v1.Pod) error {
+	if err := c.createPriorities(ctx, pods); err != nil {
+		return err
+	}
+	return parallel(ctx, len(pods), func(i int) error {
+		if err := c.createPod(ctx, pods[i]); err != nil {
+			return fmt.Errorf("lab: pod %s/%s: %w", pods[i].Namespace, pods[i].Name, err)
+		}
+		return nil
+	})
+}
+
+// CreatePodsInOrder creates one after the other.
+func (c *ControlPlane) CreatePodsInOrder(ctx context.Context, pods ...*v1.Pod) error {
+	for _, pod := range pods {
+		if err := c.CreatePods(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *ControlPlane) createPod(ctx context.Context, pod *v1.Pod) error {
+	stored, err := c.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	// The API server's admission may hear of a class that was just made a moment later.
+	for deadline := time.Now().Add(classPatience); isClassUnknown(err) && time.Now().Before(deadline); {
+		time.Sleep(classPatience / 100)
+		stored, err = c.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	}
+	if err != nil || pod.Spec.NodeName == "" {
+		return err
+	}
+	return c.run(ctx, stored, time.Now())
+}
+
+// Run sets a bound pod Running since then, as its kubelet would.
+func (c *ControlPlane) Run(ctx context.Context, namespace, name string, since time.Time) error {
+	pod, err := c.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, pod, since)
+}
+
+func (c *ControlPlane) run(ctx context.Context, pod *v1.Pod, since time.Time) error {
+	start := metav1.NewTime(since)
+	pod.Status.Phase, pod.Status.StartTime = v1.PodRunning, &start
+	_, err := c.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	return err
+}
+
+// DeletePod at once.
+func (c *ControlPlane) DeletePod(ctx context.Context, namespace, name string) error {
+	return c.Client.CoreV1().Pods(namespace).Delete(ctx, name, *metav1.NewDeleteOptions(0))
+}
