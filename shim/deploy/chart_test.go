@@ -1,0 +1,234 @@
+package deploy
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestHelmFindsNothingToComplainOf(t *testing.T) {
+	for _, args := range [][]string{nil, {"--values", everyValue}} {
+		out, problems, err := helm(t, append([]string{"lint", "--strict", "--quiet", chart}, args...)...)
+		if err != nil {
+			t.Errorf("helm lint %v: %v\n%s%s", args, err, out, problems)
+		}
+	}
+}
+
+func TestOneThatStandsByIsReadyAndTwoAreNeverOneByAccident(t *testing.T) {
+	objects := render(t)
+	deployment := typed[appsv1.Deployment](t, objects, "Deployment", release)
+	if *deployment.Spec.Replicas != 2 || deployment.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
+		t.Errorf("replicas %d, strategy %s", *deployment.Spec.Replicas, deployment.Spec.Strategy.Type)
+	}
+	if find(objects, "PodDisruptionBudget", release) == nil {
+		t.Error("2 replicas without a PodDisruptionBudget")
+	}
+	if !strings.Contains(schedulerConfig(t, objects), "leaderElect: true") {
+		t.Error("2 replicas without an election")
+	}
+	if path := readiness(t, deployment); path != "/readyz" {
+		t.Errorf("with standbys, which feed as well, headroomd is asked for %s", path)
+	}
+
+	objects = render(t, "--set", "replicas=1")
+	deployment = typed[appsv1.Deployment](t, objects, "Deployment", release)
+	if deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("1 replica, strategy %s: two would schedule during an update", deployment.Spec.Strategy.Type)
+	}
+	for _, kind := range []string{"PodDisruptionBudget", "Role"} {
+		if find(objects, kind, release) != nil {
+			t.Errorf("1 replica with a %s", kind)
+		}
+	}
+	if !strings.Contains(schedulerConfig(t, objects), "leaderElect: false") {
+		t.Error("1 replica with an election")
+	}
+	if path := readiness(t, deployment); path != "/readyz" {
+		t.Errorf("alone headroomd is asked for %s", path)
+	}
+}
+
+func readiness(t *testing.T, deployment *appsv1.Deployment) string {
+	t.Helper()
+	return container(t, deployment, "headroomd").ReadinessProbe.HTTPGet.Path
+}
+
+func container(t *testing.T, deployment *appsv1.Deployment, name string) corev1.Container {
+	t.Helper()
+	for _, c := range deployment.Spec.Template.Spec.Containers {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no container %s", name)
+	return corev1.Container{}
+}
+
+func TestOnlyTheSchedulerHasAToken(t *testing.T) {
+	deployment := typed[appsv1.Deployment](t, render(t), "Deployment", release)
+	if mount := deployment.Spec.Template.Spec.AutomountServiceAccountToken; mount == nil || *mount {
+		t.Error("every container gets a token")
+	}
+	for name, wanted := range map[string]bool{"scheduler": true, "headroomd": false} {
+		has := false
+		for _, mount := range container(t, deployment, name).VolumeMounts {
+			has = has || mount.Name == "token"
+		}
+		if has != wanted {
+			t.Errorf("%s mounts a token: %v", name, has)
+		}
+	}
+}
+
+func TestDefaultPreemptionIsOffWhereHeadroomdPreempts(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  string
+		want bool
+	}{
+		"the standard profile": {`{}`, true},
+		"no quotas":            {`{"multiPoint": {"enabled": [{"name": "LimitAware"}]}}`, false},
+		"at multiPoint":        {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
+		"at postFilter":        {`{"postFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
+		"at both": {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]},
+			"postFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
+		"disabled": {`{"multiPoint": {"disabled": [{"name": "CapacityScheduling"}]}}`, false},
+	} {
+		text := schedulerConfig(t, render(t, "--set-json", "policy.plugins="+c.set))
+		if off := strings.Contains(text, "name: DefaultPreemption"); off != c.want {
+			t.Errorf("%s: DefaultPreemption is off: %v\n%s", name, off, text)
+		}
+	}
+}
+
+func TestAnotherConfigurationIsAnotherPod(t *testing.T) {
+	annotations := func(args ...string) map[string]string {
+		return typed[appsv1.Deployment](t, render(t, args...), "Deployment", release).Spec.Template.Annotations
+	}
+	before := annotations()
+	if after := annotations("--set", "plugin.topK=17"); after["checksum/scheduler"] == before["checksum/scheduler"] {
+		t.Error("the scheduler's configuration changed, its pod did not")
+	}
+	if after := annotations("--set", "policy.mode=Upstream"); after["checksum/headroomd"] == before["checksum/headroomd"] {
+		t.Error("headroomd's profile changed, its pod did not")
+	}
+}
+
+// Every value does something, and the file that sets all of them leaves none out.
+func TestEveryValueChangesWhatIsRendered(t *testing.T) {
+	read := func(path string) map[string]any {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values map[string]any
+		if err := yaml.UnmarshalStrict(text, &values); err != nil {
+			t.Fatal(path, err)
+		}
+		return values
+	}
+	defaults, set := leaves("", read(chart+"/values.yaml")), leaves("", read(everyValue))
+	for path := range defaults {
+		if _, ok := set[path]; !ok {
+			t.Errorf("%s does not set %s", everyValue, path)
+		}
+	}
+	// The interval and labels show only where there is a ServiceMonitor.
+	base := []string{"--set", "serviceMonitor.enabled=true"}
+	before, _, _ := template(t, base...)
+	without, _, _ := template(t)
+	for path, value := range set {
+		text, err := yaml.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, other := base, before
+		if path == "serviceMonitor.enabled" {
+			args, other = nil, without
+		}
+		nested, err := yaml.Marshal(nest(strings.Split(path, "."), value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, problems, err := template(t, append(args, "--values", file(t, "values.yaml", string(nested)))...)
+		if err != nil {
+			t.Errorf("%s: %s%s", path, text, problems)
+		} else if after == other {
+			t.Errorf("%s changes nothing", path)
+		}
+	}
+}
+
+// leaves of values: what chart users set as a whole is one.
+func leaves(prefix string, values map[string]any) map[string]any {
+	whole := map[string]bool{"policy.plugins": true, "policy.pluginConfig": true, "serviceMonitor.labels": true,
+		"nodeSelector": true, "affinity": true, "scheduler.resources": true, "headroomd.resources": true}
+	found := map[string]any{}
+	for name, value := range values {
+		path := strings.TrimPrefix(prefix+"."+name, ".")
+		if inner, ok := value.(map[string]any); ok && !whole[path] {
+			for at, leaf := range leaves(path, inner) {
+				found[at] = leaf
+			}
+			continue
+		}
+		found[path] = value
+	}
+	return found
+}
+
+func nest(path []string, value any) any {
+	for i := len(path) - 1; i >= 0; i-- {
+		value = map[string]any{path[i]: value}
+	}
+	return value
+}
+
+func TestBadValuesAreRefusedByName(t *testing.T) {
+	for set, want := range map[string]string{
+		`replicas=0`:                              "replicas",
+		`replicas=two`:                            "replicas",
+		`replica=2`:                               "'replica' not allowed",
+		`schedulerName=Headroom Scheduler`:        "schedulerName",
+		`images.scheduler.tag=a b`:                "tag",
+		`images.scheduler.repository=`:            "repository",
+		`images.scheduler.repository=headroomd:1`: "repository",
+		`images.pullPolicy=Sometimes`:             "pullPolicy",
+		`policy.mode=proposal`:                    "'Proposal', 'Upstream'",
+		`policy.kubernetesVersion=1.37`:           "kubernetesVersion",
+		`policy.plugins.bind.enabled[0].name=X`:   "'bind' not allowed",
+		`policy.plugins.score.enabled[0]=X`:       "score",
+		`policy.pluginConfig[0].name=LimitAware`:  "args",
+		`plugin.topK=1025`:                        "topK",
+		`plugin.topK=0`:                           "topK",
+		`plugin.timeout=0s`:                       "timeout",
+		`plugin.timeout=100`:                      "timeout",
+		`plugin.onUnavailable=Fail`:               "'Skip', 'Wait'",
+		`plugin.address=tcp`:                      "'address' not allowed",
+		`scheduler.qps=0`:                         "qps",
+		`scheduler.resources.request.cpu=1`:       "'request' not allowed",
+		`headroomd.cacheMib=0`:                    "cacheMib",
+		`headroomd.threads=-1`:                    "threads",
+		`headroomd.logLevel=warn`:                 "logLevel",
+		`serviceMonitor.enabled=yes please`:       "enabled",
+		`priorityClassName=null`:                  "priorityClassName",
+	} {
+		_, problems, err := template(t, "--set", set)
+		if err == nil {
+			t.Errorf("%s is accepted", set)
+		} else if !strings.Contains(problems, want) {
+			t.Errorf("%s: no %q in\n%s", set, want, problems)
+		}
+	}
+}
+
+// schedulerConfig is the KubeSchedulerConfiguration of rendered objects.
+func schedulerConfig(t *testing.T, objects []*unstructured.Unstructured) string {
+	t.Helper()
+	return typed[corev1.ConfigMap](t, objects, "ConfigMap", release+"-scheduler").Data["scheduler.yaml"]
+}

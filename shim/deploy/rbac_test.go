@@ -1,0 +1,222 @@
+package deploy
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"headroom.dev/shim/lab"
+)
+
+// account installs the chart's service account with its rights, and nothing else of it, and logs in as it.
+func account(t *testing.T, ctx context.Context, plane *lab.ControlPlane) (token string, client kubernetes.Interface) {
+	t.Helper()
+	objects := render(t)
+	for object, resource := range resources(t, plane, objects) {
+		group := object.GroupVersionKind().Group
+		if group == "rbac.authorization.k8s.io" || object.GetKind() == "ServiceAccount" {
+			if _, err := resource.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	request, err := plane.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, release,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(plane.Config)
+	config.BearerToken = request.Status.Token
+	client, err = kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.BearerToken, client
+}
+
+func allowed(t *testing.T, ctx context.Context, client kubernetes.Interface, verb, what string) bool {
+	t.Helper()
+	attributes := &authorizationv1.ResourceAttributes{Verb: verb, Version: "*"}
+	// [NAMESPACE:]RESOURCE[.GROUP][/SUBRESOURCE][=NAME]
+	what, attributes.Name, _ = strings.Cut(what, "=")
+	what, attributes.Subresource, _ = strings.Cut(what, "/")
+	if before, after, found := strings.Cut(what, ":"); found {
+		attributes.Namespace, what = before, after
+	}
+	attributes.Resource, attributes.Group, _ = strings.Cut(what, ".")
+	answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+		&authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Status.Allowed
+}
+
+func startRBAC(t *testing.T) (context.Context, *lab.Lab, *lab.ControlPlane, string, kubernetes.Interface) {
+	t.Helper()
+	ctx, l, plane := startPlane(t)
+	token, client := account(t, ctx, plane)
+	if allowed(t, ctx, client, "delete", "namespaces") {
+		t.Skip("the lab's API server allows everything to everyone: no --authorization-mode=RBAC")
+	}
+	return ctx, l, plane, token, client
+}
+
+func TestTheAccountMayDoWhatItNeedsAndNoMore(t *testing.T) {
+	ctx, _, _, _, client := startRBAC(t)
+	for _, needed := range []string{
+		"list nodes", "watch nodes", "list pods", "watch pods", "list namespaces",
+		"list poddisruptionbudgets.policy", "list priorityclasses.scheduling.k8s.io", "watch priorityclasses.scheduling.k8s.io",
+		"list nodemetrics.slo.koordinator.sh", "watch nodemetrics.slo.koordinator.sh",
+		"list elasticquotas.scheduling.x-k8s.io", "watch elasticquotas.scheduling.x-k8s.io",
+		"list capacityquotas.autoscaling.x-k8s.io", "watch capacityquotas.autoscaling.x-k8s.io",
+		"list persistentvolumeclaims", "update persistentvolumes", "list storageclasses.storage.k8s.io",
+		"create default:pods/binding", "delete default:pods", "patch default:pods/status",
+		"create default:events.events.k8s.io",
+		"create kube-system:leases.coordination.k8s.io", "get kube-system:leases.coordination.k8s.io=headroom",
+		"update kube-system:leases.coordination.k8s.io=headroom",
+		"get kube-system:configmaps=extension-apiserver-authentication",
+		"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",
+	} {
+		verb, what, _ := strings.Cut(needed, " ")
+		if !allowed(t, ctx, client, verb, what) {
+			t.Errorf("may not %s", needed)
+		}
+	}
+	for _, excess := range []string{
+		"get secrets", "list kube-system:secrets", "create default:pods", "update default:pods", "patch default:pods",
+		"create default:pods/exec", "create default:pods/eviction", "update nodes", "delete nodes", "patch nodes/status",
+		"list deployments.apps", "create kube-system:deployments.apps", "list kube-system:configmaps",
+		"get kube-system:configmaps=other", "update kube-system:leases.coordination.k8s.io=other",
+		"delete kube-system:leases.coordination.k8s.io=headroom", "update default:leases.coordination.k8s.io=headroom",
+		"update elasticquotas.scheduling.x-k8s.io", "create nodemetrics.slo.koordinator.sh",
+		"update capacityquotas.autoscaling.x-k8s.io", "create priorityclasses.scheduling.k8s.io",
+		"create clusterrolebindings.rbac.authorization.k8s.io", "impersonate users", "create default:serviceaccounts/token",
+		"delete namespaces",
+	} {
+		verb, what, _ := strings.Cut(excess, " ")
+		if allowed(t, ctx, client, verb, what) {
+			t.Errorf("may %s", excess)
+		}
+	}
+}
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: lab, cluster: {server: %q, insecure-skip-tls-verify: true}}]
+users: [{name: account, user: {token: %q}}]
+contexts: [{name: lab, context: {cluster: lab, user: account}}]
+current-context: lab
+`
+
+// The rendered configuration at work, with the rights of the rendered account alone: the scheduler leads,
+// feeds headroomd, binds a pod, answers a scrape, and is refused nothing.
+func TestASchedulerWorksWithTheAccountsRights(t *testing.T) {
+	ctx, l, plane, token, _ := startRBAC(t)
+	objects := render(t)
+	daemon, err := startHeadroomd(t, l, objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := file(t, "kubeconfig", fmt.Sprintf(kubeconfig, plane.URL, token))
+	config := schedulerConfig(t, objects)
+	config = strings.Replace(config, "unix://"+socket, daemon.Address, 1)
+	config = strings.Replace(config, "clientConnection:\n", "clientConnection:\n  kubeconfig: "+login+"\n", 1)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	listener.Close()
+	logPath := filepath.Join(t.TempDir(), "scheduler.log")
+	log, err := os.Create(logPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	scheduler := exec.CommandContext(ctx, l.Binaries.Scheduler, "--config="+file(t, "scheduler.yaml", config),
+		"--bind-address=127.0.0.1", "--secure-port="+port, "--authentication-kubeconfig="+login,
+		"--authorization-kubeconfig="+login, "--v=2")
+	scheduler.Stdout, scheduler.Stderr = log, log
+	if err := scheduler.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = scheduler.Process.Kill()
+		_ = scheduler.Wait()
+		text, err := os.ReadFile(logPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "forbidden") || t.Failed() {
+			t.Errorf("the scheduler's log:\n%s", text)
+		}
+	}()
+
+	if err := plane.CreateNodes(ctx, lab.Node("n1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.CreatePods(ctx, lab.Pod("default", "p1", lab.ScheduledBy("headroom-scheduler"))); err != nil {
+		t.Fatal(err)
+	}
+	// One after the other, each with its own word.
+	for what, condition := range map[string]func() error{
+		"the pod is bound": func() error {
+			pod, err := plane.Client.CoreV1().Pods("default").Get(ctx, "p1", metav1.GetOptions{})
+			if err == nil && pod.Spec.NodeName != "n1" {
+				err = fmt.Errorf("it is on %q", pod.Spec.NodeName)
+			}
+			return err
+		},
+		"headroomd is fed": func() error { return daemon.Ready(ctx) },
+		"the lease is held": func() error {
+			_, err := plane.Client.CoordinationV1().Leases(namespace).Get(ctx, release, metav1.GetOptions{})
+			return err
+		},
+		"its probes pass":       func() error { return answers(ctx, port, "/livez", "") },
+		"it is ready":           func() error { return answers(ctx, port, "/readyz", "") },
+		"Prometheus may scrape": func() error { return answers(ctx, port, "/metrics", plane.Config.BearerToken) },
+	} {
+		if err := lab.Eventually(ctx, patience, condition); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if answers(ctx, port, "/metrics", "") == nil {
+		t.Error("anyone may read /metrics")
+	}
+}
+
+// answers is nil where the scheduler says OK.
+func answers(ctx context.Context, port, path, token string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://127.0.0.1:"+port+path, nil)
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return nil
+}
