@@ -57,7 +57,7 @@ func TestNobodyGoesForNothing(t *testing.T) {
 	w.handle.others = fwk.NewStatus(fwk.Unschedulable, "node(s) didn't match pod anti-affinity rules")
 	try := w.preFilter(p)
 	result, status := w.headroom.PostFilter(w.ctx, try.state, p, nil)
-	if result != nil || status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), "anti-affinity") {
+	if result == nil || result.NominatedNodeName != "" || status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), "anti-affinity") {
 		t.Fatalf("%v %v", result, status)
 	}
 	if _, err := w.api.CoreV1().Pods("default").Get(w.ctx, "victim", metav1.GetOptions{}); err != nil {
@@ -81,7 +81,7 @@ func TestPreemptionThatCannotHelpSaysWhy(t *testing.T) {
 	p = withPriority(p, 0)
 	try := w.preFilter(p)
 	result, status := w.headroom.PostFilter(w.ctx, try.state, p, nil)
-	if result != nil || status.Code() != fwk.Unschedulable || len(status.Reasons()) == 0 {
+	if result == nil || result.NominatedNodeName != "" || status.Code() != fwk.Unschedulable || len(status.Reasons()) == 0 {
 		t.Fatalf("%v %v", result, status)
 	}
 }

@@ -109,3 +109,16 @@ func TestHintsAreForPodsThatOthersRejectedToo(t *testing.T) {
 		t.Error("a hint wakes a pod that the engine alone rejected")
 	}
 }
+
+// Whatever became of the room it waits for: it gets to choose other victims, or to give up.
+func TestANominatedPodIsTriedAgainThoughNothingIsFeasible(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("small", "2"), nominatedTo(pod("nominated", "4"), "small"), pod("other", "4"))
+	w.fedUntil(1, 2)
+	for _, name := range []string{"nominated", "other"} {
+		w.preFilter(w.headroom.facts.pod("default/" + name))
+	}
+	w.eventually("it is activated", func() bool { return w.handle.activations("nominated") > 0 })
+	if w.handle.activations("other") != 0 {
+		t.Error("the other one has nothing to try")
+	}
+}
