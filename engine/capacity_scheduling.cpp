@@ -29,12 +29,16 @@ void CapacityScheduling::remove_priority_class(std::string_view name) {
   }
 }
 
+const PriorityClass* CapacityScheduling::find_priority_class(std::string_view name) const {
+  const auto found = priority_classes_.find(name);
+  return found == priority_classes_.end() ? nullptr : &found->second;
+}
+
 // Kubernetes' priority admission: a pod that names no class has the global default, of several the
 // one of the lowest value; an unknown class is none.
 const PriorityClass* CapacityScheduling::class_of(std::string_view name) const {
   if (!name.empty()) {
-    const auto found = priority_classes_.find(name);
-    return found == priority_classes_.end() ? nullptr : &found->second;
+    return find_priority_class(name);
   }
   const PriorityClass* lowest = nullptr;
   for (const auto& [its_name, priority_class] : priority_classes_) {

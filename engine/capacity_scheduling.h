@@ -51,7 +51,10 @@ class CapacityScheduling {
   void upsert(const PriorityClass& priority_class);
   void remove_priority_class(std::string_view name);
   std::size_t priority_class_count() const { return priority_classes_.size(); }
-  bool has_priority_class(std::string_view name) const { return priority_classes_.contains(name); }
+  const PriorityClass* find_priority_class(std::string_view name) const;  // nullptr: not known
+  const std::map<std::string, PriorityClass, std::less<>>& priority_classes() const {
+    return priority_classes_;
+  }
 
   // --- Pods ---
   // What the pod asks of its quota.
@@ -61,6 +64,10 @@ class CapacityScheduling {
   void clear_rank(PodFacts& facts);
   // As its class says now, where it has none of its own.
   std::int32_t priority_now(const PodRank& rank) const;
+  // What the pod names; it has no priority of its own.
+  const std::string& priority_class_name(const PodRank& rank) const {
+    return class_names_[rank.priority_class - 1];
+  }
   // Used, and the row's order; both ways with the same facts.
   void add(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
   void remove(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);

@@ -97,13 +97,18 @@ std::uint32_t Cluster::row_of(std::string_view name) {
     return found->second;
   }
   const std::uint32_t row = table_.acquire_row();
+  name_row(row, std::string(name));
+  journal_.put(RowAcquired{row});
+  return row;
+}
+
+void Cluster::name_row(std::uint32_t row, std::string name) {
   if (row >= nodes_.size()) {
     nodes_.resize(row + 1);
   }
-  nodes_[row].name = name;
+  nodes_[row].name = std::move(name);
   rows_.emplace(nodes_[row].name, row);
   table_.commit(row);
-  return row;
 }
 
 void Cluster::unmention(std::uint32_t row) {
@@ -115,6 +120,7 @@ void Cluster::release_row_if_unused(std::uint32_t row) {
   if (nodes_[row].node == nullptr && nodes_[row].mentions == 0) {
     derive(row);
     rows_.erase(nodes_[row].name);
+    journal_.put(RowReleased{row, std::move(nodes_[row].name)});
     nodes_[row] = {};
     table_.release_row(row);
   }
@@ -282,37 +288,45 @@ Result<void> Cluster::upsert(const Node& node) {
   if (nodes_[row].node != nullptr && *nodes_[row].node == node) {
     return {};
   }
+  set_node(row, std::make_unique<const Node>(node));
+  limit_classes();
+  return {};
+}
+
+void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
   // Pods whose limit is the node's allocatable count by the new one from now on.
   const auto change_needs = [&](int sign) {
-    for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
+    for (PodId id = nodes_[row].first_pod; resource_limit_aware_ != nullptr && id != kNoPod;
+         id = pods_[id].next) {
       add_allocatable_needs(row, *shapes_[pods_[id].shape], sign);
     }
   };
-  if (resource_limit_aware_ != nullptr) {
-    change_needs(-1);
-  }
+  change_needs(-1);
   NodeFacts& facts = nodes_[row];
-  if (facts.node == nullptr) {
-    ++node_count_;
+  if ((facts.node == nullptr) != (node == nullptr)) {
+    const int sign = node != nullptr ? 1 : -1;
+    node_count_ += static_cast<std::uint32_t>(sign);
     for (const PodId id : facts.nominated) {
-      count_nominated(id, 1);
+      count_nominated(id, sign);
     }
   }
-  facts.node = std::make_unique<const Node>(node);
-  facts.allocatable.assign(names_.size(), 0);
-  for (const auto& [name, quantity] : node.allocatable) {
-    const ResourceId resource = names_.add(name);
-    facts.allocatable.resize(std::max<std::size_t>(facts.allocatable.size(), resource + 1));
-    facts.allocatable[resource] = amount(resource, quantity);
+  journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
+  facts.allocatable.clear();
+  if (facts.node != nullptr) {
+    facts.allocatable.resize(names_.size());
+    for (const auto& [name, quantity] : facts.node->allocatable) {
+      const ResourceId resource = names_.add(name);
+      facts.allocatable.resize(std::max<std::size_t>(facts.allocatable.size(), resource + 1));
+      facts.allocatable[resource] = amount(resource, quantity);
+    }
+    set_node_columns(row);
+  } else {
+    bad_annotations_ -= facts.bad_annotation;
+    facts.bad_annotation = false;
   }
-  set_node_columns(row);
-  if (resource_limit_aware_ != nullptr) {
-    change_needs(1);
-  }
-  set_class(row, classes_.classify(node));
+  change_needs(1);
+  set_class(row, facts.node != nullptr ? classes_.classify(*facts.node) : kNoNodeClass);
   mark(row, Stale::kEverything);
-  limit_classes();
-  return {};
 }
 
 void Cluster::remove_node(std::string_view name) {
@@ -320,27 +334,7 @@ void Cluster::remove_node(std::string_view name) {
   if (row == kNoRow || nodes_[row].node == nullptr) {
     return;
   }
-  if (resource_limit_aware_ != nullptr) {
-    for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
-      add_allocatable_needs(row, *shapes_[pods_[id].shape], -1);
-    }
-  }
-  NodeFacts& facts = nodes_[row];
-  for (const PodId id : facts.nominated) {
-    count_nominated(id, -1);
-  }
-  facts.node.reset();
-  facts.allocatable.clear();
-  if (resource_limit_aware_ != nullptr) {
-    for (PodId id = facts.first_pod; id != kNoPod; id = pods_[id].next) {
-      add_allocatable_needs(row, *shapes_[pods_[id].shape], 1);
-    }
-  }
-  bad_annotations_ -= facts.bad_annotation;
-  facts.bad_annotation = false;
-  --node_count_;
-  set_class(row, kNoNodeClass);
-  mark(row, Stale::kEverything);
+  set_node(row, nullptr);
   release_row_if_unused(row);
 }
 
@@ -357,9 +351,14 @@ PodId Cluster::pod_of(std::string_view key) {
     id = released_pods_.back();
     released_pods_.pop_back();
   }
-  pods_[id].key = key;
-  pod_ids_.emplace(pods_[id].key, id);
+  name_pod(id, std::string(key));
+  journal_.put(PodIdAcquired{id});
   return id;
+}
+
+void Cluster::name_pod(PodId id, std::string key) {
+  pods_[id].key = std::move(key);
+  pod_ids_.emplace(pods_[id].key, id);
 }
 
 void Cluster::release_pod_if_unused(PodId id) {
@@ -371,6 +370,7 @@ void Cluster::release_pod_if_unused(PodId id) {
   }
   if (!pods_[id].known() && pods_[id].mentions == 0) {
     pod_ids_.erase(pods_[id].key);
+    journal_.put(PodIdReleased{id, std::move(pods_[id].key)});
     pods_[id] = {};
     released_pods_.push_back(id);
   }
@@ -529,7 +529,7 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   pod.scheduled_us = since(object.scheduled);
   pod.initialized_us = since(object.initialized);
   if (HostPorts ports = host_ports(object); !ports.empty()) {
-    pod.host_ports = std::make_unique<const HostPorts>(std::move(ports));
+    pod.host_ports = std::make_shared<const HostPorts>(std::move(ports));
   } else {
     pod.host_ports.reset();
   }
@@ -561,6 +561,7 @@ Result<void> Cluster::upsert(const Pod& object) {
   }
   write_pod_key(object.namespace_name, object.name, pod_key_);
   const PodId id = pod_of(pod_key_);
+  remember(id);
   PodFacts& pod = pods_[id];
   const std::uint32_t counted_before = pod.counted_row;
   const std::uint32_t row_before = pod.row();
@@ -580,6 +581,7 @@ Result<void> Cluster::upsert(const Pod& object) {
     pod.first_seen_us = now_us_;
   }
   recount(id, counted_before);
+  journal_.put(PodBefore{id, nullptr});
   return {};
 }
 
@@ -601,6 +603,7 @@ void Cluster::remove_pod(std::string_view key) {
     return;
   }
   const PodId id = found->second;
+  remember(id);
   const std::uint32_t counted_before = pods_[id].counted_row;
   if (counted_before != kNoRow) {
     table_.prefetch(counted_before);
@@ -640,6 +643,7 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
     release_row_if_unused(row);
     return;
   }
+  remember(id);
   ++nodes_[row].mentions;  // keeps the row while the pod lets go of it
   const std::uint32_t counted_before = pod.counted_row;
   const std::uint32_t row_before = pod.row();
@@ -652,6 +656,7 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
     pod.first_seen_us = now_us_;
   }
   recount(id, counted_before);
+  journal_.put(PodBefore{id, nullptr});
 }
 
 // kube-scheduler's prepareCandidate.
@@ -661,13 +666,16 @@ std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
   std::vector<std::string> lesser;
   for (const PodId id : std::vector<PodId>(nodes_[row].nominated)) {
     if (pods_[id].rank.priority < priority && pods_[id].uid != pod.uid) {
+      remember(id);
       denominate(id);
       move_to(pods_[id].rank.nominated_row, kNoRow);
       lesser.push_back(pods_[id].key);
     }
   }
   for (const std::string& victim : victims) {
-    pods_[pod_ids_.find(victim)->second].rank.deleting = true;
+    const PodId id = pod_ids_.find(victim)->second;
+    remember(id);
+    pods_[id].rank.deleting = true;
   }
   Pod waits = pod;
   waits.nominated_node_name = nodes_[row].name;
@@ -686,6 +694,7 @@ void Cluster::forget(std::string_view key, std::string_view uid, std::string_vie
   if (pods_[id].uid != uid || pods_[id].assumed_row != row || pods_[id].bound_row != kNoRow) {
     return;
   }
+  remember(id);
   uncount(id);
   move_to(pods_[id].assumed_row, kNoRow);
   pods_[id].first_seen_us = now_us_;
@@ -784,6 +793,7 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   }
   begin_recount(row, listed_,
                 profile_.mode == Mode::kProposal && load_aware_->counts_more(row, metric));
+  remember_metric(row);
   load_aware_->set_metric(row, metric, listed_);
   end_recount(row);
   // The metric keeps one mention for each pod that it holds; the others were for looking.
@@ -813,7 +823,8 @@ void Cluster::remove_node_metric(std::string_view name) {
     unlisted_.push_back(usage.pod);
   }
   begin_recount(row, {}, true);
-  load_aware_->remove_metric(row);
+  remember_metric(row);
+  load_aware_->put_metric(row, nullptr);
   end_recount(row);
   for (const PodId id : unlisted_) {
     --pods_[id].mentions;
@@ -849,15 +860,17 @@ Result<void> Cluster::advance(std::int64_t now_us) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("advance: {} us is before now, {} us", now_us, now_us_));
   }
-  now_us_ = now_us;
+  const std::int64_t before_us = std::exchange(now_us_, now_us);
   while (!expiries_.empty() && expiries_.front().due_us <= now_us) {
     const Expiry due = expiries_.front();
     std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>());
     expiries_.pop_back();
     if (load_aware_->expires_us(due.row) == due.due_us) {
       mark(due.row, Stale::kEverything);
+      journal_.put(MetricExpired{due.row});
     }
   }
+  journal_.put(ClockBefore{before_us});
   return {};
 }
 
@@ -1031,23 +1044,26 @@ std::uint32_t Cluster::class_code(const PodShape& shape, const NodeClass& node_c
 
 std::string Cluster::taken_port(const PodShape& shape, std::uint32_t row,
                                 std::int32_t priority) const {
-  const auto taken_by = [&](const PodFacts& pod) {
+  // Of several pods the first by name: the order of the lists depends on history.
+  std::string text, first;
+  const auto look_at = [&](const PodFacts& pod, const char* how) {
     const HostPort* port =
         pod.host_ports == nullptr ? nullptr : find_conflict(shape.host_ports, *pod.host_ports);
-    return port == nullptr ? std::string() : to_string(*port) + ": taken by pod " + pod.key;
+    if (port != nullptr && (first.empty() || pod.key < first)) {
+      text = to_string(*port) + ": taken by pod " + pod.key + how;
+      first = pod.key;
+    }
   };
   for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
-    if (std::string text = taken_by(pods_[id]); !text.empty()) {
-      return text;
-    }
+    look_at(pods_[id], "");
   }
+  const bool counts = !first.empty();
   for (const PodId id : nodes_[row].nominated) {
-    if (std::string text = taken_by(pods_[id]);
-        !text.empty() && pods_[id].rank.priority >= priority) {
-      return text + ", which is nominated";
+    if (!counts && pods_[id].rank.priority >= priority) {
+      look_at(pods_[id], ", which is nominated");
     }
   }
-  return {};
+  return text;
 }
 
 std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
@@ -1180,18 +1196,20 @@ Result<void> Cluster::upsert(const ElasticQuota& quota) {
     }
   }
   ElasticQuotas& quotas = capacity_->quotas();
-  if (!quotas.contains(quota.namespace_name, quota.name) &&
+  if (quotas.find(quota.namespace_name, quota.name) == nullptr &&
       quotas.object_count() >= kElasticQuotasMax) {
     return fail(
         ErrorCode::kLimitExceeded,
         fmt::format("{}: kElasticQuotasMax ({}) quotas are known", object, kElasticQuotasMax));
   }
+  remember_quota(quota.namespace_name, quota.name);
   quotas.upsert(quota);
   return {};
 }
 
 void Cluster::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
   if (capacity_ != nullptr) {
+    remember_quota(namespace_name, name);
     capacity_->quotas().remove(namespace_name, name);
   }
 }
@@ -1214,18 +1232,20 @@ Result<void> Cluster::upsert(const PodDisruptionBudget& budget) {
                               key, requirement.key, requirement.op, requirement.values.size()));
     }
   }
-  if (!capacity_->budgets().contains(key) &&
+  if (capacity_->budgets().find(key) == nullptr &&
       capacity_->budgets().count() >= kPodDisruptionBudgetsMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("PodDisruptionBudget {}: kPodDisruptionBudgetsMax ({}) are known", key,
                             kPodDisruptionBudgetsMax));
   }
+  remember_budget(key);
   capacity_->budgets().upsert(budget, capacity_->quotas().namespace_of(budget.namespace_name));
   return {};
 }
 
 void Cluster::remove_pod_disruption_budget(std::string_view key) {
   if (capacity_ != nullptr) {
+    remember_budget(key);
     capacity_->budgets().remove(key);
   }
 }
@@ -1237,19 +1257,21 @@ Result<void> Cluster::upsert(const PriorityClass& priority_class) {
   if (priority_class.name.empty()) {
     return fail(ErrorCode::kInvalid, "PriorityClass: metadata.name is empty");
   }
-  if (!capacity_->has_priority_class(priority_class.name) &&
+  if (capacity_->find_priority_class(priority_class.name) == nullptr &&
       capacity_->priority_class_count() >= kPriorityClassesMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("PriorityClass {}: kPriorityClassesMax ({}) are known",
                             priority_class.name, kPriorityClassesMax));
   }
+  remember_priority_class(priority_class.name);
   capacity_->upsert(priority_class);
   refresh_priorities();
   return {};
 }
 
 void Cluster::remove_priority_class(std::string_view name) {
-  if (capacity_ != nullptr && capacity_->has_priority_class(name)) {
+  if (capacity_ != nullptr && capacity_->find_priority_class(name) != nullptr) {
+    remember_priority_class(name);
     capacity_->remove_priority_class(name);
     refresh_priorities();
   }

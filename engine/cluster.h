@@ -22,6 +22,7 @@
 #include "engine/capacity_scheduling.h"
 #include "engine/chunked.h"
 #include "engine/facts.h"
+#include "engine/journal.h"
 #include "engine/limit_aware.h"
 #include "engine/load_aware.h"
 #include "engine/node_class.h"
@@ -80,6 +81,12 @@ class Cluster {
   void forget(std::string_view key, std::string_view uid, std::string_view node_name);
   Result<void> advance(std::int64_t now_us);
   std::int64_t now_us() const { return now_us_; }
+
+  // --- Forks; see Engine. ---
+  void fork() { journal_.fork(); }
+  void rollback();
+  void commit();
+  std::uint32_t forks() const { return journal_.forks(); }
 
   // --- Shapes ---
   // The shape by which the pod counts on a node, whatever it asks of a node's class: many pods that
@@ -154,10 +161,12 @@ class Cluster {
   std::uint32_t shape_count() const { return static_cast<std::uint32_t>(shapes_.size()); }
   std::uint64_t bad_annotations() const { return bad_annotations_; }
   void notes(std::uint32_t row, std::vector<Note>& out) const;
+  NodeFigures figures(ResourceId resource) const;  // after settle()
   std::uint64_t digest() const;
   Result<void> validate();
 
  private:
+  friend class ClusterState;  // saves and restores all of it (cluster_state.h)
   struct PolicyOf {
     Policy* policy;
     PluginId plugin;
@@ -165,6 +174,8 @@ class Cluster {
 
   // Rows and names.
   std::uint32_t row_of(std::string_view name);
+  void name_row(std::uint32_t row, std::string name);
+  void set_node(std::uint32_t row, std::unique_ptr<const Node> node);  // nullptr: no more
   void unmention(std::uint32_t row);
   void release_row_if_unused(std::uint32_t row);
   void set_node_columns(std::uint32_t row);
@@ -182,6 +193,7 @@ class Cluster {
 
   // Pods.
   PodId pod_of(std::string_view key);
+  void name_pod(PodId id, std::string key);
   void release_pod_if_unused(PodId id);
   void move_to(std::uint32_t& named_row, std::uint32_t row);
   void replace_if_other(PodFacts& pod, PodId id, const std::string& uid);
@@ -217,6 +229,14 @@ class Cluster {
   void end_recount(std::uint32_t row);
   void schedule_expiry(std::uint32_t row);
   void prefetch(const NodeMetric& metric, std::uint32_t row) const;
+
+  // Forks: before a fact is replaced, while one is open. Of a metric nothing is left to replace.
+  void remember(PodId id);
+  void remember_metric(std::uint32_t row);
+  void remember_quota(std::string_view namespace_name, std::string_view name);
+  void remember_budget(std::string_view key);
+  void remember_priority_class(std::string_view name);
+  struct TakeBack;
 
   // Policies by plugin, in the profile's order.
   Policy* policy_of(PluginId plugin) const;
@@ -274,6 +294,7 @@ class Cluster {
     friend auto operator<=>(const Expiry&, const Expiry&) = default;
   };
   std::vector<Expiry> expiries_;
+  Journal journal_;
   std::uint64_t bad_annotations_ = 0;
 };
 

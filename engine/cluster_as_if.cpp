@@ -18,6 +18,7 @@ Result<void> Cluster::as_if(std::uint32_t row, const FilterOptions& options,
     }
     shapes.push_back(*shape);
   }
+  Journal journal = std::exchange(journal_, {});  // asking changes no fact
   std::vector<PodId> uncounted, denominated;
   for (const PodName& name : options.without) {
     write_pod_key(name.namespace_name, name.name, pod_key_);
@@ -54,6 +55,7 @@ Result<void> Cluster::as_if(std::uint32_t row, const FilterOptions& options,
     nominate(id);
   }
   mark(row, Stale::kOnlyPods);
+  journal_ = std::move(journal);
   return {};
 }
 

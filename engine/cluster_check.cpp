@@ -188,7 +188,13 @@ Result<void> Cluster::validate() {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: " + what);
   };
-  std::vector<std::uint32_t> mentions(nodes_.size(), 0);
+  std::vector<std::uint32_t> mentions(nodes_.size(), 0), listed(pods_.size(), 0);
+  for (std::uint32_t row = 0; load_aware_ != nullptr && row < nodes_.size(); ++row) {
+    const MetricFacts* metric = load_aware_->metric(row);
+    for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
+      ++listed[metric->pods[p].pod];
+    }
+  }
   std::uint32_t known = 0;
   for (PodId id = 0; id < pods_.size(); ++id) {
     const PodFacts& pod = pods_[id];
@@ -201,6 +207,9 @@ Result<void> Cluster::validate() {
     const std::uint32_t expected = pod.known() && !pod.terminal ? pod.row() : kNoRow;
     if (pod.counted_row != expected) {
       return broken("pod " + pod.key + " counts on another row than its facts say");
+    }
+    if (pod.mentions != listed[id]) {
+      return broken("pod " + pod.key + " is mentioned otherwise than metrics list it");
     }
   }
   if (auto checked = validate_capacity(); !checked) {

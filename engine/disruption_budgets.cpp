@@ -1,6 +1,7 @@
 #include "engine/disruption_budgets.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/digest.h"
 
@@ -12,6 +13,11 @@ bool DisruptionBudgets::selects(const Budget& budget, const Group& group) const 
   return budget.used && budget.namespace_id == group.namespace_id &&
          !budget.object.selector.empty() && !(mode_ == Mode::kUpstream && group.labels.empty()) &&
          matches(budget.object.selector, group.labels);
+}
+
+const PodDisruptionBudget* DisruptionBudgets::find(std::string_view key) const {
+  const auto found = ids_.find(key);
+  return found == ids_.end() ? nullptr : &budgets_[found->second].object;
 }
 
 void DisruptionBudgets::rematch(BudgetId id) {
@@ -63,6 +69,17 @@ void DisruptionBudgets::remove(std::string_view key) {
   rematch(id);
   budgets_[id] = {};
   released_budgets_.push_back(id);
+}
+
+std::vector<PodDisruptionBudget> DisruptionBudgets::all() const {
+  std::vector<PodDisruptionBudget> all;
+  for (const auto& [key, id] : ids_) {
+    all.push_back(budgets_[id].object);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.namespace_name, a.name) < std::tie(b.namespace_name, b.name);
+  });
+  return all;
 }
 
 GroupId DisruptionBudgets::acquire(NamespaceId namespace_id, const StringMap& labels) {

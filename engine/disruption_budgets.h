@@ -29,14 +29,18 @@ class DisruptionBudgets {
   void upsert(const PodDisruptionBudget& budget, NamespaceId namespace_id);
   void remove(std::string_view key);  // "namespace/name"
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
-  bool contains(std::string_view key) const { return ids_.contains(key); }
+  const PodDisruptionBudget* find(std::string_view key) const;  // nullptr if it is not known
 
   // The group of one pod more; released with each pod that leaves it.
   GroupId acquire(NamespaceId namespace_id, const StringMap& labels);
+  void retain(GroupId group) { ++groups_[group].pods; }
   void release(GroupId group);
 
   std::span<const BudgetId> of(GroupId group) const { return groups_[group].budgets; }
   const PodDisruptionBudget& at(BudgetId id) const { return budgets_[id].object; }
+  std::vector<PodDisruptionBudget> all() const;  // sorted by key
+  NamespaceId namespace_of(GroupId group) const { return groups_[group].namespace_id; }
+  const StringMap& labels_of(GroupId group) const { return groups_[group].labels; }
   // For digests.
   std::int64_t labels_hash(GroupId group) const;
   std::uint64_t digest() const;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/digest.h"
 #include "objects/pod_resources.h"
@@ -45,9 +44,14 @@ NamespaceId ElasticQuotas::find(std::string_view name) const {
   return found == ids_.end() ? kNoNamespace : found->second;
 }
 
-bool ElasticQuotas::contains(std::string_view namespace_name, std::string_view name) const {
+const ElasticQuota* ElasticQuotas::find(std::string_view namespace_name,
+                                        std::string_view name) const {
   const NamespaceId id = find(namespace_name);
-  return id != kNoNamespace && namespaces_[id].quotas.contains(std::string(name));
+  if (id == kNoNamespace) {
+    return nullptr;
+  }
+  const auto found = namespaces_[id].quotas.find(std::string(name));
+  return found == namespaces_[id].quotas.end() ? nullptr : &found->second;
 }
 
 void ElasticQuotas::upsert(const ElasticQuota& quota) {
@@ -61,9 +65,8 @@ void ElasticQuotas::upsert(const ElasticQuota& quota) {
 }
 
 void ElasticQuotas::remove(std::string_view namespace_name, std::string_view name) {
-  const NamespaceId id = find(namespace_name);
-  if (id != kNoNamespace && namespaces_[id].quotas.contains(std::string(name))) {
-    NamespaceFacts& facts = namespaces_[id];
+  if (find(namespace_name, name) != nullptr) {
+    NamespaceFacts& facts = namespaces_[find(namespace_name)];
     change(facts, [&] { object_count_ -= facts.quotas.erase(std::string(name)) != 0; });
   }
 }
@@ -308,7 +311,7 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
   }
   const NamespaceFacts& facts = namespaces_[id];
   const std::string quota = "ElasticQuota " + pod_key(facts.name, facts.quota().name);
-  for (ResourceId r = 0; r < names_.size(); ++r) {
+  for (const ResourceId r : names_.order()) {
     const std::int64_t need = amount_of(request, r);
     const bool bound = facts.max[r] != INT64_MAX && (standing.max_checked >> r & 1) != 0;
     const bool total = (standing.total_checked >> r & 1) != 0 &&
@@ -344,10 +347,7 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
 }
 
 std::vector<QuotaStatus> ElasticQuotas::status() const {
-  std::vector<ResourceId> order(names_.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [&](ResourceId a, ResourceId b) { return names_.before(a, b); });
+  const std::vector<ResourceId> order = names_.order();
   std::vector<QuotaStatus> all;
   for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
     const NamespaceFacts& facts = namespaces_[id];

@@ -99,7 +99,8 @@ class ElasticQuotas {
   std::uint32_t quota_count() const { return quota_count_; }
   // Quotas that do not count included.
   std::uint32_t object_count() const { return object_count_; }
-  bool contains(std::string_view namespace_name, std::string_view name) const;
+  // nullptr if it is not known.
+  const ElasticQuota* find(std::string_view namespace_name, std::string_view name) const;
   // Resources by which a quota is over its min when it uses more of them.
   ResourceMask min_compared() const { return mode_ == Mode::kProposal ? named_ : ~ResourceMask{0}; }
   const ResourceAmounts& total_min() const { return total_min_; }

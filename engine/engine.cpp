@@ -6,9 +6,11 @@
 #include <cstdlib>
 
 #include "engine/cluster.h"
+#include "engine/cluster_state.h"
 #include "engine/evaluator.h"
 #include "engine/preemption.h"
 #include "engine/profile_check.h"
+#include "engine/state_file.h"
 
 namespace headroom {
 
@@ -109,6 +111,44 @@ Result<Engine> Engine::create(Profile profile, EngineOptions options) {
   return Engine(std::make_unique<Impl>(std::move(profile), *kernels, options));
 }
 
+Result<Engine> Engine::load(Profile profile, const std::string& path, EngineOptions options) {
+  InputBytes bytes;
+  if (auto read = read_whole_file(path, bytes); !read) {
+    return tl::unexpected(read.error());
+  }
+  const auto wrong = [&path](const Error& its) {
+    return fail(its.code, fmt::format("{}: {}", path, its.message));
+  };
+  const Result<StateFile> file = read_state_file(bytes.text());
+  if (!file) {
+    return wrong(file.error());
+  }
+  if (file->profile_hash != profile_hash(profile)) {
+    return wrong({ErrorCode::kInvalid, "it was saved under another profile"});
+  }
+  Result<Engine> engine = create(std::move(profile), options);
+  if (!engine) {
+    return engine;
+  }
+  StateReader reader(file->facts);
+  if (auto restored = ClusterState::restore(engine->impl_->cluster, reader); !restored) {
+    return wrong({ErrorCode::kInvalid, restored.error().message});
+  }
+  if (engine->digest() != file->digest) {
+    return wrong({ErrorCode::kInvalid, "its digest is not that of its facts"});
+  }
+  return engine;
+}
+
+Result<void> Engine::save(const std::string& path) const {
+  StateWriter writer;
+  if (auto saved = ClusterState::save(impl_->cluster, writer); !saved) {
+    return saved;
+  }
+  return write_whole_file(path,
+                          state_file_bytes({profile_hash(profile()), digest(), writer.bytes()}));
+}
+
 // --- Facts ---
 
 Result<void> Engine::upsert(const Node& node) { return impl_->cluster.upsert(node); }
@@ -167,6 +207,11 @@ void Engine::forget(std::string_view namespace_name, std::string_view name, std:
 
 Result<void> Engine::advance(std::int64_t now_us) { return impl_->cluster.advance(now_us); }
 std::int64_t Engine::now_us() const { return impl_->cluster.now_us(); }
+
+void Engine::fork() { impl_->cluster.fork(); }
+void Engine::rollback() { impl_->cluster.rollback(); }
+void Engine::commit() { impl_->cluster.commit(); }
+std::uint32_t Engine::forks() const { return impl_->cluster.forks(); }
 
 void Engine::set_bulk(bool on) { impl_->cluster.set_bulk(on); }
 
@@ -297,6 +342,8 @@ std::uint64_t Engine::epoch() const {
 std::uint32_t Engine::pod_count() const { return impl_->cluster.pod_count(); }
 EngineStats Engine::stats() const { return impl_->evaluator.stats(); }
 
+std::uint32_t Engine::row_count() const { return impl_->cluster.table().size(); }
+
 std::string_view Engine::node_name(NodeIndex node) const {
   const auto row = static_cast<std::uint32_t>(node);
   return row < impl_->cluster.table().size() ? impl_->cluster.node(row).name : std::string_view();
@@ -315,6 +362,15 @@ NodeIndex Engine::node_of_pod(std::string_view namespace_name, std::string_view 
 std::vector<QuotaStatus> Engine::quota_status() const {
   return impl_->cluster.capacity() == nullptr ? std::vector<QuotaStatus>()
                                               : impl_->cluster.capacity()->quotas().status();
+}
+
+Result<NodeFigures> Engine::node_figures(std::string_view resource) const {
+  impl_->cluster.settle();
+  const ResourceId id = impl_->cluster.resources().find(resource);
+  if (id == kNoResource) {
+    return fail(ErrorCode::kNotFound, fmt::format("resource {} is not known", resource));
+  }
+  return impl_->cluster.figures(id);
 }
 
 std::uint64_t Engine::digest() const {

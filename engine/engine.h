@@ -214,8 +214,8 @@ struct PostFilter {
   std::vector<Victim> victims;  // most important first; those that terminate already as well
   std::int64_t pdb_violations = 0;
   std::vector<std::string> reasons;
-  // Not kSuccess: a nomination that the pod has stays, because its victims are terminating, a node has
-  // room by now, or a filter failed. Otherwise the pod should lose it.
+  // Not kSuccess: a nomination that the pod has stays, because its victims are terminating, a node
+  // has room by now, or a filter failed. Otherwise the pod should lose it.
   bool stays_nominated = false;
   // Victims also on other nodes. Mode Proposal: `cross_node_would_help` where that is off.
   bool cross_node = false, cross_node_would_help = false;
@@ -257,6 +257,20 @@ struct Placement {
   std::vector<Victim> victims;
 };
 
+// What each row's node has of a resource, and what its pods come to, in the resource's unit (cpu in
+// milli); 0 where a row has no node, but for pods that wait there for one. Empty: no plugin of the
+// profile keeps it.
+struct NodeFigures {
+  std::vector<std::int64_t> allocatable;
+  std::vector<std::int64_t> requested;  // NodeResourcesFit or NodeResourcesBalancedAllocation
+  // LimitAware, which counts the larger of limit and request of a container; else
+  // ResourceLimitAware, with its defaults, of the resources that it scores.
+  std::vector<std::int64_t> limits;
+  // LoadAwareScheduling, of the resources that it weighs: what the score takes as usage. Where no
+  // report says it, what all pods are estimated to use.
+  std::vector<std::int64_t> estimated;
+};
+
 struct EngineStats {
   std::uint64_t decisions = 0, cache_hits = 0, cold_passes = 0, rows_replayed = 0;
   std::uint64_t bad_annotations = 0;  // nodes and pods whose annotation was ignored, now
@@ -268,6 +282,11 @@ class Engine {
  public:
   // Errors: kInvalid, kLimitExceeded or kUnsupported naming the profile's field.
   static Result<Engine> create(Profile profile, EngineOptions options = {});
+  // A new engine with what save() wrote: digest() and every answer are those of the saved one, but
+  // that epochs and shape_of() begin anew. kInvalid naming what is wrong: no state file, of another
+  // version, cut off or damaged, saved under a profile that differs in any member; kIo; and
+  // create()'s errors. O(nodes + pods).
+  static Result<Engine> load(Profile profile, const std::string& path, EngineOptions options = {});
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -304,6 +323,22 @@ class Engine {
   // While on, events only mark the rows that they change, and the next look derives their columns:
   // for many facts without a decision between them. No answer changes.
   void set_bulk(bool on);
+
+  // Writes all facts and the time to a file, complete or not at all: beside it first, then renamed.
+  // kIo. Open forks are not kept: a loaded engine has none. O(nodes + pods), and the file's bytes
+  // in memory meanwhile.
+  Result<void> save(const std::string& path) const;
+
+  // --- Trying: every fact above may be taken back. ---
+  // From fork() to rollback() every change is remembered, and taken back by it: facts, the clock
+  // and the NodeIndex of every name are as before, and so is every answer. epoch() still grows, and
+  // shapes and resource names that were met stay known (kShapesMax, kResourcesMax). commit() keeps
+  // the changes. They nest. fork() is O(1), a change costs a copy of what it replaces, rollback()
+  // what changed.
+  void fork();
+  void rollback();  // no fork: our caller's mistake (assertion), as for commit()
+  void commit();
+  std::uint32_t forks() const;  // open ones
 
   // --- Decisions. None changes a fact. ---
   // Errors: kInvalid or kLimitExceeded naming the option or the pod's field.
@@ -354,6 +389,7 @@ class Engine {
   std::uint64_t epoch() const;  // grows with every change of a row
   EngineStats stats() const;
   std::uint32_t pod_count() const;  // pods known, as in stats()
+  std::uint32_t row_count() const;  // every NodeIndex is below it
   // Empty view for kNoNode.
   std::string_view node_name(NodeIndex node) const;
   NodeIndex find_node(std::string_view name) const;  // kNoNode if not known
@@ -361,6 +397,8 @@ class Engine {
   NodeIndex node_of_pod(std::string_view namespace_name, std::string_view name) const;
   // The quotas that count, by namespace. O(quotas).
   std::vector<QuotaStatus> quota_status() const;
+  // By row. kNotFound: a resource that no fact names. O(nodes).
+  Result<NodeFigures> node_figures(std::string_view resource) const;
   // The same for the same facts, whatever their order; O(nodes + pods).
   std::uint64_t digest() const;
   // Recomputes every aggregate and column from the facts and compares. O(nodes + pods).

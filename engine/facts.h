@@ -78,7 +78,7 @@ struct PodFacts {
   std::uint32_t mentions = 0;  // metrics that list it
   std::string uid;
   PodRank rank;
-  std::unique_ptr<const HostPorts> host_ports;               // nullptr: none, or no NodePorts
+  std::shared_ptr<const HostPorts> host_ports;               // nullptr: none, or no NodePorts
   std::int64_t first_seen_us = 0;                            // on counted_row
   std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
 

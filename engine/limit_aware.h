@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "engine/limit_ratio.h"
 #include "engine/policy.h"
@@ -21,6 +22,12 @@ class LimitAware final : public Policy {
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;
+
+  // nullopt: nothing has a limit of the resource yet.
+  std::optional<SumId> limit(ResourceId resource) const {
+    const auto found = columns_.find(resource);
+    return found == columns_.end() ? std::nullopt : std::optional(found->second.limit);
+  }
 
  private:
   struct Columns {

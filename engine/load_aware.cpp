@@ -17,6 +17,8 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
+// 30,000 years; more counts as this.
+constexpr std::int64_t kSecondsMax = 1'000'000'000'000;
 constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
 // A base below any usage: the score is 0.
 constexpr std::int64_t kNoScore = INT64_MIN / 4;
@@ -26,8 +28,12 @@ bool all_zero(const std::vector<std::int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [](std::int64_t value) { return value == 0; });
 }
 
+std::int64_t micros(std::int64_t seconds) {
+  return std::clamp(seconds, -kSecondsMax, kSecondsMax) * kSecondUs;
+}
+
 std::int64_t interval_us(const NodeMetric& metric) {
-  return metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds) * kSecondUs;
+  return micros(metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds));
 }
 
 // Go's zero-based seconds of an annotation; negative where it is absent or no whole number.
@@ -274,8 +280,8 @@ bool LoadAware::describe(const Pod& pod, PodShape& shape) {
   if (after_scheduled < 0) {
     after_scheduled = args_.estimated_seconds_after_pod_scheduled.value_or(0);
   }
-  load.after_initialized_us = std::max<std::int64_t>(0, after_initialized) * kSecondUs;
-  load.after_scheduled_us = std::max<std::int64_t>(0, after_scheduled) * kSecondUs;
+  load.after_initialized_us = micros(std::max<std::int64_t>(0, after_initialized));
+  load.after_scheduled_us = micros(std::max<std::int64_t>(0, after_scheduled));
 
   const ResourceList requests = pod_requests(pod), limits = pod_limits(pod);
   for (const Dimension& dimension : dimensions_) {
@@ -482,10 +488,16 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
       facts.amounts[facts.prod_usage + d] += facts.amounts[usage.usage + d];
     }
   }
-  PodView& view = pod_views_[row_index];
-  view.updated_us = facts.updated_us;
-  view.estimated_after_us = facts.updated_us - facts.interval_us;
-  view.lists_pods = !facts.pods.empty();
+  refresh_view(row_index);
+}
+
+void LoadAware::refresh_view(std::uint32_t row) {
+  const MetricFacts* facts = metric(row);
+  const std::int64_t never_us = MetricFacts::kZeroTimeUs;
+  PodView& view = pod_views_[row];
+  view.updated_us = facts == nullptr ? never_us : facts->updated_us;
+  view.estimated_after_us = facts == nullptr ? never_us : facts->updated_us - facts->interval_us;
+  view.lists_pods = facts != nullptr && !facts->pods.empty();
 }
 
 bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
@@ -495,23 +507,21 @@ bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
          (old != nullptr && old->updated_us > updated_us);
 }
 
-void LoadAware::remove_metric(std::uint32_t row_index) {
-  row(row_index).metric.reset();
-  PodView& view = pod_views_[row_index];
-  view.updated_us = view.estimated_after_us = MetricFacts::kZeroTimeUs;
-  view.lists_pods = false;
+void LoadAware::put_metric(std::uint32_t row, std::unique_ptr<MetricFacts> metric) {
+  this->row(row).metric = std::move(metric);
+  refresh_view(row);
 }
 
 std::int64_t LoadAware::expires_us(std::uint32_t row) const {
   const MetricFacts* known = metric(row);
   return known == nullptr || known->updated_us == MetricFacts::kZeroTimeUs
              ? INT64_MAX
-             : known->updated_us + args_.node_metric_expiration_seconds * kSecondUs;
+             : known->updated_us + micros(args_.node_metric_expiration_seconds);
 }
 
 bool LoadAware::expired(const MetricFacts& metric, std::int64_t now_us) const {
   return metric.updated_us == MetricFacts::kZeroTimeUs ||
-         now_us - metric.updated_us >= args_.node_metric_expiration_seconds * kSecondUs;
+         now_us - metric.updated_us >= micros(args_.node_metric_expiration_seconds);
 }
 
 // --- Columns ---
@@ -599,6 +609,16 @@ void LoadAware::set_usage(std::uint32_t row, Use use, const Usage& usage) {
     table_.set_sum(row, dimensions_[d].reported[use],
                    usage.reported != nullptr ? usage.reported[d] : 0);
   }
+}
+
+std::optional<std::int64_t> LoadAware::estimated(std::uint32_t row, ResourceId resource) const {
+  for (const Dimension& dimension : dimensions_) {
+    if (dimension.resource == resource) {
+      const bool scored = row < pod_views_.size() && pod_views_[row].adds[kScore] != kNothing;
+      return table_.sum(row, scored ? dimension.used[kScore] : dimension.estimate);
+    }
+  }
+  return std::nullopt;
 }
 
 void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int64_t now_us) {

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,12 @@ class LoadAware final : public Policy {
 
   // --- Metrics. `pod_ids` side by side with metric.pods. ---
   void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& pod_ids);
-  void remove_metric(std::uint32_t row);
+  // What takes its place is put before anything else is asked.
+  std::unique_ptr<MetricFacts> take_metric(std::uint32_t row) {
+    return std::move(this->row(row).metric);
+  }
+  void put_metric(std::uint32_t row, std::unique_ptr<MetricFacts> metric);  // nullptr: none
+  std::uint32_t dimension_count() const { return static_cast<std::uint32_t>(dimensions_.size()); }
   // True if the metric may make pods count that the row's metric of now does not: it is older, or
   // covers more. A newer report only ever stops estimates of pods that it does not list.
   bool counts_more(std::uint32_t row, const NodeMetric& metric) const;
@@ -77,6 +83,10 @@ class LoadAware final : public Policy {
   std::int64_t estimated_after_us(std::uint32_t row) const {
     return row < pod_views_.size() ? pod_views_[row].estimated_after_us : MetricFacts::kZeroTimeUs;
   }
+
+  // What the score takes as the row's usage of the resource; where no report says it, all
+  // estimates. nullopt: the resource is no dimension.
+  std::optional<std::int64_t> estimated(std::uint32_t row, ResourceId resource) const;
 
   // Derives the row's columns: from its node, metric and the clock, and from its pods. Before the
   // row is committed, whichever of them changed.
@@ -139,6 +149,7 @@ class LoadAware final : public Policy {
   };
 
   Row& row(std::uint32_t row);
+  void refresh_view(std::uint32_t row);
   std::uint32_t add_usage(MetricFacts& facts, const ResourceList& usage) const;
   Vector vector_of(const ResourcePercents& percents) const;
   Thresholds thresholds_of(const Node& node) const;

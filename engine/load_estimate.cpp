@@ -15,10 +15,10 @@ constexpr std::int64_t kDefaultMilliCpu = 250;
 constexpr std::int64_t kDefaultMemoryBytes = 200 << 20;
 
 KoordPriorityClass by_label(std::string_view label) {
-  if (label == "koord-prod") return KoordPriorityClass::kProd;
-  if (label == "koord-mid") return KoordPriorityClass::kMid;
-  if (label == "koord-batch") return KoordPriorityClass::kBatch;
-  if (label == "koord-free") return KoordPriorityClass::kFree;
+  for (const auto its_class : {KoordPriorityClass::kProd, KoordPriorityClass::kMid,
+                               KoordPriorityClass::kBatch, KoordPriorityClass::kFree}) {
+    if (label == label_of(its_class)) return its_class;
+  }
   return KoordPriorityClass::kNone;
 }
 
@@ -63,9 +63,24 @@ std::int64_t scaled(std::int64_t value, std::int64_t factor, Mode mode) {
 
 }  // namespace
 
+std::string_view label_of(KoordPriorityClass priority_class) {
+  switch (priority_class) {
+    case KoordPriorityClass::kProd:
+      return "koord-prod";
+    case KoordPriorityClass::kMid:
+      return "koord-mid";
+    case KoordPriorityClass::kBatch:
+      return "koord-batch";
+    case KoordPriorityClass::kFree:
+      return "koord-free";
+    case KoordPriorityClass::kNone:
+      break;
+  }
+  return "";
+}
+
 KoordPriorityClass explicit_priority_class(const Pod& pod) {
-  if (const std::string* label = find(pod.labels, "koordinator.sh/priority-class");
-      label != nullptr) {
+  if (const std::string* label = find(pod.labels, kKoordPriorityClassLabel); label != nullptr) {
     return by_label(*label);
   }
   return pod.priority ? by_priority(*pod.priority) : KoordPriorityClass::kNone;

@@ -14,6 +14,10 @@ namespace headroom {
 
 enum class KoordPriorityClass : std::uint8_t { kNone, kProd, kMid, kBatch, kFree };
 
+inline constexpr std::string_view kKoordPriorityClassLabel = "koordinator.sh/priority-class";
+// The label's value; "" for kNone, and for a number that is none of them.
+std::string_view label_of(KoordPriorityClass priority_class);
+
 // koordinator apis/extension GetPodPriorityClassRaw: by label, else by priority.
 KoordPriorityClass explicit_priority_class(const Pod& pod);
 // GetPodPriorityClassWithDefault: where that gives none, by QoS label, else by QoS.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "engine/policy.h"
 
@@ -18,6 +19,12 @@ class NodeResources final : public Policy {
   bool describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
+
+  // nullopt: nothing asked for the resource yet.
+  std::optional<SumId> requested(ResourceId resource) const {
+    const auto found = columns_.find(resource);
+    return found == columns_.end() ? std::nullopt : std::optional(found->second.requested);
+  }
 
  private:
   struct Columns {

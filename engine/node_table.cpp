@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "kernels/exact.h"
 #include "objects/hash.h"
@@ -111,18 +110,19 @@ void NodeTable::refresh_pointers() {
 }
 
 std::uint32_t NodeTable::acquire_row() {
-  std::uint32_t row = size_;
-  if (!released_.empty()) {
-    // The lowest free row, so that a table that shrinks stays dense.
-    std::pop_heap(released_.begin(), released_.end(), std::greater<>());
-    row = released_.back();
-    released_.pop_back();
-  } else {
+  if (released_.empty()) {
     if (size_ == capacity_) {
       grow_rows(capacity_ * 2);
     }
-    ++size_;
+    released_.insert(size_++);
   }
+  const std::uint32_t row = *released_.begin();
+  acquire_row(row);
+  return row;
+}
+
+void NodeTable::acquire_row(std::uint32_t row) {
+  released_.erase(row);
   std::fill_n(sums_.begin() + static_cast<std::ptrdiff_t>(row * sum_stride_), sum_stride_, 0);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     // A new row's bases are 0, a released one's kUnlimited.
@@ -131,7 +131,6 @@ std::uint32_t NodeTable::acquire_row() {
     set_truth(row, id, columns_[id].headroom ? columns_[id].initial_base : 0);
   }
   classes_[row] = kNoNodeClass;
-  return row;
 }
 
 void NodeTable::release_row(std::uint32_t row) {
@@ -140,8 +139,7 @@ void NodeTable::release_row(std::uint32_t row) {
     set_base(row, id, kUnlimited);
   }
   commit(row);
-  released_.push_back(row);
-  std::push_heap(released_.begin(), released_.end(), std::greater<>());
+  released_.insert(row);
 }
 
 void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,8 +63,9 @@ class NodeTable {
 
   // --- Rows ---
   std::uint32_t size() const { return size_; }
-  // A row with all sums 0, bases initial, capacities 0 and no node; reuses released ones.
+  // A row with all sums 0, bases initial, capacities 0 and no node: the lowest that is free.
   std::uint32_t acquire_row();
+  void acquire_row(std::uint32_t row);  // one that was released
   void release_row(std::uint32_t row);
 
   std::int64_t sum(std::uint32_t row, SumId id) const { return sums_[row * sum_stride_ + id]; }
@@ -163,7 +165,7 @@ class NodeTable {
   std::size_t sum_stride_ = 0, stride_ = 0;
   std::vector<std::int64_t> sums_, bases_, truth_;
   std::vector<std::uint32_t> classes_;
-  std::vector<std::uint32_t> released_;
+  std::set<std::uint32_t> released_;
   std::vector<Narrow> narrow_, ring_narrow_;
   std::vector<float> row_narrow_;                        // the narrow columns once more, row by row
   std::vector<float*> narrow_pointers_, ring_pointers_;  // of the columns

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "engine/policy.h"
 
@@ -18,6 +19,12 @@ class ResourceLimitAware final : public Policy {
   bool describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
+
+  // nullopt: the resource is not scored.
+  std::optional<SumId> limit(ResourceId resource) const {
+    const auto found = columns_.find(resource);
+    return found == columns_.end() ? std::nullopt : std::optional(found->second.limit);
+  }
 
  private:
   struct Columns {

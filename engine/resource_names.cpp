@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "engine/engine.h"
 
@@ -23,6 +24,13 @@ ResourceId ResourceNames::add(std::string_view name) {
 
 bool ResourceNames::before(ResourceId a, ResourceId b) const {
   return a <= kEphemeralStorage || b <= kEphemeralStorage ? a < b : names_[a] < names_[b];
+}
+
+std::vector<ResourceId> ResourceNames::order() const {
+  std::vector<ResourceId> ids(names_.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::sort(ids.begin(), ids.end(), [&](ResourceId a, ResourceId b) { return before(a, b); });
+  return ids;
 }
 
 std::int64_t amount(ResourceId resource, const Quantity& quantity) {

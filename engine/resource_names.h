@@ -28,6 +28,7 @@ class ResourceNames {
 
   // The order of reasons: cpu, memory, ephemeral-storage, then by name.
   bool before(ResourceId a, ResourceId b) const;
+  std::vector<ResourceId> order() const;  // all of them
 
  private:
   std::vector<std::string> names_ = {"cpu", "memory", "ephemeral-storage", "pods"};

@@ -1,6 +1,7 @@
 #include "engine/shape_key.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engine/load_estimate.h"
 #include "objects/annotations.h"
@@ -103,6 +104,67 @@ class KeyWriter {
   std::size_t size_ = 0;
 };
 
+// Reads what KeyWriter wrote; once the bytes end, nothing.
+class KeyReader {
+ public:
+  explicit KeyReader(std::string_view key) : left_(key) {}
+
+  template <typename Number>
+  Number number() {
+    Number value{};
+    const std::string_view bytes = take(sizeof(value));
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(&value));
+    return value;
+  }
+  bool flag() { return number<std::uint8_t>() != 0; }
+  std::string text() { return std::string(take(number<std::uint32_t>())); }
+  ResourceList resources() {
+    ResourceList list;
+    for (auto count = number<std::uint32_t>(); count > 0 && !left_.empty(); --count) {
+      std::string name = text();
+      const auto nanos = number<Int128>();
+      const bool possible = nanos <= kQuantityNanosMax && nanos >= -kQuantityNanosMax;
+      list.emplace_back(std::move(name), Quantity::from_nanos(possible ? nanos : 0));
+    }
+    return list;
+  }
+  std::vector<Container> containers() {
+    std::vector<Container> list;
+    for (auto count = number<std::uint32_t>(); count > 0 && !left_.empty(); --count) {
+      Container& container = list.emplace_back();
+      container.restart_always = flag();
+      container.requests = resources();
+      container.limits = resources();
+      if (flag()) {
+        container.actuated_requests = resources();
+      }
+      container.allocated_requests = resources();
+    }
+    return list;
+  }
+  void optional_text(std::string_view name, StringMap& map) {
+    const bool there = flag();
+    if (std::string value = text(); there) {
+      map.emplace_back(name, std::move(value));
+    }
+  }
+
+ private:
+  // Nothing where so many are not left.
+  std::string_view take(std::size_t count) {
+    const std::string_view bytes = count <= left_.size() ? left_.substr(0, count) : "";
+    left_.remove_prefix(count <= left_.size() ? count : left_.size());
+    return bytes;
+  }
+
+  std::string_view left_;
+};
+
+constexpr std::array kShapeAnnotations = {
+    kEstimatedSecondsAfterInitializedAnnotation, kEstimatedSecondsAfterPodScheduledAnnotation,
+    kEstimatedScalingFactorsAnnotation, kReservePodAnnotation};
+constexpr std::string_view kQosClassLabel = "koordinator.sh/qosClass";
+
 }  // namespace
 
 bool has_class_constraint(const Pod& pod) {
@@ -127,10 +189,8 @@ void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::
   writer.number(pod.resize_infeasible);
   writer.number(explicit_priority_class(pod));
   writer.text(pod.qos_class);
-  writer.optional_text(find(pod.labels, "koordinator.sh/qosClass"));
-  for (const std::string_view annotation :
-       {kEstimatedSecondsAfterInitializedAnnotation, kEstimatedSecondsAfterPodScheduledAnnotation,
-        kEstimatedScalingFactorsAnnotation, kReservePodAnnotation}) {
+  writer.optional_text(find(pod.labels, kQosClassLabel));
+  for (const std::string_view annotation : kShapeAnnotations) {
     writer.optional_text(find(pod.annotations, annotation));
   }
   if (use == ShapeUse::kDecision && (has_class_constraint(pod) || !ports.empty())) {
@@ -138,6 +198,35 @@ void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::
     writer.host_ports(ports);
   }
   writer.finish();
+}
+
+Result<Pod> pod_of_counting_key(std::string_view key) {
+  KeyReader reader(key);
+  Pod pod;
+  pod.containers = reader.containers();
+  pod.init_containers = reader.containers();
+  pod.pod_requests = reader.resources();
+  pod.pod_limits = reader.resources();
+  pod.overhead = reader.resources();
+  pod.daemon_set = reader.flag();
+  pod.resize_infeasible = reader.flag();
+  const std::string_view priority_class = label_of(reader.number<KoordPriorityClass>());
+  pod.qos_class = reader.text();
+  if (!priority_class.empty()) {
+    pod.labels.emplace_back(kKoordPriorityClassLabel, priority_class);
+  }
+  reader.optional_text(kQosClassLabel, pod.labels);
+  for (const std::string_view annotation : kShapeAnnotations) {
+    reader.optional_text(annotation, pod.annotations);
+  }
+  std::sort(pod.annotations.begin(), pod.annotations.end());
+  // Bytes that end early, or mean nothing, make a pod of another key.
+  std::string again;
+  write_shape_key(pod, ShapeUse::kCounting, {}, again);
+  if (again != key) {
+    return fail(ErrorCode::kInvalid, "no key of a shape");
+  }
+  return pod;
 }
 
 }  // namespace headroom

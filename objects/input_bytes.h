@@ -1,4 +1,4 @@
-// The bytes behind a file descriptor, as one text. Internal to objects/.
+// The bytes behind a file descriptor, as one text. For readers of files, no part of the API.
 #pragma once
 
 #include <sys/mman.h>

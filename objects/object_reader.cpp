@@ -54,14 +54,15 @@ class ValueParser {
   // `readable` bytes may be read from the value's start on; with enough of them behind the value
   // it is not copied.
   Result<JsonValue> parse(std::string_view value, std::size_t readable) {
-    if (value.size() > kObjectBytesMax) {
+    if (value.size() > kObjectTextBytesMax) {
       return fail(ErrorCode::kLimitExceeded, std::to_string(value.size()) +
                                                  " bytes in one object; the limit is " +
-                                                 std::to_string(kObjectBytesMax));
+                                                 std::to_string(kObjectTextBytesMax));
     }
     if (value.size() > parser_.capacity()) {
       const std::size_t capacity = std::max(value.size(), 2 * parser_.capacity());
-      if (parser_.allocate(std::min(capacity, kObjectBytesMax), kNestingMax) != simdjson::SUCCESS) {
+      if (parser_.allocate(std::min(capacity, kObjectTextBytesMax), kNestingMax) !=
+          simdjson::SUCCESS) {
         return fail(ErrorCode::kLimitExceeded, "no memory to parse an object");
       }
     }
@@ -77,7 +78,7 @@ class ValueParser {
   }
 
  private:
-  simdjson::dom::parser parser_{kObjectBytesMax};
+  simdjson::dom::parser parser_{kObjectTextBytesMax};
 };
 
 // Lets the system back large memory that is not touched yet with huge pages: fewer page faults.

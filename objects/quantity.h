@@ -15,6 +15,9 @@ namespace headroom {
 
 // Wide enough for nanos: |int64| * 1e9 < 2^94, so sums of billions of quantities cannot overflow.
 __extension__ typedef __int128 Int128;
+// Above the nanos of any quantity whose value fits int64: for readers of bytes that may be
+// anything.
+inline constexpr Int128 kQuantityNanosMax = static_cast<Int128>(1) << 94;
 
 class Quantity {
  public:

@@ -14,11 +14,14 @@ function(headroom_add_engine_test name)
 endfunction()
 
 headroom_add_engine_test(capacity_stories_test)
-headroom_add_engine_test(engine_property_test capacity_check.cpp random_capacity.cpp random_cluster.cpp
-  script_runner.cpp)
+headroom_add_engine_test(engine_property_test capacity_check.cpp engine_snapshot.cpp random_capacity.cpp
+  random_cluster.cpp script_runner.cpp)
+headroom_add_engine_test(fork_test capacity_check.cpp engine_snapshot.cpp)
 headroom_add_engine_test(host_ports_test)
 headroom_add_engine_test(large_cluster_test)
+headroom_add_engine_test(node_figures_test)
 headroom_add_engine_test(order_test random_capacity.cpp random_cluster.cpp)
 headroom_add_engine_test(preemption_test)
 headroom_add_engine_test(real_cluster_test)
+headroom_add_engine_test(state_test)
 headroom_add_engine_test(stories_test)

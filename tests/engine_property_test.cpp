@@ -1,6 +1,6 @@
 // Properties of the engine over random profiles, clusters and sequences of events: it agrees with
-// the oracle and with itself in every configuration (instruction sets, cache, threads), and its
-// state depends on facts alone.
+// the oracle and with itself in every configuration (instruction sets, cache, threads), its state
+// depends on facts alone, and it goes on from a state file as if nothing had happened.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,6 +39,16 @@ json as_if(Draws& draws, RandomCluster& cluster) {
           {"with", with}};
 }
 
+// A fork, or the end of one; they nest.
+json fork_step(Draws& draws, RandomCluster& cluster) {
+  if (!draws.one_in(2)) return {{"op", draws.one_in(3) ? "commit" : "rollback"}};
+  json pods = json::array();
+  for (std::uint64_t p = 1 + draws.below(2); p > 0; --p) {
+    pods.push_back(draws.one_in(2) ? cluster.pod_to_place() : cluster.named_pod_to_place());
+  }
+  return {{"op", "fork"}, {"pods", pods}, {"look", draws.one_in(2)}};
+}
+
 // The state is checked after each event, or now and then: in bulk a look makes the engine derive
 // what the events before it changed, so that both have to be tried.
 json random_script(Draws& draws, const Profile& profile, int events) {
@@ -54,6 +64,8 @@ json random_script(Draws& draws, const Profile& profile, int events) {
       script.push_back({{"op", "preempt"}, {"pod", cluster.named_pod_to_place()}});
     }
     if (draws.one_in(4)) script.push_back(as_if(draws, cluster));
+    if (draws.one_in(8)) script.push_back(fork_step(draws, cluster));
+    if (draws.one_in(12)) script.push_back({{"op", "save"}, {"but", draws.below(3)}});
     if (!draws.one_in(20)) continue;
     json pods = json::array();
     for (std::uint64_t p = 1 + draws.below(5); p > 0; --p)

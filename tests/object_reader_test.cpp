@@ -589,7 +589,7 @@ TEST(ObjectReader, Limits) {
             "LimitExceeded: f.json: Pod d/web-1: spec.nodeName: \"" + name.substr(0, 63) +
                 "... has 254 bytes; the limit is 253");
   const std::string big =
-      R"({"apiVersion": "v1", "kind": "X", "x": ")" + std::string(kObjectBytesMax, 'x') + "\"}";
+      R"({"apiVersion": "v1", "kind": "X", "x": ")" + std::string(kObjectTextBytesMax, 'x') + "\"}";
   EXPECT_NE(message(big).find("bytes in one object; the limit is 16777216"), std::string::npos);
 }
 

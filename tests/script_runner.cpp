@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -15,6 +17,8 @@
 #include "tests/answer_text.h"
 #include "tests/capacity_check.h"
 #include "tests/difference.h"
+#include "tests/engine_snapshot.h"
+#include "tools/temporary_directory.h"
 
 namespace headroom {
 namespace {
@@ -34,12 +38,20 @@ struct Configuration {
   }
 };
 
-Engine create(const Profile& profile, const Configuration& configuration) {
+// A new engine, or the one that is saved at `path`.
+Result<Engine> make(const Profile& profile, const Configuration& configuration,
+                    const std::string& path) {
   setenv("HEADROOM_KERNELS", configuration.kernels.c_str(), 1);
-  Result<Engine> engine = Engine::create(profile, configuration.options);
+  Result<Engine> engine = path.empty() ? Engine::create(profile, configuration.options)
+                                       : Engine::load(profile, path, configuration.options);
   unsetenv("HEADROOM_KERNELS");
+  if (engine) engine->set_bulk(configuration.bulk);
+  return engine;
+}
+
+Engine create(const Profile& profile, const Configuration& configuration) {
+  Result<Engine> engine = make(profile, configuration, "");
   if (!engine) throw std::invalid_argument(engine.error().message);
-  engine->set_bulk(configuration.bulk);
   return std::move(*engine);
 }
 
@@ -197,7 +209,11 @@ class ScriptRunner {
     if (op == "evaluate") return evaluate(step.at("pods"));
     if (op == "place") return place(step.at("pods"));
     if (op == "as_if") return as_if(step);
+    if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
     if (op == "check") return check_state();
+    if (op == "fork") return fork(step.at("pods"), step.at("look"));
+    if (op == "rollback") return forks_.empty() ? "" : rollback();
+    if (op == "commit") return forks_.empty() ? "" : commit();
     if (op == "apply") oracle_.apply(step.at("object"));
     if (op == "delete") oracle_.remove(step.at("object"));
     if (op == "advance") oracle_.advance(step.at("now"));
@@ -227,6 +243,27 @@ class ScriptRunner {
       if (!wrong.empty()) return wrong;
     }
     return "";
+  }
+
+  std::string save(std::size_t but) {
+    const std::string path = directory_.path() + "/state", again = directory_.path() + "/again";
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      if (e % 3 == but) continue;
+      if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
+      Result<Engine> loaded = make(engines_[e].profile(), configurations_[e], path);
+      if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
+      std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
+      if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
+      if (bytes_of(path) != bytes_of(again)) wrong += "it is saved in other bytes once loaded\n";
+      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+      engines_[e] = std::move(*loaded);
+    }
+    return check_state();
+  }
+
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
   std::string schedule(const json& object) {
@@ -268,6 +305,48 @@ class ScriptRunner {
       }
       if (!wrong.empty()) return name + ": " + wrong;
     }
+    return check_state();
+  }
+
+  struct Fork {
+    json objects;
+    std::vector<Pod> pods;
+    std::vector<std::string> before;  // by engine; none if nobody looked
+  };
+
+  std::string fork(const json& objects, bool look) {
+    Fork& fork = forks_.emplace_back();
+    fork.objects = objects;
+    for (const json& object : objects) fork.pods.push_back(to_pod(object));
+    for (Engine& engine : engines_) {
+      if (look) fork.before.push_back(snapshot_text(engine, fork.pods));
+      engine.fork();
+    }
+    oracle_.fork();
+    return "";
+  }
+
+  std::string rollback() {
+    const Fork fork = std::move(forks_.back());
+    forks_.pop_back();
+    oracle_.rollback();
+    for (Engine& engine : engines_) engine.rollback();
+    if (std::string wrong = check_state(); !wrong.empty()) return "after rollback: " + wrong;
+    for (std::size_t e = 0; e < fork.before.size(); ++e) {
+      const std::string wrong =
+          snapshot_difference(fork.before[e], snapshot_text(engines_[e], fork.pods));
+      if (!wrong.empty()) return configurations_[e].text() + " after rollback: " + wrong;
+    }
+    for (const json& object : fork.objects) {
+      if (std::string wrong = schedule(object); !wrong.empty()) return "after rollback: " + wrong;
+    }
+    return difference<std::size_t>("forks", forks_.size(), engines_.front().forks());
+  }
+
+  std::string commit() {
+    forks_.pop_back();
+    oracle_.commit();
+    for (Engine& engine : engines_) engine.commit();
     return check_state();
   }
 
@@ -541,6 +620,8 @@ class ScriptRunner {
   const std::vector<Configuration>& configurations_;
   oracle::Oracle oracle_;
   std::vector<Engine> engines_;
+  std::vector<Fork> forks_;
+  const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-script").value();
 };
 
 // The steps that are left when as many as possible are taken out and it still fails.

@@ -1,10 +1,12 @@
-// Any sequence of events on an engine: its state stays what the facts say (validate() after every
-// event), and with its cache it answers as it does without. Bytes are the draws of a RandomCluster.
+// Any sequence of events on an engine, forks among them: its state stays what the facts say
+// (validate() after every event), a rollback restores it, and with its cache it answers as it does
+// without. Bytes are the draws of a RandomCluster.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/engine.h"
 #include "tests/answer_text.h"
@@ -40,6 +42,22 @@ std::string preemption(Engine& engine, const Pod& pod, bool bound) {
          (answer->cross_node_would_help ? " across would help" : "");
 }
 
+// A fork, or the end of one. `digests`: at the open ones.
+void change_forks(Draws& draws, std::vector<std::uint64_t>& digests, Engine& cached,
+                  Engine& plain) {
+  if (digests.empty() || draws.one_in(2)) {
+    digests.push_back(cached.digest());
+    cached.fork();
+    plain.fork();
+    return;
+  }
+  const bool kept = draws.one_in(3);
+  for (Engine* engine : {&cached, &plain}) kept ? engine->commit() : engine->rollback();
+  HEADROOM_FUZZ_CHECK(cached.validate());
+  HEADROOM_FUZZ_CHECK(kept || cached.digest() == digests.back());
+  digests.pop_back();
+}
+
 void check(std::span<const std::uint8_t> bytes) {
   Draws draws(bytes);
   const RandomProfile random = random_profile(draws);
@@ -48,11 +66,13 @@ void check(std::span<const std::uint8_t> bytes) {
   Engine plain = create(random.profile, {.shape_cache = false, .threads = 1});
   plain.set_bulk(true);
   RandomCluster cluster(draws, random.profile);
+  std::vector<std::uint64_t> digests;
   for (int e = 0; e < kEventsMax && !draws.used_up(); ++e) {
     const nlohmann::json event = cluster.event();
     const Result<void> applied = apply_event(cached, event);
     HEADROOM_FUZZ_CHECK(applied.has_value() == apply_event(plain, event).has_value());
     HEADROOM_FUZZ_CHECK(cached.validate());
+    if (draws.one_in(8)) change_forks(draws, digests, cached, plain);
     if (!draws.one_in(2)) continue;
     const Pod pod = to_pod(cluster.pod_to_place());
     const std::uint32_t top_k = draws.one_in(2) ? 1 : 16;

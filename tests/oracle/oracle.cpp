@@ -102,6 +102,11 @@ void Oracle::advance(const std::string& now) {
   facts_.advance(*time);
 }
 
+void Oracle::rollback() {
+  facts_ = forks_.back();
+  forks_.pop_back();
+}
+
 Cycle Oracle::cycle_of(const std::string& plugin, const Json& pod) const {
   return Cycle{mode_, facts_.now(), &pod, &child(config_, "args", plugin)};
 }

@@ -57,6 +57,10 @@ class Oracle {
   void unreserve(const Json& pod, const std::string& node) { facts_.unreserve(pod, node); }
   // The clock moves: RFC 3339.
   void advance(const std::string& now);
+  // Copies of all facts: rollback() goes back to the last one, commit() forgets it.
+  void fork() { forks_.push_back(facts_); }
+  void rollback();
+  void commit() { forks_.pop_back(); }
 
   // One scheduling cycle; the state does not change.
   Answer schedule(const Json& pod) const;
@@ -83,6 +87,7 @@ class Oracle {
   Json config_;
   std::vector<std::string> filters_;  // in the order in which they run
   Facts facts_;
+  std::vector<Facts> forks_;
 };
 
 }  // namespace oracle
