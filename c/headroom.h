@@ -2,22 +2,24 @@
  * headroom.h: Headroom's engine and its capacity quotas for C11, and for whatever calls C.
  *
  *   headroom_engine *engine;
- *   headroom_engine_create(NULL, NULL, &engine);
- *   headroom_apply(engine, text, size, NULL);                     nodes and pods as kubectl prints them
- *   headroom_pod pod = {.namespace_name = "default", .name = "web-1", .amounts = ..., };
+ *   headroom_engine_create(NULL, NULL, &engine, NULL, 0);
+ *   headroom_apply(engine, text, size, NULL);                     nodes and pods as kubectl prints
+ * them headroom_pod pod = {.namespace_name = "default", .name = "web-1", .amounts = ..., };
  *   headroom_placement placed;
  *   headroom_place(engine, &pod, 1, 0, &placed);
  *
- * Answers are those of the C++ engine, whose headers (engine/engine.h, autoscaling/capacity_quotas.h)
- * say where each rule is from.
+ * Answers are those of the C++ engine, whose headers (engine/engine.h,
+ * autoscaling/capacity_quotas.h) say where each rule is from.
  *
- * Errors: every call that can fail returns a headroom_status; where it is not HEADROOM_OK nothing has
- * changed, no answer was written, and headroom_engine_error() or headroom_quotas_error() has the text,
- * which names the field and the value. No exception and no signal leaves the library.
+ * Errors: every call that can fail returns a headroom_status; where it is not HEADROOM_OK nothing
+ * has changed, no answer was written, and headroom_engine_error() or headroom_quotas_error() has
+ * the text, which names the field and the value. A NULL handle is HEADROOM_INVALID. No exception
+ * and no signal leaves the library.
  *
- * Memory: what a caller passes is read during the call and not kept. Pointers in answers belong to the
- * handle: they are valid until the next call on that handle, headroom_*_error() apart. Texts are UTF-8
- * and end with NUL; a NULL text counts as "".
+ * Memory: what a caller passes is read during the call and not kept. Pointers in answers belong to
+ * the handle: they are valid until the next call that takes it, calls that take it as const apart.
+ * Texts are UTF-8 and end with NUL; a NULL text counts as "". Of a list with a count of 0 the
+ * pointer is not read.
  *
  * Threads: one at a time for a handle, any number for several. The library starts no threads unless
  * headroom_engine_options.threads asks for them, reads no clock and no environment but
@@ -42,7 +44,7 @@ extern "C" {
 /* The HEADROOM_ABI_VERSION of the library that is running: compare before anything else. */
 uint32_t headroom_abi_version(void);
 /* "0.1.0" */
-const char *headroom_version(void);
+const char* headroom_version(void);
 
 typedef enum headroom_status {
   HEADROOM_OK = 0,
@@ -76,39 +78,40 @@ typedef struct headroom_pair {
 
 /* A pod's or a node's part of one resource. */
 typedef struct headroom_amount {
-  const char *resource; /* "cpu", "memory", "nvidia.com/gpu" */
+  const char* resource; /* "cpu", "memory", "nvidia.com/gpu" */
   int64_t request;      /* pods: of one container; nodes: allocatable and capacity */
   int64_t limit;        /* pods only; HEADROOM_NO_LIMIT: none */
 } headroom_amount;
-#define HEADROOM_NO_LIMIT INT64_MIN
+/* What an initialiser that names no limit leaves. A limit of 0, which is another, needs json. */
+#define HEADROOM_NO_LIMIT 0
 
 /*
- * A pod of one container, without the fields that most simulated pods have no use for. Or, where json
- * is not NULL, the pod that it describes as Kubernetes does (YAML will not do); the other fields are
- * not read then.
+ * A pod of one container, without the fields that most simulated pods have no use for. Or, where
+ * json is not NULL, the pod that it describes as Kubernetes does (YAML will not do); the other
+ * fields are not read then. No resource, key or label may be there twice.
  */
 typedef struct headroom_pod {
   const char *namespace_name, *name;
-  const char *uid; /* NULL: "namespace/name" */
-  const headroom_amount *amounts;
+  const char* uid; /* NULL: "namespace/name" */
+  const headroom_amount* amounts;
   size_t amount_count;
-  const headroom_pair *node_selector;
+  const headroom_pair* node_selector;
   size_t node_selector_count;
-  const char *node_name; /* bound to it; NULL: pending */
+  const char* node_name; /* bound to it; NULL: pending */
   int32_t priority;
-  const char *json;
+  const char* json;
   size_t json_size;
 } headroom_pod;
 
-/* A node likewise. */
+/* A node likewise. It takes as many pods as its amount of "pods" says: without one, none. */
 typedef struct headroom_node {
-  const char *name;
-  const headroom_amount *amounts;
+  const char* name;
+  const headroom_amount* amounts;
   size_t amount_count;
-  const headroom_pair *labels;
+  const headroom_pair* labels;
   size_t label_count;
   int32_t unschedulable; /* 0 or 1 */
-  const char *json;
+  const char* json;
   size_t json_size;
 } headroom_node;
 
@@ -117,36 +120,36 @@ typedef struct headroom_node {
 typedef struct headroom_engine headroom_engine;
 
 typedef struct headroom_engine_options {
-  uint64_t seed;            /* 0: ties go to the lowest node; else to an order drawn from it */
-  size_t cache_bytes_max;   /* 0: 512 MiB */
-  uint32_t threads;         /* 0 and 1: the caller's alone */
+  uint64_t seed;          /* 0: ties go to the lowest node; else to an order drawn from it */
+  size_t cache_bytes_max; /* 0: 512 MiB */
+  uint32_t threads;       /* 0 and 1: the caller's alone */
 } headroom_engine_options;
 
 /*
- * profile: a KubeSchedulerConfiguration or a profile of one as YAML or JSON text (README, "Configure
- * it"); NULL: the standard profile. options: NULL for all zero. *engine is set on success alone.
- * message, where not NULL, is the caller's room of message_size bytes for an error's text: there is no
- * handle to ask yet.
+ * profile: a KubeSchedulerConfiguration, a HeadroomConfiguration or both, as YAML or JSON text
+ * (README, "Configure it"); NULL: the standard profile. options: NULL for all zero. *engine is set
+ * on success alone. message, where not NULL, is the caller's room of message_size bytes for an
+ * error's text: there is no handle to ask yet.
  */
-headroom_status headroom_engine_create(const char *profile, const headroom_engine_options *options,
-                                       headroom_engine **engine, char *message,
+headroom_status headroom_engine_create(const char* profile, const headroom_engine_options* options,
+                                       headroom_engine** engine, char* message,
                                        size_t message_size);
 /* NULL does nothing. Whatever the handle owned is invalid. */
-void headroom_engine_destroy(headroom_engine *engine);
+void headroom_engine_destroy(headroom_engine* engine);
 /* What the last call that failed said; "" before one did. Valid until the next call that fails. */
-const char *headroom_engine_error(const headroom_engine *engine);
+const char* headroom_engine_error(const headroom_engine* engine);
 
 /* ---- Facts. Each is idempotent and applies whole or not at all. ---- */
 
 /*
- * Nodes, Pods, NodeMetrics, ElasticQuotas, PodDisruptionBudgets and PriorityClasses as kubectl prints
- * them: a List, JSON lines, YAML documents or one object. CapacityQuotas and kinds that Headroom does
- * not read are passed over. applied, where not NULL: how many objects changed the facts.
+ * Nodes, Pods, NodeMetrics, ElasticQuotas, PodDisruptionBudgets and PriorityClasses as kubectl
+ * prints them: a List, JSON lines, YAML documents or one object. CapacityQuotas and kinds that
+ * Headroom does not read are passed over. applied, where not NULL: how many objects were not.
  */
-headroom_status headroom_apply(headroom_engine *engine, const char *text, size_t size,
-                               size_t *applied);
-headroom_status headroom_apply_node(headroom_engine *engine, const headroom_node *node);
-headroom_status headroom_apply_pod(headroom_engine *engine, const headroom_pod *pod);
+headroom_status headroom_apply(headroom_engine* engine, const char* text, size_t size,
+                               size_t* applied);
+headroom_status headroom_apply_node(headroom_engine* engine, const headroom_node* node);
+headroom_status headroom_apply_pod(headroom_engine* engine, const headroom_pod* pod);
 
 typedef enum headroom_kind {
   HEADROOM_NODE = 0,
@@ -157,23 +160,27 @@ typedef enum headroom_kind {
   HEADROOM_PRIORITY_CLASS = 5
 } headroom_kind;
 
-/* namespace_name is not read for kinds that have none. Removing what is not there changes nothing. */
-headroom_status headroom_remove(headroom_engine *engine, headroom_kind kind,
-                                const char *namespace_name, const char *name);
+/* namespace_name is not read for kinds that have none. Removing what is not there changes nothing.
+ */
+headroom_status headroom_remove(headroom_engine* engine, headroom_kind kind,
+                                const char* namespace_name, const char* name);
 /* The pod counts on the node until it is bound, forgotten or removed. */
-headroom_status headroom_reserve(headroom_engine *engine, const headroom_pod *pod,
-                                 const char *node_name);
-/* Undoes headroom_reserve() of the same uid on the same node; anything else changes nothing. */
-headroom_status headroom_forget(headroom_engine *engine, const char *namespace_name,
-                                const char *name, const char *uid, const char *node_name);
+headroom_status headroom_reserve(headroom_engine* engine, const headroom_pod* pod,
+                                 const char* node_name);
+/*
+ * Undoes headroom_reserve() of the same uid (NULL: "namespace/name") on the same node; anything
+ * else changes nothing.
+ */
+headroom_status headroom_forget(headroom_engine* engine, const char* namespace_name,
+                                const char* name, const char* uid, const char* node_name);
 /* Moves the clock; never backwards. */
-headroom_status headroom_advance(headroom_engine *engine, int64_t now_us);
-int64_t headroom_now(const headroom_engine *engine);
+headroom_status headroom_advance(headroom_engine* engine, int64_t now_us);
+int64_t headroom_now(const headroom_engine* engine);
 
 /* ---- Decisions. None but headroom_place() changes a fact. ---- */
 
 typedef struct headroom_plugin_score {
-  const char *plugin; /* "LimitAware"; valid as long as the library */
+  const char* plugin; /* "LimitAware"; valid as long as the library */
   int64_t raw;        /* what Score returns */
   int32_t score;      /* after NormalizeScore, in [0, 100] */
 } headroom_plugin_score;
@@ -181,22 +188,22 @@ typedef struct headroom_plugin_score {
 typedef struct headroom_candidate {
   headroom_node_index node;
   int64_t total; /* sum of weight * score */
-  const headroom_plugin_score *plugins;
+  const headroom_plugin_score* plugins;
   size_t plugin_count;
 } headroom_candidate;
 
 typedef struct headroom_decision {
   headroom_code code;
-  uint32_t nodes;    /* known */
-  uint32_t feasible; /* of them */
-  const headroom_candidate *candidates; /* best first */
+  uint32_t nodes;                       /* known */
+  uint32_t feasible;                    /* of them */
+  const headroom_candidate* candidates; /* best first */
   size_t candidate_count;
-  const char *message; /* "" on success; else as kube-scheduler puts it: "0/5 nodes are ..." */
+  const char* message; /* "" on success; else as kube-scheduler puts it: "0/5 nodes are ..." */
 } headroom_decision;
 
 /* top_k: candidates, in [1, 1024]. */
-headroom_status headroom_evaluate(headroom_engine *engine, const headroom_pod *pod, uint32_t top_k,
-                                  headroom_decision *decision);
+headroom_status headroom_evaluate(headroom_engine* engine, const headroom_pod* pod, uint32_t top_k,
+                                  headroom_decision* decision);
 
 typedef struct headroom_victim {
   const char *namespace_name, *name, *uid;
@@ -207,34 +214,34 @@ typedef struct headroom_victim {
 typedef struct headroom_placement {
   headroom_node_index node; /* HEADROOM_NO_NODE: not placed, and message says why */
   int64_t total;            /* of that node */
-  const char *message;      /* "" where it is placed */
+  const char* message;      /* "" where it is placed */
   /* With preempt: where the pod waits for the victims to go, who count until they are removed. */
   headroom_node_index nominated_node;
-  const headroom_victim *victims;
+  const headroom_victim* victims;
   size_t victim_count;
 } headroom_placement;
 
 /*
  * One pod after the other, each reserved on its best node before the next is asked. placements: the
- * caller's room for count answers. preempt: 1: a pod that finds no node may have others go (profiles
- * with CapacityScheduling). On an error none is placed.
+ * caller's room for count answers. preempt: 1: a pod that finds no node may have others go
+ * (profiles with CapacityScheduling). On an error none is placed.
  */
-headroom_status headroom_place(headroom_engine *engine, const headroom_pod *pods, size_t count,
-                               int32_t preempt, headroom_placement *placements);
+headroom_status headroom_place(headroom_engine* engine, const headroom_pod* pods, size_t count,
+                               int32_t preempt, headroom_placement* placements);
 
 typedef struct headroom_texts {
-  const char *const *items;
+  const char* const* items;
   size_t count;
 } headroom_texts;
 
-/* May the pod's namespace have it? Success without CapacityScheduling. */
-headroom_status headroom_pre_filter(headroom_engine *engine, const headroom_pod *pod,
-                                    headroom_code *code, headroom_texts *reasons);
+/* May the pod's namespace have it? Success without CapacityScheduling. reasons may be NULL. */
+headroom_status headroom_pre_filter(headroom_engine* engine, const headroom_pod* pod,
+                                    headroom_code* code, headroom_texts* reasons);
 
 typedef struct headroom_preemption {
   headroom_code code; /* HEADROOM_SUCCESS: the victims make room; else the reasons say why not */
   headroom_node_index nominated_node;
-  const headroom_victim *victims; /* most important first */
+  const headroom_victim* victims; /* most important first */
   size_t victim_count;
   int64_t pdb_violations;
   int32_t cross_node; /* victims on other nodes as well */
@@ -242,8 +249,8 @@ typedef struct headroom_preemption {
 } headroom_preemption;
 
 /* Who must go so that the pod, which found no node, has its place? Nothing changes. */
-headroom_status headroom_post_filter(headroom_engine *engine, const headroom_pod *pod,
-                                     headroom_preemption *preemption);
+headroom_status headroom_post_filter(headroom_engine* engine, const headroom_pod* pod,
+                                     headroom_preemption* preemption);
 
 /* One resource of an ElasticQuota that counts. */
 typedef struct headroom_quota_amount {
@@ -255,52 +262,52 @@ typedef struct headroom_quota_amount {
 } headroom_quota_amount;
 
 /* By namespace. */
-headroom_status headroom_quota_status(headroom_engine *engine,
-                                      const headroom_quota_amount **amounts, size_t *count);
+headroom_status headroom_quota_status(headroom_engine* engine,
+                                      const headroom_quota_amount** amounts, size_t* count);
 
 /* One line of an explanation: the numbers that went in, and what came out. */
 typedef struct headroom_term {
   const char *plugin, *extension_point; /* "LimitAware", "Filter" */
-  const char *resource;                 /* "" where the line is not about one */
+  const char* resource;                 /* "" where the line is not about one */
   int64_t capacity, aggregate, need;
-  const char *formula; /* "(capacity - aggregate - need) * 100 / capacity" */
+  const char* formula; /* "(capacity - aggregate - need) * 100 / capacity" */
   int64_t result;
   int32_t passed;
-  const char *note;
+  const char* note;
 } headroom_term;
 
 typedef struct headroom_explanation {
   headroom_code code;
-  const headroom_term *terms;
+  const headroom_term* terms;
   size_t term_count;
   int64_t total;
 } headroom_explanation;
 
 /* Every filter and score of the pod on that node. */
-headroom_status headroom_explain(headroom_engine *engine, const headroom_pod *pod,
-                                 const char *node_name, headroom_explanation *explanation);
+headroom_status headroom_explain(headroom_engine* engine, const headroom_pod* pod,
+                                 const char* node_name, headroom_explanation* explanation);
 
 /* ---- Trying ---- */
 
 /*
  * From headroom_fork() to headroom_rollback() every change is remembered and taken back by it;
- * headroom_commit() keeps them. They nest. A fork costs nothing, what follows a copy of what changes.
- * HEADROOM_INVALID: no fork is open.
+ * headroom_commit() keeps them. They nest. A fork costs nothing, what follows a copy of what
+ * changes. HEADROOM_INVALID: no fork is open.
  */
-headroom_status headroom_fork(headroom_engine *engine);
-headroom_status headroom_rollback(headroom_engine *engine);
-headroom_status headroom_commit(headroom_engine *engine);
+headroom_status headroom_fork(headroom_engine* engine);
+headroom_status headroom_rollback(headroom_engine* engine);
+headroom_status headroom_commit(headroom_engine* engine);
 
 /* ---- Keeping ---- */
 
 /* All facts and the time, into a file that is there whole or not at all. */
-headroom_status headroom_save(headroom_engine *engine, const char *path);
+headroom_status headroom_save(headroom_engine* engine, const char* path);
 /*
  * A new engine of the profile under which the file was saved. HEADROOM_INVALID: not such a file,
  * damaged, of another version or profile. Parameters as in headroom_engine_create().
  */
-headroom_status headroom_load(const char *profile, const headroom_engine_options *options,
-                              const char *path, headroom_engine **engine, char *message,
+headroom_status headroom_load(const char* profile, const headroom_engine_options* options,
+                              const char* path, headroom_engine** engine, char* message,
                               size_t message_size);
 
 /* ---- Looking ---- */
@@ -312,41 +319,41 @@ typedef struct headroom_stats {
   uint64_t cache_bytes;
 } headroom_stats;
 
-headroom_status headroom_engine_stats(headroom_engine *engine, headroom_stats *stats);
+headroom_status headroom_engine_stats(headroom_engine* engine, headroom_stats* stats);
 /* "" for a number that is no node's. */
-const char *headroom_node_name(const headroom_engine *engine, headroom_node_index node);
-/* HEADROOM_NO_NODE where no fact mentions the name. */
-headroom_node_index headroom_find_node(const headroom_engine *engine, const char *name);
+const char* headroom_node_name(const headroom_engine* engine, headroom_node_index node);
+/* HEADROOM_NO_NODE where no such node is known; that others mention its name is not enough. */
+headroom_node_index headroom_find_node(const headroom_engine* engine, const char* name);
 /* Where the pod counts, bound or reserved; HEADROOM_NO_NODE: nowhere. */
-headroom_node_index headroom_node_of_pod(const headroom_engine *engine, const char *namespace_name,
-                                         const char *name);
+headroom_node_index headroom_node_of_pod(const headroom_engine* engine, const char* namespace_name,
+                                         const char* name);
 /* The same for the same facts, whatever their order. O(nodes + pods). */
-uint64_t headroom_digest(const headroom_engine *engine);
+uint64_t headroom_digest(const headroom_engine* engine);
 /* Recomputes every sum from the facts; HEADROOM_INTERNAL: one differs. O(nodes + pods). */
-headroom_status headroom_validate(headroom_engine *engine);
+headroom_status headroom_validate(headroom_engine* engine);
 
 /* ---- CapacityQuotas: may the cluster grow by these nodes? ---- */
 
 typedef struct headroom_quotas headroom_quotas;
 
 /* ignore_deleting: 1: nodes that are marked for deletion do not count. */
-headroom_status headroom_quotas_create(int32_t ignore_deleting, headroom_quotas **quotas);
-void headroom_quotas_destroy(headroom_quotas *quotas);
-const char *headroom_quotas_error(const headroom_quotas *quotas);
+headroom_status headroom_quotas_create(int32_t ignore_deleting, headroom_quotas** quotas);
+void headroom_quotas_destroy(headroom_quotas* quotas);
+const char* headroom_quotas_error(const headroom_quotas* quotas);
 
 /* Nodes and CapacityQuotas; other kinds are passed over. Otherwise as headroom_apply(). */
-headroom_status headroom_quotas_apply(headroom_quotas *quotas, const char *text, size_t size,
-                                      size_t *applied);
-headroom_status headroom_quotas_apply_node(headroom_quotas *quotas, const headroom_node *node);
-headroom_status headroom_quotas_remove_node(headroom_quotas *quotas, const char *name);
-headroom_status headroom_quotas_remove_quota(headroom_quotas *quotas, const char *name);
+headroom_status headroom_quotas_apply(headroom_quotas* quotas, const char* text, size_t size,
+                                      size_t* applied);
+headroom_status headroom_quotas_apply_node(headroom_quotas* quotas, const headroom_node* node);
+headroom_status headroom_quotas_remove_node(headroom_quotas* quotas, const char* name);
+headroom_status headroom_quotas_remove_quota(headroom_quotas* quotas, const char* name);
 /* Moves the clock; never backwards. Reservations lapse when it reaches their end. */
-headroom_status headroom_quotas_advance(headroom_quotas *quotas, int64_t now_us);
+headroom_status headroom_quotas_advance(headroom_quotas* quotas, int64_t now_us);
 
 /* One limit against one request. Amounts beyond int64 are INT64_MAX. */
 typedef struct headroom_quota_limit {
-  const char *quota; /* "CapacityQuota/team-a" */
-  const char *resource;
+  const char* quota; /* "CapacityQuota/team-a" */
+  const char* resource;
   int64_t limit, used, reserved;
   int64_t need;      /* of all nodes that were asked for */
   int64_t max_nodes; /* the most that this limit would take, whatever was asked */
@@ -355,26 +362,26 @@ typedef struct headroom_quota_limit {
 
 typedef struct headroom_quota_check {
   int64_t requested, allowed;
-  const headroom_quota_limit *limits; /* all that the node touches */
+  const headroom_quota_limit* limits; /* all that the node touches */
   size_t limit_count;
 } headroom_quota_check;
 
 /* May count such nodes be created, and how many? */
-headroom_status headroom_quotas_check(headroom_quotas *quotas, const headroom_node *node_template,
-                                      int64_t count, headroom_quota_check *check);
+headroom_status headroom_quotas_check(headroom_quotas* quotas, const headroom_node* node_template,
+                                      int64_t count, headroom_quota_check* check);
 /*
- * Holds the nodes until they register, expires_us, or headroom_quotas_release(). up_to: 1: as many as
- * fit; 0: all or none. *accepted: how many are held. HEADROOM_CONFLICT: the id is live.
+ * Holds the nodes until they register, expires_us, or headroom_quotas_release(). up_to: 1: as many
+ * as fit; 0: all or none. *accepted: how many are held. HEADROOM_CONFLICT: the id is live.
  */
-headroom_status headroom_quotas_reserve(headroom_quotas *quotas, const char *id,
-                                        const headroom_node *node_template, int64_t count,
-                                        int64_t expires_us, int32_t up_to, int64_t *accepted);
+headroom_status headroom_quotas_reserve(headroom_quotas* quotas, const char* id,
+                                        const headroom_node* node_template, int64_t count,
+                                        int64_t expires_us, int32_t up_to, int64_t* accepted);
 /* Gives back what is left of it. HEADROOM_NOT_FOUND: no such reservation is live. */
-headroom_status headroom_quotas_release(headroom_quotas *quotas, const char *id);
-headroom_status headroom_quotas_fork(headroom_quotas *quotas);
-headroom_status headroom_quotas_rollback(headroom_quotas *quotas);
-headroom_status headroom_quotas_commit(headroom_quotas *quotas);
-uint64_t headroom_quotas_digest(const headroom_quotas *quotas);
+headroom_status headroom_quotas_release(headroom_quotas* quotas, const char* id);
+headroom_status headroom_quotas_fork(headroom_quotas* quotas);
+headroom_status headroom_quotas_rollback(headroom_quotas* quotas);
+headroom_status headroom_quotas_commit(headroom_quotas* quotas);
+uint64_t headroom_quotas_digest(const headroom_quotas* quotas);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 # `cmake --install`: the libraries, their headers, and a package for find_package(headroom), whose
-# targets are headroom::engine and, with COMPONENTS client, headroom::client. With the programs, and
-# what goes with them, if they were built.
+# targets are headroom::engine, headroom::c and, with COMPONENTS client, headroom::client; for C also
+# one for pkg-config. With the programs, and what goes with them, if they were built.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -13,6 +13,8 @@ foreach(folder kernels objects autoscaling engine)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom/${folder} FILES_MATCHING PATTERN "*.h")
 endforeach()
+install(TARGETS headroom_c EXPORT headroomTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/c/headroom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT headroomTargets NAMESPACE headroom:: DESTINATION ${headroom_package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/headroomConfig.cmake.in
@@ -21,6 +23,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/headroomConfigVersion.cma
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/headroomConfig.cmake
   ${PROJECT_BINARY_DIR}/headroomConfigVersion.cmake DESTINATION ${headroom_package_dir})
+
+file(RELATIVE_PATH headroom_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/headroom.pc.in ${PROJECT_BINARY_DIR}/headroom.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/headroom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET headroom_client)
   install(TARGETS headroom_wire headroom_client EXPORT headroomClientTargets

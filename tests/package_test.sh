@@ -29,6 +29,25 @@ if [ "$answer" != 2 ]; then
   echo "check_quota allowed '$answer', not 2"
   exit 1
 fi
+
+# The examples, by CMake and by pkg-config.
+examples=$(cd "$source/../../examples/embed" && pwd)
+cp -r "$examples" "$work/embed"
+cmake -S "$work/embed" -B "$work/embed/build" -DCMAKE_PREFIX_PATH="$work/installed" \
+  -DCMAKE_BUILD_TYPE=Release >>"$work/log" || { cat "$work/log"; exit 1; }
+cmake --build "$work/embed/build" >>"$work/log" || { cat "$work/log"; exit 1; }
+export PKG_CONFIG_PATH=$work/installed/lib/pkgconfig
+libraries=$(pkg-config --variable=libdir headroom)
+# shellcheck disable=SC2046
+cc "$work/embed/main.c" $(pkg-config --cflags --libs headroom) -Wl,-rpath,"$libraries" \
+  -o "$work/embed/build/embed_pkg_config"
+for example in embed_c embed_cpp embed_pkg_config; do
+  answer=$("$work/embed/build/$example" | paste -sd ,)
+  if [ "$answer" != 'web-1 n1,web-2 n2,web-3 n1' ]; then
+    echo "$example placed '$answer'"
+    exit 1
+  fi
+done
 "$work/installed/bin/headroomd" --version
 # The installed command runs without the source tree.
 "$work/installed/bin/headroom" --version

@@ -17,25 +17,30 @@ forbid() {
 }
 
 # Each folder may include only what stands to its left: kernels, objects | autoscaling, engine, schema |
-# server, client | bench, tests, tools. Those between two bars do not know each other, but that objects may
+# c, server, client | bench, tests, tools. Those between two bars do not know each other, but that objects may
 # be read by schema.
 forbid 'kernels include the standard library and xsimd only' \
-  '#include (<(tbb|fmt|yaml-cpp|simdjson|tl)[/.]|"(objects|autoscaling|engine|schema|server|client|tools|tests|bench)/)' \
+  '#include (<(tbb|fmt|yaml-cpp|simdjson|tl)[/.]|"(objects|autoscaling|engine|schema|c|server|client|tools|tests|bench)/)' \
   kernels
 forbid 'objects include neither kernels nor engine, and no TBB' \
-  '#include (<tbb/|"(kernels|autoscaling|engine|schema|server|client|tools|tests|bench)/)' objects
+  '#include (<tbb/|"(kernels|autoscaling|engine|schema|c|server|client|tools|tests|bench)/)' objects
 forbid 'engine includes kernels and objects only; no wire types, no sockets' \
-  '#include (<(flatbuffers|asio|sys/socket|netinet|CLI)|"(autoscaling|schema|server|client|tools|tests|bench)/)' engine
+  '#include (<(flatbuffers|asio|sys/socket|netinet|CLI)|"(autoscaling|schema|c|server|client|tools|tests|bench)/)' engine
 forbid 'autoscaling includes objects only; no threads, no wire types' \
-  '#include (<(tbb|flatbuffers|asio)/|"(kernels|engine|schema|server|client|tools|tests|bench)/)' \
+  '#include (<(tbb|flatbuffers|asio)/|"(kernels|engine|schema|c|server|client|tools|tests|bench)/)' \
   autoscaling
-forbid 'the protocol knows objects only' '#include "(kernels|autoscaling|engine|server|client|tools|tests|bench)/' \
+forbid 'the protocol knows objects only' '#include "(kernels|autoscaling|engine|c|server|client|tools|tests|bench)/' \
   schema
+forbid 'c includes engine, autoscaling and objects only' '#include "(schema|server|client|tools|tests|bench)/' c
+forbid 'nothing includes c' '#include "(c/[^"]*|headroom\.h)"' server client tools
 forbid 'the server does not know who asks it' '#include "(client|tools|tests|bench)/' server
 forbid 'a client is thin: no engine' '#include "(kernels|autoscaling|engine|server|tools|tests|bench)/' client
 forbid 'nothing includes bench or tests but themselves' '#include "(tests|bench)/' tools
+forbid 'python binds the engine, not the daemon' '#include "(schema|server|client|tests|bench)/' python
+forbid 'nothing includes python but itself' '#include "python/' kernels objects autoscaling engine schema server \
+  client tools tests bench
 forbid 'the standard library has no expected before C++23: use objects/error.h' \
-  '#include <expected>' kernels objects autoscaling engine schema server client tools
+  '#include <expected>' kernels objects autoscaling engine schema c server client tools python
 
 # The plugin compiles into any kube-scheduler, and the client knows no plugin.
 if grep -rnE --include='*.go' '"k8s.io/kubernetes/' shim/plugin shim/client ||
@@ -45,7 +50,7 @@ if grep -rnE --include='*.go' '"k8s.io/kubernetes/' shim/plugin shim/client ||
 fi
 
 # Headers say that they are read once. Every file opens with its purpose; a .cpp may leave that to
-# its header.
+# its header. headroom.h is written for C.
 while IFS= read -r file; do
   if ! head -n 1 "$file" | grep -q '^// ' && [ ! -f "${file%.cpp}.h" ]; then
     echo "$file: the first line does not say what the file is for"
@@ -55,7 +60,8 @@ while IFS= read -r file; do
     echo "$file: no #pragma once"
     broken=1
   fi
-done < <(find kernels objects autoscaling engine schema server client tools bench tests -name '*.h' -o -name '*.cpp')
+done < <(find kernels objects autoscaling engine schema c server client tools bench tests python examples \
+  \( -name '*.h' -o -name '*.cpp' \) -not -path c/headroom.h)
 
 # No leftovers and no paths of one machine in what is committed.
 list_files() {

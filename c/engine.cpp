@@ -1,0 +1,437 @@
+// headroom_engine_*() and what is done with an engine.
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "c/answers.h"
+#include "c/handle.h"
+#include "c/headroom.h"
+#include "c/objects.h"
+#include "engine/profile_reader.h"
+#include "objects/object_reader.h"
+
+struct headroom_engine {
+  explicit headroom_engine(headroom::Engine made) : engine(std::move(made)) {}
+
+  std::string error;
+  headroom::Engine engine;
+  headroom::PodRoom pods;
+  headroom::EngineAnswers answers;
+};
+
+namespace headroom {
+
+namespace {
+
+constexpr EvaluateOptions kBestNode{.top_k = 1, .plugin_scores = false, .reasons = true};
+
+Result<EngineOptions> options_of(const headroom_engine_options* from) {
+  EngineOptions options;
+  options.threads = 1;
+  if (from == nullptr) return options;
+  options.seed = from->seed;
+  if (from->cache_bytes_max != 0) options.shape_cache_bytes_max = from->cache_bytes_max;
+  if (from->threads > INT32_MAX) {
+    return fail(ErrorCode::kInvalid,
+                "threads: " + std::to_string(from->threads) + " is more than 2^31 - 1");
+  }
+  options.threads = std::max(1, static_cast<std::int32_t>(from->threads));
+  return options;
+}
+
+void copy_text(const std::string& text, char* room, std::size_t size) {
+  if (room == nullptr || size == 0) return;
+  std::size_t length = std::min(text.size(), size - 1);
+  // Not within a UTF-8 sequence.
+  while (length > 0 && length < text.size() &&
+         (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) {
+    --length;
+  }
+  std::memcpy(room, text.data(), length);
+  room[length] = '\0';
+}
+
+// `make` makes an Engine of a profile and options.
+template <typename Make>
+headroom_status make_engine(const char* profile, const headroom_engine_options* options,
+                            headroom_engine** engine, char* message, std::size_t message_size,
+                            const Make& make) noexcept {
+  std::string error;
+  const headroom_status status = guarded(error, [&]() -> Result<void> {
+    if (engine == nullptr) return fail_null("engine");
+    Result<Profile> read =
+        profile == nullptr ? Profile::standard() : read_profile(profile, "profile");
+    if (!read) return tl::unexpected(std::move(read.error()));
+    const Result<EngineOptions> checked = options_of(options);
+    if (!checked) return tl::unexpected(checked.error());
+    Result<Engine> made = make(std::move(*read), *checked);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    *engine = new headroom_engine(std::move(*made));
+    return {};
+  });
+  if (status != HEADROOM_OK) copy_text(error, message, message_size);
+  return status;
+}
+
+Result<void> upsert_all(Engine& engine, const ObjectFile& objects) {
+  Result<void> done;
+  const auto upsert = [&](const auto& list) {
+    for (std::size_t i = 0; done && i < list.size(); ++i) done = engine.upsert(list[i]);
+  };
+  upsert(objects.priority_classes);
+  upsert(objects.elastic_quotas);
+  upsert(objects.pod_disruption_budgets);
+  upsert(objects.nodes);
+  upsert(objects.node_metrics);
+  upsert(objects.pods);
+  return done;
+}
+
+// All or none of them.
+Result<void> apply(Engine& engine, const ObjectFile& objects) {
+  engine.set_bulk(true);
+  engine.fork();
+  Result<void> done = upsert_all(engine, objects);
+  if (done) {
+    engine.commit();
+  } else {
+    engine.rollback();
+  }
+  engine.set_bulk(false);
+  return done;
+}
+
+std::size_t count(const ObjectFile& objects) {
+  return objects.priority_classes.size() + objects.elastic_quotas.size() +
+         objects.pod_disruption_budgets.size() + objects.nodes.size() +
+         objects.node_metrics.size() + objects.pods.size();
+}
+
+// A headroom_kind as a number.
+using KindNumber = std::underlying_type_t<headroom_kind>;
+
+Result<void> remove(Engine& engine, KindNumber kind, std::string_view namespace_name,
+                    std::string_view name) {
+  switch (kind) {
+    case HEADROOM_NODE:
+      engine.remove_node(name);
+      return {};
+    case HEADROOM_POD:
+      engine.remove_pod(namespace_name, name);
+      return {};
+    case HEADROOM_NODE_METRIC:
+      engine.remove_node_metric(name);
+      return {};
+    case HEADROOM_ELASTIC_QUOTA:
+      engine.remove_elastic_quota(namespace_name, name);
+      return {};
+    case HEADROOM_POD_DISRUPTION_BUDGET:
+      engine.remove_pod_disruption_budget(namespace_name, name);
+      return {};
+    case HEADROOM_PRIORITY_CLASS:
+      engine.remove_priority_class(name);
+      return {};
+  }
+  return fail(ErrorCode::kInvalid, "kind: " + std::to_string(kind) + " is not a headroom_kind");
+}
+
+// With the pod of a call as an object of the engine.
+template <typename Call>
+headroom_status with_pod(headroom_engine* engine, const headroom_pod* pod,
+                         const Call& call) noexcept {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    const Result<const Pod*> read = handle.pods.read(pod);
+    if (!read) return tl::unexpected(read.error());
+    return call(handle, **read);
+  });
+}
+
+template <typename T>
+Result<void> failed(Result<T>& result) {
+  return tl::unexpected(std::move(result.error()));
+}
+
+Result<void> check_fork(const Engine& engine) {
+  if (engine.forks() > 0) return {};
+  return fail(ErrorCode::kInvalid, "no fork is open");
+}
+
+}  // namespace
+
+}  // namespace headroom
+
+using headroom::ErrorCode;
+using headroom::fail;
+using headroom::fail_null;
+using headroom::guarded;
+using headroom::Result;
+using headroom::text_of;
+
+extern "C" {
+
+uint32_t headroom_abi_version(void) { return HEADROOM_ABI_VERSION; }
+const char* headroom_version(void) { return HEADROOM_VERSION; }
+
+headroom_status headroom_engine_create(const char* profile, const headroom_engine_options* options,
+                                       headroom_engine** engine, char* message,
+                                       size_t message_size) {
+  return headroom::make_engine(
+      profile, options, engine, message, message_size,
+      [](headroom::Profile&& read, const headroom::EngineOptions& checked) {
+        return headroom::Engine::create(std::move(read), checked);
+      });
+}
+
+void headroom_engine_destroy(headroom_engine* engine) { delete engine; }
+
+const char* headroom_engine_error(const headroom_engine* engine) {
+  return engine == nullptr ? "" : engine->error.c_str();
+}
+
+// --- Facts ---
+
+headroom_status headroom_apply(headroom_engine* engine, const char* text, size_t size,
+                               size_t* applied) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    if (text == nullptr && size > 0) return fail_null("text");
+    auto objects = headroom::read_objects({text, size}, "text");
+    if (!objects) return headroom::failed(objects);
+    auto done = headroom::apply(handle.engine, *objects);
+    if (!done) return done;
+    if (applied != nullptr) *applied = headroom::count(*objects);
+    return {};
+  });
+}
+
+headroom_status headroom_apply_node(headroom_engine* engine, const headroom_node* node) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    if (node == nullptr) return fail_null("node");
+    auto read = headroom::node_of(*node);
+    return read ? handle.engine.upsert(*read) : headroom::failed(read);
+  });
+}
+
+headroom_status headroom_apply_pod(headroom_engine* engine, const headroom_pod* pod) {
+  return headroom::with_pod(engine, pod, [](headroom_engine& handle, const headroom::Pod& read) {
+    return handle.engine.upsert(read);
+  });
+}
+
+headroom_status headroom_remove(headroom_engine* engine, headroom_kind kind,
+                                const char* namespace_name, const char* name) {
+  // A C caller may pass any number, which C++ must not look at as a headroom_kind.
+  headroom::KindNumber number = 0;
+  std::memcpy(&number, &kind, sizeof(number));
+  return guarded(engine, [&](headroom_engine& handle) {
+    return headroom::remove(handle.engine, number, text_of(namespace_name), text_of(name));
+  });
+}
+
+headroom_status headroom_reserve(headroom_engine* engine, const headroom_pod* pod,
+                                 const char* node_name) {
+  return headroom::with_pod(engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) {
+    return handle.engine.assume(read, text_of(node_name));
+  });
+}
+
+headroom_status headroom_forget(headroom_engine* engine, const char* namespace_name,
+                                const char* name, const char* uid, const char* node_name) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    const std::string key =
+        uid == nullptr ? headroom::pod_key(text_of(namespace_name), text_of(name)) : uid;
+    handle.engine.forget(text_of(namespace_name), text_of(name), key, text_of(node_name));
+    return {};
+  });
+}
+
+headroom_status headroom_advance(headroom_engine* engine, int64_t now_us) {
+  return guarded(engine, [&](headroom_engine& handle) { return handle.engine.advance(now_us); });
+}
+
+int64_t headroom_now(const headroom_engine* engine) {
+  return headroom::looked(engine, std::int64_t{0},
+                          [](const headroom_engine& handle) { return handle.engine.now_us(); });
+}
+
+// --- Decisions ---
+
+headroom_status headroom_evaluate(headroom_engine* engine, const headroom_pod* pod, uint32_t top_k,
+                                  headroom_decision* decision) {
+  return headroom::with_pod(
+      engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) -> Result<void> {
+        if (decision == nullptr) return fail_null("decision");
+        headroom::EvaluateOptions options;
+        options.top_k = top_k;
+        auto done = handle.engine.evaluate(read, options, handle.answers.decision());
+        if (done) *decision = handle.answers.decided();
+        return done;
+      });
+}
+
+headroom_status headroom_place(headroom_engine* engine, const headroom_pod* pods, size_t count,
+                               int32_t preempt, headroom_placement* placements) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    if (placements == nullptr && count > 0) return fail_null("placements");
+    auto flag = headroom::flag_of(preempt, "preempt");
+    if (!flag) return headroom::failed(flag);
+    auto read = handle.pods.read(pods, count);
+    if (!read) return headroom::failed(read);
+    auto placed = handle.engine.place(*read, headroom::kBestNode, *flag);
+    if (!placed) return headroom::failed(placed);
+    handle.answers.placed(std::move(*placed), placements);
+    return {};
+  });
+}
+
+headroom_status headroom_pre_filter(headroom_engine* engine, const headroom_pod* pod,
+                                    headroom_code* code, headroom_texts* reasons) {
+  return headroom::with_pod(
+      engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) -> Result<void> {
+        if (code == nullptr) return fail_null("code");
+        auto status = handle.engine.pre_filter(read);
+        if (!status) return headroom::failed(status);
+        const headroom_texts texts = handle.answers.reasons(std::move(status->reasons));
+        *code = static_cast<headroom_code>(status->code);
+        if (reasons != nullptr) *reasons = texts;
+        return {};
+      });
+}
+
+headroom_status headroom_post_filter(headroom_engine* engine, const headroom_pod* pod,
+                                     headroom_preemption* preemption) {
+  return headroom::with_pod(
+      engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) -> Result<void> {
+        if (preemption == nullptr) return fail_null("preemption");
+        auto found = handle.engine.post_filter(read);
+        if (!found) return headroom::failed(found);
+        *preemption = handle.answers.preempted(std::move(*found));
+        return {};
+      });
+}
+
+headroom_status headroom_quota_status(headroom_engine* engine,
+                                      const headroom_quota_amount** amounts, size_t* count) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    if (amounts == nullptr) return fail_null("amounts");
+    if (count == nullptr) return fail_null("count");
+    const auto status = handle.answers.quota_status(handle.engine.quota_status());
+    *amounts = status.data();
+    *count = status.size();
+    return {};
+  });
+}
+
+headroom_status headroom_explain(headroom_engine* engine, const headroom_pod* pod,
+                                 const char* node_name, headroom_explanation* explanation) {
+  return headroom::with_pod(
+      engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) -> Result<void> {
+        if (explanation == nullptr) return fail_null("explanation");
+        auto explained = handle.engine.explain(read, text_of(node_name));
+        if (!explained) return headroom::failed(explained);
+        *explanation = handle.answers.explained(std::move(*explained));
+        return {};
+      });
+}
+
+// --- Trying ---
+
+headroom_status headroom_fork(headroom_engine* engine) {
+  return guarded(engine, [](headroom_engine& handle) -> Result<void> {
+    handle.engine.fork();
+    return {};
+  });
+}
+
+headroom_status headroom_rollback(headroom_engine* engine) {
+  return guarded(engine, [](headroom_engine& handle) {
+    auto open = headroom::check_fork(handle.engine);
+    if (open) handle.engine.rollback();
+    return open;
+  });
+}
+
+headroom_status headroom_commit(headroom_engine* engine) {
+  return guarded(engine, [](headroom_engine& handle) {
+    auto open = headroom::check_fork(handle.engine);
+    if (open) handle.engine.commit();
+    return open;
+  });
+}
+
+// --- Keeping ---
+
+headroom_status headroom_save(headroom_engine* engine, const char* path) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    if (path == nullptr) return fail_null("path");
+    return handle.engine.save(path);
+  });
+}
+
+headroom_status headroom_load(const char* profile, const headroom_engine_options* options,
+                              const char* path, headroom_engine** engine, char* message,
+                              size_t message_size) {
+  return headroom::make_engine(
+      profile, options, engine, message, message_size,
+      [&](headroom::Profile&& read,
+          const headroom::EngineOptions& checked) -> Result<headroom::Engine> {
+        if (path == nullptr) return fail_null("path");
+        return headroom::Engine::load(std::move(read), path, checked);
+      });
+}
+
+// --- Looking ---
+
+headroom_status headroom_engine_stats(headroom_engine* engine, headroom_stats* stats) {
+  return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
+    if (stats == nullptr) return fail_null("stats");
+    const headroom::EngineStats from = handle.engine.stats();
+    *stats = {.nodes = from.nodes,
+              .pods = from.pods,
+              .shapes = from.shapes,
+              .epoch = handle.engine.epoch(),
+              .decisions = from.decisions,
+              .cache_bytes = from.cache_bytes};
+    return {};
+  });
+}
+
+const char* headroom_node_name(const headroom_engine* engine, headroom_node_index node) {
+  return headroom::looked(engine, "", [&](const headroom_engine& handle) {
+    // A view of a whole std::string.
+    const std::string_view name = handle.engine.node_name(headroom::NodeIndex{node});
+    return name.empty() ? "" : name.data();
+  });
+}
+
+headroom_node_index headroom_find_node(const headroom_engine* engine, const char* name) {
+  return headroom::looked(engine, HEADROOM_NO_NODE, [&](const headroom_engine& handle) {
+    return static_cast<headroom_node_index>(handle.engine.find_node(text_of(name)));
+  });
+}
+
+headroom_node_index headroom_node_of_pod(const headroom_engine* engine, const char* namespace_name,
+                                         const char* name) {
+  return headroom::looked(engine, HEADROOM_NO_NODE, [&](const headroom_engine& handle) {
+    return static_cast<headroom_node_index>(
+        handle.engine.node_of_pod(text_of(namespace_name), text_of(name)));
+  });
+}
+
+uint64_t headroom_digest(const headroom_engine* engine) {
+  return headroom::looked(engine, std::uint64_t{0},
+                          [](const headroom_engine& handle) { return handle.engine.digest(); });
+}
+
+headroom_status headroom_validate(headroom_engine* engine) {
+  const headroom_status status =
+      guarded(engine, [](headroom_engine& handle) { return handle.engine.validate(); });
+  const bool differs = status != HEADROOM_OK && status != HEADROOM_NO_MEMORY && engine != nullptr;
+  return differs ? HEADROOM_INTERNAL : status;
+}
+
+}  // extern "C"

@@ -1,0 +1,89 @@
+// Handles: what stands behind a headroom_engine or a headroom_quotas, and the guard through which
+// every call that can fail goes: errors, lack of memory and any exception become a status and a
+// text.
+//
+// Thread safety: one thread at a time for a handle.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "c/headroom.h"
+#include "objects/error.h"
+
+namespace headroom {
+
+// A caller's text: NULL counts as "".
+inline std::string_view text_of(const char* text) { return text == nullptr ? "" : text; }
+
+// What an argument must not be.
+inline tl::unexpected<Error> fail_null(const char* argument) {
+  return fail(ErrorCode::kInvalid, std::string(argument) + ": NULL");
+}
+// Flags are 0 or 1, so that another meaning of the rest can be added.
+inline Result<bool> flag_of(std::int32_t flag, const char* argument) {
+  if (flag == 0 || flag == 1) return flag == 1;
+  return fail(ErrorCode::kInvalid,
+              std::string(argument) + ": " + std::to_string(flag) + " is neither 0 nor 1");
+}
+
+inline headroom_status status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalid:
+      return HEADROOM_INVALID;
+    case ErrorCode::kNotFound:
+      return HEADROOM_NOT_FOUND;
+    case ErrorCode::kConflict:
+      return HEADROOM_CONFLICT;
+    case ErrorCode::kLimitExceeded:
+      return HEADROOM_LIMIT_EXCEEDED;
+    case ErrorCode::kUnsupported:
+      return HEADROOM_UNSUPPORTED;
+    case ErrorCode::kIo:
+      return HEADROOM_IO;
+  }
+  return HEADROOM_INTERNAL;
+}
+
+// Calls `call`, which returns a Result<void>. `error` is changed where that fails.
+template <typename Call>
+headroom_status guarded(std::string& error, const Call& call) noexcept {
+  try {
+    try {
+      Result<void> done = call();
+      if (done) return HEADROOM_OK;
+      error = std::move(done.error().message);
+      return status_of(done.error().code);
+    } catch (const std::bad_alloc&) {
+      error = "no memory";  // short enough to need none
+      return HEADROOM_NO_MEMORY;
+    } catch (const std::exception& exception) {
+      error = exception.what();
+    }
+  } catch (...) {
+    error = "unknown";
+  }
+  return HEADROOM_INTERNAL;
+}
+
+// The same on a handle, which `call` is given.
+template <typename Handle, typename Call>
+headroom_status guarded(Handle* handle, const Call& call) noexcept {
+  if (handle == nullptr) return HEADROOM_INVALID;
+  return guarded(handle->error, [&] { return call(*handle); });
+}
+
+// What `look` says of the handle; `otherwise` without one and without memory.
+template <typename Handle, typename Value, typename Look>
+Value looked(const Handle* handle, Value otherwise, const Look& look) noexcept {
+  if (handle == nullptr) return otherwise;
+  try {
+    return look(*handle);
+  } catch (...) {
+    return otherwise;
+  }
+}
+
+}  // namespace headroom
