@@ -35,6 +35,8 @@ constexpr std::array kRows = {
     Row{"batch_shapes", batch_shapes},
     Row{"place", place},
     Row{"place_churn", place_churn},
+    Row{"fork", fork_rollback},
+    Row{"c_abi_overhead", c_abi_overhead},
     Row{"events", events},
     Row{"load_dump", load_dump},
     Row{"codec", codec},

@@ -1,0 +1,111 @@
+"""Headroom in process: which nodes may run a pod, and which is best.
+
+    import headroom
+
+    engine = headroom.Engine()
+    engine.upsert(pathlib.Path("cluster.json"))  # kubectl get nodes,pods -A -o json
+    print(engine.evaluate(pod).node)
+
+An Engine answers for single pods and for many in columns; simulate() plays a trace. Errors are
+headroom.Error, by kind also ValueError, LookupError or OSError.
+"""
+
+from headroom._errors import (
+    ConflictError,
+    Error,
+    InvalidError,
+    IoError,
+    LimitExceededError,
+    NotFoundError,
+    UnsupportedError,
+)
+from headroom._fork import Fork
+from headroom._headroom import CapacityQuotas, Engine, NodeColumns, PodColumns
+from headroom._results import (
+    CapacityCheck,
+    CapacityQuotaStatus,
+    ChangedLimit,
+    ChangedTemplate,
+    Decision,
+    ExplainTerm,
+    Explanation,
+    HeadroomRow,
+    LimitAmounts,
+    MaxTotal,
+    NodeDetail,
+    NodeScore,
+    NodesDecision,
+    NodeTable,
+    NodeVerdict,
+    NodeVictims,
+    PlacedPods,
+    Placement,
+    PlanAnswer,
+    PlanBreak,
+    PlanRow,
+    PluginScore,
+    PodVerdict,
+    PostFilter,
+    PreFilterStatus,
+    QuotaAmount,
+    QuotaRow,
+    QuotaStatus,
+    ReservationStatus,
+    ReserveAnswer,
+    Stats,
+    TemplateHeadroom,
+    Victim,
+    WhatIf,
+)
+from headroom._simulation import Simulation, simulate
+
+__all__ = [
+    "CapacityCheck",
+    "CapacityQuotaStatus",
+    "CapacityQuotas",
+    "ChangedLimit",
+    "ChangedTemplate",
+    "ConflictError",
+    "Decision",
+    "Engine",
+    "Error",
+    "ExplainTerm",
+    "Explanation",
+    "Fork",
+    "HeadroomRow",
+    "InvalidError",
+    "IoError",
+    "LimitAmounts",
+    "LimitExceededError",
+    "MaxTotal",
+    "NodeColumns",
+    "NodeDetail",
+    "NodeScore",
+    "NodeTable",
+    "NodeVerdict",
+    "NodeVictims",
+    "NodesDecision",
+    "NotFoundError",
+    "PlacedPods",
+    "Placement",
+    "PlanAnswer",
+    "PlanBreak",
+    "PlanRow",
+    "PluginScore",
+    "PodColumns",
+    "PodVerdict",
+    "PostFilter",
+    "PreFilterStatus",
+    "QuotaAmount",
+    "QuotaRow",
+    "QuotaStatus",
+    "ReservationStatus",
+    "ReserveAnswer",
+    "Simulation",
+    "Stats",
+    "TemplateHeadroom",
+    "UnsupportedError",
+    "Victim",
+    "WhatIf",
+    "simulate",
+]

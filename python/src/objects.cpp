@@ -1,0 +1,107 @@
+#include "python/src/objects.h"
+
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string_view>
+
+#include "engine/profile_reader.h"
+#include "python/src/errors.h"
+
+namespace nb = nanobind;
+
+namespace headroom::python {
+
+std::string path_of(nb::handle value) {
+  return nb::cast<std::string>(nb::str(nb::module_::import_("os").attr("fspath")(value)));
+}
+
+namespace {
+
+bool is_path(nb::handle value) { return nb::hasattr(value, "__fspath__"); }
+
+// nullopt: no text, but an object.
+std::optional<std::string_view> text_of(nb::handle value) {
+  Py_ssize_t size = 0;
+  if (PyUnicode_Check(value.ptr())) {
+    const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+    if (text == nullptr) throw nb::python_error();
+    return std::string_view(text, static_cast<std::size_t>(size));
+  }
+  if (PyBytes_Check(value.ptr())) {
+    char* text = nullptr;
+    if (PyBytes_AsStringAndSize(value.ptr(), &text, &size) != 0) throw nb::python_error();
+    return std::string_view(text, static_cast<std::size_t>(size));
+  }
+  return std::nullopt;
+}
+
+template <typename Read>
+auto without_gil(Read read) {
+  const nb::gil_scoped_release released;
+  return read();
+}
+
+std::size_t size_of(const ObjectFile& file) {
+  std::size_t size = file.nodes.size() + file.node_metrics.size() + file.pods.size() +
+                     file.elastic_quotas.size() + file.pod_disruption_budgets.size() +
+                     file.priority_classes.size() + file.capacity_quotas.size();
+  for (const auto& [kind, count] : file.other_kinds) size += count;
+  return size;
+}
+
+template <typename T>
+std::vector<T> only(ObjectFile file, std::vector<T> ObjectFile::*list, const char* what,
+                    const char* kind) {
+  if (size_of(file) != (file.*list).size()) {
+    raise({ErrorCode::kInvalid, std::string(what) + ": not only " + kind + " objects"});
+  }
+  return std::move(file.*list);
+}
+
+}  // namespace
+
+ObjectFile objects_of(nb::handle objects, const char* what, const char* kind) {
+  if (is_path(objects)) {
+    return value_of(without_gil([path = path_of(objects)] { return read_object_file(path); }));
+  }
+  if (const std::optional<std::string_view> text = text_of(objects)) {
+    return value_of(without_gil([&] { return read_objects(*text, what); }));
+  }
+  const nb::object to_json = nb::module_::import_("headroom._objects").attr("to_json");
+  const nb::object json = to_json(objects, kind);  // nullptr is None
+  const std::string_view text = *text_of(json);
+  return value_of(without_gil([&] { return read_objects(text, what); }));
+}
+
+std::vector<Pod> pods_of(nb::handle pods, const char* what) {
+  return only(objects_of(pods, what, "Pod"), &ObjectFile::pods, what, "Pod");
+}
+
+Pod pod_of(nb::handle pod, const char* what) {
+  std::vector<Pod> pods = pods_of(pod, what);
+  if (pods.size() != 1) {
+    raise({ErrorCode::kInvalid,
+           std::string(what) + ": " + std::to_string(pods.size()) + " pods: give one"});
+  }
+  return std::move(pods.front());
+}
+
+std::vector<Node> nodes_of(nb::handle nodes, const char* what) {
+  return only(objects_of(nodes, what, "Node"), &ObjectFile::nodes, what, "Node");
+}
+
+Profile profile_of(nb::handle profile) {
+  if (profile.is_none()) return Profile::standard();
+  if (is_path(profile)) return value_of(read_profile_file(path_of(profile)));
+  if (const std::optional<std::string_view> text = text_of(profile)) {
+    return value_of(read_profile(*text, "profile"));
+  }
+  // JSON is YAML; several objects are documents.
+  const nb::object to_json = nb::module_::import_("headroom._objects").attr("to_json");
+  nb::object documents = to_json(profile, nb::none());
+  documents = documents.attr("replace")("\n", "\n---\n");
+  return value_of(read_profile(*text_of(documents), "profile"));
+}
+
+}  // namespace headroom::python

@@ -1,0 +1,51 @@
+// SharedEngine: an engine that any number of Python threads may ask.
+//
+// A call waits until no other is under way, so that an engine answers one after the other; the GIL
+// is free while it waits and while the engine works. Invariant: nobody waits for the lock with the
+// GIL held. The lock is recursive because Python may run anything (a finaliser that asks the same
+// engine) while an answer is made.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <mutex>
+#include <utility>
+
+#include "engine/engine.h"
+#include "python/src/errors.h"
+
+namespace headroom::python {
+
+template <typename Owner>
+class Shared {
+ public:
+  explicit Shared(Owner owner) : owner_(std::move(owner)) {}
+
+  // Runs `work` without the GIL; it may not touch Python.
+  template <typename Work>
+  auto run(Work work) {
+    const nanobind::gil_scoped_release released;
+    const std::lock_guard lock(mutex_);
+    return work(owner_);
+  }
+  // Runs `work` without the GIL, whose value or error `present` makes into Python's with it, while
+  // the engine is still as it was: what points into the engine is valid.
+  template <typename Work, typename Present>
+  auto run(Work work, Present present) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    auto result = [&] {
+      const nanobind::gil_scoped_release released;
+      lock.lock();
+      return work(owner_);
+    }();
+    return present(owner_, value_of(std::move(result)));
+  }
+
+ private:
+  std::recursive_mutex mutex_;
+  Owner owner_;
+};
+
+using SharedEngine = Shared<Engine>;
+
+}  // namespace headroom::python

@@ -1,0 +1,152 @@
+#include "python/src/simulation.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "python/src/errors.h"
+#include "python/src/objects.h"
+#include "python/src/results.h"
+#include "tools/dump.h"
+#include "tools/openb.h"
+#include "tools/report_page.h"
+#include "tools/simulation_input.h"
+#include "tools/simulation_report.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace headroom::python {
+namespace {
+
+// A list or tuple of paths is several files.
+Dump dump_of(nb::handle objects, const char* what, const char* kind) {
+  std::vector<ObjectFile> files;
+  if (nb::isinstance<nb::list>(objects) || nb::isinstance<nb::tuple>(objects)) {
+    nb::list others;
+    for (const nb::handle item : nb::iter(objects)) {
+      if (nb::hasattr(item, "__fspath__")) {
+        files.push_back(objects_of(item, what, kind));
+      } else {
+        others.append(item);
+      }
+    }
+    if (!others.empty()) files.push_back(objects_of(others, what, kind));
+  } else if (!objects.is_none()) {
+    files.push_back(objects_of(objects, what, kind));
+  }
+  return make_dump(std::move(files));
+}
+
+void check_range(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
+  if (value < least || value > most) {
+    raise({ErrorCode::kInvalid, std::string(name) + ": " + std::to_string(value) + " is not in [" +
+                                    std::to_string(least) + ", " + std::to_string(most) + "]"});
+  }
+}
+
+struct Input {
+  nb::object cluster, pods;
+  std::optional<std::uint32_t> nodes;
+  std::uint32_t quotas = 0, repeat = 1;
+  std::uint64_t seed = 1;
+};
+
+SimulationInput read_input(const Input& input) {
+  if (!input.cluster.is_none()) {
+    if (input.nodes) raise({ErrorCode::kInvalid, "cluster, nodes: give one of them"});
+    Dump cluster = dump_of(input.cluster, "cluster", nullptr);
+    return value_of(
+        dump_input("a cluster", std::move(cluster), dump_of(input.pods, "pods", "Pod")));
+  }
+  if (!input.nodes) {
+    if (!input.pods.is_none()) {
+      raise({ErrorCode::kInvalid, "pods: they need a cluster: give cluster or nodes with them"});
+    }
+    check_range(input.repeat, 1, kRepeatMax, "repeat");
+    return trace_input({.repeat = input.repeat, .nodes = {}, .seed = input.seed});
+  }
+  check_range(*input.nodes, 1, kSimulatedNodesMax, "nodes");
+  check_range(input.quotas, 0, kSimulatedQuotasMax, "quotas");
+  std::uint32_t pods = *input.nodes * kPodsPerGeneratedNode;
+  if (!input.pods.is_none() && !nb::try_cast(input.pods, pods)) {
+    throw nb::type_error("pods: with nodes it is their number");
+  }
+  check_range(pods, 0, kSimulatedPodsMax, "pods");
+  const nb::gil_scoped_release released;
+  return generated_input(
+      {.nodes = *input.nodes, .pods = pods, .quotas = input.quotas, .seed = input.seed});
+}
+
+// The report as JSON, and the decisions as lines of JSON.
+nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::uint32_t> nodes,
+                        std::uint32_t quotas, std::uint32_t repeat, nb::object profile,
+                        std::uint64_t seed, bool departures,
+                        std::optional<std::int64_t> metrics_every, std::optional<bool> preemption,
+                        nb::object autoscale, std::int64_t provision_seconds, bool random_ties,
+                        std::int32_t threads, bool validate, bool decisions) {
+  SimulationOptions options;
+  options.profile = profile_of(profile);
+  options.series = true;
+  options.engine.threads = threads;
+  options.engine.seed = random_ties ? seed : 0;
+  options.seed = seed;
+  options.departures = departures;
+  options.metrics_every_seconds = metrics_every;
+  options.preemption = preemption;
+  options.validate = validate;
+  if (metrics_every && *metrics_every < 1) {
+    raise(
+        {ErrorCode::kInvalid, "metrics_every: " + std::to_string(*metrics_every) + " is below 1"});
+  }
+  if (!autoscale.is_none()) {
+    Dump templates = dump_of(autoscale, "autoscale", "Node");
+    if (templates.nodes.empty()) {
+      raise({ErrorCode::kInvalid, "autoscale: no Node to take as a template"});
+    }
+    if (provision_seconds < 1) {
+      raise({ErrorCode::kInvalid,
+             "provision_seconds: " + std::to_string(provision_seconds) + " is below 1"});
+    }
+    options.autoscaler = AutoscalerOptions{.templates = std::move(templates.nodes),
+                                           .quotas = std::move(templates.capacity_quotas),
+                                           .provision_us = provision_seconds * kMicrosPerSecond};
+  }
+  std::string lines;
+  if (decisions) options.on_decision = [&](const std::string& line) { lines += line; };
+  const SimulationInput input = read_input({.cluster = std::move(cluster),
+                                            .pods = std::move(pods),
+                                            .nodes = nodes,
+                                            .quotas = quotas,
+                                            .repeat = repeat,
+                                            .seed = seed});
+  const std::string profile_name = profile.is_none() ? "standard" : "profile";
+  std::string json;
+  value_of([&]() -> Result<void> {
+    const nb::gil_scoped_release released;
+    Result<SimulationReport> report = simulate(input, options);
+    if (!report) return tl::unexpected(report.error());
+    const ProfileRun run{profile_name, std::move(*report)};
+    json = json_report(input, seed, {&run, 1});
+    return {};
+  }());
+  return nb::make_tuple(text(json), text(lines));
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& module) {
+  module.def(
+      "report_page", [](const std::string& json) { return text(report_page(json, "")); }, "json"_a);
+  module.def("simulate_json", &simulate_json, nb::kw_only(), "cluster"_a = nb::none(),
+             "pods"_a = nb::none(), "nodes"_a = nb::none(), "quotas"_a = 0, "repeat"_a = 1,
+             "profile"_a = nb::none(), "seed"_a = 1, "departures"_a = true,
+             "metrics_every"_a = nb::none(), "preemption"_a = nb::none(),
+             "autoscale"_a = nb::none(), "provision_seconds"_a = 60, "random_ties"_a = false,
+             "threads"_a = 1, "validate"_a = false, "decisions"_a = true,
+             "What headroom.simulate() reads: the report, and the decisions line by line.");
+}
+
+}  // namespace headroom::python

@@ -1,0 +1,172 @@
+"""What is taken for an object, and what is refused."""
+
+import datetime
+import json
+import math
+
+import pytest
+from conftest import node, pod
+
+import headroom
+
+NODES = {"apiVersion": "v1", "kind": "List", "items": [node("a"), node("b")]}
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        NODES,
+        [node("a"), node("b")],
+        (node("a"), node("b")),
+        json.dumps(NODES),
+        json.dumps(NODES).encode(),
+        "\n".join(json.dumps(each) for each in NODES["items"]),
+        "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, "
+        "pods: 110}, capacity: {cpu: 4, memory: 8Gi, pods: 110}}\n---\n" + json.dumps(node("b")),
+    ],
+    ids=["list object", "list", "tuple", "json", "bytes", "json lines", "yaml"],
+)
+def test_forms(objects, tmp_path):
+    expected = headroom.Engine()
+    expected.upsert([node("a"), node("b")])
+    engine = headroom.Engine()
+    assert engine.upsert(objects) == 2
+    assert engine.digest() == expected.digest()
+    if isinstance(objects, (str, bytes)):
+        path = tmp_path / "dump"
+        path.write_bytes(objects if isinstance(objects, bytes) else objects.encode())
+        engine = headroom.Engine()
+        assert engine.upsert(path) == 2
+        assert engine.digest() == expected.digest()
+
+
+def test_a_pod_needs_no_kind(engine):
+    bare = pod("p")
+    del bare["kind"], bare["apiVersion"]
+    assert engine.evaluate(bare) == engine.evaluate(pod("p"))
+    assert engine.evaluate(json.dumps(pod("p"))) == engine.evaluate(pod("p"))
+    listed = {"kind": "PodList", "apiVersion": "v1", "items": [bare, pod("q")]}
+    assert len(engine.evaluate_many(listed)) == 2
+
+
+class V1ObjectMeta:
+    attribute_map = {
+        "name": "name",
+        "namespace": "namespace",
+        "creation_timestamp": "creationTimestamp",
+    }
+    name, namespace = "p", "default"
+    creation_timestamp = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+class V1Pod:
+    """As a model of Kubernetes' Python client, of a list: neither apiVersion nor kind."""
+
+    attribute_map = {
+        "api_version": "apiVersion",
+        "kind": "kind",
+        "metadata": "metadata",
+        "spec": "spec",
+    }
+    api_version = kind = None
+    metadata = V1ObjectMeta()
+    spec = {
+        "containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}],
+        "nodeName": "large",
+    }
+
+
+class V1PodList:
+    attribute_map = {"api_version": "apiVersion", "kind": "kind", "items": "items"}
+    api_version = kind = None
+    items = [V1Pod()]
+
+
+def test_models_of_the_client(engine):
+    assert engine.upsert(V1Pod()) == 1
+    assert engine.nodes().requested["cpu"].tolist() == [0, 0, 3000]
+    assert engine.upsert([V1Pod()]) == 1
+    assert engine.upsert(V1PodList()) == 1
+    assert engine.stats().pods == 1
+    assert len(engine.evaluate_many(V1PodList())) == 1
+
+
+def test_errors_have_the_texts_of_the_engine(engine):
+    with pytest.raises(headroom.InvalidError) as caught:
+        engine.upsert(node("n1", cpu="4x"))
+    assert str(caught.value) == 'objects: Node n1: status.allocatable.cpu: "4x" is not a quantity'
+    assert caught.value.code == "Invalid"
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, headroom.Error)
+    with pytest.raises(headroom.InvalidError, match="spec.containers"):
+        engine.evaluate({"metadata": {"name": "p"}, "spec": {"containers": 5}})
+    with pytest.raises(headroom.InvalidError, match="-1"):
+        engine.evaluate(pod("p", cpu="-1"))
+    with pytest.raises(headroom.LimitExceededError):
+        engine.evaluate(pod("p", memory="9" * 30))
+    with pytest.raises(headroom.InvalidError, match="top_k"):
+        engine.evaluate(pod("p"), top_k=0)
+    with pytest.raises(headroom.Error, match="top_k"):
+        engine.evaluate(pod("p"), top_k=1_000_000)
+    with pytest.raises(headroom.IoError, match="No such file") as missing:
+        import pathlib
+
+        engine.upsert(pathlib.Path("/nowhere/at/all.json"))
+    assert isinstance(missing.value, OSError)
+    with pytest.raises(LookupError):
+        engine.explain(pod("p"), "nowhere")
+    with pytest.raises(headroom.UnsupportedError, match="CapacityQuota q is not a fact"):
+        engine.upsert(
+            {
+                "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+                "kind": "CapacityQuota",
+                "metadata": {"name": "q"},
+            }
+        )
+    with pytest.raises(headroom.UnsupportedError, match="CapacityScheduling"):
+        headroom.Engine(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "profiles": [{"plugins": {}}],
+            }
+        ).place([pod("p")], preempt=True)
+
+
+@pytest.mark.parametrize(
+    "profile", ["profiles: 5", "nonsense: 1", {"kind": "Pod"}, "a: b: c", '{"a": ', [1]], ids=str
+)
+def test_bad_profiles(profile):
+    with pytest.raises(headroom.Error, match="profile"):
+        headroom.Engine(profile)
+
+
+@pytest.mark.parametrize("value", [None, 5, 1.5, object(), [5], {"a": object()}, {1, 2}], ids=repr)
+def test_wrong_types(engine, value):
+    for call in (engine.upsert, engine.evaluate, engine.place):
+        with pytest.raises((TypeError, headroom.InvalidError)):
+            call(value)
+    assert engine.stats().pods == 0
+
+
+def test_values_that_json_has_not(engine):
+    with pytest.raises(ValueError, match="not a Kubernetes object"):
+        engine.upsert({**node("n"), "x": math.nan})
+    circle = node("n")
+    circle["circle"] = circle
+    with pytest.raises(ValueError, match="not a Kubernetes object"):
+        engine.upsert(circle)
+    with pytest.raises(ValueError, match="to_dict"):
+        engine.upsert({"api_version": "v1", "kind": "Pod"})
+    with pytest.raises(ValueError, match="surrogates"):
+        engine.upsert("\ud800")
+    with pytest.raises(headroom.InvalidError, match="give one"):
+        engine.evaluate([pod("a"), pod("b")])
+    with pytest.raises(headroom.InvalidError, match="not only Pod"):
+        engine.evaluate(node("n"))
+    assert engine.upsert("") == engine.upsert([]) == 0
+    assert engine.place([]) == []
+
+
+def test_unknown_fields_are_passed_over(engine):
+    strange = pod("p", somethingNew={"a": [1, 2]})
+    assert engine.evaluate(strange) == engine.evaluate(pod("p"))
