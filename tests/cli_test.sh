@@ -252,6 +252,35 @@ grep -q '"metric_reports"' json
 "$headroom" simulate --nodes 30 --pods 10 --out - 2>report >decisions
 [ "$(wc -l <decisions)" -eq 10 ]
 
+# Profiles beside each other, and the page: the same decisions, and the page has the JSON.
+profiles=(--config "$data/limit-aware.yaml" --config "$data/least-allocated.yaml")
+expect 0 'limit-aware  least-allocated' "$headroom" simulate --nodes 20 --pods 300 "${profiles[@]}"
+expect 0 'Limits are drawn from the seed' "$headroom" simulate --nodes 20 --pods 300 "${profiles[@]}"
+"$headroom" simulate --cluster quotas.json --config "$data/limit-aware.yaml" "$data/least-allocated.yaml" \
+  --validate --json --report page.html >json
+[ "$(grep -c '"profile": ' json)" -eq 2 ]
+grep -q '^<script id="data" type="application/json">{$' page.html
+sed -n '/^<script id="data"/,/<\/script>$/p' page.html | sed '1s/.*/{/; s/<\/script>$//' | cmp - json
+grep -q 'headroom simulate --cluster quotas.json --config .* --report page.html' page.html
+if grep -qE '(src|href)="?(https?:)?//' page.html; then
+  echo "the page asks a network"
+  exit 1
+fi
+"$headroom" simulate --cluster quotas.json --out quotas3 --report page.html >report
+cmp quotas1 quotas3
+grep -q '^preemption$' report
+"$headroom" simulate --nodes 20 --pods 50 --report - 2>report >page.html
+grep -q '^pods$' report
+[ "$(head -n 1 page.html)" = '<!DOCTYPE html>' ]
+mkdir -p other && cp "$data/limit-aware.yaml" other/
+expect 0 'other/limit-aware.yaml' "$headroom" simulate --nodes 20 --pods 50 --config "$data/limit-aware.yaml" \
+  other/limit-aware.yaml
+expect 2 'given twice' "$headroom" simulate --config "$data/limit-aware.yaml" "$data/limit-aware.yaml"
+expect 2 '9 files; at most 8' "$headroom" simulate --config 1 2 3 4 5 6 7 8 9
+expect 2 'give one --config' "$headroom" simulate "${profiles[@]}" --out decisions
+expect 2 'standard output takes one' "$headroom" simulate --out - --report -
+expect 2 'no-such-folder' "$headroom" simulate --nodes 5 --report no-such-folder/page.html
+
 # A load test starts its own headroomd, verifies its answers, and writes figures and a picture.
 "$headroom" load --nodes 40 --pods 300 --seconds 0.3 --warm-up 0.1 --connections 2 --depth 4 --events 500 \
   --mix evaluate=3,reserve=2,place=1 --place-pods 5 --out load.json --plot load.svg >load

@@ -564,7 +564,8 @@ TEST(SimulationThatGrows, WithoutNeedNothingChanges) {
     options.on_decision = [&](const std::string& line) { lines[grows] += line; };
     const Result<SimulationReport> report = simulate(input, options);
     ASSERT_TRUE(report) << report.error().message;
-    reports[grows] = nlohmann::json::parse(json_report(input, 1, *report));
+    const ProfileRun runs[] = {{"standard", *report}};
+    reports[grows] = nlohmann::json::parse(json_report(input, 1, runs));
     reports[grows].erase("speed");
   }
   EXPECT_EQ(lines[0], lines[1]);
@@ -647,7 +648,8 @@ TEST(SimulationThatGrows, RandomSimulationsKeepTheRules) {
           if (run == 0) blocked += limit.block.stretches > 0;
         }
       }
-      nlohmann::json json = nlohmann::json::parse(json_report(input, seed, *report));
+      const ProfileRun runs[] = {{"standard", *report}};
+      nlohmann::json json = nlohmann::json::parse(json_report(input, seed, runs));
       json.erase("speed");
       reports[run] = json.dump();
       if (run == 1) continue;

@@ -7,6 +7,7 @@ headroom_add_test(quota_lint_test SOURCES quota_lint_test.cpp LIBRARIES headroom
 headroom_add_test(quota_report_test SOURCES quota_report_test.cpp LIBRARIES headroom_commands)
 headroom_add_test(cluster_autoscaler_test SOURCES cluster_autoscaler_test.cpp
   LIBRARIES headroom_commands)
+headroom_add_test(report_test SOURCES report_test.cpp LIBRARIES headroom_commands)
 headroom_add_test(simulation_test SOURCES simulation_test.cpp LIBRARIES headroom_commands)
 
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_test.sh $<TARGET_FILE:headroom>)

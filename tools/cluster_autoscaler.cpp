@@ -482,6 +482,22 @@ std::vector<std::string> ClusterAutoscaler::broken_rules() const {
   return broken;
 }
 
+std::vector<LimitStanding> ClusterAutoscaler::standings() const {
+  std::vector<LimitStanding> standings;
+  for (const CapacityQuotaStatus& quota : quotas_.status()) {
+    if (!quota.in_force) continue;
+    for (const CapacityQuotaStatus::Amount& amount : quota.amounts) {
+      standings.push_back({.quota = quota.id,
+                           .resource = amount.resource,
+                           .limit = amount.limit,
+                           .used = amount.used,
+                           .reserved = amount.reserved,
+                           .nodes_refused = blocks_.refused_now({quota.id, amount.resource})});
+    }
+  }
+  return standings;
+}
+
 AutoscalerReport ClusterAutoscaler::report(std::int64_t now_us) {
   blocks_.end(now_us);
   AutoscalerReport report = report_;

@@ -83,6 +83,13 @@ struct LimitReport {
   QuotaBlock block;  // templates by their place in AutoscalerReport::templates
 };
 
+// One limit at one moment.
+struct LimitStanding {
+  std::string quota, resource;
+  Int128 limit = 0, used = 0, reserved = 0;
+  std::int64_t nodes_refused = 0;  // of the template of which they are most
+};
+
 struct CapacityQuotaReport {
   std::string id;
   std::string skipped;  // why; empty: it is in force
@@ -120,6 +127,8 @@ class ClusterAutoscaler {
   // What does not hold of: the quotas' own sums; no limit is exceeded by nodes that were added; a
   // reservation has left what is under way.
   std::vector<std::string> broken_rules() const;
+  // The limits in force, by quota id; the same ones in the same order whenever it is asked.
+  std::vector<LimitStanding> standings() const;
   // Nothing is refused after `now_us`.
   AutoscalerReport report(std::int64_t now_us);
 

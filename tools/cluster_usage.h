@@ -50,6 +50,14 @@ class ClusterUsage {
   // Resources that some pod asked for.
   std::vector<ResourceReport> peaks() const;
 
+  // Nodes and resources by their positions, as Holding has them.
+  std::size_t node_count() const { return node_names_.size(); }
+  std::size_t resource_count() const { return peaks_.size(); }
+  const std::string& resource_name(std::size_t resource) const { return peaks_[resource].name; }
+  std::int64_t allocatable(std::size_t node, std::size_t resource) const {
+    return allocatable_[node * peaks_.size() + resource];
+  }
+
  private:
   std::map<std::string, std::uint32_t> resource_ids_;
   std::unordered_map<std::string, std::uint32_t> node_ids_;

@@ -7,7 +7,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "objects/object_reader.h"
 #include "tools/table.h"
 
 namespace headroom {
@@ -31,26 +30,33 @@ void keep_latest(std::vector<T>& objects, std::vector<T>&& more, Name name,
 
 std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
-Result<Dump> read_dump(const std::vector<std::string>& paths) {
+Dump make_dump(std::vector<ObjectFile> files) {
   Dump dump;
   std::unordered_map<std::string, std::size_t> nodes, metrics, pods, quotas, budgets, classes,
       capacity_quotas;
   const auto plain_name = [](const auto& object) { return object.name; };
   const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
+  for (ObjectFile& file : files) {
+    keep_latest(dump.nodes, std::move(file.nodes), plain_name, nodes);
+    keep_latest(dump.node_metrics, std::move(file.node_metrics), plain_name, metrics);
+    keep_latest(dump.pods, std::move(file.pods), key, pods);
+    keep_latest(dump.elastic_quotas, std::move(file.elastic_quotas), key, quotas);
+    keep_latest(dump.pod_disruption_budgets, std::move(file.pod_disruption_budgets), key, budgets);
+    keep_latest(dump.priority_classes, std::move(file.priority_classes), plain_name, classes);
+    keep_latest(dump.capacity_quotas, std::move(file.capacity_quotas), plain_name, capacity_quotas);
+    for (const auto& [kind, count] : file.other_kinds) dump.other_kinds[kind] += count;
+  }
+  return dump;
+}
+
+Result<Dump> read_dump(const std::vector<std::string>& paths) {
+  std::vector<ObjectFile> files;
   for (const std::string& path : paths) {
     Result<ObjectFile> file = read_object_file(path);
     if (!file) return tl::unexpected(file.error());
-    keep_latest(dump.nodes, std::move(file->nodes), plain_name, nodes);
-    keep_latest(dump.node_metrics, std::move(file->node_metrics), plain_name, metrics);
-    keep_latest(dump.pods, std::move(file->pods), key, pods);
-    keep_latest(dump.elastic_quotas, std::move(file->elastic_quotas), key, quotas);
-    keep_latest(dump.pod_disruption_budgets, std::move(file->pod_disruption_budgets), key, budgets);
-    keep_latest(dump.priority_classes, std::move(file->priority_classes), plain_name, classes);
-    keep_latest(dump.capacity_quotas, std::move(file->capacity_quotas), plain_name,
-                capacity_quotas);
-    for (const auto& [kind, count] : file->other_kinds) dump.other_kinds[kind] += count;
+    files.push_back(std::move(*file));
   }
-  return dump;
+  return make_dump(std::move(files));
 }
 
 std::int64_t newest_time_us(const Dump& dump, std::int64_t otherwise) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "objects/error.h"
+#include "objects/object_reader.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -23,6 +24,7 @@ struct Dump {
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
 };
 
+Dump make_dump(std::vector<ObjectFile> files);
 Result<Dump> read_dump(const std::vector<std::string>& paths);
 
 // "namespace/name"

@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <string>
+#include <utility>
 
+#include "tools/command_line.h"
 #include "tools/conformance.h"
 #include "tools/exit_code.h"
 #include "tools/explain.h"
@@ -33,7 +36,9 @@ Each command has its own --help.
 Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance case, a limit in the way);
 2 the command line, a file or an object cannot be used: the message says what to do.
 )");
-  headroom::add_simulate_command(app, exit_code);
+  std::string command_line = "headroom";
+  for (int a = 1; a < argc; ++a) command_line += ' ' + headroom::shell_word(argv[a]);
+  headroom::add_simulate_command(app, exit_code, std::move(command_line));
   headroom::add_generate_command(app, exit_code);
   headroom::add_explain_command(app, exit_code);
   headroom::add_quota_command(app, exit_code);

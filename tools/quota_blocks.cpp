@@ -16,17 +16,16 @@ void QuotaBlocks::set(std::uint32_t node_template, std::int64_t now_us,
   if (nodes == 0) return;
   for (const Limit& limit : limits) {
     Entry& entry = entries_[limit];
-    std::vector<std::uint32_t>& templates = entry.templates;
-    if (std::find(templates.begin(), templates.end(), node_template) != templates.end()) {
+    if (entry.nodes_now.contains(node_template)) {
       entry.pods.insert(new_pods.begin(), new_pods.end());
     } else {
       entry.pods.insert(pods.begin(), pods.end());
-      if (templates.empty()) {
+      if (entry.nodes_now.empty()) {
         if (entry.block.stretches++ == 0) entry.block.first_us = now_us;
         entry.block.last_us = now_us;
       }
-      templates.push_back(node_template);
     }
+    entry.nodes_now[node_template] = nodes;
     std::int64_t& most = entry.block.nodes[node_template];
     most = std::max(most, nodes);
   }
@@ -34,14 +33,14 @@ void QuotaBlocks::set(std::uint32_t node_template, std::int64_t now_us,
 
 // While it blocks, last_us is when the stretch began.
 void QuotaBlocks::stop(Entry& entry, std::uint32_t node_template, std::int64_t now_us) {
-  if (std::erase(entry.templates, node_template) == 0 || !entry.templates.empty()) return;
+  if (entry.nodes_now.erase(node_template) == 0 || !entry.nodes_now.empty()) return;
   entry.block.blocked_us += now_us - entry.block.last_us;
   entry.block.last_us = now_us;
 }
 
 void QuotaBlocks::end(std::int64_t now_us) {
   for (auto& [limit, entry] : entries_) {
-    while (!entry.templates.empty()) stop(entry, entry.templates.back(), now_us);
+    while (!entry.nodes_now.empty()) stop(entry, entry.nodes_now.begin()->first, now_us);
   }
 }
 
@@ -51,6 +50,14 @@ QuotaBlock QuotaBlocks::find(const Limit& limit) const {
   QuotaBlock block = found->second.block;
   block.pods = found->second.pods.size();
   return block;
+}
+
+std::int64_t QuotaBlocks::refused_now(const Limit& limit) const {
+  const auto found = entries_.find(limit);
+  std::int64_t most = 0;
+  if (found == entries_.end()) return most;
+  for (const auto& [node_template, nodes] : found->second.nodes_now) most = std::max(most, nodes);
+  return most;
 }
 
 }  // namespace headroom

@@ -37,12 +37,14 @@ class QuotaBlocks {
   // Nothing is refused from now on.
   void end(std::int64_t now_us);
   QuotaBlock find(const Limit& limit) const;  // all 0 where it never blocked
+  // Nodes that the limit keeps away now, of the template of which they are most.
+  std::int64_t refused_now(const Limit& limit) const;
 
  private:
   struct Entry {
     QuotaBlock block;
     std::unordered_set<std::uint32_t> pods;
-    std::vector<std::uint32_t> templates;  // for which it binds now
+    std::map<std::uint32_t, std::int64_t> nodes_now;  // by template for which it binds now
   };
 
   void stop(Entry& entry, std::uint32_t node_template, std::int64_t now_us);

@@ -146,6 +146,18 @@ std::vector<QuotaReport> QuotaLedger::reports() const {
   return reports;
 }
 
+std::vector<QuotaLedger::Standing> QuotaLedger::standings() const {
+  std::vector<Standing> standings(quotas_.size() * resources_.size());
+  for (std::size_t r = 0; r < resources_.size(); ++r) {
+    for_each_lent(r, [&](std::size_t quota, std::int64_t lent) {
+      const Amount& at = quotas_[quota].amounts[r];
+      standings[quota * resources_.size() + r] = {
+          .used = at.used, .borrowed = at.borrowed(), .lent = lent};
+    });
+  }
+  return standings;
+}
+
 std::string QuotaLedger::over_max(const Claim& placed) const {
   for (std::size_t r = 0; r < placed.amounts.size(); ++r) {
     const Quota& quota = quotas_[placed.quota];

@@ -70,6 +70,13 @@ class QuotaLedger {
   // By namespace. What is used and lent now is the end.
   std::vector<QuotaReport> reports() const;
 
+  struct Standing {
+    std::int64_t used = 0, borrowed = 0, lent = 0;
+  };
+  // Now, [quota * resources + resource]; quotas in the order of reports().
+  std::vector<Standing> standings() const;
+  const std::vector<std::string>& resources() const { return resources_; }
+
   // --- What must hold; each says what does not, or nothing ---
   // A pod that has just been placed: its quota is within its max, where the pod asks for something.
   std::string over_max(const Claim& placed) const;

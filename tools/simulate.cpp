@@ -6,17 +6,18 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 
 #include "engine/profile_reader.h"
-#include "tools/cluster_generator.h"
 #include "tools/command_line.h"
 #include "tools/dump.h"
 #include "tools/exit_code.h"
 #include "tools/openb.h"
 #include "tools/progress.h"
+#include "tools/report_page.h"
+#include "tools/simulation_input.h"
 #include "tools/simulation_report.h"
 #include "tools/table.h"
 #include "tools/text_output.h"
@@ -24,12 +25,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::uint32_t kSimulatedNodesMax = 1'000'000;
-constexpr std::uint32_t kSimulatedPodsMax = 50'000'000;
-constexpr std::uint32_t kRepeatMax = 1000;
-constexpr std::uint32_t kPodsPerGeneratedNode = 4;
-constexpr std::uint32_t kSimulatedQuotasMax = 10'000;
 constexpr std::int64_t kProvisionSecondsMax = 86'400;
+constexpr std::size_t kProfilesMax = 8;
 
 struct SimulateOptions {
   std::vector<std::string> cluster_files;
@@ -41,7 +38,8 @@ struct SimulateOptions {
   bool json = false;
   std::int32_t threads = 1;
   std::optional<std::int64_t> metrics_every_seconds;
-  std::string config, out;
+  std::vector<std::string> configs;
+  std::string out, report, command_line;
   bool preemption = false, no_preemption = false;
   std::uint32_t quotas = 0;
   std::vector<std::string> template_files, capacity_quota_files;
@@ -51,43 +49,8 @@ struct SimulateOptions {
 
 // --- The three inputs. -------------------------------------------------------------------------
 
-// Copy r of the trace begins where the last pod of copy r - 1 arrives.
-SimulationInput trace_input(const SimulateOptions& options) {
-  const OpenbTrace& trace = openb_trace();
-  const auto pods = static_cast<std::uint32_t>(trace.pods.size());
-  SimulationInput input;
-  input.title = options.repeat == 1 ? "the openb trace"
-                                    : fmt::format("the openb trace, {} times", options.repeat);
-  const std::size_t nodes =
-      std::min<std::size_t>(options.start_nodes.value_or(kSimulatedNodesMax), trace.nodes.size());
-  for (std::size_t n = 0; n < nodes; ++n) input.nodes.push_back(openb_node(n));
-  input.start_us = kTraceStartUs;
-  input.arrivals.reserve(std::size_t{options.repeat} * pods);
-  for (std::uint32_t copy = 0; copy < options.repeat; ++copy) {
-    const std::int64_t begin_us =
-        kTraceStartUs + copy * trace.pods.back().creation * kMicrosPerSecond;
-    for (std::uint32_t p = 0; p < pods; ++p) {
-      input.arrivals.push_back(
-          {.time_us = begin_us + trace.pods[p].creation * kMicrosPerSecond,
-           .departure_us = begin_us + trace.pods[p].deletion * kMicrosPerSecond,
-           .pod = copy * pods + p});
-    }
-  }
-  input.make_pod = [pods, seed = options.seed](std::uint32_t index) {
-    Pod pod = openb_pod(index % pods, seed);
-    if (const std::uint32_t copy = index / pods; copy > 0) {
-      pod.name += fmt::format("-{}", copy);
-      pod.uid = pod.name;
-    }
-    return pod;
-  };
-  return input;
-}
-
-// The pods arrive evenly over twice the median lifetime, so that about half of them overlap.
-Result<SimulationInput> generated_input(const SimulateOptions& options) {
-  const std::uint32_t nodes = *options.nodes;
-  std::uint32_t pods = nodes * kPodsPerGeneratedNode;
+Result<SimulationInput> read_generated(const SimulateOptions& options) {
+  std::uint32_t pods = *options.nodes * kPodsPerGeneratedNode;
   if (!options.pods.empty()) {
     const std::string& text = options.pods.front();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pods);
@@ -98,130 +61,34 @@ Result<SimulationInput> generated_input(const SimulateOptions& options) {
                               fmt::join(options.pods, " "), kSimulatedPodsMax));
     }
   }
-  const auto generator = std::make_shared<ClusterGenerator>(ClusterGenerator::Options{
-      .nodes = nodes,
-      .pods = pods,
-      .seed = options.seed,
-      .bound_permille = 0,
-      .follow_trace = true,
-      .quotas = options.quotas,
-  });
-  SimulationInput input;
-  input.title = "a generated cluster";
-  input.nodes.reserve(nodes);
-  for (std::uint32_t n = 0; n < nodes; ++n) input.nodes.push_back(generator->node(n));
-  for (std::uint32_t c = 0; c < generator->priority_class_count(); ++c) {
-    input.priority_classes.push_back(generator->priority_class(c));
-  }
-  for (std::uint32_t q = 0; q < generator->quota_count(); ++q) {
-    input.elastic_quotas.push_back(generator->elastic_quota(q));
-  }
-  for (std::uint32_t b = 0; b < generator->budget_count(); ++b) {
-    input.pod_disruption_budgets.push_back(generator->budget(b));
-  }
-  input.start_us = generator->options().now_us;
-  std::vector<std::int64_t> lifetimes(pods);
-  for (std::uint32_t p = 0; p < pods; ++p) lifetimes[p] = generator->pod_lifetime_seconds(p);
-  std::vector<std::int64_t> sorted = lifetimes;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  const std::int64_t step_us = pods == 0 ? 0 : 2 * *middle * kMicrosPerSecond / pods;
-  input.arrivals.reserve(pods);
-  for (std::uint32_t p = 0; p < pods; ++p) {
-    const std::int64_t time_us = input.start_us + step_us * p;
-    input.arrivals.push_back(
-        {.time_us = time_us, .departure_us = time_us + lifetimes[p] * kMicrosPerSecond, .pod = p});
-  }
-  input.make_pod = [generator](std::uint32_t index) { return generator->pod(index); };
-  return input;
+  return generated_input(
+      {.nodes = *options.nodes, .pods = pods, .quotas = options.quotas, .seed = options.seed});
 }
 
-Result<SimulationInput> dump_input(const SimulateOptions& options) {
+Result<SimulationInput> read_cluster(const SimulateOptions& options) {
   Result<Dump> cluster = read_dump(options.cluster_files);
   if (!cluster) return tl::unexpected(cluster.error());
-  Result<Dump> extra = read_dump(options.pods);
-  if (!extra) return tl::unexpected(extra.error());
+  Result<Dump> pods = read_dump(options.pods);
+  if (!pods) return tl::unexpected(pods.error());
   report_other_kinds(*cluster, "simulate");
-  report_other_kinds(*extra, "simulate");
-  if (cluster->nodes.empty()) {
-    return fail(ErrorCode::kInvalid,
-                "the --cluster files have no Node; make one with: kubectl get "
-                "nodes,pods,nodemetrics -A -o json > cluster.json");
-  }
-  if (!extra->nodes.empty() || !extra->node_metrics.empty()) {
-    return fail(ErrorCode::kInvalid,
-                "the --pods files have nodes or metrics; give those with --cluster");
-  }
-  if (!extra->elastic_quotas.empty() || !extra->pod_disruption_budgets.empty() ||
-      !extra->priority_classes.empty() || !extra->capacity_quotas.empty()) {
-    return fail(ErrorCode::kInvalid,
-                "the --pods files have quotas, budgets or priority classes; give those with "
-                "--cluster");
-  }
-
-  std::unordered_set<std::string> known;
-  for (const Pod& pod : cluster->pods) known.insert(full_name(pod));
-  for (const Pod& pod : extra->pods) {
-    if (known.contains(full_name(pod))) {
-      return fail(ErrorCode::kConflict, "pod " + full_name(pod) +
-                                            " is in the --pods files and in the --cluster files;"
-                                            " take it out of one");
-    }
-  }
-
-  SimulationInput input;
+  report_other_kinds(*pods, "simulate");
+  std::string title;
   for (const std::string& path : options.cluster_files) {
-    if (!input.title.empty()) input.title += ", ";
-    input.title += path == "-" ? "standard input" : path;
+    if (!title.empty()) title += ", ";
+    title += path == "-" ? "standard input" : path;
   }
-  input.start_us = newest_time_us(*cluster, kTraceStartUs);
-  input.nodes = std::move(cluster->nodes);
-  input.node_metrics = std::move(cluster->node_metrics);
-  input.elastic_quotas = std::move(cluster->elastic_quotas);
-  input.pod_disruption_budgets = std::move(cluster->pod_disruption_budgets);
-  input.priority_classes = std::move(cluster->priority_classes);
-  input.capacity_quotas = std::move(cluster->capacity_quotas);
-  auto pending = std::make_shared<std::vector<Pod>>();
-  for (Pod& pod : cluster->pods) {
-    if (pod.node_name.empty() && !pod.terminal()) {
-      pending->push_back(std::move(pod));
-    } else {
-      input.present_pods.push_back(std::move(pod));
-    }
-  }
-  const auto waiting = static_cast<std::ptrdiff_t>(pending->size());
-  for (Pod& pod : extra->pods) {
-    if (pod.terminal()) continue;
-    pod.node_name.clear();
-    pending->push_back(std::move(pod));
-  }
-  // What the cluster has not placed yet waits in order of creation; the others come when created.
-  const auto created = [](const Pod& a, const Pod& b) { return a.creation_us < b.creation_us; };
-  std::stable_sort(pending->begin(), pending->begin() + waiting, created);
-  std::stable_sort(pending->begin() + waiting, pending->end(), created);
-  for (std::uint32_t p = 0; p < pending->size(); ++p) {
-    const Pod& pod = (*pending)[p];
-    Arrival arrival{.time_us = input.start_us, .pod = p};
-    if (p >= waiting && pod.creation_us) {
-      arrival.time_us = std::max(arrival.time_us, *pod.creation_us);
-    }
-    if (pod.active_deadline_seconds) {
-      arrival.departure_us = arrival.time_us + *pod.active_deadline_seconds * kMicrosPerSecond;
-    }
-    input.arrivals.push_back(arrival);
-  }
-  input.make_pod = [pending](std::uint32_t index) { return (*pending)[index]; };
-  return input;
+  return dump_input(std::move(title), std::move(*cluster), std::move(*pods));
 }
 
 Result<SimulationInput> make_input(const SimulateOptions& options) {
-  if (!options.cluster_files.empty()) return dump_input(options);
-  if (options.nodes) return generated_input(options);
+  if (!options.cluster_files.empty()) return read_cluster(options);
+  if (options.nodes) return read_generated(options);
   if (!options.pods.empty()) {
     return fail(ErrorCode::kInvalid,
                 "--pods needs a cluster: give --cluster FILE with it, or --nodes NUMBER");
   }
-  return trace_input(options);
+  return trace_input(
+      {.repeat = options.repeat, .nodes = options.start_nodes, .seed = options.seed});
 }
 
 // --- The autoscaler. ---------------------------------------------------------------------------
@@ -269,16 +136,42 @@ void report_nodes_without_capacity(const std::vector<Node>& nodes) {
   }
 }
 
+// --- The profiles. -----------------------------------------------------------------------------
+
+struct NamedProfile {
+  std::string name;
+  Profile profile;
+};
+
+// Named after their files; without any, the standard one.
+Result<std::vector<NamedProfile>> read_profiles(const std::vector<std::string>& paths) {
+  if (paths.empty()) return std::vector<NamedProfile>{{"standard", Profile::standard()}};
+  if (paths.size() > kProfilesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("--config: {} files; at most {}", paths.size(), kProfilesMax));
+  }
+  const auto short_name = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  std::vector<NamedProfile> profiles;
+  for (const std::string& path : paths) {
+    if (std::count(paths.begin(), paths.end(), path) > 1) {
+      return fail(ErrorCode::kInvalid, "--config " + path + ": given twice");
+    }
+    Result<Profile> profile = read_profile_file(path);
+    if (!profile) return tl::unexpected(profile.error());
+    const auto same = std::count_if(paths.begin(), paths.end(), [&](const std::string& other) {
+      return short_name(other) == short_name(path);
+    });
+    profiles.push_back({same == 1 ? short_name(path) : path, std::move(*profile)});
+  }
+  return profiles;
+}
+
 // --- The command. ------------------------------------------------------------------------------
 
-// The exit code.
-Result<int> run(const SimulateOptions& options) {
+Result<SimulationOptions> make_simulation(const SimulateOptions& options, bool several) {
   SimulationOptions simulation;
-  if (!options.config.empty()) {
-    Result<Profile> profile = read_profile_file(options.config);
-    if (!profile) return tl::unexpected(profile.error());
-    simulation.profile = std::move(*profile);
-  }
   simulation.engine.shape_cache = !options.no_cache;
   simulation.engine.threads = options.threads;
   if (options.random_ties) simulation.engine.seed = options.seed;
@@ -286,50 +179,87 @@ Result<int> run(const SimulateOptions& options) {
   simulation.departures = !options.no_departures;
   simulation.metrics_every_seconds = options.metrics_every_seconds;
   simulation.validate = options.validate;
+  simulation.series = several || options.json || !options.report.empty();
   if (options.preemption) simulation.preemption = true;
   if (options.no_preemption) simulation.preemption = false;
-
   if (!options.template_files.empty()) {
     Result<AutoscalerOptions> autoscaler = read_autoscaler(options);
     if (!autoscaler) return tl::unexpected(autoscaler.error());
     simulation.autoscaler = std::move(*autoscaler);
   }
+  return simulation;
+}
 
+Result<std::optional<TextOutput>> open_output(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  Result<TextOutput> opened = TextOutput::open(path);
+  if (!opened) return tl::unexpected(opened.error());
+  return std::optional<TextOutput>(std::move(*opened));
+}
+
+// The exit code.
+Result<int> run(const SimulateOptions& options) {
+  if (options.configs.size() > 1 && !options.out.empty()) {
+    return fail(ErrorCode::kInvalid, "--out: the decisions of one profile; give one --config");
+  }
+  if (options.out == "-" && options.report == "-") {
+    return fail(ErrorCode::kInvalid, "--out - and --report -: standard output takes one of them");
+  }
+  Result<std::vector<NamedProfile>> profiles = read_profiles(options.configs);
+  if (!profiles) return tl::unexpected(profiles.error());
+  Result<SimulationOptions> simulation = make_simulation(options, profiles->size() > 1);
+  if (!simulation) return tl::unexpected(simulation.error());
   Result<SimulationInput> input = make_input(options);
   if (!input) return tl::unexpected(input.error());
-  if (simulation.autoscaler) report_nodes_without_capacity(input->nodes);
+  if (simulation->autoscaler) report_nodes_without_capacity(input->nodes);
 
-  std::optional<TextOutput> out;
-  if (!options.out.empty()) {
-    Result<TextOutput> opened = TextOutput::open(options.out);
-    if (!opened) return tl::unexpected(opened.error());
-    out.emplace(std::move(*opened));
-    simulation.on_decision = [&out](const std::string& line) {
-      out->text() += line;
-      out->write_full();
+  Result<std::optional<TextOutput>> out = open_output(options.out);
+  if (!out) return tl::unexpected(out.error());
+  Result<std::optional<TextOutput>> page = open_output(options.report);
+  if (!page) return tl::unexpected(page.error());
+  if (*out) {
+    simulation->on_decision = [&out](const std::string& line) {
+      (*out)->text() += line;
+      (*out)->write_full();
     };
   }
-  std::optional<ProgressBar> progress(std::in_place, "placing pods", input->arrivals.size());
-  simulation.on_progress = [&progress](std::uint64_t done) { progress->update(done); };
-  Result<SimulationReport> report = simulate(*input, simulation);
-  progress.reset();
-  if (!report) return tl::unexpected(report.error());
-  if (out) {
-    if (Result<void> closed = out->close(); !closed) return tl::unexpected(closed.error());
+  std::vector<ProfileRun> runs;
+  for (NamedProfile& profile : *profiles) {
+    simulation->profile = std::move(profile.profile);
+    std::optional<ProgressBar> progress(std::in_place, "placing pods", input->arrivals.size());
+    simulation->on_progress = [&progress](std::uint64_t done) { progress->update(done); };
+    Result<SimulationReport> report = simulate(*input, *simulation);
+    progress.reset();
+    if (!report) return tl::unexpected(report.error());
+    runs.push_back({std::move(profile.name), std::move(*report)});
   }
-  std::FILE* const report_file = options.out == "-" ? stderr : stdout;
+
+  std::FILE* const report_file = options.out == "-" || options.report == "-" ? stderr : stdout;
+  std::string json;
+  if (options.json || *page) json = json_report(*input, options.seed, runs);
+  if (*page) (*page)->text() = report_page(json, options.command_line);
+  for (std::optional<TextOutput>* file : {&*out, &*page}) {
+    if (!*file) continue;
+    if (Result<void> closed = (*file)->close(); !closed) return tl::unexpected(closed.error());
+  }
   if (options.json) {
-    fmt::print(report_file, "{}\n", json_report(*input, options.seed, *report));
+    fmt::print(report_file, "{}\n", json);
+  } else if (runs.size() > 1) {
+    print_comparison(report_file, *input, options.seed, runs);
   } else {
-    print_report(report_file, *input, options.seed, *report);
+    print_report(report_file, *input, options.seed, runs.front().report);
   }
-  return report->violations.empty() ? kExitSuccess : kExitFailures;
+  const bool broken = std::any_of(runs.begin(), runs.end(), [](const ProfileRun& run) {
+    return !run.report.violations.empty();
+  });
+  return broken ? kExitFailures : kExitSuccess;
 }
 
 }  // namespace
 
-void add_simulate_command(CLI::App& app, int& exit_code) {
+void add_simulate_command(CLI::App& app, int& exit_code, std::string command_line) {
   auto options = std::make_shared<SimulateOptions>();
+  options->command_line = std::move(command_line);
   CLI::App* command = app.add_subcommand(
       "simulate", "Place the pods of a trace, a dump or a generated cluster, in arrival order");
   CLI::Option* cluster =
@@ -364,9 +294,11 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->excludes(nodes)
       ->capture_default_str();
   command
-      ->add_option("--config", options->config,
-                   "KubeSchedulerConfiguration (YAML); default: LimitAware, LoadAwareScheduling, "
-                   "NodeResourcesFit, NodeResourcesBalancedAllocation")
+      ->add_option(
+          "--config", options->configs,
+          "KubeSchedulerConfiguration (YAML); default: LimitAware, LoadAwareScheduling, "
+          "NodeResourcesFit, NodeResourcesBalancedAllocation. Several: each places the same "
+          "pods, and they are compared")
       ->type_name("FILE");
   command->add_option("--seed", options->seed, "What the input lacks is drawn from it")
       ->type_name("NUMBER")
@@ -417,7 +349,13 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "Write each decision as a line of JSON; -: to standard output, the report to "
                    "standard error")
       ->type_name("FILE");
-  command->add_flag("--json", options->json, "Print the report as JSON");
+  command
+      ->add_option("--report", options->report,
+                   "Write a page of charts and tables, which needs no network; -: to standard "
+                   "output, the report to standard error")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json,
+                    "Print the report as JSON, with what happened over time");
   command->add_option("--threads", options->threads, "Threads inside a decision; 0: all cores")
       ->type_name("NUMBER")
       ->check(between(0, 1024))
@@ -446,6 +384,15 @@ later, and no node ever goes. Whenever a pod leaves or a node comes, who waits i
 waited leaves as much later. Pods fail that still wait when nothing more can happen. The report says
 what was added, and which limit of which capacity quota was in the way for how long.
 
+With several --config the profiles are compared: pods placed and failed, and, from samples evenly
+spread over the time, how many nodes' limits are above what they have, how many nodes are hot by
+estimated and simulated usage, and how full nodes are. --report draws it all over time. Estimated usage
+is LoadAwareScheduling's estimate: the limit where it is above the request, else 85 % of the requested
+cpu and 70 % of the requested memory. Simulated usage: one pod in ten, drawn from the seed for each
+sample, uses all of its limits, the others a share of their requests. A node is hot above
+LoadAwareScheduling's default thresholds, cpu 65 % and memory 95 %. The trace has no limits: those too
+are drawn from the seed.
+
 The trace has no metrics, so load scores are 0 unless --metrics-every is given; the metrics of a
 dump are used as they are, and the clock starts at the newest of them. Same input and seed, same
 bytes in --out and, but for the lines under "speed", in the report.
@@ -453,6 +400,8 @@ bytes in --out and, but for the lines under "speed", in the report.
 Examples:
   headroom simulate
   headroom simulate --no-departures --out decisions.jsonl
+  headroom simulate --report report.html
+  headroom simulate --config limit-aware.yaml --config least-allocated.yaml
   headroom simulate --nodes 50000 --pods 200000 --seed 7
   headroom simulate --nodes 500 --pods 6000 --quotas 12 --no-departures
   kubectl get nodes,pods,nodemetrics -A -o json | headroom simulate --cluster -

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace headroom {
 
-void add_simulate_command(CLI::App& app, int& exit_code);
+// `command_line`: what the program was called with, for the report.
+void add_simulate_command(CLI::App& app, int& exit_code, std::string command_line);
 
 }  // namespace headroom

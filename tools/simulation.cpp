@@ -32,23 +32,25 @@ struct Resident {
   std::uint64_t serial = 0;  // of this stay; 0: none
 };
 
+// The reason that most nodes gave; of equal ones the first.
+std::string main_reason(const Decision& decision) {
+  if (!decision.pre_filter.empty()) return "rejected by its ElasticQuota";
+  if (decision.reasons.empty()) return to_string(decision.code);
+  const ReasonCount* main = &decision.reasons.front();
+  for (const ReasonCount& reason : decision.reasons) {
+    if (reason.nodes > main->nodes) main = &reason;
+  }
+  return std::string(main->reason);
+}
+
 class Failures {
  public:
   void add(const Decision& decision) {
-    if (!decision.pre_filter.empty()) {
-      ++reports_["rejected by its ElasticQuota"].pods_mainly;
-      return;
-    }
-    if (decision.reasons.empty()) {
-      ++reports_[to_string(decision.code)].pods_mainly;
-      return;
-    }
-    const ReasonCount* main = &decision.reasons.front();
+    ++reports_[main_reason(decision)].pods_mainly;
+    if (!decision.pre_filter.empty()) return;
     for (const ReasonCount& reason : decision.reasons) {
       ++reports_[std::string(reason.reason)].pods_also;
-      if (reason.nodes > main->nodes) main = &reason;
     }
-    ++reports_[std::string(main->reason)].pods_mainly;
   }
   std::vector<FailureReport> sorted() const {
     std::vector<FailureReport> sorted;
@@ -100,10 +102,22 @@ class Simulation {
     if (options_.metrics_every_seconds) {
       metrics_.emplace(input.nodes, *options_.metrics_every_seconds, options_.seed);
     }
+    if (options_.series) {
+      const std::int64_t last_us =
+          input_.arrivals.empty() ? input_.start_us : input_.arrivals.back().time_us;
+      recorder_.emplace(
+          usage_,
+          SeriesRecorder::Span{.begin_us = input_.start_us,
+                               .end_us = last_us,
+                               .arrivals = input_.arrivals.size(),
+                               .arrivals_alone = !options_.departures && !autoscaler_},
+          options_.seed);
+    }
   }
 
   Result<SimulationReport> run() {
     if (Result<void> loaded = load(); !loaded) return tl::unexpected(loaded.error());
+    if (recorder_) recorder_->take(moment(input_.start_us));
     latencies_ns_.reserve(input_.arrivals.size());
     for (std::uint32_t a = 0; a < input_.arrivals.size(); ++a) {
       Result<void> arrived = arrive(a);
@@ -114,8 +128,10 @@ class Simulation {
       if (Result<void> passed = pass_until(kNeverUs); !passed) {
         return tl::unexpected(passed.error());
       }
-      report_growth();
+      for (const WaitingPod& waiting : waiting_) count(waiting.pending, *waiting.decision, false);
     }
+    if (recorder_) report_.series = recorder_->finish(moment(engine_.now_us()));
+    if (autoscaler_) report_growth();
     report_.stats = engine_.stats();
     if (options_.validate) {
       if (Result<void> valid = engine_.validate(); !valid) return tl::unexpected(valid.error());
@@ -230,8 +246,27 @@ class Simulation {
     }
   }
 
+  SeriesRecorder::Moment moment(std::int64_t time_us) const {
+    return {.time_us = time_us,
+            .decisions = latencies_ns_.size(),
+            .busy_seconds = std::chrono::duration<double>(busy_).count(),
+            .ledger = ledger_,
+            .autoscaler = autoscaler_ ? &*autoscaler_ : nullptr,
+            .waiting = waiting_.size()};
+  }
+
+  // The samples of the moments before `now_us` at which nothing but departures happened.
+  void take_samples(std::int64_t now_us) {
+    for (std::int64_t due_us = recorder_->next_us(); due_us < now_us;
+         due_us = recorder_->next_us()) {
+      while (!departures_.empty() && departures_.top().time_us <= due_us) depart();
+      recorder_->take(moment(due_us));
+    }
+  }
+
   // Who leaves does so first; then nodes come.
   Result<void> begin_moment(std::int64_t now_us) {
+    if (recorder_) take_samples(now_us);
     while (!departures_.empty() && departures_.top().time_us <= now_us) depart();
     if (Result<void> moved = move_clock(now_us); !moved) return moved;
     if (!autoscaler_) return {};
@@ -264,6 +299,9 @@ class Simulation {
   // Looks for a place, once.
   Result<void> place(PendingPod& pending) {
     Pod& pod = pending.pod;
+    if (recorder_ && recorder_->due_by_decisions(latencies_ns_.size())) {
+      recorder_->take(moment(engine_.now_us()));
+    }
     const bool waits = pending.waits_since_us.has_value();
     if (waits) {
       Result<bool> known = has_failed_now(pending);
@@ -400,7 +438,6 @@ class Simulation {
     growth_.end_us = engine_.now_us();
     growth_.autoscaler = autoscaler_->report(growth_.end_us);
     growth_.waiting_at_end = waiting_.size();
-    for (const WaitingPod& waiting : waiting_) count(waiting.pending, *waiting.decision, false);
     std::sort(growth_.waits_us.begin(), growth_.waits_us.end());
     report_.growth = std::move(growth_);
   }
@@ -411,14 +448,23 @@ class Simulation {
       ++(placed ? preemption.victims_placed_again : preemption.victims_not_placed);
       if (placed) {
         ++at_time_[engine_.now_us()].victims_placed_again;
+        if (recorder_) recorder_->count_placed_again();
         change_budgets(pending.pod, 1);
       }
     } else if (placed) {
       ++report_.placed;
+      if (recorder_) recorder_->count_placed();
     } else {
       ++report_.failed;
       failures_.add(decision);
+      if (recorder_) recorder_->count_failed(main_reason(decision));
     }
+    if (recorder_ && !placed && !autoscaler_) recorder_->add_pending(end_of(pending));
+  }
+
+  // When its time ends.
+  std::int64_t end_of(const PendingPod& pending) const {
+    return options_.departures ? pending.departure_us : kNeverUs;
   }
 
   Result<PostFilter> preempt(const Pod& pod) {
@@ -473,6 +519,7 @@ class Simulation {
     ++preemption.preemptors;
     preemption.cross_node += answer.cross_node;
     ++at_time_[engine_.now_us()].preemptors;
+    if (recorder_) recorder_->count_preemptor();
     return true;
   }
 
@@ -486,10 +533,12 @@ class Simulation {
     if (pending.pod.deleting) return;
     ++report_.preemption.victims;
     ++at_time_[engine_.now_us()].victims;
+    if (recorder_) recorder_->count_victim();
     change_budgets(pending.pod, -1);
     if (++evictions_[pending.origin] >= kEvictionsPerPodMax) {
       ++report_.preemption.evictions_max_hit;
       ++report_.preemption.victims_not_placed;
+      if (recorder_) recorder_->add_pending(end_of(pending));
       return;
     }
     make_pending(pending.pod);
@@ -522,6 +571,7 @@ class Simulation {
               std::uint32_t origin) {
     ClusterUsage::Holding holding = usage_.holding(pod, node_name);
     usage_.add(holding);
+    if (recorder_) recorder_->add(pod, holding);
     if (metrics_) metrics_->add(pod, node_name);
     const bool leaves = options_.departures && departure_us != kNeverUs;
     if (!leaves && !by_priority_) return;
@@ -565,6 +615,7 @@ class Simulation {
     engine_.remove_pod(resident.namespace_name, resident.name);
     busy_ += Clock::now() - begin;
     usage_.remove(resident.holding);
+    if (recorder_) recorder_->remove(resident.namespace_name, resident.name);
     if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
     if (by_priority_) {
       ledger_.remove(resident.claim);
@@ -642,6 +693,7 @@ class Simulation {
   PendingPods pending_;
   Failures failures_;
   std::optional<SimulatedMetrics> metrics_;
+  std::optional<SeriesRecorder> recorder_;
   std::vector<Resident> residents_;
   std::vector<std::uint32_t> free_slots_;
   std::uint64_t serial_ = 0;

@@ -35,6 +35,7 @@
 #include "tools/cluster_autoscaler.h"
 #include "tools/cluster_usage.h"
 #include "tools/quota_ledger.h"
+#include "tools/simulation_series.h"
 
 namespace headroom {
 
@@ -52,7 +53,8 @@ struct Arrival {
 };
 
 struct SimulationInput {
-  std::string title;  // "the openb trace"
+  std::string title;               // "the openb trace"
+  std::vector<std::string> notes;  // what in it is drawn from the seed; a sentence each
   std::vector<Node> nodes;
   std::vector<NodeMetric> node_metrics;
   std::vector<ElasticQuota> elastic_quotas;
@@ -80,6 +82,7 @@ struct SimulationOptions {
   // Check the engine's sums at the end, and the rules of quotas and of the autoscaler at every
   // moment.
   bool validate = false;
+  bool series = false;  // fill SimulationReport::series; no decision changes
   std::function<void(const std::string&)> on_decision;  // a JSON line each; may be empty
   std::function<void(std::uint64_t)> on_progress;       // arrivals done; may be empty
 };
@@ -137,7 +140,8 @@ struct SimulationReport {
   std::vector<FailureReport> failures;  // most pods first
   PreemptionReport preemption;
   std::vector<QuotaReport> quotas;
-  std::optional<GrowthReport> growth;  // with an autoscaler
+  std::optional<GrowthReport> growth;      // with an autoscaler
+  std::optional<SimulationSeries> series;  // with SimulationOptions::series
   // With SimulationOptions::validate: rules that were broken, the first kViolationsMax.
   std::vector<std::string> violations;
   std::vector<ResourceReport> resources;

@@ -9,6 +9,7 @@
 #include "tools/autoscaler_report.h"
 #include "tools/object_writer.h"
 #include "tools/openb.h"
+#include "tools/series_json.h"
 #include "tools/table.h"
 
 namespace headroom {
@@ -159,6 +160,176 @@ ordered_json quota_json(const QuotaReport& quota) {
   return json;
 }
 
+ordered_json run_json(const ProfileRun& run) {
+  const SimulationReport& report = run.report;
+  ordered_json json = {{"profile", run.profile}};
+  json["placed"] = report.placed;
+  json["failed"] = report.failed;
+  json["departed"] = report.departed;
+  json["failures"] = ordered_json::array();
+  for (const FailureReport& failure : report.failures) {
+    json["failures"].push_back({{"reason", failure.reason},
+                                {"pods_mainly", failure.pods_mainly},
+                                {"pods_also", failure.pods_also}});
+  }
+  json["resources"] = ordered_json::array();
+  for (const ResourceReport& resource : report.resources) {
+    json["resources"].push_back({{"name", resource.name},
+                                 {"unit", resource.name == "cpu" ? "milli" : "1"},
+                                 {"allocatable", resource.allocatable},
+                                 {"peak_requested", resource.requested},
+                                 {"peak_limits", resource.limits},
+                                 {"hottest_node", resource.hottest_node},
+                                 {"hottest_limits", resource.hottest_limits},
+                                 {"hottest_allocatable", resource.hottest_allocatable}});
+  }
+  if (report.preemption.victims > 0 || !report.quotas.empty()) {
+    json["preemption"] = preemption_json(report.preemption);
+  }
+  if (!report.quotas.empty()) {
+    json["quotas"] = ordered_json::array();
+    for (const QuotaReport& quota : report.quotas) json["quotas"].push_back(quota_json(quota));
+  }
+  if (report.growth) json["autoscaler"] = growth_json(*report.growth);
+  if (!report.violations.empty()) json["violations"] = report.violations;
+  json["engine"] = {{"decisions", report.stats.decisions},
+                    {"cache_hits", report.stats.cache_hits},
+                    {"cold_passes", report.stats.cold_passes},
+                    {"shapes", report.stats.shapes},
+                    {"node_classes", report.stats.node_classes},
+                    {"bad_annotations", report.stats.bad_annotations},
+                    {"metric_reports", report.metric_reports}};
+  const SpeedReport& speed = report.speed;
+  json["speed"] = {{"seconds", speed.seconds},
+                   {"pods_per_second", pods_per_second(report)},
+                   {"latency_us_p50", speed.latency_us(500)},
+                   {"latency_us_p90", speed.latency_us(900)},
+                   {"latency_us_p99", speed.latency_us(990)},
+                   {"latency_us_max", speed.latency_us(1000)},
+                   {"instruction_set", active_kernels()->name}};
+  if (!speed.preemption_latencies_ns.empty()) {
+    json["speed"]["preemption_us_p50"] = speed.preemption_latency_us(500);
+    json["speed"]["preemption_us_p90"] = speed.preemption_latency_us(900);
+    json["speed"]["preemption_us_p99"] = speed.preemption_latency_us(990);
+    json["speed"]["preemption_us_max"] = speed.preemption_latency_us(1000);
+  }
+  if (report.series) {
+    json["series"] = series_json(report);
+    json["speed"]["decisions_per_second"] = decisions_per_second_json(*report.series);
+  }
+  return json;
+}
+
+// --- Profiles side by side. ---------------------------------------------------------------------
+
+class Comparison {
+ public:
+  explicit Comparison(std::span<const ProfileRun> runs) : runs_(runs) {}
+
+  // A row whose cells `text` makes of each run.
+  template <typename F>
+  void row(std::string what, F text) {
+    std::vector<std::string> cells{std::move(what)};
+    for (const ProfileRun& run : runs_) cells.push_back(text(run.report));
+    table_.row(std::move(cells));
+  }
+  void title(const std::string& text) {
+    table_.row({});
+    table_.row({text});
+  }
+  std::string text() const { return table_.text(); }
+
+ private:
+  std::span<const ProfileRun> runs_;
+  Table table_;
+};
+
+std::string one_decimal(double value) { return fmt::format("{:.1f}", value); }
+std::string percent_of(double value) { return fmt::format("{:.1f} %", value); }
+
+void compare_failures(Comparison& comparison, std::span<const ProfileRun> runs) {
+  std::vector<std::string> reasons;
+  for (const ProfileRun& run : runs) {
+    for (const FailureReport& failure : run.report.failures) {
+      const bool known = std::find(reasons.begin(), reasons.end(), failure.reason) != reasons.end();
+      if (!known && failure.pods_mainly > 0) reasons.push_back(failure.reason);
+    }
+  }
+  for (const std::string& reason : reasons) {
+    comparison.row("  " + reason, [&](const SimulationReport& report) {
+      const auto found =
+          std::find_if(report.failures.begin(), report.failures.end(),
+                       [&](const FailureReport& failure) { return failure.reason == reason; });
+      return number_text(found == report.failures.end() ? 0 : found->pods_mainly);
+    });
+  }
+}
+
+void compare_resource(Comparison& comparison, const std::string& name, std::size_t resource,
+                      bool has_limits) {
+  const auto row = [&](const char* what, Measure measure, auto text) {
+    comparison.row(what, [&](const SimulationReport& report) {
+      return std::string(text(summary(*report.series, resource, measure)));
+    });
+  };
+  const auto above = [](const MeasureSummary& at) { return one_decimal(at.nodes_above_100); };
+  const auto mean = [](const MeasureSummary& at) { return percent_of(at.mean_percent); };
+  const auto p99 = [](const MeasureSummary& at) { return percent_of(at.p99_percent); };
+  const auto max = [](const MeasureSummary& at) { return percent_of(at.max_percent); };
+  comparison.title(name + ", of each node's allocatable");
+  row("  requests: mean of the nodes", Measure::kRequested, mean);
+  if (has_limits) {
+    row("  limits: mean of the nodes", Measure::kLimits, mean);
+    row("    p99 of the nodes", Measure::kLimits, p99);
+    row("    fullest node, at most", Measure::kLimits, max);
+    row("    nodes above 100 %", Measure::kLimits, above);
+  }
+  for (const Measure measure : {Measure::kEstimated, Measure::kUsage}) {
+    if (!has_measure(name, measure)) continue;
+    row(measure == Measure::kUsage ? "  simulated usage: p99 of the nodes"
+                                   : "  estimated usage: p99 of the nodes",
+        measure, p99);
+    row("    nodes above 100 %", measure, above);
+    const std::string hot = fmt::format("    hot nodes, above {} %", hot_percent(name));
+    row(hot.c_str(), measure, [](const MeasureSummary& at) { return one_decimal(at.hot_nodes); });
+  }
+}
+
+// Nodes whose limits are above allocatable at some of the samples, evenly spread.
+void compare_over_time(Comparison& comparison, const std::string& name, std::size_t resource,
+                       const SimulationSeries& first) {
+  comparison.title("nodes with limits of " + name + " above 100 %");
+  std::size_t before = 0;
+  for (std::size_t i = 1; i <= kReportIntervals; ++i) {
+    const std::size_t s = (first.samples.size() - 1) * i / kReportIntervals;
+    if (s == before) continue;
+    before = s;
+    std::string when;
+    if (first.over_decisions) {
+      when = "after " + number_text(first.samples[s].decisions) + " pods";
+    } else {
+      append_time(when, first.samples[s].time_us - first.samples[s].time_us % kMicrosPerSecond);
+    }
+    comparison.row("  " + when, [&](const SimulationReport& report) {
+      const std::vector<Sample>& samples = report.series->samples;
+      const Sample& at = samples[std::min(s, samples.size() - 1)];
+      return number_text(
+          at.by_nodes[static_cast<std::size_t>(Measure::kLimits)][resource].above_allocatable);
+    });
+  }
+}
+
+// Some pod may use more of it than it asks for.
+bool has_limits(std::span<const ProfileRun> runs, std::size_t resource) {
+  return std::any_of(runs.begin(), runs.end(), [&](const ProfileRun& run) {
+    const std::vector<Sample>& samples = run.report.series->samples;
+    return std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
+      return sample.sums[static_cast<std::size_t>(Measure::kLimits)][resource] >
+             sample.sums[static_cast<std::size_t>(Measure::kRequested)][resource];
+    });
+  });
+}
+
 }  // namespace
 
 void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
@@ -240,65 +411,75 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
   fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
 }
 
+void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
+                      std::span<const ProfileRun> runs) {
+  fmt::print(file, "{}: {} nodes, {} pods, seed {}; each profile places the same pods\n\n",
+             input.title, number_text(input.nodes.size()), number_text(input.arrivals.size()),
+             seed);
+  Comparison comparison(runs);
+  const SimulationSeries& first = *runs.front().report.series;
+  {
+    std::size_t run = 0;
+    comparison.row("", [&](const SimulationReport&) { return runs[run++].profile; });
+  }
+  const auto count = [&](const char* what, std::uint64_t SimulationReport::*member) {
+    comparison.row(what,
+                   [&](const SimulationReport& report) { return number_text(report.*member); });
+  };
+  count("pods placed", &SimulationReport::placed);
+  count("pods failed", &SimulationReport::failed);
+  compare_failures(comparison, runs);
+  const bool victims = std::any_of(runs.begin(), runs.end(), [](const ProfileRun& run) {
+    return run.report.preemption.victims > 0;
+  });
+  if (victims) {
+    comparison.row("victims", [](const SimulationReport& report) {
+      return number_text(report.preemption.victims);
+    });
+  }
+  for (std::size_t r = 0; r < first.resources.size(); ++r) {
+    const std::string& name = first.resources[r];
+    if (name == "pods") continue;
+    const bool asked_for =
+        std::any_of(runs.front().report.resources.begin(), runs.front().report.resources.end(),
+                    [&](const ResourceReport& resource) { return resource.name == name; });
+    if (asked_for) compare_resource(comparison, name, r, has_limits(runs, r));
+  }
+  for (std::size_t r = 0; r < first.resources.size(); ++r) {
+    if (first.resources[r] == "cpu" && has_limits(runs, r)) {
+      compare_over_time(comparison, first.resources[r], r, first);
+    }
+  }
+  comparison.title("speed");
+  comparison.row("  pods per second",
+                 [](const SimulationReport& report) { return grouped(pods_per_second(report)); });
+  const std::string means = fmt::format(
+      "Means over {} moments, evenly spread over the {}. Estimated usage: the limit where it is "
+      "above "
+      "the request, as LoadAwareScheduling estimates. Simulated usage: one pod in {}, drawn from "
+      "the "
+      "seed for each moment, uses all of its limits, the others a share of their requests.",
+      first.samples.size(), first.over_decisions ? "decisions" : "time", kBurstEvery);
+  fmt::print(file, "{}\n{}", comparison.text(), wrapped(means));
+  for (const std::string& note : input.notes) fmt::print(file, "{}", wrapped(note));
+}
+
 std::string json_report(const SimulationInput& input, std::uint64_t seed,
-                        const SimulationReport& report) {
+                        std::span<const ProfileRun> runs) {
   ordered_json json;
   json["input"] = input.title;
+  if (!input.notes.empty()) json["notes"] = input.notes;
   json["seed"] = seed;
   json["nodes"] = input.nodes.size();
   json["pods"] = input.arrivals.size();
   json["pods_present"] = input.present_pods.size();
-  json["placed"] = report.placed;
-  json["failed"] = report.failed;
-  json["departed"] = report.departed;
-  json["failures"] = ordered_json::array();
-  for (const FailureReport& failure : report.failures) {
-    json["failures"].push_back({{"reason", failure.reason},
-                                {"pods_mainly", failure.pods_mainly},
-                                {"pods_also", failure.pods_also}});
+  if (runs.size() == 1) {
+    json.update(run_json(runs.front()));
+  } else {
+    json["runs"] = ordered_json::array();
+    for (const ProfileRun& run : runs) json["runs"].push_back(run_json(run));
   }
-  json["resources"] = ordered_json::array();
-  for (const ResourceReport& resource : report.resources) {
-    json["resources"].push_back({{"name", resource.name},
-                                 {"unit", resource.name == "cpu" ? "milli" : "1"},
-                                 {"allocatable", resource.allocatable},
-                                 {"peak_requested", resource.requested},
-                                 {"peak_limits", resource.limits},
-                                 {"hottest_node", resource.hottest_node},
-                                 {"hottest_limits", resource.hottest_limits},
-                                 {"hottest_allocatable", resource.hottest_allocatable}});
-  }
-  if (report.preemption.victims > 0 || !report.quotas.empty()) {
-    json["preemption"] = preemption_json(report.preemption);
-  }
-  if (!report.quotas.empty()) {
-    json["quotas"] = ordered_json::array();
-    for (const QuotaReport& quota : report.quotas) json["quotas"].push_back(quota_json(quota));
-  }
-  if (report.growth) json["autoscaler"] = growth_json(*report.growth);
-  if (!report.violations.empty()) json["violations"] = report.violations;
-  json["engine"] = {{"decisions", report.stats.decisions},
-                    {"cache_hits", report.stats.cache_hits},
-                    {"cold_passes", report.stats.cold_passes},
-                    {"shapes", report.stats.shapes},
-                    {"node_classes", report.stats.node_classes},
-                    {"bad_annotations", report.stats.bad_annotations},
-                    {"metric_reports", report.metric_reports}};
-  const SpeedReport& speed = report.speed;
-  json["speed"] = {{"seconds", speed.seconds},
-                   {"pods_per_second", pods_per_second(report)},
-                   {"latency_us_p50", speed.latency_us(500)},
-                   {"latency_us_p90", speed.latency_us(900)},
-                   {"latency_us_p99", speed.latency_us(990)},
-                   {"latency_us_max", speed.latency_us(1000)},
-                   {"instruction_set", active_kernels()->name}};
-  if (!speed.preemption_latencies_ns.empty()) {
-    json["speed"]["preemption_us_p50"] = speed.preemption_latency_us(500);
-    json["speed"]["preemption_us_p90"] = speed.preemption_latency_us(900);
-    json["speed"]["preemption_us_p99"] = speed.preemption_latency_us(990);
-    json["speed"]["preemption_us_max"] = speed.preemption_latency_us(1000);
-  }
-  return json.dump(2);
+  return json_text(json);
 }
 
 }  // namespace headroom

@@ -33,4 +33,23 @@ std::string Table::text() const {
   return text;
 }
 
+std::string wrapped(std::string_view text) {
+  std::string lines;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (column > 0 && column + 1 + end > kTextColumns) {
+      lines += '\n';
+      column = 0;
+    } else if (column > 0) {
+      lines += ' ';
+      ++column;
+    }
+    lines += text.substr(0, end);
+    column += end;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines + '\n';
+}
+
 }  // namespace headroom
