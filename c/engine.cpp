@@ -12,6 +12,7 @@
 #include "c/handle.h"
 #include "c/headroom.h"
 #include "c/objects.h"
+#include "engine/all_or_none.h"
 #include "engine/profile_reader.h"
 #include "objects/object_reader.h"
 
@@ -76,40 +77,6 @@ headroom_status make_engine(const char* profile, const headroom_engine_options* 
   });
   if (status != HEADROOM_OK) copy_text(error, message, message_size);
   return status;
-}
-
-Result<void> upsert_all(Engine& engine, const ObjectFile& objects) {
-  Result<void> done;
-  const auto upsert = [&](const auto& list) {
-    for (std::size_t i = 0; done && i < list.size(); ++i) done = engine.upsert(list[i]);
-  };
-  upsert(objects.priority_classes);
-  upsert(objects.elastic_quotas);
-  upsert(objects.pod_disruption_budgets);
-  upsert(objects.nodes);
-  upsert(objects.node_metrics);
-  upsert(objects.pods);
-  return done;
-}
-
-// All or none of them.
-Result<void> apply(Engine& engine, const ObjectFile& objects) {
-  engine.set_bulk(true);
-  engine.fork();
-  Result<void> done = upsert_all(engine, objects);
-  if (done) {
-    engine.commit();
-  } else {
-    engine.rollback();
-  }
-  engine.set_bulk(false);
-  return done;
-}
-
-std::size_t count(const ObjectFile& objects) {
-  return objects.priority_classes.size() + objects.elastic_quotas.size() +
-         objects.pod_disruption_budgets.size() + objects.nodes.size() +
-         objects.node_metrics.size() + objects.pods.size();
 }
 
 // A headroom_kind as a number.
@@ -201,9 +168,9 @@ headroom_status headroom_apply(headroom_engine* engine, const char* text, size_t
     if (text == nullptr && size > 0) return fail_null("text");
     auto objects = headroom::read_objects({text, size}, "text");
     if (!objects) return headroom::failed(objects);
-    auto done = headroom::apply(handle.engine, *objects);
-    if (!done) return done;
-    if (applied != nullptr) *applied = headroom::count(*objects);
+    auto count = headroom::upsert_all(handle.engine, *objects);
+    if (!count) return headroom::failed(count);
+    if (applied != nullptr) *applied = *count;
     return {};
   });
 }

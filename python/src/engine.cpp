@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "engine/all_or_none.h"
 #include "python/src/arrays.h"
 #include "python/src/node_columns.h"
 #include "python/src/objects.h"
@@ -26,45 +27,13 @@ Engine make_engine(nb::handle profile, EngineOptions options) {
   }());
 }
 
-// Counts what is a fact; an error ends it at the object that it names.
-template <typename T>
-Result<std::size_t> upsert_all(Engine& engine, const std::vector<T>& objects) {
-  for (const T& object : objects) {
-    if (Result<void> done = engine.upsert(object); !done) return tl::unexpected(done.error());
-  }
-  return objects.size();
-}
-
 Result<std::size_t> upsert_file(Engine& engine, const ObjectFile& file) {
   if (!file.capacity_quotas.empty()) {
     return fail(ErrorCode::kUnsupported, "CapacityQuota " + file.capacity_quotas.front().name +
                                              " is not a fact of the engine: it is one of "
                                              "CapacityQuotas");
   }
-  std::size_t count = 0;
-  Result<void> failed;
-  const auto add = [&](const auto& objects) {
-    const Result<std::size_t> done = upsert_all(engine, objects);
-    if (!done) {
-      failed = tl::unexpected(done.error());
-      return false;
-    }
-    count += *done;
-    return true;
-  };
-  engine.set_bulk(true);
-  engine.fork();
-  // What others refer to comes first: it is less work.
-  const bool all = add(file.priority_classes) && add(file.elastic_quotas) && add(file.nodes) &&
-                   add(file.pods) && add(file.node_metrics) && add(file.pod_disruption_budgets);
-  if (all) {
-    engine.commit();
-  } else {
-    engine.rollback();
-  }
-  engine.set_bulk(false);
-  if (!all) return tl::unexpected(failed.error());
-  return count;
+  return upsert_all(engine, file);
 }
 
 constexpr auto kCount = [](const Engine&, std::size_t count) { return count; };

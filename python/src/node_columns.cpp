@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "objects/object_reader.h"
+#include "engine/all_or_none.h"
 #include "python/src/columns.h"
 #include "python/src/errors.h"
 #include "python/src/objects.h"
@@ -72,19 +72,18 @@ NodeColumns read_columns(nb::handle names, nb::handle allocatable, nb::handle ca
 
 Result<std::size_t> upsert(Engine& engine, const NodeColumns& nodes) {
   Node node = nodes.node_template;
-  engine.set_bulk(true);
-  Result<std::size_t> done = nodes.names.size();
-  for (std::size_t row = 0; done && row < nodes.names.size(); ++row) {
-    node.name = nodes.names[row];
-    put(node.allocatable, nodes.allocatable, row);
-    put(node.capacity, nodes.capacity, row);
-    for (const auto& [key, values] : nodes.labels) put(node.labels, key, values[row]);
-    if (const Result<void> taken = engine.upsert(node); !taken) {
-      done = tl::unexpected(taken.error());
+  return all_or_none_in_bulk(engine, [&]() -> Result<std::size_t> {
+    for (std::size_t row = 0; row < nodes.names.size(); ++row) {
+      node.name = nodes.names[row];
+      put(node.allocatable, nodes.allocatable, row);
+      put(node.capacity, nodes.capacity, row);
+      for (const auto& [key, values] : nodes.labels) put(node.labels, key, values[row]);
+      if (const Result<void> taken = engine.upsert(node); !taken) {
+        return tl::unexpected(taken.error());
+      }
     }
-  }
-  engine.set_bulk(false);
-  return done;
+    return nodes.names.size();
+  });
 }
 
 void bind_node_columns(nb::module_& module) {

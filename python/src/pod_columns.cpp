@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "objects/object_reader.h"
+#include "engine/all_or_none.h"
 #include "python/src/amount_columns.h"
 #include "python/src/arrays.h"
 #include "python/src/columns.h"
@@ -109,7 +109,6 @@ class Placing {
       column_of(score.plugin, index).push_back(score.score);
     }
   }
-  const PlacedPods& so_far() const { return placed_; }
   PlacedPods done() {
     for (auto& [plugin, column] : placed_.scores) column.resize(placed_.rows.size(), -1);
     return std::move(placed_);
@@ -147,22 +146,6 @@ class Placing {
   std::map<std::string, std::int32_t, std::less<>> places_;  // of reasons
 };
 
-// Takes back what was placed of `pods`.
-void forget(Engine& engine, const PodColumns& pods, const PlacedPods& placed) {
-  PodChunk chunk(pods);
-  for (std::size_t first = 0; first < placed.rows.size(); first += kChunkPods) {
-    std::size_t place = first;
-    for (const Pod& pod : chunk.at(first)) {
-      if (place == placed.rows.size()) return;
-      const std::int32_t row = placed.rows[place++];
-      if (row >= 0) {
-        engine.forget(pod.namespace_name, pod.name, pod.uid,
-                      engine.node_name(NodeIndex{static_cast<std::uint32_t>(row)}));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 Result<PlacedPods> place(Engine& engine, const PodColumns& pods, const PlaceOptions& options) {
@@ -170,41 +153,37 @@ Result<PlacedPods> place(Engine& engine, const PodColumns& pods, const PlaceOpti
       .top_k = 1, .plugin_scores = options.scores, .reasons = options.reasons};
   PodChunk chunk(pods);
   Placing placing(pods.size);
-  for (std::size_t first = 0; first < pods.size; first += kChunkPods) {
-    const std::span<const Pod> some = chunk.at(first);
-    if (pods.names.empty()) {
-      for (const Pod& pod : some) {
-        if (engine.node_of_pod(pod.namespace_name, pod.name) == kNoNode) continue;
-        forget(engine, pods, placing.so_far());
-        return fail(ErrorCode::kConflict,
-                    "Pod " + pod_key(pod.namespace_name, pod.name) +
-                        " is on a node already: give names, or another name_prefix");
+  return all_or_none(engine, [&]() -> Result<PlacedPods> {
+    for (std::size_t first = 0; first < pods.size; first += kChunkPods) {
+      const std::span<const Pod> some = chunk.at(first);
+      if (pods.names.empty()) {
+        for (const Pod& pod : some) {
+          if (engine.node_of_pod(pod.namespace_name, pod.name) == kNoNode) continue;
+          return fail(ErrorCode::kConflict,
+                      "Pod " + pod_key(pod.namespace_name, pod.name) +
+                          " is on a node already: give names, or another name_prefix");
+        }
       }
+      const Result<std::vector<Placement>> placements = engine.place(some, asked);
+      if (!placements) return tl::unexpected(placements.error());
+      for (const Placement& placement : *placements) placing.add(placement);
     }
-    const Result<std::vector<Placement>> placements = engine.place(some, asked);
-    if (!placements) {
-      forget(engine, pods, placing.so_far());
-      return tl::unexpected(placements.error());
-    }
-    for (const Placement& placement : *placements) placing.add(placement);
-  }
-  return placing.done();
+    return placing.done();
+  });
 }
 
 Result<std::size_t> upsert(Engine& engine, const PodColumns& pods) {
   PodChunk chunk(pods);
-  Result<std::size_t> done = pods.size;
-  engine.set_bulk(true);
-  for (std::size_t first = 0; done && first < pods.size; first += kChunkPods) {
-    for (const Pod& pod : chunk.at(first)) {
-      if (const Result<void> taken = engine.upsert(pod); !taken) {
-        done = tl::unexpected(taken.error());
-        break;
+  return all_or_none_in_bulk(engine, [&]() -> Result<std::size_t> {
+    for (std::size_t first = 0; first < pods.size; first += kChunkPods) {
+      for (const Pod& pod : chunk.at(first)) {
+        if (const Result<void> taken = engine.upsert(pod); !taken) {
+          return tl::unexpected(taken.error());
+        }
       }
     }
-  }
-  engine.set_bulk(false);
-  return done;
+    return pods.size;
+  });
 }
 
 nb::object placed_pods_of(PlacedPods&& placed) {

@@ -1,0 +1,38 @@
+// Several changes of an engine's facts as one: all of them or, on an error, none.
+//
+// Thread safety: as the engine. Cost: that of the changes, and a fork's copy of what they replace.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/engine.h"
+#include "objects/object_reader.h"
+
+namespace headroom {
+
+// Calls `change`, which returns a Result; where that is an error, what it changed is taken back.
+template <typename Change>
+auto all_or_none(Engine& engine, const Change& change) {
+  engine.fork();
+  auto done = change();
+  if (done) {
+    engine.commit();
+  } else {
+    engine.rollback();
+  }
+  return done;
+}
+
+// The same for many facts without a decision between them; not for an engine that is in bulk.
+template <typename Change>
+auto all_or_none_in_bulk(Engine& engine, const Change& change) {
+  engine.set_bulk(true);
+  auto done = all_or_none(engine, change);
+  engine.set_bulk(false);
+  return done;
+}
+
+// Takes the objects as facts, but for CapacityQuotas. Returns how many.
+Result<std::size_t> upsert_all(Engine& engine, const ObjectFile& objects);
+
+}  // namespace headroom
