@@ -18,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 // Pods that a run keeps reserved at one time.
 constexpr std::size_t kReservedAtOnce = 4096;
+// Events of one turn of the loop.
+constexpr int kEventsAtOnce = 64;
 constexpr std::chrono::seconds kDrainTime(5);
 constexpr std::chrono::milliseconds kProgressStep(100);
 
@@ -182,12 +184,15 @@ class ServedLane {
   }
 
   Result<void> give_all_back() {
-    while (!reserved_.empty()) give_back();
-    if (auto flushed = client_.flush(); !flushed) return flushed;
-    while (!asked_.empty()) {
-      const Result<FrameBuffer::Received> received = client_.receive();
-      if (!received) return tl::unexpected(received.error());
-      take(*received->frame);
+    // An answer that comes late may have reserved more.
+    while (!asked_.empty() || !reserved_.empty()) {
+      while (!reserved_.empty()) give_back();
+      if (auto flushed = client_.flush(); !flushed) return flushed;
+      while (!asked_.empty()) {
+        const Result<FrameBuffer::Received> received = client_.receive();
+        if (!received) return tl::unexpected(received.error());
+        take(*received->frame);
+      }
     }
     return {};
   }
@@ -388,7 +393,9 @@ Result<LoadResult> LoadRun::run(const LoadPlan& plan, const std::function<void(d
   Clock::time_point event_due = Clock::now();
   const auto feed = [&](Clock::time_point now) -> Result<void> {
     if (step.count() == 0 || event_due > now) return {};
-    for (; event_due <= now; event_due += step) {
+    // What a turn has no time for stays due: the requests come first.
+    const Clock::time_point first = event_due;
+    for (; event_due <= now && event_due < first + kEventsAtOnce * step; event_due += step) {
       if (auto fed = facts_.next_event(*feeder_); !fed) return fed;
       ++result.events;
     }
