@@ -32,6 +32,13 @@ fi
 
 # The examples, by CMake and by pkg-config.
 examples=$(cd "$source/../../examples/embed" && pwd)
+readme=$(<"$source/../../README.md")
+for example in "$examples"/main.c "$examples"/main.cpp; do
+  if [[ $readme != *"$(<"$example")"* ]]; then
+    echo "the README does not show $example as it is"
+    exit 1
+  fi
+done
 cp -r "$examples" "$work/embed"
 cmake -S "$work/embed" -B "$work/embed/build" -DCMAKE_PREFIX_PATH="$work/installed" \
   -DCMAKE_BUILD_TYPE=Release >>"$work/log" || { cat "$work/log"; exit 1; }
