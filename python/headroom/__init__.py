@@ -6,8 +6,8 @@
     engine.upsert(pathlib.Path("cluster.json"))  # kubectl get nodes,pods -A -o json
     print(engine.evaluate(pod).node)
 
-An Engine answers for single pods and for many in columns; simulate() plays a trace. Errors are
-headroom.Error, by kind also ValueError, LookupError or OSError.
+An Engine answers for single pods and for many in columns; simulate() plays a trace, sweep() a
+grid of them on Ray. Errors are headroom.Error, by kind also ValueError, LookupError or OSError.
 """
 
 from headroom._errors import (
@@ -58,6 +58,8 @@ from headroom._results import (
     WhatIf,
 )
 from headroom._simulation import Simulation, simulate
+from headroom._sweep.result import Sweep
+from headroom._sweep.sweep import sweep
 
 __all__ = [
     "CapacityCheck",
@@ -103,9 +105,11 @@ __all__ = [
     "ReserveAnswer",
     "Simulation",
     "Stats",
+    "Sweep",
     "TemplateHeadroom",
     "UnsupportedError",
     "Victim",
     "WhatIf",
     "simulate",
+    "sweep",
 ]

@@ -121,7 +121,7 @@ class Simulation:
 
 
 def simulate(
-    cluster: ObjectsLike | Sequence[os.PathLike[str]] | None = None,
+    cluster: ObjectsLike | Sequence[os.PathLike[str] | str] | None = None,
     pods: ObjectsLike | int | None = None,
     *,
     nodes: int | None = None,
@@ -143,10 +143,10 @@ def simulate(
 
     Without cluster and nodes it plays the openb trace (8,152 pods on 1,523 nodes), `repeat` times.
 
-    cluster: what kubectl printed, as in Engine.upsert(), or a list of paths: pods that have a node
-    stay there, pending ones are placed. pods: with cluster more pods, each placed anew when it was
-    created; with nodes their number (4 for each). nodes: generate a cluster of so many. quotas: with
-    nodes, namespaces with an ElasticQuota each. metrics_every: nodes report usage so often, in
+    cluster: what kubectl printed, as in Engine.upsert(), or a list of paths and texts: pods that have
+    a node stay there, pending ones are placed. pods: with cluster more pods, each placed anew when it
+    was created; with nodes their number (4 for each). nodes: generate a cluster of so many. quotas:
+    with nodes, namespaces with an ElasticQuota each. metrics_every: nodes report usage so often, in
     seconds; None, never. preemption: None, where the input has quotas or priority classes.
     autoscale: Nodes as templates to add, and CapacityQuotas that limit them; each comes after
     provision_seconds. random_ties: ties go to an order drawn from the seed. validate: recompute

@@ -21,13 +21,14 @@ using namespace nb::literals;
 namespace headroom::python {
 namespace {
 
-// A list or tuple of paths is several files.
+// Of a list or tuple each path and each text is a file of its own.
 Dump dump_of(nb::handle objects, const char* what, const char* kind) {
   std::vector<ObjectFile> files;
   if (nb::isinstance<nb::list>(objects) || nb::isinstance<nb::tuple>(objects)) {
     nb::list others;
     for (const nb::handle item : nb::iter(objects)) {
-      if (nb::hasattr(item, "__fspath__")) {
+      if (nb::hasattr(item, "__fspath__") || nb::isinstance<nb::str>(item) ||
+          nb::isinstance<nb::bytes>(item)) {
         files.push_back(objects_of(item, what, kind));
       } else {
         others.append(item);

@@ -1,0 +1,17 @@
+"""The packages of the extra headroom[sweep], imported when they are first needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def need(module: str) -> Any:
+    """The module; ImportError with what to install where there is none."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        hint = ", or take workers=0, which needs none" if module == "ray" else ""
+        raise ImportError(
+            f"a sweep needs {module}: pip install 'headroom[sweep]'{hint}", name=module
+        ) from error

@@ -1,0 +1,90 @@
+"""Who plays the runs: this process, or Ray's workers.
+
+Both are generators of (run, outcome) in the order in which runs end, and yield every run once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from headroom._errors import InvalidError
+from headroom._sweep.extra import need
+from headroom._sweep.grid import Grid, Run
+from headroom._sweep.run import Outcome, build, play
+
+WORKERS_MAX = 4096
+# A run whose worker dies is played so often in all.
+ATTEMPTS_MAX = 3
+
+
+def play_here(grid: Grid, runs: list[Run]) -> Iterator[tuple[Run, Outcome]]:
+    """One after the other in this process."""
+    for run in runs:
+        trace, profile = grid.traces[run.trace], grid.profiles[run.profile]
+        yield run, play(trace, profile, run.seed, grid.options, build())
+
+
+def play_on_ray(
+    grid: Grid, runs: list[Run], workers: int | None, address: str | None
+) -> Iterator[tuple[Run, Outcome]]:
+    """At most `workers` at the same time. Closing the generator gives up what is under way."""
+    ray = need("ray")
+    with _connected(ray, workers if workers is None else min(workers, len(runs)), address):
+        if workers is None:
+            workers = int(ray.cluster_resources().get("CPU", 0))
+            if workers == 0:
+                raise InvalidError("workers: this Ray has no CPU to run on")
+        # Retries are counted here: Ray's own never end for a worker that the kernel or Ray killed
+        # because memory ran out.
+        task = ray.remote(num_cpus=1, max_retries=0)(play)
+        traces = {name: ray.put(trace) for name, trace in grid.traces.items()}
+        options = ray.put(grid.options)
+        waiting = [(run, 1) for run in reversed(runs)]
+        playing: dict[Any, tuple[Run, int]] = {}
+        try:
+            while waiting or playing:
+                while waiting and len(playing) < workers:
+                    run, attempt = waiting.pop()
+                    profile = grid.profiles[run.profile]
+                    asked = task.remote(traces[run.trace], profile, run.seed, options, build())
+                    playing[asked] = run, attempt
+                ended, _ = ray.wait(list(playing))
+                run, attempt = playing.pop(ended[0])
+                outcome = _outcome(ray, ended[0])
+                if outcome is None and attempt < ATTEMPTS_MAX:
+                    waiting.append((run, attempt + 1))
+                elif outcome is None:
+                    yield run, Outcome({}, f"its worker died, {attempt} times", attempts=attempt)
+                else:
+                    yield run, dataclasses.replace(outcome, attempts=attempt)
+        finally:
+            for asked in playing:
+                ray.cancel(asked, force=True)
+
+
+@contextlib.contextmanager
+def _connected(ray: Any, workers: int | None, address: str | None) -> Iterator[None]:
+    """The Ray that the caller has started, which stays; or one of our own, which goes."""
+    if address is None and ray.is_initialized():
+        yield
+        return
+    local = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _outcome(ray: Any, ended: Any) -> Outcome | None:
+    """None: the worker died."""
+    try:
+        outcome: Outcome = ray.get(ended)
+        return outcome
+    except ray.exceptions.RayTaskError as error:  # the worker has no such headroom
+        return Outcome({}, f"its worker cannot run it: {error.cause!r}")
+    except ray.exceptions.RayError:
+        return None
