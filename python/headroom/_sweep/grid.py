@@ -49,32 +49,34 @@ def make_grid(
     options: Mapping[str, Any],
 ) -> Grid:
     """Raises InvalidError, IoError or LimitExceededError naming the field and the value."""
-    traces = {
-        name: _arguments(trace, _TRACE, f"traces.{name}")
+    inputs = {
+        name: _arguments(trace, TRACE, f"traces.{name}")
         for name, trace in _named(traces, "traces").items()
     }
-    profiles = {
+    texts = {
         name: _profile(profile, f"profiles.{name}")
         for name, profile in _named(profiles, "profiles").items()
     }
-    options = _arguments(options, OPTIONS, "options")
+    shared = _arguments(options, OPTIONS, "options")
     numbers = _seeds(seeds)
-    count = len(traces) * len(profiles) * len(numbers)
+    count = len(inputs) * len(texts) * len(numbers)
     if count > RUNS_MAX:
         raise LimitExceededError(
-            f"traces x profiles x seeds: {len(traces)} x {len(profiles)} x {len(numbers)} = "
+            f"traces x profiles x seeds: {len(inputs)} x {len(texts)} x {len(numbers)} = "
             f"{count} runs, more than {RUNS_MAX}"
         )
-    shared = [FORMAT, build(), _digest(options)]
-    keys = {name: _digest(trace) for name, trace in traces.items()}
-    texts = {name: _digest(text) for name, text in profiles.items()}
+    everywhere = [FORMAT, build(), _digest(shared)]
+    of_trace = {name: _digest(trace) for name, trace in inputs.items()}
+    of_profile = {name: _digest(text) for name, text in texts.items()}
     runs = [
-        Run(trace, profile, seed, _digest([*shared, keys[trace], texts[profile], seed]))
-        for trace in traces
-        for profile in profiles
+        Run(
+            trace, profile, seed, _digest([*everywhere, of_trace[trace], of_profile[profile], seed])
+        )
+        for trace in inputs
+        for profile in texts
         for seed in numbers
     ]
-    return Grid(traces, profiles, options, runs)
+    return Grid(inputs, texts, shared, runs)
 
 
 def _digest(value: Any) -> str:
@@ -189,7 +191,7 @@ def _profile(value: Any, field: str) -> str | None:
     return text if is_text else text.replace("\n", "\n---\n")
 
 
-_TRACE: dict[str, Callable[[Any, str], Any]] = {
+TRACE: dict[str, Callable[[Any, str], Any]] = {
     "cluster": _or_none(_objects(None)),
     "pods": _or_none(_pods),
     "nodes": _or_none(_whole),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+import socket
+from collections.abc import Generator, Iterator
 from typing import Any
 
-from headroom._errors import InvalidError
+from headroom._errors import InvalidError, IoError
 from headroom._sweep.extra import need
 from headroom._sweep.grid import Grid, Run
 from headroom._sweep.run import Outcome, build, play
@@ -18,9 +19,10 @@ from headroom._sweep.run import Outcome, build, play
 WORKERS_MAX = 4096
 # A run whose worker dies is played so often in all.
 ATTEMPTS_MAX = 3
+CONNECT_SECONDS_MAX = 10
 
 
-def play_here(grid: Grid, runs: list[Run]) -> Iterator[tuple[Run, Outcome]]:
+def play_here(grid: Grid, runs: list[Run]) -> Generator[tuple[Run, Outcome], None, None]:
     """One after the other in this process."""
     for run in runs:
         trace, profile = grid.traces[run.trace], grid.profiles[run.profile]
@@ -29,7 +31,7 @@ def play_here(grid: Grid, runs: list[Run]) -> Iterator[tuple[Run, Outcome]]:
 
 def play_on_ray(
     grid: Grid, runs: list[Run], workers: int | None, address: str | None
-) -> Iterator[tuple[Run, Outcome]]:
+) -> Generator[tuple[Run, Outcome], None, None]:
     """At most `workers` at the same time. Closing the generator gives up what is under way."""
     ray = need("ray")
     with _connected(ray, workers if workers is None else min(workers, len(runs)), address):
@@ -72,11 +74,27 @@ def _connected(ray: Any, workers: int | None, address: str | None) -> Iterator[N
         yield
         return
     local = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    if address is not None:
+        _reach(address)
     ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Raises IoError where nobody listens: Ray itself tries for many minutes. Other addresses than
+    [ray://]HOST:PORT are left to Ray."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
+        return
+    if not port.isdecimal():
+        raise InvalidError(f"address: {address!r}: {port!r} is not a port")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS_MAX).close()
+    except (OSError, OverflowError) as error:
+        raise IoError(f"address: {address}: {error}") from None
 
 
 def _outcome(ray: Any, ended: Any) -> Outcome | None:
