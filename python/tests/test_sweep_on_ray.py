@@ -16,6 +16,7 @@ import time
 import pytest
 
 import headroom
+from headroom._sweep import workers
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -59,14 +60,8 @@ def hook_of(directory):
 
 
 def start_ray(directory):
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        runtime_env={"worker_process_setup_hook": hook_of(str(directory))},
-    )
+    hook = {"worker_process_setup_hook": hook_of(str(directory))}
+    workers.start(ray, num_cpus=2, runtime_env=hook)
 
 
 def eventually(what, text):
@@ -152,8 +147,8 @@ def test_a_stopped_driver_is_continued(tmp_path, stop):
         assert f"stopped: 3 of 6 runs are in {tmp_path / 'out'}; the same call" in stderr
     else:
         assert returned == -signal.SIGKILL
-    workers = [int(path.read_text()) for path in waiting]
-    eventually(lambda: not any(alive(pid) for pid in workers), "the driver's workers are gone")
+    pids = [int(path.read_text()) for path in waiting]
+    eventually(lambda: not any(alive(pid) for pid in pids), "the driver's workers are gone")
     assert parts(tmp_path / "out") == before and not (tmp_path / "out/runs.parquet").exists()
 
     arguments = ({"small": TRACES["small"]}, {"s": None}, seeds)

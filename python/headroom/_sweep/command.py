@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = parser.parse_args(arguments).config
     try:
         result = sweep(**read_config(path))
-    except (Error, ImportError, ConnectionError) as error:
+    except (Error, ImportError) as error:
         print(f"headroom.sweep: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:

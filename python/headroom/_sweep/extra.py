@@ -11,7 +11,7 @@ def need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        hint = ", or take workers=0, which needs none" if module == "ray" else ""
+        hint = "; or take workers=0, which needs no Ray" if module == "ray" else ""
         raise ImportError(
-            f"a sweep needs {module}: pip install 'headroom[sweep]'{hint}", name=module
+            f"a sweep needs {module}, which the extra headroom[sweep] installs{hint}", name=module
         ) from error

@@ -19,6 +19,8 @@ from headroom._sweep.run import Outcome, build, play
 WORKERS_MAX = 4096
 # A run whose worker dies is played so often in all.
 ATTEMPTS_MAX = 3
+# Ray gives up a start after 30 s, and says so of a busy machine; it has no option for that.
+STARTS_MAX = 3
 CONNECT_SECONDS_MAX = 10
 
 
@@ -73,14 +75,33 @@ def _connected(ray: Any, workers: int | None, address: str | None) -> Iterator[N
     if address is None and ray.is_initialized():
         yield
         return
-    local = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
-    if address is not None:
+    if address is None:
+        start(ray, num_cpus=workers)
+    else:
         _reach(address)
-    ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
+        _init(ray, address, {})
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def start(ray: Any, **arguments: Any) -> None:
+    """A Ray on this machine. Raises IoError where it does not start."""
+    for attempt in range(1, STARTS_MAX + 1):
+        try:
+            return _init(ray, "local", {"include_dashboard": False, **arguments})
+        except IoError:
+            ray.shutdown()
+            if attempt == STARTS_MAX:
+                raise
+
+
+def _init(ray: Any, address: str, arguments: dict[str, Any]) -> None:
+    try:
+        ray.init(address, log_to_driver=False, logging_level="ERROR", **arguments)
+    except Exception as error:  # Ray raises all kinds, Exception itself among them
+        raise IoError(f"address: {address}: {error}") from error
 
 
 def _reach(address: str) -> None:
