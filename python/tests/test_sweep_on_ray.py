@@ -16,7 +16,7 @@ import time
 import pytest
 
 import headroom
-from headroom._sweep import workers
+from headroom._sweep import connection
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -61,7 +61,7 @@ def hook_of(directory):
 
 def start_ray(directory):
     hook = {"worker_process_setup_hook": hook_of(str(directory))}
-    workers.start(ray, num_cpus=2, runtime_env=hook)
+    connection.start(ray, num_cpus=2, runtime_env=hook)
 
 
 def eventually(what, text):
@@ -211,7 +211,9 @@ def test_a_run_that_kills_its_workers_fails(said, tmp_path):
     seeds = [1, DIES, 2]
     result = headroom.sweep({"small": TRACES["small"]}, {"s": None}, seeds, out=tmp_path / "ray")
     assert result.table["status"].to_pylist() == ["ok", "failed", "ok"]
-    assert result.table["error"][1].as_py() == "its worker died, 3 times"
+    assert result.table["error"][1].as_py() == (
+        "its worker died, 3 times; the last time: WorkerCrashedError"
+    )
     assert result.timings["attempts"].to_pylist() == [1, 3, 1]
     assert len(parts(tmp_path / "ray")) == 2
     # It is tried again where it does not die.
