@@ -2,13 +2,16 @@ package dev.headroom.cloudsim;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
+import org.cloudsimplus.hosts.Host;
 import org.cloudsimplus.hosts.HostSuitability;
 import org.cloudsimplus.vms.Vm;
 
 /**
- * What a policy answered, in order, and the time that it took: the whole of allocateHostForVm() and
- * deallocateHostForVm(), what the host itself does about it included.
+ * What a policy answered, in order, and the time that it took: all of allocateHostForVm() and
+ * deallocateHostForVm(), what the host does about it and CloudSim Plus' log texts included; and of
+ * that, what choosing the hosts took.
  */
 final class AllocationLog {
     /** Of a VM that found no host. */
@@ -18,8 +21,9 @@ final class AllocationLog {
     }
 
     final List<Placement> placements = new ArrayList<>();
-    long nanoseconds;
     long deallocations;
+    private long nanoseconds;
+    private long choosingNanoseconds;
 
     HostSuitability allocate(final Vm vm, final Supplier<HostSuitability> policy) {
         final long start = System.nanoTime();
@@ -27,6 +31,13 @@ final class AllocationLog {
         nanoseconds += System.nanoTime() - start;
         placements.add(new Placement(vm.getId(), suitability.fully() ? vm.getHost().getId() : NO_HOST));
         return suitability;
+    }
+
+    Optional<Host> choose(final Supplier<Optional<Host>> policy) {
+        final long start = System.nanoTime();
+        final Optional<Host> host = policy.get();
+        choosingNanoseconds += System.nanoTime() - start;
+        return host;
     }
 
     void deallocate(final Runnable policy) {
@@ -42,5 +53,9 @@ final class AllocationLog {
 
     double seconds() {
         return nanoseconds / 1e9;
+    }
+
+    double choosingSeconds() {
+        return choosingNanoseconds / 1e9;
     }
 }

@@ -1,27 +1,28 @@
 package dev.headroom.cloudsim;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.cloudsimplus.allocationpolicies.VmAllocationPolicy;
 import org.cloudsimplus.brokers.DatacenterBroker;
 import org.cloudsimplus.brokers.DatacenterBrokerSimple;
-import org.cloudsimplus.cloudlets.Cloudlet;
-import org.cloudsimplus.cloudlets.CloudletSimple;
 import org.cloudsimplus.core.CloudSimPlus;
 import org.cloudsimplus.datacenters.DatacenterSimple;
 import org.cloudsimplus.hosts.Host;
 import org.cloudsimplus.hosts.HostSimple;
 import org.cloudsimplus.resources.Pe;
 import org.cloudsimplus.resources.PeSimple;
-import org.cloudsimplus.utilizationmodels.UtilizationModelFull;
 import org.cloudsimplus.vms.Vm;
 import org.cloudsimplus.vms.VmSimple;
 
 /**
- * A datacenter of varied hosts, and VMs of a number of flavors that come in waves, run a cloudlet
- * and go. The same for the same values: each policy gets its own copy.
+ * A datacenter of varied hosts, and VMs of a number of flavors that come in waves, stay for
+ * some, and go. The same for the same values: each policy gets its own copy.
  */
 record Scenario(int hosts, int vms, int flavors, long seed) {
     static final int HOSTS_MAX = 1_000_000;
@@ -32,6 +33,9 @@ record Scenario(int hosts, int vms, int flavors, long seed) {
     private static final int[] HOST_PES = {8, 16, 24, 32};
     private static final int[] HOST_MIPS = {1000, 2000};
     private static final int[] VM_PES = {1, 2, 4, 8};
+
+    private record Departure(Vm vm, double seconds) {
+    }
 
     Scenario {
         require("hosts", hosts, HOSTS_MAX);
@@ -45,16 +49,22 @@ record Scenario(int hosts, int vms, int flavors, long seed) {
         }
     }
 
-    /** Runs it to its end; the policy's answers are where the policy puts them. */
+    /** Runs it to its end; what the policy answered, the policy has to remember. */
     void run(final VmAllocationPolicy policy) {
         final var simulation = new CloudSimPlus();
-        new DatacenterSimple(simulation, makeHosts(), policy).setSchedulingInterval(WAVE_SECONDS);
+        new DatacenterSimple(simulation, makeHosts(), policy);
         final DatacenterBroker broker = new DatacenterBrokerSimple(simulation);
+        broker.setShutdownWhenIdle(false); // which it is between waves
         broker.getVmCreation().setMaxRetries(0);
-        broker.setVmDestructionDelay(1);
         final List<Vm> made = makeVms();
         broker.submitVmList(made);
-        broker.submitCloudletList(makeCloudlets(made));
+        final Queue<Departure> departures = makeDepartures(made);
+        simulation.addOnClockTickListener(tick -> {
+            while (!departures.isEmpty() && departures.peek().seconds <= tick.getTime()) {
+                final Vm vm = departures.remove().vm;
+                if (vm.isCreated()) vm.shutdown();
+            }
+        });
         simulation.start();
     }
 
@@ -79,10 +89,18 @@ record Scenario(int hosts, int vms, int flavors, long seed) {
             final long[] size = sizes.get(random.nextInt(flavors));
             final Vm vm = new VmSimple(v, size[0], size[1]);
             vm.setRam(size[2]).setBw(size[3]).setSize(size[4]);
-            vm.setSubmissionDelay(random.nextInt(WAVES) * WAVE_SECONDS);
+            vm.setSubmissionDelay(WAVE_SECONDS * (double) ((long) v * WAVES / vms));
             made.add(vm);
         }
         return made;
+    }
+
+    private Queue<Departure> makeDepartures(final List<Vm> made) {
+        final var random = new Random(seed + 2);
+        return made.stream()
+            .map(vm -> new Departure(vm, vm.getSubmissionDelay() + WAVE_SECONDS * (1.0 + random.nextInt(2 * WAVES))))
+            .sorted(Comparator.comparingDouble(Departure::seconds))
+            .collect(Collectors.toCollection(ArrayDeque::new));
     }
 
     // MIPS, PEs, RAM, bandwidth, storage.
@@ -90,19 +108,6 @@ record Scenario(int hosts, int vms, int flavors, long seed) {
         final int pes = pick(VM_PES, random);
         return new long[] {random.nextInt(4) == 0 ? 1500 : 1000, pes, pes * (512L + random.nextInt(4096)),
             10 + random.nextInt(500), 1000 + random.nextInt(40_000)};
-    }
-
-    // From two waves to the whole simulation.
-    private List<Cloudlet> makeCloudlets(final List<Vm> made) {
-        final var random = new Random(seed + 2);
-        final var cloudlets = new ArrayList<Cloudlet>(made.size());
-        for (final Vm vm : made) {
-            final long seconds = WAVE_SECONDS * (2L + random.nextInt(WAVES));
-            final Cloudlet cloudlet = new CloudletSimple((long) vm.getMips() * seconds, vm.getPesNumber());
-            cloudlet.setUtilizationModelCpu(new UtilizationModelFull());
-            cloudlets.add(cloudlet.setVm(vm));
-        }
-        return cloudlets;
     }
 
     private static int pick(final int[] values, final Random random) {
