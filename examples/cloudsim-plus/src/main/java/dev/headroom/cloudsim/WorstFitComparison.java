@@ -13,7 +13,7 @@ import org.cloudsimplus.vms.Vm;
 /**
  * The same simulation twice, with CloudSim Plus' own worst fit and with Headroom's: are all
  * placements equal, and what did each cost? Exits with 1 where a placement differs, 2 where the
- * arguments cannot be used.
+ * arguments or the library cannot be used.
  */
 public final class WorstFitComparison {
     private static final String USAGE = "usage: [HOSTS [VMS [FLAVORS [SEED]]]]   (20000 40000 32 1)";
@@ -91,8 +91,13 @@ public final class WorstFitComparison {
             return;
         }
         Log.setLevel(Level.OFF);
+        try {
+            runHeadroom(WARM_UP);
+        } catch (final UnsatisfiedLinkError error) {
+            System.err.println(error.getMessage());
+            System.exit(2);
+        }
         runOwn(WARM_UP);
-        runHeadroom(WARM_UP);
         final Run own = runOwn(scenario);
         final Run headroom = runHeadroom(scenario);
         print(scenario, own, headroom);
