@@ -56,10 +56,6 @@ final class Cloud {
         return vm(pes, 1000, 1, 1, 1);
     }
 
-    Host host(final Vm vm) {
-        return vm.getHost();
-    }
-
     Host at(final int position) {
         return datacenter.getHostList().get(position);
     }

@@ -2,7 +2,7 @@ package dev.headroom.cloudsim;
 
 import java.util.stream.LongStream;
 
-/** Of random tests: HEADROOM_SEED=N repeats one; its name in the report says which it was. */
+/** Of random tests: HEADROOM_SEED=N repeats one. In a report the number in brackets is the seed. */
 final class Seeds {
     private Seeds() {
     }
