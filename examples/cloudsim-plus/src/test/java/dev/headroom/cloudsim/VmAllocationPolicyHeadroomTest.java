@@ -8,15 +8,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import ch.qos.logback.classic.Level;
 import java.util.List;
 import java.util.stream.Stream;
+import org.cloudsimplus.autoscaling.VerticalVmScaling;
+import org.cloudsimplus.autoscaling.VerticalVmScalingSimple;
 import org.cloudsimplus.hosts.Host;
 import org.cloudsimplus.hosts.HostAbstract;
 import org.cloudsimplus.hosts.HostSimple;
 import org.cloudsimplus.provisioners.ResourceProvisionerSimple;
 import org.cloudsimplus.resources.Pe;
-import org.cloudsimplus.schedulers.vm.VmSchedulerTimeShared;
-import org.cloudsimplus.autoscaling.VerticalVmScaling;
-import org.cloudsimplus.autoscaling.VerticalVmScalingSimple;
 import org.cloudsimplus.resources.Ram;
+import org.cloudsimplus.resources.ResourceManageable;
+import org.cloudsimplus.schedulers.vm.VmSchedulerTimeShared;
 import org.cloudsimplus.util.Log;
 import org.cloudsimplus.vms.Vm;
 import org.junit.jupiter.api.AfterEach;
@@ -59,7 +60,7 @@ class VmAllocationPolicyHeadroomTest {
     void everyResourceOfTheHostFilters() {
         final var cloud = cloud(Cloud.host(8, 1000, 500, 500, 500));
         assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(9, 1000, 1, 1, 1)));
-        assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(1, 1000.5, 1, 1, 1)));
+        assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(1, 1001, 1, 1, 1)));
         assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(1, 1000, 501, 1, 1)));
         assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(1, 1000, 1, 501, 1)));
         assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(1, 1000, 1, 1, 501)));
@@ -142,13 +143,13 @@ class VmAllocationPolicyHeadroomTest {
     @Test
     void scaledVmsAreFollowed() {
         final var cloud = cloud(Cloud.host(8, 1000, 1000, 1000, 1000));
-        final Vm vm = cloud.vm(1, 1000, 800, 1, 1);
+        final Vm vm = cloud.vm(1, 1000, 600, 1, 1);
         assertEquals(0, cloud.allocate(vm));
         assertEquals(Cloud.NOWHERE, cloud.allocate(cloud.vm(1, 1000, 500, 1, 1)));
-        // Down to half of its RAM: it uses nothing of it.
+        // Down to half of its RAM: it uses little of it.
         final VerticalVmScaling scaling = new VerticalVmScalingSimple(Ram.class, 0.5);
         scaling.setLowerThresholdFunction(any -> 0.5).setUpperThresholdFunction(any -> 0.9).setVm(vm);
-        vm.getRam().setAllocatedResource(100);
+        ((ResourceManageable) vm.getRam()).setAllocatedResource(100);
         assertTrue(policy.scaleVmVertically(scaling));
         assertEquals(0, cloud.allocate(cloud.vm(1, 1000, 500, 1, 1)));
     }
