@@ -1,12 +1,10 @@
 package dev.headroom.cloudsim;
 
-import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import java.io.File;
-import java.util.Map;
 
 /**
  * libheadroom's functions as headroom.h declares them, and its structs; no more than the policy
@@ -134,8 +132,7 @@ final class HeadroomLibrary {
                 .formatted(PROPERTY, path));
         }
         try {
-            final var options = Map.of(Library.OPTION_STRING_ENCODING, "UTF-8");
-            return NativeLibrary.getInstance(path.isEmpty() ? "headroom" : path, options);
+            return NativeLibrary.getInstance(path.isEmpty() ? "headroom" : path);
         } catch (final UnsatisfiedLinkError error) {
             throw new UnsatisfiedLinkError(("%s; build it with: tools/build release headroom_c, and name it with: "
                 + "-D%s=build/release/c/libheadroom.so").formatted(error.getMessage(), PROPERTY));

@@ -146,7 +146,8 @@ public final class WorstFitComparison {
     }
 
     private static void print(final Scenario scenario, final Run own, final Run headroom) {
-        System.out.printf(Locale.ROOT, "%d hosts, %d VMs of %d flavors, seed %d: %d placed, %d found no host, %d left%n",
+        System.out.printf(Locale.ROOT,
+            "%d hosts, %d VMs of %d flavors, seed %d: %d placed, %d found no host, %d left%n",
             scenario.hosts(), scenario.vms(), scenario.flavors(), scenario.seed(), own.log.placed(),
             own.log.placements.size() - own.log.placed(), own.log.deallocations);
         printRun("CloudSim Plus", own);

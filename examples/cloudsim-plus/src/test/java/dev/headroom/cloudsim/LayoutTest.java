@@ -26,8 +26,8 @@ class LayoutTest {
     void offsetsAndSizesAreThoseOfC(@TempDir final Path directory) throws IOException, InterruptedException {
         final String cc = System.getenv().getOrDefault("CC", "cc");
         assumeTrue(run(directory, cc, "--version").status == 0, "skipped: no C compiler (" + cc + ")");
-        final var program = new StringBuilder("#include <stddef.h>\n#include <stdio.h>\n#include \"%s\"\nint main(void) {\n"
-            .formatted(HEADER));
+        final var program = new StringBuilder(
+            "#include <stddef.h>\n#include <stdio.h>\n#include \"%s\"\nint main(void) {\n".formatted(HEADER));
         final var expected = new StringBuilder("ABI %d\n".formatted(HeadroomLibrary.ABI_VERSION));
         program.append("printf(\"ABI %d\\n\", HEADROOM_ABI_VERSION);\n");
         STRUCTS.forEach((name, struct) -> {
