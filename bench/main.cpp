@@ -35,6 +35,7 @@ constexpr std::array kRows = {
     Row{"batch_shapes", batch_shapes},
     Row{"place", place},
     Row{"place_churn", place_churn},
+    Row{"trace_replay", trace_replay},
     Row{"fork", fork_rollback},
     Row{"c_abi_overhead", c_abi_overhead},
     Row{"events", events},

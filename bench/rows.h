@@ -31,6 +31,7 @@ void warm_dirty(const BenchOptions& options, Lines& lines);
 void batch_shapes(const BenchOptions& options, Lines& lines);
 void place(const BenchOptions& options, Lines& lines);
 void place_churn(const BenchOptions& options, Lines& lines);
+void trace_replay(const BenchOptions& options, Lines& lines);
 void fork_rollback(const BenchOptions& options, Lines& lines);
 void c_abi_overhead(const BenchOptions& options, Lines& lines);
 void events(const BenchOptions& options, Lines& lines);
