@@ -201,7 +201,10 @@ typedef struct headroom_decision {
   const char* message; /* "" on success; else as kube-scheduler puts it: "0/5 nodes are ..." */
 } headroom_decision;
 
-/* top_k: candidates, in [1, 1024]. */
+/*
+ * top_k: candidates, in [1, 1024]. A pod that counts on a node already, by namespace and name, is
+ * decided as if it did not.
+ */
 headroom_status headroom_evaluate(headroom_engine* engine, const headroom_pod* pod, uint32_t top_k,
                                   headroom_decision* decision);
 

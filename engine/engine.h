@@ -341,6 +341,7 @@ class Engine {
   std::uint32_t forks() const;  // open ones
 
   // --- Decisions. None changes a fact. ---
+  // A pod that counts on a node already, by namespace and name, is decided as if it did not.
   // Errors: kInvalid or kLimitExceeded naming the option or the pod's field.
   Result<Decision> evaluate(const Pod& pod, const EvaluateOptions& options = {});
   // The same into an answer whose memory is used again.
