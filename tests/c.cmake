@@ -11,7 +11,10 @@ if(HEADROOM_SANITIZE)
   target_compile_options(c_abi_test PRIVATE -fsanitize=${HEADROOM_SANITIZE})
   target_link_options(c_abi_test PRIVATE -fsanitize=${HEADROOM_SANITIZE})
 endif()
+add_dependencies(all_tests c_abi_test)
+add_dependencies(threads_tests c_abi_test)
 add_test(NAME c_abi COMMAND c_abi_test ${CMAKE_CURRENT_BINARY_DIR})
+set_tests_properties(c_abi PROPERTIES LABELS threads)
 
 headroom_add_test(c_abi_answers_test SOURCES c_abi_answers_test.cpp
   LIBRARIES headroom::c headroom::engine headroom::autoscaling headroom_clusters)

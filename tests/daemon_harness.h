@@ -36,7 +36,7 @@ inline constexpr std::chrono::seconds kPatience(10);               // for what t
 inline constexpr std::int64_t kTestNowUs = 1'767'225'600'000'000;  // 2026-01-01T00:00:00Z
 
 // Sanitizers keep freed memory for a while.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HEADROOM_SANITIZED
 inline constexpr std::size_t kGrowthBytesMax = 1 << 30;
 #else
 inline constexpr std::size_t kGrowthBytesMax = 100 << 20;

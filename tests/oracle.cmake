@@ -33,7 +33,7 @@ add_library(headroom_oracle STATIC
   oracle/time.cpp)
 # Of the product: the plain values of objects/objects.h, no function.
 target_include_directories(headroom_oracle PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR})
-target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::expected
-  PRIVATE headroom_options)
+target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::expected)
+headroom_is_a_judge(headroom_oracle)
 
 headroom_add_test(oracle_test SOURCES oracle_test.cpp LIBRARIES headroom_oracle)

@@ -2,12 +2,13 @@
 headroom_add_test(service_test
   SOURCES service_capacity_test.cpp service_decision_test.cpp service_feeding_test.cpp
     service_input_test.cpp service_nodes_test.cpp service_quota_test.cpp
-  LIBRARIES headroom::client headroom_service headroom_clusters fmt::fmt LABELS server)
+  LIBRARIES headroom::client headroom_service headroom_clusters fmt::fmt LABELS threads)
 
 # A running headroomd over its sockets; each test has a directory and ports of its own.
+headroom_hold_to_one_worker(headroomd)
 function(headroom_add_daemon_test name)
   headroom_add_test(${name} SOURCES ${name}.cpp daemon_harness.cpp ${ARGN}
-    LIBRARIES headroom_load headroom::client headroom_service fmt::fmt LABELS server)
+    LIBRARIES headroom_load headroom::client headroom_service fmt::fmt LABELS threads)
   add_dependencies(${name} headroomd)
   target_compile_definitions(${name} PRIVATE HEADROOMD_PATH="$<TARGET_FILE:headroomd>")
 endfunction()

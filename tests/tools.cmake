@@ -10,6 +10,7 @@ headroom_add_test(cluster_autoscaler_test SOURCES cluster_autoscaler_test.cpp
 headroom_add_test(report_test SOURCES report_test.cpp LIBRARIES headroom_commands)
 headroom_add_test(simulation_test SOURCES simulation_test.cpp LIBRARIES headroom_commands)
 
+add_dependencies(all_tests headroom)
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_test.sh $<TARGET_FILE:headroom>)
 add_test(NAME structure
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.sh ${PROJECT_SOURCE_DIR})
