@@ -91,11 +91,6 @@ headroom_status with_node(headroom_quotas* quotas, const headroom_node* node, co
   });
 }
 
-Result<void> check_fork(const headroom_quotas& handle) {
-  if (handle.forks > 0) return {};
-  return fail(ErrorCode::kInvalid, "no fork is open");
-}
-
 }  // namespace
 
 }  // namespace headroom
@@ -212,7 +207,7 @@ headroom_status headroom_quotas_fork(headroom_quotas* quotas) {
 
 headroom_status headroom_quotas_rollback(headroom_quotas* quotas) {
   return guarded(quotas, [](headroom_quotas& handle) {
-    auto open = headroom::check_fork(handle);
+    auto open = headroom::check_fork(handle.forks);
     if (!open) return open;
     --handle.forks;
     handle.quotas.rollback();
@@ -222,7 +217,7 @@ headroom_status headroom_quotas_rollback(headroom_quotas* quotas) {
 
 headroom_status headroom_quotas_commit(headroom_quotas* quotas) {
   return guarded(quotas, [](headroom_quotas& handle) {
-    auto open = headroom::check_fork(handle);
+    auto open = headroom::check_fork(handle.forks);
     if (!open) return open;
     --handle.forks;
     handle.quotas.commit();

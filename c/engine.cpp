@@ -123,11 +123,6 @@ Result<void> failed(Result<T>& result) {
   return tl::unexpected(std::move(result.error()));
 }
 
-Result<void> check_fork(const Engine& engine) {
-  if (engine.forks() > 0) return {};
-  return fail(ErrorCode::kInvalid, "no fork is open");
-}
-
 }  // namespace
 
 }  // namespace headroom
@@ -316,7 +311,7 @@ headroom_status headroom_fork(headroom_engine* engine) {
 
 headroom_status headroom_rollback(headroom_engine* engine) {
   return guarded(engine, [](headroom_engine& handle) {
-    auto open = headroom::check_fork(handle.engine);
+    auto open = headroom::check_fork(handle.engine.forks());
     if (open) handle.engine.rollback();
     return open;
   });
@@ -324,7 +319,7 @@ headroom_status headroom_rollback(headroom_engine* engine) {
 
 headroom_status headroom_commit(headroom_engine* engine) {
   return guarded(engine, [](headroom_engine& handle) {
-    auto open = headroom::check_fork(handle.engine);
+    auto open = headroom::check_fork(handle.engine.forks());
     if (open) handle.engine.commit();
     return open;
   });

@@ -5,6 +5,7 @@
 // Thread safety: one thread at a time for a handle.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <string>
@@ -27,6 +28,12 @@ inline Result<bool> flag_of(std::int32_t flag, const char* argument) {
   if (flag == 0 || flag == 1) return flag == 1;
   return fail(ErrorCode::kInvalid,
               std::string(argument) + ": " + std::to_string(flag) + " is neither 0 nor 1");
+}
+
+// Before a fork is taken back or kept; `open`: how many there are.
+inline Result<void> check_fork(std::size_t open) {
+  if (open > 0) return {};
+  return fail(ErrorCode::kInvalid, "no fork is open");
 }
 
 inline headroom_status status_of(ErrorCode code) {

@@ -24,6 +24,12 @@ def html_table(rows: list[list[Any]], header: list[str], caption: str = "") -> s
     )
 
 
+def _fields_table(items: list[Any], kind: type[Any], caption: str) -> str:
+    """Dataclasses of one kind, a column for each field."""
+    header = [item.name for item in fields(kind)]
+    return html_table([[getattr(at, name) for name in header] for at in items], header, caption)
+
+
 @dataclass(frozen=True, slots=True)
 class PluginScore:
     """One plugin's score of a node."""
@@ -148,9 +154,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        header = [item.name for item in fields(ExplainTerm)]
-        rows = [[getattr(term, name) for name in header] for term in self.terms]
-        return html_table(rows, header, f"{self.code}, total {self.total}")
+        return _fields_table(self.terms, ExplainTerm, f"{self.code}, total {self.total}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,9 +350,7 @@ class CapacityCheck:
     skipped: dict[str, str]  #: quotas that cannot be used, and why
 
     def _repr_html_(self) -> str:
-        header = [item.name for item in fields(QuotaRow)]
-        rows = [[getattr(row, name) for name in header] for row in self.rows]
-        return html_table(rows, header, f"{self.allowed:,} allowed")
+        return _fields_table(self.rows, QuotaRow, f"{self.allowed:,} allowed")
 
 
 @dataclass(frozen=True, slots=True)
