@@ -78,7 +78,7 @@ json random_script(Draws& draws, const Profile& profile, int events) {
 
 TEST(EngineProperty, AgreesWithTheOracleInEveryConfiguration) {
   const std::uint64_t seed = test_seed();
-  for (int round = 0; round < rounds(60); ++round) {
+  for (int round = 0; round < rounds(120); ++round) {
     Draws draws(seed + static_cast<std::uint64_t>(round));
     const RandomProfile random = random_profile(draws);
     const json script = random_script(draws, random.profile, 120);
