@@ -50,6 +50,9 @@ inline headroom_status status_of(ErrorCode code) {
       return HEADROOM_UNSUPPORTED;
     case ErrorCode::kIo:
       return HEADROOM_IO;
+    case ErrorCode::kForbidden:  // what a server says; nothing of this library
+    case ErrorCode::kInternal:
+      return HEADROOM_INTERNAL;
   }
   return HEADROOM_INTERNAL;
 }

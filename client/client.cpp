@@ -26,6 +26,10 @@ ErrorCode code_of(wire::ErrorCode code) {
       return ErrorCode::kUnsupported;
     case wire::ErrorCode::Io:
       return ErrorCode::kIo;
+    case wire::ErrorCode::Forbidden:
+      return ErrorCode::kForbidden;
+    case wire::ErrorCode::Internal:
+      return ErrorCode::kInternal;
   }
   return ErrorCode::kInvalid;
 }

@@ -18,6 +18,10 @@ const char* to_string(ErrorCode code) {
       return "Unsupported";
     case ErrorCode::kIo:
       return "Io";
+    case ErrorCode::kForbidden:
+      return "Forbidden";
+    case ErrorCode::kInternal:
+      return "Internal";
   }
   return "Unknown";
 }

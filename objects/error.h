@@ -2,6 +2,7 @@
 // value. Assertions are for our own mistakes only; nothing a file, a peer or a user sends asserts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
@@ -16,7 +17,11 @@ enum class ErrorCode : std::uint8_t {
   kLimitExceeded,  // Over a named limit: the message names the limit and the value.
   kUnsupported,    // Something that Headroom does not do: the message says what it accepts.
   kIo,             // The operating system refused: the message holds its words.
+  kForbidden,      // The peer may not do this: the message names the role that may.
+  kInternal,       // A fault of our own: nothing was changed.
 };
+
+inline constexpr std::size_t kErrorCodes = 8;
 
 // The code's name as printed to people and scripts ("Invalid", "NotFound", ...).
 const char* to_string(ErrorCode code);

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "objects/not_considered.h"
 #include "objects/quantity.h"
 
 namespace headroom {
@@ -123,6 +124,8 @@ struct Pod {
   bool resize_infeasible = false;        // condition PodResizePending with reason Infeasible
   std::string nominated_node_name;       // status.nominatedNodeName
   std::optional<std::int64_t> start_us;  // status.startTime
+  std::string scheduler_name;            // spec.schedulerName; "": default-scheduler
+  NotConsideredSet not_considered;       // what it asks for beyond these fields
 
   bool terminal() const { return phase == "Succeeded" || phase == "Failed"; }
   friend bool operator==(const Pod&, const Pod&) = default;

@@ -51,6 +51,10 @@ wire::ErrorCode wire_code(ErrorCode code) {
       return wire::ErrorCode::Unsupported;
     case ErrorCode::kIo:
       return wire::ErrorCode::Io;
+    case ErrorCode::kForbidden:
+      return wire::ErrorCode::Forbidden;
+    case ErrorCode::kInternal:
+      return wire::ErrorCode::Internal;
   }
   return wire::ErrorCode::Invalid;
 }

@@ -102,7 +102,7 @@ class Metrics {
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   std::array<prometheus::Histogram*, kRequestKinds> durations_{};
   std::array<prometheus::Counter*, 4> decisions_{};
-  std::array<prometheus::Counter*, 6> errors_{};
+  std::array<prometheus::Counter*, kErrorCodes> errors_{};
   std::array<prometheus::Counter*, kRejections> rejections_{};
   prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
