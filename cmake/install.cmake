@@ -28,6 +28,9 @@ file(RELATIVE_PATH headroom_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/headroom.pc.in ${PROJECT_BINARY_DIR}/headroom.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/headroom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/headroom)
+
 if(TARGET headroom_client)
   install(TARGETS headroom_wire headroom_client EXPORT headroomClientTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

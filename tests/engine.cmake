@@ -9,7 +9,7 @@ endif()
 
 function(headroom_add_engine_test name)
   headroom_add_test(${name} SOURCES ${name}.cpp ${ARGN}
-    LIBRARIES headroom::engine headroom_oracle headroom_clusters)
+    LIBRARIES headroom::engine headroom_oracle headroom_clusters LABELS engine)
   target_compile_definitions(${name} PRIVATE HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
 endfunction()
 

@@ -23,4 +23,5 @@ set_tests_properties(schema PROPERTIES SKIP_RETURN_CODE 77)
 # A short soak; CONTRIBUTING.md has the long one.
 add_test(NAME soak COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/soak.sh $<TARGET_FILE_DIR:headroomd> 5)
 # None depends on how the build was made; the package of a sanitized build is of no use.
-set_tests_properties(structure package schema soak PROPERTIES LABELS release-only)
+add_test(NAME incomplete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/incomplete_test.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties(structure package schema soak incomplete PROPERTIES LABELS release-only)
