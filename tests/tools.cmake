@@ -21,7 +21,11 @@ add_test(NAME schema COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/schema_test.sh ${PROJEC
   $<TARGET_FILE:flatbuffers::flatc>)
 set_tests_properties(schema PROPERTIES SKIP_RETURN_CODE 77)
 # A short soak; CONTRIBUTING.md has the long one.
-add_test(NAME soak COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/soak.sh $<TARGET_FILE_DIR:headroomd> 5)
+add_executable(soak soak.cpp)
+headroom_is_a_judge(soak)
+target_link_libraries(soak PRIVATE headroom_load headroom::client headroom::engine fmt::fmt)
+add_dependencies(soak headroomd)
+add_test(NAME soak COMMAND soak 5)
 # None depends on how the build was made; the package of a sanitized build is of no use.
 add_test(NAME incomplete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/incomplete_test.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties(structure package schema soak incomplete PROPERTIES LABELS release-only)
