@@ -80,6 +80,14 @@ Metrics::Metrics() {
         &counter("headroom_connections_refused_total", "Connections not taken, by reason.",
                  {{"reason", kRefusalNames[why]}});
   }
+  for (std::size_t s = 0; s < kHttpStatuses.size(); ++s) {
+    http_replies_[s] =
+        &counter("headroom_http_replies_total", "Requests of metrics and health, by their answer.",
+                 {{"status", std::to_string(kHttpStatuses[s])}});
+  }
+  http_evicted_ =
+      &counter("headroom_http_connections_evicted_total",
+               "Connections of the metrics port that made room for others: kHttpConnectionsMax.");
   epoch_ = &gauge("headroom_epoch", "Grows with every change of a node.");
   nodes_ = &gauge("headroom_nodes", "Nodes known.");
   pods_ = &gauge("headroom_pods", "Pods known.");
@@ -138,6 +146,12 @@ void Metrics::resync_ended(bool completed) {
 void Metrics::loop_turn(Duration time) {
   if (time.count() > slowest_ticks_.load(std::memory_order_relaxed)) {
     slowest_ticks_.store(time.count(), std::memory_order_relaxed);
+  }
+}
+
+void Metrics::http_replied(unsigned status) {
+  for (std::size_t s = 0; s < kHttpStatuses.size(); ++s) {
+    if (kHttpStatuses[s] == status) http_replies_[s]->Increment();
   }
 }
 

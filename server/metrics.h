@@ -1,7 +1,8 @@
 // Metrics: what headroomd tells Prometheus. deploy/ has a dashboard and alert rules over them;
 // tests/metrics_names_test.py keeps both to the names that exist here.
 //
-// Thread safety: any thread may call text() and ready(); the rest belongs to the control thread.
+// Thread safety: any thread may call text(), alive(), ready() and what is said of HTTP; the rest
+// belongs to the control thread.
 // Cost of a count: some atomic adds.
 #pragma once
 
@@ -68,6 +69,9 @@ struct ServiceState {
   bool ready = false, feeder = false;
 };
 
+// What requests of /metrics and the health checks are answered.
+inline constexpr std::array<unsigned, 8> kHttpStatuses = {200, 400, 404, 405, 408, 413, 431, 503};
+
 class Metrics {
  public:
   using Duration = std::chrono::steady_clock::duration;
@@ -84,6 +88,9 @@ class Metrics {
   void resync_ended(bool completed);
   void feeder_lag(double seconds) { feeder_lag_->Set(seconds); }
   void loop_turn(Duration time);
+  // HTTP: a request was answered, a connection had to make room for another.
+  void http_replied(unsigned status);
+  void http_evicted() { http_evicted_->Increment(); }
   void set(const ServiceState& state);
 
   bool ready() const { return is_ready_.load(std::memory_order_relaxed); }
@@ -108,6 +115,8 @@ class Metrics {
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
   prometheus::Counter *capacity_fits_, *capacity_limited_;
   std::array<prometheus::Counter*, kRefusals> refusals_{};
+  std::array<prometheus::Counter*, kHttpStatuses.size()> http_replies_{};
+  prometheus::Counter* http_evicted_;
   prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;
   prometheus::Gauge *capacity_quotas_, *capacity_quotas_invalid_, *capacity_reservations_;
   prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;

@@ -65,6 +65,13 @@ std::size_t resident_bytes(pid_t pid) {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+std::size_t peak_resident_bytes(pid_t pid) {
+  const std::string status = read_file(fmt::format("/proc/{}/status", pid));
+  const std::size_t found = status.find("VmHWM:");
+  if (found == std::string::npos) throw std::runtime_error("status: the process is gone");
+  return std::stoul(status.substr(found + std::string_view("VmHWM:").size())) << 10;
+}
+
 std::string shell_word(std::string_view word) {
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -201,15 +208,17 @@ void TestDaemon::feed(const std::vector<Object>& objects) const {
   must(feeding->barrier());
 }
 
-TestDaemon::HttpReply TestDaemon::get(const std::string& target) const {
+Endpoint TestDaemon::metrics_endpoint() const {
   const std::string before = "metrics address=http://";
   if (!logged(before)) throw std::runtime_error("it has no metrics");
   const std::string text = log();
   const std::size_t begin = text.rfind(before) + before.size();
-  const std::string address = text.substr(begin, text.find("/metrics", begin) - begin);
-  RawSocket socket(must(Endpoint::parse("tcp://" + address)));
-  socket.send(
-      fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target, address));
+  return must(Endpoint::parse("tcp://" + text.substr(begin, text.find("/metrics", begin) - begin)));
+}
+
+TestDaemon::HttpReply TestDaemon::get(const std::string& target) const {
+  RawSocket socket(metrics_endpoint());
+  socket.send(fmt::format("GET {} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", target));
   const std::string reply = socket.receive_text();
   HttpReply parsed;
   if (std::sscanf(reply.c_str(), "HTTP/1.1 %d", &parsed.status) != 1) {
@@ -360,7 +369,7 @@ bool RawSocket::await_close(std::chrono::milliseconds within) {
   return closed_;
 }
 
-std::string RawSocket::receive_text() {
+std::string RawSocket::receive_text(std::string_view end) {
   const Clock::time_point deadline = Clock::now() + kPatience;
   std::string text;
   char piece[4096];
@@ -373,6 +382,7 @@ std::string RawSocket::receive_text() {
       return text;
     }
     text.append(piece, static_cast<std::size_t>(bytes));
+    if (!end.empty() && text.find(end) != std::string::npos) return text;
   }
 }
 

@@ -54,8 +54,9 @@ bool eventually(const std::function<bool()>& condition,
 
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, std::string_view text);
-// Resident memory of a process.
+// Resident memory of a process: now, and at most since it began.
 std::size_t resident_bytes(pid_t pid);
+std::size_t peak_resident_bytes(pid_t pid);
 
 struct Ended {
   int exit_code = 0;   // minus a signal's number
@@ -118,6 +119,8 @@ class TestDaemon {
     std::string body;
   };
   HttpReply get(const std::string& target) const;
+  // Of /metrics.
+  Endpoint metrics_endpoint() const;
   // A sample of /metrics, by its name with labels; -1: it is not there.
   double metric(const std::string& sample) const;
 
@@ -174,8 +177,8 @@ class RawSocket {
   // The peer's end; false: it did not come in time. Frames before it are dropped.
   bool await_close(std::chrono::milliseconds within = kPatience);
   bool closed() const { return closed_; }
-  // All that comes until the peer's end.
-  std::string receive_text();
+  // All that comes until the peer's end, or until it has `end` in it.
+  std::string receive_text(std::string_view end = {});
 
  private:
   // False: nothing came.

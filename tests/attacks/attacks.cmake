@@ -1,0 +1,10 @@
+# Every attack that once worked, under its own name, against a running headroomd.
+headroom_add_test(attacks_test
+  SOURCES daemon_harness.cpp
+    attacks/httpbomb.cpp
+    attacks/httpkill.cpp
+    attacks/http_slow_clients.cpp
+  LIBRARIES headroom_load headroom::client headroom_service fmt::fmt LABELS threads)
+target_include_directories(attacks_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+add_dependencies(attacks_test headroomd)
+target_compile_definitions(attacks_test PRIVATE HEADROOMD_PATH="$<TARGET_FILE:headroomd>")
