@@ -131,6 +131,19 @@ Offset<wire::PodCondition> condition(Builder& builder,
                    : 0;
 }
 
+// One enum, said twice.
+static_assert(static_cast<std::uint32_t>(wire::NotConsidered::MAX) + 1 == kNotConsideredCount);
+
+Offset<flatbuffers::Vector<wire::NotConsidered>> not_considered(Builder& builder,
+                                                                NotConsideredSet set) {
+  if (set.empty()) return 0;
+  std::vector<wire::NotConsidered> items;
+  for (const NotConsidered what : set.list()) {
+    items.push_back(static_cast<wire::NotConsidered>(what));
+  }
+  return builder.CreateVector(items);
+}
+
 Offset<wire::PodRef> reference(Builder& builder, const PodRef& ref) {
   if (ref.pod == nullptr) return wire::CreatePodRef(builder, string(builder, ref.uid));
   return wire::CreatePodRef(builder, 0, encode(builder, *ref.pod));
@@ -206,13 +219,15 @@ Offset<wire::Pod> encode(Builder& builder, const Pod& pod) {
   const auto nominated_node_name = optional(builder, pod.nominated_node_name);
   const auto priority_class_name = optional(builder, pod.priority_class_name);
   const auto preemption_policy = optional(builder, pod.preemption_policy);
-  return wire::CreatePod(builder, namespace_name, name, uid, labels, annotations, pod.daemon_set,
-                         pod.creation_us.value_or(0), node_name, main_containers, init_containers,
-                         pod_requests, pod_limits, overhead, pod.priority.has_value(),
-                         pod.priority.value_or(0), node_selector, affinity, tolerations,
-                         pod.active_deadline_seconds.value_or(0), phase, qos_class, scheduled,
-                         initialized, pod.resize_infeasible, pod.start_us.value_or(0),
-                         nominated_node_name, pod.deleting, priority_class_name, preemption_policy);
+  const auto scheduler_name = optional(builder, pod.scheduler_name);
+  const auto considered = not_considered(builder, pod.not_considered);
+  return wire::CreatePod(
+      builder, namespace_name, name, uid, labels, annotations, pod.daemon_set,
+      pod.creation_us.value_or(0), node_name, main_containers, init_containers, pod_requests,
+      pod_limits, overhead, pod.priority.has_value(), pod.priority.value_or(0), node_selector,
+      affinity, tolerations, pod.active_deadline_seconds.value_or(0), phase, qos_class, scheduled,
+      initialized, pod.resize_infeasible, pod.start_us.value_or(0), nominated_node_name,
+      pod.deleting, priority_class_name, preemption_policy, scheduler_name, considered);
 }
 
 Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric) {

@@ -310,6 +310,12 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
       count_nominated(id, sign);
     }
   }
+  if (facts.node != nullptr) {
+    soft_taints_.count(*facts.node, -1);
+  }
+  if (node != nullptr) {
+    soft_taints_.count(*node, 1);
+  }
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
   facts.allocatable.clear();
   if (facts.node != nullptr) {
@@ -1099,6 +1105,20 @@ void Cluster::without(const Pod& pod, const std::function<void()>& look) {
   look();
   count(id);
   mark(row, Stale::kOnlyPods);
+}
+
+NotConsideredSet Cluster::not_considered(const Pod& pod) const {
+  constexpr std::string_view kDefaultScheduler = "default-scheduler";
+  NotConsideredSet set = pod.not_considered;
+  const std::string_view scheduler =
+      pod.scheduler_name.empty() ? kDefaultScheduler : std::string_view(pod.scheduler_name);
+  if (scheduler != profile_.scheduler_name) {
+    set.add(NotConsidered::kSchedulerName);
+  }
+  if (!soft_taints_.all_tolerated(pod.tolerations)) {
+    set.add(NotConsidered::kPreferNoScheduleTaints);
+  }
+  return set;
 }
 
 PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const {

@@ -33,6 +33,7 @@
 #include "engine/profile.h"
 #include "engine/resource_limit_aware.h"
 #include "engine/shape_key.h"
+#include "engine/soft_taints.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -101,6 +102,8 @@ class Cluster {
   // passing one anew.
   Result<PodShape*> kept_shape_of(const Pod& pod);
   PodShape& shape_again(const Pod& pod, PodShape* kept);
+  // What a decision about the pod leaves out.
+  NotConsideredSet not_considered(const Pod& pod) const;
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
   PodShape* shape_at(ShapeId id) const {  // nullptr if there is none
@@ -269,6 +272,7 @@ class Cluster {
   bool bulk_ = false;
   BytesMap<std::string, std::uint32_t> rows_;
   std::vector<std::uint32_t> class_sizes_;
+  SoftTaints soft_taints_;
   std::uint32_t node_count_ = 0;
 
   Chunked<PodFacts> pods_;

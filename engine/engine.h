@@ -119,6 +119,8 @@ struct Decision {
   std::vector<ReasonCount> reasons;     // sorted by reason; a node counts for each reason it gave
   std::vector<std::string> pre_filter;  // why the pre-filter rejects; then no node was looked at
   std::uint64_t epoch = 0;              // the state that was answered for
+  // What the pod asks for, or nodes say, that no plugin here looks at; empty for a ShapeIndex.
+  NotConsideredSet not_considered;
 
   // "0/5 nodes are available: 3 Insufficient cpu limit, 2 Too many pods." (kube-scheduler's form)
   std::string message() const;
@@ -156,6 +158,7 @@ struct NodesDecision {
   std::vector<std::string> pre_filter;  // as in Decision; the nodes are looked at all the same
   std::vector<NodeVerdict> verdicts;    // each once, in the order of the first node that says so
   std::vector<NodeStanding> rows;
+  NotConsideredSet not_considered;  // as in Decision
 };
 
 // A node as it would be, while a question is answered.
@@ -183,6 +186,7 @@ struct Explanation {
   std::vector<ExplainTerm> terms;
   PluginScores plugins;  // as in NodeDetail; normalised among all feasible nodes
   std::int64_t total = 0;
+  NotConsideredSet not_considered;  // as in Decision
 };
 
 // A pod that has to go.
@@ -227,6 +231,7 @@ struct PostFilter {
   std::vector<NodeVictims> candidates;  // all nodes that were looked at, in row order, if asked for
   std::uint32_t nodes_dry_run = 0, nodes_ruled_out = 0;  // by the bound
   std::uint64_t epoch = 0;
+  NotConsideredSet not_considered;  // as in Decision
 };
 
 struct PodVerdict {

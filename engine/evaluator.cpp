@@ -59,6 +59,7 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
     }
     decide_for(pod, shape, options, decision);
   });
+  decision.not_considered = cluster_.not_considered(pod);
   return {};
 }
 
@@ -112,6 +113,7 @@ void Evaluator::begin(Decision& decision) const {
   decision.candidates.clear();
   decision.reasons.clear();
   decision.pre_filter.clear();
+  decision.not_considered = {};
   decision.epoch = cluster_.table().epoch();
 }
 

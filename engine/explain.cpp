@@ -157,6 +157,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   PodShape& shape = **found;
   const std::vector<std::string> named = cluster_.named_node(pod);
   Explanation out;
+  out.not_considered = cluster_.not_considered(pod);
   const auto look = [&] {
     cluster_.prepare(shape);
     const ExactAnswer answer = exact_answer(shape, named, true);

@@ -25,11 +25,6 @@ bool tolerates(const Toleration& toleration, const Taint& taint) {
   return toleration.op == "Exists";
 }
 
-bool tolerated(const ClassConstraint& pod, const Taint& taint) {
-  return std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
-                     [&](const Toleration& toleration) { return tolerates(toleration, taint); });
-}
-
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t value = 0;
   // Go's ParseInt takes one sign, from_chars no plus.
@@ -152,14 +147,20 @@ std::optional<std::vector<std::string>> ClassConstraint::pinned() const {
   return names;
 }
 
+bool tolerated(const std::vector<Toleration>& tolerations, const Taint& taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(),
+                     [&](const Toleration& toleration) { return tolerates(toleration, taint); });
+}
+
 bool passes_node_unschedulable(const ClassConstraint& pod, const NodeClass& node) {
   return !node.unschedulable ||
-         tolerated(pod, {std::string(kUnschedulableTaint), "", "NoSchedule"});
+         tolerated(pod.tolerations, {std::string(kUnschedulableTaint), "", "NoSchedule"});
 }
 
 const Taint* untolerated_taint(const ClassConstraint& pod, const NodeClass& node) {
   for (const Taint& taint : node.taints) {
-    if ((taint.effect == "NoSchedule" || taint.effect == "NoExecute") && !tolerated(pod, taint)) {
+    if ((taint.effect == "NoSchedule" || taint.effect == "NoExecute") &&
+        !tolerated(pod.tolerations, taint)) {
       return &taint;
     }
   }

@@ -44,6 +44,7 @@ struct NodeClass {
 
 // kube-scheduler's filters, each over one class. `node_name` is the node's name, or the class's.
 bool passes_node_unschedulable(const ClassConstraint& pod, const NodeClass& node);
+bool tolerated(const std::vector<Toleration>& tolerations, const Taint& taint);
 // The first taint that is not tolerated, or nullptr.
 const Taint* untolerated_taint(const ClassConstraint& pod, const NodeClass& node);
 bool passes_node_affinity(const ClassConstraint& pod, const NodeClass& node,

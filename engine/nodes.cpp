@@ -124,6 +124,7 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   }
   const std::vector<std::string> named = cluster_.named_node(pod);
   begin(decision);
+  decision.not_considered = cluster_.not_considered(pod);
   ++decisions_;
   cluster_.without(pod, [&] {
     decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
@@ -205,6 +206,7 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   }
   const std::vector<std::string> named = cluster_.named_node(pod);
   begin(decision);
+  decision.not_considered = cluster_.not_considered(pod);
   const auto look = [&] {
     cluster_.prepare(**shape);
     decision.epoch = cluster_.table().epoch();

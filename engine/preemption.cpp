@@ -74,6 +74,7 @@ Result<PostFilter> Preemption::post_filter(const Pod& pod, const PostFilterOptio
                 "post_filter: the profile does not enable CapacityScheduling");
   }
   PostFilter answer;
+  answer.not_considered = cluster_.not_considered(pod);
   cluster_.without(pod, [&] { look(pod, **shape, options, answer); });
   return answer;
 }

@@ -1,5 +1,6 @@
 // Pods from JSON.
 #include <algorithm>
+#include <span>
 
 #include "objects/object_json.h"
 #include "objects/object_reader.h"
@@ -99,16 +100,48 @@ bool read_term(const FieldPath& path, JsonValue value, FieldErrors& errors, Node
   });
 }
 
-// spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
+constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+
+// Adds what a list that has entries asks for; what they say is not read.
+bool note_list(const FieldPath& path, JsonValue value, FieldErrors& errors, NotConsidered what,
+               Pod& out) {
+  simdjson::dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) return errors.wrong_type(path, value, "a list");
+  if (array.begin() != array.end()) out.not_considered.add(what);
+  return true;
+}
+
+// spec.affinity.podAffinity, or podAntiAffinity
+bool note_pod_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                       NotConsidered required, NotConsidered preferred, Pod& out) {
+  return for_each_field(path, value, errors, [&](std::string_view rule, JsonValue terms) {
+    const FieldPath field{&path, rule};
+    if (rule == kRequired) return note_list(field, terms, errors, required, out);
+    return rule != kPreferred || note_list(field, terms, errors, preferred, out);
+  });
+}
+
+// spec.affinity; of it only nodeAffinity's required terms are kept.
 bool read_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
-  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
   out.required_node_affinity.reset();
   return for_each_field(path, value, errors, [&](std::string_view name, JsonValue node) {
-    if (name != "nodeAffinity") return true;
     const FieldPath node_path{&path, name};
+    if (name == "podAffinity") {
+      return note_pod_affinity(node_path, node, errors, NotConsidered::kRequiredPodAffinity,
+                               NotConsidered::kPreferredPodAffinity, out);
+    }
+    if (name == "podAntiAffinity") {
+      return note_pod_affinity(node_path, node, errors, NotConsidered::kRequiredPodAntiAffinity,
+                               NotConsidered::kPreferredPodAntiAffinity, out);
+    }
+    if (name != "nodeAffinity") return true;
     return for_each_field(node_path, node, errors, [&](std::string_view rule, JsonValue selector) {
-      if (rule != kRequired) return true;
       const FieldPath rule_path{&node_path, rule};
+      if (rule == kPreferred) {
+        return note_list(rule_path, selector, errors, NotConsidered::kPreferredNodeAffinity, out);
+      }
+      if (rule != kRequired) return true;
       out.required_node_affinity.emplace();
       return for_each_field(rule_path, selector, errors,
                             [&](std::string_view part, JsonValue terms) {
@@ -139,6 +172,56 @@ bool read_toleration(const FieldPath& path, JsonValue value, FieldErrors& errors
   });
 }
 
+// An entry of spec.topologySpreadConstraints. whenUnsatisfiable is required.
+bool note_spread(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
+  std::string_view otherwise;
+  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    return name != "whenUnsatisfiable" ||
+           read_text(FieldPath{&path, name}, inner, errors, kStringBytesMax, otherwise);
+  });
+  out.not_considered.add(otherwise == "ScheduleAnyway" ? NotConsidered::kSoftTopologySpread
+                                                       : NotConsidered::kHardTopologySpread);
+  return ok;
+}
+
+// Volumes that kube-scheduler's volume plugins look at, or that not every node can attach.
+constexpr std::string_view kClaimVolumes[] = {"persistentVolumeClaim", "ephemeral"};
+constexpr std::string_view kAttachedVolumes[] = {"awsElasticBlockStore",
+                                                 "azureDisk",
+                                                 "azureFile",
+                                                 "cinder",
+                                                 "csi",
+                                                 "fc",
+                                                 "flexVolume",
+                                                 "gcePersistentDisk",
+                                                 "iscsi",
+                                                 "photonPersistentDisk",
+                                                 "portworxVolume",
+                                                 "rbd",
+                                                 "scaleIO",
+                                                 "storageos",
+                                                 "vsphereVolume"};
+
+// An entry of spec.volumes.
+bool note_volume(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
+  const auto among = [](std::span<const std::string_view> names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue) {
+    if (among(kClaimVolumes, name)) out.not_considered.add(NotConsidered::kPersistentVolumeClaims);
+    if (among(kAttachedVolumes, name)) out.not_considered.add(NotConsidered::kVolumes);
+    return true;
+  });
+}
+
+using NoteEntry = bool (*)(const FieldPath&, JsonValue, FieldErrors&, Pod&);
+bool note_each(const FieldPath& path, JsonValue value, FieldErrors& errors, NoteEntry note,
+               Pod& out) {
+  return for_each_element(
+      path, value, errors, kListMax,
+      [&](const FieldPath& element, JsonValue entry) { return note(element, entry, errors, out); });
+}
+
 bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
   return for_each_field(kSpec, value, errors, [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
@@ -162,6 +245,19 @@ bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
     }
     if (name == "nodeSelector") return read_string_map(field, inner, errors, out.node_selector);
     if (name == "affinity") return read_affinity(field, inner, errors, out);
+    if (name == "schedulerName") {
+      return read_string(field, inner, errors, kNameBytesMax, out.scheduler_name);
+    }
+    if (name == "schedulingGates") {
+      return note_list(field, inner, errors, NotConsidered::kSchedulingGates, out);
+    }
+    if (name == "resourceClaims") {
+      return note_list(field, inner, errors, NotConsidered::kResourceClaims, out);
+    }
+    if (name == "topologySpreadConstraints") {
+      return note_each(field, inner, errors, note_spread, out);
+    }
+    if (name == "volumes") return note_each(field, inner, errors, note_volume, out);
     if (name == "activeDeadlineSeconds") {
       return read_int64(field, inner, errors, out.active_deadline_seconds.emplace());
     }

@@ -22,6 +22,11 @@ static_assert(static_cast<int>(wire::QuotaClass::NodeGroup) ==
 static_assert(static_cast<int>(wire::QuotaClass::CapacityQuota) ==
               static_cast<int>(QuotaClass::kCapacityQuota));
 static_assert(wire::QuotaClass::MAX == wire::QuotaClass::CapacityQuota);
+static_assert(static_cast<std::uint32_t>(wire::NotConsidered::MAX) + 1 == kNotConsideredCount);
+static_assert(static_cast<int>(wire::NotConsidered::PreferNoScheduleTaints) ==
+              static_cast<int>(NotConsidered::kPreferNoScheduleTaints));
+static_assert(static_cast<int>(wire::NotConsidered::PersistentVolumeClaims) ==
+              static_cast<int>(NotConsidered::kPersistentVolumeClaims));
 
 using flatbuffers::Offset;
 using flatbuffers::String;
@@ -170,6 +175,21 @@ class Decoder {
     });
   }
 
+  // What a newer client names beyond kNotConsideredCount has no name here.
+  void not_considered(const flatbuffers::Vector<wire::NotConsidered>* in, NotConsideredSet& out) {
+    out = {};
+    if (in == nullptr) return;
+    if (in->size() > kItemsPerListMax) {
+      refuse(ErrorCode::kLimitExceeded, "notConsidered",
+             fmt::format("{} items: kItemsPerListMax is {}", in->size(), kItemsPerListMax));
+      return;
+    }
+    for (flatbuffers::uoffset_t i = 0; i < in->size(); ++i) {
+      const auto number = static_cast<std::uint32_t>(in->Get(i));
+      if (number < kNotConsideredCount) out.add(static_cast<NotConsidered>(number));
+    }
+  }
+
   void condition(const wire::PodCondition* in, std::optional<PodCondition>& out) {
     out.reset();
     if (in != nullptr) {
@@ -310,6 +330,8 @@ Result<std::size_t> decode(const wire::Pod& in, Pod& out) {
   out.deleting = in.deleting();
   decoder.string("priorityClassName", in.priority_class_name(), out.priority_class_name);
   decoder.string("preemptionPolicy", in.preemption_policy(), out.preemption_policy);
+  decoder.string("schedulerName", in.scheduler_name(), out.scheduler_name);
+  decoder.not_considered(in.not_considered(), out.not_considered);
   return decoder.result(
       [&] { return fmt::format("pod {}/{}", text(in.namespace_name()), text(in.name())); });
 }

@@ -59,6 +59,15 @@ wire::ErrorCode wire_code(ErrorCode code) {
   return wire::ErrorCode::Invalid;
 }
 
+Offset<flatbuffers::Vector<wire::NotConsidered>> encode(Builder& builder, NotConsideredSet set) {
+  if (set.empty()) return 0;
+  const std::vector<NotConsidered> list = set.list();
+  wire::NotConsidered* items = nullptr;
+  const auto written = builder.CreateUninitializedVector(list.size(), &items);
+  for (const NotConsidered what : list) *items++ = static_cast<wire::NotConsidered>(what);
+  return written;
+}
+
 Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
                                       const Profile& profile) {
   std::vector<PluginId> ids;
@@ -111,8 +120,9 @@ Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
         term.capacity, term.aggregate, term.need, builder.CreateSharedString(term.formula),
         term.result, term.passed, string(builder, term.note)));
   }
+  const auto all_terms = builder.CreateVector(terms);
   return wire::CreateExplained(builder, epoch, wire_code(explanation.code), explanation.total,
-                               builder.CreateVector(terms));
+                               all_terms, headroom::encode(builder, explanation.not_considered));
 }
 
 Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decision,
@@ -157,9 +167,10 @@ Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decisio
     }
   }
   const auto reasons = encode_reasons(builder, decision);
+  const auto not_considered = headroom::encode(builder, decision.not_considered);
   return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
                               names, all_indices, all_totals, all_plugins, all_raw_scores,
-                              all_scores, reasons);
+                              all_scores, reasons, 0, not_considered);
 }
 
 Offset<wire::Decision> Encoder::encode_without_candidates(Builder& builder,
@@ -173,8 +184,9 @@ Offset<wire::Decision> Encoder::encode_without_candidates(Builder& builder,
     }
     pre_filter = builder.CreateVector(names_);
   }
+  const auto not_considered = headroom::encode(builder, decision.not_considered);
   return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
-                              0, 0, 0, 0, 0, 0, reasons, pre_filter);
+                              0, 0, 0, 0, 0, 0, reasons, pre_filter, not_considered);
 }
 
 // Absent where there is none.

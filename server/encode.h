@@ -19,6 +19,9 @@ using Builder = flatbuffers::FlatBufferBuilder;
 std::string_view cut(std::string_view message);
 wire::ErrorCode wire_code(ErrorCode code);
 wire::Code wire_code(Code code);
+// Absent where it is empty.
+flatbuffers::Offset<flatbuffers::Vector<wire::NotConsidered>> encode(Builder& builder,
+                                                                     NotConsideredSet set);
 flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
                                                    const Profile& profile);
 flatbuffers::Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,

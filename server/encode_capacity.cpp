@@ -86,6 +86,7 @@ Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, co
   const auto candidates = list<wire::NodeVictims>(
       builder, answer.candidates, fitting,
       [&](const NodeVictims& node) { return encode(builder, node, engine); });
+  const auto not_considered = headroom::encode(builder, answer.not_considered);
   wire::PostFilteredBuilder reply(builder);
   reply.add_epoch(epoch);
   reply.add_code(wire_code(answer.code));
@@ -101,6 +102,7 @@ Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, co
   reply.add_nodes_dry_run(answer.nodes_dry_run);
   reply.add_nodes_ruled_out(answer.nodes_ruled_out);
   reply.add_stays_nominated(answer.stays_nominated);
+  reply.add_not_considered(not_considered);
   return reply.Finish();
 }
 

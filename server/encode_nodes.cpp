@@ -113,7 +113,8 @@ Offset<wire::NodesEvaluated> NodesEncoder::finish(Builder& builder, const NodesD
   const std::uint32_t next =
       end < decision.rows.size() ? static_cast<std::uint32_t>(decision.rows[end].node) : 0;
   return wire::CreateNodesEvaluated(builder, epoch, decision.nodes, pre_filter_, verdicts, names,
-                                    places, totals, next);
+                                    places, totals, next,
+                                    headroom::encode(builder, decision.not_considered));
 }
 
 }  // namespace headroom

@@ -396,6 +396,54 @@ TEST(ObjectReader, PodsAsQuotasAndPreemptionSeeThem) {
   EXPECT_EQ(read_pod.start_us, 1'767'225'601'000'000);
 }
 
+TEST(ObjectReader, WhatPodsAskForBeyondTheFieldsThatAreRead) {
+  const auto asked = [](const std::string& spec) {
+    const ObjectFile file = read(pod(spec));
+    std::string text;
+    for (const NotConsidered what : file.pods.at(0).not_considered.list()) {
+      text += (text.empty() ? "" : ", ") + std::string(to_string(what));
+    }
+    return text;
+  };
+  const auto affinity = [](const char* kind, const char* rule) {
+    return std::string(R"({"affinity": {")") + kind + R"(": {")" + rule +
+           R"(DuringSchedulingIgnoredDuringExecution": [{}]}}})";
+  };
+  EXPECT_EQ(asked("{}"), "");
+  EXPECT_EQ(asked(R"({"schedulingGates": [{"name": "g"}]})"), "scheduling gates");
+  EXPECT_EQ(asked(R"({"resourceClaims": [{"name": "c"}]})"), "resource claims");
+  EXPECT_EQ(asked(affinity("podAffinity", "required")), "required pod affinity");
+  EXPECT_EQ(asked(affinity("podAffinity", "preferred")), "preferred pod affinity");
+  EXPECT_EQ(asked(affinity("podAntiAffinity", "required")), "required pod anti-affinity");
+  EXPECT_EQ(asked(affinity("podAntiAffinity", "preferred")), "preferred pod anti-affinity");
+  EXPECT_EQ(asked(affinity("nodeAffinity", "preferred")), "preferred node affinity");
+  EXPECT_EQ(asked(R"({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]})"),
+            "hard topology spread constraints");
+  EXPECT_EQ(asked(R"({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]})"),
+            "soft topology spread constraints");
+  EXPECT_EQ(asked(R"({"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]})"),
+            "persistent volume claims");
+  EXPECT_EQ(asked(R"({"volumes": [{"name": "a", "ephemeral": {}}]})"), "persistent volume claims");
+  for (const char* kind : {"csi", "rbd", "iscsi", "fc", "gcePersistentDisk", "awsElasticBlockStore",
+                           "azureDisk", "cinder", "vsphereVolume"}) {
+    EXPECT_EQ(asked(std::string(R"({"volumes": [{"name": "a", ")") + kind + R"(": {}}]})"),
+              "volumes that not every node can attach")
+        << kind;
+  }
+  // What is empty, null, or the same on every node asks for nothing.
+  EXPECT_EQ(asked(R"({"schedulingGates": [], "resourceClaims": null, "affinity": {"podAffinity": {
+                      "requiredDuringSchedulingIgnoredDuringExecution": []}, "podAntiAffinity": {}},
+                      "topologySpreadConstraints": [], "volumes": [{"name": "a", "emptyDir": {}},
+                      {"name": "b", "configMap": {}}, {"name": "c", "hostPath": {"path": "/"}},
+                      {"name": "d", "csi": null}]})"),
+            "");
+  EXPECT_EQ(read(pod(R"({"schedulerName": "packer"})")).pods.at(0).scheduler_name, "packer");
+  EXPECT_EQ(message(pod(R"({"volumes": 7})")),
+            "Invalid: f.json: Pod d/web-1: spec.volumes: 7 is not a list");
+  EXPECT_EQ(message(pod(R"({"schedulingGates": {}})")),
+            "Invalid: f.json: Pod d/web-1: spec.schedulingGates: {} is not a list");
+}
+
 TEST(ObjectReader, ErrorsOfQuotasBudgetsAndClassesNameFieldAndValue) {
   const auto quota = [](const std::string& spec) {
     return R"({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",)"

@@ -480,6 +480,60 @@ TEST_F(Explaining, WhatIsNotThere) {
   EXPECT_EQ(explain("nobody", "n1"), "NotFound: pod: uid nobody was not fed as pending");
 }
 
+// --- What is not considered --------------------------------------------------------------------
+
+std::string joined(const flatbuffers::Vector<wire::NotConsidered>* items) {
+  std::string all;
+  for (std::uint32_t i = 0; items != nullptr && i < items->size(); ++i) {
+    all += std::string(all.empty() ? "" : " ") + wire::EnumNameNotConsidered(items->Get(i));
+  }
+  return all;
+}
+
+class NotConsidering : public ServiceTest {
+ protected:
+  NotConsidering() : ServiceTest(profile()) {}
+  static Profile profile() {
+    Profile profile = Profile::standard();
+    profile.capacity_scheduling = true;
+    return profile;
+  }
+};
+
+TEST_F(NotConsidering, EveryAnswerNamesIt) {
+  Pod pending = pod_of("pending", 2);
+  pending.not_considered.add(NotConsidered::kHardTopologySpread);
+  pending.not_considered.add(NotConsidered::kSchedulingGates);
+  pending.scheduler_name = "packer";
+  Node tainted = node_of("n1", 4);
+  tainted.taints = {{"spot", "", "PreferNoSchedule"}};
+  feeder.feed({tainted, pending});
+  const std::string expected =
+      "SchedulingGates SchedulerName HardTopologySpread PreferNoScheduleTaints";
+  for (const PodArg& arg : {PodArg(pending.uid), PodArg(pending)}) {
+    EXPECT_EQ(joined(client.evaluated({arg}).decisions()->Get(0)->not_considered()), expected);
+    EXPECT_EQ(joined(client.post_filtered(arg).not_considered()), expected);
+    EXPECT_EQ(joined(client
+                         .take<wire::Explained>(client.ask([&](Builder& builder) {
+                           const auto pod = write_ref(builder, arg);
+                           return wire::CreateExplain(builder, pod, write(builder, "n1"));
+                         }))
+                         .not_considered()),
+              expected);
+    EXPECT_EQ(joined(client
+                         .take<wire::NodesEvaluated>(client.ask([&](Builder& builder) {
+                           return wire::CreateEvaluateNodes(builder, write_ref(builder, arg));
+                         }))
+                         .not_considered()),
+              expected);
+  }
+  Pod large = pod_of("large", 9);
+  large.not_considered.add(NotConsidered::kVolumes);
+  const auto& failures = *client.take<wire::Placed>(client.place({large})).failures();
+  EXPECT_EQ(joined(failures.Get(0)->not_considered()), "Volumes PreferNoScheduleTaints");
+  EXPECT_EQ(client.evaluated({pod_of("plain", 1), pending}).decisions()->size(), 2U);
+}
+
 // --- Stats -------------------------------------------------------------------------------------
 
 TEST_F(Stats, CountsAndDigest) {
