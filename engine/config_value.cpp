@@ -10,15 +10,6 @@
 #include <vector>
 
 namespace headroom {
-namespace {
-
-// yaml-cpp's tags of a scalar in plain style, and of a quoted one.
-constexpr std::string_view kPlainTag = "?";
-
-bool is_plain(const YAML::Node& node) { return node.IsScalar() && node.Tag() == kPlainTag; }
-
-}  // namespace
-
 void ConfigValue::fields(std::initializer_list<Field> accepted) const {
   entries([&](const std::string& key, const ConfigValue& value) {
     const auto* field = std::find_if(accepted.begin(), accepted.end(),
@@ -30,41 +21,42 @@ void ConfigValue::fields(std::initializer_list<Field> accepted) const {
                  fmt::format("unknown field; accepted: {}", fmt::join(names, ", ")));
       return;
     }
-    if (field->read && !value.node_.IsNull()) field->read(value);
+    if (field->read && !value.is_null()) field->read(value);
   });
 }
 
 void ConfigValue::entries(
     const std::function<void(const std::string&, const ConfigValue&)>& read) const {
   if (failed()) return;
-  if (!node_.IsMap()) {
+  if (!is(YamlValue::Kind::kMap)) {
     fail(ErrorCode::kInvalid, fmt::format("want an object, got {}", shown()));
     return;
   }
   std::set<std::string> seen;
-  for (const auto& entry : node_) {
+  const std::vector<YamlValue>& items = value_->items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     if (failed()) return;
-    if (!entry.first.IsScalar()) {
-      at(entry.first, path_).fail(ErrorCode::kInvalid, "want a name as the key");
+    if (items[i].kind != YamlValue::Kind::kScalar) {
+      at(items[i], path_).fail(ErrorCode::kInvalid, "want a name as the key");
       return;
     }
-    const std::string& key = entry.first.Scalar();
+    const std::string& key = items[i].scalar;
     if (!seen.insert(key).second) {
-      at(entry.first, path_of(key)).fail(ErrorCode::kInvalid, "stands here twice");
+      at(items[i], path_of(key)).fail(ErrorCode::kInvalid, "stands here twice");
       return;
     }
-    read(key, at(entry.second, path_of(key)));
+    read(key, at(items[i + 1], path_of(key)));
   }
 }
 
 void ConfigValue::items(const std::function<void(const ConfigValue&)>& read) const {
   if (failed()) return;
-  if (!node_.IsSequence()) {
+  if (!is(YamlValue::Kind::kList)) {
     fail(ErrorCode::kInvalid, fmt::format("want a list, got {}", shown()));
     return;
   }
   std::size_t index = 0;
-  for (const YAML::Node& item : node_) {
+  for (const YamlValue& item : value_->items) {
     if (failed()) return;
     read(at(item, fmt::format("{}[{}]", path_, index++)));
   }
@@ -72,17 +64,17 @@ void ConfigValue::items(const std::function<void(const ConfigValue&)>& read) con
 
 std::string ConfigValue::text() const {
   if (failed()) return {};
-  if (!node_.IsScalar()) {
+  if (!is(YamlValue::Kind::kScalar)) {
     fail(ErrorCode::kInvalid, fmt::format("want a text, got {}", shown()));
     return {};
   }
-  return node_.Scalar();
+  return value_->scalar;
 }
 
 bool ConfigValue::boolean() const {
   if (failed()) return false;
-  if (is_plain(node_) && node_.Scalar() == "true") return true;
-  if (!is_plain(node_) || node_.Scalar() != "false") {
+  if (is_plain() && value_->scalar == "true") return true;
+  if (!is_plain() || value_->scalar != "false") {
     fail(ErrorCode::kInvalid, fmt::format("want true or false, got {}", shown()));
   }
   return false;
@@ -91,7 +83,7 @@ bool ConfigValue::boolean() const {
 std::int64_t ConfigValue::integer(std::int64_t min, std::int64_t max) const {
   if (failed()) return min;
   std::int64_t value = 0;
-  const std::string_view text = is_plain(node_) ? std::string_view(node_.Scalar()) : "";
+  const std::string_view text = is_plain() ? std::string_view(value_->scalar) : "";
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
   const bool octal = digits.size() > 1 && digits.front() == '0';
@@ -113,18 +105,18 @@ std::int64_t ConfigValue::integer(std::int64_t min, std::int64_t max) const {
 }
 
 bool ConfigValue::is_number() const {
-  if (!is_plain(node_)) return false;
-  const std::string& text = node_.Scalar();
+  if (!is_plain()) return false;
+  const std::string& text = value_->scalar;
   return !text.empty() &&
          (std::isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '-') &&
          text.back() != '%';
 }
 
 std::string ConfigValue::shown() const {
-  if (node_.IsMap()) return "an object";
-  if (node_.IsSequence()) return "a list";
-  if (node_.IsScalar()) {
-    return is_plain(node_) ? node_.Scalar() : fmt::format("\"{}\"", node_.Scalar());
+  if (is(YamlValue::Kind::kMap)) return "an object";
+  if (is(YamlValue::Kind::kList)) return "a list";
+  if (is(YamlValue::Kind::kScalar)) {
+    return is_plain() ? value_->scalar : fmt::format("\"{}\"", value_->scalar);
   }
   return "null";
 }
@@ -132,8 +124,7 @@ std::string ConfigValue::shown() const {
 void ConfigValue::fail(ErrorCode code, std::string_view problem) const {
   if (failed()) return;
   std::string message = errors_->source;
-  const YAML::Mark mark = node_.Mark();
-  if (errors_->lines && !mark.is_null()) message += fmt::format(":{}", mark.line + 1);
+  if (errors_->lines && value_->line != 0) message += fmt::format(":{}", value_->line);
   if (!path_.empty()) message += fmt::format(": {}", path_);
   errors_->first = Error{code, fmt::format("{}: {}", message, problem)};
 }
@@ -144,6 +135,17 @@ std::string ConfigValue::path_of(std::string_view key) const {
   });
   if (!plain) return fmt::format("{}[\"{}\"]", path_, key);
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
+std::vector<YamlValue> read_config(std::string_view text, ConfigErrors& errors) {
+  auto documents = read_yaml(text, kConfigLimits);
+  if (documents) return std::move(*documents);
+  const YamlError& error = documents.error();
+  const std::string where = errors.lines && error.line != 0
+                                ? fmt::format("{}:{}", errors.source, error.line)
+                                : errors.source;
+  errors.first = Error{error.code, fmt::format("{}: {}", where, error.problem)};
+  return {};
 }
 
 }  // namespace headroom

@@ -5,11 +5,8 @@
 // source, the line, the path, what is there and what would be accepted. The first error of a
 // document is kept in its ConfigErrors, and accessors after it return a default and visit nothing:
 // a reader is written as if nothing could fail and asks once, at its end.
-// Fields whose value is null count as absent, as in Kubernetes. Accessors may throw what yaml-cpp
-// throws; whoever loads the document catches it.
+// Fields whose value is null count as absent, as in Kubernetes.
 #pragma once
-
-#include <yaml-cpp/yaml.h>
 
 #include <cstdint>
 #include <functional>
@@ -18,10 +15,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "objects/error.h"
+#include "objects/yaml_value.h"
 
 namespace headroom {
+
+// Of one configuration: some 60 MB while it is read.
+inline constexpr std::size_t kConfigBytesMax = 1 << 20;
+inline constexpr YamlLimits kConfigLimits{
+    .bytes = kConfigBytesMax, .pending = 256 << 10, .values = 100'000};
 
 struct ConfigErrors {
   std::string source;  // "scheduler.yaml"
@@ -36,9 +40,9 @@ class ConfigValue {
     std::function<void(const ConfigValue&)> read;  // empty: accepted and ignored
   };
 
-  // `errors` outlives the value.
-  ConfigValue(YAML::Node node, std::string path, ConfigErrors& errors)
-      : node_(std::move(node)), path_(std::move(path)), errors_(&errors) {}
+  // `value` and `errors` outlive this.
+  ConfigValue(const YamlValue& value, std::string path, ConfigErrors& errors)
+      : value_(&value), path_(std::move(path)), errors_(&errors) {}
 
   // An object with these fields and no others, each at most once.
   void fields(std::initializer_list<Field> accepted) const;
@@ -50,7 +54,7 @@ class ConfigValue {
   std::string text() const;
   bool boolean() const;
   std::int64_t integer(std::int64_t min = INT64_MIN, std::int64_t max = INT64_MAX) const;
-  bool is_null() const { return node_.IsNull(); }
+  bool is_null() const { return value_->kind == YamlValue::Kind::kNull; }
   // Starts like a number and is not quoted: Kubernetes tells 125 from "125".
   bool is_number() const;
 
@@ -61,14 +65,19 @@ class ConfigValue {
   bool failed() const { return errors_->first.has_value(); }
 
  private:
-  ConfigValue at(YAML::Node node, std::string path) const {
-    return {std::move(node), std::move(path), *errors_};
+  ConfigValue at(const YamlValue& value, std::string path) const {
+    return {value, std::move(path), *errors_};
   }
+  bool is(YamlValue::Kind kind) const { return value_->kind == kind; }
+  bool is_plain() const { return is(YamlValue::Kind::kScalar) && value_->plain; }
   std::string path_of(std::string_view key) const;
 
-  YAML::Node node_;
+  const YamlValue* value_;
   std::string path_;
   ConfigErrors* errors_;
 };
+
+// The documents of a configuration; what cannot be read is in `errors`, and there are none then.
+std::vector<YamlValue> read_config(std::string_view text, ConfigErrors& errors);
 
 }  // namespace headroom

@@ -333,15 +333,16 @@ void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
 }
 
 struct Documents {
-  std::optional<YAML::Node> scheduler, headroom;
+  const YamlValue* scheduler = nullptr;
+  const YamlValue* headroom = nullptr;
 };
 
 // Tells the documents apart by apiVersion and kind.
-Documents sort_documents(const std::vector<YAML::Node>& nodes, ConfigErrors& errors) {
+Documents sort_documents(const std::vector<YamlValue>& values, ConfigErrors& errors) {
   Documents documents;
-  for (const YAML::Node& node : nodes) {
-    if (node.IsNull()) continue;
-    const ConfigValue value(node, "", errors);
+  for (const YamlValue& document : values) {
+    const ConfigValue value(document, "", errors);
+    if (value.is_null()) continue;
     std::string version;
     std::string kind;
     value.entries([&](const std::string& key, const ConfigValue& field) {
@@ -359,12 +360,12 @@ Documents sort_documents(const std::vector<YAML::Node>& nodes, ConfigErrors& err
                       kHeadroomConfigVersion, kHeadroomConfigKind));
       return documents;
     }
-    std::optional<YAML::Node>& slot = scheduler ? documents.scheduler : documents.headroom;
-    if (slot) {
+    const YamlValue*& slot = scheduler ? documents.scheduler : documents.headroom;
+    if (slot != nullptr) {
       value.fail(ErrorCode::kInvalid, fmt::format("a second {}; accepted: one of each kind", kind));
       return documents;
     }
-    slot.emplace(node);
+    slot = &document;
   }
   return documents;
 }
@@ -372,25 +373,16 @@ Documents sort_documents(const std::vector<YAML::Node>& nodes, ConfigErrors& err
 }  // namespace
 
 Result<Profile> read_profile(std::string_view yaml, std::string_view source) {
-  if (yaml.size() > kConfigBytesMax) {
-    return fail(
-        ErrorCode::kLimitExceeded,
-        fmt::format("{}: longer than a configuration may be ({} bytes)", source, kConfigBytesMax));
-  }
   ConfigErrors errors{std::string(source), true, std::nullopt};
   Profile profile = Profile::standard();
-  try {
-    const Documents documents = sort_documents(YAML::LoadAll(std::string(yaml)), errors);
-    // First what decides how arguments are read.
-    if (documents.headroom) {
-      read_headroom_configuration(ConfigValue(*documents.headroom, "", errors), profile);
-    }
-    if (documents.scheduler) {
-      read_scheduler_configuration(ConfigValue(*documents.scheduler, "", errors), profile);
-    }
-  } catch (const YAML::Exception& exception) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}:{}: not YAML: {}", source, exception.mark.line + 1, exception.msg));
+  const std::vector<YamlValue> values = read_config(yaml, errors);
+  const Documents documents = sort_documents(values, errors);
+  // First what decides how arguments are read.
+  if (documents.headroom != nullptr) {
+    read_headroom_configuration(ConfigValue(*documents.headroom, "", errors), profile);
+  }
+  if (documents.scheduler != nullptr) {
+    read_scheduler_configuration(ConfigValue(*documents.scheduler, "", errors), profile);
   }
   if (errors.first) return tl::unexpected<Error>(*errors.first);
   return profile;
@@ -413,12 +405,11 @@ Result<Profile> read_profile_file(const std::string& path) {
 Result<void> read_plugin_args(PluginId plugin, std::string_view json, Profile& profile) {
   ConfigErrors errors{fmt::format("{} args", to_string(plugin)), false, std::nullopt};
   Profile changed = profile;
-  try {
-    const YAML::Node node = YAML::Load(std::string(json));
-    read_args(plugin, ConfigValue(node, "", errors), changed);
-  } catch (const YAML::Exception& exception) {
-    return fail(ErrorCode::kInvalid, fmt::format("{}: not JSON: {}", errors.source, exception.msg));
-  }
+  std::vector<YamlValue> values = read_config(json, errors);
+  if (values.empty()) values.emplace_back();
+  const ConfigValue args(values.front(), "", errors);
+  if (values.size() > 1) args.fail(ErrorCode::kInvalid, "want one object");
+  read_args(plugin, args, changed);
   if (errors.first) return tl::unexpected<Error>(*errors.first);
   profile = std::move(changed);
   return {};

@@ -42,8 +42,6 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kConfigBytesMax = 1 << 20;
-
 // `source` names the text in errors.
 Result<Profile> read_profile(std::string_view yaml, std::string_view source);
 Result<Profile> read_profile_file(const std::string& path);

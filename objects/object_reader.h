@@ -32,6 +32,7 @@ inline constexpr std::size_t kInputBytesMax = std::size_t{16} << 30;       // On
 inline constexpr std::size_t kObjectTextBytesMax = std::size_t{16} << 20;  // etcd: 1.5 MiB.
 inline constexpr std::size_t kObjectsMax = 20'000'000;                     // One source.
 inline constexpr std::size_t kYamlBytesMax = std::size_t{256} << 20;       // One source.
+inline constexpr std::size_t kYamlPendingBytesMax = std::size_t{4} << 20;  // See yaml_value.h.
 inline constexpr std::size_t kYamlAliasBytesMax = std::size_t{16} << 20;   // Copied for aliases.
 inline constexpr std::size_t kNestingMax = 128;                            // Of one object.
 inline constexpr std::size_t kNameBytesMax = 253;                          // DNS subdomain.

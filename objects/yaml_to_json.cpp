@@ -1,20 +1,15 @@
 // Writes JSON while yaml-cpp reads YAML: events in, text out, no tree between.
 #include "objects/yaml_to_json.h"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
-
 #include <algorithm>
 #include <array>
-#include <istream>
 #include <map>
 #include <optional>
-#include <streambuf>
 #include <utility>
 #include <vector>
 
 #include "objects/object_reader.h"
+#include "objects/yaml_parser.h"
 
 namespace headroom {
 
@@ -95,15 +90,9 @@ std::optional<std::string> number(std::string_view text) {
 
 class JsonWriter : public YAML::EventHandler {
  public:
-  // Empty, or why the text cannot be used.
-  const std::optional<Error>& error() const { return error_; }
   std::string& json() { return json_; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    // yaml-cpp never gets past a ',' or the like between values: it reports empty documents there
-    // for ever.
-    if (mark.pos == document_pos_) set_error(mark, ErrorCode::kInvalid, "no value starts here");
-    document_pos_ = mark.pos;
+  void OnDocumentStart(const YAML::Mark&) override {
     document_start_ = json_.size();
     anchors_.clear();
   }
@@ -115,7 +104,7 @@ class JsonWriter : public YAML::EventHandler {
     begin_value();
     const std::size_t start = json_.size();
     if (is_key()) {
-      set_error(mark, ErrorCode::kUnsupported, "a key that is null; keys must be strings");
+      throw yaml_error(mark, ErrorCode::kUnsupported, "a key that is null; keys must be strings");
     }
     json_ += "null";
     end_value(anchor, start);
@@ -124,19 +113,18 @@ class JsonWriter : public YAML::EventHandler {
     begin_value();
     const auto it = anchors_.find(anchor);
     if (it == anchors_.end()) {
-      set_error(mark, ErrorCode::kInvalid, "an alias inside its own anchor");
-      return;
+      throw yaml_error(mark, ErrorCode::kInvalid, "an alias inside its own anchor");
     }
     const auto [start, size] = it->second;
     if (is_key() && json_[start] != '"') {
-      set_error(mark, ErrorCode::kUnsupported, "a key that is not a string");
+      throw yaml_error(mark, ErrorCode::kUnsupported, "a key that is not a string");
     }
     alias_bytes_ += size;
     if (alias_bytes_ > kYamlAliasBytesMax) {
-      set_error(mark, ErrorCode::kLimitExceeded,
-                "aliases expand to more than " + std::to_string(kYamlAliasBytesMax) + " bytes");
+      throw yaml_error(
+          mark, ErrorCode::kLimitExceeded,
+          "aliases expand to more than " + std::to_string(kYamlAliasBytesMax) + " bytes");
     }
-    if (error_) return;
     json_.append(json_, start, size);
     end_value(YAML::NullAnchor, start);
   }
@@ -147,8 +135,8 @@ class JsonWriter : public YAML::EventHandler {
     const bool plain = tag == "?";
     if (is_key()) {
       if (plain && value == "<<") {
-        set_error(mark, ErrorCode::kUnsupported,
-                  "a merge key (<<); write the merged fields out in place");
+        throw yaml_error(mark, ErrorCode::kUnsupported,
+                         "a merge key (<<); write the merged fields out in place");
       }
       append_string(value);
     } else if (plain) {
@@ -177,12 +165,6 @@ class JsonWriter : public YAML::EventHandler {
     std::size_t start = 0;
   };
 
-  // yaml-cpp goes on to the document's end after an error; nothing more is written then.
-  void set_error(const YAML::Mark& mark, ErrorCode code, std::string_view message) {
-    if (error_) return;
-    error_ = Error{code, "line " + std::to_string(mark.line + 1) + ", column " +
-                             std::to_string(mark.column + 1) + ": " + std::string(message)};
-  }
   bool is_key() const {
     return !levels_.empty() && levels_.back().map && levels_.back().values % 2 == 0;
   }
@@ -196,11 +178,7 @@ class JsonWriter : public YAML::EventHandler {
   }
   void open(const YAML::Mark& mark, YAML::anchor_t anchor, char bracket) {
     begin_value();
-    if (is_key()) set_error(mark, ErrorCode::kUnsupported, "a key that is a list or a map");
-    if (levels_.size() >= kNestingMax) {
-      set_error(mark, ErrorCode::kLimitExceeded,
-                "nested more than " + std::to_string(kNestingMax) + " deep");
-    }
+    if (is_key()) throw yaml_error(mark, ErrorCode::kUnsupported, "a key that is a list or a map");
     levels_.push_back({bracket == '{', 0, anchor, json_.size()});
     json_ += bracket;
   }
@@ -218,7 +196,7 @@ class JsonWriter : public YAML::EventHandler {
     } else if (is_one_of(value, kFalses)) {
       json_ += "false";
     } else if (is_one_of(value, kNotFinite)) {
-      set_error(mark, ErrorCode::kUnsupported, value + ", which JSON lacks");
+      throw yaml_error(mark, ErrorCode::kUnsupported, value + ", which JSON lacks");
     } else if (const std::optional<std::string> text = number(value)) {
       json_ += *text;
     } else {
@@ -245,42 +223,22 @@ class JsonWriter : public YAML::EventHandler {
   }
 
   std::string json_;
-  int document_pos_ = -1;           // Where the document starts in the YAML text,
-  std::size_t document_start_ = 0;  // and in the JSON text.
+  std::size_t document_start_ = 0;  // In the JSON text.
   std::size_t alias_bytes_ = 0;
   std::vector<Level> levels_;
   std::map<YAML::anchor_t, std::pair<std::size_t, std::size_t>> anchors_;  // Start and size.
-  std::optional<Error> error_;
-};
-
-// The text as a stream, without a copy.
-class ViewBuffer : public std::streambuf {
- public:
-  explicit ViewBuffer(std::string_view text) {
-    char* const begin = const_cast<char*>(text.data());  // Only read from.
-    setg(begin, begin, begin + text.size());
-  }
 };
 
 }  // namespace
 
 Result<std::string> yaml_to_json(std::string_view text) {
-  if (text.size() > kYamlBytesMax) {
-    return fail(ErrorCode::kLimitExceeded, std::to_string(text.size()) +
-                                               " bytes of YAML; the limit is " +
-                                               std::to_string(kYamlBytesMax) + " (use JSON)");
-  }
   JsonWriter writer;
-  try {
-    ViewBuffer buffer(text);
-    std::istream stream(&buffer);
-    YAML::Parser parser(stream);
-    while (!writer.error() && parser.HandleNextDocument(writer)) {
-    }
-  } catch (const YAML::Exception& e) {
-    return fail(ErrorCode::kInvalid, std::string("not YAML: ") + e.what());
+  const YamlLimits limits{
+      .bytes = kYamlBytesMax, .pending = kYamlPendingBytesMax, .values = kYamlBytesMax};
+  if (const auto read = parse_yaml(text, limits, writer); !read) {
+    const bool whole = read.error().line == 0;
+    return fail(read.error().code, read.error().text() + (whole ? "; JSON may have more" : ""));
   }
-  if (writer.error()) return tl::unexpected<Error>(*writer.error());
   return std::move(writer.json());
 }
 

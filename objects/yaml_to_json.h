@@ -12,9 +12,9 @@
 
 namespace headroom {
 
-// kInvalid for text that is not YAML, with line and column; kUnsupported for merge keys, keys that
-// are not scalars and numbers that JSON lacks; kLimitExceeded for kYamlBytesMax, kNestingMax and
-// kYamlAliasBytesMax. Messages do not name the source.
+// As parse_yaml; kUnsupported for merge keys, keys that are not scalars and numbers that JSON
+// lacks; kLimitExceeded also for kYamlBytesMax and kYamlAliasBytesMax. Messages do not name the
+// source.
 Result<std::string> yaml_to_json(std::string_view text);
 
 }  // namespace headroom

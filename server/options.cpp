@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
-#include <yaml-cpp/yaml.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <map>
 
+#include "engine/config_value.h"
 #include "server/event_loop.h"
 
 namespace headroom {
@@ -51,35 +51,39 @@ class YamlConfig : public CLI::Config {
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> read;
-    YAML::Node file;
-    try {
-      file = YAML::Load(input);
-    } catch (const YAML::Exception& error) {
-      throw CLI::ConfigError(fmt::format("--config: {}", error.what()));
+    std::string text(kConfigBytesMax + 1, '\0');  // One more than may be, so that too many shows.
+    input.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(input.gcount()));
+    const auto documents = read_yaml(text, kConfigLimits);
+    if (!documents) throw CLI::ConfigError("--config: " + documents.error().text());
+    if (documents->size() > 1) throw CLI::ConfigError("--config: the file has a second document");
+    if (documents->empty() || documents->front().kind == YamlValue::Kind::kNull) return read;
+    const YamlValue& file = documents->front();
+    if (file.kind != YamlValue::Kind::kMap) {
+      throw CLI::ConfigError("--config: the file is not a map of options");
     }
-    if (file.IsNull()) return read;
-    if (!file.IsMap()) throw CLI::ConfigError("--config: the file is not a map of options");
-    for (const auto& entry : file) {
-      if (!entry.first.IsScalar()) {
-        throw CLI::ConfigError(fmt::format("--config: line {}: the name of an option is expected",
-                                           entry.first.Mark().line + 1));
+    for (std::size_t i = 0; i + 1 < file.items.size(); i += 2) {
+      const YamlValue& key = file.items[i];
+      if (key.kind != YamlValue::Kind::kScalar) {
+        throw CLI::ConfigError(
+            fmt::format("--config: line {}: the name of an option is expected", key.line));
       }
-      const std::string& name = entry.first.Scalar();
-      lines_[name] = entry.first.Mark().line + 1;
+      const std::string& name = key.scalar;
+      lines_[name] = key.line;
       if (name == "config" || app_.get_option_no_throw("--" + name) == nullptr) {
-        throw CLI::ConfigError(fmt::format("--config: line {}: \"{}\" is no option; see --help",
-                                           entry.first.Mark().line + 1, name));
+        throw CLI::ConfigError(
+            fmt::format("--config: line {}: \"{}\" is no option; see --help", key.line, name));
       }
       CLI::ConfigItem item;
       item.name = name;
-      for (const YAML::Node& value : values_of(entry.second)) {
-        if (!value.IsScalar()) {
+      for (const YamlValue& value : values_of(file.items[i + 1])) {
+        if (value.kind != YamlValue::Kind::kScalar) {
           throw CLI::ConfigError(
               fmt::format("--config: line {}: {}: a text, a number or a list of"
                           " them is expected",
-                          entry.first.Mark().line + 1, name));
+                          key.line, name));
         }
-        item.inputs.push_back(value.Scalar());
+        item.inputs.push_back(value.scalar);
       }
       read.push_back(std::move(item));
     }
@@ -87,9 +91,8 @@ class YamlConfig : public CLI::Config {
   }
 
  private:
-  static std::vector<YAML::Node> values_of(const YAML::Node& value) {
-    if (!value.IsSequence()) return {value};
-    return {value.begin(), value.end()};
+  static std::vector<YamlValue> values_of(const YamlValue& value) {
+    return value.kind == YamlValue::Kind::kList ? value.items : std::vector<YamlValue>{value};
   }
 
   const CLI::App& app_;

@@ -591,8 +591,7 @@ TEST(ObjectReader, MalformedText) {
     EXPECT_NE(message(bad).find("malformed JSON"), std::string::npos) << bad << message(bad);
   }
   EXPECT_EQ(message("kind: [a"),
-            "Invalid: f.json: not YAML: yaml-cpp: error at line 1, column 1: "
-            "end of sequence flow not found");
+            "Invalid: f.json: line 1, column 1: not YAML: end of sequence flow not found");
   EXPECT_EQ(message(", a: b"), "Invalid: f.json: line 1, column 1: no value starts here");
   EXPECT_EQ(message("a: &a [*a]"),
             "Invalid: f.json: line 1, column 8: an alias inside its own anchor");

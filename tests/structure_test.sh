@@ -42,6 +42,13 @@ forbid 'nothing includes python but itself' '#include "python/' kernels objects 
 forbid 'the standard library has no expected before C++23: use objects/error.h' \
   '#include <expected>' kernels objects autoscaling engine schema c server client tools python
 
+# yaml-cpp by itself does not end on every text.
+if grep -rnE --include='*.h' --include='*.cpp' '#include <yaml-cpp/' kernels objects autoscaling engine schema c \
+  server client tools python tests | grep -vE '^objects/yaml_'; then
+  echo '^ YAML is read by objects/yaml_parser alone'
+  broken=1
+fi
+
 # The plugin compiles into any kube-scheduler, and the client knows no plugin.
 if grep -rnE --include='*.go' '"k8s.io/kubernetes/' shim/plugin shim/client ||
   grep -rnE --include='*.go' '"headroom.dev/shim/(plugin|lab|bench)' shim/client; then

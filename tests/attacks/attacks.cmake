@@ -4,6 +4,7 @@ headroom_add_test(attacks_test
     attacks/httpbomb.cpp
     attacks/httpkill.cpp
     attacks/http_slow_clients.cpp
+    attacks/hup.cpp
   LIBRARIES headroom_load headroom::client headroom_service fmt::fmt LABELS threads)
 target_include_directories(attacks_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_dependencies(attacks_test headroomd)
