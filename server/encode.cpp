@@ -10,6 +10,11 @@ namespace {
 
 using flatbuffers::Offset;
 
+// The order of roles is the wire's.
+static_assert(static_cast<int>(Role::kLook) == static_cast<int>(wire::Role::Look));
+static_assert(static_cast<int>(Role::kDecide) == static_cast<int>(wire::Role::Decide));
+static_assert(static_cast<int>(Role::kFeed) == static_cast<int>(wire::Role::Feed));
+
 Offset<flatbuffers::String> string(Builder& builder, std::string_view text) {
   return builder.CreateString(text.data(), text.size());
 }
@@ -68,8 +73,8 @@ Offset<flatbuffers::Vector<wire::NotConsidered>> encode(Builder& builder, NotCon
   return written;
 }
 
-Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
-                                      const Profile& profile) {
+Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answer) {
+  const Profile& profile = answer.profile;
   std::vector<PluginId> ids;
   if (profile.capacity_scheduling) ids.push_back(PluginId::kCapacityScheduling);
   ids.insert(ids.end(), profile.filters.begin(), profile.filters.end());
@@ -106,8 +111,15 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnatio
   const auto server = string(builder, "headroomd " HEADROOM_VERSION);
   const auto all_profiles = builder.CreateVector(profiles);
   const auto all_limits = builder.CreateVector(limits);
-  return wire::CreateHelloReply(builder, kProtocolVersion, server, incarnation, all_profiles,
-                                all_limits, builder.CreateVector(names));
+  const auto all_names = builder.CreateVector(names);
+  std::vector<wire::Role> roles;
+  for (const Role role : kAllRoles) {
+    if (answer.roles.contains(role)) roles.push_back(static_cast<wire::Role>(role));
+  }
+  const auto all_roles = builder.CreateVector(roles);
+  return wire::CreateHelloReply(builder, kProtocolVersion, server, answer.incarnation, all_profiles,
+                                all_limits, all_names, all_roles, string(builder, answer.owner),
+                                answer.reservation_seconds);
 }
 
 Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,

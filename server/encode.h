@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
 #include "schema/headroom_generated.h"
+#include "server/peer.h"
 
 namespace headroom {
 
@@ -22,8 +24,15 @@ wire::Code wire_code(Code code);
 // Absent where it is empty.
 flatbuffers::Offset<flatbuffers::Vector<wire::NotConsidered>> encode(Builder& builder,
                                                                      NotConsideredSet set);
-flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, std::uint64_t incarnation,
-                                                   const Profile& profile);
+// What the server says of itself, and of the peer.
+struct HelloAnswer {
+  std::uint64_t incarnation = 0;
+  const Profile& profile;
+  Roles roles;
+  std::string owner;
+  std::uint32_t reservation_seconds = 0;
+};
+flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answer);
 flatbuffers::Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
                                             std::uint64_t epoch);
 

@@ -34,8 +34,8 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       const std::string_view namespace_name = text(removed.namespace_name());
       engine_.remove_pod(namespace_name, text(removed.name()));
       write_pod_key(namespace_name, text(removed.name()), key_);
-      forget_pending(key_);
-      return Applied{.pod_key = key_, .pod_uid = {}};
+      pending_.remove(key_);
+      return Applied{.pod_key = key_, .pod_uid = {}, .waits = false};
     }
     case wire::Fact::ElasticQuota:
       return upsert(*change.fact_as_ElasticQuota(), quota_);
@@ -118,43 +118,36 @@ Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
   if (auto decoded = decode(wire_pod, pod_); !decoded) return tl::unexpected(decoded.error());
   const bool waits = pod_.node_name.empty() && !pod_.terminal();
   write_pod_key(pod_.namespace_name, pod_.name, key_);
-  if (waits && pending_.size() >= kPendingPodsMax && !pending_.contains(key_)) {
+  if (waits && pending_.size() >= kPendingPodsMax && pending_.of_key(key_) == nullptr) {
     return fail(
         ErrorCode::kLimitExceeded,
         fmt::format("pod {}: kPendingPodsMax ({}) pods are pending", key_, kPendingPodsMax));
   }
-  const std::uint32_t pods_before = engine_.pod_count();
   if (auto applied = engine_.upsert(pod_); !applied) return tl::unexpected(applied.error());
-  // A pod that was not known, as most are in a resync, was not pending either.
-  if (engine_.pod_count() == pods_before) forget_pending(key_);
-  if (!waits) return Applied{.pod_key = key_, .pod_uid = {}};
-  auto kept = std::make_unique<Pod>(pod_);
-  by_uid_.erase(kept->uid);  // its key lies in another pod
-  by_uid_[kept->uid] = kept.get();
-  pending_[key_] = std::move(kept);
-  return Applied{.pod_key = key_, .pod_uid = pod_.uid};
-}
-
-const Pod* FedCluster::pending(std::string_view uid) const {
-  const auto found = by_uid_.find(uid);
-  return found == by_uid_.end() ? nullptr : found->second;
-}
-
-const Pod* FedCluster::pending_of_key(std::string_view key) const {
-  const auto found = pending_.find(key);
-  return found == pending_.end() ? nullptr : found->second.get();
-}
-
-void FedCluster::forget_pending(std::string_view key) {
-  const auto found = pending_.find(key);
-  if (found == pending_.end()) return;
-  const Pod* pod = found->second.get();
-  // Two pods may have claimed one uid: it is the later one's.
-  if (const auto by_uid = by_uid_.find(pod->uid);
-      by_uid != by_uid_.end() && by_uid->second == pod) {
-    by_uid_.erase(by_uid);
+  if (waits) {
+    pending_.put(key_, pod_);
+  } else {
+    pending_.remove(key_);
   }
-  pending_.erase(found);
+  return Applied{.pod_key = key_, .pod_uid = pod_.uid, .waits = waits};
+}
+
+Result<void> FedCluster::assume(const Pod& pod, std::string_view node_name) {
+  return engine_.assume(pod, node_name);
+}
+
+void FedCluster::forget(const Pod& pod, std::string_view node_name) {
+  engine_.forget(pod.namespace_name, pod.name, pod.uid, node_name);
+  write_pod_key(pod.namespace_name, pod.name, key_);
+  // What was reserved may have had another uid or other needs; the engine knows only the last
+  // object. It has accepted this one before.
+  if (const Pod* fed = pending_.of_key(key_); fed != nullptr) (void)engine_.upsert(*fed);
+}
+
+Result<void> FedCluster::validate() const {
+  if (auto valid = engine_.validate(); !valid) return valid;
+  if (auto valid = quotas_.validate(); !valid) return valid;
+  return pending_.validate();
 }
 
 }  // namespace headroom

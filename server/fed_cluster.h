@@ -4,19 +4,18 @@
 //
 // Thread safety: one thread at a time. Invariants: a pod is in the list of pending ones exactly as
 // long as the last fact about it has no node and no terminal phase; engine and quotas know the same
-// nodes and the same time.
+// nodes and the same time. validate() checks what can be checked.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
 #include "objects/error.h"
-#include "objects/hash.h"
 #include "schema/headroom_generated.h"
+#include "server/pending_pods.h"
 
 namespace headroom {
 
@@ -31,7 +30,8 @@ class FedCluster {
   // until the next change.
   struct Applied {
     std::string_view pod_key;
-    std::string_view pod_uid;  // empty where the pod is bound, terminal or gone
+    std::string_view pod_uid;
+    bool waits = false;  // for a node; else the pod is bound, terminal or gone
   };
   // One change, whole or not at all. Errors: what the decoder, the engine, the quotas or
   // kPendingPodsMax refuses.
@@ -39,25 +39,28 @@ class FedCluster {
   // Moves the clock; never backwards (kInvalid).
   Result<void> advance(std::int64_t now_us);
 
+  // A pod is reserved on a node, and no more. Afterwards the cluster is what the facts say,
+  // whatever the pod that was reserved differs in from the one that was fed under its name.
+  Result<void> assume(const Pod& pod, std::string_view node_name);
+  void forget(const Pod& pod, std::string_view node_name);
+
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   CapacityQuotas& quotas() { return quotas_; }
   const CapacityQuotas& quotas() const { return quotas_; }
-  const Pod* pending(std::string_view uid) const;  // nullptr: not fed as pending
-  const Pod* pending_of_key(std::string_view key) const;
-  std::uint32_t pending_count() const { return static_cast<std::uint32_t>(pending_.size()); }
+  const PendingPods& pending() const { return pending_; }
+  // Engine, quotas and pending pods, each with what it keeps twice. O(nodes + pods).
+  Result<void> validate() const;
 
  private:
   Result<Applied> apply_node(const wire::Node& wire_node);
   Result<Applied> apply_pod(const wire::Pod& wire_pod);
   Result<Applied> apply_quota(const wire::CapacityQuota& wire_quota);
   Result<Applied> remove_quota(const wire::RemovedCapacityQuota& removed);
-  void forget_pending(std::string_view key);
 
   Engine engine_;
   CapacityQuotas quotas_;
-  BytesMap<std::string, std::unique_ptr<Pod>> pending_;  // by key
-  BytesMap<std::string_view, const Pod*> by_uid_;        // into pending_
+  PendingPods pending_;
   // Scratch: its memory is used again.
   std::string key_;
   Node node_;

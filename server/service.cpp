@@ -12,50 +12,6 @@ namespace {
 // Scratch memory that is kept from one request to the next.
 constexpr std::size_t kKeptBytesMax = 4 << 20;
 
-RequestKind kind_of(wire::Body body) {
-  switch (body) {
-    case wire::Body::Evaluate:
-      return RequestKind::kEvaluate;
-    case wire::Body::Place:
-      return RequestKind::kPlace;
-    case wire::Body::Reserve:
-      return RequestKind::kReserve;
-    case wire::Body::Unreserve:
-      return RequestKind::kUnreserve;
-    case wire::Body::Explain:
-      return RequestKind::kExplain;
-    case wire::Body::PostFilter:
-      return RequestKind::kPostFilter;
-    case wire::Body::QuotaStatus:
-      return RequestKind::kQuotaStatus;
-    case wire::Body::ExplainVictims:
-      return RequestKind::kExplainVictims;
-    case wire::Body::CapacityCheck:
-      return RequestKind::kCapacityCheck;
-    case wire::Body::CapacityPlan:
-      return RequestKind::kCapacityPlan;
-    case wire::Body::CapacityReserve:
-      return RequestKind::kCapacityReserve;
-    case wire::Body::CapacityRelease:
-      return RequestKind::kCapacityRelease;
-    case wire::Body::CapacityQuotaStatus:
-      return RequestKind::kCapacityQuotaStatus;
-    case wire::Body::CapacityReservations:
-      return RequestKind::kCapacityReservations;
-    case wire::Body::EvaluateNodes:
-      return RequestKind::kEvaluateNodes;
-    case wire::Body::Stats:
-      return RequestKind::kStats;
-    case wire::Body::Facts:
-      return RequestKind::kFacts;
-    case wire::Body::FeedBegin:
-    case wire::Body::FeedEnd:
-      return RequestKind::kFeed;
-    default:
-      return RequestKind::kHello;
-  }
-}
-
 Error too_large(std::size_t bytes) {
   return {ErrorCode::kLimitExceeded,
           fmt::format("reply of {} bytes: kFrameBytesMax is {}; ask for fewer pods or nodes", bytes,
@@ -118,90 +74,24 @@ void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
            {ErrorCode::kInvalid, "id: 0 is for frames that nobody asked for"});
     return;
   }
+  const Request* request = request_of(body);
+  if (request == nullptr) {
+    reject(peer, id, Rejection::kUnexpected,
+           {ErrorCode::kUnsupported, fmt::format("body: {} is not a request of protocol version {}",
+                                                 static_cast<int>(body), kProtocolVersion)});
+    return;
+  }
   advance();
   builder_.Clear();
-  Result<void> done;
-  bool replies = true;
-  switch (body) {
-    case wire::Body::Hello:
-      greet(peer, id, *frame.body_as_Hello());
-      replies = false;
-      break;
-    case wire::Body::FeedBegin:
-      feed_begin(peer, id, *frame.body_as_FeedBegin());
-      replies = false;
-      break;
-    case wire::Body::Facts:
-      facts(peer, id, *frame.body_as_Facts());
-      replies = false;
-      break;
-    case wire::Body::FeedEnd:
-      feed_end(peer, id, *frame.body_as_FeedEnd());
-      replies = false;
-      break;
-    case wire::Body::Evaluate:
-      done = evaluate(id, *frame.body_as_Evaluate());
-      break;
-    case wire::Body::Place:
-      done = place(id, *frame.body_as_Place());
-      break;
-    case wire::Body::Reserve:
-      finish(id, reserved(reserve(*frame.body_as_Reserve())));
-      break;
-    case wire::Body::Unreserve:
-      unreserve(id, *frame.body_as_Unreserve());
-      break;
-    case wire::Body::Explain:
-      done = explain(id, *frame.body_as_Explain());
-      break;
-    case wire::Body::PostFilter:
-      done = post_filter(id, *frame.body_as_PostFilter());
-      break;
-    case wire::Body::QuotaStatus:
-      quota_status(id, *frame.body_as_QuotaStatus());
-      break;
-    case wire::Body::ExplainVictims:
-      done = explain_victims(id, *frame.body_as_ExplainVictims());
-      break;
-    case wire::Body::CapacityCheck:
-      done = capacity_check(id, *frame.body_as_CapacityCheck());
-      break;
-    case wire::Body::CapacityPlan:
-      done = capacity_plan(id, *frame.body_as_CapacityPlan());
-      break;
-    case wire::Body::CapacityReserve:
-      done = capacity_reserve(id, *frame.body_as_CapacityReserve());
-      break;
-    case wire::Body::CapacityRelease:
-      capacity_release(id, *frame.body_as_CapacityRelease());
-      break;
-    case wire::Body::CapacityQuotaStatus:
-      done = capacity_quota_status(id, *frame.body_as_CapacityQuotaStatus());
-      break;
-    case wire::Body::CapacityReservations:
-      capacity_reservations(id, *frame.body_as_CapacityReservations());
-      break;
-    case wire::Body::EvaluateNodes:
-      done = evaluate_nodes(id, *frame.body_as_EvaluateNodes());
-      break;
-    case wire::Body::Stats:
-      stats(id, *frame.body_as_Stats());
-      break;
-    default:
-      reject(
-          peer, id, Rejection::kUnexpected,
-          {ErrorCode::kUnsupported, fmt::format("body: {} is not a request of protocol version {}",
-                                                static_cast<int>(body), kProtocolVersion)});
-      return;
-  }
+  const Result<void> done = serve(*request, peer, id, frame);
   if (!done) {
     send_error(peer, id, done.error());
-  } else if (replies && builder_.GetSize() > kFrameBytesMax) {
+  } else if (request->replies && builder_.GetSize() > kFrameBytesMax) {
     send_error(peer, id, too_large(builder_.GetSize()));
-  } else if (replies) {
+  } else if (request->replies) {
     peer.send(bytes_of(builder_));
   }
-  metrics_.served(kind_of(body), std::chrono::steady_clock::now() - start);
+  metrics_.served(request->kind, std::chrono::steady_clock::now() - start);
 }
 
 void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change) {
@@ -245,8 +135,14 @@ void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
   }
   peer.greeted = true;
   peer.name = name.empty() ? "?" : std::string(name);
+  peer.client_name = name;
   options_.log(LogLevel::kDebug, "client connected", {{"client", peer.name}});
-  finish(id, encode_hello(builder_, options_.incarnation, current_->engine().profile()));
+  finish(id, encode_hello(builder_, {.incarnation = options_.incarnation,
+                                     .profile = current_->engine().profile(),
+                                     .roles = peer.roles,
+                                     .owner = peer.owner().text(),
+                                     .reservation_seconds = static_cast<std::uint32_t>(
+                                         options_.reservation_time.count())}));
   peer.send(bytes_of(builder_));
 }
 
@@ -262,7 +158,7 @@ Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch,
   }
   const std::string_view uid = text(ref.uid());
   if (uid.empty()) return fail(ErrorCode::kInvalid, "pod: neither uid nor pod is given");
-  const Pod* pod = current_->pending(uid);
+  const Pod* pod = current_->pending().of_uid(uid);
   if (pod == nullptr) {
     return fail(ErrorCode::kNotFound, fmt::format("pod: uid {} was not fed as pending", uid));
   }
@@ -383,7 +279,7 @@ Result<void> Service::reserve(const wire::Reserve& request, std::optional<Reserv
     return fail(ErrorCode::kConflict,
                 fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
   }
-  if (auto assumed = engine.assume(pod, node_name); !assumed) return assumed;
+  if (auto assumed = current_->assume(pod, node_name); !assumed) return assumed;
   if (former != nullptr && known != reservations_.end()) *former = known->second;
   // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
   reserve_pod_ = pod;
@@ -396,11 +292,9 @@ Result<void> Service::reserve(const wire::Reserve& request, std::optional<Reserv
 void Service::undo_reserve(const std::optional<Reservation>& former) {
   const std::string key = pod_key(reserve_pod_.namespace_name, reserve_pod_.name);
   const auto made = reservations_.find(key);
-  Engine& engine = current_->engine();
-  engine.forget(reserve_pod_.namespace_name, reserve_pod_.name, reserve_pod_.uid,
-                made->second.node_name);
+  current_->forget(reserve_pod_, made->second.node_name);
   reservations_.erase(made);
-  if (former && engine.assume(former->pod, former->node_name)) {
+  if (former && current_->assume(former->pod, former->node_name)) {
     reservations_.insert_or_assign(key, *former);
   }
 }
@@ -413,16 +307,21 @@ flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result
                               builder_.CreateString(message.data(), message.size()));
 }
 
-void Service::unreserve(std::uint64_t id, const wire::Unreserve& request) {
+Result<void> Service::serve_reserve(std::uint64_t id, const wire::Reserve& request) {
+  finish(id, reserved(reserve(request)));
+  return {};
+}
+
+Result<void> Service::unreserve(std::uint64_t id, const wire::Unreserve& request) {
   const std::string key = pod_key(text(request.namespace_name()), text(request.name()));
   const auto found = reservations_.find(key);
   if (found != reservations_.end() && found->second.pod.uid == text(request.uid()) &&
       found->second.node_name == text(request.node_name())) {
+    current_->forget(found->second.pod, found->second.node_name);
     reservations_.erase(found);
-    current_->engine().forget(text(request.namespace_name()), text(request.name()),
-                              text(request.uid()), text(request.node_name()));
   }
   finish(id, wire::CreateUnreserved(builder_, epoch()));
+  return {};
 }
 
 Result<void> Service::place(std::uint64_t id, const wire::Place& request) {
@@ -497,13 +396,11 @@ Result<void> Service::explain(std::uint64_t id, const wire::Explain& request) {
 
 // --- Looking -----------------------------------------------------------------------------------
 
-void Service::stats(std::uint64_t id, const wire::Stats& request) {
+Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
   if (request.validate()) {
-    Result<void> valid = engine().validate();
-    if (valid) valid = quotas().validate();
-    if (!valid) {
+    if (const Result<void> valid = validate(); !valid) {
       invalid = builder_.CreateString(std::string(cut(valid.error().message)));
     }
   }
@@ -530,6 +427,7 @@ void Service::stats(std::uint64_t id, const wire::Stats& request) {
   reply.add_capacity_reservations(now.capacity.reservations);
   if (request.digest()) reply.add_capacity_digest(quotas().digest());
   finish(id, reply.Finish());
+  return {};
 }
 
 ServiceState Service::state() const {
@@ -541,7 +439,7 @@ ServiceState Service::state() const {
   state.engine.rows_replayed += retired_.rows_replayed;
   state.capacity = quotas().stats();
   state.epoch = epoch();
-  state.pending_pods = current_->pending_count();
+  state.pending_pods = current_->pending().size();
   state.reserved_pods = static_cast<std::uint32_t>(reservations_.size());
   state.connections = connections_;
   state.ready = ready_;

@@ -6,6 +6,7 @@
 // keeps a frame. Cost: that of the engine's call, plus a copy of what is read and sent.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,22 +24,9 @@
 #include "server/encode_nodes.h"
 #include "server/fed_cluster.h"
 #include "server/metrics.h"
+#include "server/peer.h"
 
 namespace headroom {
-
-// A connection, as the service and the tools' echo server see it.
-class Peer {
- public:
-  virtual ~Peer() = default;
-  // Queues a finished frame.
-  virtual void send(std::span<const std::uint8_t> frame) = 0;
-  // No frame of it is handled any more; it closes when what was queued has been taken.
-  virtual void close() = 0;
-
-  bool greeted = false;
-  bool told_to_stop = false;  // a FeedStopped was the answer to its last facts
-  std::string name = "?";     // of the client, for logs
-};
 
 // What a server does with frames. All calls come from one thread.
 class FrameHandler {
@@ -56,12 +44,16 @@ using LogFields = std::initializer_list<std::pair<const char*, std::string>>;
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 using LogFunction = std::function<void(LogLevel, const char* what, LogFields fields)>;
 
+// How long a pod stays reserved, unless its owner renews it.
+inline constexpr std::chrono::seconds kReservationTime(300);
+
 struct ServiceOptions {
   Profile profile = Profile::standard();
   EngineOptions engine;
   CapacityQuotasOptions quotas;
   std::uint64_t incarnation = 1;             // not 0
   std::function<std::int64_t()> wall_clock;  // microseconds since the Unix epoch
+  std::chrono::seconds reservation_time = kReservationTime;
   LogFunction log = [](LogLevel, const char*, LogFields) {};
 };
 
@@ -84,12 +76,28 @@ class Service final : public FrameHandler {
   ServiceState state() const;
   const Engine& engine() const { return current_->engine(); }
   const CapacityQuotas& quotas() const { return current_->quotas(); }
+  // All that the cluster keeps twice; see FedCluster.
+  Result<void> validate() const { return current_->validate(); }
 
  private:
   struct Reservation {
     Pod pod;
     std::string node_name;
   };
+
+  // A body that clients send: who may, how it is counted, and what serves it.
+  struct Request {
+    std::optional<Role> role;  // nullopt: whoever connects
+    RequestKind kind;
+    bool replies;  // the answer is in builder_ then; else the request sends what there is to say
+    Result<void> (*serve)(Service&, Peer&, std::uint64_t id, const wire::Frame&);
+  };
+  static const Request* request_of(wire::Body body);  // nullptr: no request
+  // kForbidden where the peer lacks the role.
+  Result<void> serve(const Request& request, Peer& peer, std::uint64_t id,
+                     const wire::Frame& frame);
+  template <auto kHandler>
+  struct Handler;
 
   Service(ServiceOptions options, Metrics& metrics, Engine engine);
 
@@ -113,16 +121,17 @@ class Service final : public FrameHandler {
   flatbuffers::Offset<wire::Placed> encode_placed(const std::vector<Placement>& placed);
   Result<void> explain(std::uint64_t id, const wire::Explain& request);
   Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
-  void quota_status(std::uint64_t id, const wire::QuotaStatus& request);
+  Result<void> quota_status(std::uint64_t id, const wire::QuotaStatus& request);
   Result<void> explain_victims(std::uint64_t id, const wire::ExplainVictims& request);
   Result<void> capacity_check(std::uint64_t id, const wire::CapacityCheck& request);
   Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);
   Result<void> capacity_reserve(std::uint64_t id, const wire::CapacityReserve& request);
-  void capacity_release(std::uint64_t id, const wire::CapacityRelease& request);
+  Result<void> capacity_release(std::uint64_t id, const wire::CapacityRelease& request);
   Result<void> capacity_quota_status(std::uint64_t id, const wire::CapacityQuotaStatus& request);
-  void capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request);
-  void unreserve(std::uint64_t id, const wire::Unreserve& request);
-  void stats(std::uint64_t id, const wire::Stats& request);
+  Result<void> capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request);
+  Result<void> serve_reserve(std::uint64_t id, const wire::Reserve& request);
+  Result<void> unreserve(std::uint64_t id, const wire::Unreserve& request);
+  Result<void> stats(std::uint64_t id, const wire::Stats& request);
 
   // `former` becomes what the reservation replaced.
   Result<void> reserve(const wire::Reserve& request, std::optional<Reservation>* former = nullptr);

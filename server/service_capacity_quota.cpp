@@ -135,9 +135,10 @@ Result<void> Service::capacity_reserve(std::uint64_t id, const wire::CapacityRes
   return {};
 }
 
-void Service::capacity_release(std::uint64_t id, const wire::CapacityRelease& request) {
+Result<void> Service::capacity_release(std::uint64_t id, const wire::CapacityRelease& request) {
   const bool released = current_->quotas().release(text(request.id()));
   finish(id, wire::CreateCapacityReleased(builder_, epoch(), released));
+  return {};
 }
 
 Result<void> Service::capacity_quota_status(std::uint64_t id,
@@ -155,13 +156,15 @@ Result<void> Service::capacity_quota_status(std::uint64_t id,
   return {};
 }
 
-void Service::capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request) {
+Result<void> Service::capacity_reservations(std::uint64_t id,
+                                            const wire::CapacityReservations& request) {
   const std::vector<ReservationStatus> all = quotas().reservations();  // by id
   const std::string_view after = text(request.after());
   const auto first = std::partition_point(
       all.begin(), all.end(),
       [&](const ReservationStatus& reservation) { return reservation.id <= after; });
   finish(id, encode(builder_, std::span(first, all.end()), quotas().now_us(), epoch()));
+  return {};
 }
 
 }  // namespace headroom

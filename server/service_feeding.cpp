@@ -152,7 +152,8 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
 void Service::settle(const FedCluster::Applied& applied) {
   if (reservations_.empty() || applied.pod_key.empty()) return;
   const auto found = reservations_.find(applied.pod_key);
-  if (found == reservations_.end() || found->second.pod.uid == applied.pod_uid) return;
+  if (found == reservations_.end()) return;
+  if (applied.waits && found->second.pod.uid == applied.pod_uid) return;
   if (next_ != nullptr) {
     settled_.emplace(applied.pod_key);
   } else {
@@ -165,15 +166,16 @@ void Service::settle(const FedCluster::Applied& applied) {
 void Service::adopt_reservations() {
   for (auto it = reservations_.begin(); it != reservations_.end();) {
     const Pod& pod = it->second.pod;
-    const Pod* fed = next_->pending_of_key(it->first);
+    const Pod* fed = next_->pending().of_key(it->first);
     bool holds = !settled_.contains(it->first);
     if (fed != nullptr) {
       holds = holds && fed->uid == pod.uid;
     } else {
-      holds = holds && current_->pending(pod.uid) == nullptr &&
+      const Pod* was_fed = current_->pending().of_key(it->first);
+      holds = holds && (was_fed == nullptr || was_fed->uid != pod.uid) &&
               next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode;
     }
-    if (holds && next_->engine().assume(pod, it->second.node_name)) {
+    if (holds && next_->assume(pod, it->second.node_name)) {
       ++it;
     } else {
       it = reservations_.erase(it);

@@ -246,6 +246,15 @@ class Client final : public Peer {
     throw std::logic_error("another answer: " + what);
   }
   bool has_answer() const { return !frames_.empty(); }
+  // Takes the oldest answer; false where it has another body.
+  template <typename Body>
+  bool is_answer(std::uint64_t id) {
+    if (frames_.empty()) throw std::logic_error("the service has not answered");
+    const wire::Frame& frame = *wire::GetSizePrefixedFrame(frames_.front().data());
+    const bool is = frame.id() == id && frame.body_as<Body>() != nullptr;
+    frames_.pop_front();
+    return is;
+  }
 
   void greet() {
     const std::uint64_t id =
