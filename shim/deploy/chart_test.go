@@ -106,6 +106,24 @@ func TestDefaultPreemptionIsOffWhereHeadroomdPreempts(t *testing.T) {
 	}
 }
 
+// Where headroomd keeps quotas, nobody passes them without it.
+func TestQuotasWaitWhereCapacityScheduling(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  string
+		want bool
+	}{
+		"the standard profile": {`{}`, true},
+		"no quotas":            {`{"multiPoint": {"enabled": [{"name": "LimitAware"}]}}`, false},
+		"at preFilter":         {`{"preFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
+		"at multiPoint":        {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
+	} {
+		text := schedulerConfig(t, render(t, "--set-json", "policy.plugins="+c.set))
+		if waits := strings.Contains(text, "onUnavailableQuotas: Wait"); waits != c.want {
+			t.Errorf("%s: quotas wait: %v\n%s", name, waits, text)
+		}
+	}
+}
+
 func TestAnotherConfigurationIsAnotherPod(t *testing.T) {
 	annotations := func(args ...string) map[string]string {
 		return typed[appsv1.Deployment](t, render(t, args...), "Deployment", release).Spec.Template.Annotations
@@ -209,6 +227,8 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`plugin.timeout=0s`:                       "timeout",
 		`plugin.timeout=100`:                      "timeout",
 		`plugin.onUnavailable=Fail`:               "'Skip', 'Wait'",
+		`plugin.onUnavailableQuotas=Never`:        "'Skip', 'Wait'",
+		`plugin.gracePeriod=soon`:                 "gracePeriod",
 		`plugin.address=tcp`:                      "'address' not allowed",
 		`scheduler.qps=0`:                         "qps",
 		`scheduler.resources.request.cpu=1`:       "'request' not allowed",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"headroom.dev/shim/lab"
 	"headroom.dev/shim/lab/check"
@@ -55,6 +56,82 @@ func TestHeadroomdKilledSkipGoesOnWithTheOtherPlugins(t *testing.T) {
 	c.pods(large)
 	c.waits(large, "10 Insufficient cpu limit")
 	c.feasible(limitRules(200))
+}
+
+// A restart of a second changes no decision, whatever onUnavailable says: limits and quotas hold, and the
+// pods that wait for them go on waiting.
+func TestARestartOpensNoGate(t *testing.T) {
+	for name, args := range map[string]lab.HeadroomArgs{
+		"skip":                {OnUnavailable: "Skip", Timeout: "100ms"},
+		"skip, quotas wait":   {OnUnavailable: "Skip", OnUnavailableQuotas: "Wait", Timeout: "100ms"},
+		"wait for everything": {OnUnavailable: "Wait", Timeout: "100ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.nodes(lab.UniformNodes("node", 5, nil)...) // limits of 5 x 8 cpu are 80 pods
+			team := c.team("team", "cpu", "2", "2")
+			c.start(setup{engine: limitsTo(100), args: args, quotas: true})
+			time.Sleep(quiet) // the quota is known
+			var pods []*v1.Pod
+			for _, name := range numbered("replica", 6) {
+				pods = append(pods, lab.Pod(team, name, amount("cpu", "1")))
+			}
+			c.pods(pods...)
+			c.ok(lab.Eventually(c.ctx, patience, func() error { return c.countBound([]string{team}, 2) }))
+			c.some("limited", 90)
+			limited := func() error { return c.countBound([]string{c.ns}, 76) } // 40 cpu less the quota's 2
+			c.ok(lab.Eventually(c.ctx, patience, limited))
+			c.daemon.Kill()
+			time.Sleep(time.Second)
+			c.ok(c.daemon.Start(c.ctx))
+			c.awaitFed()
+			time.Sleep(2 * quiet)
+			c.ok(c.countBound([]string{team}, 2), limited())
+			c.feasible(check.Rules{LimitRatios: limitRules(100).LimitRatios, Quotas: true})
+		})
+	}
+}
+
+// A long outage opens the gates slowly, with an event, and only those that may open.
+func TestALongOutageReleasesPodsOneByOne(t *testing.T) {
+	c := newCluster(t)
+	c.nodes(lab.Node("node1"))
+	team := c.team("team", "cpu", "2", "2")
+	c.start(setup{engine: limitsTo(100), quotas: true, args: lab.HeadroomArgs{OnUnavailable: "Skip",
+		OnUnavailableQuotas: "Wait", GracePeriod: "4s", Timeout: "100ms"}})
+	time.Sleep(quiet) // the quota is known
+	c.run(lab.Pod(team, "within", amount("cpu", "2")))
+	c.pods(lab.Pod(team, "over", amount("cpu", "1")))
+	c.some("limited", 15)
+	limited := func(n int) func() error { return func() error { return c.countBound([]string{c.ns}, n) } }
+	c.ok(lab.Eventually(c.ctx, patience, limited(12))) // 8 cpu less the quota's 2
+	c.ok(plane.AwaitRejected(c.ctx, patience, team, "over", "is more than max 2000"))
+
+	t.Log("headroomd is killed: new pods go on, but for the quota's")
+	c.daemon.Kill()
+	killed := time.Now()
+	c.pods(c.pod("new", lab.Request("cpu", "100m"), lab.Limit("cpu", "1")), lab.Pod(team, "new", amount("cpu", "1")))
+	c.bound("new")
+	c.ok(limited(13)())
+
+	t.Log("after the grace period the pods beyond the limits are released, with an event; the quota's wait")
+	c.ok(lab.Eventually(c.ctx, patience, limited(16)))
+	if took := time.Since(killed); took < 4*time.Second+2*time.Second {
+		t.Errorf("three pods were released within %v", took)
+	}
+	events, err := plane.Client.EventsV1().Events(c.ns).List(c.ctx, metav1.ListOptions{})
+	c.ok(err)
+	told := 0
+	for i := range events.Items {
+		if events.Items[i].Reason == "ReleasedWithoutHeadroom" {
+			told++
+		}
+	}
+	if told != 3 {
+		t.Errorf("%d events tell of 3 pods", told)
+	}
+	c.ok(c.countBound([]string{team}, 1))
+	c.feasible(quotaRules)
 }
 
 func TestHeadroomdKilledWaitHoldsPods(t *testing.T) {

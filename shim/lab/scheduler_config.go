@@ -73,6 +73,9 @@ type HeadroomArgs struct {
 	TopK          int    `json:"topK,omitempty"`
 	Timeout       string `json:"timeout,omitempty"`
 	OnUnavailable string `json:"onUnavailable,omitempty"` // Skip or Wait
+	// And of namespaces with an ElasticQuota; how long pods that were turned away are parked.
+	OnUnavailableQuotas string `json:"onUnavailableQuotas,omitempty"`
+	GracePeriod         string `json:"gracePeriod,omitempty"`
 }
 
 // Config is the arguments' place in a profile.

@@ -26,6 +26,8 @@ const (
 	DefaultAddress = "unix:///run/headroom/headroom.sock"
 	DefaultTopK    = 16
 	DefaultTimeout = 100 * time.Millisecond
+	// DefaultGracePeriod is far longer than a restart takes.
+	DefaultGracePeriod = time.Minute
 	// TopKMax is headroomd's kTopKMax.
 	TopKMax = 1024
 )
@@ -44,6 +46,13 @@ type HeadroomArgs struct {
 	Timeout metav1.Duration `json:"timeout,omitempty"`
 	// OnUnavailable: Skip (default) or Wait.
 	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`
+	// OnUnavailableQuotas is the same for the gate of quotas: with Wait, pods of namespaces that have an
+	// ElasticQuota wait also where OnUnavailable is Skip. Default: as OnUnavailable.
+	OnUnavailableQuotas OnUnavailable `json:"onUnavailableQuotas,omitempty"`
+	// GracePeriod is how long pods that headroomd turned away wait for it after it was lost, where
+	// others are skipped. After it they are released, one each releaseInterval. Default
+	// DefaultGracePeriod.
+	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
 	// Profile is the schedulerName of the profile that headroomd must serve; headroomd with another
 	// one counts as unavailable. Empty (default): whichever it serves.
 	Profile string `json:"profile,omitempty"`
@@ -78,15 +87,28 @@ func readArgs(object runtime.Object) (HeadroomArgs, client.Address, error) {
 	if args.OnUnavailable == "" {
 		args.OnUnavailable = Skip
 	}
+	if args.OnUnavailableQuotas == "" {
+		args.OnUnavailableQuotas = args.OnUnavailable
+	}
+	if args.GracePeriod == nil {
+		args.GracePeriod = &metav1.Duration{Duration: DefaultGracePeriod}
+	}
 	if args.TopK < 1 || args.TopK > TopKMax {
 		return args, client.Address{}, fmt.Errorf("HeadroomArgs.topK: %d is not in [1, %d]", args.TopK, TopKMax)
 	}
 	if args.Timeout.Duration < 0 {
 		return args, client.Address{}, fmt.Errorf("HeadroomArgs.timeout: %v is not above 0", args.Timeout.Duration)
 	}
-	if args.OnUnavailable != Skip && args.OnUnavailable != Wait {
-		return args, client.Address{}, fmt.Errorf("HeadroomArgs.onUnavailable: %q is neither %s nor %s",
-			args.OnUnavailable, Skip, Wait)
+	if args.GracePeriod.Duration < 0 {
+		return args, client.Address{}, fmt.Errorf("HeadroomArgs.gracePeriod: %v is below 0", args.GracePeriod.Duration)
+	}
+	for _, field := range []struct {
+		name  string
+		value OnUnavailable
+	}{{"onUnavailable", args.OnUnavailable}, {"onUnavailableQuotas", args.OnUnavailableQuotas}} {
+		if field.value != Skip && field.value != Wait {
+			return args, client.Address{}, fmt.Errorf("HeadroomArgs.%s: %q is neither %s nor %s", field.name, field.value, Skip, Wait)
+		}
 	}
 	address, err := client.ParseAddress(args.Address)
 	if err != nil {

@@ -77,7 +77,7 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 	err := h.evaluate(ctx, pod, max(names, 1), c.decision)
 	// A pod that is turned away loses the node that victims have left for it: until the first facts have
 	// come it waits here.
-	for pod.Status.NominatedNodeName != "" && h.isBeingFed(err) && ctx.Err() == nil {
+	for pod.Status.NominatedNodeName != "" && h.gate.isBeingFed(err) && ctx.Err() == nil {
 		time.Sleep(feedLook)
 		err = h.evaluate(ctx, pod, max(names, 1), c.decision)
 	}
@@ -89,6 +89,9 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 		state.Write(cycleKey, c)
 		h.room.reject(pod, 0)
 		return nil, fwk.NewStatus(fwk.Unschedulable, c.decision.PreFilter...)
+	}
+	if c.decision.Feasible > 0 {
+		h.room.pass(pod.UID)
 	}
 	if c.decision.Feasible > 0 && names != noLimit {
 		podsTotal.WithLabelValues("limited").Inc()

@@ -48,6 +48,7 @@ const customKindsAgain = 30 * time.Second
 type facts struct {
 	feeder *client.Feeder
 	pods   *nominations
+	quotas quotas
 
 	mu      sync.Mutex
 	plugins []*Headroom
@@ -85,6 +86,7 @@ func factsFor(ctx context.Context, handle fwk.Handle, address client.Address, h 
 	defer f.mu.Unlock()
 	f.plugins = append(f.plugins, h)
 	h.room.pods = f.pod
+	h.gate.quotas = &f.quotas
 	return f, nil
 }
 
@@ -154,6 +156,8 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 			if err := f.followCustomKinds(ctx, config); err != nil {
 				logger.Error(err, "Custom resources are not fed to headroomd")
 			}
+		} else {
+			f.quotas.none()
 		}
 		f.feeder.Run(ctx)
 	}()
@@ -262,6 +266,9 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 				logger.Error(err, "Cannot tell whether a custom resource is installed", "resource", resource)
 				continue
 			}
+			if !installed && kind == client.ElasticQuotas {
+				f.quotas.none()
+			}
 			if installed {
 				logger.Info("Feeding a custom resource to headroomd", "resource", resource)
 				delete(missing, kind)
@@ -307,13 +314,16 @@ const followSync = 30 * time.Second
 
 func (f *facts) followCustomKind(ctx context.Context, kind client.Kind, resource schema.GroupVersionResource, objects dynamic.Interface) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, v1.NamespaceAll, 0,
-		cache.Indexers{}, nil).Informer()
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, nil).Informer()
 	if err := informer.SetTransform(withoutManagedFields); err != nil {
 		return err
 	}
 	synced, err := f.follow(kind, informer, informer.GetStore())
 	if err != nil {
 		return err
+	}
+	if kind == client.ElasticQuotas {
+		f.quotas.follow(informer.GetIndexer(), informer.HasSynced)
 	}
 	go informer.RunWithContext(ctx)
 	ctx, cancel := context.WithTimeout(ctx, followSync)

@@ -45,6 +45,17 @@ var (
 		Help:           "Pods that were activated because the engine finds room for them now.",
 		StabilityLevel: metrics.ALPHA,
 	})
+	available = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: "headroom", Name: "available",
+		Help:           "1 while headroomd can be asked: it is there, serves the profile and has facts.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	releasedTotal = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: "headroom", Name: "released_pods_total",
+		Help: "Pods that headroomd turned away and that the other plugins got to schedule, because it was " +
+			"not available for longer than the grace period.",
+		StabilityLevel: metrics.ALPHA,
+	})
 	factsRefused = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "headroom", Name: "facts_refused_total",
 		Help:           "Objects that headroomd cannot use.",
@@ -59,7 +70,7 @@ var (
 
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(requestSeconds, podsTotal, widenedTotal, victimsTotal, waitingPods,
-		podsWoken, factsRefused, fed)
+		podsWoken, available, releasedTotal, factsRefused, fed)
 })
 
 // timed counts a request to headroomd.

@@ -10,16 +10,13 @@
 // The life of one cycle: PreFilter asks for the best nodes (cycle.go) and hands their names to the
 // framework; Filter and Score answer from that reply; Reserve makes the pod count in the engine. A
 // pod that finds no node goes to PostFilter (post_filter.go), and then into the waiting room
-// (waiting.go), which asks the engine again when facts changed. While headroomd is away the pods are
-// left to the other plugins, or wait, as HeadroomArgs.onUnavailable says.
+// (waiting.go), which asks the engine again when facts changed. While headroomd is away pods are left
+// to the other plugins, or wait, as the gate says (gate.go).
 package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,13 +35,12 @@ type Headroom struct {
 	handle fwk.Handle
 	client *client.Client // of scheduling cycles
 	facts  *facts
+	gate   *gate
 	room   *waitingRoom
 	// Reservations that no fact shows as bound yet.
 	reserved *reservations
 	// Of the headroomd that holds them.
 	incarnation uint64
-	// When headroomd was first found reachable but not fed, in Unix nanoseconds; 0: it is fed.
-	unfedSince atomic.Int64
 }
 
 var (
@@ -57,14 +53,6 @@ var (
 	_ fwk.ReservePlugin       = &Headroom{}
 	_ fwk.EnqueueExtensions   = &Headroom{}
 	_ fwk.SignPlugin          = &Headroom{}
-)
-
-const (
-	// feedGrace is how long pods wait for a headroomd that is reachable but has not got all facts yet,
-	// whatever onUnavailable says: a feed takes seconds.
-	feedGrace = 30 * time.Second
-	// feedLook is how often a nominated pod's cycle looks whether that is over.
-	feedLook = 10 * time.Millisecond
 )
 
 // New is the plugin's factory. Nothing is sent before the informers have synced; ctx ends the feeding.
@@ -84,14 +72,16 @@ func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plu
 		client:   client.New(address, options),
 		reserved: newReservations(),
 	}
-	h.room = newWaitingRoom(client.New(address, options), handle, args.OnUnavailable)
+	h.gate = &gate{args: args}
+	h.room = newWaitingRoom(client.New(address, options), handle, h.gate)
 	h.facts, err = factsFor(ctx, handle, address, h)
 	if err != nil {
 		return nil, err
 	}
 	go h.room.run(ctx)
 	klog.FromContext(ctx).Info("Headroom scores this profile's pods", "profile", handle.ProfileName(),
-		"address", args.Address, "topK", args.TopK, "onUnavailable", args.OnUnavailable)
+		"address", args.Address, "topK", args.TopK, "onUnavailable", args.OnUnavailable,
+		"onUnavailableQuotas", args.OnUnavailableQuotas, "gracePeriod", args.GracePeriod.Duration)
 	return h, nil
 }
 
@@ -106,14 +96,9 @@ func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision
 	if err := h.timed("Evaluate", func() error { return h.client.Evaluate(ctx, pod, options, decision) }); err != nil {
 		return err
 	}
-	if err := h.checkProfile(); err != nil {
+	if err := h.gate.usable(h.client.Greeting(), decision.Nodes); err != nil {
 		return err
 	}
-	if decision.Nodes == 0 {
-		h.unfedSince.CompareAndSwap(0, time.Now().UnixNano())
-		return errNotFed
-	}
-	h.unfedSince.Store(0)
 	incarnation := h.client.Incarnation()
 	if incarnation == h.incarnation {
 		return nil
@@ -125,21 +110,6 @@ func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision
 		return nil
 	}
 	return h.client.Evaluate(ctx, pod, options, decision)
-}
-
-var errNotFed = errors.New("headroomd has not got the cluster's facts yet")
-
-func (h *Headroom) checkProfile() error {
-	if h.args.Profile == "" {
-		return nil
-	}
-	greeting := h.client.Greeting()
-	for _, profile := range greeting.Profiles {
-		if profile.SchedulerName == h.args.Profile {
-			return nil
-		}
-	}
-	return fmt.Errorf("headroomd serves no profile %q (HeadroomArgs.profile)", h.args.Profile)
 }
 
 // serves tells whether headroomd's profile has the plugin.
@@ -157,28 +127,27 @@ func (h *Headroom) serves(plugin string) bool {
 // unavailable is PreFilter's answer for a pod that headroomd cannot be asked about.
 func (h *Headroom) unavailable(ctx context.Context, pod *v1.Pod, why error) *fwk.Status {
 	logger := klog.FromContext(ctx)
-	var refused *client.ServerError
-	if errors.As(why, &refused) && !errors.Is(why, client.ErrUnavailable) {
-		// headroomd is there and cannot use this pod: waiting would not help it.
-		logger.Error(why, "headroomd cannot decide on the pod; the other plugins do", "pod", klog.KObj(pod))
+	parked := h.room.parked(pod)
+	if isAboutThePod(why) {
 		podsTotal.WithLabelValues("refused").Inc()
+		// Nobody passes a quota, or a limit that was in its way, by being what headroomd cannot use.
+		if parked || h.gate.holdsQuota(pod) {
+			logger.Error(why, "headroomd cannot decide on the pod, which waits", "pod", klog.KObj(pod))
+			h.room.hold(pod)
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("headroomd cannot decide on the pod: %v", why))
+		}
+		logger.Error(why, "headroomd cannot decide on the pod; the other plugins do", "pod", klog.KObj(pod))
 		return fwk.NewStatus(fwk.Skip)
 	}
-	if h.args.OnUnavailable == Skip && !h.isBeingFed(why) {
+	if !parked && !h.gate.holds(pod) && !h.gate.isBeingFed(why) {
 		logger.V(2).Info("headroomd is not available: the other plugins schedule the pod", "pod", klog.KObj(pod), "why", why)
 		podsTotal.WithLabelValues("skipped").Inc()
 		return fwk.NewStatus(fwk.Skip)
 	}
-	logger.V(2).Info("headroomd is not available: the pod waits", "pod", klog.KObj(pod), "why", why)
+	logger.V(2).Info("headroomd is not available: the pod waits", "pod", klog.KObj(pod), "turnedAway", parked, "why", why)
 	podsTotal.WithLabelValues("held").Inc()
 	h.room.hold(pod)
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("headroomd is not available: %v", why))
-}
-
-// isBeingFed: headroomd is there and will have its facts in a moment.
-func (h *Headroom) isBeingFed(why error) bool {
-	since := h.unfedSince.Load()
-	return errors.Is(why, errNotFed) && since != 0 && time.Since(time.Unix(0, since)) < feedGrace
 }
 
 // SignPod keeps this profile's pods out of opportunistic batching: a batch hands out the nodes of an

@@ -2,22 +2,30 @@ package plugin
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // away is a plugin whose headroomd does not exist.
-func away(t *testing.T, onUnavailable OnUnavailable) *world {
+func away(t *testing.T, args map[string]any) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, api: newAPI(pod("p", "1"))}
-	w.start(map[string]any{"onUnavailable": string(onUnavailable), "address": "unix://" + t.TempDir() + "/none.sock"})
+	args["address"] = "unix://" + t.TempDir() + "/none.sock"
+	w.start(args)
 	return w
 }
 
 func TestSkipLeavesThePodToOthers(t *testing.T) {
-	w := away(t, Skip)
+	w := away(t, map[string]any{})
 	p := pod("p", "1")
 	try := w.preFilter(p)
 	if !try.status.IsSkip() || try.names != nil {
@@ -36,7 +44,7 @@ func TestSkipLeavesThePodToOthers(t *testing.T) {
 }
 
 func TestWaitHoldsThePod(t *testing.T) {
-	w := away(t, Wait)
+	w := away(t, map[string]any{"onUnavailable": "Wait"})
 	try := w.preFilter(pod("p", "1"))
 	if try.status.Code() != fwk.UnschedulableAndUnresolvable {
 		t.Fatal(try.status)
@@ -75,5 +83,166 @@ func TestAPodThatHeadroomdCannotUseIsLeftToOthers(t *testing.T) {
 	p.Name = string(make([]byte, 5000)) // beyond kTextBytesMax
 	if try := w.preFilter(p); !try.status.IsSkip() {
 		t.Fatal(try.status)
+	}
+}
+
+func isHeld(try tryOf) bool { return try.status.Code() == fwk.UnschedulableAndUnresolvable }
+
+// A headroomd that restarts opens nothing that it keeps closed.
+func TestARestartChangesNoDecision(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("small", "2"), pod("large", "4"), pod("new", "1"))
+	w.fedUntil(1, 2)
+	large := pod("large", "4")
+	w.preFilter(large)
+	w.daemon.Kill()
+	if try := w.preFilter(large); !isHeld(try) {
+		t.Fatalf("turned away, and then: %v", try.status)
+	}
+	if try := w.preFilter(pod("new", "1")); !try.status.IsSkip() {
+		t.Errorf("a new pod: %v", try.status)
+	}
+	time.Sleep(2 * wakeAnyway)
+	if w.handle.activations("large") != 0 {
+		t.Error("activated although headroomd is away")
+	}
+	if err := w.daemon.Start(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the pod is tried again", func() bool { return w.handle.activations("large") > 0 })
+	if status := w.filter(w.preFilter(large), large, "small"); status.Message() != "Insufficient cpu" {
+		t.Error(status)
+	}
+}
+
+func TestAfterTheGracePeriodPodsAreReleasedOneByOne(t *testing.T) {
+	const grace = 1500 * time.Millisecond
+	w := newWorld(t, map[string]any{"gracePeriod": grace.String()}, fitOnly, node("small", "2"),
+		withPriority(pod("low", "4"), 1), withPriority(pod("middle", "4"), 2), withPriority(pod("high", "4"), 3))
+	w.fedUntil(1, 3)
+	names := []string{"low", "middle", "high"}
+	for _, name := range names {
+		w.preFilter(w.headroom.facts.pod("default/" + name))
+	}
+	lost := time.Now()
+	w.daemon.Kill()
+	w.eventually("the most important one is released", func() bool { return w.handle.activations("high") > 0 })
+	if took := time.Since(lost); took < grace {
+		t.Errorf("after %v", took)
+	}
+	if w.handle.activations("low")+w.handle.activations("middle") > 0 {
+		t.Error("with others")
+	}
+	event := <-w.handle.recorder.Events
+	if !strings.HasPrefix(event, "Warning ReleasedWithoutHeadroom headroomd turned the pod away") {
+		t.Error(event)
+	}
+	if try := w.preFilter(w.headroom.facts.pod("default/high")); !try.status.IsSkip() {
+		t.Errorf("released, and then: %v", try.status)
+	}
+	if try := w.preFilter(w.headroom.facts.pod("default/low")); !isHeld(try) {
+		t.Errorf("not released, and then: %v", try.status)
+	}
+	w.eventually("the others follow", func() bool { return w.handle.activations("low") > 0 })
+	if took := time.Since(lost); took < grace+2*releaseInterval {
+		t.Errorf("three pods after %v", took)
+	}
+}
+
+// A pod that was released goes through the gate again when headroomd was back in between.
+func TestAnotherOutageHasAGracePeriodOfItsOwn(t *testing.T) {
+	r := newWaitingRoom(nil, nil, &gate{args: HeadroomArgs{GracePeriod: &metav1.Duration{Duration: time.Minute}}})
+	p := pod("p", "1")
+	r.reject(p, 0)
+	r.waiting[p.UID].released = true
+	if r.parked(p) {
+		t.Error("released")
+	}
+	r.outage.err = errNotFed
+	r.found(klog.Background(), nil)
+	if !r.parked(p) {
+		t.Error("headroomd was back")
+	}
+	r.pass(p.UID)
+	if r.parked(p) {
+		t.Error("the engine had nodes for it")
+	}
+}
+
+// elasticQuotas are those of an informer, one in each of the namespaces.
+func elasticQuotas(t *testing.T, namespaces ...string) cache.Indexer {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for _, namespace := range namespaces {
+		quota := &unstructured.Unstructured{}
+		quota.SetNamespace(namespace)
+		quota.SetName("quota")
+		if err := indexer.Add(quota); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return indexer
+}
+
+func TestPodsOfQuotasWaitWhereOthersDoNot(t *testing.T) {
+	w := away(t, map[string]any{"onUnavailableQuotas": "Wait", "gracePeriod": "0s"})
+	synced := false
+	w.headroom.facts.quotas.follow(elasticQuotas(t, "team"), func() bool { return synced })
+	team := pod("team", "1")
+	team.Namespace = "team"
+	if try := w.preFilter(pod("p", "1")); !isHeld(try) {
+		t.Errorf("before quotas are known: %v", try.status)
+	}
+	synced = true
+	if try := w.preFilter(team); !isHeld(try) {
+		t.Errorf("with a quota: %v", try.status)
+	}
+	if try := w.preFilter(pod("new", "1")); !try.status.IsSkip() {
+		t.Errorf("without a quota: %v", try.status)
+	}
+	w.eventually("the pod that waited without need is tried again", func() bool { return w.handle.activations("p") > 0 })
+	if w.handle.activations("team") != 0 {
+		t.Error("the pod of a quota is released")
+	}
+}
+
+// What headroomd cannot use is no way past a quota.
+func TestAPodOfAQuotaThatHeadroomdCannotUseWaits(t *testing.T) {
+	w := newWorld(t, map[string]any{"onUnavailableQuotas": "Wait"}, fitOnly, node("only", "4"))
+	w.fedUntil(1, 0)
+	w.headroom.facts.quotas.follow(elasticQuotas(t, "default"), func() bool { return true })
+	p := pod("p", "1")
+	p.Name = string(make([]byte, 5000))
+	if try := w.preFilter(p); !isHeld(try) || !strings.Contains(try.status.Message(), "cannot decide") {
+		t.Fatal(try.status)
+	}
+}
+
+// A scheduler that begins beside a headroomd that is not there yet lets nobody pass whom its
+// predecessor did not.
+func TestASuccessorKnowsWhoWasTurnedAway(t *testing.T) {
+	w := away(t, map[string]any{})
+	p := pod("p", "1")
+	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+	if try := w.preFilter(p); !isHeld(try) {
+		t.Fatal(try.status)
+	}
+}
+
+func TestAPodThatHeadroomdCannotUseKeepsNoOtherFromWaking(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("small", "2"), pod("a", "4"), pod("b", "4"), pod("c", "4"))
+	w.fedUntil(1, 3)
+	for _, name := range []string{"a", "b", "c"} {
+		w.preFilter(pod(name, "4"))
+	}
+	unusable := pod("b", "4")
+	unusable.Spec.NodeSelector = map[string]string{"key": string(make([]byte, 5000))}
+	if _, err := w.api.CoreV1().Pods("default").Update(w.ctx, unusable, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the informer shows it", func() bool { return w.headroom.facts.pod("default/b").Spec.NodeSelector != nil })
+	w.create(node("large", "8"))
+	w.eventually("the others are activated", func() bool { return w.handle.activations("a") > 0 && w.handle.activations("c") > 0 })
+	if w.handle.activations("b") != 0 {
+		t.Error("activated although headroomd cannot use it")
 	}
 }

@@ -32,25 +32,38 @@ const (
 	// A nominated pod keeps others from room: after so long without a cycle it gets one even where no node
 	// is feasible, so that PostFilter looks for other victims or gives the nomination up.
 	nominatedOverdue = 5 * time.Second
+	// While headroomd is away one of the pods that it turned away is released in so much time, the most
+	// important first, once the grace period is over.
+	releaseInterval = time.Second
 )
 
 // waitingRoom wakes pods that this plugin turned away. The scheduling queue's events cannot do that
 // exactly: they come from the scheduler's cache, and the engine may hear of the same change a moment
 // later; nor do they know of metrics and quotas. So the room asks the engine itself, after facts were
 // applied: a pod is activated when more nodes are feasible for it than when it was turned away;
-// otherwise only if it is nominated, now and then.
+// otherwise only if it is nominated, now and then. While headroomd is away it lets pods go as the gate
+// says.
 //
-// It also remembers how often in a row all names that a pod got were rejected by other plugins.
-// Safe for concurrent use.
+// It also remembers how often in a row all names that a pod got were rejected by other plugins, and
+// which pods the engine turned away. Safe for concurrent use.
 type waitingRoom struct {
-	client        *client.Client // apart from the scheduling cycles'
-	handle        fwk.PodActivator
-	pods          func(key string) *v1.Pod // as the API server has it now; nil: gone
-	onUnavailable OnUnavailable
-	changed       chan struct{}
+	client  *client.Client // apart from the scheduling cycles'
+	handle  fwk.Handle
+	pods    func(key string) *v1.Pod // as the API server has it now; nil: gone
+	gate    *gate
+	changed chan struct{}
+	outage  outage // of the one who runs
 
 	mu      sync.Mutex
 	waiting map[types.UID]*waitingPod
+}
+
+// outage is headroomd's absence as the room finds it.
+type outage struct {
+	asked time.Time // when headroomd was asked last
+	err   error     // how it failed; nil: it answers
+	since time.Time
+	next  time.Time // when the next pod may be released
 }
 
 type why int
@@ -65,19 +78,21 @@ const (
 type waitingPod struct {
 	pod      *v1.Pod
 	why      why
-	feasible int       // nodes, when it was last looked at
-	tooFew   int       // attempts in a row whose names were all rejected by other plugins
-	woken    bool      // it was activated, and has been in no cycle since
-	since    time.Time // of its last cycle, or activation
+	feasible int // nodes, when it was last looked at
+	tooFew   int // attempts in a row whose names were all rejected by other plugins
+	// The engine's last word on it was no; and in this outage it goes all the same.
+	turnedAway, released bool
+	woken                bool      // it was activated, and has been in no cycle since
+	since                time.Time // of its last cycle, or activation
 }
 
-func newWaitingRoom(c *client.Client, handle fwk.PodActivator, onUnavailable OnUnavailable) *waitingRoom {
+func newWaitingRoom(c *client.Client, handle fwk.Handle, gate *gate) *waitingRoom {
 	return &waitingRoom{
-		client:        c,
-		handle:        handle,
-		onUnavailable: onUnavailable,
-		changed:       make(chan struct{}, 1),
-		waiting:       map[types.UID]*waitingPod{},
+		client:  c,
+		handle:  handle,
+		gate:    gate,
+		changed: make(chan struct{}, 1),
+		waiting: map[types.UID]*waitingPod{},
 	}
 }
 
@@ -108,7 +123,29 @@ func (r *waitingRoom) set(pod *v1.Pod, why why, feasible int) *waitingPod {
 func (r *waitingRoom) reject(pod *v1.Pod, feasible int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.set(pod, rejected, feasible)
+	r.set(pod, rejected, feasible).turnedAway = true
+}
+
+// pass: some nodes are feasible for the engine.
+func (r *waitingRoom) pass(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if waiting := r.waiting[uid]; waiting != nil {
+		waiting.turnedAway = false
+	}
+}
+
+// parked tells whether a pod that headroomd cannot be asked about is one that it turned away, and that
+// is not released. What it says of a pod holds until the engine's next word.
+func (r *waitingRoom) parked(pod *v1.Pod) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waiting := r.waiting[pod.UID]
+	if waiting == nil {
+		waiting = r.set(pod, inCycle, 0)
+		waiting.turnedAway = wasTurnedAway(pod)
+	}
+	return waiting.turnedAway && !waiting.released
 }
 
 // hold: headroomd cannot be asked.
@@ -118,11 +155,11 @@ func (r *waitingRoom) hold(pod *v1.Pod) {
 	r.set(pod, held, 0)
 }
 
-// retry: try it again at once, with as many names.
+// retry: the engine refused its reservation; try it again at once, with as many names.
 func (r *waitingRoom) retry(pod *v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.set(pod, again, 0)
+	r.set(pod, again, 0).turnedAway = true
 	r.notice()
 }
 
@@ -213,7 +250,11 @@ func (r *waitingRoom) wake(ctx context.Context) bool {
 		}
 	}
 	r.mu.Unlock()
-	able := r.able(ctx, ask)
+	able, err := r.able(ctx, ask)
+	r.found(logger, err)
+	if err != nil {
+		able = r.leave(logger, ask)
+	}
 	slices.SortFunc(able, moreImportant)
 	if len(able) > wakeMost {
 		able, repeat = able[:wakeMost], true
@@ -242,35 +283,132 @@ func moreImportant(a, b ablePod) int {
 		a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time))
 }
 
-// able asks the engine which of the pods have more nodes now than when they were turned away.
-func (r *waitingRoom) able(ctx context.Context, pods []*v1.Pod) []ablePod {
+// able asks the engine which of the pods have more nodes now than when they were turned away. An error
+// says why headroomd cannot be asked.
+func (r *waitingRoom) able(ctx context.Context, pods []*v1.Pod) ([]ablePod, error) {
+	if len(pods) == 0 {
+		return nil, r.probe(ctx)
+	}
 	var able []ablePod
 	decisions := make([]client.Decision, min(len(pods), wakeBatch))
-	for len(pods) > 0 {
-		batch := pods[:min(len(pods), wakeBatch)]
-		pods = pods[len(batch):]
-		err := r.client.EvaluateMany(ctx, batch, client.EvaluateOptions{TopK: 1}, decisions[:len(batch)])
+	for batch := range slices.Chunk(pods, wakeBatch) {
+		if err := r.ask(ctx, batch, decisions[:len(batch)]); err != nil {
+			return nil, err
+		}
 		for i, pod := range batch {
-			if feasible, yes := r.worthWaking(pod, &decisions[i], err); yes {
+			if feasible, yes := r.worthWaking(pod, &decisions[i]); yes {
 				able = append(able, ablePod{pod, feasible})
 			}
 		}
 	}
-	return able
+	return able, nil
 }
 
-func (r *waitingRoom) worthWaking(pod *v1.Pod, decision *client.Decision, err error) (int, bool) {
+// ask fills the decisions. One that headroomd cannot use keeps no other from its answer: it has none.
+func (r *waitingRoom) ask(ctx context.Context, pods []*v1.Pod, decisions []client.Decision) error {
+	r.outage.asked = time.Now()
+	err := r.client.EvaluateMany(ctx, pods, client.EvaluateOptions{TopK: 1}, decisions)
+	switch {
+	case err == nil:
+		return r.gate.usable(r.client.Greeting(), decisions[0].Nodes)
+	case !isAboutThePod(err):
+		return err
+	case len(pods) == 1:
+		decisions[0].Nodes = 0
+		return nil
+	}
+	half := len(pods) / 2
+	if err := r.ask(ctx, pods[:half], decisions[:half]); err != nil {
+		return err
+	}
+	return r.ask(ctx, pods[half:], decisions[half:])
+}
+
+// probe: whether headroomd can be asked, where there is nothing to ask, now and then.
+func (r *waitingRoom) probe(ctx context.Context) error {
+	if time.Since(r.outage.asked) < wakeAnyway {
+		return r.outage.err
+	}
+	r.outage.asked = time.Now()
+	stats, err := r.client.Stats(ctx, client.StatsOptions{})
+	if err != nil {
+		return err
+	}
+	return r.gate.usable(r.client.Greeting(), stats.Nodes)
+}
+
+// found: headroomd can be asked, or, with an error, cannot.
+func (r *waitingRoom) found(logger klog.Logger, err error) {
+	before := r.outage.err
+	r.outage.err = err
+	if err == nil {
+		available.Set(1)
+	} else {
+		available.Set(0)
+	}
+	switch {
+	case err != nil && before == nil:
+		r.outage.since = time.Now()
+		r.outage.next = r.outage.since.Add(r.gate.args.GracePeriod.Duration)
+		if r.gate.isBeingFed(err) {
+			logger.Info("headroomd waits for facts")
+			return
+		}
+		logger.Error(err, "headroomd is not available", "onUnavailable", r.gate.args.OnUnavailable,
+			"onUnavailableQuotas", r.gate.args.OnUnavailableQuotas, "gracePeriod", r.gate.args.GracePeriod.Duration)
+	case err == nil && before != nil:
+		logger.Info("headroomd is available", "away", time.Since(r.outage.since))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, waiting := range r.waiting {
+			waiting.released = false
+		}
+	}
+}
+
+// leave says which of the pods go on without headroomd: those that it has not turned away, where the
+// gate lets them, and of the others one each releaseInterval after the grace period.
+func (r *waitingRoom) leave(logger klog.Logger, pods []*v1.Pod) []ablePod {
+	now := time.Now()
+	var able, parked []ablePod
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pod := range pods {
+		waiting := r.waiting[pod.UID]
+		if waiting == nil || waiting.why == inCycle || r.gate.holds(pod) || r.gate.isBeingFed(r.outage.err) {
+			continue
+		}
+		one := ablePod{pod, waiting.feasible}
+		switch {
+		case waiting.turnedAway && !waiting.released:
+			parked = append(parked, one)
+		case !waiting.woken || now.Sub(waiting.since) > wakeOverdue:
+			able = append(able, one)
+		}
+	}
+	if len(parked) == 0 || now.Before(r.outage.next) {
+		return able
+	}
+	r.outage.next = now.Add(releaseInterval)
+	first := slices.MinFunc(parked, moreImportant)
+	r.waiting[first.pod.UID].released = true
+	releasedTotal.Inc()
+	away := now.Sub(r.outage.since).Round(time.Second)
+	logger.Info("headroomd is not available: a pod that it turned away is released", "pod", klog.KObj(first.pod), "away", away)
+	r.handle.EventRecorder().Eventf(first.pod, nil, v1.EventTypeWarning, "ReleasedWithoutHeadroom", "Scheduling",
+		"headroomd turned the pod away and has not been available for %v: the other plugins schedule it", away)
+	return append(able, first)
+}
+
+func (r *waitingRoom) worthWaking(pod *v1.Pod, decision *client.Decision) (int, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	waiting := r.waiting[pod.UID]
 	switch {
 	case waiting == nil || waiting.why == inCycle:
 		return 0, false
-	case err != nil:
-		// Without headroomd the other plugins may find room.
-		return 0, r.onUnavailable == Skip
 	case decision.Nodes == 0:
-		return 0, false // not fed yet
+		return 0, false // headroomd cannot use it
 	case waiting.why == held:
 		return 0, true
 	}

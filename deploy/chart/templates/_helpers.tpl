@@ -34,17 +34,27 @@ capabilities:
 readOnlyRootFilesystem: true
 {{- end -}}
 
-{{/* "true" where headroomd preempts: multiPoint or postFilter has CapacityScheduling, or there is no
-     plugins section, which stands for all of its plugins. */}}
-{{- define "headroom.preempts" -}}
-{{- $plugins := .Values.policy.plugins -}}
+{{/* "true" where CapacityScheduling is on at one of some extension points, a list behind the root. No
+     plugins section stands for all of headroomd's plugins. */}}
+{{- define "headroom.capacityScheduling" -}}
+{{- $plugins := (first .).Values.policy.plugins -}}
 {{- if not $plugins -}}
 true
 {{- else -}}
-{{- range $point := list "multiPoint" "postFilter" -}}
+{{- range $point := rest . -}}
 {{- range (dig $point "enabled" list $plugins) -}}
 {{- if eq .name "CapacityScheduling" -}}true{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Where headroomd preempts. */}}
+{{- define "headroom.preempts" -}}
+{{- include "headroom.capacityScheduling" (list . "multiPoint" "postFilter") -}}
+{{- end -}}
+
+{{/* Where it rejects by quotas. */}}
+{{- define "headroom.quotas" -}}
+{{- include "headroom.capacityScheduling" (list . "multiPoint" "preFilter") -}}
 {{- end -}}

@@ -1,0 +1,102 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"headroom.dev/shim/client"
+	"headroom.dev/shim/wire"
+)
+
+const (
+	// feedGrace is how long pods wait for a headroomd that is reachable but has not got all facts yet,
+	// whatever onUnavailable says: a feed takes seconds.
+	feedGrace = 30 * time.Second
+	// feedLook is how often a nominated pod's cycle looks whether that is over.
+	feedLook = 10 * time.Millisecond
+)
+
+// gate says who may pass while headroomd cannot be asked. Safe for concurrent use.
+//
+//   - Nobody where onUnavailable is Wait, and while headroomd is being fed.
+//   - No pod of a namespace that has an ElasticQuota where onUnavailableQuotas is Wait.
+//   - Where it is Skip, pods that headroomd has not turned away. Those that it has stay in the waiting room
+//     for the grace period, and are released one by one after it: a restart opens no gate, and an
+//     outage opens it slowly, with an event on each pod.
+type gate struct {
+	args   HeadroomArgs
+	quotas *quotas
+	// When headroomd was first found reachable but not fed, in Unix nanoseconds; 0: it is fed.
+	unfedSince atomic.Int64
+}
+
+var errNotFed = errors.New("headroomd has not got the cluster's facts yet")
+
+// usable is nil where what headroomd answered counts: its profile is ours, and it has been fed nodes.
+func (g *gate) usable(greeting client.Greeting, nodes int) error {
+	if g.args.Profile != "" && !serves(greeting, g.args.Profile) {
+		return fmt.Errorf("headroomd serves no profile %q (HeadroomArgs.profile)", g.args.Profile)
+	}
+	if nodes == 0 {
+		g.unfedSince.CompareAndSwap(0, time.Now().UnixNano())
+		return errNotFed
+	}
+	g.unfedSince.Store(0)
+	return nil
+}
+
+func serves(greeting client.Greeting, schedulerName string) bool {
+	for i := range greeting.Profiles {
+		if greeting.Profiles[i].SchedulerName == schedulerName {
+			return true
+		}
+	}
+	return false
+}
+
+// isBeingFed: headroomd is there and will have its facts in a moment.
+func (g *gate) isBeingFed(why error) bool {
+	since := g.unfedSince.Load()
+	return errors.Is(why, errNotFed) && since != 0 && time.Since(time.Unix(0, since)) < feedGrace
+}
+
+// holds tells whether the pod waits for headroomd, however long that takes.
+func (g *gate) holds(pod *v1.Pod) bool {
+	return g.args.OnUnavailable == Wait || g.holdsQuota(pod)
+}
+
+// holdsQuota tells whether it does because of its namespace's quota.
+func (g *gate) holdsQuota(pod *v1.Pod) bool {
+	return g.args.OnUnavailableQuotas == Wait && g.quotas.rule(pod.Namespace)
+}
+
+// isAboutThePod: headroomd is there and cannot use this pod; waiting would not help it. What else it
+// refuses (a role that is missing, a fault of its own) is as if it were away.
+func isAboutThePod(err error) bool {
+	var refused *client.ServerError
+	if !errors.As(err, &refused) || errors.Is(err, client.ErrUnavailable) {
+		return false
+	}
+	switch refused.Code {
+	case wire.ErrorCodeForbidden, wire.ErrorCodeInternal, wire.ErrorCodeIo:
+		return false
+	default:
+		return true
+	}
+}
+
+// wasTurnedAway: some scheduling cycle found no node for the pod, as its condition says. It is what a
+// scheduler that has just begun knows about the pods of its predecessor.
+func wasTurnedAway(pod *v1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		condition := &pod.Status.Conditions[i]
+		if condition.Type == v1.PodScheduled {
+			return condition.Status == v1.ConditionFalse && condition.Reason == v1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
