@@ -29,6 +29,7 @@ Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
 Cluster::Cluster(Profile profile)
     : profile_(std::move(profile)),
       has_node_ports_(enabled(PluginId::kNodePorts)),
+      table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
       class_reasons_{
           {PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"}} {
   const auto uses = [&](std::initializer_list<PluginId> plugins) {

@@ -122,7 +122,7 @@ Result<void> Cluster::validate_capacity() const {
     return fail(ErrorCode::kConflict, "validate: capacity scheduling: " + what);
   };
   const ElasticQuotas& quotas = capacity_->quotas();
-  std::vector<ResourceAmounts> used(quotas.namespace_count()), waiting(quotas.namespace_count());
+  std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
   std::vector<std::uint32_t> ranked(nodes_.size());
   for (PodId id = 0; id < pods_.size(); ++id) {
     const PodFacts& pod = pods_[id];
@@ -142,8 +142,7 @@ Result<void> Cluster::validate_capacity() const {
       continue;
     }
     for (const auto& [resource, amount] : shapes_[pod.shape]->quota_request) {
-      std::int64_t& sum = (counts ? used : waiting)[rank.namespace_id][resource];
-      sum = wrapping_add(sum, amount);
+      (counts ? used : waiting)[rank.namespace_id][resource] += amount;
     }
     if (counts) {
       ++ranked[pod.counted_row];
@@ -171,10 +170,10 @@ Result<void> Cluster::validate_capacity() const {
     }
   }
   for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
-    ResourceAmounts nominated{};
+    ResourceSums nominated{};
     for (const NamespaceFacts::Nominated& group : quotas.at(id).nominated) {
       for (ResourceId r = 0; r < names_.size(); ++r) {
-        nominated[r] = wrapping_add(nominated[r], group.amounts[r]);
+        nominated[r] += group.amounts[r];
       }
     }
     if (quotas.at(id).used != used[id] || nominated != waiting[id]) {

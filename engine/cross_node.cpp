@@ -27,10 +27,10 @@ CrossNode::CrossNode(const Preemptor& preemptor) : preemptor_(preemptor) {
     }
   }
   for (const Preemptor::Bound& bound : preemptor.bounds) {
-    std::int64_t left = bound.left;
+    Int128 left = bound.left;
     for (const Anywhere& other : pods_) {
       if (!bound.own || other.pod->namespace_id == preemptor.claim.namespace_id) {
-        left = wrapping_add(left, bound.given_back[other.pod->shape]);
+        left += bound.given_back[other.pod->shape];
       }
     }
     may_help_ = may_help_ && left >= 0;
@@ -131,10 +131,10 @@ std::uint32_t CrossNode::victims_at_least() const {
       amounts.push_back(bound.given_back[other.pod->shape]);
     }
     std::sort(amounts.begin(), amounts.end(), std::greater<>());
-    std::int64_t left = bound.left;
+    Int128 left = bound.left;
     std::uint32_t count = 0;
     for (auto amount = amounts.begin(); left < 0 && amount != amounts.end(); ++amount, ++count) {
-      left = wrapping_add(left, *amount);
+      left += *amount;
     }
     least = std::max(least, count);
   }

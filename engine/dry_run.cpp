@@ -18,13 +18,13 @@ void DryRun::begin(std::uint32_t row) {
   sums_.clear();
   for (const Preemptor::Term& term : preemptor_.terms) {
     bases_.push_back(table.base(row, term.column));
-    sums_.push_back(table.sum(row, term.sum));
+    sums_.push_back(table.exact_sum(row, term.sum));
   }
   for (const PodId id : cluster.node(row).nominated) {
     const PodFacts& pod = cluster.pod(id);
     for (std::size_t t = 0; pod.rank.priority >= preemptor_.claim.priority && t < sums_.size();
          ++t) {
-      sums_[t] = wrapping_add(sums_[t], preemptor_.terms[t].given_back[pod.shape]);
+      sums_[t] += preemptor_.terms[t].given_back[pod.shape];
     }
   }
   count_conflicts();
@@ -53,7 +53,7 @@ DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
     return used_[static_cast<std::size_t>(found - used_.data())];
   }
   const ElasticQuotas& quotas = preemptor_.capacity.quotas();
-  const ResourceAmounts& used = quotas.at(id).used;
+  const ResourceSums& used = quotas.at(id).used;
   used_.push_back({id, quotas.at(id).over_min, amounts_.size()});
   amounts_.insert(amounts_.end(), used.begin(), used.begin() + quotas.resource_count());
   return used_.back();
@@ -63,16 +63,16 @@ void DryRun::change_used(const RankedPod& pod, int sign) {
   const ElasticQuotas& quotas = preemptor_.capacity.quotas();
   const NamespaceFacts& facts = quotas.at(pod.namespace_id);
   UsedNow& now = used_now(pod.namespace_id);
-  std::int64_t* used = amounts_.data() + now.amounts;
+  Int128* used = amounts_.data() + now.amounts;
   for (const auto& [r, amount] : preemptor_.cluster.shape_at(pod.shape)->quota_request) {
-    used[r] = wrapping_move(used[r], amount, sign);
+    used[r] += static_cast<Int128>(amount) * sign;
   }
   if (!preemptor_.upstream && !preemptor_.nominated_return) {
     return;  // who may go is a question of each resource then
   }
   bool over_min = false;
   for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
-    over_min |= (quotas.min_compared() >> r & 1) != 0 && used[r] > facts.min[r];
+    over_min |= (quotas.min_compared() >> r & 1) != 0 && quotas.compared(used[r]) > facts.min[r];
   }
   if (over_min == std::exchange(now.over_min, over_min) || !preemptor_.nominated_return) {
     return;
@@ -80,8 +80,8 @@ void DryRun::change_used(const RankedPod& pod, int sign) {
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
     for (const auto& nominated : facts.nominated) {
-      const std::int64_t amount = bound.own ? 0 : nominated.amounts[bound.resource];
-      left_[b] = wrapping_move(left_[b], amount, over_min ? 1 : -1);
+      const Int128 amount = bound.own ? 0 : nominated.amounts[bound.resource];
+      left_[b] += over_min ? amount : -amount;
     }
   }
 }
@@ -99,7 +99,7 @@ bool DryRun::may_go(const RankedPod& pod) const {
   if (preemptor_.upstream) {
     return now == nullptr || now->over_min;
   }
-  const std::int64_t* used = now == nullptr ? facts.used.data() : amounts_.data() + now->amounts;
+  const Int128* used = now == nullptr ? facts.used.data() : amounts_.data() + now->amounts;
   const Amounts& request = preemptor_.cluster.shape_at(pod.shape)->quota_request;
   return std::any_of(request.begin(), request.end(), [&](const auto& asked) {
     const auto& [r, amount] = asked;
@@ -108,13 +108,14 @@ bool DryRun::may_go(const RankedPod& pod) const {
 }
 
 bool DryRun::within_quotas() const {
-  return std::all_of(left_.begin(), left_.end(), [](std::int64_t left) { return left >= 0; });
+  return std::all_of(left_.begin(), left_.end(),
+                     [this](Int128 left) { return preemptor_.holds(left); });
 }
 
 bool DryRun::within_quotas_by_itself() const {
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
-    if (wrapping_add(left_[b], wrapping_subtract(bound.left_by_itself, bound.left)) < 0) {
+    if (!preemptor_.holds(left_[b] + bound.left_by_itself - bound.left)) {
       return false;
     }
   }
@@ -145,12 +146,17 @@ std::uint32_t DryRun::conflicts_of(PodId id) const {
              : headroom::count_conflicts(preemptor_.shape.host_ports, *pod.host_ports);
 }
 
+bool DryRun::fits(std::size_t term) const {
+  const std::int64_t sum = in_int64(sums_[term], preemptor_.cluster.table().beyond());
+  return preemptor_.terms[term].need <= headroom_of(bases_[term], sum);
+}
+
 bool DryRun::fits() const {
   if (conflicts_ != 0) {
     return false;
   }
   for (std::size_t t = 0; t < sums_.size(); ++t) {
-    if (preemptor_.terms[t].need > headroom_of(bases_[t], sums_[t])) {
+    if (!fits(t)) {
       return false;
     }
   }
@@ -163,15 +169,14 @@ std::uint32_t DryRun::filter_code() const {
   }
   std::uint32_t code = 0;
   for (std::size_t t = 0; t < sums_.size(); ++t) {
-    const Preemptor::Term& term = preemptor_.terms[t];
-    code |= static_cast<std::uint32_t>(term.need > headroom_of(bases_[t], sums_[t])) << term.bit;
+    code |= static_cast<std::uint32_t>(!fits(t)) << preemptor_.terms[t].bit;
   }
   return first_rejection(preemptor_.shape.program(), code);
 }
 
 void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
   for (std::size_t t = 0; on_this_node && t < sums_.size(); ++t) {
-    sums_[t] = wrapping_move(sums_[t], preemptor_.terms[t].given_back[pod.shape], sign);
+    sums_[t] += static_cast<Int128>(preemptor_.terms[t].given_back[pod.shape]) * sign;
   }
   // A node without conflicts has none whoever goes: its pods' facts need no look.
   if (on_this_node && conflicts_before_ != 0) {
@@ -180,7 +185,7 @@ void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
     if (!bound.own || pod.namespace_id == preemptor_.claim.namespace_id) {
-      left_[b] = wrapping_move(left_[b], bound.given_back[pod.shape], -sign);
+      left_[b] -= static_cast<Int128>(bound.given_back[pod.shape]) * sign;
     }
   }
   if (preemptor_.reclaims) {

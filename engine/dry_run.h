@@ -90,6 +90,7 @@ class DryRun {
   DryRunOutcome run_upstream(std::int64_t bar);
   DryRunOutcome run_proposal(std::int64_t bar);
   bool enough_so_far() const;
+  bool fits(std::size_t term) const;
   void take(const RankedPod& pod);
   void move(const RankedPod& pod, int sign, bool on_this_node);
   void count_conflicts();
@@ -108,13 +109,14 @@ class DryRun {
   std::uint32_t code_ = 0;
   const RankedPod* failed_ = nullptr;
   std::int64_t broken_ = 0;
-  std::size_t harmless_ = 0;                // of collected_
-  std::vector<std::int64_t> bases_, sums_;  // by term
+  std::size_t harmless_ = 0;         // of collected_
+  std::vector<std::int64_t> bases_;  // by term
+  std::vector<Int128> sums_;         // by term
   // Ports of pods that the preemptor asks for as well, before any pod goes and now.
   std::uint32_t conflicts_before_ = 0, conflicts_ = 0;
-  std::vector<std::int64_t> left_;  // by bound
+  std::vector<Int128> left_;  // by bound
   std::vector<UsedNow> used_;
-  std::vector<std::int64_t> amounts_;
+  std::vector<Int128> amounts_;
   std::vector<BudgetLeft> budgets_;
   std::vector<const RankedPod*> collected_, breaking_, victims_;
 };

@@ -15,15 +15,16 @@ constexpr ResourceMask bit(ResourceId resource) { return ResourceMask{1} << reso
 // framework.Resource has fields for these, which are 0 where a list does not name them.
 constexpr ResourceMask kAlwaysCompared = bit(kCpu) | bit(kMemory) | bit(kEphemeralStorage);
 
-void add(ResourceAmounts& sum, const ResourceAmounts& amounts, int sign, std::uint32_t count) {
+template <typename Numbers>
+void add(ResourceSums& sum, const Numbers& amounts, int sign, std::uint32_t count) {
   for (ResourceId r = 0; r < count; ++r) {
-    sum[r] = wrapping_move(sum[r], amounts[r], sign);
+    sum[r] += static_cast<Int128>(amounts[r]) * sign;
   }
 }
 
-void add(ResourceAmounts& sum, const Amounts& request, int sign) {
+void add(ResourceSums& sum, const Amounts& request, int sign) {
   for (const auto& [r, amount] : request) {
-    sum[r] = wrapping_move(sum[r], amount, sign);
+    sum[r] += static_cast<Int128>(amount) * sign;
   }
 }
 
@@ -141,7 +142,7 @@ void ElasticQuotas::set_bounds(NamespaceFacts& facts) {
 
 bool ElasticQuotas::is_over_min(const NamespaceFacts& facts) const {
   for (ResourceId r = 0; r < names_.size(); ++r) {
-    if ((min_compared() >> r & 1) != 0 && facts.used[r] > facts.min[r]) {
+    if ((min_compared() >> r & 1) != 0 && compared(facts.used[r]) > facts.min[r]) {
       return true;
     }
   }
@@ -223,10 +224,11 @@ QuotaStanding ElasticQuotas::standing(NamespaceId id, std::int32_t priority,
   const ResourceMask min_checked = upstream ? standing.max_checked : standing.total_checked;
   standing.within_min = true;
   for (ResourceId r = 0; r < count; ++r) {
-    const std::int64_t own = wrapping_add(facts.used[r], standing.own[r]);
-    const std::int64_t all = wrapping_add(total_used_[r], standing.all[r]);
-    standing.over_max |= own > facts.max[r] ? bit(r) : 0;
-    standing.over_total |= all > total_min_[r] ? bit(r) : 0;
+    const Int128 own = compared(facts.used[r] + standing.own[r]);
+    const Int128 all = compared(total_used_[r] + standing.all[r]);
+    // An unlimited max stays so, whatever is used.
+    standing.over_max |= own > facts.max[r] && facts.max[r] != INT64_MAX ? bit(r) : 0;
+    standing.over_total |= all > compared(total_min_[r]) ? bit(r) : 0;
     standing.within_min =
         standing.within_min && !((min_checked >> r & 1) != 0 && own > facts.min[r]);
   }
@@ -259,15 +261,15 @@ PreFilterStatus ElasticQuotas::explain(const Pod& pod, NamespaceId id, const Amo
     if ((standing.over_max >> r & 1) != 0) {
       status.reasons.push_back(fmt::format(
           "ElasticQuota {}: {}: used {} + nominated {} + requested {} is more than max {}",
-          pod_key(facts.name, facts.quota().name), names_.name(r), facts.used[r],
-          standing.own[r] - amount, amount, facts.max[r]));
+          pod_key(facts.name, facts.quota().name), names_.name(r), shown(facts.used[r]),
+          shown(standing.own[r] - amount), amount, facts.max[r]));
     }
     if ((standing.over_total >> r & 1) != 0) {
       status.reasons.push_back(fmt::format(
           "ElasticQuota {}: {}: of all quotas used {} + nominated {} + requested {} is more than "
           "min {}",
-          pod_key(facts.name, facts.quota().name), names_.name(r), total_used_[r],
-          standing.all[r] - amount, amount, total_min_[r]));
+          pod_key(facts.name, facts.quota().name), names_.name(r), shown(total_used_[r]),
+          shown(standing.all[r] - amount), amount, shown(total_min_[r])));
     }
   }
   return status;
@@ -278,9 +280,10 @@ std::string ElasticQuotas::others(NamespaceId id, ResourceId resource, bool over
   std::vector<std::pair<std::int64_t, std::string>> found;
   for (NamespaceId other = 0; other < namespaces_.size(); ++other) {
     const NamespaceFacts& facts = namespaces_[other];
-    const std::int64_t unused = facts.min[resource] - facts.used[resource];
+    const std::int64_t unused = shown(facts.min[resource] - compared(facts.used[resource]));
     if (other != id && facts.has_quota() && (over ? unused < 0 : unused > 0)) {
-      found.emplace_back(over ? -unused : unused, pod_key(facts.name, facts.quota().name));
+      found.emplace_back(over ? shown(-static_cast<Int128>(unused)) : unused,
+                         pod_key(facts.name, facts.quota().name));
     }
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
@@ -319,29 +322,29 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
     if (bound) {
       ExplainTerm& term = line(r);
       term.capacity = facts.max[r];
-      term.aggregate = facts.used[r] + standing.own[r] - need;
+      term.aggregate = shown(facts.used[r] + standing.own[r] - need);
       term.need = need;
       term.formula = "used + nominated + requested <= max";
-      term.result = term.aggregate + need;
+      term.result = shown(facts.used[r] + standing.own[r]);
       term.passed = (standing.over_max >> r & 1) == 0;
-      term.note = fmt::format("{}: used {}, nominated {}, min {}", quota, facts.used[r],
-                              standing.own[r] - need, facts.min[r]);
+      term.note = fmt::format("{}: used {}, nominated {}, min {}", quota, shown(facts.used[r]),
+                              shown(standing.own[r] - need), facts.min[r]);
     }
     if (total) {
       ExplainTerm& term = line(r);
-      term.capacity = total_min_[r];
-      term.aggregate = total_used_[r] + standing.all[r] - need;
+      term.capacity = shown(total_min_[r]);
+      term.aggregate = shown(total_used_[r] + standing.all[r] - need);
       term.need = need;
       term.formula = "used + nominated + requested, of all quotas, <= min of all quotas";
-      term.result = term.aggregate + need;
+      term.result = shown(total_used_[r] + standing.all[r]);
       term.passed = (standing.over_total >> r & 1) == 0;
-      const std::int64_t used = facts.used[r] + standing.own[r];
+      const Int128 used = compared(facts.used[r] + standing.own[r]);
       term.note =
           used > facts.min[r]
               ? fmt::format("with the pod {} borrows {} beyond its min {}; min not used: {}", quota,
-                            used - facts.min[r], facts.min[r], others(id, r, false))
+                            shown(used - facts.min[r]), facts.min[r], others(id, r, false))
               : fmt::format("with the pod {} uses {} of its min {}; over their min: {}", quota,
-                            used, facts.min[r], others(id, r, true));
+                            shown(used), facts.min[r], others(id, r, true));
     }
   }
 }
@@ -359,9 +362,9 @@ std::vector<QuotaStatus> ElasticQuotas::status() const {
     status.name = facts.quota().name;
     status.over_min = facts.over_min;
     for (const ResourceId r : order) {
-      std::int64_t waiting = 0;
+      Int128 waiting = 0;
       for (const auto& nominated : facts.nominated) {
-        waiting = wrapping_add(waiting, nominated.amounts[r]);
+        waiting += nominated.amounts[r];
       }
       const std::string& name = names_.name(r);
       const auto names = [&](const std::optional<ResourceList>& list) {
@@ -369,7 +372,8 @@ std::vector<QuotaStatus> ElasticQuotas::status() const {
       };
       if (names(facts.quota().min) || names(facts.quota().max) || facts.used[r] != 0 ||
           waiting != 0) {
-        status.amounts.push_back({name, facts.min[r], facts.max[r], facts.used[r], waiting});
+        status.amounts.push_back(
+            {name, facts.min[r], facts.max[r], shown(facts.used[r]), shown(waiting)});
       }
     }
   }
@@ -380,8 +384,7 @@ std::vector<QuotaStatus> ElasticQuotas::status() const {
 }
 
 bool ElasticQuotas::consistent() const {
-  ResourceAmounts used{}, within{};
-  ResourceAmounts min{};
+  ResourceSums used{}, within{}, min{};
   ResourceMask names = 0;
   std::uint32_t count = 0, objects = 0;
   for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
@@ -423,7 +426,11 @@ std::uint64_t ElasticQuotas::digest() const {
     }
     for (ResourceId r = 0; r < names_.size(); ++r) {
       if (facts.used[r] != 0) {
-        digest.add("used", facts.name, names_.name(r), facts.used[r]);
+        digest.add("used", facts.name, names_.name(r), static_cast<std::int64_t>(facts.used[r]));
+      }
+      if (facts.used[r] != saturated(facts.used[r])) {
+        digest.add("used beyond int64", facts.name, names_.name(r),
+                   static_cast<std::int64_t>(facts.used[r] >> 64));
       }
     }
   }

@@ -8,9 +8,10 @@
 //   Proposal  max: what the pod asks for. min and the total: of those, what some quota's min names.
 //   Upstream  as scheduler-plugins' cmp2: cpu, memory and ephemeral-storage always, and the other
 //             resources that the pod or its fellows name; the total: all resources.
-// Sums wrap beyond int64, as Go's do. Thread safety: one thread at a time; const members from any
-// number. Cost: an event or a question is O(resources); a quota whose min is the first or the last
-// to name a resource, O(namespaces).
+// Sums are exact; compared beyond int64 they are so in Proposal too, and wrap as Go's do in
+// Upstream (beyond_int64.h). Thread safety: one thread at a time; const members from any number.
+// Cost: an event or a question is O(resources); a quota whose min is the first or the last to name
+// a resource, O(namespaces).
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/beyond_int64.h"
 #include "engine/chunked.h"
 #include "engine/engine.h"
 #include "engine/policy.h"
@@ -34,30 +36,20 @@ using ResourceAmounts = std::array<std::int64_t, kResourcesMax>;
 using ResourceMask = std::uint64_t;
 static_assert(kResourcesMax <= 64);
 
-// Sums wrap.
-inline std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-inline std::int64_t wrapping_subtract(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-}
-
-// a + b where sign is above 0, else a - b.
-inline std::int64_t wrapping_move(std::int64_t a, std::int64_t b, int sign) {
-  return sign > 0 ? wrapping_add(a, b) : wrapping_subtract(a, b);
-}
+// What pods or quotas add up to, by ResourceId.
+using ResourceSums = std::array<Int128, kResourcesMax>;
 
 struct NamespaceFacts {
   std::string name;
   std::map<std::string, ElasticQuota> quotas;  // the first one counts
   ResourceAmounts min{}, max{};                // of that one
   ResourceMask min_names = 0;                  // resources that its min names
-  ResourceAmounts used{};
+  ResourceSums used{};
   // Pods that are nominated to a node that exists, by priority, the highest first.
   struct Nominated {
     std::int32_t priority;
     std::uint32_t pods;
-    ResourceAmounts amounts;
+    ResourceSums amounts;
     std::array<std::uint32_t, kResourcesMax> names;  // how many of the pods name it, 0 included
   };
   std::vector<Nominated> nominated;
@@ -74,7 +66,7 @@ struct QuotaStanding {
   bool within_min = false;                    // with the pod its quota stays within its min
   ResourceMask max_checked = 0, total_checked = 0;
   // The request, with the nominated pods that count against the quota itself, and against all.
-  ResourceAmounts own{}, all{};
+  ResourceSums own{}, all{};
 
   bool rejected() const { return (over_max | over_total) != 0; }
 };
@@ -103,8 +95,12 @@ class ElasticQuotas {
   const ElasticQuota* find(std::string_view namespace_name, std::string_view name) const;
   // Resources by which a quota is over its min when it uses more of them.
   ResourceMask min_compared() const { return mode_ == Mode::kProposal ? named_ : ~ResourceMask{0}; }
-  const ResourceAmounts& total_min() const { return total_min_; }
-  const ResourceAmounts& total_used() const { return total_used_; }
+  const ResourceSums& total_min() const { return total_min_; }
+  const ResourceSums& total_used() const { return total_used_; }
+  // A sum as the mode compares it.
+  Int128 compared(Int128 sum) const {
+    return mode_ == Mode::kUpstream ? in_int64(sum, BeyondInt64::kWraps) : sum;
+  }
   // Grows with every change of a quota.
   std::uint64_t generation() const { return generation_; }
   std::uint32_t resource_count() const { return names_.size(); }
@@ -129,6 +125,9 @@ class ElasticQuotas {
   void refresh_over_min(NamespaceFacts& facts);
   bool is_over_min(const NamespaceFacts& facts) const;
 
+  // ... and as answers show it.
+  std::int64_t shown(Int128 sum) const { return saturated(compared(sum)); }
+
   const Mode mode_;
   ResourceNames& names_;
   Chunked<NamespaceFacts> namespaces_;
@@ -138,9 +137,9 @@ class ElasticQuotas {
   std::uint64_t generation_ = 0;
   ResourceMask named_ = 0;                               // by the min of some quota that counts
   std::array<std::uint32_t, kResourcesMax> named_by_{};  // how many of them name it
-  ResourceAmounts total_min_{}, total_used_{};
+  ResourceSums total_min_{}, total_used_{};
   // What is nominated in quotas that are not over their min.
-  ResourceAmounts nominated_within_{};
+  ResourceSums nominated_within_{};
 };
 
 }  // namespace headroom

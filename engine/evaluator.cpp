@@ -482,6 +482,10 @@ void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
   }
   for (ExactRow& row : answer.rows) {
     for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+      // A node whose sums wrapped (mode Upstream) fails no decision about others.
+      if (cluster_.table().beyond_int64(row.row)) {
+        row.score[s] = std::clamp<std::int64_t>(row.score[s], 0, 100);
+      }
       row.total += shape.score_labels[s].weight * row.score[s];
       answer.invalid_score = answer.invalid_score || row.score[s] < 0 || row.score[s] > 100;
     }

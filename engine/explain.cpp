@@ -129,11 +129,9 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
         line.note = score.zero_capacity_counts ? "no capacity: scores 0" : "no capacity: drops out";
       } else if (balanced) {
         line.note = fmt::format("weight {}", term.weight);
-        line.result = exact_quotient(0,
-                                     difference(truth[term.headroom], term.need) < 0
-                                         ? -line.capacity
-                                         : -line.aggregate - term.need,
-                                     line.capacity);
+        line.result = difference(truth[term.headroom], term.need) < 0
+                          ? 100
+                          : exact_quotient(line.aggregate, -term.need, line.capacity);
       } else {
         line.result = exact_term(score, truth[term.headroom], term.need, line.capacity);
         line.note = fmt::format("weight {}", term.weight);

@@ -50,7 +50,7 @@ std::int64_t seconds_of(const Pod& pod, std::string_view annotation) {
 }
 
 std::int64_t beyond(std::int64_t estimate, std::int64_t usage) {
-  return std::max<std::int64_t>(0, estimate - usage);
+  return std::max<std::int64_t>(0, saturated(static_cast<Int128>(estimate) - usage));
 }
 
 // math.Round(float64(used) / float64(total) * 100) <= threshold
@@ -485,7 +485,8 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
   facts.pods.resize(kept);
   for (const MetricFacts::PodUsage& usage : facts.pods) {
     for (std::size_t d = 0; usage.prod && d < dimensions_.size(); ++d) {
-      facts.amounts[facts.prod_usage + d] += facts.amounts[usage.usage + d];
+      std::int64_t& sum = facts.amounts[facts.prod_usage + d];
+      sum = saturated(static_cast<Int128>(sum) + facts.amounts[usage.usage + d]);
     }
   }
   refresh_view(row_index);
@@ -549,20 +550,21 @@ std::int64_t LoadAware::largest_passing(std::int64_t total, std::int64_t thresho
   return used;
 }
 
-std::int64_t LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds) const {
+Int128 LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds) const {
   switch (adds) {
     case kNothing:
       return 0;
     case kDelta:
-      return table_.sum(row, dimension.delta);
+      return table_.exact_sum(row, dimension.delta);
     case kEstimate:
-      return table_.sum(row, dimension.estimate);
+      return table_.exact_sum(row, dimension.estimate);
     case kProdUsage:
-      return table_.sum(row, dimension.prod_usage);
+      return table_.exact_sum(row, dimension.prod_usage);
     case kProdEstimate:
-      return table_.sum(row, dimension.prod_delta);
+      return table_.exact_sum(row, dimension.prod_delta);
     case kProdBoth:
-      return table_.sum(row, dimension.prod_usage) + table_.sum(row, dimension.prod_delta);
+      return table_.exact_sum(row, dimension.prod_usage) +
+             table_.exact_sum(row, dimension.prod_delta);
   }
   return 0;
 }
@@ -572,8 +574,10 @@ LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_esti
   // Mode Upstream counts the prod pods known here, Proposal all that the report lists.
   prod_usage_.assign(dimensions_.size(), 0);
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-    prod_usage_[d] = (upstream_ ? 0 : metric.at(metric.prod_usage)[d]) +
-                     (args_.prod_usage_include_sys ? metric.at(metric.system_usage)[d] : 0);
+    const std::int64_t pods = upstream_ ? 0 : metric.at(metric.prod_usage)[d];
+    const std::int64_t system =
+        args_.prod_usage_include_sys ? metric.at(metric.system_usage)[d] : 0;
+    prod_usage_[d] = saturated(static_cast<Int128>(pods) + system);
   }
   const Adds adds = upstream_ ? (with_estimates ? kProdBoth : kProdUsage)
                               : (with_estimates ? kProdEstimate : kNothing);
@@ -598,7 +602,7 @@ void LoadAware::refresh_pods(std::uint32_t row) {
     for (const Dimension& dimension : dimensions_) {
       table_.set_sum(
           row, dimension.used[use],
-          table_.sum(row, dimension.reported[use]) + added(row, dimension, view.adds[use]));
+          table_.exact_sum(row, dimension.reported[use]) + added(row, dimension, view.adds[use]));
     }
   }
 }

@@ -159,7 +159,7 @@ class LoadAware final : public Policy {
   }
   bool expired(const MetricFacts& metric, std::int64_t now_us) const;
   std::int64_t largest_passing(std::int64_t total, std::int64_t threshold) const;
-  std::int64_t added(std::uint32_t row, const Dimension& dimension, Adds adds) const;
+  Int128 added(std::uint32_t row, const Dimension& dimension, Adds adds) const;
   void set_usage(std::uint32_t row, Use use, const Usage& usage);
   Usage prod_usage(const MetricFacts& metric, bool with_estimates);
   void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);

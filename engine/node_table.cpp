@@ -29,7 +29,8 @@ void resize_rows(std::vector<Value>& values, std::size_t rows, std::size_t old_s
 
 }  // namespace
 
-NodeTable::NodeTable() : ring_rows_(kRingSlots), ring_classes_(kRingSlots + kPadNodes) {
+NodeTable::NodeTable(BeyondInt64 beyond)
+    : beyond_(beyond), ring_rows_(kRingSlots), ring_classes_(kRingSlots + kPadNodes) {
   grow_rows(kFirstRows);
 }
 
@@ -123,7 +124,7 @@ std::uint32_t NodeTable::acquire_row() {
 
 void NodeTable::acquire_row(std::uint32_t row) {
   released_.erase(row);
-  std::fill_n(sums_.begin() + static_cast<std::ptrdiff_t>(row * sum_stride_), sum_stride_, 0);
+  clear_sums(row);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     // A new row's bases are 0, a released one's kUnlimited.
     bases_[row * stride_ + id] = kUnlimited;
@@ -144,24 +145,66 @@ void NodeTable::release_row(std::uint32_t row) {
 
 void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {
   std::int64_t* sums = sums_.data() + row * sum_stride_;
-  for (const Contribution& contribution : contributions) {
-    sums[contribution.sum] =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[contribution.sum]) +
-                                  static_cast<std::uint64_t>(contribution.amount));
+  for (const auto& [sum, amount] : contributions) {
+    if (__builtin_add_overflow(sums[sum], amount, &sums[sum])) [[unlikely]] {
+      carry(row, sum, amount > 0 ? 1 : -1);
+    }
   }
 }
 
 void NodeTable::subtract(std::uint32_t row, std::span<const Contribution> contributions) {
   std::int64_t* sums = sums_.data() + row * sum_stride_;
-  for (const Contribution& contribution : contributions) {
-    sums[contribution.sum] =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[contribution.sum]) -
-                                  static_cast<std::uint64_t>(contribution.amount));
+  for (const auto& [sum, amount] : contributions) {
+    if (__builtin_sub_overflow(sums[sum], amount, &sums[sum])) [[unlikely]] {
+      carry(row, sum, amount > 0 ? -1 : 1);
+    }
   }
 }
 
+void NodeTable::carry(std::uint32_t row, SumId id, int by) {
+  const Carries* carries = carries_of(row);
+  const bool known = carries != nullptr && carries->contains(id);
+  set_carry(row, id, (known ? carries->at(id) : 0) + by);
+}
+
+void NodeTable::set_carry(std::uint32_t row, SumId id, Int128 carry) {
+  if (carry != 0) {
+    carries_[row][id] = static_cast<std::int64_t>(carry);
+  } else if (const auto found = carries_.find(row); found != carries_.end()) {
+    found->second.erase(id);
+    if (found->second.empty()) {
+      carries_.erase(found);
+    }
+  }
+}
+
+Int128 NodeTable::exact_sum(const Carries* carries, std::uint32_t row, SumId id) const {
+  const Int128 low = sums_[row * sum_stride_ + id];
+  const bool carried = carries != nullptr && carries->contains(id);
+  return carried ? low + (static_cast<Int128>(carries->at(id)) << 64) : low;
+}
+
+Int128 NodeTable::exact_sum(std::uint32_t row, SumId id) const {
+  return exact_sum(carries_of(row), row, id);
+}
+
+std::vector<std::uint32_t> NodeTable::rows_beyond_int64() const {
+  std::vector<std::uint32_t> rows;
+  for (const auto& [row, carries] : carries_) {
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::int64_t NodeTable::headroom(const Carries* carries, std::uint32_t row, ColumnId id) const {
+  const SumId sum = columns_[id].sum;
+  const std::int64_t low = sums_[row * sum_stride_ + sum];
+  return headroom_of(bases_[row * stride_ + id],
+                     carries == nullptr ? low : in_int64(exact_sum(carries, row, sum), beyond_));
+}
+
 std::int64_t NodeTable::headroom(std::uint32_t row, ColumnId id) const {
-  return headroom_of(bases_[row * stride_ + id], sums_[row * sum_stride_ + columns_[id].sum]);
+  return headroom(carries_of(row), row, id);
 }
 
 void NodeTable::set_truth(std::uint32_t row, ColumnId id, std::int64_t value) {
@@ -221,9 +264,10 @@ void NodeTable::commit(std::uint32_t row) {
   const std::uint32_t at = slot(epoch_);
   std::int64_t* truth = truth_.data() + row * stride_;
   float* row_narrow = row_narrow_.data() + row * stride_;
+  const Carries* carries = carries_of(row);
   for (const ColumnId id : committed_) {
     if (columns_[id].headroom) {
-      const std::int64_t value = headroom(row, id);
+      const std::int64_t value = headroom(carries, row, id);
       if (value != truth[id]) {
         truth[id] = value;
         row_narrow[id] = narrow_pointers_[id][row] = round_down(value);
@@ -249,11 +293,17 @@ NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * stride);
     return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(stride));
   };
-  return {part(sums_, sum_stride_), part(bases_, stride_), part(truth_, stride_)};
+  const Carries* carries = carries_of(row);
+  return {part(sums_, sum_stride_), part(bases_, stride_), part(truth_, stride_),
+          carries == nullptr ? Carries() : *carries};
 }
 
 void NodeTable::restore(std::uint32_t row, const RowState& state) {
   std::copy(state.sums.begin(), state.sums.end(), sums_.data() + row * sum_stride_);
+  carries_.erase(row);
+  if (!state.carries.empty()) {
+    carries_.emplace(row, state.carries);
+  }
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     set_base(row, id, state.bases[id]);
     set_truth(row, id, state.truth[id]);
@@ -262,6 +312,7 @@ void NodeTable::restore(std::uint32_t row, const RowState& state) {
 
 void NodeTable::clear_sums(std::uint32_t row) {
   std::fill_n(sums_.data() + row * sum_stride_, sum_stride_, 0);
+  carries_.erase(row);
 }
 
 void NodeTable::derive(std::uint32_t row) {
@@ -286,8 +337,11 @@ bool NodeTable::narrow_consistent(std::uint32_t row) const {
 std::uint64_t NodeTable::digest(std::uint32_t row) const {
   std::uint64_t total = 0;
   for (SumId id = 0; id < sum_labels_.size(); ++id) {
-    if (const std::int64_t value = sum(row, id); value != 0) {
-      total += mix(sum_labels_[id] ^ mix(static_cast<std::uint64_t>(value)));
+    if (const Int128 value = exact_sum(row, id); value != 0) {
+      const auto high =
+          static_cast<std::uint64_t>((value - static_cast<std::int64_t>(value)) >> 64);
+      total += mix(sum_labels_[id] ^ mix(static_cast<std::uint64_t>(value)) ^
+                   (high == 0 ? 0 : mix(high)));
     }
   }
   return total;

@@ -4,6 +4,8 @@
 //   sums       what pods and metrics add up to; add() moves them
 //   bases      per headroom column: the capacity it starts from, or kUnlimited
 //   truth      what the kernels read: capacity columns as they are, headroom columns = base - sum
+// A sum that leaves int64 is exact all the same: how often it did lies apart, for the few rows that
+// it happens to, and sum() says what the mode makes of it (beyond_int64.h).
 // commit() derives a row's headroom, narrows every column to float32 and appends the row to the
 // ring under the next epoch. The table knows no policy: policies say which columns there are. A
 // headroom column that no row limits (all bases kUnlimited) rejects nothing and costs no commit.
@@ -16,11 +18,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "engine/beyond_int64.h"
 #include "kernels/kernels.h"
 
 namespace headroom {
@@ -52,7 +57,7 @@ inline std::int64_t headroom_of(std::int64_t base, std::int64_t sum) {
 
 class NodeTable {
  public:
-  NodeTable();
+  explicit NodeTable(BeyondInt64 beyond = BeyondInt64::kSaturates);
 
   // --- Columns; adding one makes every cached shape start afresh. ---
   // `label` names what the sum means, for digest(); each is used once.
@@ -68,11 +73,22 @@ class NodeTable {
   void acquire_row(std::uint32_t row);  // one that was released
   void release_row(std::uint32_t row);
 
-  std::int64_t sum(std::uint32_t row, SumId id) const { return sums_[row * sum_stride_ + id]; }
-  void set_sum(std::uint32_t row, SumId id, std::int64_t value) {
-    sums_[row * sum_stride_ + id] = value;
+  std::int64_t sum(std::uint32_t row, SumId id) const {
+    const std::int64_t low = sums_[row * sum_stride_ + id];
+    return carries_.empty() ? low : in_int64(exact_sum(row, id), beyond_);
   }
-  // Sums wrap beyond int64, as Go's do: adding and taking away again is exact in any order.
+  Int128 exact_sum(std::uint32_t row, SumId id) const;
+  void set_sum(std::uint32_t row, SumId id, Int128 value) {
+    sums_[row * sum_stride_ + id] = static_cast<std::int64_t>(value);
+    if (value != static_cast<std::int64_t>(value) || !carries_.empty()) {
+      set_carry(row, id, (value - static_cast<std::int64_t>(value)) >> 64);
+    }
+  }
+  // Whether some sum of the row is beyond int64 now, and which rows have such.
+  bool beyond_int64(std::uint32_t row) const { return !carries_.empty() && carries_.contains(row); }
+  std::vector<std::uint32_t> rows_beyond_int64() const;
+  BeyondInt64 beyond() const { return beyond_; }
+  // Exact, in any order, beyond int64 too.
   void add(std::uint32_t row, std::span<const Contribution> contributions);
   void subtract(std::uint32_t row, std::span<const Contribution> contributions);
 
@@ -123,6 +139,7 @@ class NodeTable {
   // --- Checking ---
   struct RowState {
     std::vector<std::int64_t> sums, bases, truth;
+    std::map<SumId, std::int64_t> carries;
     friend bool operator==(const RowState&, const RowState&) = default;
   };
   RowState row_state(std::uint32_t row) const;
@@ -149,6 +166,17 @@ class NodeTable {
     float* data = nullptr;
   };
 
+  // How often a row's sums left int64: above it, or (negative) below. Without those that are 0.
+  using Carries = std::map<SumId, std::int64_t>;
+
+  const Carries* carries_of(std::uint32_t row) const {
+    const auto found = carries_.empty() ? carries_.end() : carries_.find(row);
+    return found == carries_.end() ? nullptr : &found->second;
+  }
+  void set_carry(std::uint32_t row, SumId id, Int128 carry);
+  void carry(std::uint32_t row, SumId id, int by);
+  Int128 exact_sum(const Carries* carries, std::uint32_t row, SumId id) const;
+  std::int64_t headroom(const Carries* carries, std::uint32_t row, ColumnId id) const;
   ColumnId add_column(Column column);
   void change_base(std::uint32_t row, ColumnId id, std::int64_t value);
   void set_truth(std::uint32_t row, ColumnId id, std::int64_t value);
@@ -158,6 +186,8 @@ class NodeTable {
   float narrowed(std::uint32_t row, ColumnId id) const;
   void refresh_pointers();
 
+  const BeyondInt64 beyond_;
+  std::unordered_map<std::uint32_t, Carries> carries_;
   std::vector<Column> columns_;
   std::vector<ColumnId> committed_;        // capacities, and the headrooms that some row limits
   std::vector<std::uint64_t> sum_labels_;  // hashed

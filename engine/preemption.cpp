@@ -199,9 +199,10 @@ std::vector<Preemption::Constraint> Preemption::constraints(const Preemptor& pre
   }
   for (const Preemptor::Bound& bound : preemptor.bounds) {
     // Mode Upstream looks at the quotas without nominated pods first, and decides by that.
-    const std::int64_t left = preemptor.upstream ? bound.left_by_itself : bound.left;
+    const Int128 left = preemptor.capacity.quotas().compared(
+        preemptor.upstream ? bound.left_by_itself : bound.left);
     if (left < 0) {
-      all.push_back({nullptr, round_down(-left), {}});
+      all.push_back({nullptr, round_down(std::min(saturated(-left), kUnlimited - 1)), {}});
       asked.push_back({true, bound.resource});
     }
   }
@@ -222,6 +223,10 @@ std::vector<std::uint32_t> Preemption::within_bounds(const Preemptor& preemptor,
   for (const Constraint& constraint : all) {
     kernels_.keep_rows(constraint.headroom, constraint.given_back, constraint.need_low, size,
                        kept_.data());
+  }
+  // Sums that wrap (mode Upstream) keep to no bound.
+  for (const std::uint32_t row : cluster_.table().rows_beyond_int64()) {
+    kept_[row / 64] |= std::uint64_t{1} << (row % 64);
   }
   std::vector<std::uint32_t> within;
   for (const std::uint32_t row : rows) {

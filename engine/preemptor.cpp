@@ -22,8 +22,7 @@ void GivenBack::extend(const Cluster& cluster) {
   for (; shapes_ < shapes; ++shapes_) {
     const PodShape& shape = *cluster.shape_at(shapes_);
     for (const Contribution& contribution : shape.contributions) {
-      std::int64_t& amount = by_sum_[contribution.sum][shapes_];
-      amount = wrapping_add(amount, contribution.amount);
+      by_sum_[contribution.sum][shapes_] += contribution.amount;
     }
     for (const auto& [resource, amount] : shape.quota_request) {
       by_resource_[resource][shapes_] = amount;
@@ -70,12 +69,10 @@ Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, con
   // A bound that holds now holds with fewer pods as well, unless nominated pods return.
   for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
     const std::int64_t request = amount_of(shape.quota_request, r);
-    const auto add = [&](bool is_own, std::int64_t bound, std::int64_t used, std::int64_t asked) {
-      const std::int64_t unused = wrapping_subtract(bound, used);
-      const std::int64_t left = wrapping_subtract(unused, asked);
-      if (left < 0 || (nominated_return && !is_own)) {
-        bounds.push_back(
-            {r, is_own, left, wrapping_subtract(unused, request), given_back.of_resource(r)});
+    const auto add = [&](bool is_own, Int128 bound, Int128 used, Int128 asked) {
+      const Int128 unused = bound - used;
+      if (!holds(unused - asked) || (nominated_return && !is_own)) {
+        bounds.push_back({r, is_own, unused - asked, unused - request, given_back.of_resource(r)});
       }
     };
     // An unlimited max stays so, whatever is used.

@@ -41,9 +41,9 @@ struct Preemptor {
   // A quota's bound, as what is left of it: not below 0.
   struct Bound {
     ResourceId resource;
-    bool own;                     // max of the own quota; else the total of min
-    std::int64_t left;            // with nominated pods
-    std::int64_t left_by_itself;  // without (mode Upstream checks that first)
+    bool own;               // max of the own quota; else the total of min
+    Int128 left;            // with nominated pods
+    Int128 left_by_itself;  // without (mode Upstream checks that first)
     const std::int64_t* given_back;
   };
 
@@ -68,6 +68,8 @@ struct Preemptor {
   // Of each namespace: whether its pods could be victims, were their priority low enough.
   std::vector<std::uint8_t> gives;
 
+  // Whether that much left of a bound holds it.
+  bool holds(Int128 left) const { return capacity.quotas().compared(left) >= 0; }
   // Whether the pod could be a victim before any other is: a condition for all its dry runs.
   bool may_be_victim(const RankedPod& pod) const {
     return gives[pod.namespace_id] != 0 && (reclaims || pod.priority < claim.priority);

@@ -48,7 +48,8 @@ std::int64_t balance(const Score& score, const std::int64_t* truth, bool with_po
     }
     deviation = std::sqrt(sum / count);
   }
-  return static_cast<std::int64_t>((1 - deviation) * 100.0);
+  // Sums that wrapped (mode Upstream) deviate by more than int64 holds.
+  return static_cast<std::int64_t>(std::max((1 - deviation) * 100.0, -0x1p62));
 }
 
 // RequestedToCapacityRatio: only scores above 0 enter, rounded half away from zero.
@@ -161,8 +162,9 @@ std::int64_t normalize(std::int64_t raw, std::int64_t lo, std::int64_t hi, bool 
     return 0;
   }
   if (in_double) {
-    const double range = static_cast<double>(hi - lo);
-    return static_cast<std::int64_t>(100.0 * (static_cast<double>(raw - lo) / range));
+    const double range = static_cast<double>(static_cast<__int128>(hi) - lo);
+    const double above = static_cast<double>(static_cast<__int128>(raw) - lo);
+    return static_cast<std::int64_t>(100.0 * (above / range));
   }
   if (lo > -kSmall && hi < kSmall) {
     return (raw - lo) * 100 / (hi - lo);

@@ -235,6 +235,7 @@ RandomCluster::RandomCluster(Draws& draws, const Profile& profile)
       calm_(has_capacity_ && !draws.one_in(4)),
       scale_(draws.pick(std::array{Scale::kTiny, Scale::kTiny, Scale::kOdd, Scale::kRealistic,
                                    Scale::kRealistic, Scale::kTwoPow53, Scale::kHuge})),
+      beyond_int64_(mode_ == Mode::kProposal && draws.one_in(5)),
       now_us_(kStartUs) {
   if (has_capacity_ && scale_ > Scale::kRealistic) scale_ = Scale::kTiny;
 }
@@ -284,6 +285,8 @@ std::int64_t RandomCluster::capacity(const std::string& resource) {
 }
 
 std::int64_t RandomCluster::need(const std::string& resource) {
+  // A pod's own sum stays within int64: what does not is refused.
+  if (beyond_int64_ && draws_.one_in(2)) return (std::int64_t{1} << 60) - draws_.between(0, 1);
   switch (scale_) {
     case Scale::kTwoPow53:
       return (std::int64_t{1} << draws_.pick(std::array{48, 50, 51})) + draws_.between(-1, 1);

@@ -102,6 +102,8 @@ class RandomCluster {
   bool calm_;
   std::uint64_t begun_ = 0;
   Scale scale_;
+  // Now and then a pod asks for so much that sums leave int64 (mode Proposal).
+  bool beyond_int64_;
   std::int64_t now_us_;
   std::vector<nlohmann::json> known_specs_;
   std::vector<nlohmann::json> reserved_;  // pods with the node of their last reservation

@@ -67,8 +67,8 @@ class Proposal {
 
   // "nominated pods of other quotas count whatever their priority unless their quota uses more
   // than its min", which taking victims away can change.
-  Amounts total_used(const Situation& now) const {
-    Amounts total = own_nominated_;
+  Sums total_used(const Situation& now) const {
+    Sums total = own_nominated_;
     for (const auto& [space, quota] : now.quotas) add_to(total, quota.used);
     for (const PodView& pod : now.nominated) {
       const Quota* quota = now.quota_of(pod);
@@ -84,14 +84,14 @@ class Proposal {
     const Quota* quota = now.quota_of(incoming_);
     if (quota == nullptr) return {};
     Status status;
-    const Amounts total = total_used(now);
+    const Sums total = total_used(now);
     for (const auto& [name, units] : asked_) {
       const Amounts max = quota->max.value_or(Amounts());
-      const Int128 own = Int128{amount(quota->used, name)} + amount(own_nominated_, name) + units;
+      const Int128 own = amount(quota->used, name) + amount(own_nominated_, name) + units;
       if (max.contains(name) && own > max.at(name)) {
         status.reasons.push_back("quota " + incoming_.space + ": more " + name + " than its max");
       }
-      if (is_named(name) && Int128{amount(total, name)} + units > total_min_.at(name)) {
+      if (is_named(name) && amount(total, name) + units > total_min_.at(name)) {
         status.reasons.push_back("all quotas: more " + name + " than their min");
       }
     }
@@ -106,7 +106,7 @@ class Proposal {
     if (quota == nullptr) return false;
     return std::all_of(asked_.begin(), asked_.end(), [&](const auto& entry) {
       const auto& [name, units] = entry;
-      const Int128 own = Int128{amount(quota->used, name)} + amount(own_nominated_, name) + units;
+      const Int128 own = amount(quota->used, name) + amount(own_nominated_, name) + units;
       return !is_named(name) || own <= amount(min_of(*quota), name);
     });
   }
@@ -249,7 +249,8 @@ class Proposal {
   const CapacityCycle& cycle_;
   const Situation start_;
   const PodView incoming_;
-  Amounts total_min_, asked_, own_nominated_;
+  Sums total_min_, own_nominated_;
+  Amounts asked_;
   bool within_min_ = false;
 };
 

@@ -26,7 +26,7 @@ Amounts bound_of(const std::optional<Amounts>& list, std::int64_t missing) {
 // resource that is a key of `a`, with `bound` for what y lacks.
 bool is_over(const Amounts& a, const Amounts& b, const Amounts& y, std::int64_t bound) {
   Amounts sum = a;
-  add_to(sum, b);
+  add_in_go(sum, b);
   for (const char* name : kBasic) {
     if (amount(sum, name) > amount(y, name)) return true;
   }
@@ -36,22 +36,26 @@ bool is_over(const Amounts& a, const Amounts& b, const Amounts& y, std::int64_t 
   });
 }
 
+Amounts used_of(const Quota& quota) { return sums_in_int64(Mode::kUpstream, quota.used); }
+
 bool is_over_min_with(const Quota& quota, const Amounts& request) {
-  return is_over(request, quota.used, bound_of(quota.min, 0), 0);
+  return is_over(request, used_of(quota), bound_of(quota.min, 0), 0);
 }
 
 bool is_over_max_with(const Quota& quota, const Amounts& request) {
-  return is_over(request, quota.used, bound_of(quota.max, kUnbounded), kUnbounded);
+  return is_over(request, used_of(quota), bound_of(quota.max, kUnbounded), kUnbounded);
 }
 
-bool is_over_min(const Quota& quota) { return is_over(quota.used, {}, bound_of(quota.min, 0), 0); }
+bool is_over_min(const Quota& quota) {
+  return is_over(used_of(quota), {}, bound_of(quota.min, 0), 0);
+}
 
 // aggregatedUsedOverMinWith, over all quotas.
 bool is_total_over_min_with(const Situation& situation, const Amounts& request) {
   Amounts used = request, min;
   for (const auto& [space, quota] : situation.quotas) {
-    add_to(used, quota.used);
-    add_to(min, bound_of(quota.min, 0));
+    add_in_go(used, used_of(quota));
+    add_in_go(min, bound_of(quota.min, 0));
   }
   return is_over(used, {}, min, 0);
 }
@@ -92,10 +96,10 @@ class Upstream {
       if (quota == nullptr) continue;
       if (pod.space == incoming_.space) {
         if (pod.priority < incoming_.priority) continue;
-        add_to(in_quota_, pod.quota_requests);
-        add_to(all_, pod.quota_requests);
+        add_in_go(in_quota_, pod.quota_requests);
+        add_in_go(all_, pod.quota_requests);
       } else if (!is_over_min(*quota)) {
-        add_to(all_, pod.quota_requests);
+        add_in_go(all_, pod.quota_requests);
       }
     }
   }

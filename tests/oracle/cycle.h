@@ -21,6 +21,13 @@ struct Status {
   std::vector<std::string> reasons;
 };
 
+// "Sums over objects add those integers"; beyond int64 Proposal's saturate, Upstream's are Go's.
+inline std::int64_t sum_in_int64(Mode mode, Int128 sum) {
+  constexpr std::int64_t kMost = INT64_MAX, kLeast = INT64_MIN;
+  if (mode == Mode::kUpstream) return static_cast<std::int64_t>(sum);
+  return sum > kMost ? kMost : sum < kLeast ? kLeast : static_cast<std::int64_t>(sum);
+}
+
 // What the filters say to one node.
 struct NodeStatus : Status {
   std::string plugin;  // the filter that rejected the node, else ""

@@ -24,12 +24,28 @@ std::map<std::string, Quota> read_quotas(const Facts& facts) {
 
 }  // namespace
 
-// Two's complement, as Go adds.
-void add_to(Amounts& sum, const Amounts& more, std::int64_t sign) {
+Int128 amount(const Sums& sums, const std::string& resource) {
+  const auto found = sums.find(resource);
+  return found == sums.end() ? 0 : found->second;
+}
+
+Amounts sums_in_int64(Mode mode, const Sums& sums) {
+  Amounts amounts;
+  for (const auto& [name, sum] : sums) amounts[name] = sum_in_int64(mode, sum);
+  return amounts;
+}
+
+void add_to(Sums& sum, const Amounts& more, std::int64_t sign) {
+  for (const auto& [name, units] : more) sum[name] += Int128{units} * sign;
+}
+
+void add_to(Sums& sum, const Sums& more) {
+  for (const auto& [name, units] : more) sum[name] += units;
+}
+
+void add_in_go(Amounts& sum, const Amounts& more) {
   for (const auto& [name, units] : more) {
-    sum[name] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[name]) +
-                                          static_cast<std::uint64_t>(sign) *
-                                              static_cast<std::uint64_t>(units));
+    sum[name] = sum_in_int64(Mode::kUpstream, Int128{sum[name]} + units);
   }
 }
 
@@ -80,12 +96,15 @@ Situation read_situation(const Facts& facts, Mode mode, const Json& incoming) {
 
 std::map<std::string, Amounts> quota_used(const Facts& facts, Mode mode) {
   std::map<std::string, Quota> quotas = read_quotas(facts);
-  std::map<std::string, Amounts> used;
-  for (const auto& [space, quota] : quotas) used[space];
   for (const LivePod& live : facts.live_pods()) {
     const PodView pod = view_pod(facts, mode, *live.pod);
-    if (!live.node.empty() && used.contains(pod.space)) add_to(used[pod.space], pod.quota_requests);
+    const auto quota = quotas.find(pod.space);
+    if (!live.node.empty() && quota != quotas.end()) {
+      add_to(quota->second.used, pod.quota_requests);
+    }
   }
+  std::map<std::string, Amounts> used;
+  for (const auto& [space, quota] : quotas) used[space] = sums_in_int64(mode, quota.used);
   return used;
 }
 

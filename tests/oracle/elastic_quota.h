@@ -10,10 +10,17 @@
 
 namespace oracle {
 
+// Of any size.
+using Sums = std::map<std::string, Int128>;
+
 struct Quota {
   std::optional<Amounts> min, max;  // nullopt: the object has no such list
-  Amounts used;
+  Sums used;
 };
+
+// 0 for what is absent.
+Int128 amount(const Sums& sums, const std::string& resource);
+Amounts sums_in_int64(Mode mode, const Sums& sums);
 
 struct Situation {
   std::vector<std::string> node_names;               // in the order of first apply
@@ -29,7 +36,10 @@ struct Situation {
   const Quota* quota_of(const PodView& pod) const;
 };
 
-void add_to(Amounts& sum, const Amounts& more, std::int64_t sign = 1);
+void add_to(Sums& sum, const Amounts& more, std::int64_t sign = 1);
+void add_to(Sums& sum, const Sums& more);
+// Two's complement, as Go adds.
+void add_in_go(Amounts& sum, const Amounts& more);
 
 // The facts as they are. Proposal leaves the incoming pod out where it is on a node already.
 Situation read_situation(const Facts& facts, Mode mode, const Json& incoming);

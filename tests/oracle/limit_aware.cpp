@@ -84,11 +84,11 @@ std::int64_t pod_limit(Mode mode, const Json& pod, const std::string& resource, 
 
 std::int64_t allocated_limit(const Cycle& cycle, const NodeView& view, const std::string& resource,
                              bool for_score) {
-  std::int64_t sum = 0;
+  Int128 sum = 0;
   for (const PlacedPod& placed : view.pods) {
     sum += pod_limit(cycle.mode, *placed.pod, resource, for_score);
   }
-  return sum;
+  return sum_in_int64(cycle.mode, sum);
 }
 
 // allocatable * percent / 100; allocatable as it is where R has no ratio.

@@ -22,10 +22,11 @@ std::int64_t mean_headroom(const std::vector<Share>& shares) {
   Int128 sum = 0, weights = 0;
   for (const Share& share : shares) {
     if (share.capacity == 0) continue;
-    sum += (share.capacity - share.used) * 100 / share.capacity * share.weight;
+    const Int128 score = (share.capacity - share.used) * 100 / share.capacity;
+    sum += Int128{sum_in_int64(Mode::kProposal, score)} * share.weight;
     weights += share.weight;
   }
-  return weights == 0 ? 0 : static_cast<std::int64_t>(sum / weights);
+  return weights == 0 ? 0 : sum_in_int64(Mode::kProposal, sum / weights);
 }
 
 bool is_basic_resource(const std::string& name) {
@@ -64,7 +65,8 @@ RawScores normalize_min_max(Mode mode, const RawScores& raw) {
       const double share = static_cast<double>(score - low) / static_cast<double>(high - low);
       normalized[node] = static_cast<std::int64_t>(100.0 * share);
     } else {
-      normalized[node] = static_cast<std::int64_t>(Int128{score - low} * 100 / (high - low));
+      normalized[node] =
+          static_cast<std::int64_t>((Int128{score} - low) * 100 / (Int128{high} - low));
     }
   }
   return normalized;

@@ -99,15 +99,18 @@ struct PodSums {
   Amounts full_estimates;  // every estimate
 };
 
+// Sums saturate. (Those of Upstream wrap; no case of it comes there.)
+void add_one(std::int64_t& sum, Int128 more) { sum = sum_in_int64(Mode::kProposal, sum + more); }
+
 // max(0, estimate - usage) for each resource.
 void add_excess(Amounts& sum, const Amounts& estimate, const Amounts& usage) {
   for (const auto& [name, value] : estimate) {
-    sum[name] += std::max<std::int64_t>(0, value - amount(usage, name));
+    add_one(sum[name], std::max<Int128>(0, Int128{value} - amount(usage, name)));
   }
 }
 
 void add_all(Amounts& sum, const Amounts& more) {
-  for (const auto& [name, value] : more) sum[name] += value;
+  for (const auto& [name, value] : more) add_one(sum[name], value);
 }
 
 bool is_reserve_pod(const Json& pod) {

@@ -29,13 +29,13 @@ Amounts placed_requests(const Cycle& cycle, const Json& pod) {
 // NodeInfo.Requested and, for cpu and memory, NodeInfo.NonZeroRequested.
 std::int64_t requested(const Cycle& cycle, const NodeView& view, const std::string& name,
                        bool non_zero) {
-  std::int64_t sum = 0;
+  Int128 sum = 0;
   for (const PlacedPod& placed : view.pods) {
     sum += non_zero && (name == "cpu" || name == "memory")
                ? amount(to_units(non_zero_requests(*placed.pod, reads_status(cycle))), name)
                : amount(placed_requests(cycle, *placed.pod), name);
   }
-  return sum;
+  return sum_in_int64(cycle.mode, sum);
 }
 
 Amounts allocatable_of(const NodeView& view) {
@@ -74,8 +74,8 @@ std::int64_t scored_request(const Cycle& cycle, const std::string& name, bool no
 // One configured resource of a node; capacity 0 is skipped by every scorer.
 struct Use {
   std::int64_t capacity = 0;
-  std::int64_t before = 0;  // without the incoming pod
-  std::int64_t after = 0;
+  Int128 before = 0;  // without the incoming pod
+  Int128 after = 0;
   std::int64_t weight = 1;
 };
 
@@ -100,11 +100,11 @@ std::vector<Use> uses_of(const Cycle& cycle, const NodeView& view,
 
 std::int64_t least_allocated(const Use& use) {
   if (use.after > use.capacity) return 0;
-  return static_cast<std::int64_t>(Int128{use.capacity - use.after} * 100 / use.capacity);
+  return static_cast<std::int64_t>((use.capacity - use.after) * 100 / use.capacity);
 }
 
 std::int64_t most_allocated(const Use& use) {
-  return static_cast<std::int64_t>(Int128{std::min(use.after, use.capacity)} * 100 / use.capacity);
+  return static_cast<std::int64_t>(std::min<Int128>(use.after, use.capacity) * 100 / use.capacity);
 }
 
 std::int64_t weighted_mean(const std::vector<Use>& uses, std::int64_t (*score)(const Use&)) {
@@ -138,9 +138,7 @@ std::int64_t requested_to_capacity_ratio(const std::vector<Use>& uses, const Jso
   std::int64_t sum = 0, weights = 0;
   for (const Use& use : uses) {
     const std::int64_t utilization =
-        use.after > use.capacity
-            ? 100
-            : static_cast<std::int64_t>(Int128{use.after} * 100 / use.capacity);
+        use.after > use.capacity ? 100 : static_cast<std::int64_t>(use.after * 100 / use.capacity);
     const std::int64_t score = broken_line(shape, utilization);
     if (score <= 0) continue;
     sum += score * use.weight;
@@ -156,7 +154,7 @@ std::int64_t balance(const std::vector<Use>& uses, bool with_pod) {
   std::vector<double> fractions;
   double total = 0;
   for (const Use& use : uses) {
-    const std::int64_t used = with_pod ? use.after : use.before;
+    const std::int64_t used = sum_in_int64(Mode::kProposal, with_pod ? use.after : use.before);
     const double fraction =
         std::min(1.0, static_cast<double>(used) / static_cast<double>(use.capacity));
     total += fraction;
@@ -197,7 +195,7 @@ Status filter_node_resources_fit(const Cycle& cycle, const NodeView& view) {
     const std::int64_t need = needs.at(name);
     if (need <= 0 || is_ignored(*cycle.args, name)) continue;
     const std::int64_t capacity = amount(allocatable, name);
-    if (need > capacity - requested(cycle, view, name, false)) {
+    if (Int128{need} + requested(cycle, view, name, false) > capacity) {
       status.reasons.push_back("Insufficient " + name);
       unresolvable = unresolvable || need > capacity;
     }

@@ -47,11 +47,12 @@ Score score_resource_limit_aware(const Cycle& cycle, const NodeView& view) {
     const Int128 missing = default_limit(*cycle.args, allocatable, resource.name);
     const std::int64_t need = pod_limit(*cycle.pod, resource.name, missing);
     if (!is_basic_resource(resource.name) && need == 0) continue;
-    Int128 used = need;
+    Int128 used = 0;
     for (const PlacedPod& placed : view.pods) {
       used += pod_limit(*placed.pod, resource.name, missing);
     }
-    shares.push_back({amount(to_units(allocatable), resource.name), used, resource.weight});
+    shares.push_back({amount(to_units(allocatable), resource.name),
+                      Int128{need} + sum_in_int64(cycle.mode, used), resource.weight});
   }
   return {Code::kSuccess, mean_headroom(shares)};
 }
