@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	flatbuffers "github.com/google/flatbuffers/go"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -156,6 +157,58 @@ func TestNodesOfARealServer(t *testing.T) {
 	with, err := c.EvaluateNodes(ctx, pod, NodesRequest{Nodes: []string{"n2"}, With: []*v1.Pod{testPod("x", "7", "")}})
 	if err != nil || with.Nodes["n2"].Verdict.Code == wire.CodeSuccess {
 		t.Errorf("%+v, error %v", with, err)
+	}
+}
+
+// What the pod asks for and headroomd does not look at comes back with the decision.
+func TestDecisionsTellWhatWasNotConsidered(t *testing.T) {
+	stores, _ := readCluster(t, "testdata/edges.json")
+	d := fed(t, stores[Nodes], newStore())
+	c := newClient(t, d.address, Options{})
+	for name, want := range map[string][]wire.NotConsidered{
+		"waiting": nil,
+		"asks": {wire.NotConsideredSchedulingGates, wire.NotConsideredSchedulerName, wire.NotConsideredRequiredPodAffinity,
+			wire.NotConsideredRequiredPodAntiAffinity, wire.NotConsideredPreferredPodAffinity, wire.NotConsideredPreferredPodAntiAffinity,
+			wire.NotConsideredPreferredNodeAffinity, wire.NotConsideredHardTopologySpread, wire.NotConsideredSoftTopologySpread,
+			wire.NotConsideredPersistentVolumeClaims, wire.NotConsideredVolumes, wire.NotConsideredResourceClaims},
+		"asks-little": {wire.NotConsideredSoftTopologySpread, wire.NotConsideredPersistentVolumeClaims},
+	} {
+		object, _, _ := stores[Pods].GetByKey("blue/" + name)
+		var decision Decision
+		if err := c.Evaluate(context.Background(), object.(*v1.Pod), EvaluateOptions{}, &decision); err != nil {
+			t.Fatal(err)
+		}
+		// A node has a PreferNoSchedule taint.
+		got := slices.DeleteFunc(slices.Clone(decision.NotConsidered),
+			func(what wire.NotConsidered) bool { return what == wire.NotConsideredPreferNoScheduleTaints })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// An old server renews nothing, and one that ends reservations tells how many it renewed.
+func TestRenewReservations(t *testing.T) {
+	f := startFake(t, func(p *peer) {
+		p.greet(7)
+		p.reply(p.expect(wire.BodyRenewReservations).id, wire.BodyReservationsRenewed, func(e *encoder) flatbuffers.UOffsetT {
+			wire.ReservationsRenewedStart(e.b)
+			wire.ReservationsRenewedAddRenewed(e.b, 3)
+			return wire.ReservationsRenewedEnd(e.b)
+		})
+		p.fail(p.expect(wire.BodyRenewReservations).id, wire.ErrorCodeUnsupported, -1, "body: 77")
+		p.serve()
+	})
+	c := newClient(t, f.address, Options{})
+	if renewed, err := c.RenewReservations(context.Background()); renewed != 3 || err != nil {
+		t.Errorf("%d, error %v", renewed, err)
+	}
+	var refused *ServerError
+	if _, err := c.RenewReservations(context.Background()); !errors.As(err, &refused) || refused.Code != wire.ErrorCodeUnsupported {
+		t.Error(err)
+	}
+	if greeting := c.Greeting(); greeting.ReservationTime != 0 || !greeting.May(wire.RoleFeed) {
+		t.Errorf("what an old server does not say: %+v", greeting)
 	}
 }
 

@@ -32,6 +32,9 @@ type Decision struct {
 	Candidates []Candidate // best first
 	Reasons    []ReasonCount
 	PreFilter  []string // why CapacityScheduling's pre-filter rejects the pod; no node was looked at then
+	// What the pod asks for, or nodes say, that headroomd did not look at. Inside kube-scheduler the
+	// other plugins do.
+	NotConsidered []wire.NotConsidered
 }
 
 // EvaluateOptions are what an Evaluate is to tell.
@@ -125,5 +128,9 @@ func (c *Client) fill(decision *Decision, from *call) {
 	decision.PreFilter = decision.PreFilter[:0]
 	for i := range in.PreFilterLength() {
 		decision.PreFilter = append(decision.PreFilter, string(in.PreFilter(i)))
+	}
+	decision.NotConsidered = decision.NotConsidered[:0]
+	for i := range in.NotConsideredLength() {
+		decision.NotConsidered = append(decision.NotConsidered, in.NotConsidered(i))
 	}
 }

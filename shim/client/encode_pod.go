@@ -50,6 +50,8 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	if pod.Spec.PreemptionPolicy != nil {
 		preemption = e.optional(string(*pod.Spec.PreemptionPolicy))
 	}
+	schedulerName := e.optional(pod.Spec.SchedulerName)
+	notConsidered := e.notConsidered(notConsideredOf(pod))
 
 	wire.PodStart(e.b)
 	wire.PodAddNamespaceName(e.b, namespace)
@@ -88,6 +90,8 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	wire.PodAddDeleting(e.b, pod.DeletionTimestamp != nil)
 	wire.PodAddPriorityClassName(e.b, priorityClass)
 	wire.PodAddPreemptionPolicy(e.b, preemption)
+	wire.PodAddSchedulerName(e.b, schedulerName)
+	wire.PodAddNotConsidered(e.b, notConsidered)
 	return wire.PodEnd(e.b)
 }
 

@@ -2,6 +2,8 @@ package client
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 
@@ -31,6 +33,16 @@ type Greeting struct {
 	Profiles    []Profile
 	PluginNames []string          // decisions name plugins by their place here
 	Limits      map[string]uint64 // by the names of schema/limits.h
+	// What this connection may do, and whose pods it reserves; empty where the server does not say.
+	Roles []wire.Role
+	Owner string
+	// A reservation ends so long after it was made or renewed; 0: it does not.
+	ReservationTime time.Duration
+}
+
+// May tells whether the connection has the role.
+func (g *Greeting) May(role wire.Role) bool {
+	return len(g.Roles) == 0 || slices.Contains(g.Roles, role)
 }
 
 // limit is the server's value, or the one that version 1 began with.
@@ -74,6 +86,12 @@ func readGreeting(frame []byte) (greeting *Greeting, err error) {
 		Server:      string(reply.Server()),
 		Incarnation: reply.Incarnation(),
 		Limits:      make(map[string]uint64, reply.LimitsLength()),
+		Owner:       string(reply.Owner()),
+
+		ReservationTime: time.Duration(reply.ReservationSeconds()) * time.Second,
+	}
+	for i := range reply.RolesLength() {
+		greeting.Roles = append(greeting.Roles, reply.Roles(i))
 	}
 	var profile wire.Profile
 	for i := range reply.ProfilesLength() {

@@ -3,10 +3,12 @@ package client
 import (
 	"context"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
 	flatbuffers "github.com/google/flatbuffers/go"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"headroom.dev/shim/wire"
@@ -33,6 +35,29 @@ func digestsOf(t *testing.T, address Address) digests {
 	return digests{reply.Digest(), reply.CapacityDigest()}
 }
 
+// notConsideredBy asks about a pod as the server was fed it.
+func notConsideredBy(t *testing.T, address Address, pod *v1.Pod) []wire.NotConsidered {
+	t.Helper()
+	c := newClient(t, address, Options{Name: "asks by uid"})
+	var decision Decision
+	answered, err := c.ask(context.Background(), wire.BodyEvaluated,
+		func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+			uid := e.string(string(pod.UID))
+			wire.PodRefStart(e.b)
+			wire.PodRefAddUid(e.b, uid)
+			mark := e.mark()
+			e.push(wire.PodRefEnd(e.b))
+			return encodeEvaluate(e, e.vector(mark), EvaluateOptions{})
+		})
+	if err == nil {
+		err = c.readDecision(answered, &decision)
+	}
+	if err != nil {
+		t.Fatalf("pod %s: %s", pod.Name, err)
+	}
+	return decision.NotConsidered
+}
+
 // The same objects, read by headroom out of JSON and fed by the C++ client, and decoded by Kubernetes' types
 // and fed by this package, are the same facts.
 func TestFeedsWhatTheToolFeeds(t *testing.T) {
@@ -50,6 +75,17 @@ func TestFeedsWhatTheToolFeeds(t *testing.T) {
 			want, got := digestsOf(t, tool.address), digestsOf(t, own.address)
 			if want != got {
 				t.Errorf("digests %+v; of the tool's feeding %+v", got, want)
+			}
+			// What pods ask for beyond what digests tell of.
+			for _, object := range stores[Pods].List() {
+				pod := object.(*v1.Pod)
+				if pod.Spec.NodeName != "" || pod.Status.Phase != v1.PodPending {
+					continue
+				}
+				want, got := notConsideredBy(t, tool.address, pod), notConsideredBy(t, own.address, pod)
+				if !slices.Equal(want, got) {
+					t.Errorf("pod %s: not considered %v; of the tool's feeding %v", pod.Name, got, want)
+				}
 			}
 			// The digest tells: one object less is another.
 			for kind, store := range stores {

@@ -109,3 +109,27 @@ func (c *Client) Unreserve(ctx context.Context, pod *v1.Pod, node string) error 
 	c.recycle(answered)
 	return nil
 }
+
+// RenewReservations has the reservations of this client's owner (Greeting.Owner) last
+// Greeting.ReservationTime from now. It returns how many there are. *ServerError Unsupported: the server
+// does not end any.
+func (c *Client) RenewReservations(ctx context.Context) (renewed int, err error) {
+	answered, err := c.ask(ctx, wire.BodyReservationsRenewed, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+		wire.RenewReservationsStart(e.b)
+		return wire.BodyRenewReservations, wire.RenewReservationsEnd(e.b)
+	})
+	if err != nil {
+		return 0, err
+	}
+	renewed, err = readRenewed(answered)
+	err = c.read(answered, err)
+	c.recycle(answered)
+	return renewed, err
+}
+
+func readRenewed(from *call) (renewed int, err error) {
+	defer recoverMalformed(&err)
+	var reply wire.ReservationsRenewed
+	reply.Init(from.body.Bytes, from.body.Pos)
+	return int(reply.Renewed()), nil
+}
