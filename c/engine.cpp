@@ -264,6 +264,23 @@ headroom_status headroom_pre_filter(headroom_engine* engine, const headroom_pod*
       });
 }
 
+headroom_status headroom_not_considered(headroom_engine* engine, const headroom_pod* pod,
+                                        headroom_texts* what) {
+  return headroom::with_pod(
+      engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) -> Result<void> {
+        if (what == nullptr) return fail_null("what");
+        headroom::Pod asked = read;
+        // A plain pod is of no other scheduler.
+        if (pod->json == nullptr) asked.scheduler_name = handle.engine.profile().scheduler_name;
+        std::vector<std::string> names;
+        for (const headroom::NotConsidered each : handle.engine.not_considered(asked).list()) {
+          names.emplace_back(to_string(each));
+        }
+        *what = handle.answers.reasons(std::move(names));
+        return {};
+      });
+}
+
 headroom_status headroom_post_filter(headroom_engine* engine, const headroom_pod* pod,
                                      headroom_preemption* preemption) {
   return headroom::with_pod(

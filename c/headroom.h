@@ -241,6 +241,14 @@ typedef struct headroom_texts {
 headroom_status headroom_pre_filter(headroom_engine* engine, const headroom_pod* pod,
                                     headroom_code* code, headroom_texts* reasons);
 
+/*
+ * What the pod asks for, or nodes say, that no plugin here looks at, in words: "required pod
+ * anti-affinity". Every answer about the pod leaves it out. A pod without json asks for none of it;
+ * nodes may have PreferNoSchedule taints.
+ */
+headroom_status headroom_not_considered(headroom_engine* engine, const headroom_pod* pod,
+                                        headroom_texts* what);
+
 typedef struct headroom_preemption {
   headroom_code code; /* HEADROOM_SUCCESS: the victims make room; else the reasons say why not */
   headroom_node_index nominated_node;

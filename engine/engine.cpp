@@ -287,6 +287,10 @@ Result<PreFilterStatus> Engine::pre_filter(const Pod& pod) {
   return impl_->evaluator.pre_filter(pod);
 }
 
+NotConsideredSet Engine::not_considered(const Pod& pod) const {
+  return impl_->cluster.not_considered(pod);
+}
+
 Result<PostFilter> Engine::post_filter(const Pod& pod, const PostFilterOptions& options) {
   return impl_->preemption.post_filter(pod, options);
 }

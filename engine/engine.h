@@ -368,6 +368,8 @@ class Engine {
   // Source: proposal-rules "CapacityScheduling"; scheduler-plugins capacity_scheduling.go
   // PreFilter.
   Result<PreFilterStatus> pre_filter(const Pod& pod);
+  // What every answer about the pod leaves out, as they say it.
+  NotConsideredSet not_considered(const Pod& pod) const;
   // Who must go if not? For a pod that evaluate() finds unschedulable; one that has a feasible node
   // gets kUnschedulable and a reason. Nothing changes: the caller deletes the victims and nominates
   // the pod. Source: as above, and kube-scheduler's preemption. Cost: a bound for every node, and a

@@ -264,6 +264,10 @@ TEST_F(CAbiAnswers, PlaceAndPreempt) {
       EXPECT_EQ(text(reasons), text(status.reasons));
       rejected += code == HEADROOM_UNSCHEDULABLE;
 
+      headroom_texts left_out;
+      check_ok(headroom_not_considered(c_, plain.data(), &left_out));
+      EXPECT_EQ(left_out.count, cpp_.not_considered(objects[0]).list().size());
+
       headroom_preemption preemption;
       check_ok(headroom_post_filter(c_, plain.data(), &preemption));
       const PostFilter found = cpp_.post_filter(objects[0]).value();

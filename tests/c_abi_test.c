@@ -184,6 +184,7 @@ static void test_no_handle(void) {
       headroom_evaluate(NULL, pod, 1, &decision),
       headroom_place(NULL, pod, 1, 0, &placement),
       headroom_pre_filter(NULL, pod, &code, &texts),
+      headroom_not_considered(NULL, pod, &texts),
       headroom_post_filter(NULL, pod, &preemption),
       headroom_quota_status(NULL, &amounts, &count),
       headroom_explain(NULL, pod, "n1", &explanation),
@@ -588,6 +589,19 @@ static void test_quotas_of_teams(void) {
   OK(headroom_pre_filter(engine, cpu_pod("a", "a1", 5000), &code, NULL));
   FAILS(headroom_pre_filter(engine, cpu_pod("a", "a1", 1000), NULL, &reasons), HEADROOM_INVALID,
         "code: NULL");
+
+  OK(headroom_not_considered(engine, cpu_pod("a", "a1", 1000), &reasons));
+  CHECK(reasons.count == 0);
+  headroom_pod asking = {
+      .json =
+          "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},"
+          "\"spec\":{\"schedulingGates\":[{}],\"schedulerName\":\"other\"}}"};
+  asking.json_size = strlen(asking.json);
+  OK(headroom_not_considered(engine, &asking, &reasons));
+  CHECK(reasons.count == 2);
+  CHECK_TEXT(reasons.items[0], "scheduling gates");
+  CHECK_TEXT(reasons.items[1], "another scheduler's name");
+  FAILS(headroom_not_considered(engine, &asking, NULL), HEADROOM_INVALID, "what: NULL");
 
   const uint64_t digest = headroom_digest(engine);
   headroom_preemption preemption;

@@ -105,6 +105,42 @@ expect 2 'give those with' "$headroom" simulate --cluster nodes.json --pods quot
 expect 0 'ElasticQuota a/q: cpu: used 0 + nominated 0 + requested 2000 is more than max 1000' \
   "$headroom" explain --cluster rejected.json --pod a/p
 
+# What pods ask for and no plugin here looks at; pods that are not this scheduler's, or wait at gates.
+{
+  cat nodes.json
+  for n in 1 2 3 4 5; do
+    echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"apart-'$n'","namespace":"a"},"spec":{"affinity":'
+    echo '{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}},'
+    echo '"containers":[]}}'
+  done
+  echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"gated"},"spec":{"schedulingGates":[{"name":"g"}]}}'
+  echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"other"},"spec":{"schedulerName":"other"}}'
+  echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"done"},"spec":{"nodeName":"n"},'
+  echo '"status":{"phase":"Succeeded"}}'
+} >asking.json
+apart='5 pods ask for required pod anti-affinity, which was not considered'
+expect 0 "$apart" "$headroom" simulate --cluster asking.json
+grep -qE 'left out: scheduling gates +1$' output
+grep -qE 'left out: of other schedulers +1$' output
+grep -qE '^  placed +5 ' output
+if grep -q 'there before' output; then
+  echo "a pod that has ended was there before"
+  exit 1
+fi
+expect 0 '1 pod names another scheduler, which was not considered' \
+  "$headroom" simulate --cluster asking.json --all-pods
+expect 0 '"what": "required pod anti-affinity"' "$headroom" simulate --cluster asking.json --json
+grep -q '"scheduling_gates": 1' output
+grep -q '"other_schedulers": 1' output
+expect 0 'pods with required pod anti-affinity, not considered' "$headroom" simulate \
+  --cluster asking.json --config "$data/limit-aware.yaml" "$data/least-allocated.yaml"
+expect 0 'Not considered: required pod anti-affinity.' \
+  "$headroom" explain --cluster asking.json --pod a/apart-1
+expect 0 '"required pod anti-affinity"' \
+  "$headroom" explain --cluster asking.json --pod a/apart-1 --json
+expect 2 'preemption: profile limit-aware does not enable CapacityScheduling' \
+  "$headroom" simulate --cluster asking.json --config "$data/limit-aware.yaml" --preemption
+
 # Capacity quotas: the table, each question, the exit codes that answer, and what cannot be used.
 quota() { "$headroom" quota "$@"; }
 example=$data/quota-example.yaml

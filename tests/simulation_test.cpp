@@ -10,6 +10,8 @@
 
 #include "tests/seed.h"
 #include "tools/cluster_generator.h"
+#include "tools/cluster_usage.h"
+#include "tools/not_considered_text.h"
 #include "tools/pending_pods.h"
 #include "tools/simulated_budgets.h"
 
@@ -113,6 +115,191 @@ TEST(Simulation, PeaksAreOfRequestsAndLimitsTogether) {
   EXPECT_EQ(6000, cpu.hottest_limits);
   EXPECT_EQ("pods", report.resources[1].name);
   EXPECT_EQ(1, report.resources[1].requested);
+}
+
+// One meaning of limits: the larger of limit and request of each container, as LimitAware adds them
+// up, and not of the pod's two sums.
+TEST(Simulation, LimitsAreThoseOfTheEngine) {
+  const auto container = [](std::int64_t request, std::int64_t limit, bool sidecar = false) {
+    Container container;
+    if (request > 0) container.requests = {{"cpu", Quantity::from_milli(request)}};
+    if (limit > 0) container.limits = {{"cpu", Quantity::from_milli(limit)}};
+    container.restart_always = sidecar;
+    return container;
+  };
+  std::vector<Pod> pods(5, pod(0, 100));
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    pods[p].name = pods[p].uid = "pod-" + std::to_string(p);
+  }
+  pods[1].containers = {container(100, 500), container(300, 0)};  // 800: not max(500, 400)
+  pods[2].containers = {container(0, 200)};
+  pods[2].init_containers = {container(50, 0, true), container(700, 100)};
+  pods[3].overhead = {{"cpu", Quantity::from_milli(30)}};
+  pods[4].pod_requests = {{"cpu", Quantity::from_milli(900)}};
+
+  SimulationInput input = one_node({});
+  input.nodes.push_back(node("n2", 4000));
+  Profile profile;
+  profile.filters = {PluginId::kLimitAware};
+  Result<Engine> engine = Engine::create(profile, {.threads = 1});
+  ASSERT_TRUE(engine);
+  for (const Node& its : input.nodes) ASSERT_TRUE(engine->upsert(its));
+  ClusterUsage usage(input.nodes);
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    const std::string name = p % 2 == 0 ? "n1" : "n2";
+    ASSERT_TRUE(engine->assume(pods[p], name));
+    usage.add(usage.holding(pods[p], name));
+    std::int64_t engines = 0;
+    const NodeFigures figures = engine->node_figures("cpu").value();
+    for (const std::int64_t limits : figures.limits) engines += limits;
+    EXPECT_EQ(engines, usage.peaks().at(0).limits) << pods[p].name;
+  }
+  EXPECT_EQ(200 + 800 + 750 + 230 + 900, usage.peaks().at(0).limits);
+}
+
+// kube-scheduler sorts by priority under every profile.
+TEST(Simulation, SameArrivalsSameOrderUnderEveryProfile) {
+  std::vector<Pod> pods;
+  for (std::uint32_t p = 0; p < 6; ++p) {
+    pods.push_back(pod(p, 1500));
+    pods.back().priority = static_cast<std::int32_t>(p % 3);
+  }
+  SimulationInput input = one_node({});
+  for (std::uint32_t p = 0; p < pods.size(); ++p) {
+    input.arrivals.push_back({.time_us = kSecondUs, .pod = p});
+  }
+  input.make_pod = [&](std::uint32_t index) { return pods[index]; };
+  const auto order = [&](bool capacity_scheduling, bool has_class) {
+    std::string order;
+    SimulationOptions options;
+    options.profile.capacity_scheduling = capacity_scheduling;
+    options.preemption = capacity_scheduling ? std::optional(false) : std::nullopt;
+    options.on_decision = [&](const std::string& line) {
+      const auto decision = nlohmann::json::parse(line);
+      order += decision.at("pod").get<std::string>().substr(12) +
+               (decision.at("node").is_null() ? "- " : "+ ");
+    };
+    if (has_class) {
+      input.priority_classes = {
+          {.name = "c", .value = 7, .global_default = false, .preemption_policy = {}}};
+    }
+    run(input, options);
+    return order;
+  };
+  const std::string expected = "2+ 5+ 1- 4- 0- 3- ";
+  EXPECT_EQ(expected, order(true, false));
+  EXPECT_EQ(expected, order(false, false));
+  EXPECT_EQ(expected, order(true, true));
+  EXPECT_EQ(expected, order(false, true));
+}
+
+TEST(Simulation, PreemptionNeedsItsPlugin) {
+  SimulationOptions options;
+  options.profile.capacity_scheduling = false;
+  options.profile.scheduler_name = "packer";
+  options.preemption = true;
+  const Result<SimulationReport> report = simulate(one_node({}), options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(ErrorCode::kUnsupported, report.error().code);
+  EXPECT_EQ("preemption: profile packer does not enable CapacityScheduling",
+            report.error().message);
+  options.preemption = false;
+  EXPECT_TRUE(simulate(one_node({}), options));
+}
+
+// --- What is not considered ---
+
+std::string counted(const SimulationReport& report) {
+  std::string text;
+  for (const NotConsideredReport& at : report.not_considered) {
+    text += std::string(to_string(at.what)) + ": " + std::to_string(at.pods) + " and " +
+            std::to_string(at.pods_there) + " there; ";
+  }
+  return text;
+}
+
+TEST(SimulationLeavesOut, PodsWithGatesAndOfOtherSchedulersUnlessAsked) {
+  SimulationInput input = one_node({});
+  std::vector<Pod> pods;
+  for (std::uint32_t p = 0; p < 5; ++p) pods.push_back(pod(p, 100));
+  pods[0].not_considered.add(NotConsidered::kSchedulingGates);
+  pods[0].scheduler_name = "another";
+  pods[1].scheduler_name = "another";
+  pods[2].scheduler_name = "default-scheduler";
+  pods[3].not_considered.add(NotConsidered::kSchedulingGates);
+  for (std::uint32_t p = 0; p < pods.size(); ++p) {
+    input.arrivals.push_back({.time_us = kSecondUs * (p + 1), .pod = p});
+  }
+  input.make_pod = [&](std::uint32_t index) { return pods[index]; };
+  SimulationReport report = run(input);
+  EXPECT_EQ(2u, report.placed);
+  EXPECT_EQ(0u, report.failed);
+  EXPECT_EQ(2u, report.left_out_gated);
+  EXPECT_EQ(1u, report.left_out_of_other_schedulers);
+  EXPECT_EQ("", counted(report));
+
+  SimulationOptions options;
+  options.all_pods = true;
+  report = run(input, options);
+  EXPECT_EQ(5u, report.placed);
+  EXPECT_EQ(0u, report.left_out_gated + report.left_out_of_other_schedulers);
+  EXPECT_EQ("scheduling gates: 2 and 0 there; another scheduler's name: 2 and 0 there; ",
+            counted(report));
+
+  // A pod that names none is the profile's, whatever that is called.
+  options.all_pods = false;
+  options.profile.scheduler_name = "another";
+  report = run(input, options);
+  EXPECT_EQ(2u, report.placed);
+  EXPECT_EQ(2u, report.left_out_gated);
+  EXPECT_EQ(1u, report.left_out_of_other_schedulers);
+}
+
+TEST(SimulationLeavesOut, WhatPodsAskForIsCountedOnce) {
+  SimulationInput input = one_node({});
+  std::vector<Pod> pods;
+  for (std::uint32_t p = 0; p < 4; ++p) pods.push_back(pod(p, 1500));
+  for (std::size_t p = 0; p < 3; ++p) {
+    pods[p].not_considered.add(NotConsidered::kRequiredPodAntiAffinity);
+  }
+  pods[3].not_considered.add(NotConsidered::kVolumes);
+  input.make_pod = [&](std::uint32_t index) { return pods[index]; };
+  Pod there = pod(9, 100);
+  there.node_name = "n1";
+  there.not_considered.add(NotConsidered::kRequiredPodAntiAffinity);
+  there.not_considered.add(NotConsidered::kVolumes);
+  Pod ended = there;
+  ended.name = ended.uid = "ended";
+  ended.phase = "Succeeded";
+  input.present_pods = {there, ended};
+  for (std::uint32_t p = 0; p < pods.size(); ++p) {
+    input.arrivals.push_back({.time_us = kSecondUs, .pod = p});
+  }
+  // Victims that come back are counted once, too.
+  pods[3].priority = 0;
+  pods[0].priority = pods[1].priority = pods[2].priority = 5;
+  SimulationOptions options;
+  options.preemption = true;
+  const SimulationReport report = run(input, options);
+  EXPECT_EQ(2u, report.placed);
+  EXPECT_EQ(
+      "required pod anti-affinity: 3 and 1 there; "
+      "volumes that not every node can attach: 1 and 0 there; ",
+      counted(report));
+  EXPECT_EQ(1u, pods_there(input));
+}
+
+TEST(SimulationLeavesOut, InSentences) {
+  EXPECT_EQ("5 pods ask for required pod anti-affinity, which was not considered",
+            not_considered_text(NotConsidered::kRequiredPodAntiAffinity, 5));
+  EXPECT_EQ("1 pod that was there before asks for required pod affinity, which was not considered",
+            not_considered_text(NotConsidered::kRequiredPodAffinity, 1, true));
+  EXPECT_EQ("2,000 pods do not tolerate PreferNoSchedule taints of nodes, which was not considered",
+            not_considered_text(NotConsidered::kPreferNoScheduleTaints, 2000));
+  EXPECT_EQ("1 pod names another scheduler, which was not considered",
+            not_considered_text(NotConsidered::kSchedulerName, 1));
+  EXPECT_EQ("2 pods have scheduling gates, which was not considered",
+            not_considered_text(NotConsidered::kSchedulingGates, 2));
 }
 
 TEST(Simulation, PresentPodsStayAndLeaveWhenTheirTimeEnds) {

@@ -2,9 +2,23 @@
 
 #include <algorithm>
 
+#include "engine/pod_limits.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
+
+namespace {
+
+// The larger of limit and request of each container, as LimitAware adds them up.
+std::int64_t limit_amount(const PodLimit& limit) {
+  std::int64_t most = 0;
+  for (const PodLimit::Line& line : limit.lines) {
+    most = std::max(most, resource_amount(limit.resource, line.constant));
+  }
+  return most;
+}
+
+}  // namespace
 
 // The engine has refused the object if the amount does not fit.
 std::int64_t resource_amount(std::string_view resource, const Quantity& quantity) {
@@ -45,16 +59,18 @@ ClusterUsage::Holding ClusterUsage::holding(const Pod& pod, std::string_view nod
   const auto node = node_ids_.find(std::string(node_name));
   if (node == node_ids_.end()) return holding;  // bound to a node that is not in the input
   holding.node = node->second;
-  const ResourceList requests = pod_requests(pod), limits = pod_limits(pod);
+  const ResourceList requests = pod_requests(pod);
+  const std::vector<PodLimit> limits = pod_limits_of(pod, ContainerLimit::kLargerOfBoth, {});
   for (const auto& [name, id] : resource_ids_) {
     const Quantity* request = find(requests, name);
-    const Quantity* limit = find(limits, name);
+    const auto limit =
+        std::find_if(limits.begin(), limits.end(),
+                     [&wanted = name](const PodLimit& at) { return at.resource == wanted; });
     Holding::Need need{.resource = id,
                        .request = request == nullptr ? 0 : resource_amount(name, *request),
-                       .limit = limit == nullptr ? 0 : resource_amount(name, *limit)};
-    if (name == "pods") need.request = 1;
-    need.limit = std::max(need.limit, need.request);
-    if (need.limit > 0) holding.needs.push_back(need);
+                       .limit = limit == limits.end() ? 0 : limit_amount(*limit)};
+    if (name == "pods") need.request = need.limit = 1;
+    if (need.request > 0 || need.limit > 0) holding.needs.push_back(need);
   }
   return holding;
 }
@@ -88,7 +104,7 @@ void ClusterUsage::remove(const Holding& holding) {
 std::vector<ResourceReport> ClusterUsage::peaks() const {
   std::vector<ResourceReport> used;
   for (const ResourceReport& peak : peaks_) {
-    if (peak.limits > 0) used.push_back(peak);
+    if (peak.requested > 0 || peak.limits > 0) used.push_back(peak);
   }
   return used;
 }

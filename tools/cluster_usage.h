@@ -21,7 +21,7 @@ struct ResourceReport {
   std::string name;              // cpu in thousandths, everything else whole
   std::int64_t allocatable = 0;  // of all nodes that were ever there
   std::int64_t requested = 0;    // peak of the cluster's sum of requests
-  std::int64_t limits = 0;       // peak of the sum of limits; a pod's limit is at least its request
+  std::int64_t limits = 0;       // peak of the sum of limits, as LimitAware counts them
   std::string hottest_node;      // the node whose limits came highest against its allocatable
   std::int64_t hottest_limits = 0, hottest_allocatable = 0;
 };

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/dump.h"
+#include "tools/not_considered_text.h"
 #include "tools/object_writer.h"
 #include "tools/openb.h"
 
@@ -41,6 +42,7 @@ std::string decision_line(const Engine& engine, const PendingPod& pending, const
   }
   line["feasible"] = decision.feasible;
   line["nodes"] = decision.nodes;
+  if (!decision.not_considered.empty()) line["not_considered"] = names_of(decision.not_considered);
   if (post_filter != nullptr) {
     ordered_json preemption;
     preemption["victims"] = ordered_json::array();

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tools/not_considered_text.h"
 #include "tools/table.h"
 
 namespace headroom {
@@ -276,6 +277,7 @@ Result<ExplainReport> explain_pod(Engine& engine, Pod pod, const std::optional<s
   const auto explain_node = [&](std::string name, std::string why) -> Result<void> {
     Result<Explanation> explanation = engine.explain(pod, name);
     if (!explanation) return tl::unexpected<Error>(explanation.error());
+    report.not_considered = explanation->not_considered;
     report.nodes.push_back({std::move(name), std::move(why), std::move(*explanation)});
     return {};
   };
@@ -286,6 +288,7 @@ Result<ExplainReport> explain_pod(Engine& engine, Pod pod, const std::optional<s
 
   Result<Decision> decision = engine.evaluate(pod, {.top_k = kExplainedCandidates});
   if (!decision) return tl::unexpected(decision.error());
+  report.not_considered = decision->not_considered;
   report.decision = std::move(*decision);
   for (const NodeScore& candidate : report.decision->candidates) {
     report.candidates.emplace_back(engine.node_name(candidate.node));
@@ -337,6 +340,9 @@ std::string explain_text(const ExplainReport& report) {
   text += fmt::format("At {}, mode {}. cpu in thousandths, everything else in whole units.\n",
                       time_text(report.now_us),
                       report.profile.mode == Mode::kProposal ? "Proposal" : "Upstream");
+  if (!report.not_considered.empty()) {
+    text += fmt::format("Not considered: {}.\n", fmt::join(names_of(report.not_considered), ", "));
+  }
   if (!report.present_node.empty()) {
     text += fmt::format("The pod is on {} now; it was not counted there.\n", report.present_node);
   }
@@ -348,6 +354,7 @@ std::string explain_json(const ExplainReport& report) {
                        {"presentNode", report.present_node},
                        {"now", time_text(report.now_us)},
                        {"mode", report.profile.mode == Mode::kProposal ? "Proposal" : "Upstream"}};
+  json["notConsidered"] = names_of(report.not_considered);
   if (report.decision) json["decision"] = decision_json(report);
   json["nodes"] = ordered_json::array();
   for (const ExplainedNode& node : report.nodes) {

@@ -35,6 +35,7 @@ struct ExplainReport {
   std::optional<PostFilter> post_filter;
   std::string nominated_node;
   std::vector<PodVerdict> verdicts;
+  NotConsideredSet not_considered;  // what the pod asks for, or nodes say, beyond all this
 };
 
 // Takes `pod` out of the engine, as if it were to be scheduled anew, and explains it on `node`; or,

@@ -40,7 +40,7 @@ struct SimulateOptions {
   std::optional<std::int64_t> metrics_every_seconds;
   std::vector<std::string> configs;
   std::string out, report, command_line;
-  bool preemption = false, no_preemption = false;
+  bool preemption = false, no_preemption = false, all_pods = false;
   std::uint32_t quotas = 0;
   std::vector<std::string> template_files, capacity_quota_files;
   std::int64_t provision_seconds = 60;
@@ -179,6 +179,7 @@ Result<SimulationOptions> make_simulation(const SimulateOptions& options, bool s
   simulation.departures = !options.no_departures;
   simulation.metrics_every_seconds = options.metrics_every_seconds;
   simulation.validate = options.validate;
+  simulation.all_pods = options.all_pods;
   simulation.series = several || options.json || !options.report.empty();
   if (options.preemption) simulation.preemption = true;
   if (options.no_preemption) simulation.preemption = false;
@@ -307,10 +308,13 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
                     "Break ties in an order drawn from the seed, not by the lowest row");
   CLI::Option* preemption = command->add_flag(
       "--preemption", options->preemption,
-      "Pods without a place take that of others, and pods that arrive together are placed by "
-      "priority, although the input has neither ElasticQuota nor PriorityClass");
+      "Pods without a place take that of others, although the input has neither ElasticQuota nor "
+      "PriorityClass (profiles with CapacityScheduling)");
   command->add_flag("--no-preemption", options->no_preemption, "Nobody has to go for another pod")
       ->excludes(preemption);
+  command->add_flag("--all-pods", options->all_pods,
+                    "Place also pods with schedulingGates, and those that name another scheduler "
+                    "than the profile; else they are left out and counted");
   CLI::Option* autoscale =
       command
           ->add_option("--autoscale", options->template_files,
@@ -372,8 +376,11 @@ the trace's deletion time, or, for Kubernetes pods, activeDeadlineSeconds after 
 that fits nowhere is counted as failed and not tried again. Pods of a generated cluster arrive
 evenly over twice the median lifetime, so that about half of them overlap.
 
-Where the input has elastic quotas or priority classes, a pod that finds no place asks who must go so
-that it has one. The victims leave, and wait for a new place behind those of higher priority; who
+Pods that arrive together are placed by priority, as every kube-scheduler sorts them. What pods ask
+for that no plugin here looks at (affinity between pods, spread, volumes, ...) is counted and named.
+
+Where the input has elastic quotas or priority classes, and the profile CapacityScheduling, a pod that
+finds no place asks who must go so that it has one. The victims leave, and wait for a new place behind those of higher priority; who
 finds none then is not tried again. The report says what every quota used, borrowed, lent and took
 back, and, over time, how many pods had to go.
 

@@ -91,11 +91,11 @@ class Simulation {
         engine_(std::move(engine)),
         autoscaler_(std::move(autoscaler)),
         usage_(input.nodes, autoscaler_ ? autoscaler_->templates() : std::span<const Node>()),
-        by_priority_(engine_.profile().capacity_scheduling &&
-                     (options_.preemption.value_or(false) || !input_.elastic_quotas.empty() ||
-                      !input_.priority_classes.empty())),
-        preempts_(by_priority_ && options_.preemption.value_or(true)),
-        ledger_(by_priority_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
+        has_quotas_(engine_.profile().capacity_scheduling &&
+                    (options_.preemption.value_or(false) || !input_.elastic_quotas.empty() ||
+                     !input_.priority_classes.empty())),
+        preempts_(has_quotas_ && options_.preemption.value_or(true)),
+        ledger_(has_quotas_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
                 engine_.profile().mode),
         budgets_(input.pod_disruption_budgets),
         pending_(input.priority_classes) {
@@ -137,6 +137,10 @@ class Simulation {
       if (Result<void> valid = engine_.validate(); !valid) return tl::unexpected(valid.error());
     }
     report_.failures = failures_.sorted();
+    for (auto& [what, counted] : not_considered_) {
+      counted.what = what;
+      report_.not_considered.push_back(counted);
+    }
     report_.resources = usage_.peaks();
     report_.quotas = ledger_.reports();
     if (report_.preemption.victims > 0) report_.preemption.intervals = intervals();
@@ -161,8 +165,34 @@ class Simulation {
 
   // Where pods come from: the arrivals, and behind them the pods that are there at the beginning.
   Pod pod_of(std::uint32_t origin) const {
-    if (origin < input_.arrivals.size()) return input_.make_pod(input_.arrivals[origin].pod);
-    return input_.present_pods[origin - input_.arrivals.size()];
+    Pod pod = origin < input_.arrivals.size()
+                  ? input_.make_pod(input_.arrivals[origin].pod)
+                  : input_.present_pods[origin - input_.arrivals.size()];
+    if (pod.scheduler_name.empty()) pod.scheduler_name = engine_.profile().scheduler_name;
+    return pod;
+  }
+
+  // Of a pod that arrives: counts it where no place is to be looked for.
+  bool left_out(const Pod& pod) {
+    if (options_.all_pods) return false;
+    const bool gated = pod.not_considered.contains(NotConsidered::kSchedulingGates);
+    const bool of_other = pod.scheduler_name != engine_.profile().scheduler_name;
+    report_.left_out_gated += gated;
+    report_.left_out_of_other_schedulers += !gated && of_other;
+    return gated || of_other;
+  }
+
+  // Of a pod that asked for a place for the first time.
+  void count_not_considered(NotConsideredSet set) {
+    for (const NotConsidered what : set.list()) ++not_considered_[what].pods;
+  }
+  // Of a pod that is there: other pods would meet its affinity, and they do not.
+  void count_not_considered_there(NotConsideredSet set) {
+    for (const NotConsidered what :
+         {NotConsidered::kRequiredPodAffinity, NotConsidered::kRequiredPodAntiAffinity,
+          NotConsidered::kPreferredPodAffinity, NotConsidered::kPreferredPodAntiAffinity}) {
+      if (set.contains(what)) ++not_considered_[what].pods_there;
+    }
   }
 
   Result<void> load() {
@@ -199,6 +229,7 @@ class Simulation {
       const Pod& pod = input_.present_pods[p];
       result = checked(engine_.upsert(pod), "pod", full_name(pod));
       if (!result || pod.node_name.empty() || pod.terminal()) continue;
+      count_not_considered_there(pod.not_considered);
       std::int64_t departure_us = kNeverUs;
       if (pod.creation_us && pod.active_deadline_seconds) {
         departure_us = *pod.creation_us + *pod.active_deadline_seconds * kMicrosPerSecond;
@@ -218,13 +249,10 @@ class Simulation {
       if (Result<void> passed = pass_until(now_us); !passed) return passed;
     }
     if (Result<void> begun = begin_moment(now_us); !begun) return begun;
-    PendingPod pending{
-        .pod = input_.make_pod(arrival.pod), .departure_us = arrival.departure_us, .origin = index};
-    if (by_priority_) {
+    PendingPod pending{.pod = pod_of(index), .departure_us = arrival.departure_us, .origin = index};
+    if (!left_out(pending.pod)) {
       make_pending(pending.pod);
       pending_.push(std::move(pending));
-    } else if (Result<void> placed = place(pending); !placed) {
-      return placed;
     }
     const std::size_t next = index + std::size_t{1};
     if (next < input_.arrivals.size() && input_.arrivals[next].time_us <= now_us) return {};
@@ -280,7 +308,8 @@ class Simulation {
       if (metrics_) metrics_->add_node(node.name);
       room_changed_ = nodes_came_ = true;
     }
-    return room_changed_ ? try_waiting() : Result<void>();
+    if (room_changed_) try_waiting();
+    return {};
   }
 
   Result<void> end_moment() {
@@ -288,7 +317,7 @@ class Simulation {
       PendingPod first = pending_.pop();
       if (Result<void> placed = place(first); !placed) return placed;
     }
-    if (by_priority_) {
+    if (has_quotas_) {
       evictions_.clear();
       ledger_.end_step();
       if (options_.validate) compare_with_engine();
@@ -303,6 +332,7 @@ class Simulation {
       recorder_->take(moment(engine_.now_us()));
     }
     const bool waits = pending.waits_since_us.has_value();
+    const bool first = !waits && !pending.again;
     if (waits) {
       Result<bool> known = has_failed_now(pending);
       if (!known) return tl::unexpected(known.error());
@@ -315,13 +345,14 @@ class Simulation {
     std::string_view node_name;
     if (!decision->candidates.empty()) {
       node_name = engine_.node_name(decision->candidates.front().node);
-      if (by_priority_) pod.start_us = engine_.now_us();
+      if (has_quotas_) pod.start_us = engine_.now_us();
       Result<void> assumed = engine_.assume(pod, node_name);
       if (!assumed) return tl::unexpected(in_pod(pod, assumed.error()));
     }
     const Clock::duration latency = Clock::now() - begin;
     busy_ += latency;
     latencies_ns_.push_back(std::chrono::nanoseconds(latency).count());
+    if (first) count_not_considered(decision->not_considered);
 
     std::optional<PostFilter> post_filter;
     if (node_name.empty() && preempts_) {
@@ -400,19 +431,11 @@ class Simulation {
     autoscaler_->remove(pending.origin);
   }
 
-  Result<void> try_waiting() {
+  void try_waiting() {
     room_changed_ = false;
     failed_now_.clear();
-    std::vector<WaitingPod> tried;
-    tried.swap(waiting_);
-    for (WaitingPod& waiting : tried) {
-      if (by_priority_) {
-        pending_.push(std::move(waiting.pending));
-      } else if (Result<void> placed = place(waiting.pending); !placed) {
-        return placed;
-      }
-    }
-    return {};
+    for (WaitingPod& waiting : waiting_) pending_.push(std::move(waiting.pending));
+    waiting_.clear();
   }
 
   Result<void> ask_for_nodes() {
@@ -574,7 +597,7 @@ class Simulation {
     if (recorder_) recorder_->add(pod, holding);
     if (metrics_) metrics_->add(pod, node_name);
     const bool leaves = options_.departures && departure_us != kNeverUs;
-    if (!leaves && !by_priority_) return;
+    if (!leaves && !has_quotas_) return;
     std::uint32_t slot;
     if (free_slots_.empty()) {
       slot = static_cast<std::uint32_t>(residents_.size());
@@ -590,7 +613,7 @@ class Simulation {
                 .departure_us = departure_us,
                 .origin = origin,
                 .serial = ++serial_};
-    if (by_priority_) {
+    if (has_quotas_) {
       resident.claim = ledger_.claim(pod);
       ledger_.add(resident.claim);
       resident_of_[full_name(pod)] = slot;
@@ -617,7 +640,7 @@ class Simulation {
     usage_.remove(resident.holding);
     if (recorder_) recorder_->remove(resident.namespace_name, resident.name);
     if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
-    if (by_priority_) {
+    if (has_quotas_) {
       ledger_.remove(resident.claim);
       resident_of_.erase(pod_key(resident.namespace_name, resident.name));
     }
@@ -686,12 +709,13 @@ class Simulation {
   Engine engine_;
   std::optional<ClusterAutoscaler> autoscaler_;
   ClusterUsage usage_;
-  const bool by_priority_;  // quotas or priorities count
+  const bool has_quotas_;  // quotas or priorities decide who has to go
   const bool preempts_;
   QuotaLedger ledger_;  // of no quota where they do not count
   SimulatedBudgets budgets_;
   PendingPods pending_;
   Failures failures_;
+  std::map<NotConsidered, NotConsideredReport> not_considered_;
   std::optional<SimulatedMetrics> metrics_;
   std::optional<SeriesRecorder> recorder_;
   std::vector<Resident> residents_;
@@ -730,7 +754,17 @@ double SpeedReport::preemption_latency_us(std::uint32_t permille) const {
   return rank_us(preemption_latencies_ns, permille);
 }
 
+std::uint64_t pods_there(const SimulationInput& input) {
+  return static_cast<std::uint64_t>(
+      std::count_if(input.present_pods.begin(), input.present_pods.end(),
+                    [](const Pod& pod) { return !pod.node_name.empty() && !pod.terminal(); }));
+}
+
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {
+  if (options.preemption.value_or(false) && !options.profile.capacity_scheduling) {
+    return fail(ErrorCode::kUnsupported, "preemption: profile " + options.profile.scheduler_name +
+                                             " does not enable CapacityScheduling");
+  }
   Result<Engine> engine = Engine::create(options.profile, options.engine);
   if (!engine) return tl::unexpected(engine.error());
   std::optional<ClusterAutoscaler> autoscaler;

@@ -2,21 +2,23 @@
 // when its time ends.
 //
 // Rules: a pod that leaves at the moment another arrives leaves first. Pods that arrive together
-// are placed in their order. A pod that fits no node is counted as failed and not tried again. Same
-// input and options, same decisions and same report, except for what speed() measures.
+// are placed by priority, as kube-scheduler's queue sorts them under every profile, then in their
+// order. Pods with scheduling gates, and pods that name another scheduler than the profile's, are
+// left out and counted, unless the options say so; one that names none is the profile's. A pod that
+// fits no node is counted as failed and not tried again. Same input and options, same decisions and
+// same report, except for what speed() measures.
 //
 // With an autoscaler (cluster_autoscaler.h) such a pod waits, and so does a victim. Nodes are asked
 // for at the end of each moment, and come before the pods of theirs. Whenever pods have left or
-// nodes have come, those that wait are tried again, before the pods that arrive then (by priority,
-// where that counts). One that waited leaves as much later. It goes on until no node is under way
+// nodes have come, those that wait are tried again with the pods that arrive then, before those of
+// equal priority. One that waited leaves as much later. It goes on until no node is under way
 // and nobody waits for a pod that will leave; who waits then has failed.
 //
-// If the input has elastic quotas or priority classes, or the options say so, pods that arrive
-// together are placed by priority, then in their order. One that finds no place asks who must go
-// (Engine::post_filter). Victims leave at once, and the pod takes the nominated node.
-// Victims come back at that moment as new pods of the same name, which wait for their turn like
-// those that arrive; one that finds no place then is not tried again. When they would have left
-// does not change.
+// If the input has elastic quotas or priority classes, or the options say so, and the profile has
+// CapacityScheduling, a pod that finds no place asks who must go (Engine::post_filter). Victims
+// leave at once, and the pod takes the nominated node. Victims come back at that moment as new pods
+// of the same name, which wait for their turn like those that arrive; one that finds no place then
+// is not tried again. When they would have left does not change.
 //
 // It ends: a pod that had to go kEvictionsPerPodMax times at one moment does not come back. In mode
 // Upstream that happens: two quotas that are above their mins in one resource and within them in
@@ -75,10 +77,11 @@ struct SimulationOptions {
   bool departures = true;
   // Nodes report the usage of their pods this often; nullopt: they report nothing.
   std::optional<std::int64_t> metrics_every_seconds;
-  // nullopt: if the input has elastic quotas or priority classes. False: nobody has to go. Needs
-  // CapacityScheduling.
+  // nullopt: if the input has elastic quotas or priority classes and the profile
+  // CapacityScheduling, without which true is an error. False: nobody has to go.
   std::optional<bool> preemption;
   std::optional<AutoscalerOptions> autoscaler;  // nullopt: no node is ever added
+  bool all_pods = false;  // place those with scheduling gates or of other schedulers as well
   // Check the engine's sums at the end, and the rules of quotas and of the autoscaler at every
   // moment.
   bool validate = false;
@@ -91,6 +94,14 @@ struct FailureReport {
   std::string reason;
   std::uint64_t pods_mainly = 0;  // failed pods to whom most nodes gave this reason
   std::uint64_t pods_also = 0;    // failed pods to whom some node gave it
+};
+
+// Pods that ask for something that no decision looked at.
+struct NotConsideredReport {
+  NotConsidered what{};
+  std::uint64_t pods = 0;  // that a place was looked for
+  // That were on nodes before; only of affinity between pods, which the others would have met.
+  std::uint64_t pods_there = 0;
 };
 
 // What happened from begin_us on, before end_us; the last interval has its end too.
@@ -137,7 +148,10 @@ struct SimulationReport {
   // Pods that arrived, by what became of them then: placed and failed. Victims that are placed
   // again are not counted a second time.
   std::uint64_t placed = 0, failed = 0, departed = 0, metric_reports = 0;
-  std::vector<FailureReport> failures;  // most pods first
+  // Pods that arrived and no place was looked for; one that is both counts as gated.
+  std::uint64_t left_out_gated = 0, left_out_of_other_schedulers = 0;
+  std::vector<NotConsideredReport> not_considered;  // in the order of the enum
+  std::vector<FailureReport> failures;              // most pods first
   PreemptionReport preemption;
   std::vector<QuotaReport> quotas;
   std::optional<GrowthReport> growth;      // with an autoscaler
@@ -149,7 +163,11 @@ struct SimulationReport {
   SpeedReport speed;
 };
 
-// Errors: what the engine refuses, with the object's name.
+// Pods that are on nodes when it begins; others in present_pods have ended.
+std::uint64_t pods_there(const SimulationInput& input);
+
+// Errors: what the engine refuses, with the object's name; kUnsupported: preemption under a profile
+// without CapacityScheduling.
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options);
 
 }  // namespace headroom

@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.h"
 #include "tools/autoscaler_report.h"
+#include "tools/not_considered_text.h"
 #include "tools/object_writer.h"
 #include "tools/openb.h"
 #include "tools/series_json.h"
@@ -43,6 +44,19 @@ std::int64_t pods_per_second(const SimulationReport& report) {
 }
 
 std::string number_text(std::uint64_t value) { return grouped(static_cast<std::int64_t>(value)); }
+
+void print_not_considered(std::FILE* file, const SimulationReport& report) {
+  std::string text;
+  for (const NotConsideredReport& at : report.not_considered) {
+    if (at.pods > 0) text += "  " + not_considered_text(at.what, at.pods) + '\n';
+    if (at.pods_there > 0) text += "  " + not_considered_text(at.what, at.pods_there, true) + '\n';
+  }
+  if (!text.empty()) fmt::print(file, "\nnot considered\n{}", text);
+  if (report.left_out_gated + report.left_out_of_other_schedulers > 0) {
+    fmt::print(file,
+               "\n  --all-pods places pods with scheduling gates and of other schedulers too\n");
+  }
+}
 
 void print_victims(std::FILE* file, const PreemptionReport& preemption) {
   if (preemption.victims == 0 && preemption.cross_node_would_help == 0) return;
@@ -166,6 +180,13 @@ ordered_json run_json(const ProfileRun& run) {
   json["placed"] = report.placed;
   json["failed"] = report.failed;
   json["departed"] = report.departed;
+  json["left_out"] = {{"scheduling_gates", report.left_out_gated},
+                      {"other_schedulers", report.left_out_of_other_schedulers}};
+  json["not_considered"] = ordered_json::array();
+  for (const NotConsideredReport& at : report.not_considered) {
+    json["not_considered"].push_back(
+        {{"what", to_string(at.what)}, {"pods", at.pods}, {"pods_there", at.pods_there}});
+  }
   json["failures"] = ordered_json::array();
   for (const FailureReport& failure : report.failures) {
     json["failures"].push_back({{"reason", failure.reason},
@@ -265,6 +286,31 @@ void compare_failures(Comparison& comparison, std::span<const ProfileRun> runs) 
   }
 }
 
+// Of pods that the profiles looked for a place for, and of those that they left out.
+void compare_not_considered(Comparison& comparison, std::span<const ProfileRun> runs) {
+  const auto row = [&](const std::string& what, auto count) {
+    const bool any = std::any_of(runs.begin(), runs.end(),
+                                 [&](const ProfileRun& run) { return count(run.report) > 0; });
+    if (!any) return;
+    comparison.row(what,
+                   [&](const SimulationReport& report) { return number_text(count(report)); });
+  };
+  row("pods left out: scheduling gates",
+      [](const SimulationReport& report) { return report.left_out_gated; });
+  row("pods left out: of other schedulers",
+      [](const SimulationReport& report) { return report.left_out_of_other_schedulers; });
+  for (std::uint32_t i = 0; i < kNotConsideredCount; ++i) {
+    const auto what = static_cast<NotConsidered>(i);
+    row(fmt::format("pods with {}, not considered", to_string(what)),
+        [what](const SimulationReport& report) {
+          const auto found =
+              std::find_if(report.not_considered.begin(), report.not_considered.end(),
+                           [&](const NotConsideredReport& at) { return at.what == what; });
+          return found == report.not_considered.end() ? 0 : found->pods + found->pods_there;
+        });
+  }
+}
+
 void compare_resource(Comparison& comparison, const std::string& name, std::size_t resource,
                       bool has_limits) {
   const auto row = [&](const char* what, Measure measure, auto text) {
@@ -343,11 +389,19 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
   const auto share = [&](std::uint64_t part) {
     return percent_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
   };
-  if (!input.present_pods.empty()) pods.row({"there before", number(input.present_pods.size())});
+  if (const std::uint64_t there = pods_there(input); there > 0) {
+    pods.row({"there before", number(there)});
+  }
   pods.row({"placed", number(report.placed), share(report.placed)});
   pods.row({"failed", number(report.failed), share(report.failed)});
   pods.row({"left when their time ended", number(report.departed)});
+  const auto if_any = [&](const char* what, std::uint64_t count) {
+    if (count > 0) pods.row({what, number(count)});
+  };
+  if_any("left out: scheduling gates", report.left_out_gated);
+  if_any("left out: of other schedulers", report.left_out_of_other_schedulers);
   fmt::print(file, "\npods\n{}", pods.text());
+  print_not_considered(file, report);
 
   if (!report.failures.empty()) {
     Table failures;
@@ -429,6 +483,7 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
   count("pods placed", &SimulationReport::placed);
   count("pods failed", &SimulationReport::failed);
   compare_failures(comparison, runs);
+  compare_not_considered(comparison, runs);
   const bool victims = std::any_of(runs.begin(), runs.end(), [](const ProfileRun& run) {
     return run.report.preemption.victims > 0;
   });
@@ -472,7 +527,7 @@ std::string json_report(const SimulationInput& input, std::uint64_t seed,
   json["seed"] = seed;
   json["nodes"] = input.nodes.size();
   json["pods"] = input.arrivals.size();
-  json["pods_present"] = input.present_pods.size();
+  json["pods_present"] = pods_there(input);
   if (runs.size() == 1) {
     json.update(run_json(runs.front()));
   } else {

@@ -60,6 +60,8 @@ class Decision:
     pre_filter: list[str]  #: why the pod's elastic quota rejects it; then no node was looked at
     epoch: int  #: the state that was answered for
     message: str  #: kube-scheduler's: "0/5 nodes are available: 3 Insufficient cpu limit, ..."
+    #: what the pod asks for, or nodes say, that no plugin here looks at
+    not_considered: list[str] = field(default_factory=list)
 
     @property
     def node(self) -> str | None:
@@ -68,7 +70,8 @@ class Decision:
 
     def __repr__(self) -> str:
         best = f"{self.node!r}, total {self.candidates[0].total}" if self.candidates else "no node"
-        return f"<Decision {self.code}: {best}; {self.message}>"
+        left_out = f"; not considered: {', '.join(self.not_considered)}"
+        return f"<Decision {self.code}: {best}; {self.message}{left_out * bool(self.not_considered)}>"
 
     def _repr_html_(self) -> str:
         plugins = list(self.candidates[0].plugins) if self.candidates else []
@@ -115,6 +118,7 @@ class NodesDecision:
     verdicts: list[NodeVerdict]
     pre_filter: list[str]
     epoch: int
+    not_considered: list[str] = field(default_factory=list)  #: as in Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ class Explanation:
     terms: list[ExplainTerm]
     plugins: dict[str, PluginScore]
     total: int
+    not_considered: list[str] = field(default_factory=list)  #: as in Decision
 
     def __repr__(self) -> str:
         lines = [f"{self.code}, total {self.total}"]
@@ -151,6 +156,8 @@ class Explanation:
             )
             detail = f" {term.formula} = {term.result}" if term.formula else ""
             lines.append(f"  {what}:{detail} {term.note}".rstrip() + mark)
+        if self.not_considered:
+            lines.append(f"  not considered: {', '.join(self.not_considered)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -197,6 +204,7 @@ class PostFilter:
     nodes_dry_run: int
     nodes_ruled_out: int
     epoch: int
+    not_considered: list[str] = field(default_factory=list)  #: as in Decision
 
 
 @dataclass(frozen=True, slots=True)

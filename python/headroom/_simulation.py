@@ -45,6 +45,17 @@ class Simulation:
         """Pods that did not."""
         return int(self.summary["failed"])
 
+    @property
+    def not_considered(self) -> Any:
+        """What pods ask for that no decision looked at: how many of those that a place was looked
+        for, and of those that were there (affinity between pods only)."""
+        return _frame(self.summary["not_considered"])
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Pods that no place was looked for: with scheduling gates, and of other schedulers."""
+        return dict(self.summary["left_out"])
+
     @cached_property
     def decisions(self) -> Any:
         """Every decision: pod, time, node, total, feasible, nodes, and a column score.PLUGIN each."""
@@ -53,6 +64,8 @@ class Simulation:
             row = json.loads(line)
             scores = row.pop("scores", {})
             row.update({f"score.{plugin}": score for plugin, score in scores.items()})
+            if "not_considered" in row:
+                row["not_considered"] = ", ".join(row["not_considered"])
             rows.append(row)
         frame = _frame(rows)
         if "time" in frame and not isinstance(frame, dict):
@@ -112,6 +125,11 @@ class Simulation:
         rows += [
             [f"failed: {at['reason']}", f"{at['pods_mainly']:,}"] for at in self.summary["failures"]
         ]
+        rows += [[f"left out: {what}", f"{count:,}"] for what, count in self.left_out.items() if count]
+        rows += [
+            [f"not considered: {at['what']}", f"{at['pods'] + at['pods_there']:,}"]
+            for at in self.summary["not_considered"]
+        ]
         tables = html_table(rows, ["", "pods"], caption)
         if self.summary["resources"]:
             header = list(self.summary["resources"][0])
@@ -135,6 +153,7 @@ def simulate(
     autoscale: ObjectsLike | None = None,
     provision_seconds: int = 60,
     random_ties: bool = False,
+    all_pods: bool = False,
     threads: int = 1,
     validate: bool = False,
     decisions: bool = True,
@@ -149,7 +168,8 @@ def simulate(
     with nodes, namespaces with an ElasticQuota each. metrics_every: nodes report usage so often, in
     seconds; None, never. preemption: None, where the input has quotas or priority classes.
     autoscale: Nodes as templates to add, and CapacityQuotas that limit them; each comes after
-    provision_seconds. random_ties: ties go to an order drawn from the seed. validate: recompute
+    provision_seconds. all_pods: place also pods with schedulingGates and those that name another
+    scheduler than the profile; else they are left out and counted. random_ties: ties go to an order drawn from the seed. validate: recompute
     every sum at the end, and check the rules of quotas at every moment; what is broken is in
     summary["violations"]. decisions: keep them (about 300 bytes a pod).
 
@@ -170,6 +190,7 @@ def simulate(
             autoscale=autoscale,
             provision_seconds=provision_seconds,
             random_ties=random_ties,
+            all_pods=all_pods,
             threads=threads,
             validate=validate,
             decisions=decisions,

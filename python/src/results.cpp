@@ -31,6 +31,12 @@ nb::list victims_of(const Engine& engine, const std::vector<Victim>& victims) {
   return list_of(victims, [&](const Victim& victim) { return victim_of(engine, victim); });
 }
 
+nb::list not_considered_of(NotConsideredSet set) {
+  nb::list names;
+  for (const NotConsidered what : set.list()) names.append(to_string(what));
+  return names;
+}
+
 }  // namespace
 
 nb::str text(std::string_view value) { return nb::str(value.data(), value.size()); }
@@ -47,7 +53,8 @@ nb::object decision_of(const Engine& engine, const Decision& decision) {
                 plugins_of(node.plugins));
   });
   return make("Decision", to_string(decision.code), decision.nodes, decision.feasible, candidates,
-              reasons, texts(decision.pre_filter), decision.epoch, text(decision.message()));
+              reasons, texts(decision.pre_filter), decision.epoch, text(decision.message()),
+              not_considered_of(decision.not_considered));
 }
 
 nb::object placement_of(const Engine& engine, const Placement& placement) {
@@ -80,7 +87,8 @@ nb::object nodes_decision_of(NodesDecision&& decision) {
   });
   return make("NodesDecision", decision.nodes, array_of(std::move(rows)),
               array_of(std::move(totals)), array_of(std::move(verdicts)), described,
-              texts(decision.pre_filter), decision.epoch);
+              texts(decision.pre_filter), decision.epoch,
+              not_considered_of(decision.not_considered));
 }
 
 nb::object explanation_of(const Explanation& explanation) {
@@ -90,7 +98,7 @@ nb::object explanation_of(const Explanation& explanation) {
                 term.result, term.passed, text(term.note));
   });
   return make("Explanation", to_string(explanation.code), terms, plugins_of(explanation.plugins),
-              explanation.total);
+              explanation.total, not_considered_of(explanation.not_considered));
 }
 
 nb::object pre_filter_of(const PreFilterStatus& status) {
@@ -106,7 +114,7 @@ nb::object post_filter_of(const Engine& engine, const PostFilter& answer) {
               victims_of(engine, answer.victims), answer.pdb_violations, texts(answer.reasons),
               answer.stays_nominated, answer.cross_node, answer.cross_node_would_help,
               answer.victims_at_least, answer.cross_node_gave_up, candidates, answer.nodes_dry_run,
-              answer.nodes_ruled_out, answer.epoch);
+              answer.nodes_ruled_out, answer.epoch, not_considered_of(answer.not_considered));
 }
 
 nb::object pod_verdict_of(const Engine& engine, const PodVerdict& verdict) {

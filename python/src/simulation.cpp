@@ -87,7 +87,7 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
                         std::uint64_t seed, bool departures,
                         std::optional<std::int64_t> metrics_every, std::optional<bool> preemption,
                         nb::object autoscale, std::int64_t provision_seconds, bool random_ties,
-                        std::int32_t threads, bool validate, bool decisions) {
+                        bool all_pods, std::int32_t threads, bool validate, bool decisions) {
   SimulationOptions options;
   options.profile = profile_of(profile);
   options.series = true;
@@ -98,6 +98,7 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
   options.metrics_every_seconds = metrics_every;
   options.preemption = preemption;
   options.validate = validate;
+  options.all_pods = all_pods;
   if (metrics_every && *metrics_every < 1) {
     raise(
         {ErrorCode::kInvalid, "metrics_every: " + std::to_string(*metrics_every) + " is below 1"});
@@ -146,7 +147,7 @@ void bind_simulation(nb::module_& module) {
              "profile"_a = nb::none(), "seed"_a = 1, "departures"_a = true,
              "metrics_every"_a = nb::none(), "preemption"_a = nb::none(),
              "autoscale"_a = nb::none(), "provision_seconds"_a = 60, "random_ties"_a = false,
-             "threads"_a = 1, "validate"_a = false, "decisions"_a = true,
+             "all_pods"_a = false, "threads"_a = 1, "validate"_a = false, "decisions"_a = true,
              "What headroom.simulate() reads: the report, and the decisions line by line.");
 }
 

@@ -501,7 +501,19 @@
     for (const reason of new Set(runs.flatMap((run) => run.failures.map((failure) => failure.reason)))) {
       if (runs.some((run) => failed(run, reason) > 0)) row(reason, (run) => text(failed(run, reason)), true);
     }
+    for (const [kind, words] of Object.entries({
+      scheduling_gates: "pods left out: scheduling gates", other_schedulers: "pods left out: of other schedulers",
+    })) {
+      if (runs.some((run) => run.left_out[kind] > 0)) row(words, (run) => text(run.left_out[kind]));
+    }
     if (runs.some((run) => run.preemption?.victims)) row("victims", (run) => text(run.preemption?.victims ?? 0));
+    const asking = (run, what) => {
+      const found = run.not_considered.find((entry) => entry.what === what);
+      return found ? found.pods + found.pods_there : 0;
+    };
+    const asked = new Set(runs.flatMap((run) => run.not_considered.map((entry) => entry.what)));
+    if (asked.size > 0) heading("not considered: pods that ask for");
+    for (const what of asked) row(what, (run) => text(asking(run, what)));
     const first = resourceOf(runs[0]);
     if (first) {
       const of = (measure, figure, digits) => (run) => text(run.series.summary[first.name]?.[measure][figure], digits);
