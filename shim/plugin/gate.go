@@ -89,6 +89,15 @@ func isAboutThePod(err error) bool {
 	}
 }
 
+// refusal is headroomd's own words.
+func refusal(err error) string {
+	var refused *client.ServerError
+	if errors.As(err, &refused) {
+		return refused.Message
+	}
+	return err.Error()
+}
+
 // wasTurnedAway: some scheduling cycle found no node for the pod, as its condition says. It is what a
 // scheduler that has just begun knows about the pods of its predecessor.
 func wasTurnedAway(pod *v1.Pod) bool {

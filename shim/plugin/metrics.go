@@ -56,6 +56,11 @@ var (
 			"not available for longer than the grace period.",
 		StabilityLevel: metrics.ALPHA,
 	})
+	reservationsLost = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: "headroom", Name: "reservations_lost_total",
+		Help:           "Reservations that had ended and could not be made again: the pods get no node in that cycle.",
+		StabilityLevel: metrics.ALPHA,
+	})
 	factsRefused = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "headroom", Name: "facts_refused_total",
 		Help:           "Objects that headroomd cannot use.",
@@ -70,7 +75,7 @@ var (
 
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(requestSeconds, podsTotal, widenedTotal, victimsTotal, waitingPods,
-		podsWoken, available, releasedTotal, factsRefused, fed)
+		podsWoken, available, releasedTotal, reservationsLost, factsRefused, fed)
 })
 
 // timed counts a request to headroomd.

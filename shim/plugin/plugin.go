@@ -24,6 +24,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"headroom.dev/shim/client"
+	"headroom.dev/shim/wire"
 )
 
 // Name of the plugin in KubeSchedulerConfiguration.
@@ -79,6 +80,7 @@ func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plu
 		return nil, err
 	}
 	go h.room.run(ctx)
+	go h.keepReservations(ctx)
 	klog.FromContext(ctx).Info("Headroom scores this profile's pods", "profile", handle.ProfileName(),
 		"address", args.Address, "topK", args.TopK, "onUnavailable", args.OnUnavailable,
 		"onUnavailableQuotas", args.OnUnavailableQuotas, "gracePeriod", args.GracePeriod.Duration)
@@ -102,6 +104,10 @@ func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision
 	incarnation := h.client.Incarnation()
 	if incarnation == h.incarnation {
 		return nil
+	}
+	if greeting := h.client.Greeting(); !greeting.May(wire.RoleDecide) {
+		klog.FromContext(ctx).Error(nil, "headroomd's configuration does not let this scheduler reserve: it lacks the role Decide",
+			"owner", greeting.Owner, "roles", greeting.Roles)
 	}
 	// A headroomd that was started anew knows no reservations.
 	repeated := h.incarnation != 0

@@ -2,10 +2,10 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +14,12 @@ import (
 
 	"headroom.dev/shim/client"
 )
+
+// renewalsPerLife is how often a reservation is renewed in the time that it lasts.
+const renewalsPerLife = 3
+
+// renewalLook is how often is looked how long headroomd's reservations last, where that is not known.
+const renewalLook = time.Second
 
 // reservations are the pods that count in the engine by our word alone. Safe for concurrent use.
 type reservations struct {
@@ -24,16 +30,27 @@ type reservations struct {
 }
 
 type reservation struct {
-	pod  *v1.Pod
-	node string
+	pod   *v1.Pod
+	node  string
+	until time.Time // when it ends, unless it is renewed; zero: it does not
+	// It ended, and the engine gave the place to others since.
+	lost error
 }
 
 func newReservations() *reservations { return &reservations{byPod: map[types.UID]reservation{}} }
 
-func (r *reservations) add(pod *v1.Pod, node string) {
+// add: from now on for so long; 0: for ever.
+func (r *reservations) add(pod *v1.Pod, node string, lasts time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.byPod[pod.UID] = reservation{pod, node}
+	r.byPod[pod.UID] = reservation{pod: pod, node: node, until: endOf(time.Now(), lasts)}
+}
+
+func endOf(begin time.Time, lasts time.Duration) time.Time {
+	if lasts == 0 {
+		return time.Time{}
+	}
+	return begin.Add(lasts)
 }
 
 // remove: it was undone, or a fact shows the pod as bound or gone.
@@ -49,10 +66,40 @@ func (r *reservations) all() []reservation {
 	return slices.Collect(maps.Values(r.byPod))
 }
 
+// of the pod on the node; false: there is none any more.
+func (r *reservations) of(pod *v1.Pod, node string) (reservation, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.byPod[pod.UID]
+	return found, ok && found.node == node
+}
+
+// renewed: these last until then.
+func (r *reservations) renewed(these []reservation, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range these {
+		if now, ok := r.byPod[these[i].pod.UID]; ok && now.node == these[i].node {
+			now.until = until
+			r.byPod[now.pod.UID] = now
+		}
+	}
+}
+
+// lose: others have its place.
+func (r *reservations) lose(pod *v1.Pod, node string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now, ok := r.byPod[pod.UID]; ok && now.node == node {
+		now.lost = err
+		r.byPod[pod.UID] = now
+	}
+}
+
 func (r *reservations) undoLater(pod *v1.Pod, node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.undo = append(r.undo, reservation{pod, node})
+	r.undo = append(r.undo, reservation{pod: pod, node: node})
 }
 
 // takeUndo returns what is to be undone and not reserved anew; nil for most cycles.
@@ -75,8 +122,9 @@ func (h *Headroom) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if c == nil {
 		return nil
 	}
-	h.reserved.add(pod, node)
+	h.reserved.add(pod, node, h.client.Greeting().ReservationTime)
 	h.facts.denominate(pod)
+	c.refused = nil
 	var err error
 	if c.reservation, err = h.client.Reserve(ctx, pod, node); err != nil {
 		return h.notReserved(ctx, pod, node, err)
@@ -90,27 +138,46 @@ func (h *Headroom) confirm(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if c == nil {
 		return nil
 	}
-	if c.reservation == nil {
+	if c.refused != nil {
 		return c.refused
 	}
-	err := h.timed("Reserve", func() error { return h.client.Await(ctx, c.reservation) })
-	c.reservation, c.refused = nil, nil
+	var err error
+	if c.reservation != nil {
+		err = h.timed("Reserve", func() error { return h.client.Await(ctx, c.reservation) })
+		c.reservation = nil
+	}
+	if err == nil {
+		err = h.stillReserved(ctx, pod, node)
+	}
 	if err != nil {
 		c.refused = h.notReserved(ctx, pod, node, err)
 	}
 	return c.refused
 }
 
+// stillReserved: the pod may have waited in Permit. A reservation that ended meanwhile is made again.
+func (h *Headroom) stillReserved(ctx context.Context, pod *v1.Pod, node string) error {
+	held, ok := h.reserved.of(pod, node)
+	switch {
+	case !ok:
+		return nil // a fact shows the pod as bound, or it was reserved without headroomd
+	case held.lost != nil:
+		return held.lost
+	case held.until.IsZero() || time.Now().Before(held.until):
+		return nil
+	}
+	return h.reserveOnce(ctx, held)
+}
+
 // notReserved: nil where the pod goes its way all the same; then it is one of those that a headroomd
 // which comes back is told of.
 func (h *Headroom) notReserved(ctx context.Context, pod *v1.Pod, node string, err error) *fwk.Status {
-	var refused *client.ServerError
-	if errors.As(err, &refused) {
+	if isAboutThePod(err) {
 		h.reserved.remove(pod.UID)
 		h.room.retry(pod)
-		return fwk.NewStatus(fwk.Unschedulable, refused.Message)
+		return fwk.NewStatus(fwk.Unschedulable, refusal(err))
 	}
-	if h.args.OnUnavailable == Skip {
+	if !h.gate.holds(pod) {
 		klog.FromContext(ctx).V(2).Info("headroomd is not available: the pod is bound without a reservation",
 			"pod", klog.KObj(pod), "node", node, "why", err)
 		return nil
@@ -144,17 +211,90 @@ func (h *Headroom) unreserve(ctx context.Context, pod *v1.Pod, node string) {
 	}
 }
 
-// reserveAgain tells a new headroomd of the pods that are being bound. False: there are none.
+// reserveAgain tells headroomd of the pods that are being bound and that it does not hold any more:
+// it was started anew, or their reservations ended. One that has lost its place to others gets no
+// node: at once where it waits in Permit, else before it is bound. False: there are none.
 func (h *Headroom) reserveAgain(ctx context.Context) bool {
 	all := h.reserved.all()
-	for _, reserved := range all {
-		asked, err := h.client.Reserve(ctx, reserved.pod, reserved.node)
+	for i := range all {
+		held := &all[i]
+		err := h.reserveOnce(ctx, *held)
 		if err == nil {
-			err = h.client.Await(ctx, asked)
+			continue
 		}
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot repeat the reservation", "pod", klog.KObj(reserved.pod), "node", reserved.node)
+		klog.FromContext(ctx).Error(err, "Cannot repeat the reservation", "pod", klog.KObj(held.pod), "node", held.node)
+		if isAboutThePod(err) {
+			reservationsLost.Inc()
+			h.reserved.lose(held.pod, held.node, err)
+			if h.handle.RejectWaitingPod(held.pod.UID) {
+				h.room.retry(held.pod)
+			}
 		}
 	}
 	return len(all) > 0
+}
+
+func (h *Headroom) reserveOnce(ctx context.Context, held reservation) error {
+	begin := time.Now()
+	err := h.timed("Reserve", func() error {
+		asked, err := h.client.Reserve(ctx, held.pod, held.node)
+		if err != nil {
+			return err
+		}
+		return h.client.Await(ctx, asked)
+	})
+	if err != nil {
+		return err
+	}
+	if _, ok := h.reserved.of(held.pod, held.node); !ok {
+		h.unreserve(ctx, held.pod, held.node) // it was undone in between
+		return nil
+	}
+	h.reserved.renewed([]reservation{held}, endOf(begin, h.client.Greeting().ReservationTime))
+	return nil
+}
+
+// keepReservations renews them until ctx ends: a pod that waits in Permit, or is bound slowly, keeps its
+// place.
+func (h *Headroom) keepReservations(ctx context.Context) {
+	for {
+		wait := renewalLook
+		if lasts := h.client.Greeting().ReservationTime; lasts > 0 {
+			wait = lasts / renewalsPerLife
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		h.renew(ctx)
+	}
+}
+
+func (h *Headroom) renew(ctx context.Context) {
+	all := h.reserved.all()
+	lasts := h.client.Greeting().ReservationTime
+	if len(all) == 0 || lasts == 0 {
+		return
+	}
+	begin := time.Now()
+	renewed := 0
+	err := h.timed("RenewReservations", func() (err error) {
+		renewed, err = h.client.RenewReservations(ctx)
+		return err
+	})
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Cannot renew the reservations", "reservations", len(all), "why", err)
+		return
+	}
+	all = slices.DeleteFunc(all, func(r reservation) bool {
+		_, ok := h.reserved.of(r.pod, r.node)
+		return !ok
+	})
+	late := slices.ContainsFunc(all, func(r reservation) bool { return begin.After(r.until) })
+	if renewed >= len(all) && !late {
+		h.reserved.renewed(all, begin.Add(lasts))
+	} else if stats, err := h.client.Stats(ctx, client.StatsOptions{}); err == nil && stats.Ready {
+		h.reserveAgain(ctx) // one that is not fed yet is told by the first cycle
+	}
 }

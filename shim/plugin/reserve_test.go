@@ -1,12 +1,15 @@
 package plugin
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"headroom.dev/shim/client"
+	"headroom.dev/shim/wire"
 )
 
 func TestAReservedPodCounts(t *testing.T) {
@@ -122,4 +125,78 @@ func TestAPodThatIsBoundWithoutAReservationIsToldOfLater(t *testing.T) {
 		try := w.preFilter(second)
 		return try.status.IsSuccess() && len(try.names) == 1 && try.names[0] == "b"
 	})
+}
+
+// endBehindItsBack: the reservation ends although nobody undid it, as one does that nobody renewed.
+func (w *world) endBehindItsBack(p *v1.Pod, node string) {
+	w.t.Helper()
+	if err := w.headroom.client.Unreserve(w.ctx, p, node); err != nil {
+		w.t.Fatal(err)
+	}
+	held, ok := w.headroom.reserved.of(p, node)
+	if !ok {
+		w.t.Fatal("it is not held")
+	}
+	w.headroom.reserved.renewed([]reservation{held}, time.Now().Add(-time.Second))
+}
+
+func (w *world) reservedPods() int {
+	w.t.Helper()
+	stats, err := w.headroom.client.Stats(w.ctx, client.StatsOptions{Validate: true})
+	if err != nil || stats.Invalid != "" {
+		w.t.Fatalf("%v %s", err, stats.Invalid)
+	}
+	return stats.ReservedPods
+}
+
+func TestAReservationThatEndedIsMadeAgainBeforeTheBinding(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("only", "4"))
+	w.fedUntil(1, 0)
+	p := pod("p", "3")
+	try := w.preFilter(p)
+	if status := w.reserve(try, p, "only"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	w.endBehindItsBack(p, "only")
+	if status := w.headroom.PreBind(w.ctx, try.state, p, "only"); !status.IsSuccess() || w.reservedPods() != 1 {
+		t.Fatalf("%v, %d reserved", status, w.reservedPods())
+	}
+}
+
+func TestAPodWhoseReservationEndedAndWhosePlaceIsTakenIsNotBound(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("only", "4"))
+	w.fedUntil(1, 0)
+	slow, quick := pod("slow", "3"), pod("quick", "3")
+	try := w.preFilter(slow)
+	if status := w.reserve(try, slow, "only"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	w.endBehindItsBack(slow, "only")
+	if status := w.reserve(w.preFilter(quick), quick, "only"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	// Whoever finds out first: the renewal,
+	w.headroom.reserveAgain(w.ctx)
+	// or the binding.
+	status := w.headroom.PreBind(w.ctx, try.state, slow, "only")
+	if status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), "Insufficient cpu") {
+		t.Fatal(status)
+	}
+	if len(w.headroom.reserved.all()) != 1 || w.reservedPods() != 1 {
+		t.Fatal("the other one's reservation is gone")
+	}
+}
+
+func TestARefusedRoleIsAnAbsence(t *testing.T) {
+	h := &Headroom{gate: &gate{args: HeadroomArgs{OnUnavailable: Skip}}, reserved: newReservations()}
+	p := pod("p", "1")
+	forbidden := &client.ServerError{Code: wire.ErrorCodeForbidden, Message: "Reserve takes the role Decide"}
+	if status := h.notReserved(t.Context(), p, "only", forbidden); !status.IsSuccess() {
+		t.Error(status)
+	}
+	h.gate.args.OnUnavailable = Wait
+	h.room = newWaitingRoom(nil, nil, h.gate)
+	if status := h.notReserved(t.Context(), p, "only", forbidden); !strings.Contains(status.Message(), "role Decide") {
+		t.Error(status)
+	}
 }
