@@ -31,7 +31,11 @@ Cluster::Cluster(Profile profile)
       has_node_ports_(enabled(PluginId::kNodePorts)),
       table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
       class_reasons_{
-          {PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"}} {
+          {PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"},
+          {PluginId::kNodeUnschedulable, "node(s) were unschedulable"},
+          {PluginId::kNodeName, "node(s) didn't match the requested node name"},
+          {PluginId::kNodeAffinity, "node(s) didn't match Pod's node affinity/selector"},
+          {PluginId::kTaintToleration, "node(s) had untolerated taint(s)"}} {
   const auto uses = [&](std::initializer_list<PluginId> plugins) {
     return std::any_of(plugins.begin(), plugins.end(), [&](PluginId plugin) {
       return enabled(plugin) ||
@@ -138,24 +142,38 @@ void Cluster::set_class(std::uint32_t row, std::uint32_t node_class) {
   table_.set_class(row, node_class);
 }
 
-// After a selector read something new: a change of the rows that it tells apart, or, where they are
-// many, a new start.
-void Cluster::split_classes() {
-  std::vector<std::uint32_t> moved;
-  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
-    if (nodes_[row].node != nullptr && classes_.split(*nodes_[row].node)) {
-      set_class(row, classes_.classify(*nodes_[row].node));
-      moved.push_back(row);
+// After a selector read something new: row by row, to where the pause says. Shapes from before read
+// nothing by which the new classes differ, so that what is cached for them stays right.
+bool Cluster::split_classes(const Pause& pause) {
+  while (split_at_ < nodes_.size()) {
+    split_row(split_at_++);
+    if (pause()) {
+      return false;
     }
   }
-  if (moved.size() > kRingSlots / 4) {
-    table_.forget_changes();
-  } else {
-    for (const std::uint32_t row : moved) {
-      table_.commit(row);
-    }
-  }
+  classes_.end_split();
+  splits_done_ = splits_begun_;
   limit_classes();
+  return true;
+}
+
+void Cluster::split_row(std::uint32_t row) {
+  if (nodes_[row].node == nullptr || !classes_.split(*nodes_[row].node)) {
+    return;
+  }
+  const std::uint32_t classes_before = classes_.size();
+  const std::uint32_t node_class = classes_.classify(*nodes_[row].node);
+  if (node_class == classes_before) {
+    class_origins_.resize(classes_.size());
+    class_origins_[node_class] = {table_.node_class(row), splits_done_};
+  }
+  set_class(row, node_class);
+}
+
+// Whether the shape reads nothing by which the class differs from the one it came from.
+bool Cluster::inherits(const PodShape& shape, std::uint32_t node_class) const {
+  return node_class < class_origins_.size() && class_origins_[node_class].parent != 0 &&
+         shape.split <= class_origins_[node_class].splits_done;
 }
 
 // Classes that no node has any more go once they are most.
@@ -165,6 +183,7 @@ void Cluster::limit_classes() {
   }
   classes_.forget();
   class_sizes_.clear();
+  class_origins_.clear();
   for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
     if (nodes_[row].node != nullptr) {
       table_.set_class(row, kNoNodeClass);
@@ -316,6 +335,13 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
   }
   if (node != nullptr) {
     soft_taints_.count(*node, 1);
+  }
+  if (facts.node == nullptr || node == nullptr || facts.node->labels != node->labels) {
+    for (const auto& [labelled, sign] : {std::pair(node.get(), 1), {facts.node.get(), -1}}) {
+      if (labelled != nullptr) {
+        classes_.count_labels(*labelled, sign);
+      }
+    }
   }
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
   facts.allocatable.clear();
@@ -936,9 +962,14 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
   for (std::string_view& reason : shape.reasons) {
     reason = *reasons_.emplace(reason).first;
   }
-  if (classes_.read(shape.constraint)) {
-    split_classes();
+  if (!shape.constraint.node_selector.empty() || shape.constraint.required) {
+    shape.affinity = std::make_unique<const NodeAffinity>(shape.constraint);
   }
+  if (classes_.read(shape.constraint)) {
+    ++splits_begun_;
+    split_at_ = 0;
+  }
+  shape.split = splits_begun_;
   return made;
 }
 
@@ -979,9 +1010,10 @@ Result<PodShape*> Cluster::counting_shape_of(const Pod& pod) {
 }
 
 Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
+  // Where classes say something of the pod the shape is kept: to ask them all takes turns.
   const bool passing =
       (enabled(PluginId::kNodeAffinity) && names_its_nodes(pod.required_node_affinity)) ||
-      (has_node_ports_ && has_host_ports(pod));
+      (has_node_ports_ && has_host_ports(pod) && !has_class_constraint(pod));
   return decidable(pod, shape_of(pod, ShapeUse::kDecision, !passing));
 }
 
@@ -1008,8 +1040,20 @@ std::vector<std::string> Cluster::named_node(const Pod& pod) const {
 }
 
 void Cluster::prepare(PodShape& shape) {
+  static const Pause kNever = [] { return false; };
+  (void)prepare(shape, kNever);
+}
+
+void Cluster::prepare_for_rows(PodShape& shape) {
   settle();
   shape.activate(table_);
+}
+
+bool Cluster::prepare(PodShape& shape, const Pause& pause) {
+  prepare_for_rows(shape);
+  if (shape.split > splits_done_ && !split_classes(pause)) {
+    return false;
+  }
   if (shape.class_generation != classes_.generation()) {
     shape.class_generation = classes_.generation();
     shape.class_codes.clear();
@@ -1017,36 +1061,58 @@ void Cluster::prepare(PodShape& shape) {
   if (shape.class_codes.empty()) {
     shape.class_codes.push_back(kClassRejection | kNoNodeReason);
   }
-  while (shape.class_codes.size() < classes_.size()) {
-    const NodeClass& next = classes_.at(static_cast<std::uint32_t>(shape.class_codes.size()));
-    shape.class_codes.push_back(class_code(shape, next, next.name, true));
+  while (!shape.pinned && shape.class_codes.size() < classes_.size()) {
+    const auto next = static_cast<std::uint32_t>(shape.class_codes.size());
+    if (inherits(shape, next)) {
+      shape.class_codes.push_back(shape.class_codes[class_origins_[next].parent]);
+      continue;
+    }
+    shape.class_codes.push_back(class_code(shape, classes_.at(next), classes_.at(next).name, true));
+    // A passing shape does not outlive the turn.
+    if (shape.id != kPassingShape && shape.class_codes.size() < classes_.size() && pause()) {
+      return false;
+    }
   }
+  return true;
+}
+
+std::uint32_t Cluster::row_class_code(const PodShape& shape, std::uint32_t row) {
+  if (shape.split > splits_done_) {
+    split_row(row);
+  }
+  const std::uint32_t its = table_.node_class(row);
+  if (its == kNoNodeClass) {
+    return kClassRejection | kNoNodeReason;
+  }
+  if (shape.class_generation == classes_.generation() && its < shape.class_codes.size()) {
+    return shape.class_codes[its];
+  }
+  return class_code(shape, classes_.at(its), classes_.at(its).name, true);
 }
 
 std::uint32_t Cluster::class_code(const PodShape& shape, const NodeClass& node_class,
                                   std::string_view node_name, bool name_matches) {
-  ClassReason reason{};
-  if (enabled(PluginId::kNodeUnschedulable) &&
-      !passes_node_unschedulable(shape.constraint, node_class)) {
-    reason = {PluginId::kNodeUnschedulable, "node(s) were unschedulable"};
-  } else if (enabled(PluginId::kNodeName) && !name_matches) {
-    reason = {PluginId::kNodeName, "node(s) didn't match the requested node name"};
-  } else if (const Taint* taint = enabled(PluginId::kTaintToleration)
-                                      ? untolerated_taint(shape.constraint, node_class)
-                                      : nullptr;
-             taint != nullptr) {
-    reason = {
-        PluginId::kTaintToleration,
-        profile_.mode == Mode::kUpstream  // kube-scheduler 1.35 does not name it
-            ? "node(s) had untolerated taint(s)"
-            : fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value)};
-  } else if (enabled(PluginId::kNodeAffinity) &&
-             !passes_node_affinity(shape.constraint, node_class, node_name)) {
-    reason = {PluginId::kNodeAffinity, "node(s) didn't match Pod's node affinity/selector"};
-  } else {
-    return 0;
+  if (!passes_node_unschedulable(shape.constraint, node_class) &&
+      enabled(PluginId::kNodeUnschedulable)) {
+    return kUnschedulableMark;
   }
-  return kClassRejection | class_reason_index(reason);
+  if (!name_matches && enabled(PluginId::kNodeName)) {
+    return kOtherNodeName;
+  }
+  if (const Taint* taint = untolerated_taint(shape.constraint, node_class);
+      taint != nullptr && enabled(PluginId::kTaintToleration)) {
+    return profile_.mode == Mode::kUpstream  // kube-scheduler 1.35 does not name it
+               ? kUntoleratedTaint
+               : kClassRejection |
+                     class_reason_index({PluginId::kTaintToleration,
+                                         fmt::format("node(s) had untolerated taint {{{}: {}}}",
+                                                     taint->key, taint->value)});
+  }
+  if (shape.affinity != nullptr && !shape.affinity->passes(node_class, node_name) &&
+      enabled(PluginId::kNodeAffinity)) {
+    return kAffinityMismatch;
+  }
+  return 0;
 }
 
 std::string Cluster::taken_port(const PodShape& shape, std::uint32_t row,
@@ -1136,7 +1202,7 @@ void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::functio
     look();
     return;
   }
-  prepare(shape);
+  prepare_for_rows(shape);
   const std::int32_t priority = capacity_->claim(pod).priority;
   struct Added {
     std::uint32_t row;
@@ -1171,8 +1237,7 @@ void Cluster::with_nominated(const Pod& pod, PodShape& shape, const std::functio
   for (const std::uint32_t row : nominated_rows_) {
     const std::size_t before = added.size();
     // Of a pod that names its nodes the class says nothing.
-    if (nodes_[row].node == nullptr ||
-        (!shape.pinned && shape.class_codes[table_.node_class(row)] != 0)) {
+    if (nodes_[row].node == nullptr || (!shape.pinned && row_class_code(shape, row) != 0)) {
       continue;
     }
     const std::uint32_t code = code_now(row);

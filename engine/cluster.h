@@ -48,8 +48,13 @@ struct ClassReason {
 
 // The reason of rows that hold no node; never shown.
 inline constexpr std::uint32_t kNoNodeReason = kClassRejection - 1;
-// A row whose pods have a port that the shape asks for; the first of the class reasons.
+// A row whose pods have a port that the shape asks for; the first of the class reasons. Then those
+// whose words are always the same.
 inline constexpr std::uint32_t kPortsTaken = kClassRejection;
+inline constexpr std::uint32_t kUnschedulableMark = kClassRejection | 1;
+inline constexpr std::uint32_t kOtherNodeName = kClassRejection | 2;
+inline constexpr std::uint32_t kAffinityMismatch = kClassRejection | 3;
+inline constexpr std::uint32_t kUntoleratedTaint = kClassRejection | 4;  // mode Upstream
 
 class Cluster {
  public:
@@ -111,10 +116,17 @@ class Cluster {
   }
   // settle(), and what the shape keeps of classes and columns. Before the table is read for it.
   void prepare(PodShape& shape);
+  // The same in turns: true when nothing is left. Other shapes and events may come between them.
+  bool prepare(PodShape& shape, const Pause& pause);
+  // The same before single rows are read by row_class_code(), in O(1).
+  void prepare_for_rows(PodShape& shape);
   // 0, or why nodes of the class reject the shape. `name_matches`: spec.nodeName is the node's or
   // empty.
   std::uint32_t class_code(const PodShape& shape, const NodeClass& node_class,
                            std::string_view node_name, bool name_matches);
+  // The same of a row's class, for a shape that names no node: as prepare() keeps it, or else
+  // worked out now.
+  std::uint32_t row_class_code(const PodShape& shape, std::uint32_t row);
   // Whether a pod that counts on the row has a port that the shape asks for.
   bool ports_taken(const PodShape& shape, std::uint32_t row) const {
     return !shape.host_ports.empty() && nodes_[row].ports.conflict(shape.host_ports);
@@ -183,7 +195,9 @@ class Cluster {
   void release_row_if_unused(std::uint32_t row);
   void set_node_columns(std::uint32_t row);
   void set_class(std::uint32_t row, std::uint32_t node_class);
-  void split_classes();
+  bool split_classes(const Pause& pause);
+  void split_row(std::uint32_t row);
+  bool inherits(const PodShape& shape, std::uint32_t node_class) const;
   void limit_classes();
   // What of a row does not follow from the facts yet. Everything: its node, its metric or the clock
   // changed; pods: only those.
@@ -273,6 +287,17 @@ class Cluster {
   BytesMap<std::string, std::uint32_t> rows_;
   std::vector<std::uint32_t> class_sizes_;
   SoftTaints soft_taints_;
+  // Splits of classes by what selectors read anew; those beyond done go on at the row. They change
+  // no answer of the shapes before.
+  std::uint64_t splits_begun_ = 0, splits_done_ = 0;
+  std::uint32_t split_at_ = 0;
+  // By class: the class that its first node came from in a split, and the last split that was done
+  // then. 0: it came otherwise.
+  struct ClassOrigin {
+    std::uint32_t parent = 0;
+    std::uint64_t splits_done = 0;
+  };
+  std::vector<ClassOrigin> class_origins_;
   std::uint32_t node_count_ = 0;
 
   Chunked<PodFacts> pods_;

@@ -229,6 +229,15 @@ Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, De
   return impl_->evaluator.evaluate(pod, options, decision);
 }
 
+Result<bool> Engine::prepare(const Pod& pod, const Pause& pause) {
+  return impl_->evaluator.prepare(pod, pause);
+}
+
+Result<bool> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
+                              Decision& decision) {
+  return impl_->evaluator.evaluate(pod, options, pause, decision);
+}
+
 Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
   const auto shape = impl_->cluster.lasting_shape_of(pod);
   if (!shape) {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -276,6 +277,10 @@ struct NodeFigures {
   std::vector<std::int64_t> estimated;
 };
 
+// Asked between pieces of work of some microseconds: true ends the turn, and the caller asks for
+// another one when others have had theirs. Always at least one piece is done.
+using Pause = std::function<bool()>;
+
 struct EngineStats {
   std::uint64_t decisions = 0, cache_hits = 0, cold_passes = 0, rows_replayed = 0;
   std::uint64_t bad_annotations = 0;  // nodes and pods whose annotation was ignored, now
@@ -351,6 +356,14 @@ class Engine {
   Result<Decision> evaluate(const Pod& pod, const EvaluateOptions& options = {});
   // The same into an answer whose memory is used again.
   Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
+  // For callers whose thread serves others too: a turn of what a decision for the pod begins with
+  // where its shape is new, which is to tell nodes apart by what its selectors read and to hold
+  // those against every class of nodes. True when nothing of it is left, so that the next call with
+  // the pod costs no more than for a known shape. Facts and questions may come between the turns.
+  Result<bool> prepare(const Pod& pod, const Pause& pause);
+  // The same, and then the decision; false: not decided yet.
+  Result<bool> evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
+                        Decision& decision);
   // For callers that ask for one shape often: a decision by shape reads no pod. The shape stays
   // valid as long as the engine; the pods asked for must not count on a node yet.
   Result<ShapeIndex> shape_of(const Pod& pod);

@@ -42,6 +42,26 @@ Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
   return shape ? evaluate(pod, **shape, options, decision) : tl::unexpected(shape.error());
 }
 
+Result<bool> Evaluator::prepare(const Pod& pod, const Pause& pause) {
+  const auto shape = cluster_.decidable_shape_of(pod);
+  return shape ? Result<bool>(cluster_.prepare(**shape, pause)) : tl::unexpected(shape.error());
+}
+
+Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
+                                 Decision& decision) {
+  const auto shape = cluster_.decidable_shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  if (!cluster_.prepare(**shape, pause)) {
+    return false;
+  }
+  if (auto evaluated = evaluate(pod, **shape, options, decision); !evaluated) {
+    return tl::unexpected(evaluated.error());
+  }
+  return true;
+}
+
 Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                                  Decision& decision) {
   if (auto checked = check(options); !checked) {
@@ -383,10 +403,10 @@ const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t ro
 
 std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row,
                                         const std::vector<std::string>& named) {
-  const std::uint32_t node_class = cluster_.table().node_class(row);
   if (named.empty() && !shape.pinned) {
-    return shape.class_codes[node_class];
+    return cluster_.row_class_code(shape, row);
   }
+  const std::uint32_t node_class = cluster_.table().node_class(row);
   if (node_class == kNoNodeClass) {
     return kClassRejection | kNoNodeReason;
   }

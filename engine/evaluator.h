@@ -24,6 +24,9 @@ class Evaluator {
   Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptions& options);
 
   Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
+  Result<bool> prepare(const Pod& pod, const Pause& pause);
+  Result<bool> evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
+                        Decision& decision);
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
   // `shape` is the pod's and decidable.
   Result<void> evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::string_view kUnschedulableTaint = "node.kubernetes.io/unschedulable";
 constexpr std::string_view kNameField = "metadata.name";
+// Longer lists of values are looked up by hash.
+constexpr std::size_t kShortList = 8;
 
 // k8s.io/api/core/v1 Toleration.ToleratesTaint
 bool tolerates(const Toleration& toleration, const Taint& taint) {
@@ -35,34 +37,6 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-// apimachinery labels.Requirement.Matches
-bool matches(const NodeSelectorRequirement& requirement, const std::string* value) {
-  const auto listed = [&] {
-    return std::find(requirement.values.begin(), requirement.values.end(), *value) !=
-           requirement.values.end();
-  };
-  if (requirement.op == "In") {
-    return value != nullptr && listed();
-  }
-  if (requirement.op == "NotIn") {
-    return value == nullptr || !listed();
-  }
-  if (requirement.op == "Exists") {
-    return value != nullptr;
-  }
-  if (requirement.op == "DoesNotExist") {
-    return value == nullptr;
-  }
-  if (value == nullptr || requirement.values.size() != 1) {
-    return false;
-  }
-  const auto left = whole_number(*value), right = whole_number(requirement.values[0]);
-  if (!left || !right) {
-    return false;
-  }
-  return requirement.op == "Gt" ? *left > *right : requirement.op == "Lt" && *left < *right;
-}
-
 // apimachinery labels.NewRequirement, and for fields nodeaffinity's own rule. A requirement that is
 // not valid makes its term match nothing.
 bool valid(const NodeSelectorRequirement& requirement, bool field) {
@@ -79,23 +53,6 @@ bool valid(const NodeSelectorRequirement& requirement, bool field) {
   }
   return (requirement.op == "Gt" || requirement.op == "Lt") && values == 1 &&
          whole_number(requirement.values[0]).has_value();
-}
-
-// component-helpers nodeaffinity: a term without requirements matches nothing.
-bool matches(const NodeSelectorTerm& term, const NodeClass& node, std::string_view node_name) {
-  if (term.match_expressions.empty() && term.match_fields.empty()) {
-    return false;
-  }
-  const std::string name(node_name);
-  return std::all_of(term.match_expressions.begin(), term.match_expressions.end(),
-                     [&](const auto& requirement) {
-                       return valid(requirement, false) &&
-                              matches(requirement, find(node.labels, requirement.key));
-                     }) &&
-         std::all_of(term.match_fields.begin(), term.match_fields.end(),
-                     [&](const auto& requirement) {
-                       return valid(requirement, true) && matches(requirement, &name);
-                     });
 }
 
 const NodeSelectorRequirement* named_nodes(const NodeSelectorTerm& term) {
@@ -167,56 +124,154 @@ const Taint* untolerated_taint(const ClassConstraint& pod, const NodeClass& node
   return nullptr;
 }
 
-bool passes_node_affinity(const ClassConstraint& pod, const NodeClass& node,
-                          std::string_view node_name) {
-  for (const auto& [key, wanted] : pod.node_selector) {
+// --- NodeAffinity ---
+
+// apimachinery labels.Requirement.Matches
+bool NodeAffinity::Requirement::matches(const std::string* value) const {
+  const std::vector<std::string>& list = its->values;
+  const auto listed = [&] {
+    return values != nullptr ? values->contains(*value)
+                             : std::find(list.begin(), list.end(), *value) != list.end();
+  };
+  if (its->op == "In") {
+    return value != nullptr && listed();
+  }
+  if (its->op == "NotIn") {
+    return value == nullptr || !listed();
+  }
+  if (its->op == "Exists") {
+    return value != nullptr;
+  }
+  if (its->op == "DoesNotExist") {
+    return value == nullptr;
+  }
+  if (value == nullptr) {
+    return false;
+  }
+  const auto left = whole_number(*value), right = whole_number(list[0]);
+  return left && (its->op == "Gt" ? *left > *right : *left < *right);
+}
+
+bool NodeAffinity::Term::matches(const NodeClass& node, const std::string& node_name) const {
+  return std::all_of(expressions.begin(), expressions.end(),
+                     [&](const Requirement& requirement) {
+                       return requirement.matches(find(node.labels, requirement.its->key));
+                     }) &&
+         std::all_of(fields.begin(), fields.end(), [&](const Requirement& requirement) {
+           return requirement.matches(&node_name);
+         });
+}
+
+std::vector<NodeAffinity::Requirement> NodeAffinity::ready(
+    const std::vector<NodeSelectorRequirement>& requirements) {
+  std::vector<Requirement> all;
+  for (const NodeSelectorRequirement& requirement : requirements) {
+    const std::vector<std::string>& values = requirement.values;
+    Requirement& made = all.emplace_back();
+    made.its = &requirement;
+    if (values.size() > kShortList) {
+      made.values = std::make_unique<const Values>(values.begin(), values.end(), 2 * values.size());
+    }
+  }
+  return all;
+}
+
+// component-helpers nodeaffinity: a term without requirements matches nothing, nor does one with a
+// requirement that is not valid.
+NodeAffinity::NodeAffinity(const ClassConstraint& pod) : pod_(pod) {
+  if (!pod.required) {
+    return;
+  }
+  for (const NodeSelectorTerm& term : *pod.required) {
+    const auto all_valid = [](const auto& requirements, bool field) {
+      return std::all_of(requirements.begin(), requirements.end(),
+                         [field](const auto& requirement) { return valid(requirement, field); });
+    };
+    if ((term.match_expressions.empty() && term.match_fields.empty()) ||
+        !all_valid(term.match_expressions, false) || !all_valid(term.match_fields, true)) {
+      continue;
+    }
+    const NodeSelectorRequirement* named = named_nodes(term);
+    std::vector<Term>& terms =
+        named == nullptr ? terms_ : named_terms_[std::string_view(named->values.front())];
+    terms.push_back({ready(term.match_expressions), ready(term.match_fields)});
+  }
+}
+
+bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) const {
+  for (const auto& [key, wanted] : pod_.node_selector) {
     const std::string* value = find(node.labels, key);
     if (value == nullptr || *value != wanted) {
       return false;
     }
   }
-  return !pod.required ||
-         std::any_of(pod.required->begin(), pod.required->end(),
-                     [&](const NodeSelectorTerm& term) { return matches(term, node, node_name); });
+  if (!pod_.required) {
+    return true;
+  }
+  const std::string name(node_name);
+  const auto matches = [&](const Term& term) { return term.matches(node, name); };
+  const auto named = named_terms_.find(node_name);
+  return std::any_of(terms_.begin(), terms_.end(), matches) ||
+         (named != named_terms_.end() &&
+          std::any_of(named->second.begin(), named->second.end(), matches));
+}
+
+// --- NodeClasses ---
+
+void NodeClasses::count_labels(const Node& node, int sign) {
+  for (const auto& [key, value] : node.labels) {
+    if (sign > 0) {
+      ++label_keys_[key];
+    } else if (const auto found = label_keys_.find(key); --found.value() == 0) {
+      label_keys_.erase(found);
+    }
+  }
 }
 
 bool NodeClasses::read(const ClassConstraint& constraint) {
-  std::vector<std::string> keys, names;
+  bool splits = false;
   const auto read_key = [&](const std::string& key) {
-    if (keys_.insert(key).second) {
-      keys.push_back(key);
+    if (keys_.insert(key).second && label_keys_.contains(key)) {
+      new_keys_.insert(key);
+      splits = true;
     }
   };
   for (const auto& [key, value] : constraint.node_selector) {
     read_key(key);
   }
+  if (!constraint.required) {
+    return splits;
+  }
   const bool pinned = names_its_nodes(constraint.required);
-  for (const NodeSelectorTerm& term :
-       constraint.required.value_or(std::vector<NodeSelectorTerm>())) {
+  for (const NodeSelectorTerm& term : *constraint.required) {
     for (const NodeSelectorRequirement& requirement : term.match_expressions) {
       read_key(requirement.key);
     }
+    if (pinned) {
+      continue;  // such pods look at their few nodes by name
+    }
     for (const NodeSelectorRequirement& requirement : term.match_fields) {
-      // Pinned pods look at their few nodes by name.
-      for (const std::string& name : pinned ? std::vector<std::string>() : requirement.values) {
+      for (const std::string& name : requirement.values) {
         if (names_.insert(name).second) {
-          names.push_back(name);
+          new_names_.insert(name);
+          splits = true;
         }
       }
     }
   }
-  if (keys.empty() && names.empty()) {
-    return false;
-  }
-  new_keys_ = std::move(keys);
-  new_names_ = std::move(names);
-  return true;
+  return splits;
 }
 
 bool NodeClasses::split(const Node& node) const {
-  return std::any_of(new_keys_.begin(), new_keys_.end(),
-                     [&](const std::string& key) { return find(node.labels, key) != nullptr; }) ||
-         std::find(new_names_.begin(), new_names_.end(), node.name) != new_names_.end();
+  return (!new_keys_.empty() &&
+          std::any_of(node.labels.begin(), node.labels.end(),
+                      [&](const auto& label) { return new_keys_.contains(label.first); })) ||
+         (!new_names_.empty() && new_names_.contains(node.name));
+}
+
+void NodeClasses::end_split() {
+  new_keys_.clear();
+  new_names_.clear();
 }
 
 void NodeClasses::forget() {
@@ -228,11 +283,11 @@ void NodeClasses::forget() {
 std::uint32_t NodeClasses::classify(const Node& node) {
   NodeClass found;
   std::string key;
-  for (const std::string& name : keys_) {
-    if (const std::string* value = find(node.labels, name); value != nullptr) {
-      found.labels.emplace_back(name, *value);
-      append(key, name);
-      append(key, *value);
+  for (const auto& label : node.labels) {
+    if (keys_.contains(label.first)) {
+      found.labels.push_back(label);
+      append(key, label.first);
+      append(key, label.second);
     }
   }
   key.push_back('\1');

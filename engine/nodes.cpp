@@ -208,7 +208,7 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   begin(decision);
   decision.not_considered = cluster_.not_considered(pod);
   const auto look = [&] {
-    cluster_.prepare(**shape);
+    cluster_.prepare_for_rows(**shape);
     decision.epoch = cluster_.table().epoch();
     Standings standings(*this, **shape, decision);
     for (const NodeIndex node : nodes) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,8 +82,11 @@ struct PodShape {
   Amounts quota_request;  // what the pod asks of its quota, keys of 0 included
 
   ClassConstraint constraint;
+  std::unique_ptr<const NodeAffinity> affinity;    // of constraint; nullptr: it asks for none
   std::optional<std::vector<std::string>> pinned;  // constraint.pinned()
-  HostPorts host_ports;                            // that its node must have free
+  // Of Cluster's splits of classes the last that has to be done before a decision.
+  std::uint64_t split = 0;
+  HostPorts host_ports;  // that its node must have free
 
   std::vector<FilterTerm> filter_terms;
   std::vector<FilterLabel> filter_labels;
@@ -98,7 +102,8 @@ struct PodShape {
   bool normalize_in_double = false;
   std::vector<std::string> ignored;  // annotations that were not usable, for explain()
 
-  // Mutable: the code of each class so far known, and the generation of classes it is for.
+  // Mutable: the code of each class so far known, and the generation of classes it is for. None
+  // where the pod names its nodes.
   std::vector<std::uint32_t> class_codes;
   std::uint64_t class_generation = 0;
   // Mutable: the filter terms without those that no row can fail now (columns that are kUnlimited

@@ -64,6 +64,10 @@ json random_script(Draws& draws, const Profile& profile, int events) {
       script.push_back({{"op", "preempt"}, {"pod", cluster.named_pod_to_place()}});
     }
     if (draws.one_in(4)) script.push_back(as_if(draws, cluster));
+    if (draws.one_in(6)) {
+      script.push_back(
+          {{"op", "prepare"}, {"pod", cluster.pod_to_place()}, {"pieces", 1 + draws.below(6)}});
+    }
     if (draws.one_in(8)) script.push_back(fork_step(draws, cluster));
     if (draws.one_in(12)) script.push_back({{"op", "save"}, {"but", draws.below(3)}});
     if (!draws.one_in(20)) continue;

@@ -16,7 +16,7 @@ namespace headroom {
 namespace {
 
 constexpr const char* kReason = "node(s) didn't have free ports for the requested pod ports";
-constexpr ContainerPort kWeb{.host_port = 8080, .protocol = PortProtocol::kTcp, .host_ip = {}};
+const ContainerPort kWeb{.host_port = 8080, .protocol = PortProtocol::kTcp, .host_ip = {}};
 
 Profile profile_of(Mode mode) {
   Profile profile;

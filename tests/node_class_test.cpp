@@ -38,6 +38,11 @@ ClassConstraint requiring(std::vector<NodeSelectorTerm> terms) {
 NodeSelectorTerm expressions(Requirements requirements) { return {std::move(requirements), {}}; }
 NodeSelectorTerm fields(Requirements requirements) { return {{}, std::move(requirements)}; }
 
+bool passes_node_affinity(const ClassConstraint& pod, const NodeClass& node,
+                          std::string_view node_name) {
+  return NodeAffinity(pod).passes(node, node_name);
+}
+
 bool matches(const NodeSelectorRequirement& requirement, const StringMap& labels) {
   return passes_node_affinity(requiring({expressions({requirement})}), class_of(labels), "n");
 }
@@ -234,6 +239,8 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   NodeClasses classes;
   const Node a = node_of("a", {{"rack", "1"}, {"zone", "x"}});
   const Node b = node_of("b", {{"rack", "2"}, {"zone", "x"}});
+  classes.count_labels(a, 1);
+  classes.count_labels(b, 1);
   EXPECT_EQ(classes.classify(a), classes.classify(b));
   EXPECT_NE(classes.classify(a), kNoNodeClass);
   EXPECT_TRUE(classes.at(classes.classify(a)).labels.empty());
@@ -255,12 +262,29 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   EXPECT_EQ(classes.classify(node_of("c", {})), 1u) << "nodes without the keys stay where they are";
   EXPECT_EQ(classes.size(), 5u) << "none; that of no keys; of the zone; of each rack in it";
   EXPECT_FALSE(classes.read({}));
+  EXPECT_TRUE(classes.split(node_of("c", {{"rack", "1"}}))) << "until all have been classified";
+  classes.end_split();
+  EXPECT_FALSE(classes.split(a) || classes.split(b));
 
   classes.forget();
   EXPECT_GT(classes.generation(), generation);
   EXPECT_EQ(classes.size(), 1u);
   EXPECT_NE(classes.classify(a), classes.classify(b)) << "what is read is still known";
   EXPECT_EQ(classes.size(), 3u);
+}
+
+// A tenant may select by any key: where no node has it nothing is to be told apart, until one does.
+TEST(NodeClasses, AKeyThatNoNodeHasSplitsNothing) {
+  NodeClasses classes;
+  const Node plain = node_of("a", {{"zone", "x"}}), marked = node_of("b", {{"invented", "1"}});
+  classes.count_labels(plain, 1);
+  EXPECT_FALSE(classes.read(requiring({expressions({{"invented", "Exists", {}}})})));
+  EXPECT_FALSE(classes.split(plain));
+  EXPECT_NE(classes.classify(plain), classes.classify(marked)) << "a node that comes later";
+  classes.count_labels(marked, 1);
+  classes.count_labels(marked, -1);
+  classes.count_labels(plain, -1);
+  EXPECT_FALSE(classes.read(requiring({expressions({{"zone", "Exists", {}}})}))) << "no more";
 }
 
 TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
@@ -289,6 +313,28 @@ TEST(NodeClasses, TaintsAndTheUnschedulableMarkAlwaysCount) {
     EXPECT_EQ(classes.at(i + 1).unschedulable, nodes[i].unschedulable);
     EXPECT_EQ(classes.classify(nodes[i]), i + 1) << "the same again";
   }
+}
+
+TEST(NodeAffinity, LongListsAndManyNamesAnswerAsShortOnesDo) {
+  std::vector<std::string> values;
+  for (int v = 0; v < 4000; ++v) values.push_back("v" + std::to_string(v));
+  EXPECT_TRUE(matches({"zone", "In", values}, {{"zone", "v3999"}}));
+  EXPECT_FALSE(matches({"zone", "In", values}, {{"zone", "v4000"}}));
+  EXPECT_FALSE(matches({"zone", "In", values}, {}));
+  EXPECT_FALSE(matches({"zone", "NotIn", values}, {{"zone", "v0"}}));
+  EXPECT_TRUE(matches({"zone", "NotIn", values}, {{"zone", "v"}}));
+  EXPECT_TRUE(matches({"zone", "NotIn", values}, {}));
+  std::vector<NodeSelectorTerm> terms;
+  for (const std::string& value : values) {
+    terms.push_back({{{"zone", "In", {"z-" + value}}}, {{"metadata.name", "In", {value}}}});
+  }
+  terms.push_back(expressions({{"rack", "Exists", {}}}));
+  const ClassConstraint pod = requiring(std::move(terms));
+  const NodeAffinity affinity(pod);
+  EXPECT_TRUE(affinity.passes(class_of({{"zone", "z-v17"}}), "v17"));
+  EXPECT_FALSE(affinity.passes(class_of({{"zone", "z-v17"}}), "v18")) << "another one's zone";
+  EXPECT_FALSE(affinity.passes(class_of({{"zone", "z-v17"}}), "v4000"));
+  EXPECT_TRUE(affinity.passes(class_of({{"rack", ""}}), "v4000")) << "a term of no name";
 }
 
 // A selector that excludes nodes by name gives each of them a class; one that pins does not.
@@ -374,8 +420,77 @@ TEST(NodeClasses, ANewSelectorKeepsWhatIsCached) {
   EXPECT_EQ(engine.evaluate(selecting)->feasible, 10u);
   EXPECT_EQ(engine.evaluate(plain)->feasible, 40u);
   EXPECT_EQ(engine.stats().cold_passes, 2u);
-  EXPECT_EQ(engine.stats().rows_replayed, 10u) << "the nodes with the label";
+  EXPECT_EQ(engine.stats().rows_replayed, 0u) << "new classes change no answer of known shapes";
   EXPECT_TRUE(engine.validate());
+}
+
+// --- In turns ---
+
+const Pause kAtOnce = [] { return true; };  // one piece of work a turn
+
+// How many turns it takes until a decision for the pod costs nothing new.
+int turns(Engine& engine, const Pod& pod) {
+  int count = 1;
+  while (!*engine.prepare(pod, kAtOnce)) ++count;
+  return count;
+}
+
+TEST(Preparation, TakesTurnsByNodesAndClassesAndKnownShapesDoNotWaitForIt) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  constexpr int kNodes = 40;
+  for (int n = 0; n < kNodes; ++n) ASSERT_TRUE(engine.upsert(hostname_node(n)));
+  Pod plain = hostname_pod(0);
+  plain.node_selector.clear();
+  ASSERT_EQ(engine.evaluate(plain)->feasible, 40u);
+  Decision decision;
+  // One piece for each node to be told apart, and then one for each class.
+  int count = 0;
+  while (!*engine.evaluate(hostname_pod(7), {}, kAtOnce, decision)) {
+    ++count;
+    EXPECT_EQ(turns(engine, plain), 1) << "a known shape has nothing to wait for";
+    EXPECT_EQ(engine.evaluate(plain)->feasible, 40u);
+    EXPECT_EQ(engine.filter(hostname_pod(7), "node-7")->code, Code::kSuccess);
+    EXPECT_NE(engine.filter(hostname_pod(7), "node-39")->code, Code::kSuccess);
+  }
+  EXPECT_GE(count, 2 * kNodes);
+  ASSERT_EQ(decision.candidates.size(), 1u);
+  EXPECT_EQ(engine.node_name(decision.candidates.front().node), "node-7");
+  EXPECT_EQ(turns(engine, hostname_pod(7)), 1);
+  EXPECT_GE(turns(engine, hostname_pod(8)), kNodes) << "a new shape asks every class";
+  EXPECT_TRUE(engine.validate());
+}
+
+TEST(Preparation, NodesMayComeGoAndChangeBetweenTurns) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(engine.upsert(hostname_node(n)));
+  Pod reads_rack = hostname_pod(0);
+  reads_rack.node_selector = {{"rack", "r1"}};
+  for (int turn = 0; turn < 20; ++turn) ASSERT_FALSE(*engine.prepare(hostname_pod(50), kAtOnce));
+  ASSERT_TRUE(engine.upsert(hostname_node(50)));
+  engine.remove_node("node-3");
+  Node changed = hostname_node(39);
+  changed.labels = {{"kubernetes.io/hostname", "node-50"}, {"rack", "r1"}};
+  ASSERT_TRUE(engine.upsert(changed));
+  // A second key is read while the first one's nodes are still being told apart.
+  ASSERT_FALSE(*engine.prepare(reads_rack, kAtOnce));
+  EXPECT_TRUE(engine.validate());
+  EXPECT_EQ(engine.evaluate(hostname_pod(50))->feasible, 2u) << "the rest at once";
+  EXPECT_EQ(engine.evaluate(reads_rack)->feasible, 1u);
+  EXPECT_EQ(engine.evaluate(hostname_pod(3))->feasible, 0u);
+  EXPECT_TRUE(engine.validate());
+}
+
+// By count: nothing is asked of the nodes for keys that none of them has.
+TEST(Preparation, InventedKeysTakeOneTurnEach) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(engine.upsert(hostname_node(n)));
+  for (int key = 0; key < 100; ++key) {
+    Pod pod = hostname_pod(0);
+    pod.node_selector = {{"invented-" + std::to_string(key), "v"}};
+    EXPECT_LE(turns(engine, pod), 2);
+    EXPECT_EQ(engine.evaluate(pod)->feasible, 0u);
+  }
+  EXPECT_EQ(engine.stats().node_classes, 1u);
 }
 
 // A DaemonSet's pods name their nodes: on them they are alike, in a decision they are not.

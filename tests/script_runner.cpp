@@ -205,6 +205,7 @@ class ScriptRunner {
   std::string perform(const json& step) {
     const std::string op = step.at("op");
     if (op == "schedule") return schedule(step.at("pod"));
+    if (op == "prepare") return prepare(step);
     if (op == "preempt") return preempt(step.at("pod"));
     if (op == "evaluate") return evaluate(step.at("pods"));
     if (op == "place") return place(step.at("pods"));
@@ -266,6 +267,31 @@ class ScriptRunner {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  // Every other engine begins with the classes of a shape, some pieces of work each; what follows
+  // comes between its turns.
+  std::string prepare(const json& step) {
+    const Pod pod = to_pod(step.at("pod"));
+    for (std::size_t e = 1; e < engines_.size(); e += 2) {
+      std::uint64_t left = step.at("pieces");
+      const Result<bool> prepared = engines_[e].prepare(pod, [&left] { return --left == 0; });
+      if (!prepared) return "prepare: " + prepared.error().message;
+    }
+    return "";
+  }
+
+  // At once, or in turns of a piece of work each.
+  static Result<Decision> decide(Engine& engine, const Pod& pod, const EvaluateOptions& options,
+                                 bool in_turns) {
+    if (!in_turns) return engine.evaluate(pod, options);
+    Decision decision;
+    while (true) {
+      const Result<bool> decided = engine.evaluate(
+          pod, options, [] { return true; }, decision);
+      if (!decided) return tl::unexpected(decided.error());
+      if (*decided) return decision;
+    }
+  }
+
   std::string schedule(const json& object) {
     const Pod pod = to_pod(object);
     // Before evaluate_all(), which could bring the cache up to date.
@@ -273,7 +299,8 @@ class ScriptRunner {
     for (Engine& engine : engines_) {
       decisions.emplace_back();
       for (const std::uint32_t top_k : kTopKs) {
-        Result<Decision> decision = engine.evaluate(pod, {.top_k = top_k});
+        Result<Decision> decision =
+            decide(engine, pod, {.top_k = top_k}, decisions.size() % 2 == 0);
         if (!decision) return "evaluate: " + decision.error().message;
         decisions.back().push_back(std::move(*decision));
       }
