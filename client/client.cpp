@@ -10,6 +10,8 @@ namespace {
 
 // Between attempts to connect.
 constexpr std::chrono::milliseconds kRetryPause(10);
+// After so long without a request the server may have let the connection go.
+constexpr std::chrono::seconds kQuietTime(1);
 
 ErrorCode code_of(wire::ErrorCode code) {
   switch (code) {
@@ -132,9 +134,24 @@ Result<const wire::Frame*> Client::reply_to(std::uint64_t id) {
   }
 }
 
+// Before a request that would be lost with the connection. What is there is for calls that gave up.
+void Client::notice_close() {
+  for (;;) {
+    const Result<FrameBuffer::Received> received = receive_now();
+    if (!received || received->frame == nullptr) return;
+    if (received->frame->id() == 0) {
+      socket_.reset();
+      return;
+    }
+  }
+}
+
 template <typename Reply, typename Build>
 Result<const Reply*> Client::ask(bool repeatable, Build build) {
-  const auto deadline = std::chrono::steady_clock::now() + options_.socket.timeout;
+  const auto start = std::chrono::steady_clock::now();
+  const auto deadline = start + options_.socket.timeout;
+  if (connected() && start - asked_at_ > kQuietTime) notice_close();
+  asked_at_ = start;
   for (;;) {
     Result<const wire::Frame*> frame = nullptr;
     Result<void> ready;

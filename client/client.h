@@ -4,8 +4,11 @@
 //   auto answer = client.evaluate(pod, {.top_k = 16});
 //   auto reserved = client.reserve(pod, answer->decisions()->Get(0)->node_names()->Get(0)->str());
 //
-// Blocking calls send one request and wait for its reply; a lost connection is made again, and what
-// changes nothing (evaluate, explain, post_filter, stats, ...) is asked again, until the timeout. A
+// Blocking calls send one request and wait for its reply, at most SocketOptions::timeout (5 s),
+// then the connection is closed; a lost connection is made again, one that the server closed while
+// nobody asked before the next request, and what changes nothing (evaluate, explain, post_filter,
+// stats,
+// ...) is asked again, until the timeout. A
 // reservation whose reply was lost is an error (kIo): whether it holds is not known; to reserve
 // again is safe (of nodes under the same id: kConflict then says that it holds).
 // Pipelined calls: send() any number of requests, flush(), receive() the replies in their order.
@@ -124,6 +127,7 @@ class Client {
   template <typename Reply, typename Build>
   Result<const Reply*> ask(bool repeatable, Build build);
   Result<const wire::Frame*> reply_to(std::uint64_t id);
+  void notice_close();
   std::optional<Error> last_words();
 
   Endpoint endpoint_;
@@ -133,6 +137,7 @@ class Client {
   Builder builder_;
   std::vector<std::uint8_t> out_;
   std::uint64_t last_id_ = 0;
+  std::chrono::steady_clock::time_point asked_at_;
 };
 
 // An Error's code and message.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <asio/generic/stream_protocol.hpp>
 #include <asio/io_context.hpp>
@@ -9,6 +10,10 @@
 #include <asio/local/stream_protocol.hpp>
 #include <asio/ssl/host_name_verification.hpp>
 #include <asio/ssl/stream.hpp>
+#include <asio/write.hpp>
+#include <cerrno>
+#include <optional>
+#include <thread>
 #include <type_traits>
 
 namespace headroom {
@@ -19,6 +24,9 @@ using asio::error_code;
 using Clock = std::chrono::steady_clock;
 using PlainSocket = asio::generic::stream_protocol::socket;
 using TlsStream = asio::ssl::stream<PlainSocket>;
+
+// Between attempts where a Unix socket has no room for another connection.
+constexpr std::chrono::milliseconds kConnectPause(10);
 
 tl::unexpected<Error> io_error(const Endpoint& endpoint, const std::string& what) {
   return fail(ErrorCode::kIo, fmt::format("{}: {}", endpoint.text(), what));
@@ -32,29 +40,34 @@ class StreamSocket final : public Socket {
       : Socket(options), endpoint_(endpoint), tls_(std::move(tls)), stream_(make_stream()) {}
 
   Result<void> open() {
-    error_code error;
-    auto& socket = stream_.lowest_layer();
+    const Clock::time_point deadline = Clock::now() + options_.timeout;
     if (endpoint_.kind == Endpoint::Kind::kUnix) {
-      socket.connect(asio::local::stream_protocol::endpoint(endpoint_.path), error);
+      if (auto connected =
+              connect(asio::local::stream_protocol::endpoint(endpoint_.path), deadline);
+          !connected) {
+        return connected;
+      }
     } else {
+      error_code error;
       const asio::ip::address address = asio::ip::make_address(endpoint_.host, error);
       if (error) return io_error(endpoint_, error.message());
-      socket.connect(asio::ip::tcp::endpoint(address, endpoint_.port), error);
+      if (auto connected = connect(asio::ip::tcp::endpoint(address, endpoint_.port), deadline);
+          !connected) {
+        return connected;
+      }
+      stream_.lowest_layer().set_option(asio::ip::tcp::no_delay(true), error);
     }
-    if (error) return io_error(endpoint_, error.message());
-    if (endpoint_.kind != Endpoint::Kind::kUnix) {
-      socket.set_option(asio::ip::tcp::no_delay(true), error);
-    }
-    socket.non_blocking(true, error);
-    if constexpr (std::is_same_v<Stream, TlsStream>) return shake_hands();
+    if constexpr (std::is_same_v<Stream, TlsStream>) return shake_hands(deadline);
     return {};
   }
 
   Result<void> write(std::span<const std::uint8_t> bytes) override {
     const Clock::time_point deadline = Clock::now() + options_.timeout;
+    if constexpr (std::is_same_v<Stream, TlsStream>) return write_records(bytes, deadline);
     while (!bytes.empty()) {
       error_code error;
-      const std::size_t written = write_some(bytes, error);
+      const std::size_t written =
+          stream_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
       bytes = bytes.subspan(written);
       if (error == asio::error::would_block) {
         if (auto waited = await(POLLOUT, deadline - Clock::now()); !waited) return waited;
@@ -86,12 +99,35 @@ class StreamSocket final : public Socket {
     }
   }
 
-  Result<void> shake_hands() {
+  // Not the library's, which waits without end.
+  Result<void> connect(const asio::generic::stream_protocol::endpoint& address,
+                       Clock::time_point deadline) {
+    auto& socket = stream_.lowest_layer();
+    error_code error;
+    socket.open(address.protocol(), error);
+    if (!error) socket.non_blocking(true, error);
+    if (error) return io_error(endpoint_, error.message());
+    while (::connect(socket.native_handle(), address.data(),
+                     static_cast<socklen_t>(address.size())) != 0) {
+      if (errno == EISCONN) break;
+      if (errno == EAGAIN) {
+        // A Unix socket whose server has not accepted those before.
+        if (Clock::now() > deadline) return too_late();
+        std::this_thread::sleep_for(kConnectPause);
+      } else if (errno == EINPROGRESS || errno == EALREADY) {
+        if (auto waited = await(POLLOUT, deadline - Clock::now()); !waited) return waited;
+      } else if (errno != EINTR) {
+        return io_error(endpoint_, error_code(errno, asio::system_category()).message());
+      }
+    }
+    return {};
+  }
+
+  Result<void> shake_hands(Clock::time_point deadline) {
     if constexpr (std::is_same_v<Stream, TlsStream>) {
       const std::string& name =
           options_.tls.server_name.empty() ? endpoint_.host : options_.tls.server_name;
       stream_.set_verify_callback(asio::ssl::host_name_verification(name));
-      const Clock::time_point deadline = Clock::now() + options_.timeout;
       for (;;) {
         error_code error;
         stream_.handshake(asio::ssl::stream_base::client, error);
@@ -103,27 +139,32 @@ class StreamSocket final : public Socket {
     return {};
   }
 
-  std::size_t write_some(std::span<const std::uint8_t> bytes, error_code& error) {
-    const auto buffer = asio::buffer(bytes.data(), bytes.size());
-    if constexpr (std::is_same_v<Stream, TlsStream>) {
-      // A record that was begun has to be sent whole: this write waits.
+  // A record that was begun has to be sent whole, which no single write promises.
+  Result<void> write_records(std::span<const std::uint8_t> bytes, Clock::time_point deadline) {
+    std::optional<error_code> done;
+    asio::async_write(stream_, asio::buffer(bytes.data(), bytes.size()),
+                      [&done](const error_code& error, std::size_t) { done = error; });
+    io_.restart();
+    io_.run_until(deadline);
+    if (!done) {
       error_code ignored;
-      stream_.lowest_layer().non_blocking(false, ignored);
-      const std::size_t written = stream_.write_some(buffer, error);
-      stream_.lowest_layer().non_blocking(true, ignored);
-      return written;
-    } else {
-      return stream_.write_some(buffer, error);
+      stream_.lowest_layer().close(ignored);
+      io_.run();  // the handler refers to what is here
+      return too_late();
     }
+    if (*done) return io_error(endpoint_, done->message());
+    return {};
+  }
+
+  tl::unexpected<Error> too_late() const {
+    return io_error(endpoint_, fmt::format("no answer within {} ms", options_.timeout.count()));
   }
 
   Result<void> await(short events, Clock::duration left) {
     pollfd waiting{.fd = stream_.lowest_layer().native_handle(), .events = events, .revents = 0};
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     const int ready = milliseconds <= 0 ? 0 : ::poll(&waiting, 1, static_cast<int>(milliseconds));
-    if (ready == 0) {
-      return io_error(endpoint_, fmt::format("no answer within {} ms", options_.timeout.count()));
-    }
+    if (ready == 0) return too_late();
     return {};
   }
 

@@ -1,7 +1,8 @@
 // Socket: a connection to headroomd that carries frames.
 //
-// Reads poll for a while before they sleep, because waking up costs more than most answers. Thread
-// safety: one thread at a time. Errors: kIo, after which the socket is of no use.
+// Reads poll for a while before they sleep, because waking up costs more than most answers. Nothing
+// waits for longer than the timeout, whatever the server does. Thread safety: one thread at a time.
+// Errors: kIo, after which the socket is of no use: an answer that comes late is nobody's.
 #pragma once
 
 #include <chrono>

@@ -41,6 +41,8 @@ class FrameBuffer {
   Result<Received> next();
   FrameFault fault() const { return fault_; }
   std::size_t waiting() const { return end_ - begin_; }
+  // Memory that it holds.
+  std::size_t held_bytes() const { return bytes_.capacity() + aligned_.capacity(); }
 
  private:
   std::vector<std::uint8_t> bytes_;

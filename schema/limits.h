@@ -12,10 +12,19 @@ inline constexpr std::uint16_t kProtocolVersion = 1;
 inline constexpr std::size_t kFrameBytesMax = 8 << 20;
 inline constexpr std::size_t kHelloBytesMax = 4 << 10;
 inline constexpr std::size_t kClientNameBytesMax = 256;
-// Connections at one time, refused ones not among them.
+// Connections at one time, refused ones not among them: of Unix sockets and of TCP each. On TLS a
+// connection is one when it has shaken hands.
 inline constexpr std::uint32_t kConnectionsMax = 256;
+// Of each, those that have not said hello, or are being refused; then the oldest gives way.
+inline constexpr std::uint32_t kConnectionsBeforeHelloMax = 64;
+// A connection that said nothing for so long gives way to a new one where kConnectionsMax are open.
+inline constexpr std::uint32_t kIdleSecondsMax = 30;
 // Of replies that the peer has not taken yet; then the connection is closed.
 inline constexpr std::size_t kQueuedBytesMax = 32 << 20;
+// The same where the peer has taken nothing of them for so long.
+inline constexpr std::uint32_t kStalledSecondsMax = 60;
+// Memory for frames and replies of all connections; then one of the peer who has most is closed.
+inline constexpr std::size_t kBufferedBytesMax = 256 << 20;
 // A connection that has not said hello by then is closed.
 inline constexpr std::uint32_t kHelloSecondsMax = 10;
 
@@ -63,7 +72,11 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kHelloBytesMax", kHelloBytesMax},
     {"kClientNameBytesMax", kClientNameBytesMax},
     {"kConnectionsMax", kConnectionsMax},
+    {"kConnectionsBeforeHelloMax", kConnectionsBeforeHelloMax},
+    {"kIdleSecondsMax", kIdleSecondsMax},
     {"kQueuedBytesMax", kQueuedBytesMax},
+    {"kStalledSecondsMax", kStalledSecondsMax},
+    {"kBufferedBytesMax", kBufferedBytesMax},
     {"kHelloSecondsMax", kHelloSecondsMax},
     {"kChangesPerFactsMax", kChangesPerFactsMax},
     {"kPodsPerRequestMax", kPodsPerRequestMax},
@@ -90,6 +103,7 @@ inline constexpr NamedLimit kNamedLimits[] = {
 
 // One reply fits the queue, however large.
 static_assert(2 * kFrameBytesMax <= kQueuedBytesMax);
+static_assert(4 * kQueuedBytesMax <= kBufferedBytesMax);
 static_assert(kHelloBytesMax > 2 * kClientNameBytesMax);
 static_assert(kLabelBytesMax < kObjectBytesMax);
 

@@ -10,6 +10,10 @@
 #include <asio/write.hpp>
 #include <chrono>
 #include <type_traits>
+#include <utility>
+
+#include "schema/frame.h"
+#include "server/encode.h"
 
 namespace headroom {
 
@@ -21,10 +25,12 @@ using asio::error_code;
 constexpr std::chrono::microseconds kTurnTime(200);
 // Replies are written in pieces of about this size.
 constexpr std::size_t kWriteBytes = 64 << 10;
+// Memory for replies that a connection keeps.
+constexpr std::size_t kKeptBytesMax = 256 << 10;
 // How long a peer that is being closed may take to read its last replies and to close its end. A
 // socket that is closed while bytes of the peer wait in it would take its replies with it.
 constexpr std::chrono::seconds kLingerTime(5);
-// The second part of that when the server stops.
+// The last part of that when the server stops.
 constexpr std::chrono::milliseconds kStopLingerTime(100);
 
 using TlsStream = asio::ssl::stream<PlainSocket>;
@@ -33,16 +39,14 @@ template <typename Stream>
 class StreamConnection final : public Connection,
                                public std::enable_shared_from_this<StreamConnection<Stream>> {
  public:
-  StreamConnection(Stream stream, std::string peer, const ConnectionContext& context,
+  StreamConnection(Stream stream, const ConnectionContext& context,
                    std::shared_ptr<asio::ssl::context> tls)
       : tls_(std::move(tls)),
         stream_(std::move(stream)),
         timer_(stream_.get_executor()),
-        context_(context) {
-    name = std::move(peer);
-  }
+        context_(context) {}
 
-  void start() {
+  void start() override {
     error_code ignored;
     stream_.lowest_layer().non_blocking(true, ignored);
     deadline(std::chrono::seconds(kHelloSecondsMax), "no hello in time");
@@ -56,12 +60,8 @@ class StreamConnection final : public Connection,
   void send(std::span<const std::uint8_t> frame) override {
     if (ended_ || overflowed_) return;
     if (queued_bytes() + frame.size() > kQueuedBytesMax) {
-      // Not at once: the handler is at work, perhaps for another peer.
-      overflowed_ = true;
       context_.metrics.rejected(Rejection::kSlowReader);
-      context_.log(LogLevel::kWarning, "cut off: it does not read its replies",
-                   {{"client", name}, {"kQueuedBytesMax", fmt::to_string(kQueuedBytesMax)}});
-      abort_later();
+      cut_off("cut off: it does not read its replies", "kQueuedBytesMax", kQueuedBytesMax);
       return;
     }
     if (out_begin_ > out_.size() / 2) {
@@ -70,11 +70,25 @@ class StreamConnection final : public Connection,
       out_begin_ = 0;
     }
     out_.insert(out_.end(), frame.begin(), frame.end());
+    count_bytes();
     if (!working_) {
       // From another connection's turn.
       asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->flush(); });
     }
   }
+
+  void cut_off(const char* why, const char* limit, std::size_t value) override {
+    if (ended_ || overflowed_) return;
+    overflowed_ = true;
+    context_.log(LogLevel::kWarning, why,
+                 {{"client", name}, {"principal", principal}, {limit, fmt::to_string(value)}});
+    count_bytes();
+    abort_later();
+  }
+
+  bool stalled_since(Clock::time_point then) const override { return writing_ && taken_at_ < then; }
+
+  std::size_t held_bytes() const override { return counted_bytes_; }
 
   void close() override {
     if (closing_) return;
@@ -95,21 +109,23 @@ class StreamConnection final : public Connection,
   void abort() override {
     if (ended_) return;
     ended_ = true;
+    count_bytes();
     timer_.cancel();
     error_code ignored;
     stream_.lowest_layer().close(ignored);
     if (begun_) context_.handler.disconnected(*this);
-    context_.ended(this);
+    context_.connections.ended(*this);
   }
 
  private:
   // As the timer fires, unless another deadline was set: the peer is closed.
-  void deadline(std::chrono::steady_clock::duration after, const char* why) {
+  void deadline(Clock::duration after, const char* why) {
     timer_.expires_after(after);
     timer_.async_wait([self = this->shared_from_this(), why](const error_code& error) {
       if (error || self->ended_ || (self->greeted && !self->closing_)) return;
       self->context_.log(self->stopping_ ? LogLevel::kDebug : LogLevel::kWarning,
-                         "connection closed", {{"client", self->name}, {"reason", why}});
+                         "connection closed",
+                         {{"client", self->name}, {"principal", self->principal}, {"reason", why}});
       self->abort();
     });
   }
@@ -133,8 +149,9 @@ class StreamConnection final : public Connection,
     if (ended_) return;
     if (error) {
       context_.metrics.connection_refused(Refusal::kTls);
-      context_.log(LogLevel::kWarning, "TLS handshake failed",
-                   {{"client", name}, {"reason", refusal_.empty() ? error.message() : refusal_}});
+      context_.log(
+          LogLevel::kWarning, "TLS handshake failed",
+          {{"principal", principal}, {"reason", refusal_.empty() ? error.message() : refusal_}});
       abort();
       return;
     }
@@ -142,13 +159,27 @@ class StreamConnection final : public Connection,
   }
 
   void begin() {
-    begun_ = true;
-    context_.handler.connected(*this);
+    if (const Result<void> admitted = context_.connections.admit(*this); admitted) {
+      begun_ = true;
+      context_.handler.connected(*this);
+    } else {
+      refuse(admitted.error());
+    }
     read();
+  }
+
+  void refuse(const Error& error) {
+    Builder builder;
+    finish_frame(
+        builder, 0,
+        wire::CreateError(builder, wire_code(error.code), builder.CreateString(error.message)));
+    send(bytes_of(builder));
+    close();
   }
 
   void read() {
     const std::span<std::uint8_t> room = buffer_.room();
+    count_bytes();
     stream_.async_read_some(
         asio::buffer(room.data(), room.size()),
         [self = this->shared_from_this()](const error_code& error, std::size_t bytes) {
@@ -187,6 +218,7 @@ class StreamConnection final : public Connection,
         break;
       }
       if (received->frame == nullptr) break;
+      heard_at = start;
       context_.handler.handle(*this, *received);
       if (queued_bytes() > kWriteBytes) flush();
       if (std::chrono::steady_clock::now() - start > kTurnTime) {
@@ -221,7 +253,7 @@ class StreamConnection final : public Connection,
       const std::size_t written = stream_.write_some(
           asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_), error);
       if (error == asio::error::would_block) {
-        writing_ = true;
+        begin_writing();
         stream_.lowest_layer().async_wait(
             asio::socket_base::wait_write,
             [self = this->shared_from_this()](const error_code& failed) { self->wrote(failed); });
@@ -235,6 +267,7 @@ class StreamConnection final : public Connection,
     }
     drop_taken(out_);
     out_begin_ = 0;
+    count_bytes();
     if (closing_ && !working_) all_sent();
   }
 
@@ -256,13 +289,24 @@ class StreamConnection final : public Connection,
       if (closing_ && !working_) all_sent();
       return;
     }
-    writing_ = true;
+    begin_writing();
     std::swap(sending_, out_);
-    asio::async_write(stream_, asio::buffer(sending_),
-                      [self = this->shared_from_this()](const error_code& failed, std::size_t) {
-                        self->drop_taken(self->sending_);
-                        self->wrote(failed);
-                      });
+    asio::async_write(
+        stream_, asio::buffer(sending_),
+        [self = this->shared_from_this()](const error_code& failed, std::size_t) -> std::size_t {
+          self->taken_at_ = Clock::now();
+          return failed ? 0 : kWriteBytes;
+        },
+        [self = this->shared_from_this()](const error_code& failed, std::size_t) {
+          self->drop_taken(self->sending_);
+          self->count_bytes();
+          self->wrote(failed);
+        });
+  }
+
+  void begin_writing() {
+    writing_ = true;
+    taken_at_ = Clock::now();
   }
 
   void wrote(const error_code& failed) {
@@ -275,10 +319,22 @@ class StreamConnection final : public Connection,
     }
   }
 
+  // After what may have changed the memory held; may cut off another connection, or this one. What
+  // one that is cut off holds is as good as gone.
+  void count_bytes() {
+    const std::size_t now =
+        ended_ || overflowed_ ? 0 : out_.capacity() + sending_.capacity() + buffer_.held_bytes();
+    if (now == counted_bytes_) return;
+    const auto more =
+        static_cast<std::ptrdiff_t>(now) - static_cast<std::ptrdiff_t>(counted_bytes_);
+    counted_bytes_ = now;
+    context_.connections.held(more);
+  }
+
   std::size_t queued_bytes() const { return out_.size() - out_begin_ + sending_.size(); }
   static void drop_taken(std::vector<std::uint8_t>& bytes) {
     bytes.clear();
-    if (bytes.capacity() > kFrameBytesMax) bytes.shrink_to_fit();
+    if (bytes.capacity() > kKeptBytesMax) bytes.shrink_to_fit();
   }
   void abort_later() {
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->abort(); });
@@ -292,6 +348,8 @@ class StreamConnection final : public Connection,
   std::vector<std::uint8_t> out_;  // replies; those before out_begin_ have been taken
   std::size_t out_begin_ = 0;
   std::vector<std::uint8_t> sending_;  // replies that are being written as TLS records
+  Clock::time_point taken_at_;         // while writing_: when the peer took something of it
+  std::size_t counted_bytes_ = 0;      // what the others know it holds
   std::string refusal_;                // of the peer's certificate
   bool begun_ = false;                 // the handler knows it
   bool working_ = false;               // within turn()
@@ -306,22 +364,15 @@ class StreamConnection final : public Connection,
 
 }  // namespace
 
-std::shared_ptr<Connection> start_connection(PlainSocket socket, std::string peer,
-                                             const ConnectionContext& context) {
-  auto connection = std::make_shared<StreamConnection<PlainSocket>>(
-      std::move(socket), std::move(peer), context, nullptr);
-  connection->start();
-  return connection;
+std::shared_ptr<Connection> make_connection(PlainSocket socket, const ConnectionContext& context) {
+  return std::make_shared<StreamConnection<PlainSocket>>(std::move(socket), context, nullptr);
 }
 
-std::shared_ptr<Connection> start_connection(PlainSocket socket,
-                                             std::shared_ptr<asio::ssl::context> tls,
-                                             std::string peer, const ConnectionContext& context) {
+std::shared_ptr<Connection> make_connection(PlainSocket socket,
+                                            std::shared_ptr<asio::ssl::context> tls,
+                                            const ConnectionContext& context) {
   TlsStream stream(std::move(socket), *tls);
-  auto connection = std::make_shared<StreamConnection<TlsStream>>(
-      std::move(stream), std::move(peer), context, std::move(tls));
-  connection->start();
-  return connection;
+  return std::make_shared<StreamConnection<TlsStream>>(std::move(stream), context, std::move(tls));
 }
 
 }  // namespace headroom

@@ -107,6 +107,7 @@ class Daemon {
     timer_.async_wait([this](const asio::error_code& error) {
       if (error) return;
       service_->tick();
+      listeners_->tick();
       tick();
     });
   }

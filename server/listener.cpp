@@ -14,9 +14,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-
-#include "schema/frame.h"
-#include "server/encode.h"
+#include <map>
+#include <string_view>
 
 namespace headroom {
 
@@ -24,6 +23,8 @@ namespace {
 
 constexpr int kBacklog = 128;
 constexpr std::chrono::milliseconds kAcceptPause(100);
+// Of TCP: silence until a probe, time between probes, unanswered probes until the end.
+constexpr int kKeepAliveSeconds = 60, kKeepAliveProbeSeconds = 15, kKeepAliveProbes = 4;
 
 tl::unexpected<Error> system_error(const Endpoint& endpoint, const char* call) {
   return fail(ErrorCode::kIo,
@@ -74,27 +75,50 @@ bool is_loopback(const std::string& host) {
   return !error && address.is_loopback();
 }
 
-// Tells one more connection than there may be why it is not served.
-void refuse(PlainSocket& socket) {
-  Builder builder;
-  const std::string message =
-      fmt::format("connections: kConnectionsMax ({}) are open", kConnectionsMax);
-  finish_frame(
-      builder, 0,
-      wire::CreateError(builder, wire::ErrorCode::LimitExceeded, builder.CreateString(message)));
-  asio::error_code ignored;
-  socket.non_blocking(true, ignored);
-  socket.write_some(asio::buffer(builder.GetBufferPointer(), builder.GetSize()), ignored);
+std::optional<uid_t> user_of(PlainSocket& socket) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return std::nullopt;
+  }
+  return credentials.uid;
+}
+
+std::string peer_address(PlainSocket& socket) {
+  asio::ip::tcp::endpoint address;
+  auto size = static_cast<socklen_t>(address.capacity());
+  return getpeername(socket.native_handle(), address.data(), &size) == 0
+             ? address.address().to_string()
+             : "?";
+}
+
+// Answers go at once; a peer whose machine is gone is noticed within two minutes.
+void set_tcp_options(PlainSocket& socket) {
+  const auto set = [&](int level, int option, int value) {
+    ::setsockopt(socket.native_handle(), level, option, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveProbeSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+}
+
+bool same_kind(const Connection& a, const Connection& b) {
+  return (a.kind == Endpoint::Kind::kUnix) == (b.kind == Endpoint::Kind::kUnix);
+}
+
+// Of those, per principal.
+std::map<std::string_view, std::size_t> count_by_principal(std::span<Connection* const> those) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const Connection* connection : those) ++counts[connection->principal];
+  return counts;
 }
 
 }  // namespace
 
 Listeners::Listeners(asio::io_context& io, FrameHandler& handler, Metrics& metrics, LogFunction log)
-    : io_(io),
-      metrics_(metrics),
-      log_(std::move(log)),
-      context_{handler, metrics, log_,
-               [this](Connection* connection) { connections_.erase(connection); }} {}
+    : io_(io), metrics_(metrics), log_(std::move(log)), context_{handler, metrics, log_, *this} {}
 
 Listeners::~Listeners() {
   for (const auto& listener : listeners_) {
@@ -243,44 +267,136 @@ void Listeners::accept(Listener& listener) {
       });
 }
 
-void Listeners::accepted(Listener& listener, PlainSocket socket) {
-  if (connections_.size() >= kConnectionsMax) {
-    metrics_.connection_refused(Refusal::kTooMany);
-    log_(LogLevel::kWarning, "connection refused",
-         {{"reason", fmt::format("kConnectionsMax ({}) are open", kConnectionsMax)}});
-    if (listener.kind != Endpoint::Kind::kTls) refuse(socket);
-    return;
-  }
-  std::string peer = "?";
+void Listeners::accepted(const Listener& listener, PlainSocket socket) {
+  const bool tls = listener.kind == Endpoint::Kind::kTls;
+  std::string principal = "tcp";
   if (listener.kind == Endpoint::Kind::kUnix) {
-    if (!user_allowed(socket, peer)) {
+    const std::optional<uid_t> user = user_of(socket);
+    principal = user ? fmt::format("user:{}", *user) : "user:?";
+    if (!user_allowed(user)) {
       metrics_.connection_refused(Refusal::kUser);
-      log_(LogLevel::kWarning, "connection refused", {{"reason", peer + " is not allowed"}});
+      log_(LogLevel::kWarning, "connection refused",
+           {{"reason", user ? fmt::format("user {} is not allowed", *user)
+                            : "a peer without credentials is not allowed"}});
       return;
     }
   } else {
-    const int on = 1;
-    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    set_tcp_options(socket);
+    if (tls) principal = peer_address(socket);
   }
   const std::shared_ptr<Connection> connection =
-      listener.kind == Endpoint::Kind::kTls
-          ? start_connection(std::move(socket), tls_, std::move(peer), context_)
-          : start_connection(std::move(socket), std::move(peer), context_);
+      tls ? make_connection(std::move(socket), tls_, context_)
+          : make_connection(std::move(socket), context_);
+  connection->kind = listener.kind;
+  connection->principal = std::move(principal);
+  make_room_before_hello(*connection);
   connections_.insert(connection.get());
+  connection->start();
 }
 
-// `peer` becomes the user's id, for logs.
-bool Listeners::user_allowed(PlainSocket& socket, std::string& peer) const {
-  ucred credentials{};
-  socklen_t size = sizeof(credentials);
-  if (getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    peer = "a peer without credentials";
-    return allowed_users_.empty();
+bool Listeners::user_allowed(std::optional<uid_t> user) const {
+  if (allowed_users_.empty()) return true;
+  return user && (*user == ::geteuid() || std::find(allowed_users_.begin(), allowed_users_.end(),
+                                                    *user) != allowed_users_.end());
+}
+
+// --- Room for all --------------------------------------------------------------------------------
+
+void Listeners::make_room_before_hello(const Connection& newcomer) {
+  std::vector<Connection*> silent;
+  for (Connection* connection : connections_) {
+    if (!connection->greeted && same_kind(*connection, newcomer)) silent.push_back(connection);
   }
-  peer = fmt::format("user {}", credentials.uid);
-  return allowed_users_.empty() || credentials.uid == ::geteuid() ||
-         std::find(allowed_users_.begin(), allowed_users_.end(), credentials.uid) !=
-             allowed_users_.end();
+  if (silent.size() < kConnectionsBeforeHelloMax) return;
+  const auto counts = count_by_principal(silent);
+  const auto goes_first = [&](const Connection* a, const Connection* b) {
+    const std::size_t of_a = counts.at(a->principal), of_b = counts.at(b->principal);
+    return of_a != of_b ? of_a > of_b : a->since < b->since;
+  };
+  let_go(**std::min_element(silent.begin(), silent.end(), goes_first), LetGo::kHello);
+}
+
+Result<void> Listeners::admit(Connection& newcomer) {
+  std::vector<Connection*> others;
+  for (Connection* connection : connections_) {
+    if (connection->admitted && same_kind(*connection, newcomer)) others.push_back(connection);
+  }
+  if (others.size() >= kConnectionsMax && !make_room(newcomer, others)) {
+    metrics_.connection_refused(Refusal::kTooMany);
+    const std::string reason =
+        fmt::format("connections: kConnectionsMax ({}) are open", kConnectionsMax);
+    log_(LogLevel::kWarning, "connection refused",
+         {{"principal", newcomer.principal}, {"reason", reason}});
+    return fail(ErrorCode::kLimitExceeded, reason);
+  }
+  newcomer.admitted = true;
+  return {};
+}
+
+// One of the others goes; false: none has to.
+bool Listeners::make_room(const Connection& newcomer, std::span<Connection* const> others) {
+  const auto longest_silent = [&](auto&& may_go) {
+    Connection* found = nullptr;
+    for (Connection* other : others) {
+      if (may_go(*other) && (found == nullptr || other->heard_at < found->heard_at)) found = other;
+    }
+    return found;
+  };
+  if (Connection* goes = longest_silent([](const Connection& c) { return !c.greeted; })) {
+    let_go(*goes, LetGo::kHello);
+    return true;
+  }
+  // The feeder may have nothing to say for long, and would have to say everything again.
+  const auto idle_since = Connection::Clock::now() - std::chrono::seconds(kIdleSecondsMax);
+  if (Connection* goes = longest_silent(
+          [&](const Connection& c) { return !c.feeds && c.heard_at < idle_since; })) {
+    let_go(*goes, LetGo::kIdle);
+    return true;
+  }
+  // One more for the newcomer's principal must not be more than the other's are then.
+  const auto counts = count_by_principal(others);
+  const auto own = counts.find(newcomer.principal);
+  const std::size_t fair = (own == counts.end() ? 0 : own->second) + 2;
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most->second < fair) return false;
+  let_go(*longest_silent([&](const Connection& c) { return c.principal == most->first; }),
+         LetGo::kShare);
+  return true;
+}
+
+void Listeners::let_go(Connection& connection, LetGo why) {
+  metrics_.let_go(why);
+  log_(LogLevel::kWarning, "connection let go: others need its place",
+       {{"client", connection.name}, {"principal", connection.principal}, {"why", to_string(why)}});
+  connection.abort();
+}
+
+void Listeners::held(std::ptrdiff_t bytes) {
+  held_bytes_ += bytes;
+  while (held_bytes_ > static_cast<std::ptrdiff_t>(kBufferedBytesMax)) {
+    std::map<std::string_view, std::size_t> sums;
+    for (const Connection* c : connections_) sums[c->principal] += c->held_bytes();
+    const auto goes_first = [&](const Connection* a, const Connection* b) {
+      const std::size_t of_a = sums[a->principal], of_b = sums[b->principal];
+      return of_a != of_b ? of_a > of_b : a->held_bytes() > b->held_bytes();
+    };
+    metrics_.let_go(LetGo::kMemory);
+    (*std::min_element(connections_.begin(), connections_.end(), goes_first))
+        ->cut_off("cut off: all together hold too much memory, and it most", "kBufferedBytesMax",
+                  kBufferedBytesMax);
+  }
+}
+
+void Listeners::tick() {
+  const auto then = Connection::Clock::now() - std::chrono::seconds(kStalledSecondsMax);
+  for (Connection* connection : connections_) {
+    if (!connection->stalled_since(then)) continue;
+    metrics_.rejected(Rejection::kSlowReader);
+    connection->cut_off("cut off: it does not read its replies", "kStalledSecondsMax",
+                        kStalledSecondsMax);
+  }
 }
 
 void Listeners::close() {

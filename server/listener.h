@@ -2,15 +2,25 @@
 //
 // Unix sockets have a mode and, if given, a list of users; TCP is for loopback addresses, or with
 // mutual TLS; anything else is refused with the reason. A socket file that no server listens on any
-// more is replaced, a live one is not. Thread safety: the control thread's.
+// more is replaced, a live one is not.
+//
+// Nobody keeps others out: peers of Unix sockets and of TCP are counted apart, and so are those
+// that have not said hello, of which the oldest gives way. Where kConnectionsMax are open, one that
+// was silent for kIdleSecondsMax gives way, or else one of the principal that has most of them, if
+// the new one's has fewer. What has to go is of the address or principal that has the most. Thread
+// safety: the control thread's.
 #pragma once
+
+#include <sys/types.h>
 
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,10 +36,10 @@ struct ListenOptions {
   std::shared_ptr<asio::ssl::context> tls;   // nullptr: no TLS
 };
 
-class Listeners {
+class Listeners final : private Connections {
  public:
   Listeners(asio::io_context& io, FrameHandler& handler, Metrics& metrics, LogFunction log);
-  ~Listeners();
+  ~Listeners() override;
   Listeners(const Listeners&) = delete;
   Listeners& operator=(const Listeners&) = delete;
 
@@ -37,6 +47,8 @@ class Listeners {
   Result<void> open(const ListenOptions& options);
   // For connections to come.
   void set_tls(std::shared_ptr<asio::ssl::context> tls) { tls_ = std::move(tls); }
+  // Once a second: who takes nothing of its replies is cut off.
+  void tick();
   // No new connections; those there are get their last replies.
   void close();
   std::size_t connection_count() const { return connections_.size(); }
@@ -57,8 +69,14 @@ class Listeners {
   Result<void> take_activated(int descriptor);
   void add(int descriptor, Endpoint::Kind kind, std::string address, std::string unlink_path);
   void accept(Listener& listener);
-  void accepted(Listener& listener, PlainSocket socket);
-  bool user_allowed(PlainSocket& socket, std::string& peer) const;
+  void accepted(const Listener& listener, PlainSocket socket);
+  bool user_allowed(std::optional<uid_t> user) const;
+  Result<void> admit(Connection& newcomer) override;
+  void ended(Connection& connection) override { connections_.erase(&connection); }
+  void held(std::ptrdiff_t bytes) override;
+  void make_room_before_hello(const Connection& newcomer);
+  bool make_room(const Connection& newcomer, std::span<Connection* const> others);
+  void let_go(Connection& connection, LetGo why);
 
   asio::io_context& io_;
   Metrics& metrics_;
@@ -69,6 +87,7 @@ class Listeners {
   std::vector<std::uint32_t> allowed_users_;
   std::shared_ptr<asio::ssl::context> tls_;
   std::set<Connection*> connections_;
+  std::ptrdiff_t held_bytes_ = 0;  // of all of them
 };
 
 }  // namespace headroom

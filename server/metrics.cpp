@@ -31,6 +31,8 @@ constexpr std::array<const char*, kRejections> kRejectionNames = {
 constexpr std::array<const char*, kRefusals> kRefusalNames = {"kConnectionsMax", "user", "tls",
                                                               "accept"};
 
+constexpr std::array<const char*, kLetGos> kLetGoNames = {"hello", "idle", "share", "memory"};
+
 double seconds(Metrics::Duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::int64_t now_ticks() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -79,6 +81,11 @@ Metrics::Metrics() {
     refusals_[why] =
         &counter("headroom_connections_refused_total", "Connections not taken, by reason.",
                  {{"reason", kRefusalNames[why]}});
+  }
+  for (std::size_t why = 0; why < kLetGos; ++why) {
+    let_gos_[why] = &counter("headroom_connections_let_go_total",
+                             "Connections that had to go for others, by reason.",
+                             {{"reason", kLetGoNames[why]}});
   }
   for (std::size_t s = 0; s < kHttpStatuses.size(); ++s) {
     http_replies_[s] =
@@ -138,6 +145,10 @@ void Metrics::rejected(Rejection why) { rejections_[static_cast<std::size_t>(why
 void Metrics::connection_refused(Refusal why) {
   refusals_[static_cast<std::size_t>(why)]->Increment();
 }
+
+const char* to_string(LetGo why) { return kLetGoNames[static_cast<std::size_t>(why)]; }
+
+void Metrics::let_go(LetGo why) { let_gos_[static_cast<std::size_t>(why)]->Increment(); }
 
 void Metrics::resync_ended(bool completed) {
   (completed ? resyncs_completed_ : resyncs_aborted_)->Increment();

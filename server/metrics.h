@@ -69,6 +69,17 @@ struct ServiceState {
   bool ready = false, feeder = false;
 };
 
+// Why a connection had to go, that others have room.
+enum class LetGo : std::uint8_t {
+  kHello,   // it had not said hello
+  kIdle,    // it was silent for kIdleSecondsMax
+  kShare,   // its principal had more of them than others
+  kMemory,  // it held most of kBufferedBytesMax
+};
+inline constexpr std::size_t kLetGos = 4;
+// A metric's label: "hello", "idle", "share", "memory".
+const char* to_string(LetGo why);
+
 // What requests of /metrics and the health checks are answered.
 inline constexpr std::array<unsigned, 8> kHttpStatuses = {200, 400, 404, 405, 408, 413, 431, 503};
 
@@ -85,6 +96,7 @@ class Metrics {
   void facts(std::uint64_t applied, std::uint64_t refused);
   void rejected(Rejection why);
   void connection_refused(Refusal why);
+  void let_go(LetGo why);
   void resync_ended(bool completed);
   void feeder_lag(double seconds) { feeder_lag_->Set(seconds); }
   void loop_turn(Duration time);
@@ -115,6 +127,7 @@ class Metrics {
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
   prometheus::Counter *capacity_fits_, *capacity_limited_;
   std::array<prometheus::Counter*, kRefusals> refusals_{};
+  std::array<prometheus::Counter*, kLetGos> let_gos_{};
   std::array<prometheus::Counter*, kHttpStatuses.size()> http_replies_{};
   prometheus::Counter* http_evicted_;
   prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;

@@ -50,7 +50,7 @@ struct Owner {
   std::string principal;  // who the peer is: a user, a certificate's name; "" where nobody asked
   std::string client;     // as it calls itself
 
-  // For people: "uid 0/kube-scheduler".
+  // For people: "user:0/kube-scheduler".
   std::string text() const { return principal.empty() ? client : principal + "/" + client; }
   friend auto operator<=>(const Owner&, const Owner&) = default;
 };
@@ -64,9 +64,12 @@ class Peer {
   virtual void close() = 0;
 
   bool greeted = false;
-  bool told_to_stop = false;   // a FeedStopped was the answer to its last facts
-  std::string name = "?";      // of the client, for logs
-  std::string principal;       // who it is, by its user or certificate
+  bool feeds = false;         // facts are taken from it
+  bool told_to_stop = false;  // a FeedStopped was the answer to its last facts
+  std::string name = "?";     // of the client, for logs
+  // Who it is, as far as is known: "user:1000", "cert:NAME", "tcp"; before a TLS handshake its
+  // address.
+  std::string principal;
   Roles roles = Roles::all();  // what it may do
   std::string client_name;     // what its Hello said
 

@@ -34,6 +34,7 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
   next_feeder_time_ = begin.now_us() != 0;
   if (next_feeder_time_) (void)next_->advance(begin.now_us());
   feeder_ = &peer;
+  peer.feeds = true;
   peer.told_to_stop = false;
   sequence_ = 0;
 }
@@ -60,6 +61,7 @@ void Service::tell_stopped(Peer& peer, wire::FeedStop why, const std::string& me
 
 void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
   Peer& peer = *std::exchange(feeder_, nullptr);
+  peer.feeds = false;
   options_.log(LogLevel::kWarning, "feeder stopped",
                {{"client", peer.name}, {"why", wire::EnumNameFeedStop(why)}, {"message", message}});
   abort_resync();

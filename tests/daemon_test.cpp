@@ -2,6 +2,8 @@
 // while others are served.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -663,6 +666,65 @@ TEST_F(DaemonLimits, Connections) {
     const wire::Frame* greeting = next.receive();
     return greeting != nullptr && greeting->body_as_HelloReply() != nullptr;
   }));
+}
+
+// One below, at and above: the oldest that has not said hello gives way.
+TEST_F(DaemonLimits, ConnectionsBeforeHello) {
+  const auto let_go = [&] {
+    return daemon_.metric(R"(headroom_connections_let_go_total{reason="hello"})");
+  };
+  std::vector<std::unique_ptr<RawSocket>> silent;
+  const auto one_more = [&] {
+    silent.push_back(std::make_unique<RawSocket>(daemon_.endpoint()));
+    must(daemon_.client().stats());  // accepted after it, and gone again
+  };
+  while (silent.size() + 1 < kConnectionsBeforeHelloMax) one_more();
+  EXPECT_EQ(let_go(), 0);
+  EXPECT_FALSE(silent.front()->await_close(milliseconds(0)));
+  // The client that follows it is one above, until it has said hello.
+  one_more();
+  EXPECT_EQ(let_go(), 1);
+  EXPECT_TRUE(silent[0]->await_close());
+  EXPECT_FALSE(silent[1]->await_close(milliseconds(0)));
+  silent.back()->greet();
+}
+
+// SO_PEERCRED is that of the moment of connecting.
+TEST_F(DaemonLimits, OneUserDoesNotTakeAllConnections) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to connect as another user";
+  constexpr uid_t kOther = 65534;
+  ASSERT_EQ(::chmod(daemon_.directory().c_str(), 0711), 0);
+  ASSERT_EQ(::chmod(daemon_.endpoint().path.c_str(), 0666), 0);
+  std::vector<std::unique_ptr<RawSocket>> peers;
+  for (std::uint32_t c = 1; c < kConnectionsMax; ++c) {  // the bystander has one
+    peers.push_back(std::make_unique<RawSocket>(daemon_.endpoint()));
+    peers.back()->greet();
+  }
+  ASSERT_EQ(::seteuid(kOther), 0);
+  RawSocket other(daemon_.endpoint());
+  ASSERT_EQ(::seteuid(0), 0);
+  other.greet();
+  EXPECT_EQ(daemon_.metric(R"(headroom_connections_let_go_total{reason="share"})"), 1);
+  EXPECT_TRUE(peers.front()->await_close());  // the one that was silent the longest
+  RawSocket refused(daemon_.endpoint());
+  EXPECT_TRUE(names(error_text(refused.receive()), "kConnectionsMax", kConnectionsMax));
+  EXPECT_TRUE(daemon_.logged("principal=user:0")) << daemon_.log();
+}
+
+TEST_F(DaemonLimits, AnIdleConnectionGivesWay) {
+  if (std::getenv("HEADROOM_LONG") == nullptr) GTEST_SKIP() << "HEADROOM_LONG=1: takes a while";
+  std::vector<std::unique_ptr<RawSocket>> peers;
+  for (std::uint32_t c = 1; c < kConnectionsMax; ++c) {
+    peers.push_back(std::make_unique<RawSocket>(daemon_.endpoint()));
+    peers.back()->greet();
+  }
+  std::this_thread::sleep_for(seconds(kIdleSecondsMax + 1));
+  peers.front()->send(stats_frame(2));
+  ASSERT_NE(peers.front()->receive(), nullptr);
+  RawSocket(daemon_.endpoint()).greet();
+  EXPECT_EQ(daemon_.metric(R"(headroom_connections_let_go_total{reason="idle"})"), 1);
+  EXPECT_FALSE(peers.front()->await_close(milliseconds(0)));
+  EXPECT_TRUE(peers[1]->await_close());
 }
 
 // --- Peers that do not behave ------------------------------------------------------------------

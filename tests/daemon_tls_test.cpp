@@ -7,46 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "certificates.h"
 #include "daemon_harness.h"
 
 namespace headroom {
 namespace {
-
-// PEM files NAME.crt and NAME.key in one directory.
-class Certificates {
- public:
-  std::string certificate(const std::string& name) const { return file(name, ".crt"); }
-  std::string key(const std::string& name) const { return file(name, ".key"); }
-
-  void make_authority(const std::string& name) const {
-    openssl(fmt::format("req -x509 {} -keyout {} -out {} -subj /CN={} -days 2", kNewKey, key(name),
-                        certificate(name), name));
-  }
-  // Days below 0: it has expired.
-  void make(const std::string& name, const std::string& authority, int days = 2) const {
-    const std::string request = file(name, ".csr"), extensions = file(name, ".ext");
-    openssl(fmt::format("req -new {} -keyout {} -out {} -subj /CN={}", kNewKey, key(name), request,
-                        name));
-    write_file(extensions, "subjectAltName=IP:127.0.0.1\n");
-    openssl(fmt::format(
-        "x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {}"
-        " -out {}",
-        request, certificate(authority), key(authority), days, extensions, certificate(name)));
-  }
-
- private:
-  static constexpr const char* kNewKey = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-
-  std::string file(const std::string& name, const char* suffix) const {
-    return directory_.path() + "/" + name + suffix;
-  }
-  static void openssl(const std::string& arguments) {
-    const Ended ended = run_command("openssl " + arguments);
-    if (ended.exit_code != 0) throw std::runtime_error("openssl " + arguments + ended.output);
-  }
-
-  const TemporaryDirectory directory_ = must(TemporaryDirectory::make("headroomd-tls"));
-};
 
 class DaemonTls : public testing::Test {
  protected:
@@ -67,10 +32,11 @@ class DaemonTls : public testing::Test {
     daemon_->feed(many_nodes(1100, 250));
   }
 
-  Result<Client> connect(const std::string& name, const std::string& server_ca = "server-ca") {
+  Result<Client> connect(const std::string& name, const std::string& server_ca = "server-ca",
+                         std::chrono::milliseconds timeout = kPatience) {
     ClientOptions options;
     options.name = name;
-    options.socket.timeout = kPatience;
+    options.socket.timeout = timeout;
     options.socket.tls = {.certificate = certificates_.certificate(name),
                           .key = certificates_.key(name),
                           .server_ca = certificates_.certificate(server_ca),
@@ -147,6 +113,19 @@ TEST_F(DaemonTls, AClientRefusesAnotherServer) {
   const auto client = connect("client", "other-ca");
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().code, ErrorCode::kIo);
+}
+
+TEST_F(DaemonTls, AClientDoesNotWaitForeverForAServerThatDoesNotRead) {
+  Client client = must(connect("client", "server-ca", std::chrono::milliseconds(1000)));
+  daemon_->process().signal(SIGSTOP);
+  const Bytes request = padded(stats_frame(2), 4 << 20);
+  for (int r = 0; r < 16; ++r) client.queue(request);
+  const auto sent = client.flush();
+  daemon_->process().signal(SIGCONT);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, ErrorCode::kIo);
+  EXPECT_NE(sent.error().message.find("no answer within"), std::string::npos)
+      << sent.error().message;
 }
 
 // Replies that wait for a slow peer are as whole through TLS.

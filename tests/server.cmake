@@ -15,6 +15,7 @@ function(headroom_add_daemon_test name)
 endfunction()
 
 headroom_add_daemon_test(daemon_test)
+headroom_add_daemon_test(daemon_client_test)
 headroom_add_daemon_test(daemon_http_test)
 headroom_add_daemon_test(daemon_lifecycle_test)
 target_link_libraries(daemon_lifecycle_test PRIVATE nlohmann_json::nlohmann_json)

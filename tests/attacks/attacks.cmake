@@ -5,6 +5,8 @@ headroom_add_test(attacks_test
     attacks/httpkill.cpp
     attacks/http_slow_clients.cpp
     attacks/hup.cpp
+    attacks/preauth.cpp
+    attacks/slow_peers.cpp
   LIBRARIES headroom_load headroom::client headroom_service fmt::fmt LABELS threads)
 target_include_directories(attacks_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_dependencies(attacks_test headroomd)
