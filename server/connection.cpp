@@ -1,6 +1,7 @@
 #include "server/connection.h"
 
 #include <fmt/format.h>
+#include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
 #include <asio/buffer.hpp>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "schema/frame.h"
+#include "server/access.h"
 #include "server/encode.h"
 
 namespace headroom {
@@ -159,13 +161,25 @@ class StreamConnection final : public Connection,
   }
 
   void begin() {
-    if (const Result<void> admitted = context_.connections.admit(*this); admitted) {
+    const std::vector<std::string> principals = identify();
+    if (!principals.empty()) principal = principals.front();
+    if (const auto admitted = context_.connections.admit(*this, principals); admitted) {
       begun_ = true;
       context_.handler.connected(*this);
     } else {
       refuse(admitted.error());
     }
     read();
+  }
+
+  std::vector<std::string> identify() {
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+          SSL_get1_peer_certificate(stream_.native_handle()), &X509_free);
+      return certificate == nullptr ? std::vector<std::string>() : principals_of(*certificate);
+    } else {
+      return {principal};
+    }
   }
 
   void refuse(const Error& error) {

@@ -52,8 +52,8 @@ class Connection : public Peer {
 class Connections {
  public:
   virtual ~Connections() = default;
-  // It is known who the peer is. An error: it is told, and closed.
-  virtual Result<void> admit(Connection& connection) = 0;
+  // It is known who the peer is; it gets its roles. An error: it is told, and closed.
+  virtual Result<void> admit(Connection& connection, std::span<const std::string> principals) = 0;
   virtual void ended(Connection& connection) = 0;
   // One of them holds so many bytes more, or fewer.
   virtual void held(std::ptrdiff_t bytes) = 0;

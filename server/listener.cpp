@@ -128,6 +128,7 @@ Listeners::~Listeners() {
 
 Result<void> Listeners::open(const ListenOptions& options) {
   allowed_users_ = options.allowed_users;
+  access_ = options.access;
   tls_ = options.tls;
   const int activated = sd_listen_fds(1);
   Result<void> opened;
@@ -316,7 +317,14 @@ void Listeners::make_room_before_hello(const Connection& newcomer) {
   let_go(**std::min_element(silent.begin(), silent.end(), goes_first), LetGo::kHello);
 }
 
-Result<void> Listeners::admit(Connection& newcomer) {
+Result<void> Listeners::admit(Connection& newcomer, std::span<const std::string> principals) {
+  newcomer.roles = access_.roles_of(principals);
+  if (newcomer.roles.empty()) {
+    metrics_.connection_refused(Refusal::kRole);
+    const std::string reason = fmt::format("{} has no role", newcomer.principal);
+    log_(LogLevel::kWarning, "connection refused", {{"reason", reason}});
+    return fail(ErrorCode::kForbidden, reason);
+  }
   std::vector<Connection*> others;
   for (Connection* connection : connections_) {
     if (connection->admitted && same_kind(*connection, newcomer)) others.push_back(connection);

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "schema/endpoint.h"
+#include "server/access.h"
 #include "server/connection.h"
 
 namespace headroom {
@@ -33,7 +34,8 @@ struct ListenOptions {
   std::vector<Endpoint> endpoints;  // where the service manager gave no sockets
   std::uint32_t socket_mode = 0600;
   std::vector<std::uint32_t> allowed_users;  // by id; empty: whom the mode lets in
-  std::shared_ptr<asio::ssl::context> tls;   // nullptr: no TLS
+  Access access;
+  std::shared_ptr<asio::ssl::context> tls;  // nullptr: no TLS
 };
 
 class Listeners final : private Connections {
@@ -71,7 +73,7 @@ class Listeners final : private Connections {
   void accept(Listener& listener);
   void accepted(const Listener& listener, PlainSocket socket);
   bool user_allowed(std::optional<uid_t> user) const;
-  Result<void> admit(Connection& newcomer) override;
+  Result<void> admit(Connection& newcomer, std::span<const std::string> principals) override;
   void ended(Connection& connection) override { connections_.erase(&connection); }
   void held(std::ptrdiff_t bytes) override;
   void make_room_before_hello(const Connection& newcomer);
@@ -85,6 +87,7 @@ class Listeners final : private Connections {
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;
   std::vector<std::uint32_t> allowed_users_;
+  Access access_;
   std::shared_ptr<asio::ssl::context> tls_;
   std::set<Connection*> connections_;
   std::ptrdiff_t held_bytes_ = 0;  // of all of them

@@ -29,7 +29,7 @@ constexpr std::array<const char*, kRejections> kRejectionNames = {
     "oversized", "malformed", "unexpected", "out_of_order", "slow_reader"};
 
 constexpr std::array<const char*, kRefusals> kRefusalNames = {"kConnectionsMax", "user", "tls",
-                                                              "accept"};
+                                                              "accept", "role"};
 
 constexpr std::array<const char*, kLetGos> kLetGoNames = {"hello", "idle", "share", "memory"};
 

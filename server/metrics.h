@@ -57,8 +57,8 @@ enum class Rejection : std::uint8_t {
 inline constexpr std::size_t kRejections = 5;
 
 // Why a connection was not taken.
-enum class Refusal : std::uint8_t { kTooMany, kUser, kTls, kAccept };
-inline constexpr std::size_t kRefusals = 4;
+enum class Refusal : std::uint8_t { kTooMany, kUser, kTls, kAccept, kRole };
+inline constexpr std::size_t kRefusals = 5;
 
 // Gauges as they are now; set once a second.
 struct ServiceState {

@@ -1,7 +1,6 @@
 #include "server/options.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -24,6 +23,7 @@ constexpr const char* kFooter = R"(A configuration file is YAML with the same na
   listen: ["unix:///run/headroom/headroom.sock", "tls://10.0.0.7:8611"]
   socket-mode: "0660"
   allow-user: [kube-scheduler]
+  feeder: ["user:kube-scheduler", "cert:headroom-feeder"]
   tls-certificate: /etc/headroom/tls.crt
   tls-key: /etc/headroom/tls.key
   tls-client-ca: /etc/headroom/ca.crt
@@ -106,12 +106,12 @@ T value_of(const char* option, Result<T> result) {
   return std::move(*result);
 }
 
-std::uint32_t user_id(const std::string& user) {
-  std::uint32_t id = 0;
-  const auto [end, error] = std::from_chars(user.data(), user.data() + user.size(), id);
-  if (error == std::errc() && end == user.data() + user.size()) return id;
-  if (const passwd* entry = ::getpwnam(user.c_str()); entry != nullptr) return entry->pw_uid;
-  throw CLI::ValidationError("--allow-user", fmt::format("\"{}\": no such user", user));
+// Not given: everybody.
+Access::List list_of(const char* option, const std::vector<std::string>& principals) {
+  if (principals.empty()) return std::nullopt;
+  Access::List list(std::in_place);
+  for (const std::string& text : principals) list->insert(value_of(option, parse_principal(text)));
+  return list;
 }
 
 std::uint32_t mode_bits(const std::string& text) {
@@ -143,7 +143,7 @@ StringMap alias_map(const std::vector<std::string>& texts) {
 
 void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, char** argv,
           DaemonOptions& options) {
-  std::vector<std::string> endpoints, users, aliases;
+  std::vector<std::string> endpoints, users, feeders, deciders, viewers, aliases;
   std::string mode = "0600", metrics = kDefaultMetrics;
   std::int64_t busy_poll_us = default_busy_poll().count();
   std::int64_t cache_mebibytes =
@@ -161,6 +161,16 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
                  "Who may connect to Unix sockets, by name or number, beside the daemon's own user;"
                  " default: whom the mode lets in")
       ->allow_extra_args(false);
+  const auto add_role = [&app](const char* option, std::vector<std::string>& principals,
+                               const char* what) {
+    app.add_option(option, principals, what)->type_name("PRINCIPAL")->allow_extra_args(false);
+  };
+  add_role("--feeder", feeders,
+           "Who may feed facts and set the clock: user:NAME or user:ID of a Unix socket, cert:NAME"
+           " of a client's certificate, or tcp; default: whoever may connect");
+  add_role("--decider", deciders, "Who may reserve and place; the same, the same default");
+  add_role("--viewer", viewers,
+           "Who may look, beside feeders and deciders; the same, the same default");
   app.add_option("--tls-certificate", options.tls.certificate, "PEM file: the server's chain");
   app.add_option("--tls-key", options.tls.key, "PEM file: its key");
   app.add_option("--tls-client-ca", options.tls.client_ca,
@@ -207,7 +217,12 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
     options.listen.endpoints = {value_of("--listen", Endpoint::in_runtime_directory())};
   }
   options.listen.socket_mode = mode_bits(mode);
-  for (const std::string& user : users) options.listen.allowed_users.push_back(user_id(user));
+  for (const std::string& user : users) {
+    options.listen.allowed_users.push_back(value_of("--allow-user", parse_user(user)));
+  }
+  options.listen.access = {.feeders = list_of("--feeder", feeders),
+                           .deciders = list_of("--decider", deciders),
+                           .viewers = list_of("--viewer", viewers)};
   options.quotas.aliases = alias_map(aliases);
   if (metrics != "none") options.metrics = value_of("--metrics", parse_host_and_port(metrics));
   options.busy_poll = std::chrono::microseconds(busy_poll_us);

@@ -16,8 +16,9 @@ struct TlsOptions {
   bool given() const { return !certificate.empty() || !key.empty() || !client_ca.empty(); }
 };
 
-// A context that asks every client for a certificate. Errors: kInvalid or kIo naming the option,
-// the file, and what OpenSSL says.
+// A context that asks every client for a certificate; sessions are not resumed. Errors: kInvalid or
+// kIo naming the option, the file, and what OpenSSL says, or the mode of a key that others may
+// read.
 Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const TlsOptions& options);
 
 }  // namespace headroom

@@ -25,7 +25,7 @@ class Certificates {
     const std::string request = file(name, ".csr"), extensions = file(name, ".ext");
     openssl(fmt::format("req -new {} -keyout {} -out {} -subj /CN={}", kNewKey, key(name), request,
                         name));
-    write_file(extensions, "subjectAltName=IP:127.0.0.1\n");
+    write_file(extensions, fmt::format("subjectAltName=IP:127.0.0.1,DNS:{}.example\n", name));
     openssl(fmt::format(
         "x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {}"
         " -out {}",

@@ -393,6 +393,31 @@ TEST(DaemonServiceManager, GivesASocket) {
   EXPECT_NE(reply->body_as_HelloReply(), nullptr);
 }
 
+// One below the options: who is in a list has the role, a role without a list is everybody's.
+TEST(DaemonRoles, AreByUserOnUnixSocketsAndOneForAllOfTcp) {
+  const TestDaemon daemon(
+      {.arguments = {"--listen", "tcp://127.0.0.1:0", "--feeder",
+                     fmt::format("user:{}", ::geteuid()), "--decider", "user:4711"}});
+  daemon.feed({small_node("a")});
+  Client user = daemon.client();
+  const Pod pod = small_pod("one");
+  must(user.evaluate(pod));
+  const auto reserved = user.reserve(pod, "a");
+  ASSERT_FALSE(reserved);
+  EXPECT_EQ(reserved.error().code, ErrorCode::kForbidden) << reserved.error().message;
+  Client tcp = must(Client::connect(daemon.logged_endpoint("tcp://")));
+  must(tcp.evaluate(pod));
+  EXPECT_FALSE(tcp.reserve(pod, "a"));
+  RawSocket feeder(daemon.logged_endpoint("tcp://"));
+  feeder.greet();
+  feeder.send(feed_begin_frame(2));
+  const wire::Frame* answer = feeder.receive();
+  ASSERT_NE(answer, nullptr);
+  ASSERT_NE(answer->body_as_Error(), nullptr);
+  EXPECT_EQ(answer->body_as_Error()->code(), wire::ErrorCode::Forbidden);
+  EXPECT_EQ(must(user.stats())->nodes(), 1u);
+}
+
 TEST(DaemonServiceManager, GivesWhatIsNoListeningSocket) {
   const std::string script = fmt::format(
       "exec 3</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec {} --metrics none", HEADROOMD_PATH);
@@ -460,6 +485,14 @@ TEST_F(DaemonOptionsFile, WrongTypesAreNamedWithTheirLine) {
 TEST_F(DaemonOptionsFile, ValuesThatCannotBeReadAreNamed) {
   for (const std::string value : {"many", "1.5", "", "[1, 2]", "99999999999"}) {
     EXPECT_PRED2(has, mistake("metrics: none\n\nthreads: " + value + "\n"), "threads") << value;
+  }
+}
+
+TEST_F(DaemonOptionsFile, PrincipalsThatAreNoneAreNamed) {
+  for (const std::string principal : {"root", "user:", "user:no-such-user", "cert:", "uid:0"}) {
+    const std::string said = mistake(fmt::format("metrics: none\nfeeder: [\"{}\"]\n", principal));
+    EXPECT_PRED2(has, said, "--feeder");
+    EXPECT_PRED2(has, said, principal == "user:no-such-user" ? "no such user" : "are accepted");
   }
 }
 

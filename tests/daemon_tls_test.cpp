@@ -2,8 +2,11 @@
 // The certificates are made by the openssl command.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -23,13 +26,18 @@ class DaemonTls : public testing::Test {
     certificates_.make("client", "client-ca");
     certificates_.make("expired", "client-ca", -1);
     certificates_.make("stranger", "other-ca");
-    daemon_ = std::make_unique<TestDaemon>(TestDaemon::Options{
-        .arguments = {"--listen", "tls://127.0.0.1:0", "--tls-certificate",
-                      certificates_.certificate("server"), "--tls-key", certificates_.key("server"),
-                      "--tls-client-ca", certificates_.certificate("client-ca")},
-        .metrics = true});
-    endpoint_ = daemon_->logged_endpoint("tls://");
+    restart_with({});
     daemon_->feed(many_nodes(1100, 250));
+  }
+
+  void restart_with(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--listen", "tls://127.0.0.1:0", "--tls-certificate",
+                      certificates_.certificate("server"), "--tls-key", certificates_.key("server"),
+                      "--tls-client-ca", certificates_.certificate("client-ca")});
+    daemon_ = std::make_unique<TestDaemon>(
+        TestDaemon::Options{.arguments = std::move(arguments), .metrics = true});
+    endpoint_ = daemon_->logged_endpoint("tls://");
   }
 
   Result<Client> connect(const std::string& name, const std::string& server_ca = "server-ca",
@@ -178,6 +186,88 @@ TEST_F(DaemonTls, NewCertificatesAreForNewConnections) {
   EXPECT_TRUE(daemon_->logged("reload failed, the old one stays"));
   EXPECT_TRUE(daemon_->logged("tls-certificate")) << daemon_->log();
   EXPECT_TRUE(connect("client", "other-ca"));
+}
+
+// It failed: "session id context uninitialized". Now there is nothing to resume: every handshake is
+// whole, and holds the certificate against today's authority.
+TEST_F(DaemonTls, ASessionIsNotResumedAndThatIsNoFailure) {
+  const std::string session = daemon_->path("session");
+  const std::string mine =
+      fmt::format("-cert {} -key {} -CAfile {}", certificates_.certificate("client"),
+                  certificates_.key("client"), certificates_.certificate("server-ca"));
+  for (const char* version : {"-tls1_3", "-tls1_2"}) {
+    if (version == std::string_view("-tls1_2")) restart_with({"--tls-minimum-version", "1.2"});
+    const Ended first = s_client(fmt::format("{} {} -sess_out {}", version, mine, session));
+    EXPECT_EQ(first.exit_code, 0) << first.output;
+    EXPECT_NE(first.output.find("Verify return code: 0"), std::string::npos) << first.output;
+    const Ended again = s_client(
+        fmt::format("{} {} $(test -s {} && echo -sess_in {})", version, mine, session, session));
+    EXPECT_EQ(again.exit_code, 0) << again.output;
+    EXPECT_NE(again.output.find("New, TLSv1."), std::string::npos) << again.output;
+    EXPECT_EQ(refused(), 0) << daemon_->log();
+  }
+}
+
+TEST_F(DaemonTls, RolesAreByTheNamesOfTheCertificate) {
+  certificates_.make("feeder", "client-ca");
+  certificates_.make("viewer", "client-ca");
+  certificates_.make("nobody", "client-ca");
+  // By common name, by another name of the certificate.
+  restart_with({"--feeder", "cert:feeder", "--decider", "cert:client.example", "--decider",
+                "user:0", "--viewer", "cert:viewer"});
+  const auto may = [&](Client& client) {
+    const Pod pod = small_pod("one");
+    std::string roles;
+    if (client.evaluate(pod)) roles += " look";
+    const auto reserved = client.reserve(pod, "no-such-node");
+    if (reserved.error().code != ErrorCode::kForbidden) roles += " decide";
+    client.send(wire::CreateFeedBegin(client.builder(), 0, kTestNowUs));
+    must(client.flush());
+    // An error is the answer to the one before, if there is one.
+    const auto stats = client.send(wire::CreateStats(client.builder()));
+    must(client.flush());
+    const auto answer = must(client.receive());
+    if (answer.frame->id() == stats) {
+      roles += " feed";
+    } else {
+      EXPECT_EQ(answer.frame->body_as_Error()->code(), wire::ErrorCode::Forbidden);
+    }
+    return roles;
+  };
+  for (const auto& [name, roles] : std::vector<std::pair<std::string, std::string>>{
+           {"feeder", " look feed"}, {"client", " look decide"}, {"viewer", " look"}}) {
+    Client client = must(connect(name));
+    EXPECT_EQ(may(client), roles) << name;
+  }
+  const auto nobody = connect("nobody");
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code, ErrorCode::kForbidden) << nobody.error().message;
+  EXPECT_NE(nobody.error().message.find("cert:nobody has no role"), std::string::npos);
+  EXPECT_EQ(daemon_->metric(R"(headroom_connections_refused_total{reason="role"})"), 1);
+}
+
+TEST_F(DaemonTls, AKeyThatOthersMayReadIsRefused) {
+  const std::string key = certificates_.key("server");
+  std::filesystem::permissions(key, std::filesystem::perms(0640));
+  daemon_->process().signal(SIGHUP);
+  EXPECT_TRUE(daemon_->logged("its mode is 0640")) << daemon_->log();
+  EXPECT_TRUE(connect("client"));  // the old one holds
+  std::filesystem::permissions(key, std::filesystem::perms(0644));
+  const auto run = [&] {
+    return run_headroomd({"--metrics", "none", "--listen", "tls://127.0.0.1:0", "--tls-certificate",
+                          certificates_.certificate("server"), "--tls-key", key, "--tls-client-ca",
+                          certificates_.certificate("client-ca")});
+  };
+  const Ended open = run();
+  EXPECT_EQ(open.exit_code, 1);
+  EXPECT_NE(open.output.find(key + ": its mode is 0644"), std::string::npos) << open.output;
+  if (::geteuid() != 0) return;  // to give a file away takes root
+  ASSERT_EQ(::chown(key.c_str(), 65534, 65534), 0);
+  EXPECT_NE(run().output.find("its mode is 0644"), std::string::npos);
+  std::filesystem::permissions(key, std::filesystem::perms(0440));
+  daemon_->process().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return connect("client").has_value(); }));
+  EXPECT_EQ(daemon_->log().find("its mode is 0440"), std::string::npos);
 }
 
 TEST(DaemonTlsOptions, MistakesAreNamed) {

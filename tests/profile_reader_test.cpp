@@ -1,7 +1,6 @@
 // Reading profiles: what kube-scheduler's semantics enable, the defaults of every plugin's
 // arguments, and the exact message of every error. Messages are compared whole: they are what a
 // user sees.
-#include "engine/config_value.h"
 #include "engine/profile_reader.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +14,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "engine/config_value.h"
 
 namespace headroom {
 namespace {
