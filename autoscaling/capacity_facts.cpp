@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <utility>
 
 #include "objects/annotations.h"
@@ -313,7 +314,10 @@ void CapacityFacts::rebuild() {
   for (const auto& [key, uses] : key_uses_) labels_.read(key);
   table_.clear_classes(
       [&](std::uint32_t resource) { return resources_.add(numbers.name(resource)); });
-  for (const auto& [name, row] : rows_) {
+  std::vector<std::uint32_t> rows;  // in order: what it numbers is the same in every run
+  for (const auto& [name, row] : rows_) rows.push_back(row);
+  std::sort(rows.begin(), rows.end());
+  for (const std::uint32_t row : rows) {
     CountedNode& node = nodes_[row];
     keep(node);
     if (!node.counts) continue;
@@ -424,9 +428,13 @@ void CapacityFacts::adopt(const CapacityFacts& former) {
     }
     set_reservation(id, std::move(adopted));
   }
+  std::map<std::string_view, std::uint32_t> arrived;
   for (const auto& [name, row] : rows_) {
+    if (nodes_[row].reservation.empty() || former.find_node(name) != nullptr) continue;
+    arrived.emplace(name, row);
+  }
+  for (const auto& [name, row] : arrived) {
     const CountedNode& node = nodes_[row];
-    if (node.reservation.empty() || former.find_node(name) != nullptr) continue;
     take_off(name, labels_.map_of(node.labels), node.amounts, node.reservation);
   }
   std::vector<std::pair<QuotaKey, QuotaState>> adopted;

@@ -7,7 +7,7 @@ namespace headroom {
 
 std::uint64_t LabelClasses::hash_of(const StringMap& labels) {
   std::uint64_t hash = labels.size();
-  for (const auto& [key, value] : labels) hash = mix(hash ^ hash_bytes(key));
+  for (const auto& [key, value] : labels) hash = mix(hash ^ keyed_hash(key));
   return hash;
 }
 

@@ -109,7 +109,7 @@ class NodeClasses {
   Names new_keys_, new_names_;                       // those read since the last end_split()
   BytesMap<std::string, std::uint32_t> label_keys_;  // of nodes, and how many have each
   std::vector<NodeClass> classes_ = {NodeClass{}};
-  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> ids_;
   std::uint64_t generation_ = 0;
 };
 

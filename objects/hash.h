@@ -1,4 +1,14 @@
-// Hashes that are the same on every machine: for digests, tables and the seeded order of ties.
+// Two hashes of bytes, for two uses:
+//
+// * keyed_hash, of BytesHash and BytesMap: for tables of names and keys that somebody else chooses.
+//   SipHash-2-4 of libsodium under a key that the process draws once, so that nobody can choose
+//   names that collide. It differs from run to run, and with it the order in which a table is
+//   walked: no answer, digest, file or log may depend on that order.
+// * hash_bytes: the same on every machine, for digests, checksums and the seeded order of ties. It
+// can
+//   be inverted: never for a table.
+//
+// Cost of a name of 30 bytes: some 25 ns, and 10 ns.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -19,7 +29,6 @@ constexpr std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Not for hostile input: collisions can be made, and only cost time where keys are compared.
 inline std::uint64_t hash_bytes(std::string_view bytes) {
   std::uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15;
   while (bytes.size() >= 8) {
@@ -34,9 +43,12 @@ inline std::uint64_t hash_bytes(std::string_view bytes) {
   return mix(hash ^ rest);
 }
 
+// From any thread.
+std::uint64_t keyed_hash(std::string_view bytes);
+
 struct BytesHash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view bytes) const { return hash_bytes(bytes); }
+  std::size_t operator()(std::string_view bytes) const { return keyed_hash(bytes); }
 };
 
 // Keeps the hash beside the key, so that a look-up reads no key that is not the one it looks for.

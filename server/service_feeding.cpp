@@ -1,7 +1,9 @@
 // Service: facts, resyncs, and what becomes of reservations in them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "server/service.h"
 
@@ -166,7 +168,12 @@ void Service::settle(const FedCluster::Applied& applied) {
 // What is reserved stays so in the next cluster, unless the new facts settle it: the pod is bound,
 // another one has its name, or it was fed before and is not mentioned any more.
 void Service::adopt_reservations() {
-  for (auto it = reservations_.begin(); it != reservations_.end();) {
+  // In the order of their keys: the table's own differs from run to run.
+  std::vector<decltype(reservations_)::iterator> held;
+  for (auto it = reservations_.begin(); it != reservations_.end(); ++it) held.push_back(it);
+  std::sort(held.begin(), held.end(),
+            [](const auto& a, const auto& b) { return a->first < b->first; });
+  for (const auto& it : held) {
     const Pod& pod = it->second.pod;
     const Pod* fed = next_->pending().of_key(it->first);
     bool holds = !settled_.contains(it->first);
@@ -177,11 +184,7 @@ void Service::adopt_reservations() {
       holds = holds && (was_fed == nullptr || was_fed->uid != pod.uid) &&
               next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode;
     }
-    if (holds && next_->assume(pod, it->second.node_name)) {
-      ++it;
-    } else {
-      it = reservations_.erase(it);
-    }
+    if (!holds || !next_->assume(pod, it->second.node_name)) reservations_.erase(it);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "objects/hash.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -60,7 +61,7 @@ class ClusterUsage {
 
  private:
   std::map<std::string, std::uint32_t> resource_ids_;
-  std::unordered_map<std::string, std::uint32_t> node_ids_;
+  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> node_ids_;
   std::vector<std::string> node_names_;
   std::vector<ResourceReport> peaks_;                    // by resource
   std::vector<std::int64_t> requested_, limits_;         // by resource, now

@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "objects/hash.h"
 #include "tools/table.h"
 
 namespace headroom {
@@ -15,7 +16,7 @@ namespace {
 
 template <typename T, typename Name>
 void keep_latest(std::vector<T>& objects, std::vector<T>&& more, Name name,
-                 std::unordered_map<std::string, std::size_t>& places) {
+                 std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>>& places) {
   for (T& object : more) {
     const auto [place, is_new] = places.emplace(name(object), objects.size());
     if (is_new) {
@@ -32,8 +33,8 @@ std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.n
 
 Dump make_dump(std::vector<ObjectFile> files) {
   Dump dump;
-  std::unordered_map<std::string, std::size_t> nodes, metrics, pods, quotas, budgets, classes,
-      capacity_quotas;
+  std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> nodes, metrics, pods,
+      quotas, budgets, classes, capacity_quotas;
   const auto plain_name = [](const auto& object) { return object.name; };
   const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
   for (ObjectFile& file : files) {

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "engine/profile.h"
+#include "objects/hash.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -107,7 +108,7 @@ class QuotaLedger {
   std::vector<std::string> resources_;  // sorted; those that some quota names
   std::vector<bool> compared_;          // by resource: some min names it
   std::vector<Quota> quotas_;           // by namespace
-  std::unordered_map<std::string, std::uint32_t> quota_of_;
+  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> quota_of_;
 };
 
 }  // namespace headroom

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "objects/hash.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -28,7 +29,7 @@ class SimulatedBudgets {
     PodDisruptionBudget object;  // as given
     std::int64_t allowed;
   };
-  std::unordered_map<std::string, std::vector<Budget>> by_namespace_;
+  std::unordered_map<std::string, std::vector<Budget>, BytesHash, std::equal_to<>> by_namespace_;
 };
 
 }  // namespace headroom

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "objects/hash.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -37,7 +38,7 @@ class SimulatedMetrics {
   const std::uint64_t seed_;
   std::int64_t next_us_ = std::numeric_limits<std::int64_t>::min();
   std::vector<NodeMetric> metrics_;  // by position among the nodes
-  std::unordered_map<std::string, std::size_t> ids_;
+  std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> ids_;
 };
 
 }  // namespace headroom

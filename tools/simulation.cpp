@@ -8,6 +8,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "objects/hash.h"
 #include "tools/autoscaler_report.h"
 #include "tools/cluster_generator.h"
 #include "tools/decision_line.h"
@@ -724,13 +725,14 @@ class Simulation {
   std::priority_queue<Departure> departures_;
   // Where quotas or priorities count: by pod_key; how often a pod, by its origin, had to go at this
   // moment; and what happened when.
-  std::unordered_map<std::string, std::uint32_t> resident_of_;
+  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> resident_of_;
   std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
   std::map<std::int64_t, IntervalReport> at_time_;
   // With an autoscaler: who waits, in the order of their last tries; by alike(), who was tried in
   // vain since somebody left or a node came; whether that has happened since they were tried.
   std::vector<WaitingPod> waiting_;
-  std::unordered_map<std::string, std::shared_ptr<const Decision>> failed_now_;
+  std::unordered_map<std::string, std::shared_ptr<const Decision>, BytesHash, std::equal_to<>>
+      failed_now_;
   bool room_changed_ = false, nodes_came_ = false;
   GrowthReport growth_;
   std::vector<std::int64_t> latencies_ns_;

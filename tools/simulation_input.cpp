@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "objects/hash.h"
 #include "tools/cluster_generator.h"
 #include "tools/openb.h"
 
@@ -115,7 +116,7 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
                 "cluster");
   }
 
-  std::unordered_set<std::string> known;
+  std::unordered_set<std::string, BytesHash, std::equal_to<>> known;
   for (const Pod& pod : cluster.pods) known.insert(full_name(pod));
   for (const Pod& pod : extra.pods) {
     if (known.contains(full_name(pod))) {

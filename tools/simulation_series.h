@@ -26,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "objects/hash.h"
 #include "objects/objects.h"
 #include "tools/cluster_autoscaler.h"
 #include "tools/cluster_usage.h"
@@ -151,11 +152,11 @@ class SeriesRecorder {
   std::uint64_t interval_decisions_ = 0;
   std::array<std::size_t, 2>
       usage_resources_{};  // cpu and memory; resource_count(): no node has it
-  std::unordered_map<std::string, Resident> residents_;
+  std::unordered_map<std::string, Resident, BytesHash, std::equal_to<>> residents_;
   // What is on nodes, [node * resources + resource]; usage is drawn for each sample.
   std::array<std::vector<std::int64_t>, 3> amounts_;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> pending_until_;
-  std::unordered_map<std::string, std::size_t> reason_ids_;
+  std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> reason_ids_;
   Sample since_;  // what is counted since the last sample
   SimulationSeries series_;
 };

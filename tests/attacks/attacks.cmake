@@ -1,6 +1,7 @@
 # Every attack that once worked, under its own name, against a running headroomd.
 headroom_add_test(attacks_test
-  SOURCES daemon_harness.cpp
+  SOURCES daemon_harness.cpp colliding_names.cpp
+    attacks/collide_dns.cpp
     attacks/httpbomb.cpp
     attacks/httpkill.cpp
     attacks/http_slow_clients.cpp

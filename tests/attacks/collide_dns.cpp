@@ -1,0 +1,51 @@
+// collide_dns: 9,000 pod names that the API server accepts and that had one hash. The table of pods
+// grew until memory ended, at every resync again.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "colliding_names.h"
+#include "daemon_harness.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kNames = 9000;
+
+std::vector<Object> pods(const std::vector<std::string>& names) {
+  std::vector<Object> pods = {small_node("n1")};
+  for (const std::string& name : names) pods.emplace_back(small_pod(name));
+  return pods;
+}
+
+// Of one daemon's whole life: it is fed the names in a resync, and once more.
+std::size_t memory_with(const std::vector<std::string>& names) {
+#ifdef HEADROOM_SANITIZED
+  const std::string shell;  // Its shadow needs more.
+#else
+  const std::string shell = "ulimit -v 6000000";  // as the attack does it
+#endif
+  TestDaemon daemon({.shell = shell});
+  Bystander bystander(daemon);
+  for (int i = 0; i < 2; ++i) daemon.feed(pods(names));
+  EXPECT_EQ(must(daemon.client().stats())->pending_pods(), kNames);
+  EXPECT_TRUE(daemon.running());
+  EXPECT_EQ(bystander.noticed(), "");
+  return resident_bytes(daemon.pid());
+}
+
+TEST(CollideDns, NamesOfOneHashCostWhatOthersCost) {
+  std::vector<std::string> ordinary;
+  for (std::size_t i = 0; i < kNames; ++i) {
+    const std::string name = "web-" + std::to_string(i);
+    ordinary.push_back(name + std::string(224 - name.size(), 'x'));
+  }
+  const std::vector<std::string> colliding = colliding_names("test/", kNames);
+  ASSERT_EQ(colliding.size(), kNames);
+  const std::size_t usual = memory_with(ordinary), attacked = memory_with(colliding);
+  EXPECT_LT(attacked, usual + (usual >> 1)) << usual;
+}
+
+}  // namespace
+}  // namespace headroom
