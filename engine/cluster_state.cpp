@@ -247,7 +247,6 @@ class ClusterState::Saver {
     write_(metric.interval_us, metric.updated_us, metric.has_usage);
     write_usage(metric.node_usage);
     write_usage(metric.system_usage);
-    write_usage(metric.prod_usage);
     write_(std::uint64_t{metric.aggregated.size()});
     for (const MetricFacts::Aggregated& aggregated : metric.aggregated) {
       write_(aggregated.type, aggregated.duration_us);
@@ -526,7 +525,6 @@ class ClusterState::Restorer {
     read_(metric.interval_us, metric.updated_us, metric.has_usage);
     metric.node_usage = read_usage();
     metric.system_usage = read_usage();
-    metric.prod_usage = read_usage();
     for (auto left = read_.read<std::uint64_t>(); left > 0 && !read_.failed(); --left) {
       MetricFacts::Aggregated& aggregated = metric.aggregated.emplace_back();
       read_(aggregated.type, aggregated.duration_us);

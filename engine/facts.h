@@ -49,7 +49,7 @@ struct LoadApplied {
   bool delta = false;           // its estimate counts, less its reported usage
   bool prod_delta = false;      // the same among prod pods
   bool prod_delta_net = false;  // ... less its reported usage
-  bool prod_usage = false;      // its reported usage counts as prod usage (mode Upstream)
+  bool prod_usage = false;      // its reported usage counts as prod usage
 };
 
 // What quotas and preemption know of a pod; see capacity_scheduling.h. Meaningless without them.

@@ -411,13 +411,13 @@ LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, PodId i
   }
   const bool recent =
       assigned_us > view.estimated_after_us || (has_deadline && deadline_us > view.updated_us);
-  if (!recent && !upstream_) {
+  if (!recent && !upstream_ && !shape.load.prod) {
     return load;  // whatever the report says of the pod
   }
   const MetricFacts::PodUsage* its_report = reported(row, id);
-  const bool counts = recent || its_report == nullptr;
+  const bool counts = recent || (upstream_ && its_report == nullptr);
   const bool active_prod = shape.load.prod && its_report != nullptr && its_report->prod;
-  load.prod_usage = active_prod && upstream_;
+  load.prod_usage = active_prod;
   load.delta = shape.load.estimated && counts;
   if (shape.load.prod && shape.load.estimated) {
     // A prod pod that the report does not call prod has no usage among prod pods.
@@ -450,13 +450,12 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
   facts.amounts.clear();
   facts.aggregated.clear();
   facts.pods.clear();
-  facts.amounts.reserve((metric.pods.size() + 3) * dimensions_.size());
+  facts.amounts.reserve((metric.pods.size() + 2) * dimensions_.size());
   facts.interval_us = interval_us(metric);
   facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
   facts.has_usage = metric.has_node_metric;
   facts.node_usage = add_usage(facts, metric.node_usage);
   facts.system_usage = add_usage(facts, metric.system_usage);
-  facts.prod_usage = add_usage(facts, {});
   for (const AggregatedUsage& aggregated : metric.aggregated) {
     for (const auto& [type, usage] : aggregated.usage) {
       if (!usage.empty()) {
@@ -483,12 +482,6 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
     facts.pods[kept - 1] = {usage.pod, prod, usage.usage};
   }
   facts.pods.resize(kept);
-  for (const MetricFacts::PodUsage& usage : facts.pods) {
-    for (std::size_t d = 0; usage.prod && d < dimensions_.size(); ++d) {
-      std::int64_t& sum = facts.amounts[facts.prod_usage + d];
-      sum = saturated(static_cast<Int128>(sum) + facts.amounts[usage.usage + d]);
-    }
-  }
   refresh_view(row_index);
 }
 
@@ -560,8 +553,6 @@ Int128 LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds
       return table_.exact_sum(row, dimension.estimate);
     case kProdUsage:
       return table_.exact_sum(row, dimension.prod_usage);
-    case kProdEstimate:
-      return table_.exact_sum(row, dimension.prod_delta);
     case kProdBoth:
       return table_.exact_sum(row, dimension.prod_usage) +
              table_.exact_sum(row, dimension.prod_delta);
@@ -569,19 +560,11 @@ Int128 LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds
   return 0;
 }
 
-// What the report says by itself, and what is to be added, for prod pods. Valid until called again.
-LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) {
-  // Mode Upstream counts the prod pods known here, Proposal all that the report lists.
-  prod_usage_.assign(dimensions_.size(), 0);
-  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-    const std::int64_t pods = upstream_ ? 0 : metric.at(metric.prod_usage)[d];
-    const std::int64_t system =
-        args_.prod_usage_include_sys ? metric.at(metric.system_usage)[d] : 0;
-    prod_usage_[d] = saturated(static_cast<Int128>(pods) + system);
-  }
-  const Adds adds = upstream_ ? (with_estimates ? kProdBoth : kProdUsage)
-                              : (with_estimates ? kProdEstimate : kNothing);
-  return {prod_usage_.data(), adds};
+// What the report says by itself, and what is to be added, for prod pods: of the pods that it calls
+// prod, those that count here.
+LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) const {
+  return {args_.prod_usage_include_sys ? metric.at(metric.system_usage) : nullptr,
+          with_estimates ? kProdBoth : kProdUsage};
 }
 
 void LoadAware::refresh(std::uint32_t row_index, std::int64_t now_us) {

@@ -35,7 +35,6 @@ struct MetricFacts {
   std::int64_t updated_us = kZeroTimeUs;
   bool has_usage = false;  // status.nodeMetric is there
   std::uint32_t node_usage = 0, system_usage = 0;
-  std::uint32_t prod_usage = 0;  // of all pods reported as koord-prod, known or not
   std::vector<Aggregated> aggregated;
   std::vector<PodUsage> pods;  // sorted by pod, each once; without those that report no usage
   std::vector<std::int64_t> amounts;
@@ -125,11 +124,10 @@ class LoadAware final : public Policy {
   // What pods add to reported usage.
   enum Adds : std::uint8_t {
     kNothing,
-    kDelta,         // estimates beyond reported usage
-    kEstimate,      // all estimates, instead of a report
-    kProdUsage,     // reported usage of the prod pods known here
-    kProdEstimate,  // the prod pods' estimates beyond reported usage
-    kProdBoth,
+    kDelta,      // estimates beyond reported usage
+    kEstimate,   // all estimates, instead of a report
+    kProdUsage,  // reported usage of the prod pods that count here
+    kProdBoth,   // that, and their estimates beyond it
   };
   // What a column takes off its base: reported usage (nullptr: none), and what pods add to it.
   struct Usage {
@@ -161,7 +159,7 @@ class LoadAware final : public Policy {
   std::int64_t largest_passing(std::int64_t total, std::int64_t threshold) const;
   Int128 added(std::uint32_t row, const Dimension& dimension, Adds adds) const;
   void set_usage(std::uint32_t row, Use use, const Usage& usage);
-  Usage prod_usage(const MetricFacts& metric, bool with_estimates);
+  Usage prod_usage(const MetricFacts& metric, bool with_estimates) const;
   void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);
   void refresh_score(std::uint32_t row, std::int64_t now_us);
   const MetricFacts::PodUsage* reported(std::uint32_t row, PodId id) const;
@@ -180,7 +178,6 @@ class LoadAware final : public Policy {
   std::shared_ptr<const Thresholds> default_thresholds_;  // of nodes without an annotation
   std::vector<Row> rows_;
   std::vector<PodView> pod_views_;  // by row
-  Vector prod_usage_;               // scratch
 };
 
 }  // namespace headroom

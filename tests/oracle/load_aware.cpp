@@ -135,11 +135,16 @@ bool is_unreported(const LoadArgs& args, const Json& metric, const PlacedPod& pl
   return deadline && *deadline > updated;
 }
 
-// "prod usage counts pods reported as koord-prod".
-Amounts reported_prod_usage(const Json& metric) {
-  Amounts used;
-  for (const auto& [name, pod] : reported_pods(metric)) {
-    if (pod.is_prod) add_all(used, pod.usage);
+// "prod usage counts the prod pods that count on the node and are reported as koord-prod": in both
+// modes; Upstream leaves reserve pods out of everything.
+Amounts prod_usage(const Cycle& cycle, const LoadArgs& args, const NodeView& view) {
+  Amounts used = prod_system_usage(args, *view.metric);
+  const std::map<std::string, ReportedPod> reported = reported_pods(*view.metric);
+  for (const PlacedPod& placed : view.pods) {
+    if (cycle.mode == Mode::kUpstream && is_reserve_pod(*placed.pod)) continue;
+    const auto entry = reported.find(key_of(*placed.pod));
+    if (entry == reported.end() || !entry->second.is_prod || !is_prod(*placed.pod)) continue;
+    add_all(used, entry->second.usage);
   }
   return used;
 }
@@ -147,8 +152,7 @@ Amounts reported_prod_usage(const Json& metric) {
 PodSums sum_pods(const Cycle& cycle, const LoadArgs& args, const NodeView& view) {
   const bool upstream = cycle.mode == Mode::kUpstream;
   PodSums sums;
-  sums.prod_usage = prod_system_usage(args, *view.metric);
-  if (!upstream) add_all(sums.prod_usage, reported_prod_usage(*view.metric));
+  sums.prod_usage = prod_usage(cycle, args, view);
   const std::map<std::string, ReportedPod> reported = reported_pods(*view.metric);
   for (const PlacedPod& placed : view.pods) {
     if (upstream && is_reserve_pod(*placed.pod)) continue;
@@ -157,8 +161,6 @@ PodSums sum_pods(const Cycle& cycle, const LoadArgs& args, const NodeView& view)
     const Amounts usage = has_usage ? entry->second.usage : Amounts();
     const bool prod = is_prod(*placed.pod);
     const bool reported_as_prod = has_usage && entry->second.is_prod;
-    // Upstream counts what is reported as prod only for prod pods of the node.
-    if (upstream && prod && reported_as_prod) add_all(sums.prod_usage, usage);
 
     const Amounts estimate = estimate_pod(cycle, args, *placed.pod);
     if (estimate.empty()) continue;
@@ -198,13 +200,10 @@ Amounts used_on_node(const Cycle& cycle, const LoadArgs& args, const NodeView& v
 }
 
 // What the Proposal's filter compares: "the latest report only", never estimates.
-std::optional<Amounts> reported_usage(const LoadArgs& args, const NodeView& view, bool prod,
+std::optional<Amounts> reported_usage(const Cycle& cycle, const LoadArgs& args,
+                                      const NodeView& view, bool prod,
                                       const std::optional<Aggregation>& aggregation) {
-  if (prod) {
-    Amounts used = prod_system_usage(args, *view.metric);
-    add_all(used, reported_prod_usage(*view.metric));
-    return used;
-  }
+  if (prod) return prod_usage(cycle, args, view);
   if (!aggregation) return plain_usage(*view.metric);
   const std::optional<Amounts> used = aggregated_usage(*view.metric, *aggregation);
   if (used || aggregation->duration != 0) return used;
@@ -308,7 +307,7 @@ Status filter_load_aware(const Cycle& cycle, const NodeView& view) {
     used = used_on_node(cycle, args, view, prod, aggregation);
     add_all(*used, estimate_pod(cycle, args, *cycle.pod));
   } else {
-    used = reported_usage(args, view, prod, aggregation);
+    used = reported_usage(cycle, args, view, prod, aggregation);
   }
   if (!used) return {};
   return compare(cycle, args, limits, *used, load_allocatable(*view.node), aggregated);
