@@ -89,6 +89,13 @@ func isAboutThePod(err error) bool {
 	}
 }
 
+// isOthers: the pod is reserved by another front-end. For want of a role its reservation would be
+// Forbidden, too.
+func isOthers(err error, greeting client.Greeting) bool {
+	var refused *client.ServerError
+	return errors.As(err, &refused) && refused.Code == wire.ErrorCodeForbidden && greeting.May(wire.RoleDecide)
+}
+
 // refusal is headroomd's own words.
 func refusal(err error) string {
 	var refused *client.ServerError

@@ -177,6 +177,11 @@ func (h *Headroom) notReserved(ctx context.Context, pod *v1.Pod, node string, er
 		h.room.retry(pod)
 		return fwk.NewStatus(fwk.Unschedulable, refusal(err))
 	}
+	if isOthers(err, h.client.Greeting()) {
+		h.reserved.remove(pod.UID)
+		h.room.hold(pod)
+		return fwk.NewStatus(fwk.Unschedulable, refusal(err))
+	}
 	if !h.gate.holds(pod) {
 		klog.FromContext(ctx).V(2).Info("headroomd is not available: the pod is bound without a reservation",
 			"pod", klog.KObj(pod), "node", node, "why", err)

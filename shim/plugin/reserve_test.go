@@ -187,16 +187,72 @@ func TestAPodWhoseReservationEndedAndWhosePlaceIsTakenIsNotBound(t *testing.T) {
 	}
 }
 
-func TestARefusedRoleIsAnAbsence(t *testing.T) {
-	h := &Headroom{gate: &gate{args: HeadroomArgs{OnUnavailable: Skip}}, reserved: newReservations()}
-	p := pod("p", "1")
-	forbidden := &client.ServerError{Code: wire.ErrorCodeForbidden, Message: "Reserve takes the role Decide"}
-	if status := h.notReserved(t.Context(), p, "only", forbidden); !status.IsSuccess() {
-		t.Error(status)
+func TestARefusedRoleIsAnAbsenceAndAnothersReservationIsNone(t *testing.T) {
+	forbidden := error(&client.ServerError{Code: wire.ErrorCodeForbidden, Message: "Reserve takes the role decide"})
+	if isAboutThePod(forbidden) || isOthers(forbidden, client.Greeting{Roles: []wire.Role{wire.RoleLook}}) {
+		t.Error("a role that is missing")
 	}
-	h.gate.args.OnUnavailable = Wait
-	h.room = newWaitingRoom(nil, nil, h.gate)
-	if status := h.notReserved(t.Context(), p, "only", forbidden); !strings.Contains(status.Message(), "role Decide") {
-		t.Error(status)
+	if !isOthers(forbidden, client.Greeting{Roles: []wire.Role{wire.RoleLook, wire.RoleDecide}}) {
+		t.Error("another's reservation")
+	}
+}
+
+// expires skips where headroomd's reservations do not end.
+func (w *world) expires() {
+	w.t.Helper()
+	if _, err := w.headroom.client.RenewReservations(w.ctx); err != nil {
+		w.t.Skip(err)
+	}
+}
+
+func TestAPodThatAnotherFrontEndReservedIsNotBound(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("only", "4"))
+	w.fedUntil(1, 0)
+	w.expires()
+	p := pod("p", "3")
+	try := w.preFilter(p)
+	address, err := client.ParseAddress(w.daemon.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := client.New(address, client.Options{Name: "another", Timeout: longEnough})
+	defer other.Close()
+	asked, err := other.Reserve(w.ctx, p, "only")
+	if err == nil {
+		err = other.Await(w.ctx, asked)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := w.reserve(try, p, "only"); status.IsSuccess() || !strings.Contains(status.Message(), "another") {
+		t.Fatal(status)
+	}
+}
+
+func TestReservationsAreRenewed(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("only", "4"))
+	w.fedUntil(1, 0)
+	w.expires()
+	p := pod("p", "3")
+	if status := w.reserve(w.preFilter(p), p, "only"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	before, _ := w.headroom.reserved.of(p, "only")
+	w.headroom.renew(w.ctx)
+	after, held := w.headroom.reserved.of(p, "only")
+	if !held || !after.until.After(before.until) {
+		t.Errorf("until %v, renewed until %v", before.until, after.until)
+	}
+	// One that ended is made again,
+	w.endBehindItsBack(p, "only")
+	w.headroom.renew(w.ctx)
+	if w.reservedPods() != 1 {
+		t.Error("not made again")
+	}
+	// and one that is undone is not.
+	w.headroom.Unreserve(w.ctx, &fakeState{data: map[fwk.StateKey]fwk.StateData{cycleKey: &cycle{}}}, p, "only")
+	w.headroom.renew(w.ctx)
+	if w.reservedPods() != 0 {
+		t.Error("made again although it was undone")
 	}
 }
