@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Dashboard and alerts know headroomd's metrics, and the dashboard shows them all.
+"""Dashboard and alerts know the metrics of headroomd and of its kube-scheduler plugin, and the dashboard shows them all.
 
     tests/metrics_names_test.py SOURCE-DIRECTORY METRICS-TEXT-FILE
 
 METRICS-TEXT-FILE: what a running headroomd gives at /metrics. Every metric that an expression of
 deploy/grafana-dashboard.json or deploy/alert-rules.yaml names must be there, with the labels that the
 expression reads and the values that it compares them with; and the dashboard must use every
-headroom_* metric that is there. Standard library only: expressions are read by regular expressions,
+headroom_* metric that is there. The plugin's metrics, which kube-scheduler has, are read out of
+shim/plugin/metrics.go, and held to the same. Standard library only: expressions are read by regular expressions,
 which is enough for what these two files hold.
 """
 
@@ -37,6 +38,23 @@ def read_text(path):
     for name, kind in kinds.items():
         suffixes = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
         families[name] = {name + suffix for suffix in suffixes} & labels.keys()
+    return families, labels
+
+
+def read_plugin(path):
+    """The same of what the plugin registers, by its source."""
+    text = path.read_text()
+    outcomes = set(re.findall(r'"(\w+)"', re.search(r"var outcomes = \[\]string\{(.*?)\}", text, re.S)[1]))
+    families, labels = {}, {}
+    for kind, name, listed in re.findall(
+            r'metrics\.New(Counter|Gauge|Histogram)(?:Vec)?\(&metrics\.\w+Opts\{\s*'
+            r'Subsystem: "headroom", Name: "(\w+)".*?\n\t\}(?:, \[\]string\{(.*?)\})?\)', text, re.S):
+        name = f"headroom_{name}"
+        suffixes = ("_bucket", "_sum", "_count") if kind == "Histogram" else ("",)
+        families[name] = {name + suffix for suffix in suffixes}
+        for called in families[name]:
+            labels[called] = {label: outcomes if label == "outcome" else None
+                              for label in re.findall(r'"(\w+)"', listed)}
     return families, labels
 
 
@@ -129,6 +147,11 @@ def main():
     families, labels = read_text(pathlib.Path(sys.argv[2]))
     if not any(name.startswith("headroom_") for name in families):
         sys.exit(f"{sys.argv[2]}: no headroom_* metric in it")
+    plugin_families, plugin_labels = read_plugin(source / "shim/plugin/metrics.go")
+    if not plugin_families:
+        sys.exit("shim/plugin/metrics.go: no metric in it")
+    # headroom_request_duration_seconds is the name of one of each: headroomd's is shown.
+    families, labels = {**plugin_families, **families}, {**plugin_labels, **labels}
     faults, shown = [], set()
     dashboard = dashboard_expressions(source / "deploy/grafana-dashboard.json")
     alerts = alert_expressions(source / "deploy/alert-rules.yaml")

@@ -11,6 +11,10 @@ import (
 	"headroom.dev/shim/client"
 )
 
+// What PreFilter makes of a cycle; each is a series from the start, so that the first one of an outage
+// counts as an increase. tests/metrics_names_test.py reads this file.
+var outcomes = []string{"limited", "all", "infeasible", "quota", "refused", "skipped", "held"}
+
 // Under the scheduler's own registry, beside its metrics.
 var (
 	requestSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -76,6 +80,9 @@ var (
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(requestSeconds, podsTotal, widenedTotal, victimsTotal, waitingPods,
 		podsWoken, available, releasedTotal, reservationsLost, factsRefused, fed)
+	for _, outcome := range outcomes {
+		podsTotal.WithLabelValues(outcome)
+	}
 })
 
 // timed counts a request to headroomd.
