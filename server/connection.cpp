@@ -47,6 +47,8 @@ class StreamConnection final : public Connection,
         stream_(std::move(stream)),
         timer_(stream_.get_executor()),
         context_(context) {}
+  // Where an exception has ended what it was about.
+  ~StreamConnection() override { abort(); }
 
   void start() override {
     error_code ignored;

@@ -12,6 +12,7 @@
 #include "engine/profile_reader.h"
 #include "server/event_loop.h"
 #include "server/http_server.h"
+#include "server/log_limit.h"
 
 namespace headroom {
 
@@ -43,7 +44,10 @@ class Daemon {
  public:
   Daemon(const DaemonOptions& options, LogFunction log)
       : options_(options),
-        log_(std::move(log)),
+        log_limit_(std::move(log)),
+        log_([this](LogLevel level, const char* what, LogFields fields) {
+          log_limit_.write(level, what, fields);
+        }),
         signals_(io_, SIGTERM, SIGINT, SIGHUP),
         timer_(io_) {}
 
@@ -83,7 +87,10 @@ class Daemon {
       log_(LogLevel::kInfo, "listening", {{"endpoint", address}});
     }
     sd_notify(0, "READY=1\nSTATUS=listening");
-    run_event_loop(io_, options_.busy_poll);
+    run_event_loop(io_, options_.busy_poll, [this](const std::exception& error) {
+      log_(LogLevel::kError, "a fault of the daemon's own, which goes on",
+           {{"reason", error.what()}});
+    });
     // What is left of the connections ends before the service does.
     listeners_.reset();
     log_(LogLevel::kInfo, "stopped", {});
@@ -106,9 +113,10 @@ class Daemon {
     timer_.expires_after(kTick);
     timer_.async_wait([this](const asio::error_code& error) {
       if (error) return;
+      tick();
       service_->tick();
       listeners_->tick();
-      tick();
+      log_limit_.tick();
     });
   }
 
@@ -152,6 +160,7 @@ class Daemon {
   }
 
   const DaemonOptions& options_;
+  LogLimit log_limit_;
   const LogFunction log_;
   Metrics metrics_;
   std::unique_ptr<Service> service_;

@@ -7,11 +7,15 @@
 
 #include <asio/io_context.hpp>
 #include <chrono>
+#include <exception>
+#include <functional>
 
 namespace headroom {
 
-// Until io.stop().
-void run_event_loop(asio::io_context& io, std::chrono::microseconds busy_poll);
+// Until io.stop(). What a handler throws (no memory, most likely) ends that handler only, and is
+// told to `failed`.
+void run_event_loop(asio::io_context& io, std::chrono::microseconds busy_poll,
+                    const std::function<void(const std::exception&)>& failed);
 
 // 0 on one processor, where polling keeps the peer from running.
 std::chrono::microseconds default_busy_poll();

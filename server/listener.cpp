@@ -121,6 +121,8 @@ Listeners::Listeners(asio::io_context& io, FrameHandler& handler, Metrics& metri
     : io_(io), metrics_(metrics), log_(std::move(log)), context_{handler, metrics, log_, *this} {}
 
 Listeners::~Listeners() {
+  // Those whose operations end with the loop would ask for the others then.
+  while (!connections_.empty()) (*connections_.begin())->abort();
   for (const auto& listener : listeners_) {
     if (!listener->unlink_path.empty()) ::unlink(listener->unlink_path.c_str());
   }
@@ -254,8 +256,8 @@ void Listeners::accept(Listener& listener) {
       [this, &listener](const asio::error_code& error, PlainSocket socket) {
         if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) return;
         if (!error) {
-          accepted(listener, std::move(socket));
           accept(listener);
+          accepted(listener, std::move(socket));
           return;
         }
         // Out of descriptors, or a peer that left: later the next one may fare better.

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "daemon_harness.h"
+#include "server/log_limit.h"
 
 namespace headroom {
 namespace {
@@ -590,6 +591,58 @@ TEST(DaemonLog, HasNoLinePerRequest) {
     must(client.unreserve(pod, "a"));
   }
   EXPECT_LE(daemon.log_lines(), before + 5);
+}
+
+// A second of one warning: all that may be written, and then how many were left out.
+TEST(DaemonLog, WarningsOfPeersHaveALimit) {
+  std::vector<std::string> lines;
+  LogLimit::Clock::time_point now{};
+  LogLimit limit(
+      [&](LogLevel, const char* what, LogFields fields) {
+        std::string line = what;
+        for (const auto& [name, value] : fields) line += fmt::format(" {}={}", name, value);
+        lines.push_back(line);
+      },
+      [&] { return now; });
+  now += std::chrono::hours(1);
+  for (std::uint32_t n = 0; n < kWarningsPerSecondMax + 7; ++n) {
+    limit.write(LogLevel::kWarning, "frame rejected", {{"n", fmt::to_string(n)}});
+    limit.write(LogLevel::kError, "an error", {});  // has none
+  }
+  limit.write(LogLevel::kWarning, "another", {});
+  EXPECT_EQ(lines.size(), 2 * kWarningsPerSecondMax + 7 + 1);
+  limit.tick();
+  EXPECT_EQ(lines.back(), "another");
+  now += std::chrono::seconds(1);
+  limit.tick();
+  EXPECT_EQ(lines.back(),
+            "warnings left out warning=frame rejected count=7 kWarningsPerSecondMax=20");
+  const std::size_t told = lines.size();
+  limit.tick();
+  EXPECT_EQ(lines.size(), told);
+  limit.write(LogLevel::kWarning, "frame rejected", {});
+  EXPECT_EQ(lines.back(), "frame rejected");
+}
+
+TEST(DaemonLog, HasFewLinesOfAPeerThatIsRefusedOftenAndForAll) {
+  const TestDaemon daemon;
+  constexpr int kRefused = 400;
+  Bytes noise = stats_frame(2);
+  std::fill(noise.begin() + 4, noise.end(), std::uint8_t{0xEE});
+  const auto start = std::chrono::steady_clock::now();
+  for (int r = 0; r < kRefused; ++r) {
+    RawSocket peer(daemon.endpoint());
+    peer.send(noise);
+    EXPECT_TRUE(peer.await_close());
+  }
+  EXPECT_TRUE(daemon.logged("warnings left out"));
+  // As many seconds as it took, and those begun.
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start)
+          .count() +
+      2;
+  EXPECT_LE(daemon.log_lines(),
+            static_cast<std::size_t>(seconds) * (kWarningsPerSecondMax + 1) + 20);
 }
 
 // --- Metrics -----------------------------------------------------------------------------------

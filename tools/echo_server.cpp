@@ -44,7 +44,8 @@ Result<std::unique_ptr<EchoServer>> EchoServer::start(const Endpoint& endpoint,
   if (auto opened = impl->listeners.open(options); !opened) return tl::unexpected(opened.error());
   Result<Endpoint> listening = Endpoint::parse(impl->listeners.addresses().front());
   if (!listening) return tl::unexpected(listening.error());
-  impl->thread = std::thread([&io = impl->io, busy_poll] { run_event_loop(io, busy_poll); });
+  impl->thread = std::thread(
+      [&io = impl->io, busy_poll] { run_event_loop(io, busy_poll, [](const std::exception&) {}); });
   return std::unique_ptr<EchoServer>(new EchoServer(std::move(impl), std::move(*listening)));
 }
 

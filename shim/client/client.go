@@ -19,6 +19,8 @@ const (
 	DefaultTimeout = 100 * time.Millisecond
 	// DefaultPoll is how long a read polls the socket, where there is more than one processor.
 	DefaultPoll = 50 * time.Microsecond
+	// After so long without a request the server may have let the connection go, for others.
+	quietTime = time.Second
 	// Calls that are kept for the next ones.
 	freeCallsMax = 64
 )
@@ -201,10 +203,25 @@ func (c *Client) acquire(ctx context.Context, deadline time.Time) error {
 // connected is the connection, a new one where there was none. The caller is the one who sends.
 func (c *Client) connected(ctx context.Context, deadline time.Time) (*link, error) {
 	c.mu.Lock()
-	l, closed, wait, reason := c.link, c.closed, c.retry.left(time.Now()), c.reason
+	now := time.Now()
+	l, closed, wait, reason := c.link, c.closed, c.retry.left(now), c.reason
+	look := l != nil && now.Sub(l.sentAt) > quietTime && l.calls.first() == nil
+	if look {
+		l.socket.hold()
+	}
 	c.mu.Unlock()
 	if l != nil {
-		return l, nil
+		gone := look && l.socket.ended()
+		if look {
+			l.socket.release()
+		}
+		if !gone {
+			l.sentAt = now
+			return l, nil
+		}
+		// Before the request, which may be one that must not be sent twice.
+		c.drop(l, errGone)
+		wait = 0
 	}
 	if closed {
 		return nil, errClosed
@@ -213,6 +230,9 @@ func (c *Client) connected(ctx context.Context, deadline time.Time) (*link, erro
 		return nil, fmt.Errorf("next attempt in %s: %w", wait.Round(time.Millisecond), reason)
 	}
 	l, err := connectLink(ctx, c.address, c.options.Name, deadline, c.options.Poll, &c.encoder)
+	if err == nil {
+		l.sentAt = time.Now()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {

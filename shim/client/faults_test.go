@@ -367,3 +367,36 @@ func TestManyCallersOfOneConnection(t *testing.T) {
 		t.Errorf("%d connections", server.connections())
 	}
 }
+
+// The server lets connections go that are idle, where others need their place: no request is sent into one.
+func TestAConnectionThatWasLetGoIsNoticed(t *testing.T) {
+	letGo := make(chan struct{})
+	f := startFake(t, func(p *peer) {
+		p.greet(7)
+		request := p.expect(wire.BodyEvaluate)
+		p.evaluated(request.id, 1, "n1")
+		<-letGo
+	}, func(p *peer) {
+		p.greet(7)
+		request := p.expect(wire.BodyReserve)
+		p.reply(request.id, wire.BodyReserved, func(e *encoder) flatbuffers.UOffsetT {
+			wire.ReservedStart(e.b)
+			return wire.ReservedEnd(e.b)
+		})
+		p.next()
+	})
+	c := New(f.address, Options{Timeout: time.Second})
+	defer c.Close()
+	if _, err := evaluate(c); err != nil {
+		t.Fatal(err)
+	}
+	close(letGo)
+	time.Sleep(quietTime + 100*time.Millisecond)
+	r, err := c.Reserve(context.Background(), testPod("p", "1", ""), "n1")
+	if err == nil {
+		err = c.Await(context.Background(), r)
+	}
+	if err != nil || f.connections() != 2 {
+		t.Errorf("%v, %d connections", err, f.connections())
+	}
+}

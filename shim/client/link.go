@@ -21,6 +21,7 @@ type link struct {
 	frames   frameBuffer // of the one who reads
 	greeting *Greeting
 	lastID   uint64 // of the one who sends
+	sentAt   time.Time
 
 	// Guarded by Client.mu.
 	calls    callQueue // sent and not answered, in order

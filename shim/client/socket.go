@@ -99,6 +99,16 @@ func (s *socket) move(call uintptr, name string, bytes []byte) (int, error) {
 	}
 }
 
+// ended: the server has closed its end, and nothing of it waits to be read.
+func (s *socket) ended() bool {
+	var one [1]byte
+	count, _, err := unix.Recvfrom(s.fd, one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	if err != nil {
+		return err != unix.EAGAIN && err != unix.EINTR
+	}
+	return count == 0
+}
+
 // sleep waits until the socket is ready for the events, the stream ends, or the time has passed; at most
 // pollSlice.
 func (s *socket) sleep(events int16, atMost time.Duration) {
