@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -141,8 +142,10 @@ func startHeadroomd(t *testing.T, l *lab.Lab, objects []*unstructured.Unstructur
 			return nil, fmt.Errorf("no %q in\n%s", line, files["headroomd.yaml"])
 		}
 	}
+	// Both programs run as this test's user instead of the Deployment's.
+	text := strings.ReplaceAll(files["headroomd.yaml"], "user:65532", fmt.Sprintf("user:%d", os.Getuid()))
 	return l.StartHeadroomd(t.Context(), lab.HeadroomdOptions{Profile: files["profile.yaml"],
-		Args: []string{"--config=" + file(t, "headroomd.yaml", files["headroomd.yaml"])}})
+		Args: []string{"--config=" + file(t, "headroomd.yaml", text)}})
 }
 
 // socket is where both programs look for it.

@@ -1,12 +1,15 @@
 package deploy
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -137,6 +140,49 @@ func TestAnotherConfigurationIsAnotherPod(t *testing.T) {
 	}
 }
 
+// prometheus is a value for --set-json: who may read metrics.
+const prometheus = `networkPolicy.metricsFrom=[{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]`
+
+func TestOnlyWhoReadsMetricsReachesThePods(t *testing.T) {
+	deployment := typed[appsv1.Deployment](t, render(t), "Deployment", release)
+	listens := map[string]bool{}
+	for _, c := range deployment.Spec.Template.Spec.Containers {
+		for _, port := range c.Ports {
+			listens[port.Name] = true
+		}
+	}
+	closed := typed[networkingv1.NetworkPolicy](t, render(t), "NetworkPolicy", release).Spec
+	if len(closed.Ingress) != 0 || !slices.Equal(closed.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) {
+		t.Errorf("nobody is named, and may come: %+v", closed)
+	}
+	for name, value := range closed.PodSelector.MatchLabels {
+		if deployment.Spec.Template.Labels[name] != value {
+			t.Errorf("it does not select the pods: %s=%s", name, value)
+		}
+	}
+	open := typed[networkingv1.NetworkPolicy](t, render(t, "--set-json", prometheus), "NetworkPolicy", release).Spec
+	if len(open.Ingress) != 1 || len(open.Ingress[0].From) != 1 || len(open.Ingress[0].Ports) != len(listens) {
+		t.Fatalf("%+v", open)
+	}
+	for _, port := range open.Ingress[0].Ports {
+		if !listens[port.Port.StrVal] {
+			t.Errorf("no container listens on %v", port.Port)
+		}
+	}
+}
+
+// headroomd lets the user feed and reserve whom the Deployment runs both programs as.
+func TestTheSocketsRolesAreThePodsUsers(t *testing.T) {
+	objects := render(t)
+	user := *typed[appsv1.Deployment](t, objects, "Deployment", release).Spec.Template.Spec.SecurityContext.RunAsUser
+	text := typed[corev1.ConfigMap](t, objects, "ConfigMap", release+"-headroomd").Data["headroomd.yaml"]
+	for _, role := range []string{"feeder", "decider"} {
+		if line := fmt.Sprintf("%s: [\"user:%d\"]", role, user); !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
 // Every value does something, and the file that sets all of them leaves none out.
 func TestEveryValueChangesWhatIsRendered(t *testing.T) {
 	read := func(path string) map[string]any {
@@ -156,10 +202,11 @@ func TestEveryValueChangesWhatIsRendered(t *testing.T) {
 			t.Errorf("%s does not set %s", everyValue, path)
 		}
 	}
-	// The interval and labels show only where there is a ServiceMonitor.
-	base := []string{"--set", "serviceMonitor.enabled=true"}
+	// The interval and labels show only where there is a ServiceMonitor, which needs a Prometheus.
+	scraper := []string{"--values", file(t, "prometheus.yaml", "networkPolicy: {metricsFrom: [{podSelector: {}}]}")}
+	base := append(slices.Clone(scraper), "--set", "serviceMonitor.enabled=true")
 	before, _, _ := template(t, base...)
-	without, _, _ := template(t)
+	without, _, _ := template(t, scraper...)
 	for path, value := range set {
 		text, err := yaml.Marshal(value)
 		if err != nil {
@@ -167,13 +214,13 @@ func TestEveryValueChangesWhatIsRendered(t *testing.T) {
 		}
 		args, other := base, before
 		if path == "serviceMonitor.enabled" {
-			args, other = nil, without
+			args, other = scraper, without
 		}
 		nested, err := yaml.Marshal(nest(strings.Split(path, "."), value))
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, problems, err := template(t, append(args, "--values", file(t, "values.yaml", string(nested)))...)
+		after, problems, err := template(t, append(slices.Clone(args), "--values", file(t, "values.yaml", string(nested)))...)
 		if err != nil {
 			t.Errorf("%s: %s%s", path, text, problems)
 		} else if after == other {
@@ -184,7 +231,7 @@ func TestEveryValueChangesWhatIsRendered(t *testing.T) {
 
 // leaves of values: what chart users set as a whole is one.
 func leaves(prefix string, values map[string]any) map[string]any {
-	whole := map[string]bool{"policy.plugins": true, "policy.pluginConfig": true, "serviceMonitor.labels": true,
+	whole := map[string]bool{"policy.plugins": true, "policy.pluginConfig": true, "serviceMonitor.labels": true, "networkPolicy.metricsFrom": true,
 		"nodeSelector": true, "affinity": true, "scheduler.resources": true, "headroomd.resources": true}
 	found := map[string]any{}
 	for name, value := range values {
@@ -236,6 +283,9 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`headroomd.threads=-1`:                    "threads",
 		`headroomd.logLevel=warn`:                 "logLevel",
 		`serviceMonitor.enabled=yes please`:       "enabled",
+		`serviceMonitor.enabled=true`:             "networkPolicy.metricsFrom: serviceMonitor.enabled needs",
+		`networkPolicy.from[0].podSelector=`:      "'from' not allowed",
+		`networkPolicy.metricsFrom[0].pods=all`:   "'pods' not allowed",
 		`priorityClassName=null`:                  "priorityClassName",
 	} {
 		_, problems, err := template(t, "--set", set)
