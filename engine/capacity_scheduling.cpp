@@ -8,13 +8,11 @@
 
 namespace headroom {
 
-CapacityScheduling::CapacityScheduling(const Profile& profile, ResourceNames& names,
-                                       const Chunked<PodFacts>& pods)
+CapacityScheduling::CapacityScheduling(const Profile& profile, const Chunked<PodFacts>& pods)
     : mode_(profile.mode),
       cross_node_(profile.capacity.cross_node_preemption),
-      names_(names),
       pods_(pods),
-      quotas_(profile.mode, names),
+      quotas_(profile.mode),
       budgets_(profile.mode) {}
 
 // --- Priority classes ---
@@ -55,18 +53,8 @@ const PriorityClass* CapacityScheduling::class_of(std::string_view name) const {
 // Proposal: what the pod asks of its node. Upstream: scheduler-plugins' own sum, less the names
 // that framework.Resource drops.
 Amounts CapacityScheduling::quota_request(const Pod& pod) {
-  Amounts request;
-  for (const auto& [name, quantity] :
-       mode_ == Mode::kUpstream ? elastic_quota_requests(pod) : pod_requests(pod)) {
-    const ResourceId resource = names_.add(name);
-    if (resource != kPods &&
-        (resource <= kEphemeralStorage || is_scalar_resource(name) || mode_ == Mode::kProposal)) {
-      request.emplace_back(resource, amount(resource, quantity));
-    }
-  }
-  std::sort(request.begin(), request.end(),
-            [&](const auto& a, const auto& b) { return names_.before(a.first, b.first); });
-  return request;
+  return quotas_.request_of(mode_ == Mode::kUpstream ? elastic_quota_requests(pod)
+                                                     : pod_requests(pod));
 }
 
 void CapacityScheduling::set_rank(PodFacts& facts, const Pod& pod) {

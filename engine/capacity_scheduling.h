@@ -41,7 +41,7 @@ struct PodClaim {
 
 class CapacityScheduling {
  public:
-  CapacityScheduling(const Profile& profile, ResourceNames& names, const Chunked<PodFacts>& pods);
+  CapacityScheduling(const Profile& profile, const Chunked<PodFacts>& pods);
 
   // --- Facts ---
   ElasticQuotas& quotas() { return quotas_; }
@@ -102,7 +102,6 @@ class CapacityScheduling {
 
   const Mode mode_;
   const bool cross_node_;
-  ResourceNames& names_;
   const Chunked<PodFacts>& pods_;
   ElasticQuotas quotas_;
   DisruptionBudgets budgets_;

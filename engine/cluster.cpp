@@ -60,7 +60,7 @@ Cluster::Cluster(Profile profile)
     policies_.push_back(load_aware_.get());
   }
   if (profile_.capacity_scheduling) {
-    capacity_ = std::make_unique<CapacityScheduling>(profile_, names_, pods_);
+    capacity_ = std::make_unique<CapacityScheduling>(profile_, pods_);
   }
 }
 
@@ -248,13 +248,7 @@ void Cluster::settle() {
 
 Result<void> Cluster::check_resources(const ResourceList& list, const std::string& object,
                                       const char* field) const {
-  std::uint32_t known = names_.size();
   for (const auto& [name, quantity] : list) {
-    if (names_.find(name) == kNoResource && ++known > kResourcesMax) {
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("{}: {}: resource {} is one more than kResourcesMax ({}) allows",
-                              object, field, name, kResourcesMax));
-    }
     if (quantity.nanos() < 0) {
       return fail(ErrorCode::kInvalid, fmt::format("{}: {}.{}: {} is below 0", object, field, name,
                                                    quantity.canonical()));
@@ -314,6 +308,8 @@ Result<void> Cluster::upsert(const Node& node) {
 }
 
 void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
+  const ResourceNames::Change change = rename(nodes_[row].node.get(), node.get());
+  const Renaming renaming = begin_renaming(change);
   // Pods whose limit is the node's allocatable count by the new one from now on.
   const auto change_needs = [&](int sign) {
     for (PodId id = nodes_[row].first_pod; resource_limit_aware_ != nullptr && id != kNoPod;
@@ -344,14 +340,12 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
     }
   }
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
-  facts.allocatable.clear();
+  if (change.names.empty()) {
+    set_allocatable(facts);
+  } else {
+    renumber(change);
+  }
   if (facts.node != nullptr) {
-    facts.allocatable.resize(names_.size());
-    for (const auto& [name, quantity] : facts.node->allocatable) {
-      const ResourceId resource = names_.add(name);
-      facts.allocatable.resize(std::max<std::size_t>(facts.allocatable.size(), resource + 1));
-      facts.allocatable[resource] = amount(resource, quantity);
-    }
     set_node_columns(row);
   } else {
     bad_annotations_ -= facts.bad_annotation;
@@ -360,6 +354,9 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
   change_needs(1);
   set_class(row, facts.node != nullptr ? classes_.classify(*facts.node) : kNoNodeClass);
   mark(row, Stale::kEverything);
+  if (!change.names.empty()) {
+    end_renaming(renaming);
+  }
 }
 
 void Cluster::remove_node(std::string_view name) {
@@ -909,24 +906,29 @@ Result<void> Cluster::advance(std::int64_t now_us) {
 
 // --- Shapes ---
 
-// Its key lies in shape_key_.
-std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, ShapeId id,
-                                              ShapeId counts_as) {
-  auto made = std::make_unique<PodShape>();
-  PodShape& shape = *made;
-  shape.id = id;
-  shape.counts_as = counts_as;
-  shape.daemon_set = pod.daemon_set;
-  if (use == ShapeUse::kDecision) {
-    shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
-    shape.host_ports = host_ports(pod);
-  }
-  shape.key_hash = hash_bytes(shape_key_);
-  if (enabled(PluginId::kNodeAffinity)) {
-    shape.pinned = shape.constraint.pinned();
-  }
+// What follows from the pod and from what names of resources mean.
+void Cluster::describe(PodShape& shape, const Pod& pod) {
+  shape.contributions.clear();
+  shape.allocatable_needs.clear();
+  shape.load = {};
+  shape.quota_request.clear();
+  shape.filter_terms.clear();
+  shape.filter_labels.clear();
+  shape.filter_plugins.clear();
+  shape.error_terms = 0;
+  shape.reasons.clear();
+  shape.reason_of.clear();
+  shape.score_terms.clear();
+  shape.scores.clear();
+  shape.score_labels.clear();
+  shape.score_order.clear();
+  shape.normalized = 0;
+  shape.ignored.clear();
+  shape.active_generation = UINT64_MAX;
+  shape.version = ++shapes_described_;
   shape.normalize_in_double = profile_.mode == Mode::kUpstream;
   if (capacity_ != nullptr) {
+    free_quota_names();
     shape.quota_request = capacity_->quota_request(pod);
   }
   bool grown = false;
@@ -962,6 +964,27 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
   for (std::string_view& reason : shape.reasons) {
     reason = *reasons_.emplace(reason).first;
   }
+}
+
+// Its key lies in shape_key_.
+std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, ShapeId id,
+                                              ShapeId counts_as) {
+  auto made = std::make_unique<PodShape>();
+  PodShape& shape = *made;
+  shape.id = id;
+  shape.counts_as = counts_as;
+  shape.daemon_set = pod.daemon_set;
+  if (use == ShapeUse::kDecision) {
+    shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
+    shape.host_ports = host_ports(pod);
+  }
+  shape.key = shape_key_;
+  shape.key_hash = hash_bytes(shape_key_);
+  if (enabled(PluginId::kNodeAffinity)) {
+    shape.pinned = shape.constraint.pinned();
+  }
+  shape.names = names_of(pod);
+  describe(shape, pod);
   if (!shape.constraint.node_selector.empty() || shape.constraint.required) {
     shape.affinity = std::make_unique<const NodeAffinity>(shape.constraint);
   }
@@ -1001,7 +1024,7 @@ Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use, bool lasting) 
   }
   const auto id = static_cast<ShapeId>(shapes_.size());
   shapes_.push_back(make_shape(pod, use, id, counts_as));
-  shape_ids_.emplace(shape_key_, id);
+  shape_ids_.emplace(shapes_.back()->key, id);
   return shapes_.back().get();
 }
 
@@ -1288,15 +1311,21 @@ Result<void> Cluster::upsert(const ElasticQuota& quota) {
         ErrorCode::kLimitExceeded,
         fmt::format("{}: kElasticQuotasMax ({}) quotas are known", object, kElasticQuotasMax));
   }
+  if (!quotas.has_room_for(quota)) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{}: with what it names quotas would name more than kResourcesMax ({}) "
+                            "resources",
+                            object, kResourcesMax));
+  }
   remember_quota(quota.namespace_name, quota.name);
-  quotas.upsert(quota);
+  put_quota(quota.namespace_name, quota.name, &quota);
   return {};
 }
 
 void Cluster::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
   if (capacity_ != nullptr) {
     remember_quota(namespace_name, name);
-    capacity_->quotas().remove(namespace_name, name);
+    put_quota(namespace_name, name, nullptr);
   }
 }
 

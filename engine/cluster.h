@@ -173,6 +173,8 @@ class Cluster {
     return node_class < class_sizes_.size() ? class_sizes_[node_class] : 0;
   }
   std::uint32_t pod_count() const { return pod_count_; }
+  // Grows where shapes that are known change: what else is kept by their numbers is worth nothing.
+  std::uint64_t shapes_generation() const { return shapes_generation_; }
   std::uint32_t shape_count() const { return static_cast<std::uint32_t>(shapes_.size()); }
   std::uint64_t bad_annotations() const { return bad_annotations_; }
   void notes(std::uint32_t row, std::vector<Note>& out) const;
@@ -207,6 +209,22 @@ class Cluster {
   Result<void> check_resources(const ResourceList& list, const std::string& object,
                                const char* field) const;
   Result<void> check_resources(const Pod& pod) const;
+
+  // Names of resources (cluster_names.cpp).
+  struct Renaming {
+    std::vector<ShapeId> shapes;                        // that name one
+    std::vector<std::pair<PodId, std::uint32_t>> pods;  // of them, and the rows where they counted
+  };
+  std::vector<std::string> names_of(const Node* node) const;
+  static std::vector<std::string> names_of(const Pod& pod);
+  ResourceNames::Change rename(const Node* before, const Node* node);
+  // Between them the pods that ask for a name that changes count nowhere.
+  Renaming begin_renaming(const ResourceNames::Change& change);
+  void end_renaming(const Renaming& renaming);
+  void renumber(const ResourceNames::Change& change);
+  void set_allocatable(NodeFacts& facts) const;
+  void put_quota(std::string_view namespace_name, std::string_view name, const ElasticQuota* quota);
+  void free_quota_names();
 
   // Pods.
   PodId pod_of(std::string_view key);
@@ -259,8 +277,10 @@ class Cluster {
   Policy* policy_of(PluginId plugin) const;
   std::uint32_t class_reason_index(const ClassReason& reason);
   Result<PodShape*> shape_of(const Pod& pod, ShapeUse use, bool lasting);
+  void describe(PodShape& shape, const Pod& pod);
   std::unique_ptr<PodShape> make_shape(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
+  Result<void> validate_names();
   Result<void> validate_row(std::uint32_t row);
   Result<void> validate_capacity() const;
 
@@ -308,11 +328,12 @@ class Cluster {
 
   std::vector<std::unique_ptr<PodShape>> shapes_;
   std::unique_ptr<PodShape> passing_shape_;
-  std::set<std::string, std::less<>> reasons_;  // of shapes; answers point into it
-  BytesMap<std::string, ShapeId> shape_ids_;
-  std::string shape_key_, pod_key_;        // scratch
-  std::vector<Recount> recounts_;          // scratch
-  std::vector<PodId> listed_, unlisted_;   // scratch
+  std::uint64_t shapes_generation_ = 0, shapes_described_ = 0;
+  std::set<std::string, std::less<>> reasons_;     // of shapes; answers point into it
+  BytesMap<std::string_view, ShapeId> shape_ids_;  // into PodShape::key
+  std::string shape_key_, pod_key_;                // scratch
+  std::vector<Recount> recounts_;                  // scratch
+  std::vector<PodId> listed_, unlisted_;           // scratch
   std::deque<ClassReason> class_reasons_;  // answers point into it; the first is of kPortsTaken
 
   std::int64_t now_us_ = 0;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "engine/cluster.h"
@@ -185,6 +187,41 @@ Result<void> Cluster::validate_capacity() const {
   return quotas.consistent() ? Result<void>() : broken("the totals differ from the quotas' sums");
 }
 
+// Names against the nodes that have them, and shapes against a new description.
+Result<void> Cluster::validate_names() {
+  std::map<std::string, std::uint32_t, std::less<>> held;
+  for (const NodeFacts& facts : nodes_) {
+    for (const std::string& name : names_of(facts.node.get())) {
+      if (const ResourceId id = names_.find(name); id == kNoResource || !names_.is_pinned(id)) {
+        ++held[name];
+      }
+    }
+  }
+  if (held != names_.held()) {
+    return fail(ErrorCode::kConflict, "validate: names of resources are held by other nodes");
+  }
+  for (const auto& shape : shapes_) {
+    if (shape == nullptr) {
+      continue;
+    }
+    PodShape again;
+    again.key = shape->key;
+    again.daemon_set = shape->daemon_set;
+    describe(again, pod_of_shape_key(shape->key));
+    const auto same = [](const Contribution& a, const Contribution& b) {
+      return a.sum == b.sum && a.amount == b.amount;
+    };
+    if (!std::equal(again.contributions.begin(), again.contributions.end(),
+                    shape->contributions.begin(), shape->contributions.end(), same) ||
+        again.quota_request != shape->quota_request || again.reasons != shape->reasons) {
+      return fail(
+          ErrorCode::kConflict,
+          fmt::format("validate: shape {} is described otherwise than its pods", shape->id));
+    }
+  }
+  return {};
+}
+
 Result<void> Cluster::validate() {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: " + what);
@@ -195,6 +232,9 @@ Result<void> Cluster::validate() {
     for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
       ++listed[metric->pods[p].pod];
     }
+  }
+  if (auto checked = validate_names(); !checked) {
+    return checked;
   }
   std::uint32_t known = 0;
   for (PodId id = 0; id < pods_.size(); ++id) {

@@ -141,11 +141,9 @@ struct Cluster::TakeBack {
   }
 
   void operator()(const QuotaBefore& change) const {
-    ElasticQuotas& quotas = cluster.capacity_->quotas();
     const std::string_view key = change.key;
     const std::size_t slash = key.find('/');
-    change.quota != nullptr ? quotas.upsert(*change.quota)
-                            : quotas.remove(key.substr(0, slash), key.substr(slash + 1));
+    cluster.put_quota(key.substr(0, slash), key.substr(slash + 1), change.quota.get());
   }
 
   void operator()(const BudgetBefore& change) const {

@@ -85,20 +85,12 @@ class ClusterState::Saver {
       return fail(ErrorCode::kLimitExceeded,
                   fmt::format("save: {} names of nodes, kNodesMax is {}", rows, kNodesMax));
     }
-    write_(cluster_.now_us_, std::uint64_t{cluster_.names_.size()});
-    for (ResourceId id = 0; id < cluster_.names_.size(); ++id) {
-      write_(cluster_.names_.name(id));
-    }
-    write_(std::uint64_t{rows});
+    write_(cluster_.now_us_, std::uint64_t{rows});
     for (std::size_t row = 0; row < rows; ++row) {
       write_row(nodes[row]);
     }
     if (cluster_.capacity_ != nullptr) {
       write_capacity(*cluster_.capacity_);
-    }
-    for (const auto& [key, id] : cluster_.shape_ids_) {
-      shape_keys_.resize(std::max<std::size_t>(shape_keys_.size(), id + std::size_t{1}));
-      shape_keys_[id] = key;
     }
     write_pods();
     if (cluster_.load_aware_ != nullptr) {
@@ -190,7 +182,7 @@ class ClusterState::Saver {
     }
     write_(saved);
     if (shapes_.add(pod.shape)) {
-      write_(shapes_[pod.shape], shape_keys_[pod.shape]);
+      write_(shapes_[pod.shape], cluster_.shapes_[pod.shape]->key);
     } else {
       write_(shapes_[pod.shape]);
     }
@@ -265,7 +257,6 @@ class ClusterState::Saver {
 
   const Cluster& cluster_;
   StateWriter& write_;
-  std::vector<std::string_view> shape_keys_;
   std::vector<std::uint32_t> pod_numbers_;  // by PodId
   Numbers shapes_, groups_, classes_;
 };
@@ -319,12 +310,6 @@ class ClusterState::Restorer {
     read_(cluster_.now_us_);
     if (cluster_.now_us_ < 0 || !is_time(cluster_.now_us_)) {
       return bad(fmt::format("the time {} us", cluster_.now_us_));
-    }
-    const auto count = read_.read<std::uint64_t>();
-    for (std::uint64_t id = 0; id < count && !read_.failed(); ++id) {
-      if (const auto name = read_.read<std::string_view>(); cluster_.names_.add(name) != id) {
-        return bad(fmt::format("the resource {} as number {}", name, id));
-      }
     }
     return {};
   }

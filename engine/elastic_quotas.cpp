@@ -28,6 +28,21 @@ void add(ResourceSums& sum, const Amounts& request, int sign) {
   }
 }
 
+// The names in the lists of the quota, each once.
+std::vector<std::string> names_of(const ElasticQuota* quota) {
+  std::vector<std::string> names;
+  if (quota != nullptr) {
+    for (const auto* list : {&quota->min, &quota->max}) {
+      for (const auto& [name, quantity] : list->value_or(ResourceList())) {
+        names.push_back(name);
+      }
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 }  // namespace
 
 NamespaceId ElasticQuotas::namespace_of(std::string_view name) {
@@ -55,21 +70,57 @@ const ElasticQuota* ElasticQuotas::find(std::string_view namespace_name,
   return found == namespaces_[id].quotas.end() ? nullptr : &found->second;
 }
 
-void ElasticQuotas::upsert(const ElasticQuota& quota) {
-  NamespaceFacts& facts = namespaces_[namespace_of(quota.namespace_name)];
-  // Most updates are of the status, which is not read.
-  if (const auto known = facts.quotas.find(quota.name);
-      known != facts.quotas.end() && known->second == quota) {
-    return;
-  }
-  change(facts, [&] { object_count_ += facts.quotas.insert_or_assign(quota.name, quota).second; });
+void ElasticQuotas::put(std::string_view namespace_name, std::string_view name,
+                        const ElasticQuota* quota) {
+  NamespaceFacts& facts = namespaces_[namespace_of(namespace_name)];
+  change(facts, [&] {
+    object_count_ -= facts.quotas.erase(std::string(name)) != 0;
+    if (quota != nullptr) {
+      facts.quotas.emplace(name, *quota);
+      ++object_count_;
+    }
+  });
 }
 
-void ElasticQuotas::remove(std::string_view namespace_name, std::string_view name) {
-  if (find(namespace_name, name) != nullptr) {
-    NamespaceFacts& facts = namespaces_[find(namespace_name)];
-    change(facts, [&] { object_count_ -= facts.quotas.erase(std::string(name)) != 0; });
+bool ElasticQuotas::has_room_for(const ElasticQuota& quota) const {
+  return names_.has_room_for(names_of(&quota));
+}
+
+void ElasticQuotas::hold(const ElasticQuota* before, const ElasticQuota* quota,
+                         ResourceNames::Change& change) {
+  const std::vector<std::string> known = names_of(before);
+  for (const std::string& name : names_of(quota)) {
+    if (!std::binary_search(known.begin(), known.end(), name)) {
+      names_.hold(name, change);
+    }
   }
+}
+
+void ElasticQuotas::release(const ElasticQuota* before, const ElasticQuota* quota,
+                            ResourceNames::Change& change) {
+  const std::vector<std::string> kept = names_of(quota);
+  for (const std::string& name : names_of(before)) {
+    if (!std::binary_search(kept.begin(), kept.end(), name)) {
+      names_.release(name, change);
+    }
+  }
+}
+
+Amounts ElasticQuotas::request_of(const ResourceList& requests) {
+  Amounts request;
+  for (const auto& [name, quantity] : requests) {
+    const bool basic = name == "cpu" || name == "memory" || name == "ephemeral-storage";
+    // framework.NewResource drops what is no resource of a node.
+    if (name == "pods" || (mode_ == Mode::kUpstream && !basic && !is_scalar_resource(name))) {
+      continue;
+    }
+    if (const ResourceId id = names_.borrow(name); id != kNoResource) {
+      request.emplace_back(id, amount(id, quantity));
+    }
+  }
+  std::sort(request.begin(), request.end(),
+            [&](const auto& a, const auto& b) { return names_.before(a.first, b.first); });
+  return request;
 }
 
 // Takes the namespace out of the totals, changes its quotas, and adds it again.
@@ -124,7 +175,7 @@ void ElasticQuotas::set_bounds(NamespaceFacts& facts) {
   const auto read = [&](const std::optional<ResourceList>& list, ResourceAmounts& bounds,
                         ResourceMask& read_names) {
     for (const auto& [name, quantity] : list.value_or(ResourceList())) {
-      const ResourceId resource = names_.add(name);
+      const ResourceId resource = names_.find(name);  // it is held
       // framework.NewResource drops what is no resource of a node.
       if (resource != kPods &&
           (mode_ == Mode::kProposal || (kAlwaysCompared >> resource & 1) != 0 ||
@@ -425,9 +476,10 @@ std::uint64_t ElasticQuotas::digest() const {
       }
     }
     for (ResourceId r = 0; r < names_.size(); ++r) {
-      if (facts.used[r] != 0) {
-        digest.add("used", facts.name, names_.name(r), static_cast<std::int64_t>(facts.used[r]));
+      if (facts.used[r] == 0 || names_.is_borrowed(r)) {
+        continue;  // who has borrowed a number is no fact
       }
+      digest.add("used", facts.name, names_.name(r), static_cast<std::int64_t>(facts.used[r]));
       if (facts.used[r] != saturated(facts.used[r])) {
         digest.add("used beyond int64", facts.name, names_.name(r),
                    static_cast<std::int64_t>(facts.used[r] >> 64));

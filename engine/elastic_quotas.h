@@ -9,7 +9,10 @@
 //   Upstream  as scheduler-plugins' cmp2: cpu, memory and ephemeral-storage always, and the other
 //             resources that the pod or its fellows name; the total: all resources.
 // Sums are exact; compared beyond int64 they are so in Proposal too, and wrap as Go's do in
-// Upstream (beyond_int64.h). Thread safety: one thread at a time; const members from any number.
+// Upstream (beyond_int64.h). Numbers of resources are their own: of those that quotas
+// name, and while there is room of those that pods alone name (they show in what is used, and in
+// mode Upstream the total compares them).
+// Thread safety: one thread at a time; const members from any number.
 // Cost: an event or a question is O(resources); a quota whose min is the first or the last to name
 // a resource, O(namespaces).
 #pragma once
@@ -73,11 +76,24 @@ struct QuotaStanding {
 
 class ElasticQuotas {
  public:
-  ElasticQuotas(Mode mode, ResourceNames& names) : mode_(mode), names_(names) {}
+  explicit ElasticQuotas(Mode mode) : mode_(mode) {}
 
   // --- Facts ---
-  void upsert(const ElasticQuota& quota);
-  void remove(std::string_view namespace_name, std::string_view name);
+  // Puts the quota in the place of what there is under the name; nullptr: none. Its names are held,
+  // see hold().
+  void put(std::string_view namespace_name, std::string_view name, const ElasticQuota* quota);
+  // Whether there are numbers for the quota's names as well.
+  bool has_room_for(const ElasticQuota& quota) const;
+  // Around that: numbers for the names of the new one, and none for what only the former named.
+  // Pods that ask for a name that changes are uncounted meanwhile.
+  void hold(const ElasticQuota* before, const ElasticQuota* quota, ResourceNames::Change& change);
+  void release(const ElasticQuota* before, const ElasticQuota* quota,
+               ResourceNames::Change& change);
+  // What a pod of these requests asks of its quota.
+  Amounts request_of(const ResourceList& requests);
+  // Forgets names that pods alone ask for, but these (a bit each).
+  void forget_names_but(ResourceMask used) { names_.keep_borrowed(used); }
+  bool names_full() const { return names_.full(); }
   NamespaceId namespace_of(std::string_view name);
   NamespaceId find(std::string_view name) const;  // kNoNamespace
   void add_used(NamespaceId id, const Amounts& request, int sign);
@@ -129,7 +145,7 @@ class ElasticQuotas {
   std::int64_t shown(Int128 sum) const { return saturated(compared(sum)); }
 
   const Mode mode_;
-  ResourceNames& names_;
+  ResourceNames names_;
   Chunked<NamespaceFacts> namespaces_;
   BytesMap<std::string, NamespaceId> ids_;
   std::uint32_t quota_count_ = 0;  // namespaces that have one

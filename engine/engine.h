@@ -286,6 +286,8 @@ struct EngineStats {
   std::uint64_t bad_annotations = 0;  // nodes and pods whose annotation was ignored, now
   std::uint32_t nodes = 0, pods = 0, shapes = 0, resources = 0, node_classes = 0;
   std::size_t cache_bytes = 0;
+  // Resources on nodes that are beyond kResourcesMax: pods that ask for one fit nowhere.
+  std::uint32_t resources_beyond = 0;
 };
 
 class Engine {
@@ -342,9 +344,8 @@ class Engine {
   // --- Trying: every fact above may be taken back. ---
   // From fork() to rollback() every change is remembered, and taken back by it: facts, the clock
   // and the NodeIndex of every name are as before, and so is every answer. epoch() still grows, and
-  // shapes and resource names that were met stay known (kShapesMax, kResourcesMax). commit() keeps
-  // the changes. They nest. fork() is O(1), a change costs a copy of what it replaces, rollback()
-  // what changed.
+  // shapes that were met stay known (kShapesMax). commit() keeps the changes. They nest. fork() is
+  // O(1), a change costs a copy of what it replaces, rollback() what changed.
   void fork();
   void rollback();  // no fork: our caller's mistake (assertion), as for commit()
   void commit();
@@ -418,7 +419,7 @@ class Engine {
   NodeIndex node_of_pod(std::string_view namespace_name, std::string_view name) const;
   // The quotas that count, by namespace. O(quotas).
   std::vector<QuotaStatus> quota_status() const;
-  // By row. kNotFound: a resource that no fact names. O(nodes).
+  // By row. kNotFound: a resource that no node has. O(nodes).
   Result<NodeFigures> node_figures(std::string_view resource) const;
   // The same for the same facts, whatever their order; O(nodes + pods).
   std::uint64_t digest() const;

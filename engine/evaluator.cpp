@@ -240,7 +240,10 @@ Evaluator::Slot& Evaluator::cached(const PodShape& shape) {
     }
     slot.cached = std::move(spare_);
     slot.cached->reset(shape);
+  } else if (slot.version != shape.version) {
+    slot.cached->reset(shape);
   }
+  slot.version = shape.version;
   slot.last_used = ++uses_;
   return slot;
 }
@@ -534,7 +537,8 @@ EngineStats Evaluator::stats() const {
   stats.nodes = cluster_.node_count();
   stats.pods = cluster_.pod_count();
   stats.shapes = cluster_.shape_count();
-  stats.resources = cluster_.resources().size();
+  stats.resources = cluster_.resources().count();
+  stats.resources_beyond = cluster_.resources().beyond_count();
   stats.node_classes = cluster_.classes().size() - 1;
   return stats;
 }

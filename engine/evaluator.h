@@ -59,7 +59,8 @@ class Evaluator {
  private:
   struct Slot {
     std::unique_ptr<CachedShape> cached;
-    std::size_t bytes = 0;  // as counted in cache_bytes_
+    std::size_t bytes = 0;      // as counted in cache_bytes_
+    std::uint64_t version = 0;  // of the shape
     std::uint64_t last_used = 0;
   };
 

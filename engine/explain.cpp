@@ -55,15 +55,15 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
     const FilterLabel& label = shape.filter_labels[t];
     const std::int64_t headroom = table.truth(row, term.column);
     const bool load_aware = label.plugin == PluginId::kLoadAwareScheduling;
-    if (load_aware && headroom == kUnlimited && label.resource != kNoResource) {
+    if (load_aware && headroom == kUnlimited && !label.resource.empty()) {
       continue;  // one of plain and aggregated usage is checked at most; the notes say why not
     }
     ExplainTerm line;
     line.plugin = label.plugin;
     line.extension_point = "Filter";
     line.passed = term.need <= headroom;
-    if (label.resource != kNoResource) {
-      line.resource = cluster_.resources().name(label.resource);
+    if (!label.resource.empty()) {
+      line.resource = label.resource;
       line.need = term.need;
       if (headroom == kUnlimited) {
         line.note = "no limit on this node";
@@ -77,7 +77,7 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
     }
     if (!line.passed) {
       line.note = label.reason;
-    } else if (label.resource == kNoResource) {
+    } else if (label.resource.empty()) {
       line.note = "not: " + label.reason;
     }
     out.terms.push_back(std::move(line));

@@ -30,10 +30,10 @@ LimitAware::LimitAware(const Profile& profile, ResourceNames& names, NodeTable& 
   }
   for (const auto& [name, percent] :
        profile.limit_aware.default_limit_to_allocatable_ratio.value_or(ResourcePercents())) {
-    columns(names_.add(name));
+    columns(names_.pin(name));
   }
   for (const ResourceWeight& resource : profile.limit_aware.resources) {
-    const ResourceId id = names_.add(resource.name);
+    const ResourceId id = names_.pin(resource.name);
     Columns& its = columns(id);
     const std::string label = "scored limit " + resource.name;
     its.scored = id == kCpu || id == kMemory ? table_.add_sum(label) : its.limit;
@@ -57,10 +57,10 @@ LimitAware::Columns& LimitAware::columns(ResourceId resource) {
   return columns_.emplace(resource, added).first->second;
 }
 
-LimitAware::NodeRatio LimitAware::ratio_of(const NodeFacts& node) const {
+LimitAware::NodeRatio LimitAware::ratio_of(const Node& node) const {
   const auto has = [&](const std::string& name) {
     return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-           find(node.node->allocatable, name) != nullptr;
+           find(node.allocatable, name) != nullptr;
   };
   NodeRatio result;
   // A bad ratio is an error where the node has the resource; else the resource has a ratio, of
@@ -71,7 +71,7 @@ LimitAware::NodeRatio LimitAware::ratio_of(const NodeFacts& node) const {
       result.percents[name] = 0;
     }
   };
-  const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
+  const std::string* annotation = find(node.annotations, kLimitToAllocatableAnnotation);
   if (annotation != nullptr) {
     if (const auto parsed = parse_limit_ratio(*annotation, profile_.mode); parsed) {
       result.percents = parsed->percents;
@@ -94,10 +94,26 @@ LimitAware::NodeRatio LimitAware::ratio_of(const NodeFacts& node) const {
   return result;
 }
 
+void LimitAware::names_of(const Node& node, std::vector<std::string>& names) const {
+  if (find(node.annotations, kLimitToAllocatableAnnotation) != nullptr) {
+    for (const auto& [name, percent] : ratio_of(node).percents) {
+      names.push_back(name);
+    }
+  }
+}
+
+void LimitAware::forget(ResourceId resource) {
+  if (const auto found = columns_.find(resource); found != columns_.end()) {
+    table_.remove_column(found->second.headroom);
+    table_.remove_sum(found->second.limit);
+    columns_.erase(found);
+  }
+}
+
 bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
-  const NodeRatio ratio = ratio_of(node);
+  const NodeRatio ratio = ratio_of(*node.node);
   for (const auto& [name, percent] : ratio.percents) {
-    if (const ResourceId resource = names_.add(name); resource != kNoResource) {
+    if (const ResourceId resource = names_.find(name); resource != kNoResource) {
       columns(resource);
     }
   }
@@ -119,12 +135,12 @@ bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
   return ratio.ignored;
 }
 
-Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) {
+Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) const {
   Amounts result;
   if (upstream_) {
     const UpstreamLimits limits = upstream_limits_of(pod, scored);
     for (const auto& [name, value] : limits.amounts) {
-      result.emplace_back(names_.add(name), value);
+      result.emplace_back(names_.find(name), value);
     }
     if (has_scalars != nullptr) {
       *has_scalars = limits.has_scalars;
@@ -132,7 +148,7 @@ Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) {
   } else {
     for (const PodLimit& limit : pod_limits_of(pod, ContainerLimit::kLargerOfBoth,
                                                scored ? scored_defaults() : DefaultLimits())) {
-      const ResourceId resource = names_.add(limit.resource);
+      const ResourceId resource = names_.find(limit.resource);
       result.emplace_back(resource, amount(resource, limit.lines.front().constant));
     }
   }
@@ -157,7 +173,7 @@ bool LimitAware::describe(const Pod& pod, PodShape& shape) {
 }
 
 void LimitAware::add_error_term(ProgramBuilder& builder, bool of_score) const {
-  builder.add_filter_term({PluginId::kLimitAware, kNoResource, Code::kError, kNoColumn,
+  builder.add_filter_term({PluginId::kLimitAware, "", Code::kError, kNoColumn,
                            "invalid limit-to-allocatable ratio", of_score},
                           error_, 0);
 }
@@ -166,7 +182,7 @@ void LimitAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& bui
   bool has_scalars = false;
   const Amounts needs = limits_of(pod, false, &has_scalars);
   const auto add = [&](ResourceId resource, std::int64_t need) {
-    builder.add_filter_term({plugin, resource, Code::kUnschedulable, kNoColumn,
+    builder.add_filter_term({plugin, names_.name(resource), Code::kUnschedulable, kNoColumn,
                              "Insufficient " + names_.name(resource) + " limit"},
                             columns(resource).headroom, need);
   };
@@ -221,7 +237,7 @@ void LimitAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBui
 
 void LimitAware::notes(std::uint32_t, const NodeFacts& node, std::vector<Note>& out) const {
   const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
-  const NodeRatio ratio = ratio_of(node);
+  const NodeRatio ratio = ratio_of(*node.node);
   for (const auto& [name, percent] : ratio.percents) {
     out.push_back({PluginId::kLimitAware, "limits of " + name + " up to " +
                                               std::to_string(percent) + " % of allocatable"});

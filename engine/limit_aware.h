@@ -18,6 +18,8 @@ class LimitAware final : public Policy {
   LimitAware(const Profile& profile, ResourceNames& names, NodeTable& table);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
+  void names_of(const Node& node, std::vector<std::string>& names) const override;
+  void forget(ResourceId resource) override;
   bool describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
@@ -44,8 +46,9 @@ class LimitAware final : public Policy {
   };
 
   Columns& columns(ResourceId resource);
-  NodeRatio ratio_of(const NodeFacts& node) const;
-  Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr);
+  NodeRatio ratio_of(const Node& node) const;
+  // Without resources that no node has.
+  Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr) const;
   void add_error_term(ProgramBuilder& builder, bool of_score) const;
 
   const Profile& profile_;

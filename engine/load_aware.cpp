@@ -102,7 +102,7 @@ LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& ta
   prod_expired_ = table_.add_headroom(nothing, kUnlimited);
   for (const std::string& name : resources) {
     Dimension added{};
-    added.resource = names_.add(name);
+    added.resource = names_.pin(name);
     const auto weight = args_.resource_weights.find(name);
     added.weight = weight == args_.resource_weights.end() ? 0 : weight->second;
     const auto sum = [&](const char* what) { return table_.add_sum(what + name); };
@@ -313,13 +313,13 @@ void LoadAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& buil
   describe(pod, own);
   const bool prod = own.load.prod;
   builder.add_filter_term(
-      {plugin, kNoResource, Code::kUnschedulable, kNoColumn, "node(s) nodeMetric expired"},
+      {plugin, "", Code::kUnschedulable, kNoColumn, "node(s) nodeMetric expired"},
       prod ? prod_expired_ : expired_, 0);
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
     const auto add = [&](const char* usage, ColumnId column) {
-      builder.add_filter_term({plugin, dimension.resource, Code::kUnschedulable, kNoColumn,
-                               "node(s) " + names_.name(dimension.resource) + usage},
+      builder.add_filter_term({plugin, names_.name(dimension.resource), Code::kUnschedulable,
+                               kNoColumn, "node(s) " + names_.name(dimension.resource) + usage},
                               column, upstream_ ? own.load.estimate[d] : 0);
     };
     add(" usage exceed threshold", prod ? dimension.prod_filter : dimension.filter);

@@ -1,5 +1,7 @@
 #include "engine/node_resources.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "objects/pod_resources.h"
@@ -7,6 +9,12 @@
 namespace headroom {
 
 namespace {
+
+// framework.Resource.Add keeps these names only; it knows no requests for pods here.
+bool is_kept(const std::string& name) {
+  return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
+         is_scalar_resource(name);
+}
 
 constexpr std::int64_t kMaxNodeScore = 100;
 constexpr std::int64_t kMaxCustomPriorityScore = 10;
@@ -38,7 +46,7 @@ NodeResources::NodeResources(const Profile& profile, ResourceNames& names, NodeT
   }
   for (const auto* resources : {&profile.fit.resources, &profile.balanced.resources}) {
     for (const ResourceWeight& resource : *resources) {
-      columns(names_.add(resource.name));
+      columns(names_.pin(resource.name));
     }
   }
   for (std::int64_t utilization = 0; utilization <= 100; ++utilization) {
@@ -65,6 +73,26 @@ const NodeResources::Columns& NodeResources::columns(ResourceId resource) {
   return columns_.emplace(resource, added).first->second;
 }
 
+const NodeResources::Columns& NodeResources::nothing() {
+  if (!nothing_) {
+    Columns& added = nothing_.emplace(Columns{});
+    added.requested = table_.add_sum("requested nothing");
+    added.allocatable = table_.add_capacity();
+    added.headroom = table_.add_headroom(added.requested, 0);
+    grown_ = true;
+  }
+  return *nothing_;
+}
+
+void NodeResources::forget(ResourceId resource) {
+  if (const auto found = columns_.find(resource); found != columns_.end()) {
+    table_.remove_column(found->second.headroom);
+    table_.remove_column(found->second.allocatable);
+    table_.remove_sum(found->second.requested);
+    columns_.erase(found);
+  }
+}
+
 bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
   for (const auto& [resource, columns] : columns_) {
     const std::int64_t allocatable = node.allocatable_of(resource);
@@ -77,16 +105,12 @@ bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
   return false;
 }
 
-Amounts NodeResources::amounts(const ResourceList& list) {
+Amounts NodeResources::amounts(const ResourceList& list) const {
   Amounts result;
   for (const auto& [name, quantity] : list) {
-    // framework.Resource.Add keeps these names only; it knows no requests for pods here.
-    if (name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-        is_scalar_resource(name)) {
-      const ResourceId resource = names_.add(name);
-      if (resource != kNoResource) {
-        result.emplace_back(resource, amount(resource, quantity));
-      }
+    if (const ResourceId resource = is_kept(name) ? names_.find(name) : kNoResource;
+        resource != kNoResource) {
+      result.emplace_back(resource, amount(resource, quantity));
     }
   }
   std::sort(result.begin(), result.end(),
@@ -105,8 +129,12 @@ bool NodeResources::describe(const Pod& pod, PodShape& shape) {
       shape.contributions.push_back({its.requested, value});
     }
   }
-  for (const auto& [resource, value] : amounts(pod_requests(pod))) {
-    columns(resource);
+  for (const auto& [name, quantity] : pod_requests(pod)) {
+    if (const ResourceId resource = names_.find(name); resource != kNoResource && is_kept(name)) {
+      columns(resource);
+    } else if (is_kept(name)) {
+      nothing();
+    }
   }
   for (const auto& [resource, value] : amounts(non_zero_requested(pod, use_status))) {
     if (value != 0 && (resource == kCpu || resource == kMemory)) {
@@ -118,8 +146,7 @@ bool NodeResources::describe(const Pod& pod, PodShape& shape) {
 }
 
 // fit.go: resources and groups apply to extended resources only.
-bool NodeResources::ignored(ResourceId resource) const {
-  const std::string& name = names_.name(resource);
+bool NodeResources::ignored(const std::string& name) const {
   if (!is_extended_resource(name)) {
     return false;
   }
@@ -130,15 +157,27 @@ bool NodeResources::ignored(ResourceId resource) const {
 }
 
 void NodeResources::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) {
-  builder.add_filter_term({plugin, kPods, Code::kUnschedulable, kNoColumn, "Too many pods"},
+  builder.add_filter_term({plugin, "pods", Code::kUnschedulable, kNoColumn, "Too many pods"},
                           columns(kPods).headroom, 1);
-  for (const auto& [resource, need] : amounts(pod_requests(pod))) {
-    if (need > 0 && !ignored(resource)) {
-      const Columns& its = columns(resource);
-      builder.add_filter_term({plugin, resource, Code::kUnschedulable, its.allocatable,
-                               "Insufficient " + names_.name(resource)},
-                              its.headroom, need);
+  ResourceList requests = pod_requests(pod);
+  std::sort(requests.begin(), requests.end(),
+            [](const auto& a, const auto& b) { return ResourceNames::before(a.first, b.first); });
+  for (const auto& [name, quantity] : requests) {
+    const ResourceId resource = names_.find(name);
+    const std::int64_t need = amount(resource, quantity);
+    if (!is_kept(name) || need <= 0 || ignored(name)) {
+      continue;
     }
+    const Columns& its = resource == kNoResource ? nothing() : columns(resource);
+    std::string reason = names_.beyond(name)
+                             ? fmt::format(
+                                   "node(s) have more than kResourcesMax ({}) resources: {} "
+                                   "is not kept",
+                                   kResourcesMax, name)
+                             : "Insufficient " + name;
+    builder.add_filter_term(
+        {plugin, name, Code::kUnschedulable, its.allocatable, std::move(reason)}, its.headroom,
+        need);
   }
   builder.end_filter(false);
 }

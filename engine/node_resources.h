@@ -16,6 +16,7 @@ class NodeResources final : public Policy {
   NodeResources(const Profile& profile, ResourceNames& names, NodeTable& table);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
+  void forget(ResourceId resource) override;
   bool describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
@@ -36,9 +37,12 @@ class NodeResources final : public Policy {
 
   // The resource's columns; adds them if it has none.
   const Columns& columns(ResourceId resource);
-  // Requests by resource; those with names that the scheduler drops are left out.
-  Amounts amounts(const ResourceList& list);
-  bool ignored(ResourceId resource) const;
+  // Requests by resource; those with names that the scheduler drops, or that no node has, are left
+  // out.
+  Amounts amounts(const ResourceList& list) const;
+  bool ignored(const std::string& name) const;
+  // Of a name that no node has: nowhere any of it.
+  const Columns& nothing();
   void add_fit_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder);
   void add_balanced_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder);
 
@@ -46,6 +50,7 @@ class NodeResources final : public Policy {
   ResourceNames& names_;
   NodeTable& table_;
   std::map<ResourceId, Columns> columns_;
+  std::optional<Columns> nothing_;
   bool grown_ = false;
   std::int8_t ratio_table_[101] = {};
 };

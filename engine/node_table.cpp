@@ -35,6 +35,12 @@ NodeTable::NodeTable(BeyondInt64 beyond)
 }
 
 SumId NodeTable::add_sum(std::string label) {
+  if (!free_sums_.empty()) {
+    const SumId id = free_sums_.back();
+    free_sums_.pop_back();
+    sum_labels_[id] = hash_bytes(label);
+    return id;
+  }
   if (sum_labels_.size() == sum_stride_) {
     const std::size_t stride = sum_stride_ + kStrideStep;
     resize_rows(sums_, capacity_, sum_stride_, stride, size_);
@@ -50,7 +56,29 @@ ColumnId NodeTable::add_headroom(SumId sum, std::int64_t initial_base) {
   return add_column({true, sum, initial_base});
 }
 
+void NodeTable::remove_sum(SumId id) { free_sums_.push_back(id); }
+
+void NodeTable::remove_column(ColumnId id) {
+  for (std::uint32_t row = 0; row < size_; ++row) {
+    set_base(row, id, kUnlimited);
+  }
+  // Until it is used again: it limits no row, and no commit looks at it.
+  columns_[id] = {true, 0, kUnlimited};
+  for (std::uint32_t row = 0; row < size_; ++row) {
+    set_truth(row, id, kUnlimited);
+  }
+  free_columns_.push_back(id);
+  refresh_committed();
+}
+
 ColumnId NodeTable::add_column(Column column) {
+  if (!free_columns_.empty()) {
+    const ColumnId id = free_columns_.back();
+    free_columns_.pop_back();
+    columns_[id] = column;
+    start_column(id);
+    return id;
+  }
   const auto id = static_cast<ColumnId>(columns_.size());
   columns_.push_back(column);
   if (columns_.size() > stride_) {
@@ -63,14 +91,18 @@ ColumnId NodeTable::add_column(Column column) {
   allocate(narrow_.emplace_back(), id, capacity_ + kPadNodes);
   allocate(ring_narrow_.emplace_back(), id, kRingSlots + kPadNodes);
   refresh_pointers();
+  start_column(id);
+  return id;
+}
+
+void NodeTable::start_column(ColumnId id) {
   refresh_committed();
   for (std::uint32_t row = 0; row < size_; ++row) {
     bases_[row * stride_ + id] = kUnlimited;
-    set_base(row, id, column.initial_base);
-    set_truth(row, id, column.headroom ? headroom(row, id) : 0);
+    set_base(row, id, columns_[id].initial_base);
+    set_truth(row, id, columns_[id].headroom ? headroom(row, id) : 0);
   }
   forget_changes();
-  return id;
 }
 
 void NodeTable::allocate(Narrow& narrow, ColumnId id, std::size_t rows) const {

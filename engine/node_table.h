@@ -66,6 +66,11 @@ class NodeTable {
   // `initial_base`: the base of every row until set_base().
   ColumnId add_headroom(SumId sum, std::int64_t initial_base);
 
+  // A sum and columns that nothing refers to any more: their numbers are used again. The sum is 0
+  // on every row.
+  void remove_sum(SumId id);
+  void remove_column(ColumnId id);
+
   // --- Rows ---
   std::uint32_t size() const { return size_; }
   // A row with all sums 0, bases initial, capacities 0 and no node: the lowest that is free.
@@ -178,6 +183,7 @@ class NodeTable {
   Int128 exact_sum(const Carries* carries, std::uint32_t row, SumId id) const;
   std::int64_t headroom(const Carries* carries, std::uint32_t row, ColumnId id) const;
   ColumnId add_column(Column column);
+  void start_column(ColumnId id);
   void change_base(std::uint32_t row, ColumnId id, std::int64_t value);
   void set_truth(std::uint32_t row, ColumnId id, std::int64_t value);
   void refresh_committed();
@@ -191,6 +197,8 @@ class NodeTable {
   std::vector<Column> columns_;
   std::vector<ColumnId> committed_;        // capacities, and the headrooms that some row limits
   std::vector<std::uint64_t> sum_labels_;  // hashed
+  std::vector<SumId> free_sums_;
+  std::vector<ColumnId> free_columns_;
   std::uint32_t size_ = 0, capacity_ = 0;
   std::size_t sum_stride_ = 0, stride_ = 0;
   std::vector<std::int64_t> sums_, bases_, truth_;

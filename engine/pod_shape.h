@@ -31,7 +31,7 @@ inline constexpr ShapeId kPassingShape = UINT32_MAX;
 // What a filter term is about, for reasons and explanations. One per FilterTerm.
 struct FilterLabel {
   PluginId plugin;
-  ResourceId resource;  // kNoResource where the term is not about one
+  std::string resource;  // empty where the term is not about one
   Code code = Code::kUnschedulable;
   // The node's whole capacity for the resource: a need above it is unresolvable. kNoColumn: never.
   ColumnId capacity;
@@ -74,7 +74,11 @@ struct AllocatableNeed {
 struct PodShape {
   ShapeId id = 0;
   ShapeId counts_as = 0;       // the shape of such pods without `constraint`
-  std::uint64_t key_hash = 0;  // of what pods of the shape have in common
+  std::string key;             // what pods of the shape have in common
+  std::uint64_t key_hash = 0;  // of it
+  // Grows with every description: what was cached under another one is worth nothing.
+  std::uint64_t version = 0;
+  std::vector<std::string> names;  // extended resources that the pods name, sorted
   bool daemon_set = false;
   std::vector<Contribution> contributions;
   std::vector<AllocatableNeed> allocatable_needs;  // contributions too, and needs of score terms

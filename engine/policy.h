@@ -26,6 +26,11 @@ class Policy {
   // for every row when a resource got columns of its own. True if an annotation was ignored.
   virtual bool set_node(std::uint32_t row, const NodeFacts& node) = 0;
 
+  // What else than its allocatable gives a resource of the node columns.
+  virtual void names_of(const Node&, std::vector<std::string>&) const {}
+  // The number is about to mean another name: its columns go. No pod that counts adds to them.
+  virtual void forget(ResourceId) {}
+
   // Adds the pod's contributions to the shape. May add columns; then returns true, and every row is
   // set again.
   virtual bool describe(const Pod& pod, PodShape& shape) = 0;

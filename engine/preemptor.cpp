@@ -5,8 +5,12 @@
 namespace headroom {
 
 void GivenBack::extend(const Cluster& cluster) {
+  if (generation_ != cluster.shapes_generation()) {
+    *this = {};
+    generation_ = cluster.shapes_generation();
+  }
   const std::uint32_t sums = cluster.table().sum_count();
-  const std::uint32_t resources = cluster.resources().size();
+  const std::uint32_t resources = cluster.capacity()->quotas().resource_count();
   by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
   by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
   const std::uint32_t shapes = cluster.shape_count();

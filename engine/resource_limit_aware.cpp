@@ -24,7 +24,7 @@ ResourceLimitAware::ResourceLimitAware(const Profile& profile, ResourceNames& na
     added.limit = table_.add_sum(label);
     added.capacity = table_.add_capacity();
     added.headroom = table_.add_headroom(added.limit, 0);
-    columns_.emplace(names_.add(resource.name), added);
+    columns_.emplace(names_.pin(resource.name), added);
   }
 }
 

@@ -200,7 +200,7 @@ void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::
   writer.finish();
 }
 
-Result<Pod> pod_of_counting_key(std::string_view key) {
+Pod pod_of_shape_key(std::string_view key) {
   KeyReader reader(key);
   Pod pod;
   pod.containers = reader.containers();
@@ -220,6 +220,11 @@ Result<Pod> pod_of_counting_key(std::string_view key) {
     reader.optional_text(annotation, pod.annotations);
   }
   std::sort(pod.annotations.begin(), pod.annotations.end());
+  return pod;
+}
+
+Result<Pod> pod_of_counting_key(std::string_view key) {
+  Pod pod = pod_of_shape_key(key);
   // Bytes that end early, or mean nothing, make a pod of another key.
   std::string again;
   write_shape_key(pod, ShapeUse::kCounting, {}, again);

@@ -24,6 +24,8 @@ bool has_class_constraint(const Pod& pod);
 // without a constraint and `ports` has one key for both uses. `ports`: of a decision, those that
 // the pod's node must have free.
 void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::string& key);
+// A pod of the shape, but for selectors, tolerations and ports.
+Pod pod_of_shape_key(std::string_view key);
 // A pod of the shape that counts by this key. kInvalid for bytes that are no such key.
 Result<Pod> pod_of_counting_key(std::string_view key);
 

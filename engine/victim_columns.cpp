@@ -15,6 +15,14 @@ constexpr std::uint32_t kStretchRows = 1024;
 
 }  // namespace
 
+void VictimColumns::begin() {
+  ++round_;
+  if (generation_ != cluster_.shapes_generation()) {
+    generation_ = cluster_.shapes_generation();
+    entries_.clear();  // numbers of sums, resources and shapes may mean others now
+  }
+}
+
 bool VictimColumns::holds(const VictimGroup& group, const RankedPod& pod) const {
   if (pod.priority >= group.below) {
     return false;

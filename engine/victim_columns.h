@@ -46,7 +46,7 @@ class VictimColumns {
       : cluster_(cluster), given_back_(given_back), arena_(arena) {}
 
   // What was handed out before may go or change from now on.
-  void begin() { ++round_; }
+  void begin();
   // The group's columns, up to date, in the order asked for.
   std::vector<const float*> columns(const VictimGroup& group, std::span<const VictimColumn> asked);
 
@@ -70,6 +70,7 @@ class VictimColumns {
   tbb::task_arena& arena_;
   std::vector<Entry> entries_;
   std::uint64_t round_ = 0;
+  std::uint64_t generation_ = 0;  // Cluster::shapes_generation()
 };
 
 }  // namespace headroom

@@ -309,6 +309,7 @@ json RandomCluster::allocatable() {
     if (basic ? one_in(12, 60) : one_in(3, 6)) continue;
     list[name] = quantity(name, capacity(name), /*split=*/false);
   }
+  if (draws_.one_in(12)) list["example.com/r" + std::to_string(draws_.below(3))] = "2";
   if (!draws_.one_in(10)) {
     list["pods"] = std::to_string(calm_ ? draws_.pick(std::array{4, 6, 110, 110, 110})
                                         : draws_.pick(std::array{0, 2, 4, 110, 110}));
@@ -324,6 +325,8 @@ json RandomCluster::resource_list(std::uint64_t empty_one_in) {
     if (basic ? draws_.one_in(4) : !one_in(6, name == "nvidia.com/gpu" ? 4 : 40)) continue;
     list[name] = draws_.one_in(20) ? json("0") : quantity(name, need(name), /*split=*/true);
   }
+  // A name that few nodes have, or none.
+  if (draws_.one_in(40)) list["example.com/r" + std::to_string(draws_.below(4))] = "1";
   return list;
 }
 

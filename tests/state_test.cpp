@@ -467,8 +467,8 @@ TEST_F(StateTest, TheBytesOfVersion2) {
   ASSERT_TRUE(full_engine().save(path()));
   const std::string bytes = bytes_of(path());
   EXPECT_EQ(kStateVersion, 2);
-  EXPECT_EQ(bytes.size(), 1710);
-  EXPECT_EQ(hash_bytes(bytes), 16567264558564755406u);
+  EXPECT_EQ(bytes.size(), 1659);
+  EXPECT_EQ(hash_bytes(bytes), 1085907022559710436u);
 }
 
 }  // namespace
