@@ -258,6 +258,41 @@ TEST(LoadAwareStories, Story3PodsJustScheduledCountBeforeTheyAreReported) {
   EXPECT_EQ("cold 84, warm 67", answer(engine, pod_of("new", 0, 1)));
 }
 
+// Of the pods that a report calls prod, those that are prod and count on the node.
+TEST(LoadAwareStories, ProdUsageIsOfProdPodsThatCount) {
+  Engine engine =
+      create(profile_of(PluginId::kLoadAwareScheduling, true, false,
+                        R"({"usageThresholds": {"cpu": 0}, "prodUsageThresholds": {"cpu": 50}})"));
+  const auto prod = [](Pod pod) {
+    pod.labels = {{"koordinator.sh/priority-class", "koord-prod"}};
+    return pod;
+  };
+  Pod ended = prod(pod_of("ended", 1, 1, "n1"));
+  ended.phase = "Succeeded";
+  NodeMetric metric = metric_of("n1", 9, 0);
+  for (const char* name : {"runs", "ended", "elsewhere", "batch"}) {
+    metric.pods.push_back({"default", name, resources(4, 0), "koord-prod"});
+  }
+  Pod batch = pod_of("batch", 1, 1, "n1");
+  batch.labels = {{"koordinator.sh/priority-class", "koord-batch"}};
+  if (!engine.advance(kNowUs)) throw std::invalid_argument("advance");
+  tell(engine, node_of("n1", 10), metric, ended, batch, prod(pod_of("runs", 1, 1, "n1")));
+  const Pod asks = prod(pod_of("asks", 1, 1));
+  const std::string full = "0/1 nodes are available: 1 node(s) cpu usage exceed threshold.";
+  EXPECT_EQ("n1 0", answer(engine, asks));  // 4 of 10
+  Pod again = ended;
+  again.phase = "Running";
+  tell(engine, again);
+  EXPECT_EQ(full, answer(engine, asks));  // 8 of 10
+  engine.remove_pod("default", "ended");
+  EXPECT_EQ("n1 0", answer(engine, asks));
+  tell(engine, prod(pod_of("elsewhere", 1, 1, "n1")));
+  EXPECT_EQ(full, answer(engine, asks));
+  batch.node_name.clear();
+  batch.name = batch.uid = "other";
+  EXPECT_EQ("n1 0", answer(engine, batch));  // no prod pod
+}
+
 TEST(LoadAwareStories, Story4NodesThatReportNoMoreAreAvoided) {
   const auto ask = [](const std::string& args, std::int64_t age_seconds) {
     Engine engine = create(profile_of(PluginId::kLoadAwareScheduling, true, true, args));

@@ -57,6 +57,31 @@ TEST(Openb, PodsEqualTheOriginalRowForRow) {
   }
 }
 
+TEST(Openb, TablesThatCannotBeUsedAreNamedWithTheirLine) {
+  const std::string nodes = "count,cpu_milli,memory_mib,gpu,model\n2,1000,1024,0,\n";
+  const std::string shapes = "cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n1,2,0,0,,LS\n";
+  const std::string pods = "shape,phase,creation_step,lifetime,wait\n";
+  const auto trace = read_openb_trace(nodes, shapes, pods + "0,Running,5,7,\n0,Failed,1,2,3\n");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->nodes.size(), 2u);
+  EXPECT_EQ(trace->pods[1].creation, 6);
+  EXPECT_EQ(trace->pods[1].scheduled, 9);
+  const auto error = [&](const std::string& more_nodes, const std::string& more_shapes,
+                         const std::string& more_pods) {
+    const auto read = read_openb_trace(nodes + more_nodes, shapes + more_shapes, pods + more_pods);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_EQ(error("1,x,1,0,\n", "", ""), "nodes:3: \"1,x,1,0,\" is no row of this table");
+  EXPECT_EQ(error("1,-1,1,0,\n", "", ""), "nodes:3: \"1,-1,1,0,\" is no row of this table");
+  EXPECT_EQ(error("99999999,1,1,0,\n", "", ""),
+            "nodes:3: \"99999999,1,1,0,\" is no row of this table");
+  EXPECT_EQ(error("", "1,2\n", ""), "pod shapes:3: \"1,2\" is no row of this table");
+  EXPECT_EQ(error("", "", "1,Running,0,0,\n"),
+            "pods:2: \"1,Running,0,0,\" is no row of this table");
+  EXPECT_EQ(error("", "", "0,Running,9223372036854775807,0,\n"),
+            "pods:2: \"0,Running,9223372036854775807,0,\" is no row of this table");
+}
+
 TEST(Openb, LimitsFollowTheTableOfQosClasses) {
   const OpenbTrace& trace = openb_trace();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

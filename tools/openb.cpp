@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 
 #include "tools/openb_tables.h"
@@ -22,56 +21,94 @@ std::string_view take(std::string_view& text, char separator) {
   return head;
 }
 
-// The tables are ours and a test compares them with their origin, so a bad one is our own mistake.
-std::int64_t take_number(std::string_view& row) {
-  const std::string_view field = take(row, ',');
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-  if (error != std::errc() || end != field.data() + field.size()) std::abort();
-  return number;
-}
+// One line of a table. What cannot be used leaves it no good.
+class Row {
+ public:
+  explicit Row(std::string_view text) : text_(text) {}
+
+  // At least 0, and small enough that sums of a table stay within int64.
+  std::int64_t number() {
+    const std::string_view field = take(text_, ',');
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+    if (error != std::errc() || end != field.data() + field.size()) good_ = false;
+    if (number < 0 || number > kOpenbNumberMax) good_ = false;
+    return good_ ? number : 0;
+  }
+  std::string text() { return std::string(take(text_, ',')); }
+  bool ended() const { return text_.empty(); }
+  void refuse() { good_ = false; }
+  bool good() const { return good_; }
+
+ private:
+  std::string_view text_;
+  bool good_ = true;
+};
 
 template <typename ReadRow>
-void read_table(std::string_view table, ReadRow read_row) {
+Result<void> read_table(const char* name, std::string_view table, ReadRow read_row) {
   take(table, '\n');  // the column names
-  while (!table.empty()) read_row(take(table, '\n'));
-}
-
-OpenbTrace read_trace() {
-  OpenbTrace trace;
-  read_table(kOpenbNodesTable, [&](std::string_view row) {
-    const auto count = static_cast<std::size_t>(take_number(row));
-    OpenbNode node{.cpu_milli = take_number(row),
-                   .memory_mib = take_number(row),
-                   .gpu = take_number(row),
-                   .model = std::string(row)};
-    trace.nodes.insert(trace.nodes.end(), count, node);
-  });
-  read_table(kOpenbPodShapesTable, [&](std::string_view row) {
-    trace.shapes.push_back({.cpu_milli = take_number(row),
-                            .memory_mib = take_number(row),
-                            .num_gpu = take_number(row),
-                            .gpu_milli = take_number(row),
-                            .gpu_spec = std::string(take(row, ',')),
-                            .qos = std::string(row)});
-  });
-  std::int64_t creation = 0;
-  read_table(kOpenbPodsTable, [&](std::string_view row) {
-    OpenbPod pod{.shape = static_cast<std::uint32_t>(take_number(row)),
-                 .phase = std::string(take(row, ',')),
-                 .creation = creation += take_number(row),
-                 .deletion = creation + take_number(row),
-                 .scheduled = std::nullopt};
-    if (!row.empty()) pod.scheduled = creation + take_number(row);
-    trace.pods.push_back(std::move(pod));
-  });
-  return trace;
+  for (std::size_t line = 2; !table.empty(); ++line) {
+    const std::string_view text = take(table, '\n');
+    Row row(text);
+    if (line > kOpenbRowsMax) {
+      return fail(ErrorCode::kLimitExceeded, fmt::format("{}: more than {} lines", name, line - 1));
+    }
+    read_row(row);
+    if (!row.good() || !row.ended()) {
+      return fail(ErrorCode::kInvalid, fmt::format("{}:{}: \"{}\" is no row of this table", name,
+                                                   line, text.substr(0, 100)));
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
+Result<OpenbTrace> read_openb_trace(std::string_view nodes, std::string_view shapes,
+                                    std::string_view pods) {
+  OpenbTrace trace;
+  Result<void> read = read_table("nodes", nodes, [&](Row& row) {
+    const auto count = static_cast<std::size_t>(row.number());
+    OpenbNode node;
+    node.cpu_milli = row.number();
+    node.memory_mib = row.number();
+    node.gpu = row.number();
+    node.model = row.text();
+    if (count > kOpenbRowsMax - trace.nodes.size()) return row.refuse();
+    trace.nodes.insert(trace.nodes.end(), count, node);
+  });
+  if (!read) return tl::unexpected(read.error());
+  read = read_table("pod shapes", shapes, [&](Row& row) {
+    OpenbShape& shape = trace.shapes.emplace_back();
+    shape.cpu_milli = row.number();
+    shape.memory_mib = row.number();
+    shape.num_gpu = row.number();
+    shape.gpu_milli = row.number();
+    shape.gpu_spec = row.text();
+    shape.qos = row.text();
+  });
+  if (!read) return tl::unexpected(read.error());
+  std::int64_t creation = 0;
+  read = read_table("pods", pods, [&](Row& row) {
+    const std::int64_t shape = row.number();
+    if (shape >= static_cast<std::int64_t>(trace.shapes.size())) return row.refuse();
+    OpenbPod& pod = trace.pods.emplace_back();
+    pod.shape = static_cast<std::uint32_t>(shape);
+    pod.phase = row.text();
+    pod.creation = creation += row.number();
+    pod.deletion = creation + row.number();
+    if (!row.ended()) pod.scheduled = creation + row.number();
+  });
+  if (!read) return tl::unexpected(read.error());
+  return trace;
+}
+
 const OpenbTrace& openb_trace() {
-  static const OpenbTrace trace = read_trace();
+  // The tables are ours and a test compares them with their origin, so a bad one is our own
+  // mistake.
+  static const OpenbTrace trace =
+      read_openb_trace(kOpenbNodesTable, kOpenbPodShapesTable, kOpenbPodsTable).value();
   return trace;
 }
 

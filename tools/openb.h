@@ -17,8 +17,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "objects/error.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -56,6 +58,14 @@ struct OpenbTrace {
   std::vector<OpenbPod> pods;  // in order of creation
 };
 
+// Rows of one table, and nodes; and of one number: 10^5 such sum up within int64.
+inline constexpr std::size_t kOpenbRowsMax = 100'000;
+inline constexpr std::int64_t kOpenbNumberMax = 1'000'000'000'000;
+
+// Of three tables with the columns of data/. kInvalid and kLimitExceeded name the table and its
+// line.
+Result<OpenbTrace> read_openb_trace(std::string_view nodes, std::string_view shapes,
+                                    std::string_view pods);
 // The tables of data/, which the program carries.
 const OpenbTrace& openb_trace();
 
