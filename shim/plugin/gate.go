@@ -66,16 +66,11 @@ func (g *gate) isBeingFed(why error) bool {
 
 // holds tells whether the pod waits for headroomd, however long that takes.
 func (g *gate) holds(pod *v1.Pod) bool {
-	return g.args.OnUnavailable == Wait || g.holdsQuota(pod)
+	return g.args.OnUnavailable == Wait || g.args.OnUnavailableQuotas == Wait && g.quotas.rule(pod.Namespace)
 }
 
-// holdsQuota tells whether it does because of its namespace's quota.
-func (g *gate) holdsQuota(pod *v1.Pod) bool {
-	return g.args.OnUnavailableQuotas == Wait && g.quotas.rule(pod.Namespace)
-}
-
-// isAboutThePod: headroomd is there and cannot use this pod; waiting would not help it. What else it
-// refuses (a role that is missing, a fault of its own) is as if it were away.
+// isAboutThePod: headroomd is there and cannot use this pod, which the gate treats as if it were away for it
+// alone. What else it refuses (a role that is missing, a fault of its own) is as if it were away.
 func isAboutThePod(err error) bool {
 	var refused *client.ServerError
 	if !errors.As(err, &refused) || errors.Is(err, client.ErrUnavailable) {

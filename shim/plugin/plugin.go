@@ -136,8 +136,8 @@ func (h *Headroom) unavailable(ctx context.Context, pod *v1.Pod, why error) *fwk
 	parked := h.room.parked(pod)
 	if isAboutThePod(why) {
 		podsTotal.WithLabelValues("refused").Inc()
-		// Nobody passes a quota, or a limit that was in its way, by being what headroomd cannot use.
-		if parked || h.gate.holdsQuota(pod) {
+		// Nobody passes a gate that is closed by being what headroomd cannot use.
+		if parked || h.gate.holds(pod) {
 			logger.Error(why, "headroomd cannot decide on the pod, which waits", "pod", klog.KObj(pod))
 			h.room.hold(pod)
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("headroomd cannot decide on the pod: %v", why))

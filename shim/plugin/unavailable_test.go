@@ -2,11 +2,13 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -76,13 +78,27 @@ func TestAnotherProfileCountsAsUnavailable(t *testing.T) {
 	}
 }
 
-func TestAPodThatHeadroomdCannotUseIsLeftToOthers(t *testing.T) {
-	w := newWorld(t, map[string]any{"onUnavailable": "Wait"}, fitOnly, node("only", "4"))
-	w.fedUntil(1, 0)
-	p := pod("p", "1")
-	p.Name = string(make([]byte, 5000)) // beyond kTextBytesMax
-	if try := w.preFilter(p); !try.status.IsSkip() {
-		t.Fatal(try.status)
+// tooLarge is a pod beyond kResourcesPerListMax, as any tenant may make one: the API server takes it.
+func tooLarge(name string) *v1.Pod {
+	p := pod(name, "1")
+	for i := range 65 {
+		p.Spec.Containers[0].Resources.Requests[v1.ResourceName(fmt.Sprintf("example.com/r%d", i))] = resource.MustParse("0")
+	}
+	return p
+}
+
+// For such a pod headroomd is as good as away: it is no way past a gate that is closed then.
+func TestAPodThatHeadroomdCannotUseIsLeftToOthersOnlyWhereTheyMayHaveIt(t *testing.T) {
+	for policy, passes := range map[string]bool{"Skip": true, "Wait": false} {
+		w := newWorld(t, map[string]any{"onUnavailable": policy}, fitOnly, node("only", "4"))
+		w.fedUntil(1, 0)
+		try := w.preFilter(tooLarge("p"))
+		if try.status.IsSkip() != passes || isHeld(try) == passes {
+			t.Errorf("%s: %v", policy, try.status)
+		}
+		if !passes && !strings.Contains(try.status.Message(), "cannot decide on the pod") {
+			t.Error(try.status)
+		}
 	}
 }
 
@@ -210,9 +226,7 @@ func TestAPodOfAQuotaThatHeadroomdCannotUseWaits(t *testing.T) {
 	w := newWorld(t, map[string]any{"onUnavailableQuotas": "Wait"}, fitOnly, node("only", "4"))
 	w.fedUntil(1, 0)
 	w.headroom.facts.quotas.follow(elasticQuotas(t, "default"), func() bool { return true })
-	p := pod("p", "1")
-	p.Name = string(make([]byte, 5000))
-	if try := w.preFilter(p); !isHeld(try) || !strings.Contains(try.status.Message(), "cannot decide") {
+	if try := w.preFilter(tooLarge("p")); !isHeld(try) || !strings.Contains(try.status.Message(), "cannot decide") {
 		t.Fatal(try.status)
 	}
 }
@@ -234,12 +248,14 @@ func TestAPodThatHeadroomdCannotUseKeepsNoOtherFromWaking(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		w.preFilter(pod(name, "4"))
 	}
-	unusable := pod("b", "4")
-	unusable.Spec.NodeSelector = map[string]string{"key": string(make([]byte, 5000))}
+	unusable := tooLarge("b")
 	if _, err := w.api.CoreV1().Pods("default").Update(w.ctx, unusable, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the informer shows it", func() bool { return w.headroom.facts.pod("default/b").Spec.NodeSelector != nil })
+	w.eventually("the informer shows it", func() bool {
+		_, ok := w.headroom.facts.pod("default/b").Spec.Containers[0].Resources.Requests["example.com/r0"]
+		return ok
+	})
 	w.create(node("large", "8"))
 	w.eventually("the others are activated", func() bool { return w.handle.activations("a") > 0 && w.handle.activations("c") > 0 })
 	if w.handle.activations("b") != 0 {
