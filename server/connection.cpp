@@ -165,11 +165,11 @@ class StreamConnection final : public Connection,
   void begin() {
     const std::vector<std::string> principals = identify();
     if (!principals.empty()) principal = principals.front();
-    if (const auto admitted = context_.connections.admit(*this, principals); admitted) {
+    if (const auto let_in = context_.connections.admit(*this, principals); let_in) {
       begun_ = true;
       context_.handler.connected(*this);
     } else {
-      refuse(admitted.error());
+      refuse(let_in.error());
     }
     read();
   }
