@@ -255,10 +255,8 @@ class Engine {
         return headroom_apply_pod(engine, program_.rarely() ? nullptr : &pod);
       }
       case 3: {
-        // As a C caller may pass any number.
-        const unsigned number = program_.byte() % 16;
-        headroom_kind kind;
-        std::memcpy(&kind, &number, sizeof(kind));
+        // Of the numbers that C++ lets the type hold, two are no kinds.
+        const auto kind = static_cast<headroom_kind>(program_.byte() % 8);
         return headroom_remove(engine, kind, program_.text(), program_.text());
       }
       case 4: {
