@@ -637,12 +637,11 @@ TEST(DaemonLog, HasFewLinesOfAPeerThatIsRefusedOftenAndForAll) {
   }
   EXPECT_TRUE(daemon.logged("warnings left out"));
   // As many seconds as it took, and those begun.
-  const auto seconds =
+  const auto took =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start)
           .count() +
       2;
-  EXPECT_LE(daemon.log_lines(),
-            static_cast<std::size_t>(seconds) * (kWarningsPerSecondMax + 1) + 20);
+  EXPECT_LE(daemon.log_lines(), static_cast<std::size_t>(took) * (kWarningsPerSecondMax + 1) + 20);
 }
 
 // --- Metrics -----------------------------------------------------------------------------------
