@@ -80,6 +80,10 @@ Result<void> Client::greet() {
       greeting_.plugin_names.emplace_back(text(plugin));
     }
   }
+  if (reply->roles() != nullptr)
+    greeting_.roles.assign(reply->roles()->begin(), reply->roles()->end());
+  greeting_.owner = text(reply->owner());
+  greeting_.reservation_time = std::chrono::seconds(reply->reservation_seconds());
   return {};
 }
 
@@ -212,6 +216,19 @@ Result<const wire::Reserved*> Client::reserve(const PodRef& pod, std::string_vie
 Result<const wire::Unreserved*> Client::unreserve(const Pod& pod, std::string_view node_name) {
   return ask<wire::Unreserved>(
       true, [&](Builder& builder) { return encode_unreserve(builder, pod, node_name); });
+}
+
+Result<const wire::ReservationsRenewed*> Client::renew_reservations() {
+  return ask<wire::ReservationsRenewed>(
+      true, [](Builder& builder) { return wire::CreateRenewReservations(builder); });
+}
+
+Result<const wire::ReservationsReply*> Client::reservations(const PodName& after) {
+  // `after` may lie in the last reply.
+  const std::string namespace_name(after.namespace_name), name(after.name);
+  return ask<wire::ReservationsReply>(true, [&](Builder& builder) {
+    return encode_reservations(builder, {namespace_name, name});
+  });
 }
 
 Result<const wire::Placed*> Client::place(std::span<const PodRef> pods, bool reasons) {

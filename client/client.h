@@ -42,8 +42,11 @@ struct ClientOptions {
 struct Greeting {
   std::string server;
   std::uint64_t incarnation = 0;
-  std::string scheduler_name;             // of its profile
-  std::vector<std::string> plugin_names;  // decisions name plugins by their place here
+  std::string scheduler_name;                // of its profile
+  std::vector<std::string> plugin_names;     // decisions name plugins by their place here
+  std::vector<wire::Role> roles;             // what this client may do
+  std::string owner;                         // whose its reservations are
+  std::chrono::seconds reservation_time{0};  // 0: a server that ends none
 };
 
 class Client {
@@ -67,6 +70,11 @@ class Client {
   // kConflict: the node no longer fits.
   Result<const wire::Reserved*> reserve(const PodRef& pod, std::string_view node_name);
   Result<const wire::Unreserved*> unreserve(const Pod& pod, std::string_view node_name);
+  // What this client's owner reserves ends Greeting::reservation_time from now: call it a few times
+  // in that time while any of it is still to be bound.
+  Result<const wire::ReservationsRenewed*> renew_reservations();
+  // Who reserves what, until when; a page, as of quota_status(): `after` is the last one's pod.
+  Result<const wire::ReservationsReply*> reservations(const PodName& after = {});
   Result<const wire::Placed*> place(std::span<const PodRef> pods, bool reasons = true);
   Result<const wire::Explained*> explain(const PodRef& pod, std::string_view node_name);
   // Who must go so that the pod has its place; kUnsupported without CapacityScheduling.

@@ -422,6 +422,13 @@ Offset<wire::CapacityQuotaStatus> encode_capacity_quota_status(Builder& builder,
   return wire::CreateCapacityQuotaStatus(builder, optional(builder, after));
 }
 
+Offset<wire::Reservations> encode_reservations(Builder& builder, const PodName& after) {
+  if (after.name.empty()) return wire::CreateReservations(builder);
+  const auto namespace_name = string(builder, after.namespace_name);
+  const auto name = string(builder, after.name);
+  return wire::CreateReservations(builder, wire::CreatePodKey(builder, namespace_name, name));
+}
+
 Offset<wire::CapacityReservations> encode_capacity_reservations(Builder& builder,
                                                                 std::string_view after) {
   return wire::CreateCapacityReservations(builder, optional(builder, after));

@@ -104,6 +104,8 @@ flatbuffers::Offset<wire::Place> encode_place(Builder& builder, std::span<const 
 flatbuffers::Offset<wire::Reserve> encode_reserve(Builder& builder, const ReserveRequest& request);
 flatbuffers::Offset<wire::Unreserve> encode_unreserve(Builder& builder, const Pod& pod,
                                                       std::string_view node_name);
+// `after` without a name: from the first.
+flatbuffers::Offset<wire::Reservations> encode_reservations(Builder& builder, const PodName& after);
 flatbuffers::Offset<wire::Explain> encode_explain(Builder& builder, const PodRef& pod,
                                                   std::string_view node_name);
 flatbuffers::Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod,

@@ -54,13 +54,15 @@ class Daemon {
   Result<void> start() {
     Result<Profile> profile = configured_profile(options_);
     if (!profile) return tl::unexpected(profile.error());
-    Result<std::unique_ptr<Service>> service = Service::create({.profile = std::move(*profile),
-                                                                .engine = options_.engine,
-                                                                .quotas = options_.quotas,
-                                                                .incarnation = new_incarnation(),
-                                                                .wall_clock = wall_clock_us,
-                                                                .log = log_},
-                                                               metrics_);
+    Result<std::unique_ptr<Service>> service =
+        Service::create({.profile = std::move(*profile),
+                         .engine = options_.engine,
+                         .quotas = options_.quotas,
+                         .incarnation = new_incarnation(),
+                         .wall_clock = wall_clock_us,
+                         .reservation_time = options_.reservation_time,
+                         .log = log_},
+                        metrics_);
     if (!service) return tl::unexpected(service.error());
     service_ = std::move(*service);
     ListenOptions listen = options_.listen;

@@ -24,7 +24,9 @@ constexpr std::array<const char*, kRequestKinds> kKindNames = {"evaluate",
                                                                "capacity_release",
                                                                "capacity_quota_status",
                                                                "capacity_reservations",
-                                                               "evaluate_nodes"};
+                                                               "evaluate_nodes",
+                                                               "renew_reservations",
+                                                               "reservations"};
 constexpr std::array<const char*, kRejections> kRejectionNames = {
     "oversized", "malformed", "unexpected", "out_of_order", "slow_reader"};
 
@@ -72,6 +74,9 @@ Metrics::Metrics() {
   cold_passes_ = &counter("headroom_cold_passes_total", "Passes over all nodes.");
   rows_replayed_ =
       &counter("headroom_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
+  reservations_expired_ =
+      &counter("headroom_reservations_expired_total",
+               "Reservations of pods that ended because nobody bound or renewed them in time.");
   const char* const asked_help =
       "Checks, plans and reservations of nodes, by whether all nodes fit the quotas.";
   capacity_fits_ = &counter("headroom_capacity_asked_total", asked_help, {{"result", "fits"}});
@@ -101,6 +106,8 @@ Metrics::Metrics() {
   pending_pods_ = &gauge("headroom_pending_pods", "Fed pods that wait for a node.");
   reserved_pods_ = &gauge("headroom_reserved_pods", "Reserved pods that are not bound yet.");
   shapes_ = &gauge("headroom_pod_shapes", "Distinct shapes of pods.");
+  reservation_oldest_ = &gauge("headroom_reservation_oldest_seconds",
+                               "Age of the oldest reservation of a pod; 0: there is none.");
   capacity_quotas_ = &gauge("headroom_capacity_quotas", "CapacityQuotas known, of all classes.");
   capacity_quotas_invalid_ =
       &gauge("headroom_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
@@ -180,6 +187,7 @@ void Metrics::set(const ServiceState& state) {
   pods_->Set(engine.pods);
   pending_pods_->Set(state.pending_pods);
   reserved_pods_->Set(state.reserved_pods);
+  reservation_oldest_->Set(seconds(state.oldest_reservation));
   shapes_->Set(engine.shapes);
   capacity_quotas_->Set(state.capacity.quotas);
   capacity_quotas_invalid_->Set(state.capacity.invalid_quotas);

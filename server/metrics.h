@@ -42,9 +42,11 @@ enum class RequestKind : std::uint8_t {
   kCapacityRelease,
   kCapacityQuotaStatus,
   kCapacityReservations,
-  kEvaluateNodes
+  kEvaluateNodes,
+  kRenewReservations,
+  kReservations
 };
-inline constexpr std::size_t kRequestKinds = 19;
+inline constexpr std::size_t kRequestKinds = 21;
 
 // Why a frame was not served.
 enum class Rejection : std::uint8_t {
@@ -66,6 +68,7 @@ struct ServiceState {
   CapacityQuotasStats capacity;
   std::uint64_t epoch = 0;
   std::uint32_t pending_pods = 0, reserved_pods = 0, connections = 0;
+  std::chrono::steady_clock::duration oldest_reservation{0};
   bool ready = false, feeder = false;
 };
 
@@ -93,6 +96,7 @@ class Metrics {
   // A check, plan or reservation of nodes: do all of them fit the quotas?
   void capacity_asked(bool all_fit) { (all_fit ? capacity_fits_ : capacity_limited_)->Increment(); }
   void request_failed(ErrorCode code);
+  void reservation_expired() { reservations_expired_->Increment(); }
   void facts(std::uint64_t applied, std::uint64_t refused);
   void rejected(Rejection why);
   void connection_refused(Refusal why);
@@ -125,6 +129,7 @@ class Metrics {
   std::array<prometheus::Counter*, kRejections> rejections_{};
   prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
+  prometheus::Counter* reservations_expired_;
   prometheus::Counter *capacity_fits_, *capacity_limited_;
   std::array<prometheus::Counter*, kRefusals> refusals_{};
   std::array<prometheus::Counter*, kLetGos> let_gos_{};
@@ -132,6 +137,7 @@ class Metrics {
   prometheus::Counter* http_evicted_;
   prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;
   prometheus::Gauge *capacity_quotas_, *capacity_quotas_invalid_, *capacity_reservations_;
+  prometheus::Gauge* reservation_oldest_;
   prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;
   EngineStats counted_;  // what the counters have of the engine's
   std::atomic<bool> is_ready_{false};

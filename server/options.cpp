@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kDefaultMetrics = "127.0.0.1:8612";
 constexpr std::int64_t kBusyPollUsMax = 10'000;
 constexpr std::int64_t kCacheMebibytesMax = 1 << 20;
+constexpr std::int64_t kReservationSecondsMin = 10;
+constexpr std::int64_t kReservationSecondsMax = 24 * 60 * 60;
 constexpr int kExitBadInput = 2;
 
 constexpr const char* kFooter = R"(A configuration file is YAML with the same names:
@@ -146,6 +148,7 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   std::vector<std::string> endpoints, users, feeders, deciders, viewers, aliases;
   std::string mode = "0600", metrics = kDefaultMetrics;
   std::int64_t busy_poll_us = default_busy_poll().count();
+  std::int64_t reservation_seconds = options.reservation_time.count();
   std::int64_t cache_mebibytes =
       static_cast<std::int64_t>(options.engine.shape_cache_bytes_max >> 20);
 
@@ -195,6 +198,10 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   app.add_option("--tie-seed", options.engine.seed,
                  "Of the order among equal nodes; 0: the lowest row first")
       ->capture_default_str();
+  app.add_option("--reservation-seconds", reservation_seconds,
+                 "A pod that is reserved and neither bound nor renewed so long is free again")
+      ->check(CLI::Range(kReservationSecondsMin, kReservationSecondsMax))
+      ->capture_default_str();
   app.add_flag("--quota-ignore-deleting", options.quotas.ignore_deleting,
                "Nodes that are being deleted count in no CapacityQuota");
   app.add_option("--quota-alias", aliases,
@@ -226,6 +233,7 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   options.quotas.aliases = alias_map(aliases);
   if (metrics != "none") options.metrics = value_of("--metrics", parse_host_and_port(metrics));
   options.busy_poll = std::chrono::microseconds(busy_poll_us);
+  options.reservation_time = std::chrono::seconds(reservation_seconds);
   options.engine.shape_cache_bytes_max = static_cast<std::size_t>(cache_mebibytes) << 20;
 }
 

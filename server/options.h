@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "server/listener.h"
 #include "server/log.h"
+#include "server/service.h"
 #include "server/tls.h"
 
 namespace headroom {
@@ -20,6 +21,7 @@ struct DaemonOptions {
   std::string profile_path;            // empty: Profile::standard()
   EngineOptions engine;
   CapacityQuotasOptions quotas;
+  std::chrono::seconds reservation_time = kReservationTime;
   std::chrono::microseconds busy_poll{0};
   LogOptions log;
 };

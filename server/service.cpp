@@ -31,7 +31,8 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options, Metrics
 Service::Service(ServiceOptions options, Metrics& metrics, Engine engine)
     : options_(std::move(options)),
       metrics_(metrics),
-      current_(std::make_unique<FedCluster>(std::move(engine), options_.quotas)) {}
+      current_(std::make_unique<FedCluster>(std::move(engine), options_.quotas)),
+      reservations_(options_.reservation_time) {}
 
 Service::~Service() {
   if (retiring_.joinable()) retiring_.join();
@@ -82,6 +83,7 @@ void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
     return;
   }
   advance();
+  expire_reservations();
   builder_.Clear();
   const Result<void> done = serve(*request, peer, id, frame);
   if (!done) {
@@ -196,7 +198,7 @@ Result<void> Service::resolve_each(
   return {};
 }
 
-Result<void> Service::evaluate(std::uint64_t id, const wire::Evaluate& request) {
+Result<void> Service::evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request) {
   const std::uint64_t candidates = std::uint64_t{request.pods()->size()} * request.top_k();
   if (candidates > kCandidatesPerRequestMax) {
     return fail(ErrorCode::kLimitExceeded,
@@ -217,10 +219,10 @@ Result<void> Service::evaluate(std::uint64_t id, const wire::Evaluate& request) 
     return resolved;
   }
   flatbuffers::Offset<wire::Reserved> first;
-  std::optional<Reservation> former;
+  std::optional<PodReservation> former;
   Result<void> reservation;
   if (request.reserve() != nullptr) {
-    reservation = reserve(*request.reserve(), &former);
+    reservation = reserve(peer, *request.reserve(), &former);
     first = reserved(reservation);
   }
   Engine& engine = current_->engine();
@@ -253,52 +255,6 @@ Result<void> Service::evaluate(std::uint64_t id, const wire::Evaluate& request) 
   return {};
 }
 
-Result<void> Service::reserve(const wire::Reserve& request, std::optional<Reservation>* former) {
-  const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_);
-  if (!found) return tl::unexpected(found.error());
-  const Pod& pod = **found;
-  Engine& engine = current_->engine();
-  const std::string_view node_name = text(request.node_name());
-  std::string key = pod_key(pod.namespace_name, pod.name);
-  const auto known = reservations_.find(key);
-  if (known == reservations_.end()) {
-    const NodeIndex bound = engine.node_of_pod(pod.namespace_name, pod.name);
-    if (bound != kNoNode) {
-      return fail(ErrorCode::kConflict,
-                  fmt::format("pod {} is bound to node {}", key, engine.node_name(bound)));
-    }
-    if (reservations_.size() >= kReservedPodsMax) {
-      return fail(
-          ErrorCode::kLimitExceeded,
-          fmt::format("pod {}: kReservedPodsMax ({}) pods are reserved", key, kReservedPodsMax));
-    }
-  }
-  const Result<NodeDetail> detail = engine.filter(pod, node_name);
-  if (!detail) return tl::unexpected(detail.error());
-  if (detail->code != Code::kSuccess) {
-    return fail(ErrorCode::kConflict,
-                fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
-  }
-  if (auto assumed = current_->assume(pod, node_name); !assumed) return assumed;
-  if (former != nullptr && known != reservations_.end()) *former = known->second;
-  // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
-  reserve_pod_ = pod;
-  settled_.erase(key);
-  reservations_.insert_or_assign(std::move(key), Reservation{pod, std::string(node_name)});
-  return {};
-}
-
-// Of the pod in reserve_pod_.
-void Service::undo_reserve(const std::optional<Reservation>& former) {
-  const std::string key = pod_key(reserve_pod_.namespace_name, reserve_pod_.name);
-  const auto made = reservations_.find(key);
-  current_->forget(reserve_pod_, made->second.node_name);
-  reservations_.erase(made);
-  if (former && current_->assume(former->pod, former->node_name)) {
-    reservations_.insert_or_assign(key, *former);
-  }
-}
-
 flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result) {
   if (result) return wire::CreateReserved(builder_, epoch());
   metrics_.request_failed(result.error().code);
@@ -307,24 +263,7 @@ flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result
                               builder_.CreateString(message.data(), message.size()));
 }
 
-Result<void> Service::serve_reserve(std::uint64_t id, const wire::Reserve& request) {
-  finish(id, reserved(reserve(request)));
-  return {};
-}
-
-Result<void> Service::unreserve(std::uint64_t id, const wire::Unreserve& request) {
-  const std::string key = pod_key(text(request.namespace_name()), text(request.name()));
-  const auto found = reservations_.find(key);
-  if (found != reservations_.end() && found->second.pod.uid == text(request.uid()) &&
-      found->second.node_name == text(request.node_name())) {
-    current_->forget(found->second.pod, found->second.node_name);
-    reservations_.erase(found);
-  }
-  finish(id, wire::CreateUnreserved(builder_, epoch()));
-  return {};
-}
-
-Result<void> Service::place(std::uint64_t id, const wire::Place& request) {
+Result<void> Service::place(Peer& peer, std::uint64_t id, const wire::Place& request) {
   if (auto resolved = resolve_all(*request.pods()); !resolved) return resolved;
   Engine& engine = current_->engine();
   if (reservations_.size() + pods_.size() > kReservedPodsMax) {
@@ -333,25 +272,26 @@ Result<void> Service::place(std::uint64_t id, const wire::Place& request) {
                                                        pods_.size(), kReservedPodsMax));
   }
   for (const Pod& pod : pods_) {
-    const NodeIndex bound = engine.node_of_pod(pod.namespace_name, pod.name);
-    if (bound == kNoNode) continue;
     const std::string key = pod_key(pod.namespace_name, pod.name);
-    if (!reservations_.contains(key)) {
-      return fail(ErrorCode::kConflict,
-                  fmt::format("pod {} is bound to node {}", key, engine.node_name(bound)));
+    if (auto reservable = check_reservable(peer, pod, key); !reservable) {
+      return tl::unexpected(reservable.error());
     }
   }
   auto placed =
       engine.place(pods_, {.top_k = 1, .plugin_scores = false, .reasons = request.reasons()});
   if (!placed) return tl::unexpected(placed.error());
+  const SteadyTime now = steady_now();
   for (std::size_t p = 0; p < pods_.size(); ++p) {
     const Placement& placement = (*placed)[p];
     metrics_.decided(placement.decision.code);
     if (placement.node == kNoNode) continue;
-    std::string key = pod_key(pods_[p].namespace_name, pods_[p].name);
-    reservations_.insert_or_assign(
-        std::move(key),
-        Reservation{std::move(pods_[p]), std::string(engine.node_name(placement.node))});
+    const std::string key = pod_key(pods_[p].namespace_name, pods_[p].name);
+    reservations_.put(key,
+                      {.pod = pods_[p],
+                       .node_name = std::string(engine.node_name(placement.node)),
+                       .owner = peer.owner(),
+                       .reserved_us = wall_now_us()},
+                      now);
   }
   finish(id, encode_placed(*placed));
   if (builder_.GetSize() > kFrameBytesMax) {
@@ -440,7 +380,9 @@ ServiceState Service::state() const {
   state.capacity = quotas().stats();
   state.epoch = epoch();
   state.pending_pods = current_->pending().size();
-  state.reserved_pods = static_cast<std::uint32_t>(reservations_.size());
+  state.reserved_pods = reservations_.size();
+  const SteadyTime now = steady_now();
+  state.oldest_reservation = now - reservations_.oldest(now);
   state.connections = connections_;
   state.ready = ready_;
   state.feeder = feeder_ != nullptr;
@@ -460,6 +402,8 @@ void Service::advance() {
 
 void Service::tick() {
   advance();
+  expire_reservations();
+  tell_expired();
   metrics_.set(state());
 }
 

@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "schema/frame.h"
@@ -25,6 +24,7 @@
 #include "server/fed_cluster.h"
 #include "server/metrics.h"
 #include "server/peer.h"
+#include "server/pod_reservations.h"
 
 namespace headroom {
 
@@ -53,6 +53,8 @@ struct ServiceOptions {
   CapacityQuotasOptions quotas;
   std::uint64_t incarnation = 1;             // not 0
   std::function<std::int64_t()> wall_clock;  // microseconds since the Unix epoch
+  // Never jumps; ends reservations.
+  std::function<SteadyTime()> steady_clock = std::chrono::steady_clock::now;
   std::chrono::seconds reservation_time = kReservationTime;
   LogFunction log = [](LogLevel, const char*, LogFields) {};
 };
@@ -74,17 +76,14 @@ class Service final : public FrameHandler {
   // Moves the clock, unless the feeder gives the time, and sets the metrics' gauges.
   void tick();
   ServiceState state() const;
+  // Whether clients may send it, with some role.
+  static bool serves(wire::Body body) { return request_of(body) != nullptr; }
   const Engine& engine() const { return current_->engine(); }
   const CapacityQuotas& quotas() const { return current_->quotas(); }
   // All that the cluster keeps twice; see FedCluster.
   Result<void> validate() const { return current_->validate(); }
 
  private:
-  struct Reservation {
-    Pod pod;
-    std::string node_name;
-  };
-
   // A body that clients send: who may, how it is counted, and what serves it.
   struct Request {
     std::optional<Role> role;  // nullopt: whoever connects
@@ -114,10 +113,10 @@ class Service final : public FrameHandler {
   void settle(const FedCluster::Applied& applied);
   void adopt_reservations();
 
-  Result<void> evaluate(std::uint64_t id, const wire::Evaluate& request);
+  Result<void> evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
   Result<void> evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request);
   Result<void> resolve_what_if(const wire::EvaluateNodes& request);
-  Result<void> place(std::uint64_t id, const wire::Place& request);
+  Result<void> place(Peer& peer, std::uint64_t id, const wire::Place& request);
   flatbuffers::Offset<wire::Placed> encode_placed(const std::vector<Placement>& placed);
   Result<void> explain(std::uint64_t id, const wire::Explain& request);
   Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
@@ -129,13 +128,25 @@ class Service final : public FrameHandler {
   Result<void> capacity_release(std::uint64_t id, const wire::CapacityRelease& request);
   Result<void> capacity_quota_status(std::uint64_t id, const wire::CapacityQuotaStatus& request);
   Result<void> capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request);
-  Result<void> serve_reserve(std::uint64_t id, const wire::Reserve& request);
-  Result<void> unreserve(std::uint64_t id, const wire::Unreserve& request);
+  Result<void> serve_reserve(Peer& peer, std::uint64_t id, const wire::Reserve& request);
+  Result<void> unreserve(Peer& peer, std::uint64_t id, const wire::Unreserve& request);
+  Result<void> renew_reservations(Peer& peer, std::uint64_t id,
+                                  const wire::RenewReservations& request);
+  Result<void> reservations(std::uint64_t id, const wire::Reservations& request);
   Result<void> stats(std::uint64_t id, const wire::Stats& request);
 
   // `former` becomes what the reservation replaced.
-  Result<void> reserve(const wire::Reserve& request, std::optional<Reservation>* former = nullptr);
-  void undo_reserve(const std::optional<Reservation>& former);
+  Result<void> reserve(const Peer& peer, const wire::Reserve& request,
+                       std::optional<PodReservation>* former = nullptr);
+  void undo_reserve(const std::optional<PodReservation>& former);
+  // kConflict where the pod is bound, kForbidden where it is reserved by another owner. Else what
+  // is reserved under its key, or nullptr.
+  Result<const PodReservation*> check_reservable(const Peer& peer, const Pod& pod,
+                                                 const std::string& key) const;
+  void expire_reservations();
+  void tell_expired();
+  SteadyTime steady_now() const { return options_.steady_clock(); }
+  std::int64_t wall_now_us() const { return options_.wall_clock ? options_.wall_clock() : 0; }
   flatbuffers::Offset<wire::Reserved> reserved(const Result<void>& result);
   // `bytes` grows by what was read.
   Result<const Pod*> resolve(const wire::PodRef& ref, Pod& scratch, std::size_t& bytes) const;
@@ -175,9 +186,10 @@ class Service final : public FrameHandler {
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
   std::uint32_t connections_ = 0;
-  // By pod key. Pods are large: they stay where they are.
-  std::unordered_map<std::string, Reservation, BytesHash, std::equal_to<>> reservations_;
+  PodReservations reservations_;
   std::set<std::string, std::less<>> settled_;  // of those: what a resync's facts ended
+  std::uint32_t expired_ = 0;                   // reservations, since the last tick
+  std::string expired_first_;                   // the first of them
   std::thread retiring_;  // frees the last replaced cluster, which takes a while
 
   // Scratch: their memory is used again.

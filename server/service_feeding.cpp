@@ -154,38 +154,35 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
 // A reservation ends when its pod is bound, terminal, gone, or another one of that name: at once,
 // or with the resync whose facts say so.
 void Service::settle(const FedCluster::Applied& applied) {
-  if (reservations_.empty() || applied.pod_key.empty()) return;
-  const auto found = reservations_.find(applied.pod_key);
-  if (found == reservations_.end()) return;
-  if (applied.waits && found->second.pod.uid == applied.pod_uid) return;
+  if (reservations_.size() == 0 || applied.pod_key.empty()) return;
+  const PodReservation* found = reservations_.find(applied.pod_key);
+  if (found == nullptr || (applied.waits && found->pod.uid == applied.pod_uid)) return;
   if (next_ != nullptr) {
     settled_.emplace(applied.pod_key);
   } else {
-    reservations_.erase(found);
+    reservations_.erase(applied.pod_key);
   }
 }
 
-// What is reserved stays so in the next cluster, unless the new facts settle it: the pod is bound,
-// another one has its name, or it was fed before and is not mentioned any more.
+// What is reserved stays so in the next cluster, its owner's and with its times, unless the new
+// facts settle it: the pod is bound, another one has its name, or it was fed before and is not
+// mentioned any more.
 void Service::adopt_reservations() {
-  // In the order of their keys: the table's own differs from run to run.
-  std::vector<decltype(reservations_)::iterator> held;
-  for (auto it = reservations_.begin(); it != reservations_.end(); ++it) held.push_back(it);
-  std::sort(held.begin(), held.end(),
-            [](const auto& a, const auto& b) { return a->first < b->first; });
-  for (const auto& it : held) {
-    const Pod& pod = it->second.pod;
-    const Pod* fed = next_->pending().of_key(it->first);
-    bool holds = !settled_.contains(it->first);
+  std::vector<std::string> ended;
+  for (const auto& [key, reservation] : reservations_.by_key()) {
+    const Pod& pod = reservation.pod;
+    const Pod* fed = next_->pending().of_key(key);
+    bool holds = !settled_.contains(key);
     if (fed != nullptr) {
       holds = holds && fed->uid == pod.uid;
     } else {
-      const Pod* was_fed = current_->pending().of_key(it->first);
+      const Pod* was_fed = current_->pending().of_key(key);
       holds = holds && (was_fed == nullptr || was_fed->uid != pod.uid) &&
               next_->engine().node_of_pod(pod.namespace_name, pod.name) == kNoNode;
     }
-    if (!holds || !next_->assume(pod, it->second.node_name)) reservations_.erase(it);
+    if (!holds || !next_->assume(pod, reservation.node_name)) ended.push_back(key);
   }
+  for (const std::string& key : ended) reservations_.erase(key);
 }
 
 Result<void> Service::set_profile(Profile profile) {

@@ -60,6 +60,9 @@ const Service::Request* Service::request_of(wire::Body body) {
     add(Body::Reserve, Role::kDecide, K::kReserve, Handler<&Service::serve_reserve>());
     add(Body::Unreserve, Role::kDecide, K::kUnreserve, Handler<&Service::unreserve>());
     add(Body::Place, Role::kDecide, K::kPlace, Handler<&Service::place>());
+    add(Body::RenewReservations, Role::kDecide, K::kRenewReservations,
+        Handler<&Service::renew_reservations>());
+    add(Body::Reservations, Role::kLook, K::kReservations, Handler<&Service::reservations>());
     add(Body::CapacityCheck, Role::kLook, K::kCapacityCheck, Handler<&Service::capacity_check>());
     add(Body::CapacityPlan, Role::kLook, K::kCapacityPlan, Handler<&Service::capacity_plan>());
     add(Body::CapacityReserve, Role::kDecide, K::kCapacityReserve,

@@ -256,10 +256,19 @@ class Client final : public Peer {
     return is;
   }
 
-  void greet() {
-    const std::uint64_t id =
-        ask([](Builder& builder) { return wire::CreateHelloDirect(builder, 1, 1, "test"); });
-    take<wire::HelloReply>(id);
+  // Takes all answers: is one of them Forbidden?
+  bool is_forbidden() {
+    bool forbidden = false;
+    for (; !frames_.empty(); frames_.pop_front()) {
+      const auto* error = wire::GetSizePrefixedFrame(frames_.front().data())->body_as_Error();
+      forbidden |= error != nullptr && error->code() == wire::ErrorCode::Forbidden;
+    }
+    return forbidden;
+  }
+
+  const wire::HelloReply& greet(const char* as = "test") {
+    return take<wire::HelloReply>(
+        ask([&](Builder& builder) { return wire::CreateHelloDirect(builder, 1, 1, as); }));
   }
   void begin(std::int64_t now_us = 0, std::uint64_t incarnation = 0) {
     sequence_ = 0;
@@ -328,6 +337,15 @@ class Client final : public Peer {
       return wire::CreateUnreserveDirect(builder, pod.namespace_name.c_str(), pod.name.c_str(),
                                          uid.c_str(), node.c_str());
     }));
+  }
+  std::uint32_t renew_reservations() {
+    return take<wire::ReservationsRenewed>(
+               ask([](Builder& builder) { return wire::CreateRenewReservations(builder); }))
+        .renewed();
+  }
+  const wire::ReservationsReply& reservations(const PodName& after = {}) {
+    return take<wire::ReservationsReply>(
+        ask([&](Builder& builder) { return encode_reservations(builder, after); }));
   }
   std::uint64_t place(const std::vector<PodArg>& pods, bool reasons = false) {
     return ask([&](Builder& builder) {
@@ -544,12 +562,20 @@ class ServiceTest : public testing::Test {
     options.engine.threads = 1;
     options.incarnation = kIncarnation;
     options.wall_clock = [this] { return wall_clock_us; };
+    options.steady_clock = [this] { return steady; };
+    options.log = [this](LogLevel, const char* what, LogFields fields) {
+      log += what;
+      for (const auto& [name, value] : fields) log += fmt::format(" {}={}", name, value);
+      log += "\n";
+    };
     auto made = Service::create(std::move(options), metrics);
     if (!made) throw std::invalid_argument(made.error().message);
     return std::move(*made);
   }
 
   std::int64_t wall_clock_us = kNowUs;
+  SteadyTime steady{std::chrono::hours(1)};
+  std::string log;
   Metrics metrics;
   std::unique_ptr<Service> service;
   Client feeder, client;
