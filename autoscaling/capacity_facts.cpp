@@ -416,6 +416,14 @@ Result<void> CapacityFacts::advance(std::int64_t now_us) {
   return {};
 }
 
+void CapacityFacts::correct_clock(std::int64_t now_us) {
+  if (now_us > now_us_) {
+    (void)advance(now_us);
+  } else {
+    set_now(now_us);
+  }
+}
+
 void CapacityFacts::adopt(const CapacityFacts& former) {
   assert(reservations_.empty() && !forked());
   for (const auto& [id, held] : former.reservations_) {

@@ -63,6 +63,7 @@ class CapacityFacts {
   Result<void> upsert(const CapacityQuota& quota, QuotaClass quota_class);
   void remove_quota(std::string_view name, QuotaClass quota_class);
   Result<void> advance(std::int64_t now_us);
+  void correct_clock(std::int64_t now_us);
   // The items' templates, with 0 nodes each; kLimitExceeded as CapacityResources::read.
   Result<std::vector<ReservedItem>> hold(std::span<const PlanItem> items);
   void reserve(std::string_view id, Reservation reservation);

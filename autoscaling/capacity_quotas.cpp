@@ -183,6 +183,7 @@ void CapacityQuotas::remove_quota(std::string_view name, QuotaClass quota_class)
   impl_->facts.remove_quota(name, quota_class);
 }
 Result<void> CapacityQuotas::advance(std::int64_t now_us) { return impl_->facts.advance(now_us); }
+void CapacityQuotas::correct_clock(std::int64_t now_us) { impl_->facts.correct_clock(now_us); }
 std::int64_t CapacityQuotas::now_us() const { return impl_->facts.now_us(); }
 
 // --- Questions ---

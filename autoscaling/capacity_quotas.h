@@ -72,6 +72,9 @@ class CapacityQuotas {
   void remove_quota(std::string_view name, QuotaClass quota_class = QuotaClass::kCapacityQuota);
   // Moves the clock; never backwards (kInvalid). Reservations lapse at now >= expiry.
   Result<void> advance(std::int64_t now_us);
+  // Sets the clock to what it should have been, backwards too. Reservations that lapsed meanwhile
+  // stay gone; those that are live lapse at their time.
+  void correct_clock(std::int64_t now_us);
   std::int64_t now_us() const;
 
   // --- Questions. None changes a fact. ---

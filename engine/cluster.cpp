@@ -904,6 +904,43 @@ Result<void> Cluster::advance(std::int64_t now_us) {
   return {};
 }
 
+void Cluster::correct_clock(std::int64_t now_us) {
+  if (now_us >= now_us_) {
+    (void)advance(now_us);
+    return;
+  }
+  const bool bulk = std::exchange(bulk_, true);  // each row once
+  const std::int64_t before_us = std::exchange(now_us_, now_us);
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    if (!pods_[id].known() || pods_[id].first_seen_us <= now_us) {
+      continue;
+    }
+    remember(id);
+    const std::uint32_t counted_before = pods_[id].counted_row;
+    uncount(id);
+    pods_[id].first_seen_us = now_us;
+    recount(id, counted_before);
+  }
+  expiries_.clear();
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    if (load_aware_ != nullptr && load_aware_->expires_us(row) != INT64_MAX) {
+      schedule_expiry(row);
+      mark(row, Stale::kEverything);
+      journal_.put(MetricExpired{row});
+    }
+  }
+  journal_.put(ClockBefore{before_us});
+  set_bulk(bulk);
+}
+
+std::uint32_t Cluster::assumed_pods() const {
+  std::uint32_t count = 0;
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    count += pods_[id].assumed_row != kNoRow && pods_[id].bound_row == kNoRow;
+  }
+  return count;
+}
+
 // --- Shapes ---
 
 // What follows from the pod and from what names of resources mean.

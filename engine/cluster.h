@@ -86,6 +86,7 @@ class Cluster {
                                    std::span<const std::string> victims);
   void forget(std::string_view key, std::string_view uid, std::string_view node_name);
   Result<void> advance(std::int64_t now_us);
+  void correct_clock(std::int64_t now_us);
   std::int64_t now_us() const { return now_us_; }
 
   // --- Forks; see Engine. ---
@@ -173,6 +174,7 @@ class Cluster {
     return node_class < class_sizes_.size() ? class_sizes_[node_class] : 0;
   }
   std::uint32_t pod_count() const { return pod_count_; }
+  std::uint32_t assumed_pods() const;
   // Grows where shapes that are known change: what else is kept by their numbers is worth nothing.
   std::uint64_t shapes_generation() const { return shapes_generation_; }
   std::uint32_t shape_count() const { return static_cast<std::uint32_t>(shapes_.size()); }

@@ -206,6 +206,7 @@ void Engine::forget(std::string_view namespace_name, std::string_view name, std:
 }
 
 Result<void> Engine::advance(std::int64_t now_us) { return impl_->cluster.advance(now_us); }
+void Engine::correct_clock(std::int64_t now_us) { impl_->cluster.correct_clock(now_us); }
 std::int64_t Engine::now_us() const { return impl_->cluster.now_us(); }
 
 void Engine::fork() { impl_->cluster.fork(); }
@@ -214,6 +215,11 @@ void Engine::commit() { impl_->cluster.commit(); }
 std::uint32_t Engine::forks() const { return impl_->cluster.forks(); }
 
 void Engine::set_bulk(bool on) { impl_->cluster.set_bulk(on); }
+
+void Engine::set_shape_cache_bytes_max(std::size_t bytes) {
+  impl_->evaluator.set_cache_bytes_max(bytes);
+}
+void Engine::drop_shape_cache() noexcept { impl_->evaluator.drop_cache(); }
 
 // --- Decisions ---
 
@@ -352,6 +358,7 @@ std::uint64_t Engine::epoch() const {
   impl_->cluster.settle();
   return impl_->cluster.table().epoch();
 }
+std::uint32_t Engine::assumed_pods() const { return impl_->cluster.assumed_pods(); }
 std::uint32_t Engine::pod_count() const { return impl_->cluster.pod_count(); }
 EngineStats Engine::stats() const { return impl_->evaluator.stats(); }
 

@@ -330,6 +330,10 @@ class Engine {
               std::string_view node_name);
   // Moves the clock; never backwards (kInvalid).
   Result<void> advance(std::int64_t now_us);
+  // Sets the clock to what it should have been, backwards too: metrics that had expired count
+  // again, and a pod that was first seen later than now was first seen now. All that follows from
+  // the time is as if it had never been later. O(nodes + pods) backwards, else as advance().
+  void correct_clock(std::int64_t now_us);
   std::int64_t now_us() const;
 
   // While on, events only mark the rows that they change, and the next look derives their columns:
@@ -340,6 +344,10 @@ class Engine {
   // kIo. Open forks are not kept: a loaded engine has none. O(nodes + pods), and the file's bytes
   // in memory meanwhile.
   Result<void> save(const std::string& path) const;
+
+  // Least recently used entries go until the rest fits; no answer changes. drop_shape_cache(): all.
+  void set_shape_cache_bytes_max(std::size_t bytes);
+  void drop_shape_cache() noexcept;
 
   // --- Trying: every fact above may be taken back. ---
   // From fork() to rollback() every change is remembered, and taken back by it: facts, the clock
@@ -410,8 +418,9 @@ class Engine {
   const Profile& profile() const;
   std::uint64_t epoch() const;  // grows with every change of a row
   EngineStats stats() const;
-  std::uint32_t pod_count() const;  // pods known, as in stats()
-  std::uint32_t row_count() const;  // every NodeIndex is below it
+  std::uint32_t pod_count() const;     // pods known, as in stats()
+  std::uint32_t assumed_pods() const;  // that are not bound; O(pods)
+  std::uint32_t row_count() const;     // every NodeIndex is below it
   // Empty view for kNoNode.
   std::string_view node_name(NodeIndex node) const;
   NodeIndex find_node(std::string_view name) const;  // kNoNode if not known

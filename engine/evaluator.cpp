@@ -292,6 +292,23 @@ void Evaluator::evict(const CachedShape* keep) {
   }
 }
 
+void Evaluator::set_cache_bytes_max(std::size_t bytes) {
+  options_.shape_cache_bytes_max = bytes;
+  // To look for the oldest one by one would take longer than to fill it anew.
+  if (cache_bytes_ > bytes) {
+    drop_cache();
+  }
+}
+
+void Evaluator::drop_cache() noexcept {
+  for (Slot& slot : slots_) {
+    slot.cached.reset();
+    slot.bytes = 0;
+  }
+  spare_.reset();
+  cache_bytes_ = 0;
+}
+
 // --- Many pods ---
 
 Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,

@@ -41,6 +41,8 @@ class Evaluator {
                       const FilterOptions& options, NodesDecision& decision);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
+  void set_cache_bytes_max(std::size_t bytes);
+  void drop_cache() noexcept;
 
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.
   void decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
@@ -115,7 +117,7 @@ class Evaluator {
 
   Cluster& cluster_;
   const Kernels& kernels_;
-  const EngineOptions options_;
+  EngineOptions options_;
   const TieOrder tie_order_;
   // Kept between batches: a worker may take long to leave one arena for another.
   tbb::task_arena arena_;

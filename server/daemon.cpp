@@ -61,6 +61,8 @@ class Daemon {
                          .incarnation = new_incarnation(),
                          .wall_clock = wall_clock_us,
                          .reservation_time = options_.reservation_time,
+
+                         .memory_bytes_max = options_.memory_bytes_max,
                          .log = log_},
                         metrics_);
     if (!service) return tl::unexpected(service.error());
@@ -184,6 +186,7 @@ int run_daemon(const DaemonOptions& options) {
     return kExitCannotRun;
   }
   std::signal(SIGPIPE, SIG_IGN);
+  install_memory_reserve();
   Daemon daemon(options, *log);
   if (auto started = daemon.start(); !started) {
     (*log)(LogLevel::kError, "cannot run", {{"reason", started.error().message}});

@@ -74,6 +74,11 @@ Result<void> FedCluster::advance(std::int64_t now_us) {
   return quotas_.advance(now_us);
 }
 
+void FedCluster::correct_clock(std::int64_t now_us) {
+  engine_.correct_clock(now_us);
+  quotas_.correct_clock(now_us);
+}
+
 // Both have the node, or none.
 Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) {
   if (auto decoded = decode(wire_node, node_); !decoded) return tl::unexpected(decoded.error());

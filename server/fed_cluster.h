@@ -38,6 +38,8 @@ class FedCluster {
   Result<Applied> apply(const wire::Change& change);
   // Moves the clock; never backwards (kInvalid).
   Result<void> advance(std::int64_t now_us);
+  // Sets it, backwards too; see Engine.
+  void correct_clock(std::int64_t now_us);
 
   // A pod is reserved on a node, and no more. Afterwards the cluster is what the facts say,
   // whatever the pod that was reserved differs in from the one that was fed under its name.

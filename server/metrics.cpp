@@ -74,6 +74,19 @@ Metrics::Metrics() {
   cold_passes_ = &counter("headroom_cold_passes_total", "Passes over all nodes.");
   rows_replayed_ =
       &counter("headroom_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
+  const char* const faults_help = "Requests that threw, by why; each is an error of one peer.";
+  faults_memory_ = &counter("headroom_faults_total", faults_help, {{"why", "memory"}});
+  faults_internal_ = &counter("headroom_faults_total", faults_help, {{"why", "internal"}});
+  const char* const refused_help = "Facts (frames) and connections refused for want of memory.";
+  memory_facts_ = &counter("headroom_memory_refused_total", refused_help, {{"what", "facts"}});
+  memory_connections_ =
+      &counter("headroom_memory_refused_total", refused_help, {{"what", "connections"}});
+  memory_bytes_ = &gauge("headroom_memory_bytes", "Memory that the process holds.");
+  memory_bytes_max_ =
+      &gauge("headroom_memory_budget_bytes", "What it may hold (--memory-mib); 0: no budget.");
+  const char* const jumps_help = "Times that the wall clock was set by more than a minute.";
+  clock_ahead_ = &counter("headroom_clock_jumps_total", jumps_help, {{"direction", "ahead"}});
+  clock_back_ = &counter("headroom_clock_jumps_total", jumps_help, {{"direction", "back"}});
   reservations_expired_ =
       &counter("headroom_reservations_expired_total",
                "Reservations of pods that ended because nobody bound or renewed them in time.");
@@ -187,6 +200,8 @@ void Metrics::set(const ServiceState& state) {
   pods_->Set(engine.pods);
   pending_pods_->Set(state.pending_pods);
   reserved_pods_->Set(state.reserved_pods);
+  memory_bytes_->Set(static_cast<double>(state.memory_bytes));
+  memory_bytes_max_->Set(static_cast<double>(state.memory_bytes_max));
   reservation_oldest_->Set(seconds(state.oldest_reservation));
   shapes_->Set(engine.shapes);
   capacity_quotas_->Set(state.capacity.quotas);

@@ -69,6 +69,7 @@ struct ServiceState {
   std::uint64_t epoch = 0;
   std::uint32_t pending_pods = 0, reserved_pods = 0, connections = 0;
   std::chrono::steady_clock::duration oldest_reservation{0};
+  std::size_t memory_bytes = 0, memory_bytes_max = 0;
   bool ready = false, feeder = false;
 };
 
@@ -96,6 +97,14 @@ class Metrics {
   // A check, plan or reservation of nodes: do all of them fit the quotas?
   void capacity_asked(bool all_fit) { (all_fit ? capacity_fits_ : capacity_limited_)->Increment(); }
   void request_failed(ErrorCode code);
+  void clock_jumped(bool ahead) { (ahead ? clock_ahead_ : clock_back_)->Increment(); }
+  // An exception that the barrier caught.
+  void failed(ErrorCode code) {
+    (code == ErrorCode::kLimitExceeded ? faults_memory_ : faults_internal_)->Increment();
+  }
+  void refused_for_memory(bool facts) {
+    (facts ? memory_facts_ : memory_connections_)->Increment();
+  }
   void reservation_expired() { reservations_expired_->Increment(); }
   void facts(std::uint64_t applied, std::uint64_t refused);
   void rejected(Rejection why);
@@ -129,6 +138,9 @@ class Metrics {
   std::array<prometheus::Counter*, kRejections> rejections_{};
   prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
+  prometheus::Counter *faults_memory_, *faults_internal_, *memory_facts_, *memory_connections_;
+  prometheus::Gauge *memory_bytes_, *memory_bytes_max_;
+  prometheus::Counter *clock_ahead_, *clock_back_;
   prometheus::Counter* reservations_expired_;
   prometheus::Counter *capacity_fits_, *capacity_limited_;
   std::array<prometheus::Counter*, kRefusals> refusals_{};

@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kDefaultMetrics = "127.0.0.1:8612";
 constexpr std::int64_t kBusyPollUsMax = 10'000;
 constexpr std::int64_t kCacheMebibytesMax = 1 << 20;
+constexpr std::int64_t kMemoryMebibytesMin = 64;
+constexpr std::int64_t kMemoryMebibytesMax = 16 << 20;
 constexpr std::int64_t kReservationSecondsMin = 10;
 constexpr std::int64_t kReservationSecondsMax = 24 * 60 * 60;
 constexpr int kExitBadInput = 2;
@@ -148,6 +150,7 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   std::vector<std::string> endpoints, users, feeders, deciders, viewers, aliases;
   std::string mode = "0600", metrics = kDefaultMetrics;
   std::int64_t busy_poll_us = default_busy_poll().count();
+  std::int64_t memory_mebibytes = 0;
   std::int64_t reservation_seconds = options.reservation_time.count();
   std::int64_t cache_mebibytes =
       static_cast<std::int64_t>(options.engine.shape_cache_bytes_max >> 20);
@@ -198,6 +201,11 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   app.add_option("--tie-seed", options.engine.seed,
                  "Of the order among equal nodes; 0: the lowest row first")
       ->capture_default_str();
+  app.add_option(
+         "--memory-mib", memory_mebibytes,
+         "Near this facts and new connections are refused, and decisions go on; default: the"
+         " cgroup's limit, else 90 % of the machine's memory")
+      ->check(CLI::Range(kMemoryMebibytesMin, kMemoryMebibytesMax));
   app.add_option("--reservation-seconds", reservation_seconds,
                  "A pod that is reserved and neither bound nor renewed so long is free again")
       ->check(CLI::Range(kReservationSecondsMin, kReservationSecondsMax))
@@ -233,6 +241,9 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
   options.quotas.aliases = alias_map(aliases);
   if (metrics != "none") options.metrics = value_of("--metrics", parse_host_and_port(metrics));
   options.busy_poll = std::chrono::microseconds(busy_poll_us);
+  options.memory_bytes_max = memory_mebibytes == 0
+                                 ? default_memory_budget()
+                                 : static_cast<std::size_t>(memory_mebibytes) << 20;
   options.reservation_time = std::chrono::seconds(reservation_seconds);
   options.engine.shape_cache_bytes_max = static_cast<std::size_t>(cache_mebibytes) << 20;
 }

@@ -21,6 +21,7 @@ struct DaemonOptions {
   std::string profile_path;            // empty: Profile::standard()
   EngineOptions engine;
   CapacityQuotasOptions quotas;
+  std::size_t memory_bytes_max = 0;
   std::chrono::seconds reservation_time = kReservationTime;
   std::chrono::microseconds busy_poll{0};
   LogOptions log;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace headroom {
@@ -11,6 +12,9 @@ namespace {
 
 // Scratch memory that is kept from one request to the next.
 constexpr std::size_t kKeptBytesMax = 4 << 20;
+// A clock that moved so much more or less than time has passed was set. Ahead: followed at once.
+// Back: corrected, beyond this; what is less is waited for.
+constexpr std::int64_t kClockJumpUs = 60'000'000;
 
 Error too_large(std::size_t bytes) {
   return {ErrorCode::kLimitExceeded,
@@ -53,14 +57,25 @@ void Service::disconnected(Peer& peer) {
 }
 
 void Service::broken(Peer& peer, FrameFault fault, const Error& error) {
-  reject(peer, 0, fault == FrameFault::kOversized ? Rejection::kOversized : Rejection::kMalformed,
-         error);
+  const auto say = [&] {
+    reject(peer, 0, fault == FrameFault::kOversized ? Rejection::kOversized : Rejection::kMalformed,
+           error);
+  };
+  contain(&peer, 0, false, std::cref(say));
   peer.close();
 }
 
 void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
-  const auto start = std::chrono::steady_clock::now();
   const wire::Frame& frame = *received.frame;
+  const Request* request = request_of(frame.body_type());
+  const bool feeds = request != nullptr && request->role == Role::kFeed && feeder_ == &peer;
+  // By reference: what is called may not take memory before the barrier.
+  const auto serve = [&] { handle_frame(peer, frame); };
+  contain(&peer, frame.id(), feeds, std::cref(serve));
+}
+
+void Service::handle_frame(Peer& peer, const wire::Frame& frame) {
+  const auto start = std::chrono::steady_clock::now();
   const std::uint64_t id = frame.id();
   const wire::Body body = frame.body_type();
   if (!peer.greeted && body != wire::Body::Hello) {
@@ -127,6 +142,11 @@ void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
     refuse(ErrorCode::kLimitExceeded,
            fmt::format("client_name: {} bytes: kClientNameBytesMax is {}", name.size(),
                        kClientNameBytesMax));
+    return;
+  }
+  if (refusing_) {
+    metrics_.refused_for_memory(false);
+    refuse(ErrorCode::kLimitExceeded, memory_used_up().message);
     return;
   }
   if (hello.version_min() > kProtocolVersion || hello.version_max() < kProtocolVersion) {
@@ -366,7 +386,27 @@ Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
   reply.add_capacity_quotas_invalid(now.capacity.invalid_quotas);
   reply.add_capacity_reservations(now.capacity.reservations);
   if (request.digest()) reply.add_capacity_digest(quotas().digest());
+  reply.add_memory_bytes(now.memory_bytes);
+  reply.add_memory_bytes_max(now.memory_bytes_max);
+  reply.add_time_us(engine().now_us());
   finish(id, reply.Finish());
+  return {};
+}
+
+Result<void> Service::validate() const {
+  if (auto valid = current_->validate(); !valid) return valid;
+  if (!reservations_.valid()) return fail(ErrorCode::kInternal, "reservations: the list is wrong");
+  for (const auto& [key, held] : reservations_.by_key()) {
+    const NodeIndex node = engine().node_of_pod(held.pod.namespace_name, held.pod.name);
+    if (node == kNoNode || engine().node_name(node) != held.node_name) {
+      return fail(ErrorCode::kInternal,
+                  fmt::format("reservations: {} does not count on {}", key, held.node_name));
+    }
+  }
+  if (engine().assumed_pods() != reservations_.size()) {
+    return fail(ErrorCode::kInternal, fmt::format("reservations: {}, and {} pods are assumed",
+                                                  reservations_.size(), engine().assumed_pods()));
+  }
   return {};
 }
 
@@ -384,27 +424,53 @@ ServiceState Service::state() const {
   const SteadyTime now = steady_now();
   state.oldest_reservation = now - reservations_.oldest(now);
   state.connections = connections_;
+  state.memory_bytes = memory_bytes_;
+  state.memory_bytes_max = options_.memory_bytes_max;
   state.ready = ready_;
   state.feeder = feeder_ != nullptr;
   return state;
 }
 
 void Service::advance() {
-  if (!options_.wall_clock || (feeder_time_ && (next_ == nullptr || next_feeder_time_))) return;
+  if (!options_.wall_clock) return;
   const std::int64_t now_us = options_.wall_clock();
+  watch_clock(now_us);
   const auto advance = [now_us](FedCluster& cluster) {
-    // A clock that was set back stands still until it has caught up.
-    if (now_us > cluster.engine().now_us()) (void)cluster.advance(now_us);
+    // A clock that was set back a little stands still until it has caught up.
+    if (cluster.engine().now_us() - now_us > kClockJumpUs) {
+      cluster.correct_clock(now_us);
+    } else if (now_us > cluster.engine().now_us()) {
+      (void)cluster.advance(now_us);
+    }
   };
   if (!feeder_time_) advance(*current_);
   if (next_ != nullptr && !next_feeder_time_) advance(*next_);
 }
 
+// The wall clock against one that never jumps.
+void Service::watch_clock(std::int64_t now_us) {
+  const SteadyTime steady = steady_now();
+  const std::int64_t passed_us =
+      std::chrono::duration_cast<std::chrono::microseconds>(steady - watched_).count();
+  const std::int64_t jump_us = now_us - watched_us_ - passed_us;
+  const bool first = watched_us_ == 0;
+  watched_ = steady;
+  watched_us_ = now_us;
+  if (first || (jump_us <= kClockJumpUs && jump_us >= -kClockJumpUs)) return;
+  metrics_.clock_jumped(jump_us > 0);
+  options_.log(LogLevel::kWarning, "the clock jumped",
+               {{"seconds", fmt::format("{:.0f}", static_cast<double>(jump_us) / 1e6)}});
+}
+
 void Service::tick() {
-  advance();
-  expire_reservations();
-  tell_expired();
-  metrics_.set(state());
+  const auto look = [&] {
+    watch_memory();
+    advance();
+    expire_reservations();
+    tell_expired();
+    metrics_.set(state());
+  };
+  contain(nullptr, 0, false, std::cref(look));
 }
 
 }  // namespace headroom

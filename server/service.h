@@ -22,6 +22,7 @@
 #include "server/encode.h"
 #include "server/encode_nodes.h"
 #include "server/fed_cluster.h"
+#include "server/memory_budget.h"
 #include "server/metrics.h"
 #include "server/peer.h"
 #include "server/pod_reservations.h"
@@ -56,6 +57,8 @@ struct ServiceOptions {
   // Never jumps; ends reservations.
   std::function<SteadyTime()> steady_clock = std::chrono::steady_clock::now;
   std::chrono::seconds reservation_time = kReservationTime;
+  std::size_t memory_bytes_max = 0;  // the budget; 0: none
+  std::function<std::size_t()> memory_bytes = process_memory_bytes;
   LogFunction log = [](LogLevel, const char*, LogFields) {};
 };
 
@@ -73,15 +76,17 @@ class Service final : public FrameHandler {
   // From now on resyncs make clusters of this profile; the feeder is asked for one. Where no fact
   // is known yet the profile holds at once. On an error the old one stays.
   Result<void> set_profile(Profile profile);
-  // Moves the clock, unless the feeder gives the time, and sets the metrics' gauges.
+  // Moves the clock, unless the feeder gives the time, and sets the metrics' gauges. A clock that
+  // was set back by more than a minute is followed, with all that the time decides.
   void tick();
   ServiceState state() const;
   // Whether clients may send it, with some role.
   static bool serves(wire::Body body) { return request_of(body) != nullptr; }
   const Engine& engine() const { return current_->engine(); }
   const CapacityQuotas& quotas() const { return current_->quotas(); }
-  // All that the cluster keeps twice; see FedCluster.
-  Result<void> validate() const { return current_->validate(); }
+  // All that is kept twice: of the cluster (FedCluster), of reservations, and of both together.
+  // O(nodes + pods).
+  Result<void> validate() const;
 
  private:
   // A body that clients send: who may, how it is counted, and what serves it.
@@ -164,7 +169,20 @@ class Service final : public FrameHandler {
       const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items);
 
   std::uint64_t epoch() const { return epoch_base_ + current_->engine().epoch(); }
+  // The barrier: what throws is an error for the peer, and the state is looked after. `feeds`:
+  // facts may have been cut short.
+  void contain(Peer* peer, std::uint64_t id, bool feeds,
+               const std::function<void()>& what) noexcept;
+  void failed(Peer* peer, std::uint64_t id, bool feeds, const Error& error) noexcept;
+  void give_up() noexcept;
+  void handle_frame(Peer& peer, const wire::Frame& frame);
+  void watch_memory();
+  void set_refusing(bool refuse);
+  void set_cache_size(FedCluster& cluster) const;
+  void tell_memory(const char* what) const;
+  Error memory_used_up() const;
   void advance();
+  void watch_clock(std::int64_t now_us);
   void send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change = -1);
   template <typename Body>
   void finish(std::uint64_t id, flatbuffers::Offset<Body> body) {
@@ -183,6 +201,14 @@ class Service final : public FrameHandler {
   bool ready_ = false;
   // The feeder gives the time: of the current cluster, of the next one.
   bool feeder_time_ = false, next_feeder_time_ = false;
+  bool given_up_ = false;     // the cluster is not what its facts say: no decisions
+  bool refusing_ = false;     // facts and new connections, for want of memory
+  bool facts_lost_ = false;   // since then
+  bool small_cache_ = false;  // of shapes, for want of memory
+  std::size_t memory_bytes_ = 0;
+  std::uint32_t facts_unwatched_ = 0;  // frames, since memory was looked at
+  SteadyTime watched_{};               // when the wall clock was looked at last,
+  std::int64_t watched_us_ = 0;        // and what it said
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
   std::uint32_t connections_ = 0;

@@ -1,5 +1,6 @@
 // Service: facts, resyncs, and what becomes of reservations in them.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +9,13 @@
 #include "server/service.h"
 
 namespace headroom {
+
+namespace {
+
+// Frames of facts between two looks at the memory: some 16,000 changes.
+constexpr std::uint32_t kFactsPerLook = 16;
+
+}  // namespace
 
 void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
   if (begin.incarnation() != 0 && begin.incarnation() != options_.incarnation) {
@@ -19,6 +27,11 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
   if (begin.now_us() < 0) {
     send_error(peer, id,
                {ErrorCode::kInvalid, fmt::format("now_us: {} is before 1970", begin.now_us())});
+    return;
+  }
+  if (refusing_) {
+    metrics_.refused_for_memory(true);
+    send_error(peer, id, memory_used_up());
     return;
   }
   if (feeder_ != nullptr && feeder_ != &peer) {
@@ -88,12 +101,30 @@ void Service::replace_current(std::unique_ptr<FedCluster> cluster) {
 // Freeing a large cluster takes a while, in which decisions go on.
 void Service::retire(std::unique_ptr<FedCluster> cluster) {
   if (retiring_.joinable()) retiring_.join();
-  retiring_ = std::thread([old = std::move(cluster)]() mutable { old.reset(); });
+  try {
+    retiring_ = std::thread([old = std::move(cluster)]() mutable {
+      old.reset();
+      ::malloc_trim(0);  // what it held goes back to the system
+    });
+  } catch (...) {
+    // No thread to be had: it has been freed here.
+  }
 }
 
 void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
   if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
   ++sequence_;
+  if (++facts_unwatched_ >= kFactsPerLook) {
+    facts_unwatched_ = 0;
+    watch_memory();
+    if (feeder_ != &peer) return;  // it was told to stop
+  }
+  if (refusing_) {
+    facts_lost_ = true;
+    metrics_.refused_for_memory(true);
+    send_error(peer, id, memory_used_up());
+    return;
+  }
   FedCluster& cluster = next_ != nullptr ? *next_ : *current_;
   const std::uint32_t count = facts.changes() == nullptr ? 0 : facts.changes()->size();
   std::uint32_t refused = 0;
@@ -139,6 +170,8 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
   next_->engine().set_bulk(false);
   settled_.clear();
   replace_current(std::move(next_));
+  given_up_ = false;
+  if (small_cache_) set_cache_size(*current_);
   feeder_time_ = next_feeder_time_;
   ready_ = true;
   metrics_.resync_ended(true);

@@ -92,6 +92,11 @@ Result<void> Service::serve(const Request& request, Peer& peer, std::uint64_t id
                 fmt::format("{}: it takes the role {}, which this connection does not have",
                             wire::EnumNameBody(frame.body_type()), to_string(*role)));
   }
+  if (given_up_ && role && *role != Role::kFeed && frame.body_type() != wire::Body::Stats) {
+    return fail(
+        ErrorCode::kInternal,
+        "not ready: the cluster was given up after a fault; a feeder's resync makes another");
+  }
   return request.serve(*this, peer, id, frame);
 }
 
