@@ -26,10 +26,11 @@ Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
 
 }  // namespace
 
-Cluster::Cluster(Profile profile)
+Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
     : profile_(std::move(profile)),
       has_node_ports_(enabled(PluginId::kNodePorts)),
       table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
+      shape_bytes_max_(shape_bytes_max),
       class_reasons_{
           {PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"},
           {PluginId::kNodeUnschedulable, "node(s) were unschedulable"},
@@ -178,7 +179,8 @@ bool Cluster::inherits(const PodShape& shape, std::uint32_t node_class) const {
 
 // Classes that no node has any more go once they are most.
 void Cluster::limit_classes() {
-  if (classes_.size() <= 2 * rows_.size() + kSpareClassesMax) {
+  if (classes_.size() <= 2 * rows_.size() + kSpareClassesMax &&
+      classes_.unread_count() <= kSpareClassesMax) {
     return;
   }
   classes_.forget();
@@ -397,6 +399,7 @@ void Cluster::release_pod_if_unused(PodId id) {
   }
   if (!pods_[id].known()) {
     pods_[id].host_ports.reset();
+    set_shape(pods_[id], kNoShape);
   }
   if (!pods_[id].known() && pods_[id].mentions == 0) {
     pod_ids_.erase(pods_[id].key);
@@ -554,7 +557,7 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   const auto since = [](const std::optional<PodCondition>& condition) {
     return condition && condition->is_true ? condition->last_transition_us : std::nullopt;
   };
-  pod.shape = shape.id;
+  set_shape(pod, shape.id);
   pod.terminal = object.terminal();
   pod.scheduled_us = since(object.scheduled);
   pod.initialized_us = since(object.initialized);
@@ -953,7 +956,7 @@ void Cluster::describe(PodShape& shape, const Pod& pod) {
   shape.filter_labels.clear();
   shape.filter_plugins.clear();
   shape.error_terms = 0;
-  shape.reasons.clear();
+  release_reasons(shape);
   shape.reason_of.clear();
   shape.score_terms.clear();
   shape.scores.clear();
@@ -999,7 +1002,9 @@ void Cluster::describe(PodShape& shape, const Pod& pod) {
   }
   shape.index_reasons();
   for (std::string_view& reason : shape.reasons) {
-    reason = *reasons_.emplace(reason).first;
+    const auto known = reasons_.try_emplace(std::string(reason), 0).first;
+    ++known->second;
+    reason = known->first;
   }
 }
 
@@ -1036,33 +1041,58 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
 Result<PodShape*> Cluster::shape_of(const Pod& pod, ShapeUse use, bool lasting) {
   const HostPorts ports = use == ShapeUse::kDecision ? host_ports(pod) : HostPorts();
   write_shape_key(pod, use, ports, shape_key_);
-  if (const auto found = shape_ids_.find(shape_key_); found != shape_ids_.end()) {
-    return shapes_[found->second].get();
+  if (const auto found = shape_ids_.find(std::string_view(shape_key_)); found != shape_ids_.end()) {
+    PodShape& shape = *shapes_[found->second];
+    note_use(shape);
+    return &shape;
   }
-  auto counts_as = static_cast<ShapeId>(shapes_.size());
+  ShapeHolds holds(*this);
+  ShapeId counts_as = kNoShape;
   if (use == ShapeUse::kDecision && (has_class_constraint(pod) || !ports.empty())) {
     const auto counting = counting_shape_of(pod);
     if (!counting) {
       return counting;
     }
+    holds.add(*counting);
     counts_as = (*counting)->id;
     write_shape_key(pod, use, ports, shape_key_);
   }
   if (auto checked = check_resources(pod); !checked) {
     return tl::unexpected(checked.error());
   }
+  trim_shapes();
+  if (counts_as != kNoShape) {
+    hold(counts_as);
+  }
   if (!lasting) {
+    if (passing_shape_ != nullptr) {
+      classes_.unread(passing_shape_->constraint);
+      release_reasons(*passing_shape_);
+      release(passing_shape_->counts_as);
+    }
     passing_shape_ = make_shape(pod, use, kPassingShape, counts_as);
     return passing_shape_.get();
   }
-  if (shapes_.size() >= kShapesMax) {
+  if (shape_count_ >= kShapesMax) {
+    if (counts_as != kNoShape) {
+      release(counts_as);
+    }
     return fail(ErrorCode::kLimitExceeded,
-                fmt::format("Pod {}: kShapesMax ({}) shapes are known", key_of(pod), kShapesMax));
+                fmt::format("Pod {}: kShapesMax ({}) shapes are needed", key_of(pod), kShapesMax));
   }
-  const auto id = static_cast<ShapeId>(shapes_.size());
-  shapes_.push_back(make_shape(pod, use, id, counts_as));
-  shape_ids_.emplace(shapes_.back()->key, id);
-  return shapes_.back().get();
+  const bool reused = !free_shapes_.empty();
+  const ShapeId id = reused ? free_shapes_.back() : static_cast<ShapeId>(shapes_.size());
+  auto made = make_shape(pod, use, id, counts_as == kNoShape ? id : counts_as);
+  if (reused) {
+    free_shapes_.pop_back();
+    shapes_[id] = std::move(made);
+  } else {
+    shapes_.push_back(std::move(made));
+  }
+  ++shape_count_;
+  shape_ids_.emplace(shapes_[id]->key, id);
+  count_bytes(*shapes_[id]);
+  return shapes_[id].get();
 }
 
 Result<PodShape*> Cluster::counting_shape_of(const Pod& pod) {
@@ -1078,7 +1108,11 @@ Result<PodShape*> Cluster::decidable_shape_of(const Pod& pod) {
 }
 
 Result<PodShape*> Cluster::lasting_shape_of(const Pod& pod) {
-  return decidable(pod, shape_of(pod, ShapeUse::kDecision, true));
+  const auto shape = decidable(pod, shape_of(pod, ShapeUse::kDecision, true));
+  if (shape && !std::exchange((*shape)->handed_out, true)) {
+    hold((*shape)->id);
+  }
+  return shape;
 }
 
 Result<PodShape*> Cluster::kept_shape_of(const Pod& pod) {
@@ -1200,12 +1234,12 @@ std::string Cluster::taken_port(const PodShape& shape, std::uint32_t row,
 }
 
 std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
-  const auto found = std::find(class_reasons_.begin(), class_reasons_.end(), reason);
-  if (found != class_reasons_.end()) {
-    return static_cast<std::uint32_t>(found - class_reasons_.begin());
+  const auto [known, is_new] = class_reason_ids_.try_emplace(
+      reason.reason, static_cast<std::uint32_t>(class_reasons_.size()));
+  if (is_new) {
+    class_reasons_.push_back(reason);
   }
-  class_reasons_.push_back(reason);
-  return static_cast<std::uint32_t>(class_reasons_.size() - 1);
+  return known->second;
 }
 
 void Cluster::without(const Pod& pod, const std::function<void()>& look) {

@@ -11,9 +11,10 @@
 
 #include <deque>
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,9 +57,30 @@ inline constexpr std::uint32_t kOtherNodeName = kClassRejection | 2;
 inline constexpr std::uint32_t kAffinityMismatch = kClassRejection | 3;
 inline constexpr std::uint32_t kUntoleratedTaint = kClassRejection | 4;  // mode Upstream
 
+// Reasons that answers may point to although no shape gives them any more.
+inline constexpr std::size_t kUnusedReasonsMax = 65'536;
+
+class Cluster;
+
+// Holds shapes for the time of a call.
+class ShapeHolds {
+ public:
+  explicit ShapeHolds(Cluster& cluster) : cluster_(cluster) {}
+  ShapeHolds(const ShapeHolds&) = delete;
+  ShapeHolds& operator=(const ShapeHolds&) = delete;
+  ~ShapeHolds();
+  void add(const PodShape* shape);  // nullptr, or a passing one: nothing
+
+ private:
+  Cluster& cluster_;
+  std::vector<ShapeId> held_;
+};
+
 class Cluster {
  public:
-  explicit Cluster(Profile profile);
+  // Shapes that only decisions ask for, and what is cached for any, stay below so many bytes.
+  explicit Cluster(Profile profile,
+                   std::size_t shape_bytes_max = EngineOptions().shape_cache_bytes_max);
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
@@ -102,7 +124,7 @@ class Cluster {
   // The shape for a decision; a passing one is valid until the next is asked for. kLimitExceeded
   // where the pod's filters have more terms than a code bits.
   Result<PodShape*> decidable_shape_of(const Pod& pod);
-  // The same, but kept.
+  // The same, but kept for good.
   Result<PodShape*> lasting_shape_of(const Pod& pod);
   // The same for one of many pods: what stays valid, else nullptr; then shape_again() makes a
   // passing one anew.
@@ -110,6 +132,17 @@ class Cluster {
   PodShape& shape_again(const Pod& pod, PodShape* kept);
   // What a decision about the pod leaves out.
   NotConsideredSet not_considered(const Pod& pod) const;
+  // A shape that somebody needs is not freed, nor is the one that was asked for last: who needs
+  // several at a time holds them (ShapeHolds).
+  void hold(ShapeId id) { use_shape(id, 1); }
+  void release(ShapeId id) { use_shape(id, -1); }
+  // How many bytes are cached for the shape, which counts as used now.
+  void set_cached_bytes(PodShape& shape, std::size_t bytes);
+  // Frees what was used least recently until there is room; `drop` lets go of what is cached for a
+  // shape.
+  void trim_shapes();
+  void on_drop(std::function<void(ShapeId)> drop) { drop_cached_ = std::move(drop); }
+  std::size_t shape_bytes() const { return shape_bytes_; }
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
   PodShape* shape_at(ShapeId id) const {  // nullptr if there is none
@@ -177,7 +210,9 @@ class Cluster {
   std::uint32_t assumed_pods() const;
   // Grows where shapes that are known change: what else is kept by their numbers is worth nothing.
   std::uint64_t shapes_generation() const { return shapes_generation_; }
-  std::uint32_t shape_count() const { return static_cast<std::uint32_t>(shapes_.size()); }
+  std::uint32_t shape_count() const { return shape_count_; }
+  // Every ShapeId is below it.
+  std::uint32_t shape_limit() const { return static_cast<std::uint32_t>(shapes_.size()); }
   std::uint64_t bad_annotations() const { return bad_annotations_; }
   void notes(std::uint32_t row, std::vector<Note>& out) const;
   NodeFigures figures(ResourceId resource) const;  // after settle()
@@ -280,6 +315,12 @@ class Cluster {
   std::uint32_t class_reason_index(const ClassReason& reason);
   Result<PodShape*> shape_of(const Pod& pod, ShapeUse use, bool lasting);
   void describe(PodShape& shape, const Pod& pod);
+  void use_shape(ShapeId id, int by);
+  void set_shape(PodFacts& pod, ShapeId id);
+  void count_bytes(PodShape& shape);
+  void note_use(PodShape& shape);
+  void free_shape(ShapeId id);
+  void release_reasons(PodShape& shape);
   std::unique_ptr<PodShape> make_shape(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
   Result<void> validate_names();
@@ -329,14 +370,24 @@ class Cluster {
   std::vector<std::uint32_t> nominated_rows_;  // that some pod is nominated to
 
   std::vector<std::unique_ptr<PodShape>> shapes_;
+  std::vector<ShapeId> free_shapes_;
+  std::uint32_t shape_count_ = 0;
+  // Shapes that nobody needs, or for which something is cached; used last first.
+  std::list<ShapeId> use_order_;
+  std::size_t shape_bytes_ = 0;  // that they count
+  const std::size_t shape_bytes_max_;
+  std::function<void(ShapeId)> drop_cached_;
   std::unique_ptr<PodShape> passing_shape_;
   std::uint64_t shapes_generation_ = 0, shapes_described_ = 0;
-  std::set<std::string, std::less<>> reasons_;     // of shapes; answers point into it
+  // Of shapes, and how many give each; answers point into it.
+  std::map<std::string, std::uint32_t, std::less<>> reasons_;
+  std::deque<std::string> unused_reasons_;         // of no shape, as they became so
   BytesMap<std::string_view, ShapeId> shape_ids_;  // into PodShape::key
   std::string shape_key_, pod_key_;                // scratch
   std::vector<Recount> recounts_;                  // scratch
   std::vector<PodId> listed_, unlisted_;           // scratch
   std::deque<ClassReason> class_reasons_;  // answers point into it; the first is of kPortsTaken
+  BytesMap<std::string, std::uint32_t> class_reason_ids_;  // those of taints, by their text
 
   std::int64_t now_us_ = 0;
   // Rows whose metrics expire; a heap, the next one first.

@@ -8,6 +8,7 @@ namespace headroom {
 Result<void> Cluster::as_if(std::uint32_t row, const FilterOptions& options,
                             const std::function<void()>& look) {
   std::vector<const PodShape*> shapes;
+  ShapeHolds holds(*this);
   for (const Pod& pod : options.with) {
     if (auto checked = check_room(pod, options.with.size()); !checked) {
       return checked;
@@ -17,6 +18,7 @@ Result<void> Cluster::as_if(std::uint32_t row, const FilterOptions& options,
       return tl::unexpected(shape.error());
     }
     shapes.push_back(*shape);
+    holds.add(*shape);
   }
   Journal journal = std::exchange(journal_, {});  // asking changes no fact
   std::vector<PodId> uncounted, denominated;
@@ -96,6 +98,7 @@ void Cluster::restore(Assumed& assumed, std::uint32_t row) {
   if (capacity_ != nullptr) {
     capacity_->clear_rank(pods_[id]);
   }
+  set_shape(pods_[id], kNoShape);
   exchange(id, assumed.before);
   if (assumed.counted_row != kNoRow || assumed.nominated) {
     count(id);

@@ -211,9 +211,12 @@ Result<void> Cluster::validate_names() {
     const auto same = [](const Contribution& a, const Contribution& b) {
       return a.sum == b.sum && a.amount == b.amount;
     };
-    if (!std::equal(again.contributions.begin(), again.contributions.end(),
+    const bool same_reasons = again.reasons == shape->reasons;
+    release_reasons(again);
+    if (!same_reasons ||
+        !std::equal(again.contributions.begin(), again.contributions.end(),
                     shape->contributions.begin(), shape->contributions.end(), same) ||
-        again.quota_request != shape->quota_request || again.reasons != shape->reasons) {
+        again.quota_request != shape->quota_request) {
       return fail(
           ErrorCode::kConflict,
           fmt::format("validate: shape {} is described otherwise than its pods", shape->id));

@@ -25,6 +25,7 @@ void Cluster::remember(PodId id) {
   if (capacity_ != nullptr) {
     capacity_->budgets().retain(pod.rank.group);
   }
+  hold(pod.shape);
   journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
 }
 
@@ -122,6 +123,7 @@ struct Cluster::TakeBack {
     if (cluster.capacity_ != nullptr) {
       cluster.capacity_->clear_rank(pod);
     }
+    cluster.set_shape(pod, kNoShape);
     cluster.pod_count_ -= pod.known();
     PodFacts before = change.facts != nullptr ? std::move(*change.facts) : PodFacts();
     before.mentions = pod.mentions;
@@ -184,8 +186,11 @@ void Cluster::rollback() {
 void Cluster::commit() {
   for (Journal::Change& change : journal_.commit()) {
     if (const auto* pod = std::get_if<PodBefore>(&change);
-        capacity_ != nullptr && pod != nullptr && pod->facts != nullptr) {
-      capacity_->clear_rank(*pod->facts);
+        pod != nullptr && pod->facts != nullptr) {
+      if (capacity_ != nullptr) {
+        capacity_->clear_rank(*pod->facts);
+      }
+      set_shape(*pod->facts, kNoShape);
     }
   }
 }

@@ -16,7 +16,7 @@ namespace headroom {
 
 struct Engine::Impl {
   Impl(Profile profile, const Kernels& kernels, const EngineOptions& options)
-      : cluster(std::move(profile)),
+      : cluster(std::move(profile), options.shape_cache_bytes_max),
         evaluator(cluster, kernels, options),
         preemption(cluster, evaluator, kernels, options) {}
 
@@ -270,6 +270,7 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
                 "place: preempt: the profile does not enable CapacityScheduling");
   }
   std::vector<PodShape*> shapes;
+  ShapeHolds holds(cluster);
   for (const Pod& pod : pods) {
     if (auto checked = cluster.check_room(pod, pods.size()); !checked) {
       return tl::unexpected(checked.error());
@@ -279,6 +280,7 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
       return tl::unexpected(shape.error());
     }
     shapes.push_back(*shape);
+    holds.add(*shape);
   }
   std::vector<Placement> placements(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {

@@ -46,10 +46,12 @@ inline constexpr std::uint32_t kPodDisruptionBudgetsMax = 1'000'000;
 inline constexpr std::uint32_t kPriorityClassesMax = 10'000;
 
 struct EngineOptions {
-  bool shape_cache = true;                           // off: no answer changes, only its cost
-  std::size_t shape_cache_bytes_max = 512ull << 20;  // least recently used entries go first
-  std::int32_t threads = 0;                          // 0: what TBB takes
-  std::uint64_t seed = 0;  // 0: ties go to the lowest row; else to an order drawn from the seed
+  bool shape_cache = true;  // off: no answer changes, only its cost
+  // Of shapes that only decisions ask for, and of what is cached for any: the least recently used
+  // go first.
+  std::size_t shape_cache_bytes_max = 512ull << 20;
+  std::int32_t threads = 0;  // 0: what TBB takes
+  std::uint64_t seed = 0;    // 0: ties go to the lowest row; else to an order drawn from the seed
 };
 
 // kube-scheduler's status codes.
@@ -92,7 +94,8 @@ struct NodeScore {
 };
 
 struct ReasonCount {
-  // kube-scheduler's words: "Insufficient cpu limit". Valid as long as the engine.
+  // kube-scheduler's words: "Insufficient cpu limit". Valid for long, not for ever: until the
+  // engine has forgotten 65,536 other reasons that nobody gives any more (kUnusedReasonsMax).
   std::string_view reason;
   std::uint32_t nodes = 0;
 };
@@ -141,7 +144,7 @@ struct NodeDetail {
 struct NodeVerdict {
   Code code = Code::kUnschedulable;
   PluginId rejected_by = PluginId::kNodeName;
-  std::vector<std::string_view> reasons;  // valid as long as the engine
+  std::vector<std::string_view> reasons;  // valid as ReasonCount::reason is
   friend bool operator==(const NodeVerdict&, const NodeVerdict&) = default;
 };
 inline constexpr std::uint32_t kFeasible = 0xFFFFFFFF;
@@ -351,9 +354,9 @@ class Engine {
 
   // --- Trying: every fact above may be taken back. ---
   // From fork() to rollback() every change is remembered, and taken back by it: facts, the clock
-  // and the NodeIndex of every name are as before, and so is every answer. epoch() still grows, and
-  // shapes that were met stay known (kShapesMax). commit() keeps the changes. They nest. fork() is
-  // O(1), a change costs a copy of what it replaces, rollback() what changed.
+  // and the NodeIndex of every name are as before, and so is every answer. epoch() still grows.
+  // commit() keeps the changes. They nest. fork() is O(1), a change costs a copy of what it
+  // replaces, rollback() what changed.
   void fork();
   void rollback();  // no fork: our caller's mistake (assertion), as for commit()
   void commit();

@@ -32,7 +32,9 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
       options_(options),
       tie_order_{options.seed},
       arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic),
-      uncached_(kernels) {}
+      uncached_(kernels) {
+  cluster_.on_drop([this](ShapeId shape) { spare_ = std::move(slots_[shape].cached); });
+}
 
 // --- One decision ---
 
@@ -244,7 +246,6 @@ Evaluator::Slot& Evaluator::cached(const PodShape& shape) {
     slot.cached->reset(shape);
   }
   slot.version = shape.version;
-  slot.last_used = ++uses_;
   return slot;
 }
 
@@ -260,36 +261,19 @@ CachedShape& Evaluator::bring_up(PodShape& shape) {
   const std::uint64_t cold_before = found.cold_passes();
   const std::uint64_t replayed_before = found.rows_replayed();
   found.update(cluster_.table(), shape);
-  note_update(slot, cold_before, replayed_before);
+  note_update(shape, cold_before, replayed_before);
   cache_hits_ += found.cold_passes() == cold_before;
-  evict(&found);
+  cluster_.trim_shapes();
   return found;
 }
 
-void Evaluator::note_update(Slot& slot, std::uint64_t cold_before, std::uint64_t replayed_before) {
-  cold_passes_ += slot.cached->cold_passes() - cold_before;
-  rows_replayed_ += slot.cached->rows_replayed() - replayed_before;
+void Evaluator::note_update(PodShape& shape, std::uint64_t cold_before,
+                            std::uint64_t replayed_before) {
+  const CachedShape& found = *slots_[shape.id].cached;
+  cold_passes_ += found.cold_passes() - cold_before;
+  rows_replayed_ += found.rows_replayed() - replayed_before;
   // Also what grew in the decision after the last update.
-  cache_bytes_ += slot.cached->bytes() - slot.bytes;
-  slot.bytes = slot.cached->bytes();
-}
-
-// Drops the least recently used entries until the cache is within its limit.
-void Evaluator::evict(const CachedShape* keep) {
-  while (cache_bytes_ > options_.shape_cache_bytes_max) {
-    Slot* oldest = nullptr;
-    for (Slot& slot : slots_) {
-      if (slot.cached != nullptr && slot.cached.get() != keep &&
-          (oldest == nullptr || slot.last_used < oldest->last_used)) {
-        oldest = &slot;
-      }
-    }
-    if (oldest == nullptr) {
-      return;
-    }
-    cache_bytes_ -= std::exchange(oldest->bytes, 0);
-    spare_ = std::move(oldest->cached);
-  }
+  cluster_.set_cached_bytes(shape, found.bytes());
 }
 
 void Evaluator::set_cache_bytes_max(std::size_t bytes) {
@@ -317,12 +301,14 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     return tl::unexpected(checked.error());
   }
   std::vector<PodShape*> shapes, looking;  // all, and those of pods that may look at nodes
+  ShapeHolds holds(cluster_);
   for (const Pod& pod : pods) {
     const auto shape = cluster_.kept_shape_of(pod);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
     shapes.push_back(*shape);
+    holds.add(*shape);
     const bool looks =
         *shape != nullptr && cluster_.pre_filter(pod, **shape).code == Code::kSuccess;
     looking.push_back(looks ? *shape : nullptr);
@@ -363,6 +349,10 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
     CachedShape& found = *cached(*shape).cached;
     all.push_back({shape, &found, found.cold_passes(), found.rows_replayed()});
   }
+  // A selector of one may have split classes that those before it were prepared for.
+  for (const Work& work : all) {
+    cluster_.prepare(*work.shape);
+  }
   // A worker takes a group of shapes through the table together, so that a block of nodes that one
   // of them brought into the cache serves them all.
   const auto update_group = [&](std::size_t first, std::size_t last) {
@@ -397,9 +387,9 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
     });
   });
   for (const Work& work : all) {
-    note_update(slots_[work.shape->id], work.cold_before, work.replayed_before);
+    note_update(*work.shape, work.cold_before, work.replayed_before);
   }
-  evict(nullptr);
+  cluster_.trim_shapes();
 }
 
 // --- Row by row ---
@@ -549,7 +539,7 @@ EngineStats Evaluator::stats() const {
   stats.cache_hits = cache_hits_;
   stats.cold_passes = cold_passes_;
   stats.rows_replayed = rows_replayed_;
-  stats.cache_bytes = cache_bytes_;
+  stats.cache_bytes = cluster_.shape_bytes();
   stats.bad_annotations = cluster_.bad_annotations();
   stats.nodes = cluster_.node_count();
   stats.pods = cluster_.pod_count();

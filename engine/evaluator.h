@@ -61,11 +61,8 @@ class Evaluator {
  private:
   struct Slot {
     std::unique_ptr<CachedShape> cached;
-    std::size_t bytes = 0;      // as counted in cache_bytes_
     std::uint64_t version = 0;  // of the shape
-    std::uint64_t last_used = 0;
   };
-
   // What the rows say one by one: feasible rows with raw scores, and counts of codes.
   struct ExactRow {
     std::uint32_t row;
@@ -94,8 +91,7 @@ class Evaluator {
   Slot& cached(const PodShape& shape);
   CachedShape& bring_up(PodShape& shape);
   void bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k);
-  void note_update(Slot& slot, std::uint64_t cold_before, std::uint64_t replayed_before);
-  void evict(const CachedShape* keep);
+  void note_update(PodShape& shape, std::uint64_t cold_before, std::uint64_t replayed_before);
 
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
@@ -124,8 +120,6 @@ class Evaluator {
   std::vector<Slot> slots_;             // by shape
   std::unique_ptr<CachedShape> spare_;  // evicted last: the next new shape takes its memory
   CachedShape uncached_;                // what every decision uses where the cache is off
-  std::size_t cache_bytes_ = 0;
-  std::uint64_t uses_ = 0;
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
   std::vector<RowTotal> best_;        // scratch
   std::vector<std::int32_t> totals_;  // scratch

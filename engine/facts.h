@@ -66,8 +66,8 @@ struct PodRank {
 
 // What events of a pod need first lies together.
 struct PodFacts {
-  std::string key;  // "namespace/name"
-  ShapeId shape = 0;
+  std::string key;                         // "namespace/name"
+  ShapeId shape = kNoShape;                // of a pod that is known; held
   std::uint32_t bound_row = kNoRow;        // what the applied object names
   std::uint32_t assumed_row = kNoRow;      // where it is assumed
   std::uint32_t counted_row = kNoRow;      // where it counts now

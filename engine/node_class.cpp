@@ -228,38 +228,72 @@ void NodeClasses::count_labels(const Node& node, int sign) {
   }
 }
 
-bool NodeClasses::read(const ClassConstraint& constraint) {
-  bool splits = false;
-  const auto read_key = [&](const std::string& key) {
-    if (keys_.insert(key).second && label_keys_.contains(key)) {
-      new_keys_.insert(key);
-      splits = true;
-    }
-  };
-  for (const auto& [key, value] : constraint.node_selector) {
-    read_key(key);
-  }
-  if (!constraint.required) {
-    return splits;
+namespace {
+
+// Calls `key` for each label key that the constraint reads, `name` for each node's name.
+template <typename Key, typename Name>
+void each_read(const ClassConstraint& constraint, Key key, Name name) {
+  for (const auto& label : constraint.node_selector) {
+    key(label.first);
   }
   const bool pinned = names_its_nodes(constraint.required);
-  for (const NodeSelectorTerm& term : *constraint.required) {
+  for (std::size_t t = 0; constraint.required && t < constraint.required->size(); ++t) {
+    const NodeSelectorTerm& term = (*constraint.required)[t];
     for (const NodeSelectorRequirement& requirement : term.match_expressions) {
-      read_key(requirement.key);
+      key(requirement.key);
     }
-    if (pinned) {
-      continue;  // such pods look at their few nodes by name
-    }
-    for (const NodeSelectorRequirement& requirement : term.match_fields) {
-      for (const std::string& name : requirement.values) {
-        if (names_.insert(name).second) {
-          new_names_.insert(name);
-          splits = true;
-        }
+    // Pinned pods look at their few nodes by name.
+    for (std::size_t f = 0; !pinned && f < term.match_fields.size(); ++f) {
+      for (const std::string& value : term.match_fields[f].values) {
+        name(value);
       }
     }
   }
+}
+
+}  // namespace
+
+bool NodeClasses::read(const ClassConstraint& constraint) {
+  bool splits = false;
+  // Whether it is new.
+  const auto count = [this](BytesMap<std::string, std::uint32_t>& counts, const std::string& read) {
+    const auto [known, is_new] = counts.try_emplace(read, 0);
+    unread_ -= !is_new && known->second == 0;
+    ++known.value();
+    return is_new;
+  };
+  each_read(
+      constraint,
+      [&](const std::string& key) {
+        if (count(keys_, key) && label_keys_.contains(key)) {
+          new_keys_.insert(key);
+          splits = true;
+        }
+      },
+      [&](const std::string& name) {
+        if (count(names_, name)) {
+          new_names_.insert(name);
+          splits = true;
+        }
+      });
   return splits;
+}
+
+void NodeClasses::unread(const ClassConstraint& constraint) {
+  each_read(
+      constraint,
+      [&](const std::string& key) {
+        const auto known = keys_.find(key);
+        if (--known.value() != 0) {
+          return;
+        }
+        if (label_keys_.contains(key)) {
+          ++unread_;
+        } else {
+          keys_.erase(known);
+        }
+      },
+      [&](const std::string& name) { unread_ += --names_.find(name).value() == 0; });
 }
 
 bool NodeClasses::split(const Node& node) const {
@@ -275,6 +309,12 @@ void NodeClasses::end_split() {
 }
 
 void NodeClasses::forget() {
+  for (auto* counts : {&keys_, &names_}) {
+    for (auto at = counts->begin(); unread_ != 0 && at != counts->end();) {
+      at = at->second == 0 ? counts->erase(at) : std::next(at);
+    }
+  }
+  unread_ = 0;
   classes_.resize(1);
   ids_.clear();
   ++generation_;

@@ -91,6 +91,9 @@ class NodeClasses {
   // Makes sure that classes tell apart what the constraint reads. True if that is something new
   // which nodes may have: then the nodes that split() names have to be classified again.
   bool read(const ClassConstraint& constraint);
+  // No shape reads by the constraint any more. What nodes have is told apart until forget().
+  void unread(const ClassConstraint& constraint);
+  std::uint32_t unread_count() const { return unread_; }
   // True if a read() since the last end_split() may have put the node into another class.
   bool split(const Node& node) const;
   void end_split();  // all those nodes have been classified
@@ -98,14 +101,17 @@ class NodeClasses {
   std::uint32_t classify(const Node& node);
   const NodeClass& at(std::uint32_t node_class) const { return classes_[node_class]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(classes_.size()); }
-  // Drops all classes, also those that no node has any more: every node has to be classified again.
+  // Drops all classes, also those that no node has or no constraint tells apart any more: every
+  // node has to be classified again.
   void forget();
   // Grows when ids change their meaning.
   std::uint64_t generation() const { return generation_; }
 
  private:
   using Names = tsl::robin_set<std::string, BytesHash, std::equal_to<>>;
-  Names keys_, names_;
+  // By how many constraints they are read.
+  BytesMap<std::string, std::uint32_t> keys_, names_;
+  std::uint32_t unread_ = 0;                         // of them, by none any more
   Names new_keys_, new_names_;                       // those read since the last end_split()
   BytesMap<std::string, std::uint32_t> label_keys_;  // of nodes, and how many have each
   std::vector<NodeClass> classes_ = {NodeClass{}};

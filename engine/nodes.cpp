@@ -231,6 +231,8 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
     ask();
     return {};
   }
+  ShapeHolds holds(cluster_);
+  holds.add(*shape);
   return cluster_.as_if(static_cast<std::uint32_t>(nodes.front()), options, ask);
 }
 

@@ -16,6 +16,27 @@ std::int64_t AllocatableNeed::at(const Quantity& allocatable) const {
   return amount(resource, most);
 }
 
+std::size_t PodShape::bytes() const {
+  const auto of = [](const auto& list) { return list.capacity() * sizeof(*list.data()); };
+  std::size_t total = sizeof(PodShape) + 2 * key.capacity() + of(names) + of(contributions) +
+                      of(allocatable_needs) + of(load.estimate) + of(quota_request) +
+                      of(constraint.node_selector) + of(constraint.tolerations) + of(filter_terms) +
+                      of(filter_labels) + of(filter_plugins) + of(reasons) + of(scores) +
+                      of(score_terms) + of(score_labels) + of(class_codes) + of(active_terms) +
+                      of(active_plugins);
+  for (const FilterLabel& label : filter_labels) {
+    total += 2 * label.reason.capacity() + label.resource.capacity();
+  }
+  for (const auto& terms : score_terms) {
+    total += of(terms);
+  }
+  for (const ScoreLabel& label : score_labels) {
+    total += of(label.resources);
+  }
+  // Requirements and their look-ups take a few times their text in the key.
+  return total + (affinity == nullptr ? 0 : 4 * key.size());
+}
+
 void PodShape::index_reasons() {
   for (const FilterLabel& label : filter_labels) {
     reasons.push_back(label.reason);

@@ -2,12 +2,14 @@
 // pods that have it in common (162 shapes in a real trace of 8,152 pods).
 //
 // A shape holds what a pod of it adds to its node (contributions), what it asks of a node's class,
-// and the program that the kernels run for it. Immutable once made, but for the two members that
-// say otherwise. Shapes live as long as the engine, up to kShapesMax; those of pods that name their
-// nodes or ask for host ports, which few have in common, live for one decision.
+// and the program that the kernels run for it. Immutable but for the members that say otherwise,
+// and described anew where a name of a resource means something else. A shape lives as long as a
+// pod counts by it or a caller holds it, then as long as the shape cache has room for it; those of
+// pods that name their nodes or ask for host ports, which few have in common, for one decision.
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +29,7 @@ inline constexpr std::uint32_t kShapesMax = 1'000'000;
 using ShapeId = std::uint32_t;
 // Of a shape that is not kept: that of a pod that names its nodes or asks for host ports.
 inline constexpr ShapeId kPassingShape = UINT32_MAX;
+inline constexpr ShapeId kNoShape = kPassingShape;
 
 // What a filter term is about, for reasons and explanations. One per FilterTerm.
 struct FilterLabel {
@@ -116,6 +119,16 @@ struct PodShape {
   std::vector<FilterPlugin> active_plugins;
   std::uint64_t active_generation = UINT64_MAX;
 
+  // Mutable: how many need it (pods, shapes that count as it, callers), whether a caller has its
+  // number for good, its place in the order of use, and the bytes that count there.
+  std::uint32_t users = 0;
+  bool handed_out = false;
+  bool in_use_order = false;
+  std::list<ShapeId>::iterator use_place;
+  std::size_t cached_bytes = 0, counted_bytes = 0;
+
+  // What it takes by itself, without what is cached for it.
+  std::size_t bytes() const;
   // Columns do not say all: no cached answer, each row is looked at.
   bool row_by_row() const {
     return pinned.has_value() || !allocatable_needs.empty() || !host_ports.empty();

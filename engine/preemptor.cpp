@@ -1,6 +1,7 @@
 #include "engine/preemptor.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace headroom {
 
@@ -13,7 +14,7 @@ void GivenBack::extend(const Cluster& cluster) {
   const std::uint32_t resources = cluster.capacity()->quotas().resource_count();
   by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
   by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
-  const std::uint32_t shapes = cluster.shape_count();
+  const std::uint32_t shapes = cluster.shape_limit();
   const auto grow = [&](std::vector<std::vector<std::int64_t>>& tables) {
     for (std::vector<std::int64_t>& table : tables) {
       if (table.size() < shapes) {
@@ -23,13 +24,23 @@ void GivenBack::extend(const Cluster& cluster) {
   };
   grow(by_sum_);
   grow(by_resource_);
-  for (; shapes_ < shapes; ++shapes_) {
-    const PodShape& shape = *cluster.shape_at(shapes_);
-    for (const Contribution& contribution : shape.contributions) {
-      by_sum_[contribution.sum][shapes_] += contribution.amount;
+  versions_.resize(shapes);
+  for (ShapeId id = 0; id < shapes; ++id) {
+    const PodShape* shape = cluster.shape_at(id);
+    if (shape == nullptr || std::exchange(versions_[id], shape->version) == shape->version) {
+      continue;
     }
-    for (const auto& [resource, amount] : shape.quota_request) {
-      by_resource_[resource][shapes_] = amount;
+    for (std::vector<std::int64_t>& amounts : by_sum_) {
+      amounts[id] = 0;
+    }
+    for (std::vector<std::int64_t>& amounts : by_resource_) {
+      amounts[id] = 0;
+    }
+    for (const Contribution& contribution : shape->contributions) {
+      by_sum_[contribution.sum][id] += contribution.amount;
+    }
+    for (const auto& [resource, amount] : shape->quota_request) {
+      by_resource_[resource][id] = amount;
     }
   }
 }

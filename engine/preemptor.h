@@ -26,8 +26,8 @@ class GivenBack {
 
  private:
   std::vector<std::vector<std::int64_t>> by_sum_, by_resource_;
-  std::uint32_t shapes_ = 0;
-  std::uint64_t generation_ = 0;  // Cluster::shapes_generation()
+  std::vector<std::uint64_t> versions_;  // of the shapes, as they are entered
+  std::uint64_t generation_ = 0;         // Cluster::shapes_generation()
 };
 
 struct Preemptor {

@@ -99,12 +99,16 @@ TEST_F(NodeTableTest, OnlyAnUnlimitedBaseIsUnlimited) {
   EXPECT_TRUE(table.narrow_consistent(row));
 }
 
-TEST_F(NodeTableTest, SumsWrapAndComeBack) {
+TEST_F(NodeTableTest, SumsBeyondInt64ComeBack) {
   const std::uint32_t row = table.acquire_row();
   const Contribution great[] = {{sum, INT64_MAX}, {sum, INT64_MAX}, {sum, 12}};
   table.add(row, great);
-  EXPECT_EQ(table.sum(row, sum), 10);
+  EXPECT_EQ(table.sum(row, sum), INT64_MAX);
+  EXPECT_TRUE(table.exact_sum(row, sum) == Int128{INT64_MAX} * 2 + 12);
+  EXPECT_EQ(in_int64(table.exact_sum(row, sum), BeyondInt64::kWraps), 10);
+  EXPECT_TRUE(table.beyond_int64(row));
   table.subtract(row, great);
+  EXPECT_FALSE(table.beyond_int64(row));
   EXPECT_EQ(table.sum(row, sum), 0);
   const Contribution least{sum, INT64_MIN};
   table.subtract(row, {&least, 1});
