@@ -309,18 +309,21 @@ PreFilterStatus ElasticQuotas::explain(const Pod& pod, NamespaceId id, const Amo
     return status;
   }
   for (const auto& [r, amount] : request) {
+    const auto text = [&name = names_.name(r)](std::int64_t its) {
+      return amount_in_words(name, its);
+    };
     if ((standing.over_max >> r & 1) != 0) {
       status.reasons.push_back(fmt::format(
           "ElasticQuota {}: {}: used {} + nominated {} + requested {} is more than max {}",
-          pod_key(facts.name, facts.quota().name), names_.name(r), shown(facts.used[r]),
-          shown(standing.own[r] - amount), amount, facts.max[r]));
+          pod_key(facts.name, facts.quota().name), names_.name(r), text(shown(facts.used[r])),
+          text(shown(standing.own[r] - amount)), text(amount), text(facts.max[r])));
     }
     if ((standing.over_total >> r & 1) != 0) {
       status.reasons.push_back(fmt::format(
           "ElasticQuota {}: {}: of all quotas used {} + nominated {} + requested {} is more than "
           "min {}",
-          pod_key(facts.name, facts.quota().name), names_.name(r), shown(total_used_[r]),
-          shown(standing.all[r] - amount), amount, shown(total_min_[r])));
+          pod_key(facts.name, facts.quota().name), names_.name(r), text(shown(total_used_[r])),
+          text(shown(standing.all[r] - amount)), text(amount), text(shown(total_min_[r]))));
     }
   }
   return status;
@@ -342,7 +345,8 @@ std::string ElasticQuotas::others(NamespaceId id, ResourceId resource, bool over
   });
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::min(kNamed, found.size()); ++i) {
-    texts.push_back(fmt::format("{} {}", found[i].second, found[i].first));
+    texts.push_back(fmt::format("{} {}", found[i].second,
+                                amount_in_words(names_.name(resource), found[i].first)));
   }
   if (found.size() > kNamed) {
     texts.push_back(fmt::format("{} more", found.size() - kNamed));
@@ -367,6 +371,9 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
   const std::string quota = "ElasticQuota " + pod_key(facts.name, facts.quota().name);
   for (const ResourceId r : names_.order()) {
     const std::int64_t need = amount_of(request, r);
+    const auto text = [&name = names_.name(r)](std::int64_t its) {
+      return amount_in_words(name, its);
+    };
     const bool bound = facts.max[r] != INT64_MAX && (standing.max_checked >> r & 1) != 0;
     const bool total = (standing.total_checked >> r & 1) != 0 &&
                        (total_min_[r] != 0 || total_used_[r] != 0 || standing.all[r] != 0);
@@ -378,8 +385,9 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
       term.formula = "used + nominated + requested <= max";
       term.result = shown(facts.used[r] + standing.own[r]);
       term.passed = (standing.over_max >> r & 1) == 0;
-      term.note = fmt::format("{}: used {}, nominated {}, min {}", quota, shown(facts.used[r]),
-                              shown(standing.own[r] - need), facts.min[r]);
+      term.note =
+          fmt::format("{}: used {}, nominated {}, min {}", quota, text(shown(facts.used[r])),
+                      text(shown(standing.own[r] - need)), text(facts.min[r]));
     }
     if (total) {
       ExplainTerm& term = line(r);
@@ -393,9 +401,10 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
       term.note =
           used > facts.min[r]
               ? fmt::format("with the pod {} borrows {} beyond its min {}; min not used: {}", quota,
-                            shown(used - facts.min[r]), facts.min[r], others(id, r, false))
+                            text(shown(used - facts.min[r])), text(facts.min[r]),
+                            others(id, r, false))
               : fmt::format("with the pod {} uses {} of its min {}; over their min: {}", quota,
-                            shown(used), facts.min[r], others(id, r, true));
+                            text(shown(used)), text(facts.min[r]), others(id, r, true));
     }
   }
 }

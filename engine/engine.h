@@ -109,8 +109,8 @@ struct EvaluateOptions {
 // What the pre-filter of CapacityScheduling says; see Engine::pre_filter().
 struct PreFilterStatus {
   Code code = Code::kSuccess;  // or kUnschedulable
-  // Mode Proposal: one for each resource, "ElasticQuota team-a/quota: cpu: used 3000 + nominated 0
-  // + requested 2000 is more than max 4000". Mode Upstream: scheduler-plugins' words.
+  // Mode Proposal: one for each resource, "ElasticQuota team-a/quota: cpu: used 3 + nominated 0 +
+  // requested 2 is more than max 4". Mode Upstream: scheduler-plugins' words.
   std::vector<std::string> reasons;
 };
 

@@ -77,8 +77,6 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
     }
     if (!line.passed) {
       line.note = label.reason;
-    } else if (label.resource.empty()) {
-      line.note = "not: " + label.reason;
     }
     out.terms.push_back(std::move(line));
   }
@@ -125,7 +123,11 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
       line.formula = score_formula(score);
       const bool balanced =
           score.kind == ScoreKind::kBalanced || score.kind == ScoreKind::kBalancedChange;
-      if (line.capacity == 0) {
+      if (cluster_.table().base(row, term.headroom) == kNoScore) {
+        line.aggregate = 0;
+        line.formula.clear();
+        line.note = "no usage is known: scores 0";
+      } else if (line.capacity == 0) {
         line.note = score.zero_capacity_counts ? "no capacity: scores 0" : "no capacity: drops out";
       } else if (balanced) {
         line.note = fmt::format("weight {}", term.weight);

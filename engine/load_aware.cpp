@@ -20,8 +20,6 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 // 30,000 years; more counts as this.
 constexpr std::int64_t kSecondsMax = 1'000'000'000'000;
 constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
-// A base below any usage: the score is 0.
-constexpr std::int64_t kNoScore = INT64_MIN / 4;
 constexpr std::int64_t kRejected = -1;
 
 bool all_zero(const std::vector<std::int64_t>& values) {

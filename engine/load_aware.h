@@ -45,6 +45,9 @@ struct MetricFacts {
   static constexpr std::int64_t kZeroTimeUs = -62'135'596'800'000'000;
 };
 
+// What a score column starts from where no usage is known: below any usage, so that it scores 0.
+inline constexpr std::int64_t kNoScore = INT64_MIN / 4;
+
 class LoadAware final : public Policy {
  public:
   LoadAware(const Profile& profile, ResourceNames& names, NodeTable& table);

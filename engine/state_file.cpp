@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
@@ -111,6 +112,11 @@ Result<void> read_whole_file(const std::string& path, InputBytes& bytes) {
 }
 
 Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
+  // Renaming would put a file in a device's place.
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    return fail(ErrorCode::kIo, path + ": it is there and no regular file");
+  }
   std::string beside = path + "." + std::string(6, 'X');
   const int descriptor = ::mkstemp(beside.data());
   if (descriptor < 0) {

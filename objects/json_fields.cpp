@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "objects/annotations.h"
 #include "objects/object_reader.h"
@@ -84,6 +85,37 @@ bool FieldErrors::wrong_type(const FieldPath& path, JsonValue value, std::string
 
 bool FieldErrors::missing(const FieldPath& path) {
   return add(ErrorCode::kInvalid, path, "is missing");
+}
+
+bool is_nearly(std::string_view name, std::string_view known) {
+  const std::size_t most = known.size() <= 4 ? 1 : 2;
+  const std::size_t longer = std::max(name.size(), known.size());
+  const std::size_t shorter = std::min(name.size(), known.size());
+  if (longer - shorter > most || longer > kKeyBytesMax || name == known) return false;
+  // Levenshtein's rows.
+  std::vector<std::size_t> row(known.size() + 1);
+  for (std::size_t k = 0; k <= known.size(); ++k) row[k] = k;
+  for (std::size_t n = 1; n <= name.size(); ++n) {
+    std::size_t diagonal = std::exchange(row[0], n);
+    for (std::size_t k = 1; k <= known.size(); ++k) {
+      const std::size_t replaced = diagonal + (name[n - 1] == known[k - 1] ? 0 : 1);
+      diagonal = row[k];
+      row[k] = std::min({replaced, row[k] + 1, row[k - 1] + 1});
+    }
+  }
+  return row.back() <= most;
+}
+
+void FieldErrors::note_unless_known(const FieldPath& path, std::string_view name,
+                                    std::span<const std::string_view> known) {
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto near = std::find_if(known.begin(), known.end(),
+                                 [&](std::string_view field) { return is_nearly(name, field); });
+  if (near == known.end()) return;
+  ++near_count;
+  if (near_fields.size() < kNearFieldsNamedMax) {
+    near_fields.push_back(FieldPath{&path, name}.to_string() + " (" + std::string(*near) + "?)");
+  }
 }
 
 std::string shown(JsonValue value) {

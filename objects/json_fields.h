@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,17 @@ struct FieldErrors {
   bool add(ErrorCode code, const FieldPath& path, std::string_view message);
   bool wrong_type(const FieldPath& path, JsonValue value, std::string_view expected);
   bool missing(const FieldPath& path);
+
+  // No errors: fields that nobody reads and whose names are nearly those of fields that are read,
+  // the first kNearFieldsNamedMax of the object, "spec.containers[0].reqests (requests?)".
+  std::uint64_t near_count = 0;
+  std::vector<std::string> near_fields;
+  void note_unless_known(const FieldPath& path, std::string_view name,
+                         std::span<const std::string_view> known);
 };
+
+// An edit or two away from the known name; of short names one.
+bool is_nearly(std::string_view name, std::string_view known);
 
 // The value as JSON text, shortened for an error.
 std::string shown(JsonValue value);
@@ -95,6 +106,17 @@ bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
     if (!inner.is_null() && !field(it.key(), inner)) return false;
   }
   return true;
+}
+
+// The same where `known` are all fields that are read there: a name that is nearly one of them is
+// noted.
+template <typename Field>
+bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                    std::span<const std::string_view> known, const Field& field) {
+  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+    errors.note_unless_known(path, name, known);
+    return field(name, inner);
+  });
 }
 
 // Calls `element(path, value)` for each element of a list of at most `size_max`.

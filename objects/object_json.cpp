@@ -13,17 +13,28 @@ constexpr FieldPath kMetadata{&kRoot, "metadata"};
 constexpr FieldPath kSpec{&kRoot, "spec"};
 constexpr FieldPath kStatus{&kRoot, "status"};
 
+constexpr std::string_view kTaintFields[] = {"key", "value", "effect"};
+constexpr std::string_view kPartFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+constexpr std::string_view kMetadataFields[] = {
+    "name",       "namespace",         "uid",
+    "labels",     "annotations",       "creationTimestamp",
+    "generation", "deletionTimestamp", "ownerReferences"};
+constexpr std::string_view kRequirementFields[] = {"key", "operator", "values"};
+constexpr std::string_view kNodeSpecFields[] = {"unschedulable", "taints"};
+constexpr std::string_view kNodeStatusFields[] = {"allocatable", "capacity"};
+
 bool read_taint(const FieldPath& path, JsonValue value, FieldErrors& errors, Taint& out) {
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    const FieldPath field{&path, name};
-    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
-    if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
-    if (name != "effect") return true;
-    if (!read_string(field, inner, errors, kStringBytesMax, out.effect)) return false;
-    return out.effect == "NoSchedule" || out.effect == "PreferNoSchedule" ||
-           out.effect == "NoExecute" ||
-           errors.wrong_type(field, inner, "NoSchedule, PreferNoSchedule or NoExecute");
-  });
+  const bool ok = for_each_field(
+      path, value, errors, kTaintFields, [&](std::string_view name, JsonValue inner) {
+        const FieldPath field{&path, name};
+        if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
+        if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
+        if (name != "effect") return true;
+        if (!read_string(field, inner, errors, kStringBytesMax, out.effect)) return false;
+        return out.effect == "NoSchedule" || out.effect == "PreferNoSchedule" ||
+               out.effect == "NoExecute" ||
+               errors.wrong_type(field, inner, "NoSchedule, PreferNoSchedule or NoExecute");
+      });
   if (!ok) return false;
   if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
   return !out.effect.empty() || errors.missing(FieldPath{&path, "effect"});
@@ -123,7 +134,9 @@ bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out) {
     if (part != nullptr) {
       part->reset();
       if (!inner.is_null()) part->emplace(inner);
-    } else if (text != nullptr && ok && !inner.is_null()) {
+    } else if (text == nullptr) {
+      errors.note_unless_known(kRoot, name, kPartFields);
+    } else if (ok && !inner.is_null()) {
       ok = read_text(FieldPath{&kRoot, name}, inner, errors, kStringBytesMax, *text);
     }
   };
@@ -143,7 +156,8 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
   const FieldPath name_field{&kMetadata, "name"};
   if (!parts.metadata) return errors.missing(name_field);
   const bool ok = for_each_field(
-      kMetadata, *parts.metadata, errors, [&](std::string_view name, JsonValue inner) {
+      kMetadata, *parts.metadata, errors, kMetadataFields,
+      [&](std::string_view name, JsonValue inner) {
         const FieldPath field{&kMetadata, name};
         if (name == "name") return read_string(field, inner, errors, kNameBytesMax, *out.name);
         if (name == "namespace" && out.namespace_name != nullptr) {
@@ -196,12 +210,16 @@ bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldEr
                              std::string& entry) {
     return read_string(element, inner, first, kStringBytesMax, entry);
   };
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    const FieldPath field{&path, name};
-    if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
-    if (name == "operator") return read_string(field, inner, errors, kStringBytesMax, out.op);
-    return name != "values" || read_list(field, inner, errors, kListMax, out.values, read_value);
-  });
+  return for_each_field(path, value, errors, kRequirementFields,
+                        [&](std::string_view name, JsonValue inner) {
+                          const FieldPath field{&path, name};
+                          if (name == "key")
+                            return read_string(field, inner, errors, kKeyBytesMax, out.key);
+                          if (name == "operator")
+                            return read_string(field, inner, errors, kStringBytesMax, out.op);
+                          return name != "values" ||
+                                 read_list(field, inner, errors, kListMax, out.values, read_value);
+                        });
 }
 
 bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
@@ -228,7 +246,8 @@ bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
     if (name == "unschedulable") return read_bool(field, inner, errors, out.unschedulable);
     return name != "taints" || read_list(field, inner, errors, kListMax, out.taints, read_taint);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kNodeSpecFields, spec))
+    return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
     ResourceList* list = name == "allocatable" ? &out.allocatable
                          : name == "capacity"  ? &out.capacity
@@ -236,7 +255,7 @@ bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
     return list == nullptr ||
            read_resources(FieldPath{&kStatus, name}, inner, errors, Sign::kNotNegative, *list);
   };
-  return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
+  return !parts.status || for_each_field(kStatus, *parts.status, errors, kNodeStatusFields, status);
 }
 
 bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric& out) {

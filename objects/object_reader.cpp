@@ -223,9 +223,22 @@ class SourceReader {
     ObjectParts parts;
     parts.api_version = defaults.api_version;
     parts.kind = defaults.kind;
-    if (read_parts(*value, errors, parts) && typed(*value, parts, errors)) return true;
+    const bool read = read_parts(*value, errors, parts) && typed(*value, parts, errors);
+    if (read && errors.near_count == 0) return true;
     const std::string name = object_name(parts);
+    if (read) {
+      note_near_fields(errors, name.empty() ? item() : name);
+      return true;
+    }
     return error(errors.first->code, (name.empty() ? item() : name) + ": " + errors.first->message);
+  }
+
+  void note_near_fields(const FieldErrors& errors, const std::string& object) {
+    file_.near_count += errors.near_count;
+    for (const std::string& field : errors.near_fields) {
+      if (file_.near_fields.size() == kNearFieldsNamedMax) return;
+      file_.near_fields.push_back(object + ": " + field);
+    }
   }
 
   // Another entry of `list`. A list that is full takes as much room as the rest of the text at
@@ -264,6 +277,8 @@ class SourceReader {
     if (parts.api_version == "scheduling.k8s.io/v1" && parts.kind == "PriorityClass") {
       return read_priority_class(parts, errors, add(file_.priority_classes));
     }
+    errors.near_count = 0;  // of a kind whose fields nobody reads
+    errors.near_fields.clear();
     const std::string kind(parts.kind);
     if (kind.ends_with(kListSuffix) && value["items"].error() == simdjson::SUCCESS) {
       return errors.add(ErrorCode::kUnsupported, FieldPath{},

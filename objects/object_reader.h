@@ -8,11 +8,11 @@
 // does not read are counted; nothing but their form is looked at. Text whose first character is
 // { or [ is JSON, other text is YAML.
 //
-// Unknown fields are skipped, null is an absent field, of equal keys the last wins. Negative
-// requests, limits, overhead and allocatable are refused; usage may be negative. Only the
-// annotations of annotations.h are kept.
-// Thread safety: any number of threads, each with its own text. Cost: one pass over JSON; beyond
-// the result, memory for one object (YAML: for the text once more).
+// Unknown fields are skipped, those that are nearly a known one are noted, null is an absent field,
+// of equal keys the last wins. Negative requests, limits, overhead and allocatable are refused;
+// usage may be negative. Only the annotations of annotations.h are kept. Thread safety: any number
+// of threads, each with its own text. Cost: one pass over JSON; beyond the result, memory for one
+// object (YAML: for the text once more).
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,8 @@ inline constexpr std::size_t kListMax = 10'000;         // Taints, tolerations, 
 inline constexpr std::size_t kPodMetricsMax = 100'000;  // Of a NodeMetric.
 inline constexpr std::size_t kAggregationsMax = 64;     // Of a NodeMetric, and types of each.
 
+inline constexpr std::size_t kNearFieldsNamedMax = 10;
+
 struct ObjectFile {
   // By kind, each in the source's order. The lists may have reserved more room than they use,
   // untouched.
@@ -56,6 +58,10 @@ struct ObjectFile {
   std::vector<PriorityClass> priority_classes;
   std::vector<CapacityQuota> capacity_quotas;
   std::map<std::string, std::uint64_t> other_kinds;  // "v1/Service" to count
+  // Unknown fields whose names are an edit or two from one that is read there; by name the first
+  // kNearFieldsNamedMax, "Pod d/web-1: spec.containers[0].resources.reqests (requests?)".
+  std::uint64_t near_count = 0;
+  std::vector<std::string> near_fields;
 };
 
 // `source` names the text in errors. Errors: kInvalid, kLimitExceeded; kUnsupported for a list

@@ -322,4 +322,13 @@ Result<std::string> Quantity::printed(std::string_view text) {
   return kept ? std::string(text) : canonical;
 }
 
+std::string amount_in_words(std::string_view resource, std::int64_t amount) {
+  if (resource == "cpu") return Quantity::from_milli(amount).canonical();
+  const bool bytes =
+      resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
+  const auto format = bytes ? Quantity::Format::kBinarySI : Quantity::Format::kDecimalSI;
+  return bytes ? Quantity::from_nanos(Quantity::from_value(amount).nanos(), format).canonical()
+               : std::to_string(amount);
+}
+
 }  // namespace headroom

@@ -68,7 +68,8 @@ bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQu
     return list == nullptr || read_resources(FieldPath{&kSpec, name}, inner, errors,
                                              Sign::kNotNegative, list->emplace());
   };
-  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, spec);
+  constexpr std::string_view kFields[] = {"min", "max"};
+  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kFields, spec);
 }
 
 bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,

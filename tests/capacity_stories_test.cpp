@@ -244,8 +244,8 @@ TEST(CapacityExamples, HighPriorityBeyondItsMinTakesNothingFromAnotherNamespace)
   Pod nginx = pod_of("quota2", "nginx", "cpu", 1);
   nginx.priority_class_name = "high-priority";
   EXPECT_EQ(
-      "ElasticQuota quota2/quota2: cpu: of all quotas used 1000 + nominated 0 + requested 1000 is "
-      "more than min 1000",
+      "ElasticQuota quota2/quota2: cpu: of all quotas used 1 + nominated 0 + requested 1 is "
+      "more than min 1",
       answer(engine, nginx));
   const PostFilter refused = preemption_for(engine, nginx);
   EXPECT_EQ(Code::kUnschedulable, refused.code);
@@ -279,8 +279,8 @@ TEST(CapacityExamples, CrossNodePreemptionOffFailsAndSaysThatItWouldHelp) {
   EXPECT_NE(engine.node_of_pod("quota1", "nginx-1"), engine.node_of_pod("quota1", "nginx-2"));
   EXPECT_EQ("quota1 2000* quota2 0", used(engine));
   EXPECT_EQ(
-      "ElasticQuota quota2/quota2: cpu: of all quotas used 2000 + nominated 0 + requested 2000 is "
-      "more than min 2000",
+      "ElasticQuota quota2/quota2: cpu: of all quotas used 2 + nominated 0 + requested 2 is "
+      "more than min 2",
       answer(engine, kTwoCpus));
   // Whichever pod goes, 1 + 2 > 2.
   const PostFilter refused = preemption_for(engine, kTwoCpus);

@@ -102,7 +102,7 @@ expect 2 'give those with' "$headroom" simulate --cluster nodes.json --pods quot
   echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},"spec":{"containers":'
   echo '[{"name":"c","resources":{"requests":{"cpu":2}}}]}}'
 } >rejected.json
-expect 0 'ElasticQuota a/q: cpu: used 0 + nominated 0 + requested 2000 is more than max 1000' \
+expect 0 'ElasticQuota a/q: cpu: used 0 + nominated 0 + requested 2 is more than max 1' \
   "$headroom" explain --cluster rejected.json --pod a/p
 
 # What pods ask for and no plugin here looks at; pods that are not this scheduler's, or wait at gates.
@@ -140,6 +140,73 @@ expect 0 '"required pod anti-affinity"' \
   "$headroom" explain --cluster asking.json --pod a/apart-1 --json
 expect 2 'preemption: profile limit-aware does not enable CapacityScheduling' \
   "$headroom" simulate --cluster asking.json --config "$data/limit-aware.yaml" --preemption
+
+# What is probably not meant so: a count and the first names, in text and in JSON.
+{
+  cat nodes.json
+  for n in 1 2; do
+    echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"resources":'
+    echo '{"reqests":{"cpu":1}}}]}}'
+  done
+  echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"lost"},"spec":{"nodeName":"nowhere"}}'
+  echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"done"},"spec":{"nodeName":"nowhere"},'
+  echo '"status":{"phase":"Failed"}}'
+  echo '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"ElasticQuota","metadata":{"name":"q",'
+  echo '"namespace":"a"},"spec":{"min":{"cpu":4},"max":{"cpu":2}}}'
+} >odd.json
+for command in 'simulate' 'simulate --json' 'explain --pod default/p' 'explain --pod default/p --json'; do
+  # shellcheck disable=SC2086  # a command and its options
+  for text in '2 unknown fields that are nearly a known one: Pod default/p: spec.containers[0].resources.reqests' \
+    '1 objects that come twice, of which the last counts: Pod default/p' \
+    '1 pods on nodes that are not there: default/lost on nowhere' \
+    '1 ElasticQuotas with min above max: a/q cpu 4 > 2'; do
+    expect 0 "$text" "$headroom" $command --cluster odd.json
+  done
+done
+for command in 'simulate' 'explain --pod default/p'; do
+  # shellcheck disable=SC2086
+  "$headroom" $command --cluster odd.json --json >json 2>/dev/null
+  grep -q '"what": "pods on nodes that are not there"' json
+  grep -q 'default/lost on nowhere' json
+done
+
+# Output that cannot be written is no success, whatever prints; a report leaves no half of a file.
+full() {
+  local result=0
+  "$@" >/dev/full 2>output || result=$?
+  if [ "$result" -ne 2 ] || ! grep -q 'write\|No space' output; then
+    echo "exit code $result with a full output: $*"
+    cat output
+    exit 1
+  fi
+}
+full "$headroom" --version
+full "$headroom" simulate --help
+full "$headroom" simulate --nodes 3
+full "$headroom" simulate --nodes 3 --json
+full "$headroom" simulate --nodes 3 --out -
+full "$headroom" generate --nodes 3
+full "$headroom" explain --cluster rejected.json --pod a/p
+full "$headroom" explain --cluster rejected.json --pod a/p --json
+full "$headroom" quota --cluster "$data/quota-example.yaml"
+full "$headroom" conformance /dev/null
+expect 2 'No space left on device' "$headroom" simulate --nodes 3 --report /dev/full
+
+# What files say does not command the terminal.
+printf 'apiVersion: v1\nkind: Node\nmetadata: {name: "a\\e[31mred"}\nstatus: {allocatable: {cpu: "4\\e]0;x\\a"}}\n' \
+  >escapes.yaml
+for command in 'simulate' 'explain --pod a/b' 'quota'; do
+  # shellcheck disable=SC2086  # a command and its options
+  "$headroom" $command --cluster escapes.yaml >output 2>&1 && { echo "$command took escapes.yaml"; exit 1; }
+  if grep -q "$(printf '\033')" output; then
+    echo "an escape of a file reached the terminal: $command"
+    exit 1
+  fi
+done
+echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":' \
+  '{"requests":{"cpu":1}}}]}}' >one-pod.json
+sed 's/cpu: "[^"]*"/cpu: 4, pods: 9/' escapes.yaml >escapes-name.yaml
+expect 0 'a\x1b[31mred' "$headroom" simulate --cluster escapes-name.yaml --pods one-pod.json
 
 # Capacity quotas: the table, each question, the exit codes that answer, and what cannot be used.
 quota() { "$headroom" quota "$@"; }
@@ -195,6 +262,7 @@ expect 2 'no such template or node; there is control-1' quota check --cluster "$
 expect 2 'no template: give' quota check --cluster "$example"
 expect 2 'no Node to be a template' quota check --cluster "$example" --template broken-quota.json
 expect 2 '--count' quota check --cluster "$example" --like web-1 --count -1
+expect 2 '--count' quota check --cluster "$example" --like web-1 --count 0
 expect 2 '--max-nodes' quota --cluster "$example" --max-nodes 99999999999999999999
 expect 2 '"4x" is not a quantity' quota --cluster "$example" --cluster-limit cpu=4x
 expect 2 'KEY=VALUE:RESOURCE=QUANTITY' quota --cluster "$example" --group-limit nodes=4

@@ -269,8 +269,8 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   EXPECT_EQ(evaluated->decisions()->Get(0)->code(), wire::Code::Unschedulable);
   ASSERT_NE(evaluated->decisions()->Get(0)->pre_filter(), nullptr);
   EXPECT_EQ(evaluated->decisions()->Get(0)->pre_filter()->Get(0)->str(),
-            "ElasticQuota red/quota: cpu: of all quotas used 4000 + nominated 0 + requested 4000"
-            " is more than min 4000");
+            "ElasticQuota red/quota: cpu: of all quotas used 4 + nominated 0 + requested 4"
+            " is more than min 4");
   EXPECT_EQ(client.reserve(pod, "n1").error().code, ErrorCode::kConflict);
 
   const wire::PostFiltered* answer = must(client.post_filter(pod, true));

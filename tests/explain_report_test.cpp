@@ -142,5 +142,44 @@ At 1970-01-01T00:00:00Z, mode Proposal. cpu in thousandths, everything else in w
   EXPECT_EQ(json.at("/decision/preFilter/1"_json_pointer), "ElasticQuota team-a/q: two");
 }
 
+// No sentinel, no note that says "not:", and no zeros where there is no number.
+TEST(ExplainReport, OfANodeWithoutMetricAndWithoutLimits) {
+  Result<Engine> engine = Engine::create(Profile::standard(), {.threads = 1});
+  ASSERT_TRUE(engine);
+  Node node;
+  node.name = "n1";
+  node.allocatable = {{"cpu", Quantity::from_value(8)},
+                      {"memory", Quantity::from_value(std::int64_t{8} << 30)},
+                      {"pods", Quantity::from_value(110)}};
+  ASSERT_TRUE(engine->upsert(node));
+  Pod pod;
+  pod.namespace_name = "d";
+  pod.name = pod.uid = "p";
+  pod.containers.emplace_back().limits = {{"cpu", Quantity::from_value(1)}};
+  const Result<ExplainReport> report = explain_pod(*engine, pod, std::nullopt);
+  ASSERT_TRUE(report);
+  const std::string text = explain_text(*report);
+  EXPECT_EQ(text.find("2,305,843"), std::string::npos) << text;
+  EXPECT_EQ(text.find("note: not:"), std::string::npos) << text;
+  EXPECT_NE(text.find("note: no usage is known: scores 0"), std::string::npos) << text;
+  std::size_t lines = 0;
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos;
+       at = end + 1) {
+    const std::string line = text.substr(at, end - at);
+    const auto has = [&](const char* part) { return line.find(part) != std::string::npos; };
+    // Lines that sum up, or only say something, have at most a result.
+    if (has("weighted mean") || has("NormalizeScore") || has("Note")) {
+      ++lines;
+      EXPECT_EQ(line.find(" 0   "), std::string::npos) << line;
+    }
+  }
+  EXPECT_GE(lines, 3u);
+  for (const ExplainedNode& explained : report->nodes) {
+    for (const ExplainTerm& term : explained.explanation.terms) {
+      EXPECT_LT(term.aggregate, std::int64_t{1} << 60);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headroom

@@ -58,6 +58,7 @@ TEST(ObjectReader, ClusterOfARealApiServer) {
   EXPECT_EQ(file->priority_classes.size(), 6u);
   EXPECT_EQ(file->capacity_quotas.size(), 4u);
   EXPECT_TRUE(file->other_kinds.empty());
+  EXPECT_EQ(file->near_count, 0u);
   const Node& first = file->nodes.front();
   EXPECT_EQ(first.name, "openb-node-0008");
   EXPECT_EQ(find(first.allocatable, "cpu")->milli_value(), 31920);
@@ -394,6 +395,39 @@ TEST(ObjectReader, PodsAsQuotasAndPreemptionSeeThem) {
   EXPECT_EQ(read_pod.preemption_policy, "PreemptLowerPriority");
   EXPECT_EQ(read_pod.nominated_node_name, "n1");
   EXPECT_EQ(read_pod.start_us, 1'767'225'601'000'000);
+}
+
+TEST(ObjectReader, UnknownFieldsThatAreNearlyAKnownOne) {
+  const auto noted = [](const std::string& text) {
+    const ObjectFile file = read(text);
+    std::string all;
+    for (const std::string& field : file.near_fields) all += (all.empty() ? "" : ", ") + field;
+    return file.near_count == file.near_fields.size() ? all : all + ", ...";
+  };
+  EXPECT_EQ(noted(pod(R"({"containers": [{"name": "c", "resources": {"reqests": {"cpu": 1}}}]})")),
+            "Pod d/web-1: spec.containers[0].resources.reqests (requests?)");
+  EXPECT_EQ(noted(pod(R"({"nodeselector": {"a": "b"}, "tolerationss": []})")),
+            "Pod d/web-1: spec.nodeselector (nodeSelector?), "
+            "Pod d/web-1: spec.tolerationss (tolerations?)");
+  EXPECT_EQ(noted(node(R"("staus": {"allocatable": {"cpu": 1}})")), "Node n1: staus (status?)");
+  EXPECT_EQ(noted(node(R"("status": {"allocatables": {"cpu": 1}})")),
+            "Node n1: status.allocatables (allocatable?)");
+  EXPECT_EQ(noted(R"({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",
+                      "metadata": {"name": "q", "namespace": "a"}, "spec": {"mix": {}}})"),
+            "ElasticQuota a/q: spec.mix (min?)");
+  // Fields of Kubernetes that nobody reads, labels, resources and other kinds are none.
+  EXPECT_EQ(noted(pod(R"({"hostname": "h", "hostPID": true, "hostIPC": true, "dnsPolicy": "Default",
+                          "containers": [{"name": "c", "image": "i", "args": [], "env": [], "tty":
+                          true, "resources": {"requests": {"memroy": 1}, "claims": []}}]})",
+                      R"({"podIP": "1", "hostIP": "2", "reason": "r", "message": "m"})")),
+            "");
+  EXPECT_EQ(noted(R"({"apiVersion": "v1", "kind": "Service", "metadatas": {}, "sepc": {}})"), "");
+  // The first by name, all by count.
+  std::string many;
+  for (int i = 0; i < 25; ++i) many += pod(R"({"nodename": "n"})") + "\n";
+  const ObjectFile file = read(many);
+  EXPECT_EQ(file.near_count, 25u);
+  EXPECT_EQ(file.near_fields.size(), kNearFieldsNamedMax);
 }
 
 TEST(ObjectReader, WhatPodsAskForBeyondTheFieldsThatAreRead) {

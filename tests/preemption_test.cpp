@@ -273,8 +273,8 @@ TEST(Preemption, ExplainsTheQuotas) {
   ASSERT_TRUE(status);
   EXPECT_EQ(status->code, Code::kUnschedulable);
   EXPECT_EQ(status->reasons,
-            (std::vector<std::string>{"ElasticQuota a/quota: cpu: used 3000 + nominated 0 + "
-                                      "requested 2000 is more than max 4000"}));
+            (std::vector<std::string>{"ElasticQuota a/quota: cpu: used 3 + nominated 0 + "
+                                      "requested 2 is more than max 4"}));
   const Result<Decision> decision = engine.evaluate(asks);
   ASSERT_TRUE(decision);
   EXPECT_EQ(decision->message(), "0/1 nodes are available: " + status->reasons[0] + ".");
@@ -286,9 +286,9 @@ TEST(Preemption, ExplainsTheQuotas) {
     if (term.extension_point == "PreFilter") notes.push_back(term.note);
   }
   EXPECT_EQ(notes, (std::vector<std::string>{
-                       "ElasticQuota a/quota: used 3000, nominated 0, min 2000",
-                       "with the pod ElasticQuota a/quota borrows 3000 beyond its min 2000; min "
-                       "not used: b/quota 4000"}));
+                       "ElasticQuota a/quota: used 3, nominated 0, min 2",
+                       "with the pod ElasticQuota a/quota borrows 3 beyond its min 2; min "
+                       "not used: b/quota 4"}));
 }
 
 // A class that changes changes its pods' place in the order.

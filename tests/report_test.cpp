@@ -1,6 +1,12 @@
 // What a report says over time: samples, their JSON, and the page that has it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -8,9 +14,11 @@
 #include "tests/seed.h"
 #include "tools/cluster_generator.h"
 #include "tools/command_line.h"
+#include "tools/printable.h"
 #include "tools/report_page.h"
 #include "tools/series_json.h"
 #include "tools/simulation_report.h"
+#include "tools/text_output.h"
 
 namespace headroom {
 namespace {
@@ -355,6 +363,82 @@ TEST(ReportPage, HasTheJsonAndNoMarkupOfIt) {
   }
   EXPECT_EQ(4u, count(page, "</script>"));
   EXPECT_NE(std::string::npos, page.find("Chart.js v"));  // the library's notice
+}
+
+TEST(Printable, NothingCommandsTheTerminal) {
+  EXPECT_EQ(printable("caf\xC3\xA9 \xE2\x82\xAC\n\tplain"), "caf\xC3\xA9 \xE2\x82\xAC\n\tplain");
+  EXPECT_EQ(printable("\x1b[31mred\x1b]0;title\a"), "\\x1b[31mred\\x1b]0;title\\x07");
+  EXPECT_EQ(printable("over\rwritten \x7f \xC2\x9B"
+                      "2J"),
+            "over\\x0dwritten \\x7f \\x9b"
+            "2J");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
+}
+
+class WritesBeside : public ::testing::Test {
+ protected:
+  std::string read(const std::string& name) const {
+    std::ifstream file(directory_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void SetUp() override { std::filesystem::create_directory(directory_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory_),
+                                                  std::filesystem::directory_iterator()));
+  }
+  const std::filesystem::path directory_ =
+      std::filesystem::path(::testing::TempDir()) / ("beside." + std::to_string(::getpid()));
+};
+
+TEST_F(WritesBeside, AFileTakesItsPlaceWhole) {
+  const std::string path = directory_ / "report.html";
+  {
+    Result<TextOutput> output = TextOutput::open(path);
+    ASSERT_TRUE(output);
+    output->text() = "first";
+    ASSERT_TRUE(output->close());
+  }
+  EXPECT_EQ(read("report.html"), "first");
+  {
+    // Not closed: an error came first.
+    Result<TextOutput> output = TextOutput::open(path);
+    ASSERT_TRUE(output);
+    output->text() = std::string(2 << 20, 'x');
+    output->write_full();
+    EXPECT_EQ(read("report.html"), "first");
+  }
+  EXPECT_EQ(read("report.html"), "first");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(WritesBeside, AFullDiskLeavesNoHalfOfAFile) {
+  const std::string path = directory_ / "report.html";
+  Result<TextOutput> output = TextOutput::open(path);
+  ASSERT_TRUE(output);
+  const rlimit none = {0, RLIM_INFINITY};
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  output->text() = std::string(2 << 20, 'x');
+  const Result<void> closed = output->close();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code, ErrorCode::kIo);
+  { const TextOutput gone = std::move(*output); }
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(WritesBeside, ADeviceStaysADevice) {
+  Result<TextOutput> output = TextOutput::open("/dev/full");
+  ASSERT_TRUE(output);
+  output->text() = "x";
+  const Result<void> closed = output->close();
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().message, "cannot write /dev/full: No space left on device");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
 TEST(CommandLine, WordsAreQuotedForAShell) {

@@ -70,8 +70,8 @@ std::vector<Fact> borrowed() {
           pod_in("blue", "high", 4, 5, "n1"), pod_in("blue", "low", 4, 1, "n1")};
 }
 const char* const kTotalReason =
-    "ElasticQuota red/quota: cpu: of all quotas used 8000 + nominated 0 + requested 4000 is more"
-    " than min 8000";
+    "ElasticQuota red/quota: cpu: of all quotas used 8 + nominated 0 + requested 4 is more"
+    " than min 8";
 
 std::string joined(const flatbuffers::Vector<Offset<flatbuffers::String>>* texts) {
   std::string all;
@@ -368,9 +368,9 @@ TEST_F(PreFiltering, RejectsWithoutLookingAtNodes) {
   EXPECT_EQ(text_of_pre_filter(*evaluated.decisions()->Get(1)), "Success feasible 1 ");
   EXPECT_EQ(text_of_pre_filter(*evaluated.decisions()->Get(2)),
             "Unschedulable feasible 0"
-            " ElasticQuota red/quota: cpu: used 0 + nominated 0 + requested 9000 is more than max"
-            " 8000; ElasticQuota red/quota: cpu: of all quotas used 8000 + nominated 0 + requested"
-            " 9000 is more than min 8000");
+            " ElasticQuota red/quota: cpu: used 0 + nominated 0 + requested 9 is more than max"
+            " 8; ElasticQuota red/quota: cpu: of all quotas used 8 + nominated 0 + requested"
+            " 9 is more than min 8");
 }
 
 // Two front-ends ask for what only one of them can have.
@@ -383,9 +383,9 @@ TEST_F(PreFiltering, AReservationLooksAgain) {
   EXPECT_EQ(other.best(two), "n1");
   EXPECT_EQ(client.reserve_text(one, "n1"), "ok");
   EXPECT_EQ(other.reserve_text(two, "n1"),
-            "Conflict: node n1: ElasticQuota red/quota: cpu: used 3000 + nominated 0 + requested"
-            " 3000 is more than max 4000, ElasticQuota red/quota: cpu: of all quotas used 3000 +"
-            " nominated 0 + requested 3000 is more than min 4000");
+            "Conflict: node n1: ElasticQuota red/quota: cpu: used 3 + nominated 0 + requested"
+            " 3 is more than max 4, ElasticQuota red/quota: cpu: of all quotas used 3 +"
+            " nominated 0 + requested 3 is more than min 4");
   EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 4000 3000 0");
   EXPECT_EQ(client.reserve_text(one, "n1"), "ok");  // it is not counted twice
   client.unreserve(one, one.uid, "n1");
@@ -545,8 +545,8 @@ TEST_F(Nominating, FromTheRejectionToTheBinding) {
   EXPECT_EQ(client.best(pod_of("free", 4)), "");
   const wire::Evaluated& late = client.evaluated({pod_in("red", "late", 4, 0)});
   EXPECT_EQ(text_of_pre_filter(*late.decisions()->Get(0)),
-            "Unschedulable feasible 0 ElasticQuota red/quota: cpu: of all quotas used 4000 +"
-            " nominated 4000 + requested 4000 is more than min 8000");
+            "Unschedulable feasible 0 ElasticQuota red/quota: cpu: of all quotas used 4 +"
+            " nominated 4 + requested 4 is more than min 8");
   EXPECT_EQ(client.best(red.uid), "n1");
   EXPECT_EQ(client.reserve_text(red.uid, "n1"), "ok");
   EXPECT_EQ(text_of(client.quota_status()),

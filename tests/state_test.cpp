@@ -1,6 +1,8 @@
 // State files: each kind of fact comes back and goes on as before; a file that is damaged in any
 // way is refused with what is wrong, and never believed.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -439,6 +441,20 @@ TEST_F(StateTest, RefusesFactsOfAnotherDigest) {
   const std::string more = std::string(file.facts) + '\0';
   file.facts = more;
   EXPECT_EQ(refusal(state_file_bytes(file)), "it holds more than belongs to it");
+}
+
+// Renaming the file that was written beside it would replace the device.
+TEST_F(StateTest, SavingToADeviceReplacesNothing) {
+  Result<Engine> engine = Engine::create(Profile::standard());
+  ASSERT_TRUE(engine);
+  const std::string pipe = ::testing::TempDir() + "state_test_pipe." + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Result<void> saved = engine->save(pipe);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kIo);
+  EXPECT_EQ(saved.error().message, pipe + ": it is there and no regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  std::filesystem::remove(pipe);
 }
 
 TEST_F(StateTest, SavesWholeOrNotAtAll) {

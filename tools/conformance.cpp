@@ -14,6 +14,7 @@
 
 #include "tools/conformance_case.h"
 #include "tools/exit_code.h"
+#include "tools/printable.h"
 
 namespace headroom {
 namespace {
@@ -35,10 +36,10 @@ struct ConformanceTotals {
 };
 
 void print_failure(const CaseFailure& failure) {
-  fmt::print("FAILED {}\n", failure.name);
+  fmt::print("FAILED {}\n", printable(failure.name));
   for (const ConformanceDifference& difference : failure.differences) {
-    fmt::print("  {}\n    expected  {}\n    got       {}\n", difference.field, difference.expected,
-               difference.got);
+    fmt::print("  {}\n    expected  {}\n    got       {}\n", printable(difference.field),
+               printable(difference.expected), printable(difference.got));
   }
 }
 
@@ -97,7 +98,7 @@ int conformance(const ConformanceOptions& options) {
     }
     std::ifstream file(path);
     if (!file) {
-      fmt::print(stderr, "headroom conformance: {}: {}\n", path, std::strerror(errno));
+      print_error("conformance", path + ": " + std::strerror(errno));
       return kExitBadInput;
     }
     run_lines(file, path, options, totals);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,14 @@
 #include "objects/objects.h"
 
 namespace headroom {
+
+// Something in the input that is probably not meant so. It is used all the same.
+struct InputWarning {
+  std::string what;  // "objects that come twice, of which the last counts"
+  std::uint64_t count = 0;
+  std::vector<std::string> first;  // by name, at most kNearFieldsNamedMax
+  std::string text() const;        // "2 WHAT: FIRST, SECOND"
+};
 
 // Of two objects of one name the later one counts.
 struct Dump {
@@ -22,6 +32,9 @@ struct Dump {
   std::vector<PriorityClass> priority_classes;
   std::vector<CapacityQuota> capacity_quotas;
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
+  // Unknown fields that are nearly a known one, duplicates, pods on nodes that are not there (where
+  // there are nodes), ElasticQuotas with a min above their max.
+  std::vector<InputWarning> warnings;
 };
 
 Dump make_dump(std::vector<ObjectFile> files);
@@ -30,11 +43,14 @@ Result<Dump> read_dump(const std::vector<std::string>& paths);
 // "namespace/name"
 std::string full_name(const Pod& pod);
 
+// For --json.
+nlohmann::ordered_json warnings_json(std::span<const InputWarning> warnings);
+
 // The moment at which a dump was taken is not in it: its newest metric's time is near, or its
 // newest pod's. `otherwise` where it has neither.
 std::int64_t newest_time_us(const Dump& dump, std::int64_t otherwise);
 
-// A line on standard error for each other kind.
-void report_other_kinds(const Dump& dump, const char* command);
+// A line on standard error for each other kind, and for each warning.
+void report_oddities(const Dump& dump, const char* command);
 
 }  // namespace headroom

@@ -5,6 +5,6 @@ namespace headroom {
 
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailures = 1;  // the run worked and found failures
-inline constexpr int kExitBadInput = 2;  // the command line, a file or an object cannot be used
+inline constexpr int kExitBadInput = 2;  // what is given cannot be used, or the output not written
 
 }  // namespace headroom

@@ -16,6 +16,7 @@
 #include "tools/dump.h"
 #include "tools/exit_code.h"
 #include "tools/explain_report.h"
+#include "tools/printable.h"
 
 namespace headroom {
 namespace {
@@ -71,7 +72,7 @@ Result<std::string> explain(const ExplainOptions& options) {
   if (!profile) return tl::unexpected(profile.error());
   const Result<Dump> dump = read_dump(options.cluster_files);
   if (!dump) return tl::unexpected(dump.error());
-  report_other_kinds(*dump, "explain");
+  report_oddities(*dump, "explain");
   const auto pod = std::find_if(dump->pods.begin(), dump->pods.end(),
                                 [&](const Pod& known) { return full_name(known) == options.pod; });
   if (pod == dump->pods.end()) {
@@ -100,18 +101,19 @@ Result<std::string> explain(const ExplainOptions& options) {
     return fail(ErrorCode::kNotFound, fmt::format("--node {}: no such node{}", *node,
                                                   suggestions(std::move(names), *node, "node")));
   }
-  const Result<ExplainReport> report = explain_pod(*engine, *pod, node);
+  Result<ExplainReport> report = explain_pod(*engine, *pod, node);
   if (!report) return tl::unexpected(report.error());
+  report->warnings = dump->warnings;
   return options.json ? explain_json(*report) : explain_text(*report);
 }
 
 int run(const ExplainOptions& options) {
   const Result<std::string> text = explain(options);
   if (!text) {
-    fmt::print(stderr, "headroom explain: {}\n", text.error().message);
+    print_error("explain", text.error().message);
     return kExitBadInput;
   }
-  fmt::print("{}", *text);
+  fmt::print("{}", options.json ? *text : printable(*text));
   return kExitSuccess;
 }
 

@@ -43,9 +43,10 @@ bool is_filter(const ExplainTerm& term) {
   return term.extension_point == "Filter" || term.extension_point == "PreFilter";
 }
 
-// A line that only says yes or no, such as NodeName's, has no numbers to show.
-bool has_numbers(const ExplainTerm& term) {
-  return !term.resource.empty() || !term.formula.empty() || !is_filter(term);
+// What a line is worked out from. One that only says yes or no, such as NodeName's, one that sums
+// up others and one without a limit have nothing to show there.
+bool has_capacity(const ExplainTerm& term) {
+  return !term.resource.empty() && !term.formula.empty();
 }
 
 // Columns of text on the left, numbers on the right.
@@ -86,11 +87,12 @@ std::string terms_text(const std::vector<ExplainTerm>& terms) {
   TermTable table;
   table.add({"plugin", "point", "resource", "capacity", "aggregate", "need", "result", "how"}, "");
   for (const ExplainTerm& term : terms) {
-    const bool numbers = has_numbers(term);
-    const auto number = [&](std::int64_t value) { return numbers ? grouped(value) : ""; };
-    table.add({to_string(term.plugin), term.extension_point, term.resource, number(term.capacity),
-               number(term.aggregate), number(term.need),
-               is_filter(term) ? (term.passed ? "passes" : "REJECTS") : grouped(term.result),
+    const auto shown = [](bool has, std::int64_t value) { return has ? grouped(value) : ""; };
+    table.add({to_string(term.plugin), term.extension_point, term.resource,
+               shown(has_capacity(term), term.capacity), shown(has_capacity(term), term.aggregate),
+               shown(!term.resource.empty(), term.need),
+               is_filter(term) ? (term.passed ? "passes" : "REJECTS")
+                               : shown(term.extension_point != "Note", term.result),
                term.formula},
               term.note);
   }
@@ -354,6 +356,7 @@ std::string explain_json(const ExplainReport& report) {
                        {"presentNode", report.present_node},
                        {"now", time_text(report.now_us)},
                        {"mode", report.profile.mode == Mode::kProposal ? "Proposal" : "Upstream"}};
+  if (!report.warnings.empty()) json["warnings"] = warnings_json(report.warnings);
   json["notConsidered"] = names_of(report.not_considered);
   if (report.decision) json["decision"] = decision_json(report);
   json["nodes"] = ordered_json::array();

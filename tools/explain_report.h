@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "objects/error.h"
 #include "objects/objects.h"
+#include "tools/dump.h"
 
 namespace headroom {
 
@@ -35,6 +36,7 @@ struct ExplainReport {
   std::optional<PostFilter> post_filter;
   std::string nominated_node;
   std::vector<PodVerdict> verdicts;
+  std::vector<InputWarning> warnings;
   NotConsideredSet not_considered;  // what the pod asks for, or nodes say, beyond all this
 };
 

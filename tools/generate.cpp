@@ -9,6 +9,7 @@
 #include "tools/command_line.h"
 #include "tools/exit_code.h"
 #include "tools/object_writer.h"
+#include "tools/printable.h"
 #include "tools/progress.h"
 #include "tools/text_output.h"
 
@@ -29,7 +30,7 @@ struct GenerateOptions {
 int generate(const GenerateOptions& options) {
   Result<TextOutput> output = TextOutput::open(options.output);
   if (!output) {
-    fmt::print(stderr, "headroom generate: {}\n", output.error().message);
+    print_error("generate", output.error().message);
     return kExitBadInput;
   }
   const ClusterGenerator generator(options.cluster);
@@ -67,7 +68,7 @@ int generate(const GenerateOptions& options) {
     if (!options.json_lines) text += "]}\n";
   }
   if (Result<void> closed = output->close(); !closed) {
-    fmt::print(stderr, "headroom generate: {}\n", closed.error().message);
+    print_error("generate", closed.error().message);
     return kExitBadInput;
   }
   return kExitSuccess;

@@ -17,6 +17,7 @@
 #include "tools/load_report.h"
 #include "tools/load_run.h"
 #include "tools/load_verify.h"
+#include "tools/printable.h"
 #include "tools/progress.h"
 #include "tools/temporary_directory.h"
 #include "tools/text_output.h"
@@ -92,7 +93,7 @@ Result<LoadFacts::Objects> read_objects(const LoadOptions& options) {
   if (!options.cluster_files.empty()) {
     Result<Dump> dump = read_dump(options.cluster_files);
     if (!dump) return tl::unexpected(dump.error());
-    report_other_kinds(*dump, "load");
+    report_oddities(*dump, "load");
     objects.now_us = newest_time_us(*dump, kTraceStartUs);
     objects.nodes = std::move(dump->nodes);
     objects.node_metrics = std::move(dump->node_metrics);
@@ -166,7 +167,7 @@ class LoadCommand {
       feeding.client.name = "headroom-load-feeder";
       feeding.clock = [this] { return facts_->now_us(); };
       feeding.on_refused = [](const Error& error) {
-        fmt::print(stderr, "headroom load: refused: {}\n", error.message);
+        print_error("load", "refused: " + error.message);
       };
       feeder_ =
           std::make_unique<Feeder>(endpoint_, std::move(feeding),
@@ -444,7 +445,7 @@ Examples:
 )");
   command->callback([options, &exit_code] {
     const Result<int> code = run(*options);
-    if (!code) fmt::print(stderr, "headroom load: {}\n", code.error().message);
+    if (!code) print_error("load", code.error().message);
     exit_code = code ? *code : kExitBadInput;
   });
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "tools/explain.h"
 #include "tools/generate.h"
 #include "tools/load.h"
+#include "tools/printable.h"
 #include "tools/quota.h"
 #include "tools/simulate.h"
 
@@ -34,7 +36,8 @@ int run(int argc, char** argv) {
 
 Each command has its own --help.
 Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance case, a limit in the way);
-2 the command line, a file or an object cannot be used: the message says what to do.
+2 the command line, a file or an object cannot be used, or the output cannot be written: the message says
+what to do.
 )");
   std::string command_line = "headroom";
   for (int a = 1; a < argc; ++a) command_line += ' ' + headroom::shell_word(argv[a]);
@@ -59,10 +62,18 @@ Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance c
 }  // namespace
 
 int main(int argc, char** argv) {
+  int exit_code = headroom::kExitBadInput;
   try {
-    return run(argc, argv);
+    exit_code = run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "headroom: {}\n", error.what());
+    fmt::print(stderr, "headroom: {}\n", headroom::printable(error.what()));
+  }
+  // Nobody may take half an answer for one.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    if (exit_code != headroom::kExitBadInput) {
+      fmt::print(stderr, "headroom: cannot write standard output\n");
+    }
     return headroom::kExitBadInput;
   }
+  return exit_code;
 }

@@ -14,6 +14,7 @@
 
 #include "tools/command_line.h"
 #include "tools/exit_code.h"
+#include "tools/printable.h"
 #include "tools/quota_changes.h"
 #include "tools/quota_input.h"
 #include "tools/quota_json.h"
@@ -151,7 +152,7 @@ Result<Answer> lint_quotas(const QuotaOptions& options, QuotaInput& input,
 
 int run(const QuotaOptions& options, const std::string& name, Command command) {
   const auto failed = [&](const Error& error) {
-    fmt::print(stderr, "headroom {}: {}\n", name, error.message);
+    print_error(name, error.message);
     return kExitBadInput;
   };
   Result<QuotaInput> input = read_quota_input(options.input);
@@ -159,7 +160,7 @@ int run(const QuotaOptions& options, const std::string& name, Command command) {
   Result<Answer> answer = command(options, *input, AmountText(input->options.aliases));
   if (!answer) return failed(answer.error());
   Result<TextOutput> output = TextOutput::open("-");
-  output->text() = std::move(answer->text);
+  output->text() = options.json ? std::move(answer->text) : printable(answer->text);
   if (Result<void> closed = output->close(); !closed) return failed(closed.error());
   return answer->exit_code;
 }
@@ -247,7 +248,7 @@ Exit codes: 0 the answer is yes, 1 it is no (check, plan), or there is something
       add("check", "May so many nodes be added, and if not, what stands in the way", check);
   add_template_options(*check_command, *options);
   check_command->add_option("--count", options->count, "How many of each template")
-      ->check(between(std::int64_t{0}, kCountMax))
+      ->check(between(std::int64_t{1}, kCountMax))
       ->type_name("NUMBER")
       ->capture_default_str();
   check_command->footer(R"(

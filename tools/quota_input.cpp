@@ -225,7 +225,7 @@ Result<QuotaInput> read_quota_input(const QuotaInputOptions& options) {
   }
   Result<Dump> dump = read_dump(options.cluster_files);
   if (!dump) return tl::unexpected(dump.error());
-  report_other_kinds(*dump, "quota");
+  report_oddities(*dump, "quota");
   CapacityQuotasOptions quota_options;
   quota_options.ignore_deleting = options.ignore_deleting;
   for (const std::string& text : options.aliases) {

@@ -15,6 +15,7 @@
 #include "tools/dump.h"
 #include "tools/exit_code.h"
 #include "tools/openb.h"
+#include "tools/printable.h"
 #include "tools/progress.h"
 #include "tools/report_page.h"
 #include "tools/simulation_input.h"
@@ -70,8 +71,8 @@ Result<SimulationInput> read_cluster(const SimulateOptions& options) {
   if (!cluster) return tl::unexpected(cluster.error());
   Result<Dump> pods = read_dump(options.pods);
   if (!pods) return tl::unexpected(pods.error());
-  report_other_kinds(*cluster, "simulate");
-  report_other_kinds(*pods, "simulate");
+  report_oddities(*cluster, "simulate");
+  report_oddities(*pods, "simulate");
   std::string title;
   for (const std::string& path : options.cluster_files) {
     if (!title.empty()) title += ", ";
@@ -96,7 +97,7 @@ Result<SimulationInput> make_input(const SimulateOptions& options) {
 Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
   Result<Dump> templates = read_dump(options.template_files);
   if (!templates) return tl::unexpected(templates.error());
-  report_other_kinds(*templates, "simulate");
+  report_oddities(*templates, "simulate");
   if (templates->nodes.empty()) {
     return fail(ErrorCode::kInvalid, "the --autoscale files have no Node to take as a template");
   }
@@ -106,7 +107,7 @@ Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
   }
   Result<Dump> quotas = read_dump(options.capacity_quota_files);
   if (!quotas) return tl::unexpected(quotas.error());
-  report_other_kinds(*quotas, "simulate");
+  report_oddities(*quotas, "simulate");
   if (!options.capacity_quota_files.empty() && quotas->capacity_quotas.empty()) {
     return fail(ErrorCode::kInvalid, "the --capacity-quotas files have no CapacityQuota");
   }
@@ -245,10 +246,14 @@ Result<int> run(const SimulateOptions& options) {
   }
   if (options.json) {
     fmt::print(report_file, "{}\n", json);
-  } else if (runs.size() > 1) {
-    print_comparison(report_file, *input, options.seed, runs);
   } else {
-    print_report(report_file, *input, options.seed, runs.front().report);
+    print_printable(report_file, [&](std::FILE* file) {
+      if (runs.size() > 1) {
+        print_comparison(file, *input, options.seed, runs);
+      } else {
+        print_report(file, *input, options.seed, runs.front().report);
+      }
+    });
   }
   const bool broken = std::any_of(runs.begin(), runs.end(), [](const ProfileRun& run) {
     return !run.report.violations.empty();
@@ -421,7 +426,7 @@ Exit codes: 0 simulated, 1 --validate found a rule broken, 2 the input cannot be
   command->callback([options, &exit_code] {
     const Result<int> done = run(*options);
     exit_code = done.value_or(kExitBadInput);
-    if (!done) fmt::print(stderr, "headroom simulate: {}\n", done.error().message);
+    if (!done) print_error("simulate", done.error().message);
   });
 }
 

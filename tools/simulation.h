@@ -36,6 +36,7 @@
 #include "objects/objects.h"
 #include "tools/cluster_autoscaler.h"
 #include "tools/cluster_usage.h"
+#include "tools/dump.h"
 #include "tools/quota_ledger.h"
 #include "tools/simulation_series.h"
 
@@ -57,6 +58,7 @@ struct Arrival {
 struct SimulationInput {
   std::string title;               // "the openb trace"
   std::vector<std::string> notes;  // what in it is drawn from the seed; a sentence each
+  std::vector<InputWarning> warnings;
   std::vector<Node> nodes;
   std::vector<NodeMetric> node_metrics;
   std::vector<ElasticQuota> elastic_quotas;

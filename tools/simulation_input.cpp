@@ -128,6 +128,8 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
 
   SimulationInput input;
   input.title = std::move(title);
+  input.warnings = std::move(cluster.warnings);
+  input.warnings.insert(input.warnings.end(), extra.warnings.begin(), extra.warnings.end());
   input.start_us = newest_time_us(cluster, kTraceStartUs);
   input.nodes = std::move(cluster.nodes);
   input.node_metrics = std::move(cluster.node_metrics);

@@ -524,6 +524,7 @@ std::string json_report(const SimulationInput& input, std::uint64_t seed,
   ordered_json json;
   json["input"] = input.title;
   if (!input.notes.empty()) json["notes"] = input.notes;
+  if (!input.warnings.empty()) json["warnings"] = warnings_json(input.warnings);
   json["seed"] = seed;
   json["nodes"] = input.nodes.size();
   json["pods"] = input.arrivals.size();

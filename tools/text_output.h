@@ -1,5 +1,7 @@
 // TextOutput: a file, or standard output, written in large pieces.
 //
+// A file is written beside its place and takes it with close(): a full disk or an error leaves
+// what was there. What is there and no regular file, a device or a pipe, is written to as it is.
 // Errors are kept and returned by close(); what is written after the first one is dropped.
 #pragma once
 
@@ -30,11 +32,13 @@ class TextOutput {
  private:
   static constexpr std::size_t kPieceBytes = 1 << 20;
 
-  TextOutput(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  TextOutput(std::string path, std::string beside, std::FILE* file)
+      : path_(std::move(path)), beside_(std::move(beside)), file_(file) {}
   void write();
 
   std::string path_;
-  std::FILE* file_;  // nullptr once closed
+  std::string beside_;  // where it is until close(); empty: at its place
+  std::FILE* file_;     // nullptr once closed
   int error_number_ = 0;
   std::string text_;
 };

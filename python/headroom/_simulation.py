@@ -109,8 +109,15 @@ class Simulation:
         where given. It needs no network."""
         page = _headroom.report_page(self._json)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
+            # Beside its place first: a full disk leaves no half of a page.
+            beside = f"{os.fspath(path)}.{os.getpid()}.part"
+            try:
+                with open(beside, "w", encoding="utf-8") as file:
+                    file.write(page)
+                os.replace(beside, path)
+            finally:
+                if os.path.exists(beside):
+                    os.remove(beside)
         return page
 
     def __repr__(self) -> str:

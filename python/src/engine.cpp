@@ -27,13 +27,12 @@ Engine make_engine(nb::handle profile, EngineOptions options) {
   }());
 }
 
-Result<std::size_t> upsert_file(Engine& engine, const ObjectFile& file) {
-  if (!file.capacity_quotas.empty()) {
-    return fail(ErrorCode::kUnsupported, "CapacityQuota " + file.capacity_quotas.front().name +
-                                             " is not a fact of the engine: it is one of "
-                                             "CapacityQuotas");
+// Before anything is done: a warning may be an error.
+void warn_of_other_kinds(const ObjectFile& file) {
+  for (const auto& [kind, count] : file.other_kinds) {
+    const std::string text = "objects: " + std::to_string(count) + " " + kind + " not read";
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();
   }
-  return upsert_all(engine, file);
 }
 
 constexpr auto kCount = [](const Engine&, std::size_t count) { return count; };
@@ -124,14 +123,19 @@ Raises InvalidError, LimitExceededError or UnsupportedError naming the profile's
               const PodColumns& columns = nb::cast<const PodColumns&>(objects);
               return self.run([&](Engine& e) { return upsert(e, columns); }, kCount);
             }
-            const ObjectFile file = objects_of(objects, "objects");
-            return self.run([&](Engine& e) { return upsert_file(e, file); }, kCount);
+            ObjectFile file = objects_of(objects, "objects");
+            if (!file.capacity_quotas.empty()) {
+              file.other_kinds["CapacityQuota"] = file.capacity_quotas.size();
+            }
+            warn_of_other_kinds(file);
+            return self.run([&](Engine& e) { return upsert_all(e, file); }, kCount);
           },
           "objects"_a,
           nb::sig("def upsert(self, objects: headroom._types.ObjectsLike | NodeColumns | "
                   "PodColumns) -> int"),
           R"(Takes nodes, pods, NodeMetrics, ElasticQuotas, PodDisruptionBudgets and
-PriorityClasses as facts; of one name the latest counts. Other kinds are passed over.
+PriorityClasses as facts; of one name the latest counts. Objects of other kinds, CapacityQuotas among
+them (CapacityQuotas takes those), are passed over, and a warning counts them by kind.
 
 objects: one or a list of dicts (as json.loads and kubectl give) or models of Kubernetes' Python
 client; JSON or YAML text; a path, whose file is read; NodeColumns; PodColumns. Returns how many

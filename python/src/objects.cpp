@@ -2,8 +2,10 @@
 
 #include <nanobind/stl/string.h>
 
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "engine/profile_reader.h"
 #include "python/src/errors.h"
@@ -50,6 +52,28 @@ std::size_t size_of(const ObjectFile& file) {
   return size;
 }
 
+// A text that cannot be read may be meant as a path.
+Error perhaps_a_path(Error error, std::string_view text) {
+  constexpr std::size_t kPathBytesMax = 4096;
+  if (text.size() > kPathBytesMax || text.find_first_of("\n{[") != std::string_view::npos) {
+    return error;
+  }
+  std::error_code ignored;
+  const bool file = text.ends_with(".json") || text.ends_with(".yaml") || text.ends_with(".yml") ||
+                    std::filesystem::exists(std::filesystem::path(text), ignored);
+  if (file) {
+    error.message += "; \"" + std::string(text) +
+                     "\" is the name of a file: give pathlib.Path(...) to have it read";
+  }
+  return error;
+}
+
+template <typename T>
+T value_of_text(Result<T> result, std::string_view text) {
+  if (!result) raise(perhaps_a_path(result.error(), text));
+  return std::move(*result);
+}
+
 template <typename T>
 std::vector<T> only(ObjectFile file, std::vector<T> ObjectFile::*list, const char* what,
                     const char* kind) {
@@ -66,7 +90,7 @@ ObjectFile objects_of(nb::handle objects, const char* what, const char* kind) {
     return value_of(without_gil([path = path_of(objects)] { return read_object_file(path); }));
   }
   if (const std::optional<std::string_view> text = text_of(objects)) {
-    return value_of(without_gil([&] { return read_objects(*text, what); }));
+    return value_of_text(without_gil([&] { return read_objects(*text, what); }), *text);
   }
   const nb::object to_json = nb::module_::import_("headroom._objects").attr("to_json");
   const nb::object json = to_json(objects, kind);  // nullptr is None
@@ -95,7 +119,7 @@ Profile profile_of(nb::handle profile) {
   if (profile.is_none()) return Profile::standard();
   if (is_path(profile)) return value_of(read_profile_file(path_of(profile)));
   if (const std::optional<std::string_view> text = text_of(profile)) {
-    return value_of(read_profile(*text, "profile"));
+    return value_of_text(read_profile(*text, "profile"), *text);
   }
   // JSON is YAML; several objects are documents.
   const nb::object to_json = nb::module_::import_("headroom._objects").attr("to_json");

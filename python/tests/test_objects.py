@@ -91,6 +91,53 @@ def test_models_of_the_client(engine):
     assert len(engine.evaluate_many(V1PodList())) == 1
 
 
+def test_other_kinds_are_counted_and_not_fatal(engine, tmp_path):
+    dump = tmp_path / "dump.json"
+    quota = {
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+        "kind": "CapacityQuota",
+        "metadata": {"name": "q"},
+    }
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    dump.write_text("\n".join(json.dumps(each) for each in (quota, service, service, node("x"))))
+    with pytest.warns(UserWarning) as warned:
+        assert engine.upsert(dump) == 1
+    assert sorted(str(each.message) for each in warned) == [
+        "objects: 1 CapacityQuota not read",
+        "objects: 2 v1/Service not read",
+    ]
+    assert "x" in engine.node_names()
+
+
+def test_a_text_that_names_a_file_says_so(engine, tmp_path):
+    dump = tmp_path / "dump"
+    dump.write_text(json.dumps(node("x")))
+    for text in (str(dump), "cluster.json", "nowhere/cluster.yaml"):
+        with pytest.raises(headroom.InvalidError, match="is the name of a file: give pathlib.Path"):
+            engine.upsert(text)
+    with pytest.raises(headroom.InvalidError) as caught:
+        engine.upsert("just words")
+    assert "name of a file" not in str(caught.value)
+
+
+def test_answers_name_what_was_not_considered(engine):
+    asking = pod(
+        "p",
+        schedulingGates=[{"name": "g"}],
+        affinity={
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}
+        },
+    )
+    expected = ["scheduling gates", "required pod anti-affinity"]
+    decision = engine.evaluate(asking)
+    assert decision.not_considered == expected
+    assert "not considered: scheduling gates, required pod anti-affinity" in repr(decision)
+    assert engine.evaluate_nodes(asking).not_considered == expected
+    name = next(name for name in engine.node_names() if name)
+    assert engine.explain(asking, name).not_considered == expected
+    assert engine.evaluate(pod("q")).not_considered == []
+
+
 def test_errors_have_the_texts_of_the_engine(engine):
     with pytest.raises(headroom.InvalidError) as caught:
         engine.upsert(node("n1", cpu="4x"))
@@ -114,14 +161,6 @@ def test_errors_have_the_texts_of_the_engine(engine):
     assert isinstance(missing.value, OSError)
     with pytest.raises(LookupError):
         engine.explain(pod("p"), "nowhere")
-    with pytest.raises(headroom.UnsupportedError, match="CapacityQuota q is not a fact"):
-        engine.upsert(
-            {
-                "apiVersion": "autoscaling.x-k8s.io/v1beta1",
-                "kind": "CapacityQuota",
-                "metadata": {"name": "q"},
-            }
-        )
     with pytest.raises(headroom.UnsupportedError, match="CapacityScheduling"):
         headroom.Engine(
             {

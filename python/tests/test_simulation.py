@@ -171,6 +171,19 @@ def test_bad_arguments(arguments, kind, text):
         headroom.simulate(**arguments)
 
 
+def test_what_pods_ask_for_and_who_is_left_out():
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}}
+    pods = [pod(f"apart-{n}", cpu="100m", affinity=apart) for n in range(5)]
+    pods += [pod("gated", schedulingGates=[{"name": "g"}]), pod("other", schedulerName="other")]
+    played = headroom.simulate([node("a"), *pods])
+    assert (played.placed, played.left_out) == (5, {"scheduling_gates": 1, "other_schedulers": 1})
+    assert played.summary["not_considered"] == [
+        {"what": "required pod anti-affinity", "pods": 5, "pods_there": 0}
+    ]
+    assert len(played.decisions) == 5
+    assert headroom.simulate([node("a"), *pods], all_pods=True).placed >= 6
+
+
 def test_the_report_is_a_page(tmp_path):
     played = headroom.simulate(nodes=5, pods=20, seed=3)
     page = played.report(tmp_path / "report.html")

@@ -105,7 +105,7 @@ func TestALongOutageReleasesPodsOneByOne(t *testing.T) {
 	c.some("limited", 15)
 	limited := func(n int) func() error { return func() error { return c.countBound([]string{c.ns}, n) } }
 	c.ok(lab.Eventually(c.ctx, patience, limited(12))) // 8 cpu less the quota's 2
-	c.ok(plane.AwaitRejected(c.ctx, patience, team, "over", "is more than max 2000"))
+	c.ok(plane.AwaitRejected(c.ctx, patience, team, "over", "is more than max 2"))
 
 	t.Log("headroomd is killed: new pods go on, but for the quota's")
 	c.daemon.Kill()

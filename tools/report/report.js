@@ -574,6 +574,9 @@
     }
     const about = document.getElementById("about");
     for (const note of data.notes ?? []) about.append(element("p", {}, note));
+    for (const {what, count, first} of data.warnings ?? []) {
+      about.append(element("p", {}, `${text(count)} ${what}: ${first.join(", ")}${count > first.length ? ", ..." : ""}`));
+    }
     const {command} = read("origin");
     if (command) about.append(element("p", {}, "This command gives the page again, but for the speed:"),
       element("pre", {}, element("code", {}, command)));
