@@ -46,6 +46,7 @@ constexpr std::array kRows = {
     Row{"served_batch", served_batch},
     Row{"open_loop", open_loop},
     Row{"resync", resync},
+    Row{"hostile_wait", hostile_wait},
     Row{"quota_prefilter", quota_prefilter},
     Row{"preempt_cold", preempt_cold},
     Row{"preempt_pruned", preempt_pruned},

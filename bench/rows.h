@@ -41,6 +41,7 @@ void served_throughput(const BenchOptions& options, Lines& lines);
 void served_batch(const BenchOptions& options, Lines& lines);
 void open_loop(const BenchOptions& options, Lines& lines);
 void resync(const BenchOptions& options, Lines& lines);
+void hostile_wait(const BenchOptions& options, Lines& lines);
 void codec(const BenchOptions& options, Lines& lines);
 void quota_prefilter(const BenchOptions& options, Lines& lines);
 void preempt_cold(const BenchOptions& options, Lines& lines);

@@ -248,6 +248,20 @@ void Cluster::settle() {
   stale_rows_.clear();
 }
 
+bool Cluster::settle(const Pause& pause) {
+  while (!stale_rows_.empty()) {
+    const std::uint32_t row = stale_rows_.back();
+    stale_rows_.pop_back();
+    if (derive(row)) {
+      table_.commit(row);
+    }
+    if (pause()) {
+      return stale_rows_.empty();
+    }
+  }
+  return true;
+}
+
 Result<void> Cluster::check_resources(const ResourceList& list, const std::string& object,
                                       const char* field) const {
   for (const auto& [name, quantity] : list) {

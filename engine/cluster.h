@@ -186,6 +186,7 @@ class Cluster {
 
   // Makes the table what the facts say. Before every look at the table.
   void settle();
+  bool settle(const Pause& pause);  // a turn of it; true when nothing is left
   // While on, events leave that to the next look.
   void set_bulk(bool on);
 
@@ -218,6 +219,7 @@ class Cluster {
   NodeFigures figures(ResourceId resource) const;  // after settle()
   std::uint64_t digest() const;
   Result<void> validate();
+  Result<bool> validate(std::uint32_t& row, const Pause& pause);
 
  private:
   friend class ClusterState;  // saves and restores all of it (cluster_state.h)
@@ -325,6 +327,7 @@ class Cluster {
   bool enabled(PluginId plugin) const;
   Result<void> validate_names();
   Result<void> validate_row(std::uint32_t row);
+  Result<void> validate_sums();
   Result<void> validate_capacity() const;
 
   HostPorts host_ports(const Pod& pod) const {  // none without NodePorts

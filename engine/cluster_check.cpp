@@ -79,6 +79,13 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
       classes_.classify(*node.node) != table_.node_class(row)) {
     return broken("its class differs");
   }
+  PodId previous = kNoPod;
+  for (PodId id = node.first_pod; id != kNoPod; id = pods_[id].next) {
+    if (pods_[id].previous != previous || pods_[id].counted_row != row) {
+      return broken("its pods are linked wrongly");
+    }
+    previous = id;
+  }
   const NodeTable::RowState before = table_.row_state(row);
   const std::uint64_t bad_before = bad_annotations_;
   table_.clear_sums(row);
@@ -226,6 +233,32 @@ Result<void> Cluster::validate_names() {
 }
 
 Result<void> Cluster::validate() {
+  std::uint32_t row = 0;
+  const Result<bool> valid = validate(row, [] { return false; });
+  return valid ? Result<void>() : tl::unexpected(valid.error());
+}
+
+// Rows are checked each by itself, as they are when their turn comes; the sums over all of them, of
+// which nothing may change meanwhile, at once.
+Result<bool> Cluster::validate(std::uint32_t& row, const Pause& pause) {
+  while (row < nodes_.size()) {
+    if (!nodes_[row].name.empty()) {
+      if (auto checked = validate_row(row); !checked) {
+        return tl::unexpected(checked.error());
+      }
+    }
+    ++row;
+    if (pause()) {
+      return false;
+    }
+  }
+  if (auto checked = validate_sums(); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  return true;
+}
+
+Result<void> Cluster::validate_sums() {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: " + what);
   };
@@ -274,16 +307,6 @@ Result<void> Cluster::validate() {
     mentions[row] += load_aware_ != nullptr && load_aware_->metric(row) != nullptr;
     if (mentions[row] != nodes_[row].mentions || find_row(nodes_[row].name) != row) {
       return broken("the row of " + nodes_[row].name + " is mentioned otherwise than counted");
-    }
-    PodId previous = kNoPod;
-    for (PodId id = nodes_[row].first_pod; id != kNoPod; id = pods_[id].next) {
-      if (pods_[id].previous != previous || pods_[id].counted_row != row) {
-        return broken("the pods of " + nodes_[row].name + " are linked wrongly");
-      }
-      previous = id;
-    }
-    if (auto checked = validate_row(row); !checked) {
-      return checked;
     }
   }
   return nodes == node_count_

@@ -215,6 +215,7 @@ void Engine::commit() { impl_->cluster.commit(); }
 std::uint32_t Engine::forks() const { return impl_->cluster.forks(); }
 
 void Engine::set_bulk(bool on) { impl_->cluster.set_bulk(on); }
+bool Engine::settle(const Pause& pause) { return impl_->cluster.settle(pause); }
 
 void Engine::set_shape_cache_bytes_max(std::size_t bytes) {
   impl_->evaluator.set_cache_bytes_max(bytes);
@@ -298,6 +299,28 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     }
   }
   return placements;
+}
+
+Result<void> Engine::place(const Pod& pod, const EvaluateOptions& options, Placement& placement) {
+  Cluster& cluster = impl_->cluster;
+  if (auto checked = cluster.check_room(pod, 1); !checked) {
+    return checked;
+  }
+  const auto shape = cluster.decidable_shape_of(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  placement.node = placement.nominated_node = kNoNode;
+  placement.victims.clear();
+  Decision& decision = placement.decision;
+  if (auto evaluated = impl_->evaluator.evaluate(pod, **shape, options, decision); !evaluated) {
+    return evaluated;
+  }
+  if (decision.code == Code::kSuccess) {
+    placement.node = decision.candidates.front().node;
+    cluster.assume(pod, **shape, static_cast<std::uint32_t>(placement.node));
+  }
+  return {};
 }
 
 Result<PreFilterStatus> Engine::pre_filter(const Pod& pod) {
@@ -402,6 +425,10 @@ std::uint64_t Engine::digest() const {
 Result<void> Engine::validate() const {
   impl_->cluster.settle();
   return impl_->cluster.validate();
+}
+Result<bool> Engine::validate(std::uint32_t& row, const Pause& pause) const {
+  impl_->cluster.settle();
+  return impl_->cluster.validate(row, pause);
 }
 
 }  // namespace headroom

@@ -342,6 +342,8 @@ class Engine {
   // While on, events only mark the rows that they change, and the next look derives their columns:
   // for many facts without a decision between them. No answer changes.
   void set_bulk(bool on);
+  // A turn of what the next look would have to derive; true when nothing of it is left.
+  bool settle(const Pause& pause);
 
   // Writes all facts and the time to a file, complete or not at all: beside it first, then renamed.
   // kIo. Open forks are not kept: a loaded engine has none. O(nodes + pods), and the file's bytes
@@ -389,6 +391,8 @@ class Engine {
   // they count until they are removed, as they do in a cluster.
   Result<std::vector<Placement>> place(std::span<const Pod> pods,
                                        const EvaluateOptions& options = {}, bool preempt = false);
+  // The same for one pod, without `preempt`, into a placement whose memory is used again.
+  Result<void> place(const Pod& pod, const EvaluateOptions& options, Placement& placement);
   // May the pod's namespace have it? As evaluate() asks first. O(resources).
   // Source: proposal-rules "CapacityScheduling"; scheduler-plugins capacity_scheduling.go
   // PreFilter.
@@ -437,6 +441,10 @@ class Engine {
   std::uint64_t digest() const;
   // Recomputes every aggregate and column from the facts and compares. O(nodes + pods).
   Result<void> validate() const;
+  // A turn of it, from `row` on, which is 0 at first: true when all is right, false when there is
+  // more to check. Facts may change between turns; the last, which compares the sums over all nodes
+  // and pods, is taken at once.
+  Result<bool> validate(std::uint32_t& row, const Pause& pause) const;
 
  private:
   struct Impl;

@@ -110,6 +110,12 @@ class StreamConnection final : public Connection,
     }
   }
 
+  void resume() override {
+    waiting_ = false;
+    heard_at = Clock::now();
+    asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->turn(); });
+  }
+
   void abort() override {
     if (ended_) return;
     ended_ = true;
@@ -235,7 +241,10 @@ class StreamConnection final : public Connection,
       }
       if (received->frame == nullptr) break;
       heard_at = start;
-      context_.handler.handle(*this, *received);
+      if (!context_.handler.handle(*this, *received)) {
+        wait();
+        break;
+      }
       if (queued_bytes() > kWriteBytes) flush();
       if (std::chrono::steady_clock::now() - start > kTurnTime) {
         more = true;
@@ -245,12 +254,25 @@ class StreamConnection final : public Connection,
     working_ = false;
     flush();
     context_.metrics.loop_turn(std::chrono::steady_clock::now() - start);
-    if (overflowed_ || ended_) return;
+    if (overflowed_ || ended_ || waiting_) return;
     if (more && !closing_) {
       asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->turn(); });
     } else {
       read();
     }
+  }
+
+  // The answer takes turns. Nothing is read until then, so that a peer that goes is noticed here.
+  void wait() {
+    waiting_ = true;
+    context_.turns.begin();
+    if (watched_) return;
+    watched_ = true;
+    stream_.lowest_layer().async_wait(asio::socket_base::wait_error,
+                                      [self = this->shared_from_this()](const error_code&) {
+                                        self->watched_ = false;
+                                        if (self->waiting_) self->abort();
+                                      });
   }
 
   void flush() {
@@ -284,7 +306,7 @@ class StreamConnection final : public Connection,
     drop_taken(out_);
     out_begin_ = 0;
     count_bytes();
-    if (closing_ && !working_) all_sent();
+    if (closing_ && !working_ && !waiting_) all_sent();
   }
 
   // The last reply is on its way: the peer closes next.
@@ -302,7 +324,7 @@ class StreamConnection final : public Connection,
   // All that is queued, as records that have to stay where they are until they have been written.
   void write_records() {
     if (out_.empty()) {
-      if (closing_ && !working_) all_sent();
+      if (closing_ && !working_ && !waiting_) all_sent();
       return;
     }
     begin_writing();
@@ -369,6 +391,8 @@ class StreamConnection final : public Connection,
   std::string refusal_;                // of the peer's certificate
   bool begun_ = false;                 // the handler knows it
   bool working_ = false;               // within turn()
+  bool waiting_ = false;               // for the answer to a frame, which takes turns
+  bool watched_ = false;               // for the peer's end meanwhile
   bool writing_ = false;               // or waiting until the socket takes more
   bool closing_ = false;               // what is read is dropped
   bool stopping_ = false;              // because the server stops

@@ -1,10 +1,11 @@
 // Connection: one peer's socket. Bytes in, frames to the handler, replies out.
 //
 // A turn of a connection handles the frames that have come, for some hundred microseconds at most;
-// then the other connections have theirs. Replies are written when the turn ends. What a peer does
-// not take is queued up to kQueuedBytesMax and kStalledSecondsMax, then the peer is cut off; what
-// all connections hold is counted, up to kBufferedBytesMax. All calls on the control thread. Lives
-// as long as an operation of its socket is under way.
+// then the other connections have theirs. A frame whose answer takes turns (work.h) holds up those
+// behind it. Replies are written when the turn ends. What a peer does not take is queued up to
+// kQueuedBytesMax and kStalledSecondsMax, then the peer is cut off; what all connections hold is
+// counted, up to kBufferedBytesMax. All calls on the control thread. Lives as long as an operation
+// of its socket is under way.
 #pragma once
 
 #include <asio/generic/stream_protocol.hpp>
@@ -18,6 +19,7 @@
 #include "schema/endpoint.h"
 #include "server/metrics.h"
 #include "server/service.h"
+#include "server/turns.h"
 
 namespace headroom {
 
@@ -64,6 +66,7 @@ struct ConnectionContext {
   Metrics& metrics;
   LogFunction log;
   Connections& connections;
+  Turns& turns;
 };
 
 using PlainSocket = asio::generic::stream_protocol::socket;

@@ -150,9 +150,16 @@ void FedCluster::forget(const Pod& pod, std::string_view node_name) {
 }
 
 Result<void> FedCluster::validate() const {
-  if (auto valid = engine_.validate(); !valid) return valid;
-  if (auto valid = quotas_.validate(); !valid) return valid;
-  return pending_.validate();
+  std::uint32_t row = 0;
+  const Result<bool> valid = validate(row, [] { return false; });
+  return valid ? Result<void>() : tl::unexpected(valid.error());
+}
+
+Result<bool> FedCluster::validate(std::uint32_t& row, const Pause& pause) const {
+  if (auto valid = engine_.validate(row, pause); !valid || !*valid) return valid;
+  if (auto valid = quotas_.validate(); !valid) return tl::unexpected(valid.error());
+  if (auto valid = pending_.validate(); !valid) return tl::unexpected(valid.error());
+  return true;
 }
 
 }  // namespace headroom

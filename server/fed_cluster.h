@@ -53,6 +53,8 @@ class FedCluster {
   const PendingPods& pending() const { return pending_; }
   // Engine, quotas and pending pods, each with what it keeps twice. O(nodes + pods).
   Result<void> validate() const;
+  // A turn of it; see Engine::validate().
+  Result<bool> validate(std::uint32_t& row, const Pause& pause) const;
 
  private:
   Result<Applied> apply_node(const wire::Node& wire_node);

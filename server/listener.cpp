@@ -118,7 +118,11 @@ std::map<std::string_view, std::size_t> count_by_principal(std::span<Connection*
 }  // namespace
 
 Listeners::Listeners(asio::io_context& io, FrameHandler& handler, Metrics& metrics, LogFunction log)
-    : io_(io), metrics_(metrics), log_(std::move(log)), context_{handler, metrics, log_, *this} {}
+    : io_(io),
+      metrics_(metrics),
+      log_(std::move(log)),
+      turns_(io, handler),
+      context_{handler, metrics, log_, *this, turns_} {}
 
 Listeners::~Listeners() {
   // Those whose operations end with the loop would ask for the others then.

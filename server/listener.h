@@ -83,6 +83,7 @@ class Listeners final : private Connections {
   asio::io_context& io_;
   Metrics& metrics_;
   LogFunction log_;
+  Turns turns_;
   ConnectionContext context_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;

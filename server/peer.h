@@ -60,6 +60,9 @@ class Peer {
   virtual ~Peer() = default;
   // Queues a finished frame.
   virtual void send(std::span<const std::uint8_t> frame) = 0;
+  // The request whose answer took turns is answered: the next frame may come. Not at once: the
+  // handler is at work.
+  virtual void resume() {}
   // No frame of it is handled any more; it closes when what was queued has been taken.
   virtual void close() = 0;
 

@@ -10,17 +10,9 @@ namespace headroom {
 
 namespace {
 
-// Scratch memory that is kept from one request to the next.
-constexpr std::size_t kKeptBytesMax = 4 << 20;
 // A clock that moved so much more or less than time has passed was set. Ahead: followed at once.
 // Back: corrected, beyond this; what is less is waited for.
 constexpr std::int64_t kClockJumpUs = 60'000'000;
-
-Error too_large(std::size_t bytes) {
-  return {ErrorCode::kLimitExceeded,
-          fmt::format("reply of {} bytes: kFrameBytesMax is {}; ask for fewer pods or nodes", bytes,
-                      kFrameBytesMax)};
-}
 
 }  // namespace
 
@@ -39,6 +31,7 @@ Service::Service(ServiceOptions options, Metrics& metrics, Engine engine)
       reservations_(options_.reservation_time) {}
 
 Service::~Service() {
+  under_way_.clear();  // works give back what they took
   if (retiring_.joinable()) retiring_.join();
 }
 
@@ -48,6 +41,7 @@ void Service::connected(Peer&) { ++connections_; }
 
 void Service::disconnected(Peer& peer) {
   --connections_;
+  drop_work(peer);
   if (feeder_ == &peer) {
     options_.log(LogLevel::kInfo, "feeder disconnected",
                  {{"client", peer.name}, {"sequence", fmt::to_string(sequence_)}});
@@ -65,16 +59,18 @@ void Service::broken(Peer& peer, FrameFault fault, const Error& error) {
   peer.close();
 }
 
-void Service::handle(Peer& peer, const FrameBuffer::Received& received) {
+bool Service::handle(Peer& peer, const FrameBuffer::Received& received) {
   const wire::Frame& frame = *received.frame;
   const Request* request = request_of(frame.body_type());
   const bool feeds = request != nullptr && request->role == Role::kFeed && feeder_ == &peer;
   // By reference: what is called may not take memory before the barrier.
-  const auto serve = [&] { handle_frame(peer, frame); };
+  bool answered = true;
+  const auto serve = [&] { answered = handle_frame(peer, frame); };
   contain(&peer, frame.id(), feeds, std::cref(serve));
+  return answered;
 }
 
-void Service::handle_frame(Peer& peer, const wire::Frame& frame) {
+bool Service::handle_frame(Peer& peer, const wire::Frame& frame) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t id = frame.id();
   const wire::Body body = frame.body_type();
@@ -83,32 +79,44 @@ void Service::handle_frame(Peer& peer, const wire::Frame& frame) {
         peer, 0, Rejection::kUnexpected,
         {ErrorCode::kInvalid, fmt::format("body: {} before the Hello", wire::EnumNameBody(body))});
     peer.close();
-    return;
+    return true;
   }
   if (id == 0) {
     reject(peer, id, Rejection::kUnexpected,
            {ErrorCode::kInvalid, "id: 0 is for frames that nobody asked for"});
-    return;
+    return true;
   }
   const Request* request = request_of(body);
   if (request == nullptr) {
     reject(peer, id, Rejection::kUnexpected,
            {ErrorCode::kUnsupported, fmt::format("body: {} is not a request of protocol version {}",
                                                  static_cast<int>(body), kProtocolVersion)});
-    return;
+    return true;
   }
   advance();
   expire_reservations();
+  begin_turn();
   builder_.Clear();
   const Result<void> done = serve(*request, peer, id, frame);
+  if (begun_ != nullptr) {
+    under_way_.push_back({&peer, id, request, std::move(begun_), std::move(builder_), start});
+    builder_ = flatbuffers::FlatBufferBuilder();
+    return false;
+  }
+  answer(peer, id, *request, done);
+  metrics_.served(request->kind, std::chrono::steady_clock::now() - start);
+  return true;
+}
+
+void Service::answer(Peer& peer, std::uint64_t id, const Request& request,
+                     const Result<void>& done) {
   if (!done) {
     send_error(peer, id, done.error());
-  } else if (request->replies && builder_.GetSize() > kFrameBytesMax) {
-    send_error(peer, id, too_large(builder_.GetSize()));
-  } else if (request->replies) {
+  } else if (request.replies && builder_.GetSize() > kFrameBytesMax) {
+    send_error(peer, id, too_large());
+  } else if (request.replies) {
     peer.send(bytes_of(builder_));
   }
-  metrics_.served(request->kind, std::chrono::steady_clock::now() - start);
 }
 
 void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change) {
@@ -168,202 +176,47 @@ void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
   peer.send(bytes_of(builder_));
 }
 
-// --- Decisions ---------------------------------------------------------------------------------
-
-Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch,
-                                    std::size_t& bytes) const {
-  if (ref.pod() != nullptr) {
-    const Result<std::size_t> decoded = decode(*ref.pod(), scratch);
-    if (!decoded) return tl::unexpected(decoded.error());
-    bytes += *decoded;
-    return &scratch;
-  }
-  const std::string_view uid = text(ref.uid());
-  if (uid.empty()) return fail(ErrorCode::kInvalid, "pod: neither uid nor pod is given");
-  const Pod* pod = current_->pending().of_uid(uid);
-  if (pod == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod: uid {} was not fed as pending", uid));
-  }
-  return pod;
-}
-
-Result<void> Service::resolve_all(
-    const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs) {
-  if (refs.size() == 0 || refs.size() > kPodsPerRequestMax) {
-    return fail(refs.size() == 0 ? ErrorCode::kInvalid : ErrorCode::kLimitExceeded,
-                fmt::format("pods: {}: at least 1, and kPodsPerRequestMax is {}", refs.size(),
-                            kPodsPerRequestMax));
-  }
-  return resolve_each("pods", &refs);
-}
-
-Result<void> Service::resolve_each(
-    const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>* refs) {
-  const std::uint32_t count = refs == nullptr ? 0 : refs->size();
-  if (pods_bytes_ > kKeptBytesMax) pods_ = {};
-  pods_.resize(count);
-  pods_bytes_ = 0;
-  for (std::uint32_t p = 0; p < count; ++p) {
-    const Result<const Pod*> pod = resolve(*refs->Get(p), pods_[p], pods_bytes_);
-    if (!pod) {
-      return fail(pod.error().code, fmt::format("{}[{}]: {}", field, p, pod.error().message));
-    }
-    if (pods_bytes_ > kRequestBytesMax) {
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("{}: more than {} bytes in the first {}, which is kRequestBytesMax",
-                              field, kRequestBytesMax, p + 1));
-    }
-    if (*pod != &pods_[p]) pods_[p] = **pod;
-  }
-  return {};
-}
-
-Result<void> Service::evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request) {
-  const std::uint64_t candidates = std::uint64_t{request.pods()->size()} * request.top_k();
-  if (candidates > kCandidatesPerRequestMax) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("pods * top_k: {}: kCandidatesPerRequestMax is {}", candidates,
-                            kCandidatesPerRequestMax));
-  }
-  if (request.top_k() == 0 || request.top_k() > kTopKMax) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("top_k: {} is not in [1, kTopKMax = {}]", request.top_k(), kTopKMax));
-  }
-  // One pod, the usual case, without a copy of it.
-  const bool single = request.pods()->size() == 1;
-  Result<const Pod*> pod = nullptr;
-  if (single) {
-    pod = resolve(*request.pods()->Get(0), pod_);
-    if (!pod) return fail(pod.error().code, "pods[0]: " + pod.error().message);
-  } else if (auto resolved = resolve_all(*request.pods()); !resolved) {
-    return resolved;
-  }
-  flatbuffers::Offset<wire::Reserved> first;
-  std::optional<PodReservation> former;
-  Result<void> reservation;
-  if (request.reserve() != nullptr) {
-    reservation = reserve(peer, *request.reserve(), &former);
-    first = reserved(reservation);
-  }
-  Engine& engine = current_->engine();
-  const EvaluateOptions options{
-      .top_k = request.top_k(), .plugin_scores = request.scores(), .reasons = request.reasons()};
-  const auto failed = [&](const Error& error) {
-    if (request.reserve() != nullptr && reservation) undo_reserve(former);
-    return tl::unexpected(error);
-  };
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wire::Decision>>> decisions;
-  if (single) {
-    if (auto decided = engine.evaluate(**pod, options, decision_); !decided) {
-      return failed(decided.error());
-    }
-    metrics_.decided(decision_.code);
-    const auto one = encoder_.encode(builder_, decision_, engine, request.raw_scores());
-    decisions = builder_.CreateVector(&one, 1);
-  } else {
-    const auto decided = engine.evaluate(pods_, options);
-    if (!decided) return failed(decided.error());
-    std::vector<flatbuffers::Offset<wire::Decision>> many;
-    for (const Decision& decision : *decided) {
-      metrics_.decided(decision.code);
-      many.push_back(encoder_.encode(builder_, decision, engine, request.raw_scores()));
-    }
-    decisions = builder_.CreateVector(many);
-  }
-  finish(id, wire::CreateEvaluated(builder_, epoch(), decisions, first));
-  if (builder_.GetSize() > kFrameBytesMax) return failed(too_large(builder_.GetSize()));
-  return {};
-}
-
-flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result) {
-  if (result) return wire::CreateReserved(builder_, epoch());
-  metrics_.request_failed(result.error().code);
-  const std::string_view message = cut(result.error().message);
-  return wire::CreateReserved(builder_, epoch(), wire_code(result.error().code),
-                              builder_.CreateString(message.data(), message.size()));
-}
-
-Result<void> Service::place(Peer& peer, std::uint64_t id, const wire::Place& request) {
-  if (auto resolved = resolve_all(*request.pods()); !resolved) return resolved;
-  Engine& engine = current_->engine();
-  if (reservations_.size() + pods_.size() > kReservedPodsMax) {
-    return fail(ErrorCode::kLimitExceeded, fmt::format("pods: {} more reserved pods:"
-                                                       " kReservedPodsMax is {}",
-                                                       pods_.size(), kReservedPodsMax));
-  }
-  for (const Pod& pod : pods_) {
-    const std::string key = pod_key(pod.namespace_name, pod.name);
-    if (auto reservable = check_reservable(peer, pod, key); !reservable) {
-      return tl::unexpected(reservable.error());
-    }
-  }
-  auto placed =
-      engine.place(pods_, {.top_k = 1, .plugin_scores = false, .reasons = request.reasons()});
-  if (!placed) return tl::unexpected(placed.error());
-  const SteadyTime now = steady_now();
-  for (std::size_t p = 0; p < pods_.size(); ++p) {
-    const Placement& placement = (*placed)[p];
-    metrics_.decided(placement.decision.code);
-    if (placement.node == kNoNode) continue;
-    const std::string key = pod_key(pods_[p].namespace_name, pods_[p].name);
-    reservations_.put(key,
-                      {.pod = pods_[p],
-                       .node_name = std::string(engine.node_name(placement.node)),
-                       .owner = peer.owner(),
-                       .reserved_us = wall_now_us()},
-                      now);
-  }
-  finish(id, encode_placed(*placed));
-  if (builder_.GetSize() > kFrameBytesMax) {
-    // The pods are placed: they have to be told, if need be without the reasons of the others.
-    for (Placement& placement : *placed) {
-      placement.decision.reasons.clear();
-      placement.decision.pre_filter.clear();
-    }
-    builder_.Clear();
-    finish(id, encode_placed(*placed));
-  }
-  return {};
-}
-
-flatbuffers::Offset<wire::Placed> Service::encode_placed(const std::vector<Placement>& placed) {
-  const Engine& engine = current_->engine();
-  std::vector<flatbuffers::Offset<flatbuffers::String>> names;
-  std::vector<std::uint32_t> indices;
-  std::vector<flatbuffers::Offset<wire::Decision>> failures;
-  for (const Placement& placement : placed) {
-    const std::string_view name = engine.node_name(placement.node);
-    names.push_back(builder_.CreateString(name.data(), name.size()));
-    indices.push_back(static_cast<std::uint32_t>(placement.node));
-    if (placement.node == kNoNode) {
-      failures.push_back(encoder_.encode(builder_, placement.decision, engine));
-    }
-  }
-  const auto all_names = builder_.CreateVector(names);
-  const auto all_indices = builder_.CreateVector(indices);
-  return wire::CreatePlaced(builder_, epoch(), all_names, all_indices,
-                            builder_.CreateVector(failures));
-}
-
-Result<void> Service::explain(std::uint64_t id, const wire::Explain& request) {
-  const Result<const Pod*> pod = resolve(*request.pod(), pod_);
-  if (!pod) return tl::unexpected(pod.error());
-  const auto explained = current_->engine().explain(**pod, text(request.node_name()));
-  if (!explained) return tl::unexpected(explained.error());
-  finish(id, encode(builder_, *explained, epoch()));
-  return {};
-}
-
 // --- Looking -----------------------------------------------------------------------------------
 
+// Holds the state against what it is made of, row by row.
+class Service::Validating final : public Work {
+ public:
+  Validating(Service& service, std::uint64_t id, const wire::Stats& request)
+      : service_(service), id_(id), request_(request), cluster_(service.current_.get()) {}
+
+  Result<bool> turn(const Pause& pause) override {
+    if (service_.current_.get() != cluster_) {
+      // A resync has ended since the last turn.
+      cluster_ = service_.current_.get();
+      row_ = 0;
+    }
+    const Result<bool> checked = cluster_->validate(row_, pause);
+    if (checked && !*checked) return false;
+    service_.finish_stats(
+        id_, request_,
+        checked ? service_.validate_reservations() : Result<void>(tl::unexpected(checked.error())));
+    return true;
+  }
+
+ private:
+  Service& service_;
+  const std::uint64_t id_;
+  const wire::Stats& request_;
+  const FedCluster* cluster_;
+  std::uint32_t row_ = 0;
+};
+
 Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
+  if (request.validate()) return begin(std::make_unique<Validating>(*this, id, request));
+  finish_stats(id, request, {});
+  return {};
+}
+
+void Service::finish_stats(std::uint64_t id, const wire::Stats& request,
+                           const Result<void>& valid) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
-  if (request.validate()) {
-    if (const Result<void> valid = validate(); !valid) {
-      invalid = builder_.CreateString(std::string(cut(valid.error().message)));
-    }
-  }
+  if (!valid) invalid = builder_.CreateString(std::string(cut(valid.error().message)));
   wire::StatsReplyBuilder reply(builder_);
   reply.add_incarnation(options_.incarnation);
   reply.add_epoch(now.epoch);
@@ -390,11 +243,14 @@ Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
   reply.add_memory_bytes_max(now.memory_bytes_max);
   reply.add_time_us(engine().now_us());
   finish(id, reply.Finish());
-  return {};
 }
 
 Result<void> Service::validate() const {
   if (auto valid = current_->validate(); !valid) return valid;
+  return validate_reservations();
+}
+
+Result<void> Service::validate_reservations() const {
   if (!reservations_.valid()) return fail(ErrorCode::kInternal, "reservations: the list is wrong");
   for (const auto& [key, held] : reservations_.by_key()) {
     const NodeIndex node = engine().node_of_pod(held.pod.namespace_name, held.pod.name);

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "server/metrics.h"
 #include "server/peer.h"
 #include "server/pod_reservations.h"
+#include "server/work.h"
 
 namespace headroom {
 
@@ -35,7 +37,11 @@ class FrameHandler {
   virtual ~FrameHandler() = default;
   virtual void connected(Peer& peer) = 0;
   virtual void disconnected(Peer& peer) = 0;
-  virtual void handle(Peer& peer, const FrameBuffer::Received& received) = 0;
+  // False: the answer takes turns. The frame stays where it is, and the peer's next one waits,
+  // until resume() is called; step() is called until then.
+  virtual bool handle(Peer& peer, const FrameBuffer::Received& received) = 0;
+  // A turn for the request that has waited longest for one. False: none is left.
+  virtual bool step() { return false; }
   // The peer's stream cannot go on; `error` says why.
   virtual void broken(Peer& peer, FrameFault fault, const Error& error) = 0;
 };
@@ -45,6 +51,11 @@ using LogFields = std::initializer_list<std::pair<const char*, std::string>>;
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 using LogFunction = std::function<void(LogLevel, const char* what, LogFields fields)>;
 
+// A turn of a request that takes long. Others wait for one turn, and the piece of work that ends
+// it.
+inline constexpr std::chrono::milliseconds kWorkTurnTime(1);
+// Scratch memory that is kept from one request to the next.
+inline constexpr std::size_t kKeptBytesMax = 4 << 20;
 // How long a pod stays reserved, unless its owner renews it.
 inline constexpr std::chrono::seconds kReservationTime(300);
 
@@ -54,7 +65,7 @@ struct ServiceOptions {
   CapacityQuotasOptions quotas;
   std::uint64_t incarnation = 1;             // not 0
   std::function<std::int64_t()> wall_clock;  // microseconds since the Unix epoch
-  // Never jumps; ends reservations.
+  // Never jumps; ends reservations and turns.
   std::function<SteadyTime()> steady_clock = std::chrono::steady_clock::now;
   std::chrono::seconds reservation_time = kReservationTime;
   std::size_t memory_bytes_max = 0;  // the budget; 0: none
@@ -70,7 +81,8 @@ class Service final : public FrameHandler {
 
   void connected(Peer& peer) override;
   void disconnected(Peer& peer) override;
-  void handle(Peer& peer, const FrameBuffer::Received& received) override;
+  bool handle(Peer& peer, const FrameBuffer::Received& received) override;
+  bool step() override;
   void broken(Peer& peer, FrameFault fault, const Error& error) override;
 
   // From now on resyncs make clusters of this profile; the feeder is asked for one. Where no fact
@@ -103,12 +115,38 @@ class Service final : public FrameHandler {
   template <auto kHandler>
   struct Handler;
 
+  // --- Turns (service_turns.cpp) ---
+  struct UnderWay {
+    Peer* peer;
+    std::uint64_t id;
+    const Request* request;
+    std::unique_ptr<Work> work;
+    flatbuffers::FlatBufferBuilder builder;  // what is written of the answer
+    std::chrono::steady_clock::time_point since;
+  };
+  class Applying;
+  class EndingFeed;
+  class Evaluating;
+  class Placing;
+  class Validating;
+  void begin_turn();
+  // The first turn of a work. What is left is begun_.
+  Result<void> begin(std::unique_ptr<Work> work);
+  // Answers for a pod once its shape is prepared: now, or when it has taken its turns. The frame
+  // that holds `ref` stays, so that the answer may refer to it.
+  using PodAnswer = std::function<Result<void>(const Pod&)>;
+  Result<void> ask(const wire::PodRef& ref, PodAnswer answer);
+  void ask_later(const wire::PodRef& ref, PodAnswer answer);  // the pod may lie in pod_
+  void answer(Peer& peer, std::uint64_t id, const Request& request, const Result<void>& done);
+  void drop_work(const Peer& peer);
+
   Service(ServiceOptions options, Metrics& metrics, Engine engine);
 
   void greet(Peer& peer, std::uint64_t id, const wire::Hello& hello);
   void feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin);
   void facts(Peer& peer, std::uint64_t id, const wire::Facts& facts);
   void feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end);
+  void end_resync();
   void stop_feeding(wire::FeedStop why, const std::string& message);
   void tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message);
   bool feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected);
@@ -121,8 +159,12 @@ class Service final : public FrameHandler {
   Result<void> evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
   Result<void> evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request);
   Result<void> resolve_what_if(const wire::EvaluateNodes& request);
+  Result<void> evaluate_single(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
+  Result<void> evaluate_prepared(const Peer& peer, std::uint64_t id, const wire::Evaluate& request,
+                                 const Pod& pod);
+  Result<void> finish_single(std::uint64_t id, const wire::Evaluate& request,
+                             flatbuffers::Offset<wire::Reserved> first);
   Result<void> place(Peer& peer, std::uint64_t id, const wire::Place& request);
-  flatbuffers::Offset<wire::Placed> encode_placed(const std::vector<Placement>& placed);
   Result<void> explain(std::uint64_t id, const wire::Explain& request);
   Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
   Result<void> quota_status(std::uint64_t id, const wire::QuotaStatus& request);
@@ -139,11 +181,19 @@ class Service final : public FrameHandler {
                                   const wire::RenewReservations& request);
   Result<void> reservations(std::uint64_t id, const wire::Reservations& request);
   Result<void> stats(std::uint64_t id, const wire::Stats& request);
+  Result<void> validate_reservations() const;
+  void finish_stats(std::uint64_t id, const wire::Stats& request, const Result<void>& valid);
 
-  // `former` becomes what the reservation replaced.
-  Result<void> reserve(const Peer& peer, const wire::Reserve& request,
-                       std::optional<PodReservation>* former = nullptr);
-  void undo_reserve(const std::optional<PodReservation>& former);
+  // What a request has reserved, and what that replaced: to be undone if the request fails.
+  struct Made {
+    std::string pod_key, uid, node_name;
+    std::optional<PodReservation> former;
+  };
+  Result<Made> reserve(const Peer& peer, const wire::Reserve& request);
+  void undo(const Made& made);
+  void undo_all(std::span<const Made> made) noexcept;
+  flatbuffers::Offset<wire::Reserved> reserve_first(const Peer& peer, const wire::Reserve& request,
+                                                    std::optional<Made>& made);
   // kConflict where the pod is bound, kForbidden where it is reserved by another owner. Else what
   // is reserved under its key, or nullptr.
   Result<const PodReservation*> check_reservable(const Peer& peer, const Pod& pod,
@@ -159,11 +209,14 @@ class Service final : public FrameHandler {
     std::size_t bytes = 0;
     return resolve(ref, scratch, bytes);
   }
+  using PodRefs = flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>;
+  // One of a list: an error names its place, and so does kRequestBytesMax for the list up to there.
+  Result<const Pod*> resolve_at(const char* field, const PodRefs& refs, std::uint32_t at,
+                                Pod& scratch, std::size_t& bytes) const;
   // 1 to kPodsPerRequestMax pods.
-  Result<void> resolve_all(const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>& refs);
+  static Result<void> check_count(const PodRefs& refs);
   // Into pods_, none where there is no list; errors name the place in `field`.
-  Result<void> resolve_each(const char* field,
-                            const flatbuffers::Vector<flatbuffers::Offset<wire::PodRef>>* refs);
+  Result<void> resolve_each(const char* field, const PodRefs* refs);
   // The items of `field` into templates_ and plan_items_. kConflict: nothing is known yet.
   Result<void> resolve_nodes(
       const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items);
@@ -175,7 +228,7 @@ class Service final : public FrameHandler {
                const std::function<void()>& what) noexcept;
   void failed(Peer* peer, std::uint64_t id, bool feeds, const Error& error) noexcept;
   void give_up() noexcept;
-  void handle_frame(Peer& peer, const wire::Frame& frame);
+  bool handle_frame(Peer& peer, const wire::Frame& frame);
   void watch_memory();
   void set_refusing(bool refuse);
   void set_cache_size(FedCluster& cluster) const;
@@ -189,6 +242,7 @@ class Service final : public FrameHandler {
     finish_frame(builder_, id, body);
   }
   void reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error);
+  Error too_large() const;  // the reply in builder_
 
   ServiceOptions options_;
   Metrics& metrics_;
@@ -216,6 +270,10 @@ class Service final : public FrameHandler {
   std::set<std::string, std::less<>> settled_;  // of those: what a resync's facts ended
   std::uint32_t expired_ = 0;                   // reservations, since the last tick
   std::string expired_first_;                   // the first of them
+  std::deque<UnderWay> under_way_;              // first in line first
+  std::unique_ptr<Work> begun_;                 // by the request that is being handled
+  SteadyTime turn_ends_{};
+  const Pause pause_ = [this] { return steady_now() >= turn_ends_; };
   std::thread retiring_;  // frees the last replaced cluster, which takes a while
 
   // Scratch: their memory is used again.

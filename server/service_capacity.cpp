@@ -10,18 +10,18 @@
 namespace headroom {
 
 Result<void> Service::post_filter(std::uint64_t id, const wire::PostFilter& request) {
-  const Result<const Pod*> pod = resolve(*request.pod(), pod_);
-  if (!pod) return tl::unexpected(pod.error());
-  Engine& engine = current_->engine();
-  const Result<PostFilter> answer = engine.post_filter(**pod, {.candidates = request.candidates()});
-  if (!answer) return tl::unexpected(answer.error());
-  if (answer->victims.size() > kVictimsPerReplyMax) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("victims: {}: kVictimsPerReplyMax is {}", answer->victims.size(),
-                            kVictimsPerReplyMax));
-  }
-  finish(id, encode(builder_, *answer, engine, epoch()));
-  return {};
+  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
+    Engine& engine = current_->engine();
+    const auto answer = engine.post_filter(pod, {.candidates = request.candidates()});
+    if (!answer) return tl::unexpected(answer.error());
+    if (answer->victims.size() > kVictimsPerReplyMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("victims: {}: kVictimsPerReplyMax is {}", answer->victims.size(),
+                              kVictimsPerReplyMax));
+    }
+    finish(id, encode(builder_, *answer, engine, epoch()));
+    return {};
+  });
 }
 
 Result<void> Service::quota_status(std::uint64_t id, const wire::QuotaStatus& request) {
@@ -35,13 +35,13 @@ Result<void> Service::quota_status(std::uint64_t id, const wire::QuotaStatus& re
 }
 
 Result<void> Service::explain_victims(std::uint64_t id, const wire::ExplainVictims& request) {
-  const Result<const Pod*> pod = resolve(*request.pod(), pod_);
-  if (!pod) return tl::unexpected(pod.error());
-  Engine& engine = current_->engine();
-  const auto verdicts = engine.explain_victims(**pod, text(request.node_name()));
-  if (!verdicts) return tl::unexpected(verdicts.error());
-  finish(id, encode(builder_, *verdicts, engine, epoch()));
-  return {};
+  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
+    Engine& engine = current_->engine();
+    const auto verdicts = engine.explain_victims(pod, text(request.node_name()));
+    if (!verdicts) return tl::unexpected(verdicts.error());
+    finish(id, encode(builder_, *verdicts, engine, epoch()));
+    return {};
+  });
 }
 
 }  // namespace headroom

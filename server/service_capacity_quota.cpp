@@ -12,9 +12,6 @@ namespace headroom {
 
 namespace {
 
-// Scratch memory that is kept from one request to the next.
-constexpr std::size_t kKeptBytesMax = 4 << 20;
-
 // Where an id stands in the order of quotas.
 struct QuotaPlace {
   QuotaClass quota_class = QuotaClass::kClusterWide;

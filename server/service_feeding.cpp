@@ -111,6 +111,59 @@ void Service::retire(std::unique_ptr<FedCluster> cluster) {
   }
 }
 
+// One change after the other, in their order; a change applies whole or not at all.
+class Service::Applying final : public Work {
+ public:
+  Applying(Service& service, Peer& peer, std::uint64_t id, const wire::Facts& facts)
+      : service_(service), peer_(peer), id_(id), facts_(facts) {}
+
+  Result<bool> turn(const Pause& pause) override {
+    Service& service = service_;
+    const std::uint32_t count = facts_.changes() == nullptr ? 0 : facts_.changes()->size();
+    for (bool first = true; applied_ < count; ++applied_, first = false) {
+      if (!first && pause()) return false;
+      // Another feeds since the last turn, or the server has another profile: this one was told.
+      if (service.feeder_ != &peer_) return true;
+      const auto applied = cluster().apply(*facts_.changes()->Get(applied_));
+      if (!applied) {
+        ++refused_;
+        service.send_error(peer_, id_, applied.error(), static_cast<std::int32_t>(applied_));
+      } else {
+        service.settle(*applied);
+      }
+    }
+    if (service.feeder_ != &peer_) return true;
+    service.metrics_.facts(count - refused_, refused_);
+    const bool feeder_time =
+        service.next_ != nullptr ? service.next_feeder_time_ : service.feeder_time_;
+    if (feeder_time && facts_.now_us() != 0) {
+      if (auto advanced = cluster().advance(facts_.now_us()); !advanced) {
+        service.send_error(peer_, id_, advanced.error());
+      }
+    }
+    if (facts_.sent_us() != 0 && service.options_.wall_clock) {
+      const auto late_us = service.options_.wall_clock() - facts_.sent_us();
+      service.metrics_.feeder_lag(static_cast<double>(late_us) / 1e6);
+    }
+    return true;
+  }
+
+  // What has come is applied, as it would have been before the peer went.
+  void drop() override {
+    while (!*turn([] { return false; })) {
+    }
+  }
+
+ private:
+  FedCluster& cluster() { return service_.next_ != nullptr ? *service_.next_ : *service_.current_; }
+
+  Service& service_;
+  Peer& peer_;
+  const std::uint64_t id_;
+  const wire::Facts& facts_;
+  std::uint32_t applied_ = 0, refused_ = 0;
+};
+
 void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
   if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
   ++sequence_;
@@ -125,9 +178,7 @@ void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
     send_error(peer, id, memory_used_up());
     return;
   }
-  FedCluster& cluster = next_ != nullptr ? *next_ : *current_;
   const std::uint32_t count = facts.changes() == nullptr ? 0 : facts.changes()->size();
-  std::uint32_t refused = 0;
   if (count > kChangesPerFactsMax) {
     metrics_.facts(0, count);
     // Nothing of it was applied: the feeder cannot go on as if it were.
@@ -138,26 +189,27 @@ void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
                  fmt::format("sequence: {} was refused as a whole", facts.sequence()));
     return;
   }
-  for (std::uint32_t c = 0; c < count; ++c) {
-    const Result<FedCluster::Applied> applied = cluster.apply(*facts.changes()->Get(c));
-    if (!applied) {
-      ++refused;
-      send_error(peer, id, applied.error(), static_cast<std::int32_t>(c));
-    } else {
-      settle(*applied);
-    }
-  }
-  metrics_.facts(count - refused, refused);
-  const bool feeder_time = next_ != nullptr ? next_feeder_time_ : feeder_time_;
-  if (feeder_time && facts.now_us() != 0) {
-    if (auto advanced = cluster.advance(facts.now_us()); !advanced) {
-      send_error(peer, id, advanced.error());
-    }
-  }
-  if (facts.sent_us() != 0 && options_.wall_clock) {
-    metrics_.feeder_lag(static_cast<double>(options_.wall_clock() - facts.sent_us()) / 1e6);
-  }
+  (void)begin(std::make_unique<Applying>(*this, peer, id, facts));
 }
+
+// The columns of the rows that the facts changed are derived in turns, the rest is done at once:
+// decisions go from one state to the other.
+class Service::EndingFeed final : public Work {
+ public:
+  EndingFeed(Service& service, Peer& peer) : service_(service), peer_(peer) {}
+
+  Result<bool> turn(const Pause& pause) override {
+    // Another feeds since the last turn, or the server has another profile: this one was told.
+    if (service_.feeder_ != &peer_ || service_.next_ == nullptr) return true;
+    if (!service_.next_->engine().settle(pause)) return false;
+    service_.end_resync();
+    return true;
+  }
+
+ private:
+  Service& service_;
+  Peer& peer_;
+};
 
 void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
   if (!feeds(peer, end.sequence(), sequence_)) return;
@@ -165,6 +217,10 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
     send_error(peer, id, {ErrorCode::kConflict, "FeedEnd: no resync is under way"});
     return;
   }
+  (void)begin(std::make_unique<EndingFeed>(*this, peer));
+}
+
+void Service::end_resync() {
   adopt_reservations();
   next_->quotas().adopt(current_->quotas());
   next_->engine().set_bulk(false);
@@ -177,7 +233,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
   metrics_.resync_ended(true);
   const EngineStats stats = engine().stats();
   options_.log(LogLevel::kInfo, "resync complete",
-               {{"client", peer.name},
+               {{"client", feeder_->name},
                 {"nodes", fmt::to_string(stats.nodes)},
                 {"pods", fmt::to_string(stats.pods)},
                 {"reserved", fmt::to_string(reservations_.size())}});

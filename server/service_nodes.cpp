@@ -40,15 +40,18 @@ Result<void> Service::evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes
     return fail(ErrorCode::kInvalid,
                 fmt::format("from: {}: it is of all nodes, not of node_names", request.from()));
   }
+  if (names == 0) {
+    return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
+      Engine& engine = current_->engine();
+      if (auto done = engine.evaluate_nodes(pod, nodes_decision_); !done) return done;
+      finish(id, nodes_encoder_.encode_page(builder_, nodes_decision_, engine, epoch(),
+                                            request.from()));
+      return {};
+    });
+  }
   const Result<const Pod*> pod = resolve(*request.pod(), pod_);
   if (!pod) return tl::unexpected(pod.error());
   Engine& engine = current_->engine();
-  if (names == 0) {
-    if (auto done = engine.evaluate_nodes(**pod, nodes_decision_); !done) return done;
-    finish(id,
-           nodes_encoder_.encode_page(builder_, nodes_decision_, engine, epoch(), request.from()));
-    return {};
-  }
   if (auto resolved = resolve_what_if(request); !resolved) return resolved;
   // Where nobody is to be asked the pre-filter says what it says of the facts.
   const FilterOptions as_if =

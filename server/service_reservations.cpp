@@ -29,8 +29,7 @@ Result<const PodReservation*> Service::check_reservable(const Peer& peer, const 
               fmt::format("pod {} is bound to node {}", key, engine().node_name(bound)));
 }
 
-Result<void> Service::reserve(const Peer& peer, const wire::Reserve& request,
-                              std::optional<PodReservation>* former) {
+Result<Service::Made> Service::reserve(const Peer& peer, const wire::Reserve& request) {
   const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_);
   if (!found) return tl::unexpected(found.error());
   const Pod& pod = **found;
@@ -49,8 +48,11 @@ Result<void> Service::reserve(const Peer& peer, const wire::Reserve& request,
     return fail(ErrorCode::kConflict,
                 fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
   }
-  if (auto assumed = current_->assume(pod, node_name); !assumed) return assumed;
-  if (former != nullptr && *known != nullptr) *former = **known;
+  if (auto assumed = current_->assume(pod, node_name); !assumed) {
+    return tl::unexpected(assumed.error());
+  }
+  Made made{.pod_key = key, .uid = pod.uid, .node_name = std::string(node_name), .former = {}};
+  if (*known != nullptr) made.former = **known;
   // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
   reserve_pod_ = pod;
   settled_.erase(key);
@@ -60,23 +62,33 @@ Result<void> Service::reserve(const Peer& peer, const wire::Reserve& request,
                      .owner = peer.owner(),
                      .reserved_us = wall_now_us()},
                     steady_now());
-  return {};
+  return made;
 }
 
-// Of the pod in reserve_pod_.
-void Service::undo_reserve(const std::optional<PodReservation>& former) {
-  const std::string key = pod_key(reserve_pod_.namespace_name, reserve_pod_.name);
-  const PodReservation* made = reservations_.find(key);
-  current_->forget(reserve_pod_, made->node_name);
-  if (former && current_->assume(former->pod, former->node_name)) {
-    reservations_.restore(key, *former);
+// Unless it has become another one since: in another turn, of another request.
+void Service::undo(const Made& made) {
+  const PodReservation* now = reservations_.find(made.pod_key);
+  if (now == nullptr || now->pod.uid != made.uid || now->node_name != made.node_name) return;
+  current_->forget(now->pod, now->node_name);
+  if (made.former && current_->assume(made.former->pod, made.former->node_name)) {
+    reservations_.restore(made.pod_key, *made.former);
   } else {
-    reservations_.erase(key);
+    reservations_.erase(made.pod_key);
+  }
+}
+
+// For destructors: of what could not be undone for lack of memory the reservation ends by itself.
+void Service::undo_all(std::span<const Made> made) noexcept {
+  try {
+    for (std::size_t m = made.size(); m-- > 0;) undo(made[m]);
+  } catch (const std::exception& failed) {
+    options_.log(LogLevel::kError, "not undone", {{"reason", failed.what()}});
   }
 }
 
 Result<void> Service::serve_reserve(Peer& peer, std::uint64_t id, const wire::Reserve& request) {
-  finish(id, reserved(reserve(peer, request)));
+  const Result<Made> made = reserve(peer, request);
+  finish(id, reserved(made ? Result<void>() : Result<void>(tl::unexpected(made.error()))));
   return {};
 }
 

@@ -480,6 +480,18 @@ TEST(Preparation, NodesMayComeGoAndChangeBetweenTurns) {
   EXPECT_TRUE(engine.validate());
 }
 
+// A shape that is prepared after another one changes the classes that the other's nodes are in.
+TEST(Preparation, ShapesOfABatchMayTellNodesApartForEachOther) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(engine.upsert(hostname_node(n)));
+  Pod plain = hostname_pod(0);
+  plain.node_selector.clear();
+  const auto decisions = engine.evaluate(std::vector<Pod>{plain, hostname_pod(7)});
+  ASSERT_TRUE(decisions);
+  EXPECT_EQ((*decisions)[0].feasible, 40u);
+  EXPECT_EQ((*decisions)[1].feasible, 1u);
+}
+
 // By count: nothing is asked of the nodes for keys that none of them has.
 TEST(Preparation, InventedKeysTakeOneTurnEach) {
   Engine engine = *Engine::create(Profile::standard(), {.threads = 1});

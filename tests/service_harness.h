@@ -199,26 +199,32 @@ class Client final : public Peer {
   }
   void close() override { closed = true; }
 
-  // The bytes as a socket would bring them.
+  // The bytes as a socket would bring them. An answer that takes turns is given all of them, unless
+  // `in_turns` leaves that to the test; what comes until then waits.
   void give(std::span<const std::uint8_t> bytes) {
     while (!bytes.empty()) {
+      if (waiting_) {
+        backlog_.insert(backlog_.end(), bytes.begin(), bytes.end());
+        return;
+      }
       const std::span<std::uint8_t> room = in_.room();
       const std::size_t size = std::min(room.size(), bytes.size());
       std::memcpy(room.data(), bytes.data(), size);
       in_.received(size);
       bytes = bytes.subspan(size);
-      while (!closed) {
-        const Result<FrameBuffer::Received> next = in_.next();
-        if (!next) {
-          service_.broken(*this, in_.fault(), next.error());
-        } else if (next->frame != nullptr) {
-          service_.handle(*this, *next);
-        } else {
-          break;
-        }
-      }
+      read_frames();
     }
   }
+  void resume() override { waiting_ = false; }
+  bool waiting() const { return waiting_; }
+  // A turn of the service, for whoever is first in line.
+  void step() {
+    service_.step();
+    if (waiting_) return;
+    read_frames();
+    give(std::exchange(backlog_, {}));
+  }
+  bool in_turns = false;
 
   // Writes the body with `create(builder)`, sends it, and returns the frame's id.
   template <typename Create>
@@ -442,7 +448,22 @@ class Client final : public Peer {
   std::uint64_t begin_id = 0;
 
  private:
+  void read_frames() {
+    while (!closed && !waiting_) {
+      const Result<FrameBuffer::Received> next = in_.next();
+      if (!next) {
+        service_.broken(*this, in_.fault(), next.error());
+        continue;
+      }
+      if (next->frame == nullptr) return;
+      waiting_ = !service_.handle(*this, *next);
+      while (waiting_ && !in_turns) service_.step();
+    }
+  }
+
   Service& service_;
+  bool waiting_ = false;
+  Bytes backlog_;
   FrameBuffer in_{kFrameBytesMax};
   std::deque<Bytes> frames_;
   Bytes last_;
@@ -562,7 +583,7 @@ class ServiceTest : public testing::Test {
     options.engine.threads = 1;
     options.incarnation = kIncarnation;
     options.wall_clock = [this] { return wall_clock_us; };
-    options.steady_clock = [this] { return steady; };
+    options.steady_clock = [this] { return steady += clock_step; };
     options.log = [this](LogLevel, const char* what, LogFields fields) {
       log += what;
       for (const auto& [name, value] : fields) log += fmt::format(" {}={}", name, value);
@@ -575,6 +596,7 @@ class ServiceTest : public testing::Test {
 
   std::int64_t wall_clock_us = kNowUs;
   SteadyTime steady{std::chrono::hours(1)};
+  std::chrono::nanoseconds clock_step{0};  // kWorkTurnTime: a turn is one piece of work
   std::string log;
   Metrics metrics;
   std::unique_ptr<Service> service;

@@ -13,7 +13,10 @@ class EchoHandler final : public FrameHandler {
 
   void connected(Peer& peer) override { peer.greeted = true; }
   void disconnected(Peer&) override {}
-  void handle(Peer& peer, const FrameBuffer::Received&) override { peer.send(reply_); }
+  bool handle(Peer& peer, const FrameBuffer::Received&) override {
+    peer.send(reply_);
+    return true;
+  }
   void broken(Peer& peer, FrameFault, const Error&) override { peer.close(); }
 
  private:

@@ -2,6 +2,7 @@
 headroom_add_test(attacks_test
   SOURCES daemon_harness.cpp colliding_names.cpp
     attacks/collide_dns.cpp
+    attacks/cost.cpp
     attacks/descriptors.cpp
     attacks/httpbomb.cpp
     attacks/httpkill.cpp

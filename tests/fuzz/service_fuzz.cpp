@@ -35,6 +35,7 @@ class Connection final : public Peer {
     HEADROOM_FUZZ_CHECK(wire::VerifySizePrefixedFrameBuffer(verifier));
   }
   void close() override { closed_ = true; }
+  void resume() override { waiting_ = false; }
   bool closed() const { return closed_; }
 
   void give(std::span<const std::uint8_t> bytes) {
@@ -65,7 +66,8 @@ class Connection final : public Peer {
       return false;
     }
     if (next->frame == nullptr) return false;
-    service_.handle(*this, *next);
+    waiting_ = !service_.handle(*this, *next);
+    while (waiting_) service_.step();
     return true;
   }
 
@@ -73,6 +75,7 @@ class Connection final : public Peer {
   FrameBuffer buffer_{kHelloBytesMax};
   std::size_t received_ = 0;
   bool closed_ = false;
+  bool waiting_ = false;
 };
 
 template <typename Create>
