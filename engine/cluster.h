@@ -141,6 +141,10 @@ class Cluster {
   // Frees what was used least recently until there is room; `drop` lets go of what is cached for a
   // shape.
   void trim_shapes();
+  void set_shape_bytes_max(std::size_t bytes) {
+    shape_bytes_max_ = bytes;
+    trim_shapes();
+  }
   void on_drop(std::function<void(ShapeId)> drop) { drop_cached_ = std::move(drop); }
   std::size_t shape_bytes() const { return shape_bytes_; }
   // spec.nodeName where the profile filters by it, else nothing.
@@ -378,7 +382,7 @@ class Cluster {
   // Shapes that nobody needs, or for which something is cached; used last first.
   std::list<ShapeId> use_order_;
   std::size_t shape_bytes_ = 0;  // that they count
-  const std::size_t shape_bytes_max_;
+  std::size_t shape_bytes_max_;
   std::function<void(ShapeId)> drop_cached_;
   std::unique_ptr<PodShape> passing_shape_;
   std::uint64_t shapes_generation_ = 0, shapes_described_ = 0;

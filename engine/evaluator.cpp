@@ -278,19 +278,20 @@ void Evaluator::note_update(PodShape& shape, std::uint64_t cold_before,
 
 void Evaluator::set_cache_bytes_max(std::size_t bytes) {
   options_.shape_cache_bytes_max = bytes;
-  // To look for the oldest one by one would take longer than to fill it anew.
-  if (cache_bytes_ > bytes) {
-    drop_cache();
-  }
+  cluster_.set_shape_bytes_max(bytes);
 }
 
 void Evaluator::drop_cache() noexcept {
-  for (Slot& slot : slots_) {
-    slot.cached.reset();
-    slot.bytes = 0;
+  for (ShapeId id = 0; id < slots_.size(); ++id) {
+    if (slots_[id].cached == nullptr) {
+      continue;
+    }
+    slots_[id].cached.reset();
+    if (PodShape* shape = cluster_.shape_at(id); shape != nullptr) {
+      cluster_.set_cached_bytes(*shape, 0);
+    }
   }
   spare_.reset();
-  cache_bytes_ = 0;
 }
 
 // --- Many pods ---
