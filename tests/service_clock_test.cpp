@@ -22,10 +22,10 @@ class Clock : public ServiceTest {
   NodeMetric busy(std::int64_t updated_us) const {
     NodeMetric metric;
     metric.name = "n1";
-    metric.report_interval_us = 60 * kSecondUs;
+    metric.report_interval_seconds = 60;
     metric.update_time_us = updated_us;
-    metric.node_metric.emplace();
-    metric.node_metric->node_usage = cores(63);
+    metric.has_node_metric = true;
+    metric.node_usage = cores(63);
     return metric;
   }
   std::uint32_t feasible() {
