@@ -340,12 +340,6 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
     std::uint64_t cold_before, replayed_before;
   };
   std::vector<Work> all;
-  // A shape may tell nodes apart anew, which changes the classes of those prepared before it.
-  for (PodShape* shape : shapes) {
-    if (shape != nullptr) {
-      cluster_.prepare(*shape);
-    }
-  }
   for (PodShape* shape : shapes) {
     const bool known =
         std::any_of(all.begin(), all.end(), [&](const Work& work) { return work.shape == shape; });
