@@ -58,7 +58,10 @@ class Faults : public ServiceTest {
     const auto bytes = bytes_of(builder);
     const FrameBuffer::Received received{.frame = wire::GetSizePrefixedFrame(bytes.data())};
     allocations_left = fails_at;
-    service->handle(peer, received);
+    if (!service->handle(peer, received)) {
+      while (service->step()) {
+      }
+    }
     allocations_left = kNever;
   }
 
@@ -238,10 +241,12 @@ TEST_F(Budget, AResyncThatDoesNotFitEndsAndTheOldFactsStay) {
 }
 
 TEST_F(Budget, TheShapeCacheShrinksFirst) {
-  ASSERT_EQ(client->best(pod_of("p", 1)), "n1");
-  EXPECT_GT(service->state().engine.cache_bytes, 0U);
+  for (int cpu = 1; cpu <= 8; ++cpu) {
+    ASSERT_EQ(client->best(pod_of("p" + std::to_string(cpu), cpu)), "n1");
+  }
+  const std::size_t before = service->state().engine.cache_bytes;
   use(800);
-  EXPECT_EQ(service->state().engine.cache_bytes, 0U);
+  EXPECT_LT(service->state().engine.cache_bytes, before / 2) << before;
   EXPECT_EQ(client->best(pod_of("p", 1)), "n1");
   feeder->facts({node_of("n2", 8)});
   EXPECT_FALSE(feeder->has_answer());
