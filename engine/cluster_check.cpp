@@ -183,7 +183,7 @@ Result<void> Cluster::validate_capacity() const {
   for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
     ResourceSums nominated{};
     for (const NamespaceFacts::Nominated& group : quotas.at(id).nominated) {
-      for (ResourceId r = 0; r < names_.size(); ++r) {
+      for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
         nominated[r] += group.amounts[r];
       }
     }

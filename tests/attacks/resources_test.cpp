@@ -178,6 +178,17 @@ TEST(ResourcesAttack, ANameThatComesCountsThePodsThatAskedForIt) {
   }
 }
 
+// Quotas number what pods name beyond what nodes have.
+TEST(ResourcesAttack, APodThatWaitsMayNameWhatNoNodeHas) {
+  Engine engine = make_engine();
+  Pod waits = pod_of("waits", {invented(1), invented(2)});
+  waits.nominated_node_name = "n1";
+  ASSERT_TRUE(engine.upsert(waits));
+  check(engine);
+  engine.remove_pod("evil", "waits");
+  check(engine);
+}
+
 TEST(ResourcesAttack, NamesThatComeAndGoUseNumbersAgain) {
   Engine engine = make_engine();
   for (int i = 0; i < 5 * static_cast<int>(kResourcesMax); ++i) {
