@@ -22,7 +22,8 @@ SimulationReport replay(const SimulationInput& input, SimulationOptions options)
 // Every decision is that of an engine that looks at every node for every pod.
 void check_replay(const SimulationInput& input) {
   std::string with, without;
-  SimulationOptions options{.validate = true};
+  SimulationOptions options;
+  options.validate = true;
   options.on_decision = [&](const std::string& line) { with += line; };
   const SimulationReport report = replay(input, options);
   check(report.violations.empty(), "the sums at the end of the simulation");

@@ -1,10 +1,10 @@
 // Work: a request that is answered in turns, so that it keeps no other waiting: new shapes and
 // their classes, batches of pods, many facts, looks at the whole state.
 //
-// The service gives one work at a time a turn of about kWorkTurnTime, in the order in which they stand
-// in line; other connections have theirs between two of them. What these change is
-// seen by the next turn. The peer's later frames wait, so that it is answered in its order, and the
-// frame of the request stays where it is. Thread safety: the control thread.
+// The service gives one work at a time a turn of about kWorkTurnTime, in the order in which they
+// stand in line; other connections have theirs between two of them. What these change is seen by
+// the next turn. The peer's later frames wait, so that it is answered in its order, and the frame
+// of the request stays where it is. Thread safety: the control thread.
 #pragma once
 
 #include "engine/engine.h"

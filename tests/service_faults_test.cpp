@@ -32,16 +32,19 @@ void* allocate(std::size_t size, std::size_t alignment) {
   return made;
 }
 
+// Not inlined, where gcc would see memory of operator new that free() gives back.
+[[gnu::noinline]] void give_back(void* made) noexcept { std::free(made); }
+
 }  // namespace
 
 void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* made) noexcept { std::free(made); }
-void operator delete(void* made, std::size_t) noexcept { std::free(made); }
-void operator delete(void* made, std::align_val_t) noexcept { std::free(made); }
-void operator delete(void* made, std::size_t, std::align_val_t) noexcept { std::free(made); }
+void operator delete(void* made) noexcept { give_back(made); }
+void operator delete(void* made, std::size_t) noexcept { give_back(made); }
+void operator delete(void* made, std::align_val_t) noexcept { give_back(made); }
+void operator delete(void* made, std::size_t, std::align_val_t) noexcept { give_back(made); }
 
 namespace headroom::in_memory {
 namespace {
@@ -56,7 +59,8 @@ class Faults : public ServiceTest {
     Builder builder;
     finish_frame(builder, 7, create(builder));
     const auto bytes = bytes_of(builder);
-    const FrameBuffer::Received received{.frame = wire::GetSizePrefixedFrame(bytes.data())};
+    const FrameBuffer::Received received{.frame = wire::GetSizePrefixedFrame(bytes.data()),
+                                         .bytes = bytes};
     allocations_left = fails_at;
     if (!service->handle(peer, received)) {
       while (service->step()) {

@@ -200,7 +200,9 @@ class ServiceSimulation : public testing::Test {
   void give_back(const Held& held) {
     known_->engine->forget(held.pod.namespace_name, held.pod.name, held.pod.uid, held.node);
     const auto fed = known_->pending.find(key_of(held.pod));
-    if (fed != known_->pending.end()) ASSERT_TRUE(known_->engine->upsert(fed->second));
+    if (fed != known_->pending.end()) {
+      ASSERT_TRUE(known_->engine->upsert(fed->second));
+    }
   }
 
   // --- The feeder ---

@@ -121,11 +121,11 @@ TEST(Simulation, PeaksAreOfRequestsAndLimitsTogether) {
 // up, and not of the pod's two sums.
 TEST(Simulation, LimitsAreThoseOfTheEngine) {
   const auto container = [](std::int64_t request, std::int64_t limit, bool sidecar = false) {
-    Container container;
-    if (request > 0) container.requests = {{"cpu", Quantity::from_milli(request)}};
-    if (limit > 0) container.limits = {{"cpu", Quantity::from_milli(limit)}};
-    container.restart_always = sidecar;
-    return container;
+    Container made;
+    if (request > 0) made.requests = {{"cpu", Quantity::from_milli(request)}};
+    if (limit > 0) made.limits = {{"cpu", Quantity::from_milli(limit)}};
+    made.restart_always = sidecar;
+    return made;
   };
   std::vector<Pod> pods(5, pod(0, 100));
   for (std::size_t p = 0; p < pods.size(); ++p) {
@@ -170,21 +170,21 @@ TEST(Simulation, SameArrivalsSameOrderUnderEveryProfile) {
   }
   input.make_pod = [&](std::uint32_t index) { return pods[index]; };
   const auto order = [&](bool capacity_scheduling, bool has_class) {
-    std::string order;
+    std::string placed;
     SimulationOptions options;
     options.profile.capacity_scheduling = capacity_scheduling;
     options.preemption = capacity_scheduling ? std::optional(false) : std::nullopt;
     options.on_decision = [&](const std::string& line) {
       const auto decision = nlohmann::json::parse(line);
-      order += decision.at("pod").get<std::string>().substr(12) +
-               (decision.at("node").is_null() ? "- " : "+ ");
+      placed += decision.at("pod").get<std::string>().substr(12) +
+                (decision.at("node").is_null() ? "- " : "+ ");
     };
     if (has_class) {
       input.priority_classes = {
           {.name = "c", .value = 7, .global_default = false, .preemption_policy = {}}};
     }
     run(input, options);
-    return order;
+    return placed;
   };
   const std::string expected = "2+ 5+ 1- 4- 0- 3- ";
   EXPECT_EQ(expected, order(true, false));

@@ -108,7 +108,9 @@ TEST(WrapAttack, UpstreamFailsForNobodyElse) {
     bind(engine, count, kTwoPow62, "n2");
     const Names best = best_nodes(engine, pod_of("small", 1 << 20)), others = {"n1", "n3"};
     EXPECT_TRUE(std::includes(best.begin(), best.end(), others.begin(), others.end())) << count;
-    for (const NodeDetail& detail : engine.evaluate_all(pod_of("small", 1 << 20)).value()) {
+    const auto details = engine.evaluate_all(pod_of("small", 1 << 20));
+    ASSERT_TRUE(details);
+    for (const NodeDetail& detail : *details) {
       EXPECT_NE(detail.code, Code::kError) << count;
       for (const PluginScore& score : detail.plugins) {
         EXPECT_GE(score.score, 0);
