@@ -282,13 +282,13 @@ static void test_apply_text(void) {
     end += (size_t)snprintf(text + end, sizeof(text) - end, "\"example.com/r\":\"%d\"", 1 - node);
     end += (size_t)snprintf(text + end, sizeof(text) - end, "}}}\n");
   }
-  FAILS(headroom_apply(engine, text, end, NULL), HEADROOM_INVALID, "below 0");
+  FAILS(headroom_apply(engine, text, end, NULL), HEADROOM_INVALID, "is negative");
   CHECK(headroom_find_node(engine, "r0") == HEADROOM_NO_NODE);
   OK(headroom_validate(engine));
   /* Not within a fork of the caller's either, and that fork stays. */
   OK(headroom_fork(engine));
   OK(apply_node(engine, "forked", 1000));
-  FAILS(headroom_apply(engine, text, end, NULL), HEADROOM_INVALID, "below 0");
+  FAILS(headroom_apply(engine, text, end, NULL), HEADROOM_INVALID, "is negative");
   CHECK(headroom_find_node(engine, "forked") != HEADROOM_NO_NODE);
   OK(headroom_rollback(engine));
   CHECK(headroom_find_node(engine, "forked") == HEADROOM_NO_NODE);

@@ -230,7 +230,7 @@ TEST(Quantity, AmountsInWords) {
   EXPECT_EQ(amount_in_words("cpu", 3000), "3");
   EXPECT_EQ(amount_in_words("cpu", 3500), "3500m");
   EXPECT_EQ(amount_in_words("memory", std::int64_t{2} << 30), "2Gi");
-  EXPECT_EQ(amount_in_words("memory", 1000), "1000");
+  EXPECT_EQ(amount_in_words("memory", 1000), "1k");
   EXPECT_EQ(amount_in_words("hugepages-2Mi", 4 << 20), "4Mi");
   EXPECT_EQ(amount_in_words("nvidia.com/gpu", 4000), "4000");
   EXPECT_EQ(amount_in_words("cpu", 0), "0");

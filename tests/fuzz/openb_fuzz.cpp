@@ -1,5 +1,5 @@
-// The openb trace's tables on any bytes: refused with the table and its line, or read whole, with numbers
-// that can be added and shapes that are there. A NUL ends a table.
+// The openb trace's tables on any bytes: refused with the table and its line, or read whole, with
+// numbers that can be added and shapes that are there. A NUL ends a table.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
