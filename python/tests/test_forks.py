@@ -36,7 +36,7 @@ def test_upsert_takes_all_or_nothing(engine):
     before = engine.digest()
     many = node("many")
     many["status"]["allocatable"]["example.com/r"] = "-1"
-    with pytest.raises(headroom.InvalidError, match="below 0"):
+    with pytest.raises(headroom.InvalidError, match="is negative"):
         engine.upsert([node("new"), many])
     assert engine.digest() == before
 

@@ -72,7 +72,13 @@ def test_an_engine_places_as_the_command_does(command, tmp_path):
         and "nodeName" not in each["spec"]
         and each.get("status", {}).get("phase") not in ("Succeeded", "Failed")
     ]
-    waiting.sort(key=lambda each: each["metadata"].get("creationTimestamp", ""))
+    # As kube-scheduler's queue: those that come together by priority.
+    waiting.sort(
+        key=lambda each: (
+            each["metadata"].get("creationTimestamp", ""),
+            -each["spec"].get("priority", 0),
+        )
+    )
     engine = headroom.Engine()
     engine.advance(datetime.datetime.fromisoformat(lines[0]["time"].replace("Z", "+00:00")))
     engine.upsert([each for each in objects if not any(each is one for one in waiting)])
