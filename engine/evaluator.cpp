@@ -414,8 +414,10 @@ const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t ro
 
 std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row,
                                         const std::vector<std::string>& named) {
+  // Tells the row apart by what the shape's selectors read, where no pass over all rows has yet.
+  const std::uint32_t code = cluster_.row_class_code(shape, row);
   if (named.empty() && !shape.pinned) {
-    return cluster_.row_class_code(shape, row);
+    return code;
   }
   const std::uint32_t node_class = cluster_.table().node_class(row);
   if (node_class == kNoNodeClass) {
