@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <sstream>
 
@@ -146,6 +147,11 @@ TestDaemon::TestDaemon(Options options)
                                    : must(Endpoint::parse("unix://" + directory_.path() + "/s"))),
       log_path_(directory_.path() + "/log") {
   spawn();
+}
+
+TestDaemon::~TestDaemon() {
+  if (!testing::Test::HasFailure() && std::uncaught_exceptions() == 0) return;
+  fmt::print("--- headroomd said:\n{}---\n", log());
 }
 
 // The shell becomes headroomd: its process is the daemon's.

@@ -91,6 +91,9 @@ class TestDaemon {
   };
   TestDaemon() : TestDaemon(Options{}) {}
   explicit TestDaemon(Options options);
+  ~TestDaemon();  // where the test failed, prints what the daemon said
+  TestDaemon(const TestDaemon&) = delete;
+  TestDaemon& operator=(const TestDaemon&) = delete;
 
   const Endpoint& endpoint() const { return endpoint_; }
   const std::string& directory() const { return directory_.path(); }
