@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/answers.h"
 #include "engine/capacity_scheduling.h"
 #include "engine/chunked.h"
 #include "engine/facts.h"
@@ -29,6 +30,7 @@
 #include "engine/node_class.h"
 #include "engine/node_resources.h"
 #include "engine/node_table.h"
+#include "engine/options.h"
 #include "engine/pod_shape.h"
 #include "engine/policy.h"
 #include "engine/profile.h"

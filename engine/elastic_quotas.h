@@ -24,9 +24,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/answers.h"
 #include "engine/beyond_int64.h"
 #include "engine/chunked.h"
-#include "engine/engine.h"
+#include "engine/limits.h"
 #include "engine/policy.h"
 #include "engine/resource_names.h"
 #include "objects/hash.h"

@@ -13,9 +13,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/answers.h"
 #include "engine/cached_shape.h"
 #include "engine/cluster.h"
-#include "engine/engine.h"
+#include "engine/options.h"
 
 namespace headroom {
 

@@ -15,8 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/answers.h"
 #include "engine/host_ports.h"
+#include "engine/limits.h"
 #include "engine/node_class.h"
 #include "engine/node_table.h"
 #include "engine/resource_names.h"

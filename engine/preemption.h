@@ -11,10 +11,11 @@
 #include <atomic>
 #include <vector>
 
+#include "engine/answers.h"
 #include "engine/cluster.h"
 #include "engine/dry_run.h"
-#include "engine/engine.h"
 #include "engine/evaluator.h"
+#include "engine/options.h"
 #include "engine/preemptor.h"
 #include "engine/victim_columns.h"
 

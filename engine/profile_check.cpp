@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/engine.h"
+#include "engine/limits.h"
 
 namespace headroom {
 

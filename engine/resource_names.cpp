@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/engine.h"
+#include "engine/limits.h"
 
 namespace headroom {
 

@@ -1,0 +1,17 @@
+// How much an engine holds. What goes beyond is refused with kLimitExceeded, which names the limit.
+#pragma once
+
+#include <cstdint>
+
+namespace headroom {
+
+inline constexpr std::uint32_t kNodesMax = 4'000'000;
+inline constexpr std::uint32_t kPodsMax = 64'000'000;
+inline constexpr std::uint32_t kResourcesMax = 64;
+inline constexpr std::uint32_t kTopKMax = 1024;
+inline constexpr std::uint32_t kScorePluginsMax = 5;
+inline constexpr std::uint32_t kElasticQuotasMax = 100'000;
+inline constexpr std::uint32_t kPodDisruptionBudgetsMax = 1'000'000;
+inline constexpr std::uint32_t kPriorityClassesMax = 10'000;
+
+}  // namespace headroom
