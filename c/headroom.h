@@ -127,7 +127,7 @@ typedef struct headroom_engine_options {
 
 /*
  * profile: a KubeSchedulerConfiguration, a HeadroomConfiguration or both, as YAML or JSON text
- * (README, "Configure it"); NULL: the standard profile. options: NULL for all zero. *engine is set
+ * (docs/configuration.md); NULL: the standard profile. options: NULL for all zero. *engine is set
  * on success alone. message, where not NULL, is the caller's room of message_size bytes for an
  * error's text: there is no handle to ask yet.
  */

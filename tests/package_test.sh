@@ -32,10 +32,10 @@ fi
 
 # The examples, by CMake and by pkg-config.
 examples=$(cd "$source/../../examples/embed" && pwd)
-readme=$(<"$source/../../README.md")
+page=$(<"$source/../../docs/embedding.md")
 for example in "$examples"/main.c "$examples"/main.cpp; do
-  if [[ $readme != *"$(<"$example")"* ]]; then
-    echo "the README does not show $example as it is"
+  if [[ $page != *"$(<"$example")"* ]]; then
+    echo "docs/embedding.md does not show $example as it is"
     exit 1
   fi
 done

@@ -56,12 +56,13 @@ def test_types_are_right(tmp_path):
 
 
 def examples():
-    return re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
+    page = (REPOSITORY / "docs/embedding.md").read_text()
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.mark.parametrize("example", examples())
-def test_the_examples_of_the_readme_work(example, capsys):
-    exec(compile(example, "README.md", "exec"), {})
+def test_the_examples_of_the_page_work(example, capsys):
+    exec(compile(example, "docs/embedding.md", "exec"), {})
     assert capsys.readouterr().out
 
 

@@ -140,7 +140,7 @@ func (c *cluster) config(s setup) lab.SchedulerConfig {
 	if s.args.Timeout == "" {
 		s.args.Timeout = "2s" // two cores run all of this
 	}
-	// As the README has it: named once more, Headroom's PostFilter comes before kube-scheduler's own
+	// As docs/scheduling.md has it: named once more, Headroom's PostFilter comes before kube-scheduler's own
 	// preemption, which sees the K names alone and would evict somebody on one of them although other
 	// nodes are free.
 	multiPoint := lab.PluginSet{Enabled: []lab.Plugin{{Name: "Headroom", Weight: 10000}}}
