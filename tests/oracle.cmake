@@ -37,3 +37,30 @@ target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::ex
 headroom_is_a_judge(headroom_oracle)
 
 headroom_add_test(oracle_test SOURCES oracle_test.cpp LIBRARIES headroom_oracle)
+
+# The default plugins of kube-scheduler, a library of their own so that either compiles without the
+# other's test.
+add_library(headroom_oracle_default STATIC
+  oracle/default/claims.cpp
+  oracle/default/csi_volume.cpp
+  oracle/default/default_profile.cpp
+  oracle/default/facts.cpp
+  oracle/default/image_locality.cpp
+  oracle/default/inter_pod_affinity.cpp
+  oracle/default/node_affinity_score.cpp
+  oracle/default/node_volume_limits.cpp
+  oracle/default/objects.cpp
+  oracle/default/plugin.cpp
+  oracle/default/resource_plugins.cpp
+  oracle/default/scheduling_gates.cpp
+  oracle/default/selectors.cpp
+  oracle/default/taint_toleration_score.cpp
+  oracle/default/topology_spread.cpp
+  oracle/default/volume_binding.cpp
+  oracle/default/volume_restrictions.cpp
+  oracle/default/volume_zone.cpp)
+target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
+headroom_is_a_judge(headroom_oracle_default)
+
+headroom_add_test(oracle_default_test SOURCES oracle_default_test.cpp
+  LIBRARIES headroom_oracle_default)

@@ -1,0 +1,51 @@
+// kube-scheduler's default profile over the facts: which nodes a pod may go to, why it may not go
+// to the others, what each plugin scores, and the best node. Every node is evaluated.
+#pragma once
+
+#include <memory>
+
+#include "oracle/default/plugin.h"
+
+namespace oracle::defaults {
+
+// In the order in which they filter; those that only score behind.
+const std::vector<std::string>& plugin_names(Version version);
+std::int64_t weight_of(const std::string& plugin);
+// The plugin in this cycle; throws std::invalid_argument for a name that is none.
+std::unique_ptr<Plugin> make_plugin(const std::string& name, const PodCycle& cycle);
+
+// What one plugin says when it is alone, as the cases of one plugin have it.
+struct PluginAnswer {
+  PreFilterAnswer pre_filter;
+  std::map<std::string, Status> filter;  // every node, unless pre_filter rejects
+  std::optional<Status> pre_score;       // unless no node passes
+  Scores scores, normalized;             // of the nodes that pass
+};
+PluginAnswer run_plugin(const std::string& name, const PodCycle& cycle);
+
+struct ProfileAnswer {
+  NodeStatus pre_filter;                        // its plugin: who rejected the pod
+  std::map<std::string, NodeStatus> filter;     // every node
+  std::map<std::string, Scores> plugin_scores;  // by plugin: normalised * weight
+  Scores totals;                                // of the nodes that pass
+  std::string best;  // highest total, of equals the node applied first; "" = none
+};
+
+class DefaultProfile {
+ public:
+  // `args` by plugin, as in pluginConfig.
+  explicit DefaultProfile(Version version, Json args = Json::object())
+      : version_(version), args_(std::move(args)) {}
+
+  ProfileAnswer schedule(const Facts& facts, const Pod& pod) const;
+  // All filters for one node, in order, after all PreFilters.
+  NodeStatus filter(const Facts& facts, const Pod& pod, const Node& node) const;
+
+ private:
+  class Cycle;
+
+  Version version_;
+  Json args_;
+};
+
+}  // namespace oracle::defaults

@@ -1,0 +1,105 @@
+// See facts.h.
+#include "oracle/default/facts.h"
+
+#include <algorithm>
+
+namespace oracle::defaults {
+namespace {
+
+std::string name_of(const Json& object) { return text(child(object, "metadata"), "name"); }
+
+std::string key_of(const Json& object) {
+  return text(child(object, "metadata"), "namespace") + "/" + name_of(object);
+}
+
+}  // namespace
+
+void Facts::apply(const Json& object) {
+  const std::string kind = text(object, "kind"), name = name_of(object), key = key_of(object);
+  if (kind == "Pod") apply_pod(object);
+  if (kind == "Node") {
+    if (!nodes_.contains(name)) node_names_.push_back(name);
+    nodes_[name] = read_node(object);
+  }
+  if (kind == "Namespace") namespaces[name] = read_labels(child(object, "metadata", "labels"));
+  if (kind == "Service") services[key] = read_service(object);
+  if (kind == "ReplicationController") replication_controllers[key] = read_controller(object);
+  if (kind == "ReplicaSet") replica_sets[key] = read_controller(object);
+  if (kind == "StatefulSet") stateful_sets[key] = read_controller(object);
+  if (kind == "PersistentVolume") persistent_volumes[name] = read_persistent_volume(object);
+  if (kind == "PersistentVolumeClaim") claims[key] = read_claim(object);
+  if (kind == "StorageClass") storage_classes[name] = read_storage_class(object);
+  if (kind == "CSINode") csi_nodes[name] = read_csi_node(object);
+  if (kind == "CSIDriver") csi_drivers[name] = read_csi_driver(object);
+  if (kind == "CSIStorageCapacity") {
+    csi_storage_capacities[key] = read_csi_storage_capacity(object);
+  }
+}
+
+void Facts::remove(const Json& object) {
+  const std::string kind = text(object, "kind"), name = name_of(object), key = key_of(object);
+  if (kind == "Pod") pods_.erase(key);
+  if (kind == "Node" && nodes_.erase(name) != 0) {
+    node_names_.erase(std::find(node_names_.begin(), node_names_.end(), name));
+  }
+  if (kind == "Namespace") namespaces.erase(name);
+  if (kind == "Service") services.erase(key);
+  if (kind == "ReplicationController") replication_controllers.erase(key);
+  if (kind == "ReplicaSet") replica_sets.erase(key);
+  if (kind == "StatefulSet") stateful_sets.erase(key);
+  if (kind == "PersistentVolume") persistent_volumes.erase(name);
+  if (kind == "PersistentVolumeClaim") claims.erase(key);
+  if (kind == "StorageClass") storage_classes.erase(name);
+  if (kind == "CSINode") csi_nodes.erase(name);
+  if (kind == "CSIDriver") csi_drivers.erase(name);
+  if (kind == "CSIStorageCapacity") csi_storage_capacities.erase(key);
+}
+
+// Fact 1: another UID replaces the older pod and its reservation. Fact 2: an apply with nodeName
+// ends a reservation, a pending update keeps it.
+void Facts::apply_pod(const Json& object) {
+  Pod pod = read_pod(object);
+  PlacedPod& placed = pods_[pod.key()];
+  if (placed.pod.uid != pod.uid || !pod.node_name.empty()) placed.reserved_node.clear();
+  placed.bound_node = pod.node_name;
+  placed.applied = true;
+  placed.pod = std::move(pod);
+}
+
+// Fact 2: reserve changes nothing for a pod that is bound already.
+void Facts::reserve(const Json& object, const std::string& node) {
+  Pod pod = read_pod(object);
+  PlacedPod& placed = pods_[pod.key()];
+  if (placed.pod.uid != pod.uid) placed = PlacedPod{};
+  if (!placed.bound_node.empty()) return;
+  placed.pod = std::move(pod);
+  placed.reserved_node = node;
+}
+
+// Fact 2: same node and UID; a pod known only by its reservation is gone.
+void Facts::unreserve(const Json& object, const std::string& node) {
+  const auto found = pods_.find(key_of(object));
+  if (found == pods_.end()) return;
+  PlacedPod& placed = found->second;
+  if (placed.pod.uid != text(child(object, "metadata"), "uid")) return;
+  if (placed.reserved_node != node || !placed.bound_node.empty()) return;
+  placed.reserved_node.clear();
+  if (!placed.applied) pods_.erase(found);
+}
+
+std::vector<const Node*> Facts::nodes() const {
+  std::vector<const Node*> nodes;
+  for (const std::string& name : node_names_) nodes.push_back(&nodes_.at(name));
+  return nodes;
+}
+
+// Fact 3: Succeeded and Failed pods never count, terminating pods do.
+std::vector<const Pod*> Facts::pods_on(const std::string& node) const {
+  std::vector<const Pod*> pods;
+  for (const auto& [key, placed] : pods_) {
+    if (placed.node() == node && !placed.pod.terminal) pods.push_back(&placed.pod);
+  }
+  return pods;
+}
+
+}  // namespace oracle::defaults

@@ -1,0 +1,57 @@
+// The facts that the default plugins look at: the latest objects, and where pods are. Plain values:
+// a copy is another state, and whoever asks "what if" changes a copy.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "oracle/default/objects.h"
+
+namespace oracle::defaults {
+
+class Facts {
+ public:
+  // conformance/README.md, "Facts, not history", 1 to 3. Kinds that no default plugin looks at are
+  // ignored.
+  void apply(const Json& object);
+  // Kind and metadata are enough.
+  void remove(const Json& object);
+  void reserve(const Json& pod, const std::string& node);
+  void unreserve(const Json& pod, const std::string& node);
+
+  // In the order in which they were first applied.
+  std::vector<const Node*> nodes() const;
+  // The pods that count on the node: bound or reserved there and not terminal; by namespace/name.
+  std::vector<const Pod*> pods_on(const std::string& node) const;
+
+  // By name.
+  std::map<std::string, Labels> namespaces;
+  std::map<std::string, PersistentVolume> persistent_volumes;
+  std::map<std::string, StorageClass> storage_classes;
+  std::map<std::string, CsiNode> csi_nodes;
+  std::map<std::string, CsiDriver> csi_drivers;
+  // By namespace/name.
+  std::map<std::string, Service> services;
+  std::map<std::string, Controller> replication_controllers, replica_sets, stateful_sets;
+  std::map<std::string, Claim> claims;
+  std::map<std::string, CsiStorageCapacity> csi_storage_capacities;
+
+ private:
+  struct PlacedPod {
+    Pod pod;                    // applied or reserved last
+    bool applied = false;       // known by more than its reservation
+    std::string bound_node;     // that the applied object names
+    std::string reserved_node;  // "" without a reservation
+
+    const std::string& node() const { return bound_node.empty() ? reserved_node : bound_node; }
+  };
+
+  void apply_pod(const Json& object);
+
+  std::vector<std::string> node_names_;
+  std::map<std::string, Node> nodes_;
+  std::map<std::string, PlacedPod> pods_;  // by namespace/name
+};
+
+}  // namespace oracle::defaults

@@ -1,0 +1,66 @@
+// See resource_plugins.h.
+#include "oracle/default/resource_plugins.h"
+
+#include <algorithm>
+
+#include "oracle/policies.h"
+
+namespace oracle::defaults {
+namespace {
+
+NodeView view_of(const Facts& facts, const Node& node) {
+  NodeView view;
+  view.node = node.object.get();
+  for (const Pod* placed : facts.pods_on(node.name)) {
+    view.pods.push_back(PlacedPod{placed->uid, 0, placed->object.get()});
+  }
+  return view;
+}
+
+Cycle cycle_of(const Pod& pod, const Json& args) {
+  return Cycle{Mode::kUpstream, 0, pod.object.get(), &args};
+}
+
+// "Reasons are sorted".
+Status sorted(Status status) {
+  std::sort(status.reasons.begin(), status.reasons.end());
+  return status;
+}
+
+}  // namespace
+
+Status NodeNamePlugin::filter(const Node& node) {
+  return filter_node_name(cycle_of(pod(), args()), view_of(facts(), node));
+}
+
+Status NodePortsPlugin::filter(const Node& node) {
+  return filter_node_ports(cycle_of(pod(), args()), view_of(facts(), node));
+}
+
+Status NodeResourcesFitPlugin::filter(const Node& node) {
+  return sorted(filter_node_resources_fit(cycle_of(pod(), args()), view_of(facts(), node)));
+}
+
+Status NodeResourcesFitPlugin::pre_score(const std::vector<const Node*>& /*feasible*/) {
+  return {};
+}
+
+std::int64_t NodeResourcesFitPlugin::score(const Node& node) {
+  return score_node_resources_fit(cycle_of(pod(), args()), view_of(facts(), node)).value;
+}
+
+// "1.36: Balanced compares before and after (until 1.35 just b(with pod))".
+BalancedAllocationPlugin::BalancedAllocationPlugin(const PodCycle& cycle)
+    : Plugin(cycle), balanced_args_(cycle.args) {
+  if (version() >= Version::k136) balanced_args_["scoreChange"] = true;
+}
+
+Status BalancedAllocationPlugin::pre_score(const std::vector<const Node*>& /*feasible*/) {
+  return {pre_score_balanced_allocation(cycle_of(pod(), balanced_args_)), {}};
+}
+
+std::int64_t BalancedAllocationPlugin::score(const Node& node) {
+  return score_balanced_allocation(cycle_of(pod(), balanced_args_), view_of(facts(), node)).value;
+}
+
+}  // namespace oracle::defaults
