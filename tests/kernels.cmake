@@ -11,6 +11,6 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT HEADROOM_SANITIZE)
     string(REGEX REPLACE "[|].*" "" isa ${names})
     add_test(NAME kernel_symbols_${isa}
       COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kernel_symbols_test.sh ${CMAKE_NM} ${names}
-        $<TARGET_OBJECTS:headroom_kernels_${isa}>)
+        $<TARGET_OBJECTS:headroom_kernels_${isa}> COMMAND_EXPAND_LISTS)
   endforeach()
 endif()

@@ -1,0 +1,171 @@
+// Totals over cached lines: normalised and weighted scores added up, line by line.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/parts.h"
+
+namespace headroom::HEADROOM_ISA {
+
+namespace {
+
+// Below a range of this, a line's normalised scores are exact by float32: as in estimate.cpp a
+// quotient that is not whole is far enough from one, and kRaise lifts one that is.
+constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
+
+// (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
+constexpr std::int32_t kFloatRangeMax = 10'000;
+
+// The totals of a line, vector by vector; infeasible rows get -1. All that is the same for every
+// line is in registers.
+template <std::uint32_t normalized_count, bool in_float>
+class LineTotals {
+ public:
+  static constexpr std::uint32_t kStride = (normalized_count + 1) * kLineNodes;
+
+  explicit LineTotals(const Totals& totals)
+      : in_double_(totals.normalize_in_double),
+        low_weights_(totals.plain_weight[0] | totals.plain_weight[2] << 16),
+        middle_weight_(totals.plain_weight[1]) {
+    for (std::uint32_t n = 0; n < normalized_count; ++n) {
+      const std::int32_t range = totals.hi[n] - totals.lo[n];
+      lo_[n] = Int(totals.lo[n]);
+      range_[n] = Int(range);
+      weight_[n] = Int(totals.normalized_weight[n]);
+      factor_[n] = Float(range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range)));
+    }
+  }
+
+  // Of two lines where a vector has room for both, else of `first`.
+  Int total(const std::uint32_t* first, const std::uint32_t* second, std::uint32_t vector) const {
+    const auto load = [&](std::uint32_t at) {
+      at += vector * kLanes;
+      return load_lines(reinterpret_cast<const std::int32_t*>(first) + at,
+                        reinterpret_cast<const std::int32_t*>(second) + at);
+    };
+    Int sum(0);
+    for (std::uint32_t n = 0; n < normalized_count; ++n) {
+      const Int off = load(n * kLineNodes) - lo_[n];
+      const Int held = xsimd::min(xsimd::max(off, Int(0)), range_[n]);
+      sum = sum + multiply_pairs(normalized(held, n), weight_[n]);
+    }
+    // The scores of bytes 0 and 2, and that of byte 1, as 16-bit numbers.
+    const Int packed = load(normalized_count * kLineNodes);
+    sum = sum + multiply_pairs(packed & Int(0x00FF00FF), low_weights_) +
+          multiply_pairs((packed >> 8) & Int(0xFF), middle_weight_);
+    return xsimd::select(packed < Int(0), Int(-1), sum);
+  }
+
+ private:
+  // `off` in [0, range].
+  Int normalized(Int off, std::uint32_t n) const {
+    if constexpr (in_float) {
+      return xsimd::to_int(xsimd::to_float(off) * factor_[n]);
+    } else {
+      std::int32_t values[kLanes];
+      off.store_unaligned(values);
+      const double range = range_[n].get(0);
+      for (std::int32_t& value : values) {
+        const double score = range == 0   ? 0
+                             : in_double_ ? 100.0 * (value / range)
+                                          : value * 100.0 / range;
+        value = static_cast<std::int32_t>(score);
+      }
+      return Int::load_unaligned(values);
+    }
+  }
+
+  static constexpr std::uint32_t kCount = normalized_count == 0 ? 1 : normalized_count;
+
+  const bool in_double_;
+  const Int low_weights_, middle_weight_;
+  Int lo_[kCount], range_[kCount], weight_[kCount];
+  Float factor_[kCount];
+};
+
+template <std::uint32_t normalized_count, typename Visit>
+auto with_line_totals(const Totals& totals, Visit visit) {
+  bool in_float = !totals.normalize_in_double;
+  for (std::uint32_t n = 0; n < normalized_count; ++n) {
+    in_float = in_float && totals.hi[n] - totals.lo[n] <= kFloatRangeMax;
+  }
+  return in_float ? visit(LineTotals<normalized_count, true>(totals))
+                  : visit(LineTotals<normalized_count, false>(totals));
+}
+
+template <typename Visit>
+auto with_line_totals(const Totals& totals, Visit visit) {
+  static_assert(kNormalizedMax == 2);
+  switch (totals.normalized) {
+    case 0:
+      return visit(LineTotals<0, true>(totals));
+    case 1:
+      return with_line_totals<1>(totals, visit);
+    default:
+      return with_line_totals<2>(totals, visit);
+  }
+}
+
+}  // namespace
+
+void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
+                 const Totals& totals, std::int32_t* out) {
+  with_line_totals(totals, [&](const auto line_totals) {
+    const auto line = [&](std::uint32_t i) {
+      return lines + std::size_t{rows != nullptr ? rows[i] / kLineNodes : i} * line_totals.kStride;
+    };
+    for (std::uint32_t i = 0; i < count; i += kLinesTogether) {
+      const std::uint32_t last = std::min(i + kLinesTogether, count) - 1;
+      Int most = line_totals.total(line(i), line(last), 0);
+      for (std::uint32_t v = 1; v < kLineVectors; ++v) {
+        most = xsimd::max(most, line_totals.total(line(i), line(last), v));
+      }
+      store_greatest(most, &out[i], &out[last]);
+    }
+  });
+}
+
+std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,
+                            RowTotal (&out)[kLineNodes]) {
+  return with_line_totals(totals, [&](const auto line_totals) {
+    std::int32_t values[kLineVectors * kLanes];
+    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
+      line_totals.total(line, line, v).store_unaligned(values + v * kLanes);
+    }
+    std::uint32_t found = 0;
+    for (std::uint32_t row = 0; row < kLineNodes; ++row) {
+      if (values[row] >= at_least) {
+        out[found++] = {row, values[row]};
+      }
+    }
+    return found;
+  });
+}
+
+std::uint32_t index_of_max(const std::int32_t* values, std::uint32_t count) {
+  std::int32_t greatest = values[0];
+  std::uint32_t i = 0;
+  if (count >= kLanes) {
+    Int most = Int::load_unaligned(values);
+    for (i = kLanes; i + kLanes <= count; i += kLanes) {
+      most = xsimd::max(most, Int::load_unaligned(values + i));
+    }
+    std::int32_t lanes[kLanes];
+    most.store_unaligned(lanes);
+    greatest = *std::max_element(lanes, lanes + kLanes);
+  }
+  for (; i < count; ++i) {
+    greatest = std::max(greatest, values[i]);
+  }
+  for (i = 0; i + kLanes <= count; i += kLanes) {
+    const std::uint32_t equal = bits(Int::load_unaligned(values + i) == Int(greatest));
+    if (equal != 0) {
+      return i + static_cast<std::uint32_t>(std::countr_zero(equal));
+    }
+  }
+  while (values[i] != greatest) {
+    ++i;
+  }
+  return i;
+}
+
+}  // namespace headroom::HEADROOM_ISA
