@@ -1,10 +1,12 @@
 // headroom_bench: measures Headroom and prints one table; bench/run builds and runs it.
 #include <benchmark/benchmark.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -84,7 +86,24 @@ TableHead head_of(const BenchOptions& options) {
           .cores = std::thread::hardware_concurrency(),
           .seed = options.seed,
           .clock_ns = clock_ns(),
-          .smoke = options.smoke};
+          .smoke = options.smoke,
+          .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+          .commit = ""};
+}
+
+// Where else the figures go; empty: nowhere.
+struct Files {
+  std::string json, markdown;
+  std::string commit;  // what the page says
+};
+
+bool write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) fmt::print(stderr, "{}: cannot be written\n", path);
+  return !file.fail();
 }
 
 // Before any row starts threads or leaves freed memory behind, the one that forks.
@@ -114,7 +133,7 @@ Lines run_rows(const BenchOptions& options, const std::vector<std::string>& name
 }
 
 int run_bench(const BenchOptions& options, const std::vector<std::string>& names,
-              const std::string& json_path) {
+              const Files& files) {
   if (active_kernels() == nullptr) {
     fmt::print(stderr, "HEADROOM_KERNELS names no instruction set that this machine has\n");
     return 1;
@@ -124,7 +143,8 @@ int run_bench(const BenchOptions& options, const std::vector<std::string>& names
   std::array<char*, 3> arguments = {program.data(), interleave.data(), nullptr};
   int count = 2;
   benchmark::Initialize(&count, arguments.data());
-  const TableHead head = head_of(options);
+  TableHead head = head_of(options);
+  head.commit = files.commit;
   Lines lines;
   try {
     lines = run_rows(options, names);
@@ -133,16 +153,9 @@ int run_bench(const BenchOptions& options, const std::vector<std::string>& names
     return 1;
   }
   fmt::print("{}", table_text(head, lines));
-  if (!json_path.empty()) {
-    std::ofstream file(json_path);
-    file << table_json(head, lines);
-    file.close();
-    if (!file) {
-      fmt::print(stderr, "{}: cannot be written\n", json_path);
-      return 1;
-    }
-  }
-  return 0;
+  const bool written = write_file(files.json, table_json(head, lines)) &&
+                       write_file(files.markdown, table_markdown(head, lines));
+  return written ? 0 : 1;
 }
 
 }  // namespace
@@ -153,7 +166,7 @@ int main(int argc, char** argv) {
   CLI::App app("Measures Headroom; each row checks its own answers first.");
   headroom::BenchOptions options;
   std::vector<std::string> names;
-  std::string json_path;
+  headroom::Files files;
   std::vector<std::string> known;
   for (const auto& row : headroom::kRows) {
     known.emplace_back(row.name);
@@ -162,8 +175,10 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(known));
   app.add_option("--seed", options.seed, "Of clusters and events")->capture_default_str();
-  app.add_option("--json", json_path, "Write the same figures to this file");
+  app.add_option("--json", files.json, "Write the same figures to this file");
+  app.add_option("--markdown", files.markdown, "The same, as a part of a page");
+  app.add_option("--commit", files.commit, "What that page says was measured");
   app.add_flag("--smoke", options.smoke, "Small sizes: answers are checked, times mean nothing");
   CLI11_PARSE(app, argc, argv);
-  return headroom::run_bench(options, names, json_path);
+  return headroom::run_bench(options, names, files);
 }

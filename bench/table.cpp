@@ -104,4 +104,20 @@ std::string table_json(const TableHead& head, const std::vector<TableLine>& line
   return json.dump(2) + "\n";
 }
 
+std::string table_markdown(const TableHead& head, const std::vector<TableLine>& lines) {
+  std::string text = fmt::format(
+      "Measured on {} at commit {} with `bench/run`, seed {}: {}, {} cores, {}, {}, a clock "
+      "reading "
+      "{:.0f} ns{}.\n\n| row | what | measured | target | |\n| --- | --- | --- | --- | --- |\n",
+      head.date, head.commit, head.seed, head.machine, head.cores, head.instruction_set,
+      head.compiler, head.clock_ns, head.smoke ? "; small sizes, answers only" : "");
+  for (const TableLine& line : lines) {
+    const std::string row = line.row.empty() ? "" : fmt::format("`{}`", line.row);
+    const std::string said = head.smoke ? "" : verdict(line);
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", row, line.what, line.measured,
+                        target_text(line), said == "met" ? "**met**" : said);
+  }
+  return text;
+}
+
 }  // namespace headroom

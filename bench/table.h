@@ -1,4 +1,4 @@
-// The table of a benchmark run, for people and as JSON.
+// The table of a benchmark run: for people, as JSON, and as a page of docs/.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,16 @@ struct TableHead {
   std::string machine, instruction_set, compiler;
   unsigned cores = 0;
   std::uint64_t seed = 0;
-  double clock_ns = 0;  // a reading of the clock, which every time contains
-  bool smoke = false;   // small sizes: times mean nothing, so there are no verdicts
+  double clock_ns = 0;       // a reading of the clock, which every time contains
+  bool smoke = false;        // small sizes: times mean nothing, so there are no verdicts
+  std::string date, commit;  // for the page; what was not said is empty
 };
 
 // "met", "missed by 12 %", or nothing.
 std::string verdict(const TableLine& line);
 std::string table_text(const TableHead& head, const std::vector<TableLine>& lines);
 std::string table_json(const TableHead& head, const std::vector<TableLine>& lines);
+// A paragraph with all of the head, and the lines as a Markdown table.
+std::string table_markdown(const TableHead& head, const std::vector<TableLine>& lines);
 
 }  // namespace headroom

@@ -6,9 +6,9 @@
 METRICS-TEXT-FILE: what a running headroomd gives at /metrics. Every metric that an expression of
 deploy/grafana-dashboard.json or deploy/alert-rules.yaml names must be there, with the labels that the
 expression reads and the values that it compares them with; and the dashboard must use every
-headroom_* metric that is there. The plugin's metrics, which kube-scheduler has, are read out of
-shim/plugin/metrics.go, and held to the same. Standard library only: expressions are read by regular expressions,
-which is enough for what these two files hold.
+headroom_* metric that is there, and docs/operating.md have each of them and each alert. The plugin's metrics, which
+kube-scheduler has, are read out of shim/plugin/metrics.go, and held to the same. Standard library only: expressions are
+read by regular expressions, which is enough for what these two files hold.
 """
 
 import json
@@ -165,6 +165,16 @@ def main():
     for name, called in sorted(families.items()):
         if name.startswith("headroom_") and not called & shown:
             faults.append(f"the dashboard does not show {name}")
+    page = (source / "docs/operating.md").read_text()
+    for name in sorted(families):
+        if name.startswith("headroom_") and f"| `{name}` |" not in page:
+            faults.append(f"docs/operating.md does not have {name}")
+    for alert in {where.removeprefix("alert ") for where, _ in alerts}:
+        if f"| {alert} |" not in page:
+            faults.append(f"docs/operating.md does not have the alert {alert}")
+    for name in re.findall(r"^\| `(headroom_\w+)` \|", page, re.M):
+        if name not in families:
+            faults.append(f"docs/operating.md: there is no {name}")
     for fault in faults:
         print(fault)
     if faults:

@@ -58,3 +58,15 @@ done
 "$work/installed/bin/headroomd" --version
 # The installed command runs without the source tree.
 "$work/installed/bin/headroom" --version
+# Their manual pages have every option and command that they have.
+for page in man1/headroom.1 man8/headroomd.8; do
+  program=$(basename "${page%.*}")
+  if [ ! -f "$build/$(basename "$page")" ]; then continue; fi  # made where there is Python
+  text=$(sed 's/\\-/-/g; s/\\f[BR]//g' "$work/installed/share/man/$page")
+  for name in $("$work/installed/bin/$program" --help | grep -oE '^  (-h,)?--?[a-z-]+|^  [a-z]+' | sort -u); do
+    if ! grep -qF -e "$name" <<<"$text"; then
+      echo "the manual page of $program does not have $name"
+      exit 1
+    fi
+  done
+done

@@ -14,6 +14,8 @@ add_dependencies(all_tests headroom)
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_test.sh $<TARGET_FILE:headroom>)
 add_test(NAME structure
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.sh ${PROJECT_SOURCE_DIR})
+add_test(NAME docs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docs_test.py ${PROJECT_SOURCE_DIR}
+  $<TARGET_FILE:headroom> $<TARGET_FILE:headroomd>)
 add_test(NAME package
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/package_test.sh ${PROJECT_BINARY_DIR})
 find_package(flatbuffers CONFIG REQUIRED NAMES flatbuffers FlatBuffers)
@@ -28,4 +30,4 @@ add_dependencies(soak headroomd)
 add_test(NAME soak COMMAND soak 5)
 # None depends on how the build was made; the package of a sanitized build is of no use.
 add_test(NAME incomplete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/incomplete_test.sh ${PROJECT_SOURCE_DIR})
-set_tests_properties(structure package schema soak incomplete PROPERTIES LABELS release-only)
+set_tests_properties(structure docs package schema soak incomplete PROPERTIES LABELS release-only)
