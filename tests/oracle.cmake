@@ -45,9 +45,11 @@ add_library(headroom_oracle_default STATIC
   oracle/default/csi_volume.cpp
   oracle/default/default_profile.cpp
   oracle/default/facts.cpp
+  oracle/default/go_log.cpp
   oracle/default/image_locality.cpp
   oracle/default/inter_pod_affinity.cpp
   oracle/default/node_affinity_score.cpp
+  oracle/default/node_declared_features.cpp
   oracle/default/node_volume_limits.cpp
   oracle/default/objects.cpp
   oracle/default/plugin.cpp
@@ -62,5 +64,5 @@ add_library(headroom_oracle_default STATIC
 target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
 headroom_is_a_judge(headroom_oracle_default)
 
-headroom_add_test(oracle_default_test SOURCES oracle_default_test.cpp
+headroom_add_test(oracle_default_test SOURCES oracle_default_test.cpp oracle_default_rules_test.cpp
   LIBRARIES headroom_oracle_default)

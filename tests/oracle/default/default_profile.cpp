@@ -6,6 +6,7 @@
 #include "oracle/default/image_locality.h"
 #include "oracle/default/inter_pod_affinity.h"
 #include "oracle/default/node_affinity_score.h"
+#include "oracle/default/node_declared_features.h"
 #include "oracle/default/node_volume_limits.h"
 #include "oracle/default/resource_plugins.h"
 #include "oracle/default/taint_toleration_score.h"
@@ -37,6 +38,7 @@ const std::map<std::string, Make> kPlugins{
     {"ImageLocality", make<ImageLocalityPlugin>},
     {"InterPodAffinity", make<InterPodAffinityPlugin>},
     {"NodeAffinity", make<NodeAffinityPlugin>},
+    {"NodeDeclaredFeatures", make<NodeDeclaredFeaturesPlugin>},
     {"NodeName", make<NodeNamePlugin>},
     {"NodePorts", make<NodePortsPlugin>},
     {"NodeResourcesBalancedAllocation", make<BalancedAllocationPlugin>},
@@ -57,12 +59,20 @@ bool rejects(const Status& status) {
 }  // namespace
 
 const std::vector<std::string>& plugin_names(Version version) {
-  static const std::vector<std::string> kRest{
-      "TaintToleration",  "NodeAffinity",       "NodePorts",
-      "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
-      "VolumeBinding",    "VolumeZone",         "PodTopologySpread",
-      "InterPodAffinity", "DynamicResources",   "NodeResourcesBalancedAllocation",
-      "ImageLocality"};
+  static const std::vector<std::string> kRest{"TaintToleration",
+                                              "NodeAffinity",
+                                              "NodePorts",
+                                              "NodeResourcesFit",
+                                              "VolumeRestrictions",
+                                              "NodeVolumeLimits",
+                                              "VolumeBinding",
+                                              "VolumeZone",
+                                              "PodTopologySpread",
+                                              "InterPodAffinity",
+                                              "DynamicResources",
+                                              "NodeDeclaredFeatures",
+                                              "NodeResourcesBalancedAllocation",
+                                              "ImageLocality"};
   static const auto prefixed = [](std::vector<std::string> names) {
     names.insert(names.end(), kRest.begin(), kRest.end());
     return names;

@@ -2,7 +2,9 @@
 #include "oracle/default/topology_spread.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "oracle/default/go_log.h"
 #include "oracle/default/node_affinity_score.h"
 
 namespace oracle::defaults {
@@ -194,7 +196,7 @@ Status TopologySpreadPlugin::pre_score(const std::vector<const Node*>& feasible)
       size = domains.size();
     }
     soft_domains_.push_back(std::move(domains));
-    weights_.push_back(std::log(static_cast<double>(size + 2)));
+    weights_.push_back(go_log(static_cast<double>(size + 2)));
   }
   return {};
 }

@@ -1,8 +1,6 @@
 // PodTopologySpread: pods of an application spread over domains.
 #pragma once
 
-#include <cmath>
-
 #include "oracle/default/plugin.h"
 
 namespace oracle::defaults {
