@@ -5,7 +5,7 @@
 
 Of README.md, the other pages beside it, docs/ and the READMEs below: every relative link has a target; every command
 that is named (headroom, headroomd, a script of ours) exists and takes the options that it is given; what follows
-`$ headroom ...` is what that prints; code under a comment that names its file stands there; every profile that is shown can be read, and the standard profile decides as none
+`$ headroom ...` is what that prints (`...`: lines left out); code under a comment that names its file stands there; every profile that is shown can be read, and the standard profile decides as none
 does. docs/configuration.md has every argument that the readers know, asked of the program itself by arguments that
 are wrong, and every annotation. Standard library only.
 """
@@ -135,7 +135,13 @@ class Pages:
             words = shlex.split(command)
             done = subprocess.run([self.programs["headroom"], *words[1:]], capture_output=True, text=True,
                                   cwd=self.source)
-            if plain(done.stdout + done.stderr) != plain(said):
+            printed, wanted = plain(done.stdout + done.stderr), plain(said)
+            if "..." in wanted:  # an excerpt: these lines, in this order
+                rest = iter(printed)
+                missing = [line for line in wanted if line != "..." and line not in rest]
+                if missing:
+                    self.fault(path, f"`{command}` does not print, or not there: {missing[0]}")
+            elif printed != wanted:
                 self.fault(path, f"`{command}` prints something else:\n{done.stdout}{done.stderr}")
 
     # --- Profiles ---

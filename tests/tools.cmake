@@ -16,6 +16,20 @@ add_test(NAME structure
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME docs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docs_test.py ${PROJECT_SOURCE_DIR}
   $<TARGET_FILE:headroom> $<TARGET_FILE:headroomd>)
+# The C++ of the pages compiles.
+find_package(Python3 3.9 COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND)
+  set(docs_code ${CMAKE_CURRENT_BINARY_DIR}/docs_code.cpp)
+  add_custom_command(OUTPUT ${docs_code}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs_code.py ${PROJECT_SOURCE_DIR} ${docs_code}
+    DEPENDS docs_code.py ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/embedding.md
+      ${PROJECT_SOURCE_DIR}/docs/protocol.md
+    VERBATIM)
+  add_library(headroom_docs_code OBJECT ${docs_code})
+  target_compile_options(headroom_docs_code PRIVATE -Wno-unused-variable)
+  target_link_libraries(headroom_docs_code PRIVATE headroom_options headroom::autoscaling headroom::client
+    headroom::engine)
+endif()
 add_test(NAME package
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/package_test.sh ${PROJECT_BINARY_DIR})
 find_package(flatbuffers CONFIG REQUIRED NAMES flatbuffers FlatBuffers)
