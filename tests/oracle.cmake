@@ -43,6 +43,7 @@ headroom_add_test(oracle_test SOURCES oracle_test.cpp LIBRARIES headroom_oracle)
 add_library(headroom_oracle_default STATIC
   oracle/default/claims.cpp
   oracle/default/csi_volume.cpp
+  oracle/default/default_preemption.cpp
   oracle/default/default_profile.cpp
   oracle/default/facts.cpp
   oracle/default/go_log.cpp

@@ -2,7 +2,7 @@
 // them.
 #include <gtest/gtest.h>
 
-#include "oracle/default/default_profile.h"
+#include "oracle/default/default_preemption.h"
 #include "oracle/default/go_log.h"
 #include "oracle/default/scheduling_gates.h"
 
@@ -124,6 +124,133 @@ TEST(DefaultRules, AReplicationControllersSelectorStandsBeforeAServices) {
                                             {"name", "r"}}};
   // One pod in a zone of its own and on the only host: round(2 * ln 3 + 2 + 4).
   EXPECT_EQ(run("PodTopologySpread", facts, object).scores.at("n"), 8);
+}
+
+// The pod as it waits, what schedule() says and what preempt() says.
+oracle::defaults::PreemptionAnswer preempt(const Facts& facts, const Json& object) {
+  const Pod incoming = read_pod(object);
+  const DefaultProfile profile(Version::k137);
+  const auto before = profile.schedule(facts, incoming);
+  EXPECT_EQ(before.best, "");
+  return oracle::defaults::preempt(profile, facts, incoming, before);
+}
+
+Json with_labels(Json object, const Json& labels) {
+  object["metadata"]["labels"] = labels;
+  return object;
+}
+
+Json running(const std::string& name, const std::string& on, std::int64_t priority,
+             const std::string& cpu) {
+  Json object =
+      pod(name, {{"nodeName", on},
+                 {"priority", priority},
+                 {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}});
+  object["status"] = {{"startTime", "2026-01-01T00:00:00Z"}};
+  return object;
+}
+
+Json waiting(const std::string& name, std::int64_t priority, const std::string& cpu) {
+  Json object = running(name, "", priority, cpu);
+  object["spec"].erase("nodeName");
+  return object;
+}
+
+const Json kApart = {
+    {"podAntiAffinity",
+     {{"requiredDuringSchedulingIgnoredDuringExecution",
+       {{{"topologyKey", "zone"}, {"labelSelector", {{"matchLabels", {{"app", "x"}}}}}}}}}}};
+
+TEST(DefaultPreemption, TakesTheFewestAndTheLowest) {
+  Facts facts;
+  facts.apply(node("a"));
+  facts.apply(node("b"));
+  facts.apply(running("a1", "a", 5, "2"));
+  facts.apply(running("a2", "a", 1, "2"));
+  facts.apply(running("b1", "b", 3, "4"));
+  const auto answer = preempt(facts, waiting("p", 9, "2"));
+  EXPECT_EQ(answer.status.code, Code::kSuccess);
+  EXPECT_EQ(answer.nominated_node, "a");
+  EXPECT_EQ(answer.victims, std::vector<std::string>{"a/a2"});
+}
+
+// One in the zone, but on the other node, cannot be taken: victims are of the one node only.
+TEST(DefaultPreemption, AntiAffinityOfAnotherNodeStays) {
+  Facts facts;
+  facts.apply(node("a", {{"zone", "z"}}));
+  facts.apply(node("b", {{"zone", "z"}}));
+  facts.apply(with_labels(running("a1", "a", 1, "1"), {{"app", "x"}}));
+  Json object = waiting("p", 9, "1");
+  object["spec"]["affinity"] = kApart;
+  const auto answer = preempt(facts, object);
+  EXPECT_EQ(answer.nominated_node, "a");
+  EXPECT_EQ(answer.victims, std::vector<std::string>{"a/a1"});
+  EXPECT_EQ(answer.candidates.at("b").status.code, Code::kUnschedulableAndUnresolvable);
+  facts.apply(with_labels(running("b1", "b", 1, "1"), {{"app", "x"}}));
+  EXPECT_EQ(preempt(facts, object).status.code, Code::kUnschedulable);
+}
+
+TEST(DefaultPreemption, SpreadIsCountedWithoutVictims) {
+  Facts facts;
+  facts.apply(node("a", {{"zone", "z1"}}));
+  facts.apply(with_labels(running("a1", "a", 1, "1"), {{"app", "x"}}));
+  facts.apply(node("b", {{"zone", "z2"}}));
+  Json full = running("b1", "b", 9, "4");
+  facts.apply(full);
+  Json object = with_labels(waiting("p", 9, "1"), {{"app", "x"}});
+  object["spec"]["topologySpreadConstraints"] = {
+      {{"topologyKey", "zone"},
+       {"maxSkew", 1},
+       {"whenUnsatisfiable", "DoNotSchedule"},
+       {"labelSelector", {{"matchLabels", {{"app", "x"}}}}}}};
+  const auto answer = preempt(facts, object);
+  EXPECT_EQ(answer.nominated_node, "a");
+  EXPECT_EQ(answer.victims, std::vector<std::string>{"a/a1"});
+}
+
+TEST(DefaultPreemption, ABudgetIsBrokenLast) {
+  Facts facts;
+  facts.apply(node("a"));
+  facts.apply(with_labels(running("low", "a", 1, "2"), {{"app", "x"}}));
+  facts.apply(running("high", "a", 2, "2"));
+  facts.apply({{"kind", "PodDisruptionBudget"},
+               {"metadata", {{"namespace", "a"}, {"name", "b"}}},
+               {"spec", {{"selector", {{"matchLabels", {{"app", "x"}}}}}}},
+               {"status", {{"disruptionsAllowed", 0}}}});
+  EXPECT_EQ(preempt(facts, waiting("p", 9, "2")).victims, std::vector<std::string>{"a/high"});
+  EXPECT_EQ(preempt(facts, waiting("p", 9, "4")).candidates.at("a").pdb_violations, 1);
+}
+
+// A nominated pod of the same priority is as good as there; one that it yields to by neither is
+// not.
+TEST(DefaultPreemption, NominatedPodsHoldTheirPlace) {
+  Facts facts;
+  facts.apply(node("a"));
+  Json nominated = waiting("n", 9, "3");
+  nominated["status"] = {{"nominatedNodeName", "a"}};
+  facts.apply(nominated);
+  const DefaultProfile profile(Version::k137);
+  EXPECT_EQ(profile.schedule(facts, read_pod(waiting("p", 9, "2"))).best, "");
+  EXPECT_EQ(profile.schedule(facts, read_pod(waiting("p", 10, "2"))).best, "a");
+}
+
+TEST(DefaultPreemption, NeverAndWhoWaitsForVictims) {
+  Facts facts;
+  facts.apply(node("a"));
+  Json victim = running("v", "a", 1, "4");
+  facts.apply(victim);
+  Json object = waiting("p", 9, "2");
+  object["spec"]["preemptionPolicy"] = "Never";
+  EXPECT_EQ(preempt(facts, object).status.reasons,
+            std::vector<std::string>{"not eligible due to preemptionPolicy=Never."});
+  object["spec"].erase("preemptionPolicy");
+  object["status"] = {{"nominatedNodeName", "a"}};
+  EXPECT_EQ(preempt(facts, object).nominated_node, "a");
+  victim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  victim["status"]["conditions"] = {
+      {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "PreemptionByScheduler"}}};
+  facts.apply(victim);
+  EXPECT_EQ(preempt(facts, object).status.code, Code::kUnschedulable);
 }
 
 TEST(DefaultRules, TheLogarithmIsGos) {

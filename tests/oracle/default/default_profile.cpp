@@ -14,6 +14,7 @@
 #include "oracle/default/volume_binding.h"
 #include "oracle/default/volume_restrictions.h"
 #include "oracle/default/volume_zone.h"
+#include "oracle/pod_priority.h"
 
 namespace oracle::defaults {
 namespace {
@@ -125,83 +126,97 @@ PluginAnswer run_plugin(const std::string& name, const PodCycle& cycle) {
   return answer;
 }
 
-// The plugins of one cycle of one pod, and what their PreFilters said.
-class DefaultProfile::Cycle {
- public:
-  Cycle(const DefaultProfile& profile, const Facts& facts, const Pod& pod) {
-    for (const std::string& name : plugin_names(profile.version_)) {
-      plugins_.push_back(
-          {name,
-           make_plugin(name, {facts, pod, child(profile.args_, name), profile.version_}),
-           {}});
-      Entry& entry = plugins_.back();
-      entry.pre_filter = entry.plugin->pre_filter();
-      if (rejects(entry.pre_filter)) {
-        pre_filter_ = {entry.pre_filter, name};
-        return;
-      }
+ProfileCycle::ProfileCycle(Version version, const Json& args, const Facts& facts, const Pod& pod)
+    : facts_(facts), pod_(pod) {
+  for (const std::string& name : plugin_names(version)) {
+    plugins_.push_back({name, make_plugin(name, {facts_, pod_, child(args, name), version}), {}});
+    Entry& entry = plugins_.back();
+    entry.pre_filter = entry.plugin->pre_filter();
+    if (rejects(entry.pre_filter)) {
+      pre_filter_ = {entry.pre_filter, name};
+      return;
     }
   }
+}
 
-  const NodeStatus& pre_filter() const { return pre_filter_; }
-
-  // "Nodes outside PreFilter's names, before any filter"; then the first that rejects.
-  NodeStatus filter(const Node& node) const {
-    if (rejects(pre_filter_)) return pre_filter_;
-    for (const Entry& entry : plugins_) {
-      if (!entry.pre_filter.node_names || entry.pre_filter.node_names->contains(node.name))
-        continue;
-      return {unresolvable("node(s) didn't satisfy plugin(s) [" + entry.name + "]"), entry.name};
-    }
-    for (const Entry& entry : plugins_) {
-      if (entry.pre_filter.code == Code::kSkip) continue;
-      Status status = entry.plugin->filter(node);
-      if (status.code != Code::kSuccess) return {std::move(status), entry.name};
-    }
-    return {};
+// "Nodes outside PreFilter's names, before any filter".
+NodeStatus ProfileCycle::filter(const Node& node) const {
+  if (rejects(pre_filter_)) return pre_filter_;
+  for (const Entry& entry : plugins_) {
+    if (!entry.pre_filter.node_names || entry.pre_filter.node_names->contains(node.name)) continue;
+    return {unresolvable("node(s) didn't satisfy plugin(s) [" + entry.name + "]"), entry.name};
   }
-
-  void score(const std::vector<const Node*>& feasible, ProfileAnswer& answer) const {
-    for (const Node* node : feasible) answer.totals[node->name] = 0;
-    for (const Entry& entry : plugins_) {
-      const Status pre_score = entry.plugin->pre_score(feasible);
-      if (pre_score.code == Code::kSkip) continue;
-      if (pre_score.code != Code::kSuccess) {
-        // An error ends the cycle: no node is chosen.
-        answer.pre_filter = {pre_score, entry.name};
-        answer.plugin_scores.clear();
-        answer.totals.clear();
-        return;
-      }
-      Scores scores;
-      for (const Node* node : feasible) scores[node->name] = entry.plugin->score(*node);
-      entry.plugin->normalize(scores);
-      for (auto& [node, score] : scores) {
-        score *= weight_of(entry.name);
-        answer.totals[node] += score;
-      }
-      answer.plugin_scores[entry.name] = std::move(scores);
-    }
+  for (const Entry& entry : plugins_) {
+    if (entry.pre_filter.code == Code::kSkip) continue;
+    Status status = entry.plugin->filter(node);
+    if (status.code != Code::kSuccess) return {std::move(status), entry.name};
   }
+  return {};
+}
 
- private:
-  struct Entry {
-    std::string name;
-    std::unique_ptr<Plugin> plugin;
-    PreFilterAnswer pre_filter;
-  };
+// RunFilterPluginsWithNominatedPods: those of the same or a higher priority.
+NodeStatus ProfileCycle::filter_with_nominated(const Node& node) {
+  const std::int64_t priority = pod_priority(facts_.priorities(), *pod_.object);
+  std::vector<Pod> yielded_to;
+  for (const Pod* nominated : facts_.nominated_to(node.name)) {
+    const bool higher = pod_priority(facts_.priorities(), *nominated->object) >= priority;
+    if (higher && nominated->uid != pod_.uid) yielded_to.push_back(*nominated);
+  }
+  if (!yielded_to.empty()) {
+    const Facts before = facts_;
+    for (const Pod& nominated : yielded_to) place(nominated, node);
+    NodeStatus status = filter(node);
+    for (const Pod& nominated : yielded_to) take(nominated, node);
+    facts_ = before;
+    if (status.code != Code::kSuccess) return status;
+  }
+  return filter(node);
+}
 
-  std::vector<Entry> plugins_;
-  NodeStatus pre_filter_;
-};
+void ProfileCycle::score(const std::vector<const Node*>& feasible, ProfileAnswer& answer) const {
+  for (const Node* node : feasible) answer.totals[node->name] = 0;
+  for (const Entry& entry : plugins_) {
+    const Status pre_score = entry.plugin->pre_score(feasible);
+    if (pre_score.code == Code::kSkip) continue;
+    if (pre_score.code != Code::kSuccess) {
+      // An error ends the cycle: no node is chosen.
+      answer.pre_filter = {pre_score, entry.name};
+      answer.plugin_scores.clear();
+      answer.totals.clear();
+      return;
+    }
+    Scores scores;
+    for (const Node* node : feasible) scores[node->name] = entry.plugin->score(*node);
+    entry.plugin->normalize(scores);
+    for (auto& [node, score] : scores) {
+      score *= weight_of(entry.name);
+      answer.totals[node] += score;
+    }
+    answer.plugin_scores[entry.name] = std::move(scores);
+  }
+}
+
+void ProfileCycle::place(const Pod& placed, const Node& node) {
+  facts_.place(placed, node.name);
+  for (const Entry& entry : plugins_) {
+    if (entry.pre_filter.code != Code::kSkip) entry.plugin->add_pod(placed, node);
+  }
+}
+
+void ProfileCycle::take(const Pod& placed, const Node& node) {
+  facts_.take(placed);
+  for (const Entry& entry : plugins_) {
+    if (entry.pre_filter.code != Code::kSkip) entry.plugin->remove_pod(placed, node);
+  }
+}
 
 ProfileAnswer DefaultProfile::schedule(const Facts& facts, const Pod& pod) const {
-  const Cycle cycle(*this, facts, pod);
+  ProfileCycle cycle(version_, args_, facts, pod);
   ProfileAnswer answer;
   answer.pre_filter = cycle.pre_filter();
   std::vector<const Node*> feasible;
   for (const Node* node : facts.nodes()) {
-    NodeStatus status = cycle.filter(*node);
+    NodeStatus status = cycle.filter_with_nominated(*node);
     if (status.code == Code::kSuccess) feasible.push_back(node);
     answer.filter[node->name] = std::move(status);
   }
@@ -215,10 +230,6 @@ ProfileAnswer DefaultProfile::schedule(const Facts& facts, const Pod& pod) const
     }
   }
   return answer;
-}
-
-NodeStatus DefaultProfile::filter(const Facts& facts, const Pod& pod, const Node& node) const {
-  return Cycle(*this, facts, pod).filter(node);
 }
 
 }  // namespace oracle::defaults

@@ -31,19 +31,50 @@ struct ProfileAnswer {
   std::string best;  // highest total, of equals the node applied first; "" = none
 };
 
+// One scheduling cycle of one pod with all plugins, over a copy of the facts in which pods may come
+// and go after PreFilter. The pod must outlive it.
+class ProfileCycle {
+ public:
+  ProfileCycle(Version version, const Json& args, const Facts& facts, const Pod& pod);
+  ProfileCycle(const ProfileCycle&) = delete;
+  ProfileCycle& operator=(const ProfileCycle&) = delete;
+
+  const NodeStatus& pre_filter() const { return pre_filter_; }
+  // The first plugin that rejects; a plugin that skipped in PreFilter is not asked again.
+  NodeStatus filter(const Node& node) const;
+  // With the pods nominated to the node that the pod must yield to, and if it passes, without.
+  NodeStatus filter_with_nominated(const Node& node);
+  // Of nodes that pass.
+  void score(const std::vector<const Node*>& feasible, ProfileAnswer& answer) const;
+
+  void place(const Pod& placed, const Node& node);
+  void take(const Pod& placed, const Node& node);
+
+ private:
+  struct Entry {
+    std::string name;
+    std::unique_ptr<Plugin> plugin;
+    PreFilterAnswer pre_filter;
+  };
+
+  Facts facts_;
+  const Pod& pod_;
+  std::vector<Entry> plugins_;
+  NodeStatus pre_filter_;
+};
+
 class DefaultProfile {
  public:
   // `args` by plugin, as in pluginConfig.
   explicit DefaultProfile(Version version, Json args = Json::object())
       : version_(version), args_(std::move(args)) {}
 
+  Version version() const { return version_; }
+  const Json& args() const { return args_; }
+
   ProfileAnswer schedule(const Facts& facts, const Pod& pod) const;
-  // All filters for one node, in order, after all PreFilters.
-  NodeStatus filter(const Facts& facts, const Pod& pod, const Node& node) const;
 
  private:
-  class Cycle;
-
   Version version_;
   Json args_;
 };

@@ -17,6 +17,7 @@ std::string key_of(const Json& object) {
 void Facts::apply(const Json& object) {
   const std::string kind = text(object, "kind"), name = name_of(object), key = key_of(object);
   if (kind == "Pod") apply_pod(object);
+  if (kind == "PriorityClass" || kind == "PodDisruptionBudget") priorities_.apply(object);
   if (kind == "Node") {
     if (!nodes_.contains(name)) node_names_.push_back(name);
     nodes_[name] = read_node(object);
@@ -39,6 +40,7 @@ void Facts::apply(const Json& object) {
 void Facts::remove(const Json& object) {
   const std::string kind = text(object, "kind"), name = name_of(object), key = key_of(object);
   if (kind == "Pod") pods_.erase(key);
+  if (kind == "PriorityClass" || kind == "PodDisruptionBudget") priorities_.remove(object);
   if (kind == "Node" && nodes_.erase(name) != 0) {
     node_names_.erase(std::find(node_names_.begin(), node_names_.end(), name));
   }
@@ -87,6 +89,11 @@ void Facts::unreserve(const Json& object, const std::string& node) {
   if (!placed.applied) pods_.erase(found);
 }
 
+void Facts::place(const Pod& pod, const std::string& node) {
+  PlacedPod& placed = pods_[pod.key()];
+  placed = PlacedPod{pod, true, node, ""};
+}
+
 std::vector<const Node*> Facts::nodes() const {
   std::vector<const Node*> nodes;
   for (const std::string& name : node_names_) nodes.push_back(&nodes_.at(name));
@@ -98,6 +105,16 @@ std::vector<const Pod*> Facts::pods_on(const std::string& node) const {
   std::vector<const Pod*> pods;
   for (const auto& [key, placed] : pods_) {
     if (placed.node() == node && !placed.pod.terminal) pods.push_back(&placed.pod);
+  }
+  return pods;
+}
+
+std::vector<const Pod*> Facts::nominated_to(const std::string& node) const {
+  std::vector<const Pod*> pods;
+  for (const auto& [key, placed] : pods_) {
+    if (placed.node().empty() && !placed.pod.terminal && placed.pod.nominated_node_name == node) {
+      pods.push_back(&placed.pod);
+    }
   }
   return pods;
 }

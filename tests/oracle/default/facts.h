@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "oracle/default/objects.h"
+#include "oracle/facts.h"
 
 namespace oracle::defaults {
 
@@ -19,11 +20,19 @@ class Facts {
   void remove(const Json& object);
   void reserve(const Json& pod, const std::string& node);
   void unreserve(const Json& pod, const std::string& node);
+  // What if: the pod is on that node, or is not there at all.
+  void place(const Pod& pod, const std::string& node);
+  void take(const Pod& pod) { pods_.erase(pod.key()); }
 
   // In the order in which they were first applied.
   std::vector<const Node*> nodes() const;
   // The pods that count on the node: bound or reserved there and not terminal; by namespace/name.
   std::vector<const Pod*> pods_on(const std::string& node) const;
+  // Fact 6: not terminal, on no node, nominated to this one.
+  std::vector<const Pod*> nominated_to(const std::string& node) const;
+  // PriorityClasses and PodDisruptionBudgets, in the form in which the other oracle's rules of
+  // priority and preemption read them.
+  const oracle::Facts& priorities() const { return priorities_; }
 
   // By name.
   std::map<std::string, Labels> namespaces;
@@ -52,6 +61,7 @@ class Facts {
   std::vector<std::string> node_names_;
   std::map<std::string, Node> nodes_;
   std::map<std::string, PlacedPod> pods_;  // by namespace/name
+  oracle::Facts priorities_{Mode::kUpstream};
 };
 
 }  // namespace oracle::defaults

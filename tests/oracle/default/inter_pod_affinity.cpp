@@ -32,7 +32,7 @@ bool lists_namespace(const PodAffinityTerm& term, const Pod& owner, const std::s
 InterPodAffinityPlugin::InterPodAffinityPlugin(const PodCycle& cycle) : Plugin(cycle) {
   for (const Node* node : facts().nodes()) {
     for (const Pod* placed : facts().pods_on(node->name)) {
-      count_required(*node, *placed);
+      count_required(*node, *placed, 1);
       count_preferred(*node, *placed);
     }
   }
@@ -72,19 +72,23 @@ bool InterPodAffinityPlugin::matches_all_own_affinity_terms(const Pod& other) co
 
 // "Per (key, value) count the pods that match all required affinity terms"; of anti-affinity each
 // term alone.
-void InterPodAffinityPlugin::count_required(const Node& node, const Pod& placed) {
+void InterPodAffinityPlugin::count_required(const Node& node, const Pod& placed,
+                                            std::int64_t change) {
   if (matches_all_own_affinity_terms(placed)) {
     for (const PodAffinityTerm& term : pod().affinity.required) {
-      add(affinity_, node, term.topology_key, 1);
+      add(affinity_, node, term.topology_key, change);
     }
   }
   for (const PodAffinityTerm& term : pod().anti_affinity.required) {
-    if (own_term_matches(term, placed)) add(anti_affinity_, node, term.topology_key, 1);
+    if (own_term_matches(term, placed)) add(anti_affinity_, node, term.topology_key, change);
   }
   for (const PodAffinityTerm& term : placed.anti_affinity.required) {
     if (others_term_matches(term, placed)) {
-      add(existing_anti_affinity_, node, term.topology_key, 1);
+      add(existing_anti_affinity_, node, term.topology_key, change);
     }
+  }
+  for (Pairs* pairs : {&affinity_, &anti_affinity_, &existing_anti_affinity_}) {
+    std::erase_if(*pairs, [](const auto& pair) { return pair.second == 0; });
   }
 }
 

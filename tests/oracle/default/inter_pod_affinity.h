@@ -11,6 +11,10 @@ class InterPodAffinityPlugin final : public Plugin {
 
   PreFilterAnswer pre_filter() override;
   Status filter(const Node& node) override;
+  void add_pod(const Pod& placed, const Node& node) override { count_required(node, placed, 1); }
+  void remove_pod(const Pod& placed, const Node& node) override {
+    count_required(node, placed, -1);
+  }
   Status pre_score(const std::vector<const Node*>& feasible) override;
   std::int64_t score(const Node& node) override;
   void normalize(Scores& scores) override;
@@ -24,10 +28,10 @@ class InterPodAffinityPlugin final : public Plugin {
   bool others_term_matches(const PodAffinityTerm& term, const Pod& owner) const;
   bool matches_all_own_affinity_terms(const Pod& other) const;
 
-  void count_required(const Node& node, const Pod& placed);
+  void count_required(const Node& node, const Pod& placed, std::int64_t change);
   void count_preferred(const Node& node, const Pod& placed);
 
-  Pairs affinity_, anti_affinity_, existing_anti_affinity_;  // pods
+  Pairs affinity_, anti_affinity_, existing_anti_affinity_;  // pods; no pair with 0
   Pairs preferred_;                                          // weights; touched pairs only
 };
 

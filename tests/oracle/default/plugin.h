@@ -39,6 +39,10 @@ class Plugin {
 
   virtual PreFilterAnswer pre_filter() { return {}; }
   virtual Status filter(const Node&) { return {}; }
+  // PreFilterExtensions, for what-if: the pod has come to the node, or gone from it, in the facts
+  // already. Plugins that look at nothing but the node's pods in Filter need none.
+  virtual void add_pod(const Pod& /*placed*/, const Node&) {}
+  virtual void remove_pod(const Pod& /*placed*/, const Node&) {}
   // kSkip: no scores, which adds nothing.
   virtual Status pre_score(const std::vector<const Node*>& /*feasible*/) {
     return {Code::kSkip, {}};

@@ -143,6 +143,16 @@ bool TopologySpreadPlugin::takes_part(const SpreadConstraint& constraint, const 
   return !constraint.honors_taints || !has_untolerated_taint(node.taints, pod().tolerations);
 }
 
+// What kube-scheduler does here is not count_pods(): a terminating pod, and any pod under an empty
+// selector, was not counted, but is subtracted when preemption takes it away in thought.
+void TopologySpreadPlugin::count(const Pod& placed, const Node& node, std::int64_t change) {
+  if (placed.space != pod().space || !has_keys_of(hard_, node)) return;
+  for (std::size_t i = 0; i < hard_.size(); ++i) {
+    if (!selects(hard_[i].selector, placed.labels) || !takes_part(hard_[i], node)) continue;
+    hard_domains_[i][domain_of(hard_[i], node)] += change;
+  }
+}
+
 PreFilterAnswer TopologySpreadPlugin::pre_filter() {
   if (hard_.empty()) return {{Code::kSkip, {}}, {}};
   return {};

@@ -11,6 +11,8 @@ class TopologySpreadPlugin final : public Plugin {
 
   PreFilterAnswer pre_filter() override;
   Status filter(const Node& node) override;
+  void add_pod(const Pod& placed, const Node& node) override { count(placed, node, 1); }
+  void remove_pod(const Pod& placed, const Node& node) override { count(placed, node, -1); }
   Status pre_score(const std::vector<const Node*>& feasible) override;
   std::int64_t score(const Node& node) override;
   void normalize(Scores& scores) override;
@@ -26,6 +28,7 @@ class TopologySpreadPlugin final : public Plugin {
 
   std::int64_t count_pods(const SpreadConstraint& constraint, const Node& node) const;
   bool takes_part(const SpreadConstraint& constraint, const Node& node) const;
+  void count(const Pod& placed, const Node& node, std::int64_t change);
 
   bool system_defaults_ = false;
   Constraints hard_, soft_;

@@ -30,33 +30,38 @@ bool conflict(const Disk& a, const Disk& b) {
 
 }  // namespace
 
-// Pods that only reserve a node that does not exist do not use a claim: "used anywhere" is on a
-// node.
-bool VolumeRestrictionsPlugin::is_read_write_once_pod_claim_used() const {
-  for (const Volume& volume : pod().volumes) {
-    if (!volume.claim) continue;
-    const Claim* claim = find_claim(facts(), pod(), *volume.claim);
-    if (claim == nullptr || !contains(claim->access_modes, "ReadWriteOncePod")) continue;
-    for (const Node* node : facts().nodes()) {
-      for (const Pod* placed : facts().pods_on(node->name)) {
-        for (const Volume& used : placed->volumes) {
-          if (placed->space == pod().space && used.claim == volume.claim) return true;
-        }
+// "Used anywhere": on a node that exists, by a pod of this namespace.
+bool VolumeRestrictionsPlugin::is_used(const std::string& claim) const {
+  for (const Node* node : facts().nodes()) {
+    for (const Pod* placed : facts().pods_on(node->name)) {
+      for (const Volume& used : placed->volumes) {
+        if (placed->space == pod().space && used.claim == claim) return true;
       }
     }
   }
   return false;
 }
 
+// kube-scheduler's way: by name, whatever the namespace, and each use.
+void VolumeRestrictionsPlugin::count(const Pod& placed, std::int64_t change) {
+  for (const Volume& volume : placed.volumes) {
+    if (volume.claim && once_.contains(*volume.claim)) conflicts_ += change;
+  }
+}
+
 // "Missing claim: UU in PreFilter."
 PreFilterAnswer VolumeRestrictionsPlugin::pre_filter() {
   for (const Volume& volume : pod().volumes) {
-    if (volume.claim && find_claim(facts(), pod(), *volume.claim) == nullptr) {
+    if (!volume.claim) continue;
+    const Claim* claim = find_claim(facts(), pod(), *volume.claim);
+    if (claim == nullptr) {
       return {unresolvable(not_found("persistentvolumeclaim", *volume.claim)), {}};
     }
+    if (contains(claim->access_modes, "ReadWriteOncePod")) once_.insert(claim->name);
   }
+  for (const std::string& claim : once_) conflicts_ += is_used(claim) ? 1 : 0;
   const bool restricted = std::any_of(pod().volumes.begin(), pod().volumes.end(), is_restricted);
-  if (!restricted && !is_read_write_once_pod_claim_used()) return {{Code::kSkip, {}}, {}};
+  if (!restricted && conflicts_ == 0) return {{Code::kSkip, {}}, {}};
   return {};
 }
 
@@ -70,7 +75,7 @@ Status VolumeRestrictionsPlugin::filter(const Node& node) {
       }
     }
   }
-  if (is_read_write_once_pod_claim_used()) {
+  if (conflicts_ > 0) {
     return unschedulable(
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
         "already "
