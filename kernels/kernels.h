@@ -9,7 +9,7 @@
 // A filter term holds where need <= h; a score term is trunc(100 * (h - need) / c). The kernels
 // estimate in float32 with a proven error bound; a lane whose answer could lie on either side of an
 // integer is computed again from the truth. So every result equals the integer arithmetic of the
-// rules, bit for bit, on every instruction set (ARCHITECTURE.md, "Exact at vector speed").
+// rules, bit for bit, on every instruction set (docs/exactness.md).
 //
 // Thread safety: pure functions. They do not allocate, block or fail. All pointers may be read up
 // to kPadNodes values beyond the rows asked for.

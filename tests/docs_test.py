@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The pages say what is there: links, commands and their options, output, profiles, arguments, annotations.
+"""The pages say what is there: links, files, commands and their options, output, profiles, arguments, annotations.
 
     tests/docs_test.py SOURCE-DIRECTORY HEADROOM HEADROOMD
 
-Of README.md, the other pages beside it, docs/ and the READMEs below: every relative link has a target; every command
-that is named (headroom, headroomd, a script of ours) exists and takes the options that it is given; what follows
-`$ headroom ...` is what that prints (`...`: lines left out); code under a comment that names its file stands there; every profile that is shown can be read, and the standard profile decides as none
-does. docs/configuration.md has every argument that the readers know, asked of the program itself by arguments that
-are wrong, and every annotation. Standard library only.
+Of README.md, the other pages beside it, docs/ and the READMEs below: every relative link has a target; files and
+folders that are named are there; every command that is named (headroom, headroomd, a script of ours) exists and takes
+the options that it is given; what follows `$ headroom ...` is what that prints (`...`: lines left out); code under a
+comment that names its file stands there; every profile that is shown can be read, and the standard profile decides as
+none does. docs/configuration.md has every argument that the readers know, asked of the program itself by arguments
+that are wrong, and every annotation. Standard library only.
 """
 
 import json
@@ -23,6 +24,8 @@ PAGES = ["*.md", "docs/*.md", "schema/README.md", "python/README.md", "data/READ
 LINES_MAX = {"README.md": 150}
 # Options of a page's commands that belong to what a script runs, not to the script.
 SCRIPTS = re.compile(r"(?:tools|bench|tests|deploy|examples)/[\w./-]*[\w-]$")
+FILES = re.compile(r"(?:kernels|objects|autoscaling|engine|schema|server|c|client|shim|simulation|workloads|tools|python|"
+                   r"bench|tests|data|deploy|examples|cmake|docs)/[\w./-]+")
 PLUGINS = ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "LimitAware", "ResourceLimitAware",
            "LoadAwareScheduling", "CapacityScheduling"]
 PROFILE = """apiVersion: kubescheduler.config.k8s.io/v1
@@ -128,6 +131,11 @@ class Pages:
                     self.fault(path, f"{quoted[1]} does not have what is quoted of it")
         for span in re.findall(r"`([^`\n]+(?:\n[^`\n]+)?)`", without_blocks(text)):
             self.check_command(path, span.replace("\n", " "))
+            # A file or folder of ours; a pair of header and source goes without its ending.
+            if FILES.fullmatch(span):
+                self.count("files")
+                if not (self.source / span).exists() and not list(self.source.glob(f"{span}.*")):
+                    self.fault(path, f"there is no {span}")
 
     def check_output(self, path, block):
         for command, said in re.findall(r"^\$ (headroom .*)\n((?:(?!\$ ).*\n)*)", block, re.M):
