@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # beside the tests
 from report_browser_test import Browser
 
 WIDTH = 1000
