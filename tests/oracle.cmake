@@ -66,4 +66,5 @@ target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
 headroom_is_a_judge(headroom_oracle_default)
 
 headroom_add_test(oracle_default_test SOURCES oracle_default_test.cpp oracle_default_rules_test.cpp
+  oracle_default_property_test.cpp random_applications.cpp
   LIBRARIES headroom_oracle_default)
