@@ -98,6 +98,15 @@ std::uint32_t Cluster::counted_row_of(std::string_view pod_key) const {
   return found == pod_ids_.end() ? kNoRow : pods_[found->second].counted_row;
 }
 
+bool Cluster::has_ended(std::string_view pod_key, std::string_view uid) const {
+  const auto found = pod_ids_.find(pod_key);
+  if (found == pod_ids_.end()) {
+    return false;
+  }
+  const PodFacts& pod = pods_[found->second];
+  return pod.known() && pod.terminal && pod.uid == uid;
+}
+
 std::uint32_t Cluster::row_of(std::string_view name) {
   if (const auto found = rows_.find(name); found != rows_.end()) {
     return found->second;

@@ -204,6 +204,7 @@ class Cluster {
   const NodeFacts& node(std::uint32_t row) const { return nodes_[row]; }
   std::uint32_t find_row(std::string_view name) const;
   std::uint32_t counted_row_of(std::string_view pod_key) const;  // kNoRow: the pod counts nowhere
+  bool has_ended(std::string_view pod_key, std::string_view uid) const;  // a terminal pod is known
   const PodFacts& pod(PodId id) const { return pods_[id]; }
   // nullptr where the profile has no CapacityScheduling.
   const CapacityScheduling* capacity() const { return capacity_.get(); }

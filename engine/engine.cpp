@@ -404,6 +404,11 @@ NodeIndex Engine::node_of_pod(std::string_view namespace_name, std::string_view 
   return static_cast<NodeIndex>(impl_->cluster.counted_row_of(pod_key(namespace_name, name)));
 }
 
+bool Engine::has_ended(std::string_view namespace_name, std::string_view name,
+                       std::string_view uid) const {
+  return impl_->cluster.has_ended(pod_key(namespace_name, name), uid);
+}
+
 std::vector<QuotaStatus> Engine::quota_status() const {
   return impl_->cluster.capacity() == nullptr ? std::vector<QuotaStatus>()
                                               : impl_->cluster.capacity()->quotas().status();

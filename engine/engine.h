@@ -171,6 +171,9 @@ class Engine {
   NodeIndex find_node(std::string_view name) const;  // kNoNode if not known
   // Where a pod that is not terminal counts: bound, or else assumed. kNoNode: nowhere.
   NodeIndex node_of_pod(std::string_view namespace_name, std::string_view name) const;
+  // The last fact about the pod of this uid is that it is terminal: assume() leaves it so.
+  bool has_ended(std::string_view namespace_name, std::string_view name,
+                 std::string_view uid) const;
   // The quotas that count, by namespace. O(quotas).
   std::vector<QuotaStatus> quota_status() const;
   // By row. kNotFound: a resource that no node has. O(nodes).

@@ -48,6 +48,11 @@ void PodReservations::erase(std::string_view key) {
   by_key_.erase(found);
 }
 
+void PodReservations::settle(std::string_view key, std::uint64_t resync) {
+  const auto found = by_key_.find(key);
+  if (found != by_key_.end()) found->second.settled_by = resync;
+}
+
 std::uint32_t PodReservations::renew(const Owner& owner, SteadyTime now) {
   const auto found = owners_.find(owner);
   if (found == owners_.end()) return 0;

@@ -30,6 +30,7 @@ struct PodReservation {
   Owner owner;
   std::int64_t reserved_us = 0;  // when it was made, by the wall clock: to be shown
   SteadyTime made{}, due{};      // due: unless its owner renews
+  std::uint64_t settled_by = 0;  // the resync with whose end it ends; 0: none so far
 };
 
 class PodReservations {
@@ -49,6 +50,8 @@ class PodReservations {
   // The same with its own times: one that find() has given.
   void restore(std::string_view key, PodReservation reservation);
   void erase(std::string_view key);
+  // The resync says that its pod is bound, ended, gone or another one; put() makes it a new one.
+  void settle(std::string_view key, std::uint64_t resync);
   // How many the owner holds: all of them end `lifetime` from now.
   std::uint32_t renew(const Owner& owner, SteadyTime now);
 

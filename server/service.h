@@ -12,7 +12,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -194,8 +193,8 @@ class Service final : public FrameHandler {
   void undo_all(std::span<const Made> made) noexcept;
   flatbuffers::Offset<wire::Reserved> reserve_first(const Peer& peer, const wire::Reserve& request,
                                                     std::optional<Made>& made);
-  // kConflict where the pod is bound, kForbidden where it is reserved by another owner. Else what
-  // is reserved under its key, or nullptr.
+  // kConflict where the pod is bound or has ended, kForbidden where it is reserved by another
+  // owner. Else what is reserved under its key, or nullptr.
   Result<const PodReservation*> check_reservable(const Peer& peer, const Pod& pod,
                                                  const std::string& key) const;
   void expire_reservations();
@@ -267,11 +266,11 @@ class Service final : public FrameHandler {
   std::uint64_t sequence_ = 0;  // of the last Facts
   std::uint32_t connections_ = 0;
   PodReservations reservations_;
-  std::set<std::string, std::less<>> settled_;  // of those: what a resync's facts ended
-  std::uint32_t expired_ = 0;                   // reservations, since the last tick
-  std::string expired_first_;                   // the first of them
-  std::deque<UnderWay> under_way_;              // first in line first
-  std::unique_ptr<Work> begun_;                 // by the request that is being handled
+  std::uint64_t resyncs_ = 0;       // begun; the number of the one under way
+  std::uint32_t expired_ = 0;       // reservations, since the last tick
+  std::string expired_first_;       // the first of them
+  std::deque<UnderWay> under_way_;  // first in line first
+  std::unique_ptr<Work> begun_;     // by the request that is being handled
   SteadyTime turn_ends_{};
   const Pause pause_ = [this] { return steady_now() >= turn_ends_; };
   std::thread retiring_;  // frees the last replaced cluster, which takes a while

@@ -335,7 +335,6 @@ class Service::Placing final : public Work {
     Made& made = made_.emplace_back(
         Made{.pod_key = key, .uid = pod.uid, .node_name = node_names_.back(), .former = {}});
     if (*known != nullptr) made.former = **known;
-    service.settled_.erase(key);
     service.reservations_.put(key,
                               {.pod = pod,
                                .node_name = node_names_.back(),

@@ -48,6 +48,7 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
   next_ = std::make_unique<FedCluster>(std::move(*engine), options_.quotas);
   next_feeder_time_ = begin.now_us() != 0;
   if (next_feeder_time_) (void)next_->advance(begin.now_us());
+  ++resyncs_;
   feeder_ = &peer;
   peer.feeds = true;
   peer.told_to_stop = false;
@@ -84,7 +85,6 @@ void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
 }
 
 void Service::abort_resync() {
-  settled_.clear();
   if (next_ == nullptr) return;
   metrics_.resync_ended(false);
   retire(std::move(next_));
@@ -224,7 +224,6 @@ void Service::end_resync() {
   adopt_reservations();
   next_->quotas().adopt(current_->quotas());
   next_->engine().set_bulk(false);
-  settled_.clear();
   replace_current(std::move(next_));
   given_up_ = false;
   if (small_cache_) set_cache_size(*current_);
@@ -247,7 +246,7 @@ void Service::settle(const FedCluster::Applied& applied) {
   const PodReservation* found = reservations_.find(applied.pod_key);
   if (found == nullptr || (applied.waits && found->pod.uid == applied.pod_uid)) return;
   if (next_ != nullptr) {
-    settled_.emplace(applied.pod_key);
+    reservations_.settle(applied.pod_key, resyncs_);
   } else {
     reservations_.erase(applied.pod_key);
   }
@@ -261,7 +260,7 @@ void Service::adopt_reservations() {
   for (const auto& [key, reservation] : reservations_.by_key()) {
     const Pod& pod = reservation.pod;
     const Pod* fed = next_->pending().of_key(key);
-    bool holds = !settled_.contains(key);
+    bool holds = reservation.settled_by != resyncs_;
     if (fed != nullptr) {
       holds = holds && fed->uid == pod.uid;
     } else {

@@ -23,6 +23,10 @@ Result<const PodReservation*> Service::check_reservable(const Peer& peer, const 
     return fail(ErrorCode::kForbidden, fmt::format("pod {} is reserved on node {} by {}", key,
                                                    known->node_name, known->owner.text()));
   }
+  // A front-end may look at what was: the engine would leave the pod where it ended.
+  if (engine().has_ended(pod.namespace_name, pod.name, pod.uid)) {
+    return fail(ErrorCode::kConflict, fmt::format("pod {} (uid {}) has ended", key, pod.uid));
+  }
   const NodeIndex bound = engine().node_of_pod(pod.namespace_name, pod.name);
   if (bound == kNoNode) return nullptr;
   return fail(ErrorCode::kConflict,
@@ -55,7 +59,6 @@ Result<Service::Made> Service::reserve(const Peer& peer, const wire::Reserve& re
   if (*known != nullptr) made.former = **known;
   // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
   reserve_pod_ = pod;
-  settled_.erase(key);
   reservations_.put(key,
                     {.pod = pod,
                      .node_name = std::string(node_name),

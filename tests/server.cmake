@@ -3,7 +3,7 @@ headroom_add_test(service_test
   SOURCES service_capacity_test.cpp service_decision_test.cpp service_feeding_test.cpp
     service_input_test.cpp service_nodes_test.cpp service_quota_test.cpp
     pending_pods_test.cpp service_reservation_test.cpp service_clock_test.cpp
-    service_simulation_test.cpp service_turns_test.cpp
+    service_simulation.cpp service_simulation_test.cpp service_turns_test.cpp
   LIBRARIES headroom::client headroom_service headroom_clusters fmt::fmt LABELS threads)
 
 # Allocations fail in it, as it replaces operator new.

@@ -47,6 +47,11 @@ TEST_F(Reservations, EveryTransition) {
       EXPECT_EQ(client.reserve_text(reserved, node).substr(0, std::strlen(answer)), answer);
     };
   };
+  const auto place = [this](Pod placed, const char* error) {
+    return [this, placed, error] {
+      EXPECT_EQ(client.error(client.place({placed})).substr(0, std::strlen(error)), error);
+    };
+  };
   const auto unreserve = [this](const char* uid, const char* node) {
     return [this, uid, node] { client.unreserve(pod(uid), uid, node); };
   };
@@ -121,6 +126,12 @@ TEST_F(Reservations, EveryTransition) {
        {"bound", resync({bound_a}), "n1", "", 0}},
       {{"reserved", reserve(pod("A"), "n1"), "n1", "", 1},
        {"finished", resync({finished}), "-", "", 0}},
+      // Finished, while a front-end sees it as it was.
+      {{"bound", feed(bound_a), "n1", "", 0},
+       {"finished", feed(finished), "-", "", 0},
+       {"reserved", reserve(pod("A"), "n2", "Conflict: pod team/p (uid A) has ended"), "-", "", 0},
+       {"placed", place(pod("A"), "Conflict"), "-", "", 0},
+       {"another one is reserved", reserve(pod("B"), "n2"), "n2", "", 1}},
       // A pod without a uid.
       {{"reserved", reserve(pod(""), "n1"), "n1", "", 1},
        {"bound", feed(pod("", "n2")), "n2", "", 0}},
@@ -141,6 +152,27 @@ TEST_F(Reservations, EveryTransition) {
       EXPECT_TRUE(valid) << valid.error().message;
     }
   }
+}
+
+// A Place that is cut short leaves what was reserved before as it was: also that facts ended it.
+TEST_F(Reservations, EndWithTheResyncThoughTheyWerePlacedAnewMeanwhile) {
+  EXPECT_EQ(client.reserve_text(pod("A"), "n1"), "ok");
+  feeder.begin();
+  feeder.facts({node_of("n1", 8), node_of("n2", 8), removed_pod(pod("A"))});
+  Client second(*service);
+  second.greet();
+  second.in_turns = true;
+  clock_step = kWorkTurnTime;
+  second.place({pod("A"), pod_of("q", 1), pod_of("r", 1)});
+  const std::uint64_t decided = service->state().engine.decisions;
+  while (service->state().engine.decisions == decided) second.step();
+  ASSERT_TRUE(second.waiting());
+  second.disconnect();
+  clock_step = {};
+  EXPECT_EQ(reserved(), 1U);
+  feeder.end();
+  EXPECT_EQ(reserved(), 0U);
+  EXPECT_EQ(counts(), "-");
 }
 
 TEST_F(Reservations, LeaveNothingBehind) {
