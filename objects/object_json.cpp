@@ -22,6 +22,13 @@ constexpr std::string_view kMetadataFields[] = {
 constexpr std::string_view kRequirementFields[] = {"key", "operator", "values"};
 constexpr std::string_view kNodeSpecFields[] = {"unschedulable", "taints"};
 constexpr std::string_view kNodeStatusFields[] = {"allocatable", "capacity"};
+constexpr std::string_view kUsageFields[] = {"resources"};
+constexpr std::string_view kAggregatedFields[] = {"duration", "usage"};
+constexpr std::string_view kPodMetricFields[] = {"name", "namespace", "priority", "podUsage"};
+constexpr std::string_view kMetricFields[] = {"nodeUsage", "systemUsage", "aggregatedNodeUsages"};
+constexpr std::string_view kMetricSpecFields[] = {"metricCollectPolicy"};
+constexpr std::string_view kMetricStatusFields[] = {"updateTime", "podsMetric", "nodeMetric"};
+constexpr std::string_view kCollectPolicyFields[] = {"reportIntervalSeconds"};
 
 bool read_taint(const FieldPath& path, JsonValue value, FieldErrors& errors, Taint& out) {
   const bool ok = for_each_field(
@@ -43,15 +50,16 @@ bool read_taint(const FieldPath& path, JsonValue value, FieldErrors& errors, Tai
 // {"resources": {"cpu": ...}}, as NodeMetric writes usage. It may be negative.
 bool read_usage(const FieldPath& path, JsonValue value, FieldErrors& errors, ResourceList& out) {
   out.clear();
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    return name != "resources" ||
-           read_resources(FieldPath{&path, name}, inner, errors, Sign::kAny, out);
-  });
+  return for_each_field(
+      path, value, errors, kUsageFields, [&](std::string_view name, JsonValue inner) {
+        return name != "resources" ||
+               read_resources(FieldPath{&path, name}, inner, errors, Sign::kAny, out);
+      });
 }
 
 bool read_aggregated(const FieldPath& path, JsonValue value, FieldErrors& errors,
                      AggregatedUsage& out) {
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "duration") {
       std::string_view text;
@@ -79,12 +87,13 @@ bool read_aggregated(const FieldPath& path, JsonValue value, FieldErrors& errors
       }
       return true;
     });
-  });
+  };
+  return for_each_field(path, value, errors, kAggregatedFields, read);
 }
 
 bool read_pod_metric(const FieldPath& path, JsonValue value, FieldErrors& errors,
                      PodMetricInfo& out) {
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
     if (name == "namespace") {
@@ -94,28 +103,30 @@ bool read_pod_metric(const FieldPath& path, JsonValue value, FieldErrors& errors
       return read_string(field, inner, errors, kStringBytesMax, out.priority);
     }
     return name != "podUsage" || read_usage(field, inner, errors, out.usage);
-  });
+  };
+  return for_each_field(path, value, errors, kPodMetricFields, read);
 }
 
 bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& out) {
-  const FieldPath& path = kStatus;
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    const FieldPath field{&path, name};
+  const auto read = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kStatus, name};
     if (name == "updateTime") return read_time(field, inner, errors, out.update_time_us);
     if (name == "podsMetric") {
       return read_list(field, inner, errors, kPodMetricsMax, out.pods, read_pod_metric);
     }
     if (name != "nodeMetric") return true;
     out.has_node_metric = true;
-    return for_each_field(field, inner, errors, [&](std::string_view part, JsonValue usage) {
+    const auto read_part = [&](std::string_view part, JsonValue usage) {
       const FieldPath part_field{&field, part};
       if (part == "nodeUsage") return read_usage(part_field, usage, errors, out.node_usage);
       if (part == "systemUsage") return read_usage(part_field, usage, errors, out.system_usage);
       if (part != "aggregatedNodeUsages") return true;
       return read_list(part_field, usage, errors, kAggregationsMax, out.aggregated,
                        read_aggregated);
-    });
-  });
+    };
+    return for_each_field(field, inner, errors, kMetricFields, read_part);
+  };
+  return for_each_field(kStatus, value, errors, kMetricStatusFields, read);
 }
 
 }  // namespace
@@ -263,16 +274,19 @@ bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric&
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;
   const auto policy = [&](const FieldPath& path, JsonValue inner) {
-    return for_each_field(path, inner, errors, [&](std::string_view name, JsonValue seconds) {
-      if (name != "reportIntervalSeconds") return true;
-      return read_int64(FieldPath{&path, name}, seconds, errors,
-                        out.report_interval_seconds.emplace());
-    });
+    return for_each_field(path, inner, errors, kCollectPolicyFields,
+                          [&](std::string_view name, JsonValue seconds) {
+                            if (name != "reportIntervalSeconds") return true;
+                            return read_int64(FieldPath{&path, name}, seconds, errors,
+                                              out.report_interval_seconds.emplace());
+                          });
   };
   const auto spec = [&](std::string_view name, JsonValue inner) {
     return name != "metricCollectPolicy" || policy(FieldPath{&kSpec, name}, inner);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kMetricSpecFields, spec)) {
+    return false;
+  }
   return !parts.status || read_node_metric_status(*parts.status, errors, out);
 }
 

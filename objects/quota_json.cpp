@@ -13,6 +13,15 @@ constexpr FieldPath kRoot{};
 constexpr FieldPath kSpec{&kRoot, "spec"};
 constexpr FieldPath kStatus{&kRoot, "status"};
 
+constexpr std::string_view kSelectorFields[] = {"matchLabels", "matchExpressions"};
+constexpr std::string_view kElasticFields[] = {"min", "max"};
+constexpr std::string_view kBudgetFields[] = {"selector"};
+constexpr std::string_view kBudgetStatusFields[] = {"disruptionsAllowed", "disruptedPods"};
+constexpr std::string_view kCapacityFields[] = {"limits", "selector"};
+constexpr std::string_view kLimitsFields[] = {"resources"};
+// Beside those of every object.
+constexpr std::string_view kClassFields[] = {"value", "globalDefault", "preemptionPolicy"};
+
 bool read_namespaced_name(const ObjectParts& parts, FieldErrors& errors,
                           std::string& namespace_name, std::string& name) {
   MetadataFields metadata;
@@ -34,11 +43,12 @@ template <typename ReadRequirement>
 bool read_label_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
                          const ReadRequirement& read, LabelSelector& out) {
   StringMap labels;
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  const auto read_field = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "matchLabels") return read_string_map(field, inner, errors, labels);
     return name != "matchExpressions" || read_list(field, inner, errors, kListMax, out, read);
-  });
+  };
+  const bool ok = for_each_field(path, value, errors, kSelectorFields, read_field);
   for (auto& [key, label] : labels) out.push_back({key, "In", {std::move(label)}});
   return ok;
 }
@@ -68,8 +78,7 @@ bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQu
     return list == nullptr || read_resources(FieldPath{&kSpec, name}, inner, errors,
                                              Sign::kNotNegative, list->emplace());
   };
-  constexpr std::string_view kFields[] = {"min", "max"};
-  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kFields, spec);
+  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kElasticFields, spec);
 }
 
 bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
@@ -79,7 +88,7 @@ bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
     return name != "selector" || read_label_selector(FieldPath{&kSpec, name}, inner, errors,
                                                      read_requirement, out.selector);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kBudgetFields, spec)) return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kStatus, name};
     if (name == "disruptionsAllowed") {
@@ -98,7 +107,8 @@ bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
     std::sort(out.disrupted_pods.begin(), out.disrupted_pods.end());
     return ok;
   };
-  return !parts.status || for_each_field(kStatus, *parts.status, errors, status);
+  return !parts.status ||
+         for_each_field(kStatus, *parts.status, errors, kBudgetStatusFields, status);
 }
 
 bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, CapacityQuota& out) {
@@ -122,14 +132,15 @@ bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, Capacity
     return true;
   };
   const auto limits = [&](const FieldPath& path, JsonValue value) {
-    return for_each_field(path, value, errors, [&](std::string_view name, JsonValue resources) {
+    const auto read = [&](std::string_view name, JsonValue resources) {
       const FieldPath field{&path, name};
       if (name != "resources") return true;
       out.limits.clear();
       return for_each_field(field, resources, errors, [&](std::string_view key, JsonValue inner) {
         return limit(field, key, inner);
       });
-    });
+    };
+    return for_each_field(path, value, errors, kLimitsFields, read);
   };
   const auto spec = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
@@ -137,7 +148,8 @@ bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, Capacity
     return name != "selector" ||
            read_label_selector(field, inner, errors, read_requirement_as_written, out.selector);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, spec)) return false;
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kCapacityFields, spec))
+    return false;
   sort_last_wins(out.limits);
   return true;
 }
@@ -146,13 +158,14 @@ bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, Priority
   MetadataFields metadata;
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;
-  return for_each_field(kRoot, parts.whole, errors, [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kRoot, name};
     if (name == "value") return read_int32(field, inner, errors, out.value);
     if (name == "globalDefault") return read_bool(field, inner, errors, out.global_default);
     return name != "preemptionPolicy" ||
            read_preemption_policy(field, inner, errors, out.preemption_policy);
-  });
+  };
+  return for_each_field(kRoot, parts.whole, errors, kClassFields, read);
 }
 
 }  // namespace headroom

@@ -170,6 +170,22 @@ for command in 'simulate' 'explain --pod default/p'; do
   grep -q 'default/lost on nowhere' json
 done
 
+# So with quotas and budgets, and by every command that reads them.
+{
+  cat nodes.json
+  echo '{"apiVersion":"autoscaling.x-k8s.io/v1alpha1","kind":"CapacityQuota","metadata":{"name":"q"},'
+  echo '"spec":{"limit":{},"limits":{"resources":{"nodes":900}}}}'
+} >odd-quota.json
+sed 's/"q"/"r"/; s/"limit"/"selectors"/' odd-quota.json >odd-change.json
+for command in '' headroom lint 'what-if --quota odd-change.json'; do
+  # shellcheck disable=SC2086  # a command and its options
+  "$headroom" quota $command --cluster odd-quota.json --json >json 2>output || [ $? -eq 1 ]
+  grep -q '1 unknown fields that are nearly a known one: CapacityQuota q: spec.limit (limits?)' output
+  grep -q '"CapacityQuota q: spec.limit (limits?)"' json
+done
+grep -q 'CapacityQuota r: spec.selectors (selector?)' output
+grep -q '"CapacityQuota r: spec.selectors (selector?)"' json
+
 # Output that cannot be written is no success, whatever prints; a report leaves no half of a file.
 full() {
   local result=0

@@ -415,6 +415,45 @@ TEST(ObjectReader, UnknownFieldsThatAreNearlyAKnownOne) {
   EXPECT_EQ(noted(R"({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota",
                       "metadata": {"name": "q", "namespace": "a"}, "spec": {"mix": {}}})"),
             "ElasticQuota a/q: spec.mix (min?)");
+  EXPECT_EQ(noted(R"({"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeMetric",
+                      "metadata": {"name": "n1"},
+                      "spec": {"metricCollectpolicy": {}, "metricCollectPolicy":
+                        {"reportIntervalSecond": 60, "aggregateDurationSeconds": 300}},
+                      "status": {"updatTime": "2026-01-01T00:00:00Z",
+                        "hostApplicationMetric": [], "prodReclaimableMetric": {},
+                        "podsMetric": [{"name": "p", "namespace": "d", "podUsages": {},
+                          "podUsage": {"resource": {}, "devices": []}, "qos": "LS"}],
+                        "nodeMetric": {"nodeusage": {}, "aggregatedSystemUsages": [],
+                          "aggregatedNodeUsages": [{"duration": "5m", "usages": {}}]}}})"),
+            "NodeMetric n1: spec.metricCollectpolicy (metricCollectPolicy?), "
+            "NodeMetric n1: spec.metricCollectPolicy.reportIntervalSecond (reportIntervalSeconds?),"
+            " NodeMetric n1: status.updatTime (updateTime?), "
+            "NodeMetric n1: status.podsMetric[0].podUsages (podUsage?), "
+            "NodeMetric n1: status.podsMetric[0].podUsage.resource (resources?), "
+            "NodeMetric n1: status.nodeMetric.nodeusage (nodeUsage?), "
+            "NodeMetric n1: status.nodeMetric.aggregatedNodeUsages[0].usages (usage?)");
+  EXPECT_EQ(noted(R"({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+                      "metadata": {"name": "b", "namespace": "a"},
+                      "spec": {"minAvailable": 1, "selectors": {}, "selector":
+                        {"matchLabel": {"a": "b"}, "matchExpressions": [{"key": "k",
+                         "operator": "Exists", "value": []}]}},
+                      "status": {"disruptionAllowed": 1, "currentHealthy": 1, "desiredHealthy": 1,
+                        "expectedPods": 1, "observedGeneration": 1, "conditions": []}})"),
+            "PodDisruptionBudget a/b: spec.selectors (selector?), "
+            "PodDisruptionBudget a/b: spec.selector.matchLabel (matchLabels?), "
+            "PodDisruptionBudget a/b: spec.selector.matchExpressions[0].value (values?), "
+            "PodDisruptionBudget a/b: status.disruptionAllowed (disruptionsAllowed?)");
+  EXPECT_EQ(noted(R"({"apiVersion": "autoscaling.x-k8s.io/v1alpha1", "kind": "CapacityQuota",
+                      "metadata": {"name": "q"}, "spec": {"limit": {}, "selecter": {},
+                      "limits": {"resource": {"cpu": 1}, "resources": {"limits": 1}}},
+                      "status": {"used": {}}})"),
+            "CapacityQuota q: spec.limit (limits?), CapacityQuota q: spec.selecter (selector?), "
+            "CapacityQuota q: spec.limits.resource (resources?)");
+  EXPECT_EQ(noted(R"({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                      "metadata": {"name": "high"}, "values": 1, "globaldefault": true,
+                      "description": "d"})"),
+            "PriorityClass high: values (value?), PriorityClass high: globaldefault"
+            " (globalDefault?)");
   // Fields of Kubernetes that nobody reads, labels, resources and other kinds are none.
   EXPECT_EQ(noted(pod(R"({"hostname": "h", "hostPID": true, "hostIPC": true, "dnsPolicy": "Default",
                           "containers": [{"name": "c", "image": "i", "args": [], "env": [], "tty":

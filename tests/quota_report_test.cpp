@@ -228,7 +228,7 @@ CapacityQuota/d is skipped, it limits nothing: spec.selector: no
 }
 
 TEST(QuotaReport, CheckAsJson) {
-  const json answer = json::parse(check_json({make_check()}));
+  const json answer = json::parse(check_json({make_check()}, {}));
   const json& check = answer.at("checks").at(0);
   EXPECT_EQ(check.at("template"), "web");
   EXPECT_EQ(check.at("count"), 5);
@@ -245,7 +245,7 @@ TEST(QuotaReport, CheckAsJson) {
 }
 
 TEST(QuotaReport, TableAsJson) {
-  const json answer = json::parse(quota_table_json(make_lines()));
+  const json answer = json::parse(quota_table_json(make_lines(), {}));
   EXPECT_EQ(answer.at("quotas").at(0), json::parse(R"({"quota":"CapacityQuota/a",
       "selector":"team=a","inForce":true,"generation":0,"generationInForce":0,"nodes":3,"limits":[
       {"resource":"cpu","limit":32000,"used":16000,"reserved":8000,"headroom":8000},
@@ -289,7 +289,7 @@ added first, then removed: DOES NOT FIT, it stops after 2 of 4 nodes like web
   CapacityQuota/b: nodes      3     1         0      4        1           4            5              OVER
   CapacityQuota/c: nodes      5     1         0      4        1           4            5
 )");
-  const json answer = json::parse(plan_json(plan.items, plan.answer));
+  const json answer = json::parse(plan_json(plan.items, plan.answer, {}));
   EXPECT_EQ(answer.at("fits"), true);
   EXPECT_EQ(answer.at("fitsAtPeak"), false);
   EXPECT_FALSE(answer.contains("netBreak"));
@@ -324,7 +324,7 @@ TEST(QuotaReport, Headroom) {
 
 CapacityQuota/d is skipped, it limits nothing: spec.selector: no
 )");
-  const json answer = json::parse(headroom_json(templates, answers));
+  const json answer = json::parse(headroom_json(templates, answers, {}));
   EXPECT_EQ(answer.at("/templates/0/maxNodes"_json_pointer), 2);
   EXPECT_EQ(answer.at("/templates/0/rows/2"_json_pointer),
             json::parse(R"({"quota":"CapacityQuota/c","resource":"memory","headroom":322122547200,
@@ -346,7 +346,7 @@ TEST(QuotaReport, Most) {
                 .find("3 more nodes in all; the best that was found, and none "
                       "has more than 4\n"),
             0u);
-  const json answer = json::parse(most_json(templates, most));
+  const json answer = json::parse(most_json(templates, most, {}));
   EXPECT_EQ(answer, json::parse(R"({"total":3,"upperBound":4,"exact":false,"templates":[
       {"template":"web","count":3},{"template":"gpu","count":0}],"skipped":[]})"));
 }
@@ -372,7 +372,7 @@ web is NEWLY BLOCKED by CapacityQuota/a
 
 CapacityQuota/d is skipped, it limits nothing: spec.selector: no
 )");
-  const json answer = json::parse(what_if_json(what_if));
+  const json answer = json::parse(what_if_json(what_if, {}));
   EXPECT_EQ(answer.at("/rows/0"_json_pointer),
             json::parse(R"({"quota":"CapacityQuota/a","resource":"cpu",
                             "before":{"limit":32000,"used":16000,"reserved":0},
@@ -391,7 +391,7 @@ TEST(QuotaReport, Lint) {
   EXPECT_EQ("CapacityQuota/a: Dominated: never binds\n1 finding in 2 quotas\n",
             lint_text(findings, 2));
   EXPECT_EQ("0 findings in 1 quota\n", lint_text({}, 1));
-  EXPECT_EQ(json::parse(lint_json(findings)),
+  EXPECT_EQ(json::parse(lint_json(findings, {})),
             json::parse(R"({"findings":[{"quota":"CapacityQuota/a","kind":"Dominated",
                             "subject":"cpu","other":"CapacityQuota/b","message":"never binds"}]})"));
 }

@@ -56,7 +56,7 @@ Result<Answer> table(const QuotaOptions& options, QuotaInput& input, const Amoun
     if (!spec) return tl::unexpected(spec.error());
     lines.push_back({std::move(status), (*spec)->quota.selector});
   }
-  return Answer{options.json ? quota_table_json(lines)
+  return Answer{options.json ? quota_table_json(lines, input.warnings)
                              : quota_table_text(amounts, lines, terminal_columns())};
 }
 
@@ -72,7 +72,7 @@ Result<Answer> check(const QuotaOptions& options, QuotaInput& input, const Amoun
     all = all && answer->allowed == options.count;
     checks.push_back({node, options.count, std::move(*answer)});
   }
-  return Answer{options.json ? check_json(checks) : check_text(amounts, checks),
+  return Answer{options.json ? check_json(checks, input.warnings) : check_text(amounts, checks),
                 all ? kExitSuccess : kExitFailures};
 }
 
@@ -100,7 +100,7 @@ Result<Answer> plan(const QuotaOptions& options, QuotaInput& input, const Amount
   asked.remove = options.remove;
   const Result<PlanAnswer> answer = input.quotas.plan(asked);
   if (!answer) return tl::unexpected(answer.error());
-  return Answer{options.json ? plan_json(asked.add, *answer)
+  return Answer{options.json ? plan_json(asked.add, *answer, input.warnings)
                              : plan_text(amounts, asked.add, asked.remove, *answer),
                 answer->net_break || answer->peak_break ? kExitFailures : kExitSuccess};
 }
@@ -110,7 +110,7 @@ Result<Answer> headroom_of(const QuotaOptions& options, QuotaInput& input,
   const std::vector<Node> templates = input.templates_or_kinds();
   const Result<std::vector<TemplateHeadroom>> answers = input.quotas.headroom(templates);
   if (!answers) return tl::unexpected(answers.error());
-  return Answer{options.json ? headroom_json(templates, *answers)
+  return Answer{options.json ? headroom_json(templates, *answers, input.warnings)
                              : headroom_text(amounts, templates, *answers)};
 }
 
@@ -121,7 +121,8 @@ Result<Answer> most(const QuotaOptions& options, QuotaInput& input, const Amount
   for (const Node& node : templates) items.push_back({&node, each});
   const Result<MaxTotal> answer = input.quotas.max_total(items);
   if (!answer) return tl::unexpected(answer.error());
-  return Answer{options.json ? most_json(templates, *answer) : most_text(templates, *answer)};
+  return Answer{options.json ? most_json(templates, *answer, input.warnings)
+                             : most_text(templates, *answer)};
 }
 
 Result<Answer> what_if(const QuotaOptions& options, QuotaInput& input, const AmountText& amounts) {
@@ -138,16 +139,18 @@ Result<Answer> what_if(const QuotaOptions& options, QuotaInput& input, const Amo
                   [](const WhatIf::Row& row) { return row.newly_over; }) ||
       std::any_of(answer->templates.begin(), answer->templates.end(),
                   [](const WhatIf::Template& changed) { return changed.newly_blocked(); });
-  return Answer{options.json ? what_if_json(*answer) : what_if_text(amounts, *answer),
-                harm ? kExitFailures : kExitSuccess};
+  return Answer{
+      options.json ? what_if_json(*answer, input.warnings) : what_if_text(amounts, *answer),
+      harm ? kExitFailures : kExitSuccess};
 }
 
 Result<Answer> lint_quotas(const QuotaOptions& options, QuotaInput& input,
                            const AmountText& /*amounts*/) {
   const std::vector<LintFinding> findings =
       lint(input.specs, input.nodes, input.templates, input.options);
-  return Answer{options.json ? lint_json(findings) : lint_text(findings, input.specs.size()),
-                findings.empty() ? kExitSuccess : kExitFailures};
+  return Answer{
+      options.json ? lint_json(findings, input.warnings) : lint_text(findings, input.specs.size()),
+      findings.empty() ? kExitSuccess : kExitFailures};
 }
 
 int run(const QuotaOptions& options, const std::string& name, Command command) {

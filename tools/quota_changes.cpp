@@ -79,10 +79,10 @@ Result<void> apply_label(const std::string& text, const QuotaInput& input,
 }  // namespace
 
 Result<std::vector<QuotaChange>> read_quota_changes(const QuotaChangeOptions& options,
-                                                    const QuotaInput& input) {
+                                                    QuotaInput& input) {
   std::vector<QuotaUpsert> specs = input.specs;
   for (const std::string& path : options.quota_files) {
-    Result<ObjectFile> file = read_object_file(path);
+    Result<Dump> file = read_quota_files({path}, input.warnings);
     if (!file) return tl::unexpected(file.error());
     if (file->capacity_quotas.empty()) return invalid(path + ": has no CapacityQuota");
     for (CapacityQuota& quota : file->capacity_quotas) {

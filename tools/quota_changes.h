@@ -22,6 +22,6 @@ struct QuotaChangeOptions {
 
 // kInvalid: also where a change leaves a spec that cannot be used, unless it comes from a file.
 Result<std::vector<QuotaChange>> read_quota_changes(const QuotaChangeOptions& options,
-                                                    const QuotaInput& input);
+                                                    QuotaInput& input);
 
 }  // namespace headroom

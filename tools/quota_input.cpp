@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "autoscaling/quota_spec.h"
-#include "objects/object_reader.h"
 #include "tools/dump.h"
 
 namespace headroom {
@@ -103,7 +102,7 @@ Result<void> add_templates(const QuotaInputOptions& options, QuotaInput& input) 
     return {};
   };
   for (const std::string& path : options.template_files) {
-    Result<ObjectFile> file = read_object_file(path);
+    Result<Dump> file = read_quota_files({path}, input.warnings);
     if (!file) return tl::unexpected(file.error());
     if (file->nodes.empty()) return invalid(path + ": has no Node to be a template");
     for (Node& node : file->nodes) {
@@ -219,13 +218,22 @@ Result<NamedCount> parse_named_count(std::string_view option, std::string_view t
       fmt::format("{} {}: want NAME=COUNT, where COUNT is a number from 0 on", option, text));
 }
 
+Result<Dump> read_quota_files(const std::vector<std::string>& paths,
+                              std::vector<InputWarning>& warnings) {
+  Result<Dump> dump = read_dump(paths);
+  if (!dump) return dump;
+  report_oddities(*dump, "quota");
+  warnings.insert(warnings.end(), dump->warnings.begin(), dump->warnings.end());
+  return dump;
+}
+
 Result<QuotaInput> read_quota_input(const QuotaInputOptions& options) {
   if (options.cluster_files.empty()) {
     return invalid("--cluster is missing: files that kubectl get -o json or yaml printed");
   }
-  Result<Dump> dump = read_dump(options.cluster_files);
+  std::vector<InputWarning> warnings;
+  Result<Dump> dump = read_quota_files(options.cluster_files, warnings);
   if (!dump) return tl::unexpected(dump.error());
-  report_oddities(*dump, "quota");
   CapacityQuotasOptions quota_options;
   quota_options.ignore_deleting = options.ignore_deleting;
   for (const std::string& text : options.aliases) {
@@ -237,7 +245,8 @@ Result<QuotaInput> read_quota_input(const QuotaInputOptions& options) {
                    .quotas = CapacityQuotas(quota_options),
                    .specs = {},
                    .nodes = std::move(dump->nodes),
-                   .templates = {}};
+                   .templates = {},
+                   .warnings = std::move(warnings)};
   if (auto ok = add_limits(options, input.specs); !ok) return tl::unexpected(ok.error());
   for (CapacityQuota& quota : dump->capacity_quotas) {
     input.specs.push_back({std::move(quota), QuotaClass::kCapacityQuota});

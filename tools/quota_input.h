@@ -11,6 +11,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "objects/error.h"
 #include "objects/objects.h"
+#include "tools/dump.h"
 
 namespace headroom {
 
@@ -31,7 +32,8 @@ struct QuotaInput {
   CapacityQuotas quotas;
   std::vector<QuotaUpsert> specs;  // as they were told to `quotas`
   std::vector<Node> nodes;
-  std::vector<Node> templates;  // those asked for, each name once
+  std::vector<Node> templates;         // those asked for, each name once
+  std::vector<InputWarning> warnings;  // of all files that were read
 
   // A node of the cluster. `option` names who asks in the error. kNotFound.
   Result<const Node*> node_named(std::string_view name, std::string_view option) const;
@@ -43,6 +45,10 @@ struct QuotaInput {
   // The spec of a quota by its name or id. kNotFound.
   Result<const QuotaUpsert*> spec_named(std::string_view quota, std::string_view option) const;
 };
+
+// The objects of files; what is odd in them goes to standard error and into `warnings`.
+Result<Dump> read_quota_files(const std::vector<std::string>& paths,
+                              std::vector<InputWarning>& warnings);
 
 // Errors name the option or the file, and the value.
 Result<QuotaInput> read_quota_input(const QuotaInputOptions& options);

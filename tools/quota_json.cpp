@@ -67,13 +67,14 @@ ordered_json break_json(std::span<const PlanItem> items, const PlanBreak& stoppe
           {"binding", binding(stopped.rows)}};
 }
 
-std::string print(const ordered_json& json) {
+std::string print(ordered_json json, Warnings warnings) {
+  if (!warnings.empty()) json["warnings"] = warnings_json(warnings);
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace
 
-std::string quota_table_json(const std::vector<QuotaLine>& quotas) {
+std::string quota_table_json(const std::vector<QuotaLine>& quotas, Warnings warnings) {
   ordered_json list = ordered_json::array();
   std::vector<SkippedQuota> skipped;
   for (const QuotaLine& quota : quotas) {
@@ -97,10 +98,10 @@ std::string quota_table_json(const std::vector<QuotaLine>& quotas) {
     list.push_back(std::move(json));
     if (!status.in_force) skipped.push_back({status.id, status.invalid});
   }
-  return print({{"quotas", std::move(list)}, {"skipped", skipped_json(skipped)}});
+  return print({{"quotas", std::move(list)}, {"skipped", skipped_json(skipped)}}, warnings);
 }
 
-std::string check_json(const std::vector<CheckedTemplate>& checks) {
+std::string check_json(const std::vector<CheckedTemplate>& checks, Warnings warnings) {
   ordered_json list = ordered_json::array();
   for (const CheckedTemplate& check : checks) {
     list.push_back({{"template", check.node.name},
@@ -111,10 +112,12 @@ std::string check_json(const std::vector<CheckedTemplate>& checks) {
   }
   return print({{"checks", std::move(list)},
                 {"skipped", checks.empty() ? ordered_json::array()
-                                           : skipped_json(checks.front().answer.skipped)}});
+                                           : skipped_json(checks.front().answer.skipped)}},
+               warnings);
 }
 
-std::string plan_json(std::span<const PlanItem> items, const PlanAnswer& answer) {
+std::string plan_json(std::span<const PlanItem> items, const PlanAnswer& answer,
+                      Warnings warnings) {
   ordered_json json = {{"fits", !answer.net_break}, {"fitsAtPeak", !answer.peak_break}};
   if (answer.net_break) json["netBreak"] = break_json(items, *answer.net_break);
   if (answer.peak_break) json["peakBreak"] = break_json(items, *answer.peak_break);
@@ -131,11 +134,11 @@ std::string plan_json(std::span<const PlanItem> items, const PlanAnswer& answer)
                             {"peak", number(row.peak)}});
   }
   json["skipped"] = skipped_json(answer.skipped);
-  return print(json);
+  return print(std::move(json), warnings);
 }
 
 std::string headroom_json(const std::vector<Node>& templates,
-                          const std::vector<TemplateHeadroom>& answers) {
+                          const std::vector<TemplateHeadroom>& answers, Warnings warnings) {
   ordered_json list = ordered_json::array();
   for (std::size_t i = 0; i < templates.size(); ++i) {
     ordered_json rows = ordered_json::array();
@@ -153,10 +156,12 @@ std::string headroom_json(const std::vector<Node>& templates,
   }
   return print({{"templates", std::move(list)},
                 {"skipped",
-                 answers.empty() ? ordered_json::array() : skipped_json(answers.front().skipped)}});
+                 answers.empty() ? ordered_json::array() : skipped_json(answers.front().skipped)}},
+               warnings);
 }
 
-std::string most_json(const std::vector<Node>& templates, const MaxTotal& answer) {
+std::string most_json(const std::vector<Node>& templates, const MaxTotal& answer,
+                      Warnings warnings) {
   ordered_json list = ordered_json::array();
   for (std::size_t i = 0; i < templates.size(); ++i) {
     list.push_back({{"template", templates[i].name}, {"count", answer.counts[i]}});
@@ -165,10 +170,11 @@ std::string most_json(const std::vector<Node>& templates, const MaxTotal& answer
                 {"upperBound", answer.upper_bound},
                 {"exact", answer.exact()},
                 {"templates", std::move(list)},
-                {"skipped", skipped_json(answer.skipped)}});
+                {"skipped", skipped_json(answer.skipped)}},
+               warnings);
 }
 
-std::string what_if_json(const WhatIf& answer) {
+std::string what_if_json(const WhatIf& answer, Warnings warnings) {
   ordered_json json = {{"rows", ordered_json::array()}, {"templates", ordered_json::array()}};
   const auto amounts = [](const WhatIf::Amounts& of) {
     return ordered_json{
@@ -192,10 +198,10 @@ std::string what_if_json(const WhatIf& answer) {
   for (const auto& [quota, why] : answer.skipped) {
     json["skipped"].push_back({{"quota", quota}, {"why", why}});
   }
-  return print(json);
+  return print(std::move(json), warnings);
 }
 
-std::string lint_json(const std::vector<LintFinding>& findings) {
+std::string lint_json(const std::vector<LintFinding>& findings, Warnings warnings) {
   ordered_json list = ordered_json::array();
   for (const LintFinding& finding : findings) {
     ordered_json json = {{"quota", finding.quota}, {"kind", to_string(finding.kind)}};
@@ -204,7 +210,7 @@ std::string lint_json(const std::vector<LintFinding>& findings) {
     json["message"] = finding.message;
     list.push_back(std::move(json));
   }
-  return print({{"findings", std::move(list)}});
+  return print({{"findings", std::move(list)}}, warnings);
 }
 
 }  // namespace headroom

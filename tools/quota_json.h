@@ -16,24 +16,29 @@
 //           skipped}
 //   lint    {findings: [{quota, kind, subject?, other?, message}]}
 //
-// skipped: [{quota, why}].
+// skipped: [{quota, why}]. And, of every answer, warnings: [{what, count, first}], where there is
+// something in the files that is probably not meant so.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "tools/dump.h"
 #include "tools/quota_report.h"
 
 namespace headroom {
 
-std::string quota_table_json(const std::vector<QuotaLine>& quotas);
-std::string check_json(const std::vector<CheckedTemplate>& checks);
-std::string plan_json(std::span<const PlanItem> items, const PlanAnswer& answer);
+using Warnings = std::span<const InputWarning>;
+
+std::string quota_table_json(const std::vector<QuotaLine>& quotas, Warnings warnings);
+std::string check_json(const std::vector<CheckedTemplate>& checks, Warnings warnings);
+std::string plan_json(std::span<const PlanItem> items, const PlanAnswer& answer, Warnings warnings);
 std::string headroom_json(const std::vector<Node>& templates,
-                          const std::vector<TemplateHeadroom>& answers);
-std::string most_json(const std::vector<Node>& templates, const MaxTotal& answer);
-std::string what_if_json(const WhatIf& answer);
-std::string lint_json(const std::vector<LintFinding>& findings);
+                          const std::vector<TemplateHeadroom>& answers, Warnings warnings);
+std::string most_json(const std::vector<Node>& templates, const MaxTotal& answer,
+                      Warnings warnings);
+std::string what_if_json(const WhatIf& answer, Warnings warnings);
+std::string lint_json(const std::vector<LintFinding>& findings, Warnings warnings);
 
 }  // namespace headroom
