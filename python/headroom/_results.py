@@ -285,14 +285,20 @@ class PlacedPods:
     reason: NDArray[np.int32]  #: place in reasons; -1: placed
     reasons: list[str]  #: what most nodes said of a pod that was not placed
     placed: int
+    #: What pods' templates ask for, or nodes say, that no plugin here looks at: in how many of the
+    #: answers. Columns of numbers ask for nothing of it.
+    not_considered: dict[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<PlacedPods: {self.placed:,} of {len(self.rows):,} placed>"
+        left_out = ", ".join(f"{what} ({n:,})" for what, n in self.not_considered.items())
+        considered = f"; not considered: {left_out}" * bool(left_out)
+        return f"<PlacedPods: {self.placed:,} of {len(self.rows):,} placed{considered}>"
 
     def _repr_html_(self) -> str:
         failed = np.bincount(self.reason[self.reason >= 0], minlength=len(self.reasons))
         rows: list[list[Any]] = [["placed", f"{self.placed:,}"]]
         rows += [[text, f"{count:,}"] for text, count in zip(self.reasons, failed)]
+        rows += [[f"not considered: {what}", f"{n:,}"] for what, n in self.not_considered.items()]
         return html_table(rows, ["", "pods"], f"{len(self.rows):,} pods")
 
 

@@ -94,6 +94,10 @@ class Placing {
 
   void add(const Placement& placement) {
     const std::size_t index = placed_.rows.size();
+    const NotConsideredSet left_out = placement.decision.not_considered;
+    if (!left_out.empty()) {
+      for (const NotConsidered what : left_out.list()) ++placed_.not_considered[what];
+    }
     if (placement.node == kNoNode) {
       placed_.rows.push_back(-1);
       placed_.totals.push_back(0);
@@ -191,8 +195,13 @@ nb::object placed_pods_of(PlacedPods&& placed) {
   for (auto& [plugin, column] : placed.scores) {
     scores[to_string(plugin)] = array_of(std::move(column));
   }
+  nb::dict not_considered;
+  for (const auto& [what, count] : placed.not_considered) {
+    not_considered[to_string(what)] = count;
+  }
   return make("PlacedPods", array_of(std::move(placed.rows)), array_of(std::move(placed.totals)),
-              scores, array_of(std::move(placed.reason)), texts(placed.reasons), placed.placed);
+              scores, array_of(std::move(placed.reason)), texts(placed.reasons), placed.placed,
+              not_considered);
 }
 
 void bind_pod_columns(nb::module_& module) {

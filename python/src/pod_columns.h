@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ struct PlacedPods {
   std::vector<std::int32_t> reason;  // -1: placed
   std::vector<std::string> reasons;
   std::size_t placed = 0;
+  std::map<NotConsidered, std::size_t> not_considered;  // in how many answers; as in Decision
 };
 
 // Engine::place(), in chunks. On an error none of them is placed.

@@ -20,6 +20,21 @@ def cluster(nodes: int = 40) -> headroom.Engine:
     return engine
 
 
+def test_what_templates_ask_for_and_nobody_looks_at_is_counted():
+    terms = [{"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}]
+    apart = pod(
+        "apart",
+        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+    )
+    columns = headroom.PodColumns(templates=[apart, pod("plain")], template=[0, 0, 1, 0, 1])
+    placed = cluster().place_columns(columns)
+    assert placed.not_considered == {"required pod anti-affinity": 3}
+    assert repr(placed).endswith("; not considered: required pod anti-affinity (3)>")
+    assert "not considered: required pod anti-affinity" in placed._repr_html_()
+    # Numbers alone ask for nothing of it.
+    assert cluster().place_columns(headroom.PodColumns(requests={"cpu": [100]})).not_considered == {}
+
+
 def test_columns_give_what_dicts_give():
     print("HEADROOM_SEED", SEED)
     draw = random.Random(SEED)
