@@ -125,6 +125,7 @@ class StreamConnection final : public Connection,
     stream_.lowest_layer().close(ignored);
     if (begun_) context_.handler.disconnected(*this);
     context_.connections.ended(*this);
+    context_.handshakes.leave(this);
   }
 
  private:
@@ -149,9 +150,33 @@ class StreamConnection final : public Connection,
         }
         return verified;
       });
-      stream_.async_handshake(
-          asio::ssl::stream_base::server,
-          [self = this->shared_from_this()](const error_code& error) { self->shook_hands(error); });
+      await_turn();
+    }
+  }
+
+  // For what the peer says next, and then for a turn to work on it. Its socket does not block: what
+  // has not come ends the step, and what has gone through is kept.
+  void await_turn() {
+    stream_.lowest_layer().async_wait(
+        asio::socket_base::wait_read, [self = this->shared_from_this()](const error_code& error) {
+          if (self->ended_) return;
+          if (error) {
+            self->shook_hands(error);
+          } else {
+            self->context_.handshakes.enter(self.get(), [self] { self->shake_hands_further(); });
+          }
+        });
+  }
+
+  void shake_hands_further() {
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      error_code error;
+      stream_.handshake(asio::ssl::stream_base::server, error);
+      if (error == asio::error::would_block) {
+        await_turn();
+      } else {
+        shook_hands(error);
+      }
     }
   }
 

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "schema/endpoint.h"
+#include "server/handshakes.h"
 #include "server/metrics.h"
 #include "server/service.h"
 #include "server/turns.h"
@@ -67,6 +68,7 @@ struct ConnectionContext {
   LogFunction log;
   Connections& connections;
   Turns& turns;
+  Handshakes& handshakes;
 };
 
 using PlainSocket = asio::generic::stream_protocol::socket;

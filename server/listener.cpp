@@ -122,7 +122,8 @@ Listeners::Listeners(asio::io_context& io, FrameHandler& handler, Metrics& metri
       metrics_(metrics),
       log_(std::move(log)),
       turns_(io, handler),
-      context_{handler, metrics, log_, *this, turns_} {}
+      handshakes_(io),
+      context_{handler, metrics, log_, *this, turns_, handshakes_} {}
 
 Listeners::~Listeners() {
   // Those whose operations end with the loop would ask for the others then.

@@ -84,6 +84,7 @@ class Listeners final : private Connections {
   Metrics& metrics_;
   LogFunction log_;
   Turns turns_;
+  Handshakes handshakes_;
   ConnectionContext context_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;

@@ -10,6 +10,8 @@ headroom_add_test(service_test
 headroom_add_test(service_faults_test SOURCES service_faults_test.cpp
   LIBRARIES headroom::client headroom_service headroom_clusters fmt::fmt)
 
+headroom_add_test(handshakes_test SOURCES handshakes_test.cpp LIBRARIES headroom_sockets)
+
 # A running headroomd over its sockets; each test has a directory and ports of its own.
 headroom_hold_to_one_worker(headroomd)
 function(headroom_add_daemon_test name)

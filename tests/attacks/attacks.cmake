@@ -4,6 +4,7 @@ headroom_add_test(attacks_test
     attacks/collide_dns.cpp
     attacks/cost.cpp
     attacks/descriptors.cpp
+    attacks/handshakes.cpp
     attacks/httpbomb.cpp
     attacks/httpkill.cpp
     attacks/http_slow_clients.cpp
