@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <utility>
 
+#include "engine/heap_bytes.h"
 #include "kernels/exact.h"
 #include "objects/hash.h"
 
@@ -23,10 +25,15 @@ constexpr std::uint64_t kCatchUpShare = 8;
 constexpr std::uint64_t kBestChangesMax = 64;
 // A table of normalised scores is kept for ranges up to this.
 constexpr std::int32_t kTableRangeMax = 2048;
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPage = 4096, kCacheLine = 64;
 
 static_assert(kBoundRows % kLineNodes == 0 && kBoundRows % kBlockNodes == 0);
 static_assert(kPluginWeightMax <= kTotalWeightMax);
+
+// With room for the way to the start of a cache line.
+constexpr std::size_t bytes_for(std::size_t words) {
+  return words * sizeof(std::uint32_t) + kCacheLine;
+}
 
 }  // namespace
 
@@ -36,10 +43,9 @@ std::uint64_t TieOrder::key(RowTotal row_total) const {
   return (static_cast<std::uint64_t>(row_total.total) + 1) << 32 | ~order;
 }
 
-void CachedShape::AlignedFree::operator()(std::uint32_t* pointer) const { std::free(pointer); }
+void CachedShape::Free::operator()(void* pointer) const { std::free(pointer); }
 
-CachedShape::CachedShape(const Kernels& kernels)
-    : kernels_(&kernels), changed_maxima_(kBlockNodes) {}
+CachedShape::CachedShape(const Kernels& kernels) : kernels_(&kernels) {}
 
 void CachedShape::reset(const PodShape& shape) {
   layout_ = {shape.normalized};
@@ -53,11 +59,40 @@ void CachedShape::reset(const PodShape& shape) {
 }
 
 std::size_t CachedShape::bytes() const {
-  std::size_t total = sizeof(*this) + words_ * sizeof(std::uint32_t);
+  std::size_t total = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) +
+                      (words_ == 0 ? 0 : allocated_bytes(bytes_for(words_)));
+  for (const RawHistogram& histogram : histograms_) {
+    total += histogram.bytes();
+  }
   for (const RangeTotals& range : range_totals_) {
-    total += (range.lines.capacity() + range.blocks.capacity()) * sizeof(std::int32_t);
+    total += heap_bytes(range.lines) + heap_bytes(range.blocks) + heap_bytes(range.best);
+    for (const auto& table : range.table) {
+      total += heap_bytes(table);
+    }
   }
   return total;
+}
+
+// Zeroed, since kernels read whole lines, of which rows that were never feasible leave words
+// unwritten. Aligned here and not by aligned_alloc: glibc before 2.38 does not find again what such
+// blocks gave back (its bug 14581), and entries that came and went took seven times their limit.
+void CachedShape::allocate(std::size_t words) {
+  blocks_ = 0;
+  words_ = 0;
+  memory_.reset();
+  std::size_t bytes = bytes_for(words);
+  memory_.reset(std::calloc(1, bytes));
+  void* start = memory_.get();
+  if (start == nullptr) {
+    throw std::bad_alloc();
+  }
+  lines_ = static_cast<std::uint32_t*>(
+      std::align(kCacheLine, words * sizeof(std::uint32_t), start, bytes));
+  words_ = words;
+  // All pages at once cost less than a fault each; where that is not to be had they come anyway.
+  if (bytes = words * sizeof(std::uint32_t); std::align(kPage, kPage, start, bytes) != nullptr) {
+    madvise(start, bytes / kPage * kPage, MADV_POPULATE_WRITE);
+  }
 }
 
 // --- Building ---
@@ -86,18 +121,12 @@ void CachedShape::rebuild(const NodeTable& table, const PodShape& shape) {
 }
 
 void CachedShape::begin(const NodeTable& table) {
-  blocks_ = std::max(1u, (table.size() + kBoundRows - 1) / kBoundRows);
-  const std::size_t words = std::size_t{blocks_} * kBoundLines * layout_.stride();
-  if (words > words_) {
-    const std::size_t bytes = (words * sizeof(std::uint32_t) + kPage - 1) / kPage * kPage;
-    lines_.reset(static_cast<std::uint32_t*>(std::aligned_alloc(kPage, bytes)));
-    if (lines_ == nullptr) {
-      throw std::bad_alloc();
-    }
-    // All pages at once cost less than a fault each; where that is not to be had they come anyway.
-    madvise(lines_.get(), bytes, MADV_POPULATE_WRITE);
-    words_ = words;
+  const std::uint32_t blocks = std::max(1u, (table.size() + kBoundRows - 1) / kBoundRows);
+  if (const std::size_t words = std::size_t{blocks} * kBoundLines * layout_.stride();
+      words > words_) {
+    allocate(words);
   }
+  blocks_ = blocks;
   table_ = &table;
   rows_ = table.size();
   feasible_ = wide_rows_ = 0;
@@ -130,8 +159,8 @@ void CachedShape::build(const NodeTable& table, const PodShape& shape, std::uint
   const std::uint32_t first = block * kBlockNodes;
   const std::uint32_t count = std::min(kBlockNodes, table.size() - first);
   kernels_->score_block(table.columns(), shape.program(), first, count, out);
-  const PackedRows packed = kernels_->pack(out, layout_, score_count_ - layout_.normalized, first,
-                                           count, codes_, lines_.get());
+  const PackedRows packed =
+      kernels_->pack(out, layout_, score_count_ - layout_.normalized, first, count, codes_, lines_);
   feasible_ += packed.feasible;
   wide_rows_ += packed.wide;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
@@ -331,7 +360,7 @@ CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {
 void CachedShape::measure(RangeTotals& range, const Totals& weights) {
   range.lines.resize(std::size_t{blocks_} * kBoundLines);
   range.blocks.resize(blocks_);
-  kernels_->line_maxima(lines_.get(), nullptr, blocks_ * kBoundLines, weights, range.lines.data());
+  kernels_->line_maxima(lines_, nullptr, blocks_ * kBoundLines, weights, range.lines.data());
   for (std::uint32_t block = 0; block < blocks_; ++block) {
     const std::int32_t* first = &range.lines[std::size_t{block} * kBoundLines];
     range.blocks[block] = *std::max_element(first, first + kBoundLines);
@@ -360,14 +389,15 @@ bool CachedShape::within_reach(const RangeTotals& range) const {
 void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
   range.best_valid = range.best_valid && epoch_ - range.epoch <= kBestChangesMax;
   const std::uint32_t* changed = table_->ring_columns().rows;
+  std::array<std::int32_t, kBlockNodes> maxima;
   while (range.epoch < epoch_) {
     const std::uint32_t slot = NodeTable::slot(range.epoch);
     const auto count = static_cast<std::uint32_t>(
         std::min<std::uint64_t>({epoch_ - range.epoch, kRingSlots - slot, kBlockNodes}));
-    kernels_->line_maxima(lines_.get(), changed + slot, count, weights, changed_maxima_.data());
+    kernels_->line_maxima(lines_, changed + slot, count, weights, maxima.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t row = changed[slot + i];
-      const std::int32_t greatest = changed_maxima_[i];
+      const std::int32_t greatest = maxima[i];
       range.lines[row / kLineNodes] = greatest;
       std::int32_t& bound = range.blocks[row / kBoundRows];
       bound = std::max(bound, greatest);
@@ -403,14 +433,21 @@ void CachedShape::change_best(RangeTotals& range, RowTotal changed, const TieOrd
   }
 }
 
+CachedShape::Search& CachedShape::scratch() {
+  static thread_local Search its;
+  return its;
+}
+
 // Best first: visits the line with the greatest total until none can hold a better row than those
 // found.
-void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_t count,
-                         const TieOrder& order) {
+const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
+                                                             const Totals& weights,
+                                                             std::uint32_t count,
+                                                             const TieOrder& order) {
   const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
-  std::vector<BestRow>& found = found_;  // a heap: the worst stands first
+  auto& [found, visited] = scratch();  // found is a heap: the worst stands first
   found.clear();
-  visited_.clear();
+  visited.clear();
   while (true) {
     const std::uint32_t block = kernels_->index_of_max(range.blocks.data(), blocks_);
     std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
@@ -427,7 +464,7 @@ void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_
     if (greatest < worst || (greatest == worst && after)) {
       break;
     }
-    visited_.emplace_back(line, greatest);
+    visited.emplace_back(line, greatest);
     lines[index] = -1;
     RowTotal rows[kLineNodes];
     const std::uint32_t reached = kernels_->rows_at_least(this->line(line), weights, worst, rows);
@@ -445,12 +482,13 @@ void CachedShape::search(RangeTotals& range, const Totals& weights, std::uint32_
       std::push_heap(found.begin(), found.end(), better);
     }
   }
-  for (const auto& [line, greatest] : visited_) {
+  for (const auto& [line, greatest] : visited) {
     range.lines[line] = greatest;
     std::int32_t& bound = range.blocks[line / kBoundLines];
     bound = std::max(bound, greatest);
   }
   std::sort(found.begin(), found.end(), better);
+  return found;
 }
 
 void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out) {
@@ -471,17 +509,15 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
   }
   const std::uint32_t wanted = std::min(count, feasible_);
   if (count == 1 || count > kBestKept / 2) {
-    search(range, its_weights, wanted, order);
-    for (const BestRow& row : found_) {
+    for (const BestRow& row : search(range, its_weights, wanted, order)) {
       out.push_back(row.row_total);
     }
     return;
   }
   if (!range.best_valid || range.best.size() < wanted) {
     const std::uint32_t kept = std::min(kBestKept, feasible_);
-    search(range, its_weights, kept, order);
-    range.best = found_;
-    range.outside = kept == feasible_ ? 0 : found_.back().key - 1;
+    range.best = search(range, its_weights, kept, order);
+    range.outside = kept == feasible_ ? 0 : range.best.back().key - 1;
     range.best_valid = true;
   }
   for (std::uint32_t i = 0; i < wanted; ++i) {

@@ -73,6 +73,7 @@ class CachedShape {
 
   std::uint64_t rows_replayed() const { return rows_replayed_; }
   std::uint64_t cold_passes() const { return cold_passes_; }
+  // What it takes of the heap, itself included.
   std::size_t bytes() const;
 
  private:
@@ -102,10 +103,18 @@ class CachedShape {
     bool best_valid = false;
   };
 
-  struct AlignedFree {
-    void operator()(std::uint32_t* pointer) const;
+  struct Free {
+    void operator()(void* pointer) const;
   };
 
+  // Scratch of a search; a thread's.
+  struct Search {
+    std::vector<BestRow> found;                                   // best first
+    std::vector<std::pair<std::uint32_t, std::int32_t>> visited;  // lines, their greatest
+  };
+
+  static Search& scratch();
+  void allocate(std::size_t words);
   void rebuild(const NodeTable& table, const PodShape& shape);
   void replay(const NodeTable& table, const PodShape& shape);
   void set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i);
@@ -121,8 +130,8 @@ class CachedShape {
   bool within_reach(const RangeTotals& range) const;
   void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
   void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
-  void search(RangeTotals& range, const Totals& weights, std::uint32_t count,
-              const TieOrder& order);
+  const std::vector<BestRow>& search(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                                     const TieOrder& order);
   // By number, counted from 0.
   std::uint32_t* line(std::uint32_t line) { return &lines_[std::size_t{line} * layout_.stride()]; }
 
@@ -133,8 +142,9 @@ class CachedShape {
   std::array<std::int32_t, kScoresMax> weights_{};
   bool normalize_in_double_ = false;
 
-  std::unique_ptr<std::uint32_t[], AlignedFree> lines_;
-  std::size_t words_ = 0;                // allocated
+  std::unique_ptr<void, Free> memory_;
+  std::uint32_t* lines_ = nullptr;       // in it, at the start of a cache line
+  std::size_t words_ = 0;                // from there on
   std::uint32_t rows_ = 0, blocks_ = 0;  // no blocks: nothing built since reset()
   std::uint64_t epoch_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
@@ -148,10 +158,7 @@ class CachedShape {
   std::array<RawHistogram, kNormalizedMax> histograms_;
   bool has_histograms_ = false;
   std::array<RangeTotals, kRangesMax> range_totals_;
-  std::size_t last_range_ = 0;                                   // of the last best()
-  std::vector<BestRow> found_;                                   // of a search, best first
-  std::vector<std::int32_t> changed_maxima_;                     // scratch
-  std::vector<std::pair<std::uint32_t, std::int32_t>> visited_;  // scratch: lines, their greatest
+  std::size_t last_range_ = 0;  // of the last best()
   std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;
 };
 

@@ -48,6 +48,23 @@ const PriorityClass* CapacityScheduling::class_of(std::string_view name) const {
   return lowest;
 }
 
+// --- Budgets ---
+
+void CapacityScheduling::upsert(const PodDisruptionBudget& budget) {
+  const bool known = budgets_.find(pod_key(budget.namespace_name, budget.name)) != nullptr;
+  const NamespaceId id =
+      known ? quotas_.find(budget.namespace_name) : quotas_.hold_namespace(budget.namespace_name);
+  budgets_.upsert(budget, id);
+}
+
+void CapacityScheduling::remove_budget(std::string_view key) {
+  if (const PodDisruptionBudget* budget = budgets_.find(key); budget != nullptr) {
+    const NamespaceId id = quotas_.find(budget->namespace_name);
+    budgets_.remove(key);
+    quotas_.release_namespace(id);
+  }
+}
+
 // --- Pods ---
 
 // Proposal: what the pod asks of its node. Upstream: scheduler-plugins' own sum, less the names
@@ -59,36 +76,74 @@ Amounts CapacityScheduling::quota_request(const Pod& pod) {
 
 void CapacityScheduling::set_rank(PodFacts& facts, const Pod& pod) {
   PodRank& rank = facts.rank;
-  clear_rank(facts);
-  rank.namespace_id = quotas_.namespace_of(pod.namespace_name);
+  const PodRank before = rank;  // let go of last: most of it stays
+  rank.namespace_id = quotas_.hold_namespace(pod.namespace_name);
   rank.group = budgets_.acquire(rank.namespace_id, pod.labels);
   rank.start_us = pod.start_us.value_or(INT64_MAX);
   rank.deleting = pod.deleting;
   rank.priority = pod.priority.value_or(0);
   rank.priority_class = 0;
   if (!pod.priority) {
-    const auto [found, is_new] = class_ids_.emplace(
-        pod.priority_class_name, static_cast<std::uint32_t>(class_names_.size() + 1));
-    if (is_new) {
-      class_names_.push_back(pod.priority_class_name);
-    }
-    rank.priority_class = found->second;
+    rank.priority_class = hold_class(pod.priority_class_name);
     rank.priority = priority_now(rank);
   }
+  release(before);
 }
 
 void CapacityScheduling::clear_rank(PodFacts& facts) {
-  if (facts.rank.group != kNoGroup) {
-    budgets_.release(facts.rank.group);
-    facts.rank.group = kNoGroup;
+  release(facts.rank);
+  facts.rank.group = kNoGroup;
+  facts.rank.namespace_id = kNoNamespace;
+  facts.rank.priority_class = 0;
+}
+
+void CapacityScheduling::retain_rank(const PodRank& rank) {
+  if (rank.group != kNoGroup) {
+    budgets_.retain(rank.group);
+    quotas_.retain_namespace(rank.namespace_id);
   }
+  if (rank.priority_class != 0) {
+    ++class_names_[rank.priority_class - 1].pods;
+  }
+}
+
+void CapacityScheduling::release(const PodRank& rank) {
+  if (rank.group != kNoGroup) {
+    budgets_.release(rank.group);
+    quotas_.release_namespace(rank.namespace_id);
+  }
+  if (rank.priority_class == 0) {
+    return;
+  }
+  if (ClassName& its = class_names_[rank.priority_class - 1]; --its.pods == 0) {
+    class_ids_.erase(its.name);
+    its = {};
+    released_classes_.push_back(rank.priority_class);
+  }
+}
+
+// Its number for PodRank, with one pod more.
+std::uint32_t CapacityScheduling::hold_class(const std::string& name) {
+  if (const auto known = class_ids_.find(name); known != class_ids_.end()) {
+    ++class_names_[known->second - 1].pods;
+    return known->second;
+  }
+  if (released_classes_.empty()) {
+    class_names_.emplace_back();
+    released_classes_.push_back(class_name_count());
+  }
+  const std::uint32_t number = released_classes_.back();
+  released_classes_.pop_back();
+  class_names_[number - 1] = {name, 1};
+  class_ids_.emplace(name, number);
+  return number;
 }
 
 std::int32_t CapacityScheduling::priority_now(const PodRank& rank) const {
   if (rank.priority_class == 0) {
     return rank.priority;
   }
-  const PriorityClass* its = class_of(class_names_[rank.priority_class - 1]);
+  const PriorityClass* its = class_of(priority_class_name(rank));
   return its == nullptr ? 0 : its->value;
 }
 

@@ -46,8 +46,9 @@ class CapacityScheduling {
   // --- Facts ---
   ElasticQuotas& quotas() { return quotas_; }
   const ElasticQuotas& quotas() const { return quotas_; }
-  DisruptionBudgets& budgets() { return budgets_; }
   const DisruptionBudgets& budgets() const { return budgets_; }
+  void upsert(const PodDisruptionBudget& budget);
+  void remove_budget(std::string_view key);  // "namespace/name"
   void upsert(const PriorityClass& priority_class);
   void remove_priority_class(std::string_view name);
   std::size_t priority_class_count() const { return priority_classes_.size(); }
@@ -59,14 +60,16 @@ class CapacityScheduling {
   // --- Pods ---
   // What the pod asks of its quota.
   Amounts quota_request(const Pod& pod);
-  // Everything but the nominated row.
+  // Everything but the nominated row. A rank holds its namespace, group and class.
   void set_rank(PodFacts& facts, const Pod& pod);
   void clear_rank(PodFacts& facts);
+  // For a copy of the rank, which is cleared like any.
+  void retain_rank(const PodRank& rank);
   // As its class says now, where it has none of its own.
   std::int32_t priority_now(const PodRank& rank) const;
   // What the pod names; it has no priority of its own.
   const std::string& priority_class_name(const PodRank& rank) const {
-    return class_names_[rank.priority_class - 1];
+    return class_names_[rank.priority_class - 1].name;
   }
   // Used, and the row's order; both ways with the same facts.
   void add(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
@@ -92,6 +95,9 @@ class CapacityScheduling {
   // By priority, earlier start, then name.
   bool less_important(const RankedPod& a, const RankedPod& b) const;
   bool cross_node() const { return cross_node_; }
+  // Names of classes that pods state, and how many state this one.
+  std::uint32_t class_name_count() const { return static_cast<std::uint32_t>(class_names_.size()); }
+  std::uint32_t pods_of_class(std::uint32_t id) const { return class_names_[id].pods; }
   // Of quotas, budgets and classes; the same for the same facts.
   std::uint64_t digest() const;
   Mode mode() const { return mode_; }
@@ -99,6 +105,8 @@ class CapacityScheduling {
  private:
   // The class that a pod which names this one has; "" is a name that no pod states.
   const PriorityClass* class_of(std::string_view name) const;
+  std::uint32_t hold_class(const std::string& name);
+  void release(const PodRank& rank);
 
   const Mode mode_;
   const bool cross_node_;
@@ -106,7 +114,13 @@ class CapacityScheduling {
   ElasticQuotas quotas_;
   DisruptionBudgets budgets_;
   std::map<std::string, PriorityClass, std::less<>> priority_classes_;
-  std::vector<std::string> class_names_;  // that pods name, by PodRank::priority_class - 1
+  // A class that pods name, whether or not it exists; free where no pod does.
+  struct ClassName {
+    std::string name;
+    std::uint32_t pods = 0;
+  };
+  std::vector<ClassName> class_names_;  // by PodRank::priority_class - 1
+  std::vector<std::uint32_t> released_classes_;
   BytesMap<std::string, std::uint32_t> class_ids_;
   std::vector<std::vector<RankedPod>> ranked_;  // by row
 };

@@ -13,6 +13,8 @@ namespace {
 // Node classes without nodes, beyond as many as there are nodes.
 constexpr std::uint32_t kSpareClassesMax = 1024;
 
+const Pause kNever = [] { return false; };
+
 std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
 Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
@@ -193,6 +195,7 @@ void Cluster::limit_classes() {
     return;
   }
   classes_.forget();
+  forget_class_reasons();
   class_sizes_.clear();
   class_origins_.clear();
   for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
@@ -1024,10 +1027,9 @@ void Cluster::describe(PodShape& shape, const Pod& pod) {
     }
   }
   shape.index_reasons();
+  shape.reason_bytes = 0;
   for (std::string_view& reason : shape.reasons) {
-    const auto known = reasons_.try_emplace(std::string(reason), 0).first;
-    ++known->second;
-    reason = known->first;
+    shape.reason_bytes += hold_reason(reason);
   }
 }
 
@@ -1058,6 +1060,7 @@ std::unique_ptr<PodShape> Cluster::make_shape(const Pod& pod, ShapeUse use, Shap
     split_at_ = 0;
   }
   shape.split = splits_begun_;
+  measure(shape);
   return made;
 }
 
@@ -1156,10 +1159,7 @@ std::vector<std::string> Cluster::named_node(const Pod& pod) const {
              : std::vector<std::string>{pod.node_name};
 }
 
-void Cluster::prepare(PodShape& shape) {
-  static const Pause kNever = [] { return false; };
-  (void)prepare(shape, kNever);
-}
+void Cluster::prepare(PodShape& shape) { (void)prepare(shape, kNever); }
 
 void Cluster::prepare_for_rows(PodShape& shape) {
   settle();
@@ -1178,15 +1178,24 @@ bool Cluster::prepare(PodShape& shape, const Pause& pause) {
   if (shape.class_codes.empty()) {
     shape.class_codes.push_back(kClassRejection | kNoNodeReason);
   }
-  while (!shape.pinned && shape.class_codes.size() < classes_.size()) {
+  const bool lacking = !shape.pinned && shape.class_codes.size() < classes_.size();
+  // A passing shape does not outlive the turn.
+  const bool done = !lacking || code_classes(shape, shape.id == kPassingShape ? kNever : pause);
+  if (lacking && shape.id != kPassingShape) {
+    count_bytes(shape);
+  }
+  return done;
+}
+
+bool Cluster::code_classes(PodShape& shape, const Pause& pause) {
+  while (shape.class_codes.size() < classes_.size()) {
     const auto next = static_cast<std::uint32_t>(shape.class_codes.size());
     if (inherits(shape, next)) {
       shape.class_codes.push_back(shape.class_codes[class_origins_[next].parent]);
       continue;
     }
     shape.class_codes.push_back(class_code(shape, classes_.at(next), classes_.at(next).name, true));
-    // A passing shape does not outlive the turn.
-    if (shape.id != kPassingShape && shape.class_codes.size() < classes_.size() && pause()) {
+    if (shape.class_codes.size() < classes_.size() && pause()) {
       return false;
     }
   }
@@ -1221,9 +1230,9 @@ std::uint32_t Cluster::class_code(const PodShape& shape, const NodeClass& node_c
     return profile_.mode == Mode::kUpstream  // kube-scheduler 1.35 does not name it
                ? kUntoleratedTaint
                : kClassRejection |
-                     class_reason_index({PluginId::kTaintToleration,
-                                         fmt::format("node(s) had untolerated taint {{{}: {}}}",
-                                                     taint->key, taint->value)});
+                     class_reason_index(PluginId::kTaintToleration,
+                                        fmt::format("node(s) had untolerated taint {{{}: {}}}",
+                                                    taint->key, taint->value));
   }
   if (shape.affinity != nullptr && !shape.affinity->passes(node_class, node_name) &&
       enabled(PluginId::kNodeAffinity)) {
@@ -1254,15 +1263,6 @@ std::string Cluster::taken_port(const PodShape& shape, std::uint32_t row,
     }
   }
   return text;
-}
-
-std::uint32_t Cluster::class_reason_index(const ClassReason& reason) {
-  const auto [known, is_new] = class_reason_ids_.try_emplace(
-      reason.reason, static_cast<std::uint32_t>(class_reasons_.size()));
-  if (is_new) {
-    class_reasons_.push_back(reason);
-  }
-  return known->second;
 }
 
 void Cluster::without(const Pod& pod, const std::function<void()>& look) {
@@ -1448,14 +1448,14 @@ Result<void> Cluster::upsert(const PodDisruptionBudget& budget) {
                             kPodDisruptionBudgetsMax));
   }
   remember_budget(key);
-  capacity_->budgets().upsert(budget, capacity_->quotas().namespace_of(budget.namespace_name));
+  capacity_->upsert(budget);
   return {};
 }
 
 void Cluster::remove_pod_disruption_budget(std::string_view key) {
   if (capacity_ != nullptr) {
     remember_budget(key);
-    capacity_->budgets().remove(key);
+    capacity_->remove_budget(key);
   }
 }
 

@@ -9,7 +9,6 @@
 // pod or a metric names it; validate() checks these and every aggregate.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -45,8 +44,7 @@ namespace headroom {
 // kClassRejection | index.
 struct ClassReason {
   PluginId plugin;
-  std::string reason;
-  friend bool operator==(const ClassReason&, const ClassReason&) = default;
+  std::string_view reason;
 };
 
 // The reason of rows that hold no node; never shown.
@@ -140,9 +138,9 @@ class Cluster {
   void release(ShapeId id) { use_shape(id, -1); }
   // How many bytes are cached for the shape, which counts as used now.
   void set_cached_bytes(PodShape& shape, std::size_t bytes);
-  // Frees what was used least recently until there is room; `drop` lets go of what is cached for a
-  // shape.
-  void trim_shapes();
+  // Frees what was used least recently until there is room, also for so many bytes more; `drop`
+  // lets go of what is cached for a shape.
+  void trim_shapes(std::size_t room = 0);
   void set_shape_bytes_max(std::size_t bytes) {
     shape_bytes_max_ = bytes;
     trim_shapes();
@@ -174,7 +172,7 @@ class Cluster {
   // Which of them, and whose it is, where ports_taken(): of the pods that count there for a pod of
   // this priority.
   std::string taken_port(const PodShape& shape, std::uint32_t row, std::int32_t priority) const;
-  const ClassReason& class_reason(std::uint32_t code) const {
+  ClassReason class_reason(std::uint32_t code) const {
     return class_reasons_[code & ~kClassRejection];
   }
   // Runs `look` while the pod does not count where it is now (mode Proposal: an incoming pod that
@@ -219,6 +217,10 @@ class Cluster {
   // Grows where shapes that are known change: what else is kept by their numbers is worth nothing.
   std::uint64_t shapes_generation() const { return shapes_generation_; }
   std::uint32_t shape_count() const { return shape_count_; }
+  // Of all classes; those that shapes cache codes of.
+  std::uint32_t class_reason_count() const {
+    return static_cast<std::uint32_t>(class_reasons_.size());
+  }
   // Every ShapeId is below it.
   std::uint32_t shape_limit() const { return static_cast<std::uint32_t>(shapes_.size()); }
   std::uint64_t bad_annotations() const { return bad_annotations_; }
@@ -321,15 +323,20 @@ class Cluster {
 
   // Policies by plugin, in the profile's order.
   Policy* policy_of(PluginId plugin) const;
-  std::uint32_t class_reason_index(const ClassReason& reason);
+  std::uint32_t class_reason_index(PluginId plugin, std::string_view reason);
+  void forget_class_reasons();
   Result<PodShape*> shape_of(const Pod& pod, ShapeUse use, bool lasting);
   void describe(PodShape& shape, const Pod& pod);
   void use_shape(ShapeId id, int by);
   void set_shape(PodFacts& pod, ShapeId id);
+  void measure(PodShape& shape) const;
   void count_bytes(PodShape& shape);
   void note_use(PodShape& shape);
   void free_shape(ShapeId id);
+  std::size_t hold_reason(std::string_view& reason);
+  void release_reason(std::string_view reason);
   void release_reasons(PodShape& shape);
+  bool code_classes(PodShape& shape, const Pause& pause);
   std::unique_ptr<PodShape> make_shape(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
   Result<void> validate_names();
@@ -389,15 +396,20 @@ class Cluster {
   std::function<void(ShapeId)> drop_cached_;
   std::unique_ptr<PodShape> passing_shape_;
   std::uint64_t shapes_generation_ = 0, shapes_described_ = 0;
-  // Of shapes, and how many give each; answers point into it.
-  std::map<std::string, std::uint32_t, std::less<>> reasons_;
-  std::deque<std::string> unused_reasons_;         // of no shape, as they became so
+  // Of shapes and taints, and how many give each; answers point into it.
+  struct Reason {
+    std::uint32_t users = 0;
+    std::list<std::string_view>::iterator unused;  // where nobody gives it
+  };
+  std::map<std::string, Reason, std::less<>> reasons_;
+  std::list<std::string_view> unused_reasons_;     // that nobody gives, as they became so
   BytesMap<std::string_view, ShapeId> shape_ids_;  // into PodShape::key
   std::string shape_key_, pod_key_;                // scratch
   std::vector<Recount> recounts_;                  // scratch
   std::vector<PodId> listed_, unlisted_;           // scratch
-  std::deque<ClassReason> class_reasons_;  // answers point into it; the first is of kPortsTaken
-  BytesMap<std::string, std::uint32_t> class_reason_ids_;  // those of taints, by their text
+  std::vector<ClassReason> class_reasons_;         // the first is of kPortsTaken
+  // Those of taints, by their text; they stand last.
+  BytesMap<std::string_view, std::uint32_t> class_reason_ids_;
 
   std::int64_t now_us_ = 0;
   // Rows whose metrics expire; a heap, the next one first.

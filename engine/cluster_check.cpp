@@ -132,12 +132,34 @@ Result<void> Cluster::validate_capacity() const {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: capacity scheduling: " + what);
   };
+  // A journal holds what it may bring back.
+  const auto miscounted = [this](std::uint32_t holders, std::uint32_t counted) {
+    return journal_.open() ? holders < counted : holders != counted;
+  };
   const ElasticQuotas& quotas = capacity_->quotas();
   std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
   std::vector<std::uint32_t> ranked(nodes_.size());
+  // By namespace, and by name of a class: the pods and budgets that hold it.
+  std::vector<std::uint32_t> held(quotas.namespace_count()), named(capacity_->class_name_count());
+  for (const PodDisruptionBudget& budget : capacity_->budgets().all()) {
+    const NamespaceId id = quotas.find(budget.namespace_name);
+    if (id == kNoNamespace) {
+      return broken("the namespace of a budget is not known: " + budget.namespace_name);
+    }
+    ++held[id];
+  }
   for (PodId id = 0; id < pods_.size(); ++id) {
     const PodFacts& pod = pods_[id];
     const PodRank& rank = pod.rank;
+    if (pod.known() != (rank.group != kNoGroup)) {
+      return broken("pod " + pod.key + " is ranked although it is not known, or not");
+    }
+    if (pod.known()) {
+      ++held[rank.namespace_id];
+    }
+    if (rank.priority_class != 0) {
+      ++named[rank.priority_class - 1];
+    }
     const bool waits =
         pod.known() && !pod.terminal && pod.row() == kNoRow && rank.nominated_row != kNoRow;
     if (waits != rank.nominated ||
@@ -190,23 +212,41 @@ Result<void> Cluster::validate_capacity() const {
     if (quotas.at(id).used != used[id] || nominated != waiting[id]) {
       return broken("namespace " + quotas.at(id).name + " uses other than its pods add up to");
     }
+    const NamespaceFacts& facts = quotas.at(id);
+    const bool kept = facts.users != 0 || facts.has_quota();
+    if (miscounted(facts.users, held[id]) ||
+        quotas.find(facts.name) != (kept ? id : kNoNamespace)) {
+      return broken("namespace " + facts.name + " is held otherwise than by its pods and budgets");
+    }
+  }
+  for (std::uint32_t id = 0; id < named.size(); ++id) {
+    if (miscounted(capacity_->pods_of_class(id), named[id])) {
+      return broken(fmt::format("priority class {} is held otherwise than its pods name it", id));
+    }
   }
   return quotas.consistent() ? Result<void>() : broken("the totals differ from the quotas' sums");
 }
 
 // Names against the nodes that have them, and shapes against a new description.
 Result<void> Cluster::validate_names() {
-  std::map<std::string, std::uint32_t, std::less<>> held;
+  std::map<std::string, std::uint32_t, std::less<>> of_nodes;
   for (const NodeFacts& facts : nodes_) {
     for (const std::string& name : names_of(facts.node.get())) {
       if (const ResourceId id = names_.find(name); id == kNoResource || !names_.is_pinned(id)) {
-        ++held[name];
+        ++of_nodes[name];
       }
     }
   }
-  if (held != names_.held()) {
+  if (of_nodes != names_.held()) {
     return fail(ErrorCode::kConflict, "validate: names of resources are held by other nodes");
   }
+  // Who has borrowed a number is no fact: there may be room now where there was none.
+  const auto held = [this](Amounts request) {
+    std::erase_if(request, [this](const auto& asked) {
+      return capacity_->quotas().is_borrowed(asked.first);
+    });
+    return request;
+  };
   for (const auto& shape : shapes_) {
     if (shape == nullptr) {
       continue;
@@ -223,7 +263,7 @@ Result<void> Cluster::validate_names() {
     if (!same_reasons ||
         !std::equal(again.contributions.begin(), again.contributions.end(),
                     shape->contributions.begin(), shape->contributions.end(), same) ||
-        again.quota_request != shape->quota_request) {
+        held(again.quota_request) != held(shape->quota_request)) {
       return fail(
           ErrorCode::kConflict,
           fmt::format("validate: shape {} is described otherwise than its pods", shape->id));

@@ -23,7 +23,7 @@ void Cluster::remember(PodId id) {
     return;
   }
   if (capacity_ != nullptr) {
-    capacity_->budgets().retain(pod.rank.group);
+    capacity_->retain_rank(pod.rank);
   }
   hold(pod.shape);
   journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
@@ -149,13 +149,8 @@ struct Cluster::TakeBack {
   }
 
   void operator()(const BudgetBefore& change) const {
-    CapacityScheduling& capacity = *cluster.capacity_;
-    if (change.budget == nullptr) {
-      capacity.budgets().remove(change.key);
-    } else {
-      capacity.budgets().upsert(*change.budget,
-                                capacity.quotas().namespace_of(change.budget->namespace_name));
-    }
+    change.budget != nullptr ? cluster.capacity_->upsert(*change.budget)
+                             : cluster.capacity_->remove_budget(change.key);
   }
 
   void operator()(const PriorityClassBefore& change) const {

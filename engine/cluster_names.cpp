@@ -113,6 +113,8 @@ void Cluster::end_renaming(const Renaming& renaming) {
   }
   for (const ShapeId id : renaming.shapes) {
     describe(*shapes_[id], pod_of_shape_key(shapes_[id]->key));
+    measure(*shapes_[id]);
+    count_bytes(*shapes_[id]);
   }
   for (const auto& [id, row] : renaming.pods) {
     recount(id, row);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/cluster.h"
+#include "engine/heap_bytes.h"
 
 namespace headroom {
 
@@ -32,9 +33,18 @@ void Cluster::use_shape(ShapeId id, int by) {
   }
 }
 
+// With the shape that it counts as, which is mostly there for it alone.
+void Cluster::measure(PodShape& shape) const {
+  shape.measure();
+  if (shape.counts_as != shape.id) {
+    shape.own_bytes += shapes_[shape.counts_as]->own_bytes;
+  }
+}
+
 // Also puts the shape into the order of use, or takes it out. Its place there stays.
 void Cluster::count_bytes(PodShape& shape) {
-  const std::size_t bytes = shape.cached_bytes + (shape.users == 0 ? shape.bytes() : 0);
+  const std::size_t bytes =
+      shape.cached_bytes + heap_bytes(shape.class_codes) + (shape.users == 0 ? shape.own_bytes : 0);
   shape_bytes_ += bytes - shape.counted_bytes;
   shape.counted_bytes = bytes;
   if (!shape.in_use_order && bytes != 0) {
@@ -57,9 +67,10 @@ void Cluster::set_cached_bytes(PodShape& shape, std::size_t bytes) {
   note_use(shape);
 }
 
-void Cluster::trim_shapes() {
+void Cluster::trim_shapes(std::size_t room) {
   // The one that was used last may be in use now.
-  while (use_order_.size() > 1 && (shape_bytes_ > shape_bytes_max_ || shape_count_ >= kShapesMax)) {
+  while (use_order_.size() > 1 &&
+         (shape_bytes_ + room > shape_bytes_max_ || shape_count_ >= kShapesMax)) {
     PodShape& last = *shapes_[use_order_.back()];
     if (std::exchange(last.cached_bytes, 0) != 0) {
       drop_cached_(last.id);
@@ -67,6 +78,7 @@ void Cluster::trim_shapes() {
     if (last.users == 0) {
       free_shape(last.id);
     } else {
+      last.class_codes = std::vector<std::uint32_t>();
       count_bytes(last);
     }
   }
@@ -103,21 +115,56 @@ void Cluster::set_shape(PodFacts& pod, ShapeId id) {
   }
 }
 
-// Answers point to reasons: those that no shape gives any more stay until as many others went.
+// Makes the reason the text that stays; returns what it takes if nobody gave it so far.
+std::size_t Cluster::hold_reason(std::string_view& reason) {
+  const auto [known, is_new] = reasons_.try_emplace(std::string(reason));
+  Reason& its = known->second;
+  if (its.users++ == 0 && !is_new) {
+    unused_reasons_.erase(its.unused);
+  }
+  reason = known->first;
+  // A node of the map: its head, and what it holds.
+  return is_new ? allocated_bytes(4 * sizeof(void*) + sizeof(*known)) + heap_bytes(known->first)
+                : 0;
+}
+
+// Answers point to reasons: those that nobody gives any more stay until as many others went.
+void Cluster::release_reason(std::string_view reason) {
+  const auto known = reasons_.find(reason);
+  if (--known->second.users == 0) {
+    known->second.unused = unused_reasons_.insert(unused_reasons_.end(), known->first);
+  }
+  if (unused_reasons_.size() > kUnusedReasonsMax) {
+    reasons_.erase(reasons_.find(unused_reasons_.front()));
+    unused_reasons_.pop_front();
+  }
+}
+
 void Cluster::release_reasons(PodShape& shape) {
   for (const std::string_view reason : shape.reasons) {
-    const auto known = reasons_.find(reason);
-    if (--known->second == 0) {
-      unused_reasons_.push_back(known->first);
-    }
+    release_reason(reason);
   }
   shape.reasons.clear();
-  for (; unused_reasons_.size() > kUnusedReasonsMax; unused_reasons_.pop_front()) {
-    const auto known = reasons_.find(unused_reasons_.front());
-    if (known != reasons_.end() && known->second == 0) {
-      reasons_.erase(known);
-    }
+}
+
+std::uint32_t Cluster::class_reason_index(PluginId plugin, std::string_view reason) {
+  if (const auto known = class_reason_ids_.find(reason); known != class_reason_ids_.end()) {
+    return known->second;
   }
+  const auto index = static_cast<std::uint32_t>(class_reasons_.size());
+  hold_reason(reason);
+  class_reasons_.push_back({plugin, reason});
+  class_reason_ids_.emplace(reason, index);
+  return index;
+}
+
+// Those of taints, with the classes that had them: no shape's codes are of use any more.
+void Cluster::forget_class_reasons() {
+  for (const auto& [reason, index] : class_reason_ids_) {
+    release_reason(reason);
+  }
+  class_reasons_.resize(class_reasons_.size() - class_reason_ids_.size());
+  class_reason_ids_.clear();
 }
 
 }  // namespace headroom

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 namespace headroom {
@@ -117,7 +119,13 @@ class ClusterState::Saver {
     }
     const ElasticQuotas& quotas = capacity.quotas();
     write_(quotas.object_count());
+    std::map<std::string_view, NamespaceId> namespaces;  // by name: numbers are used again
     for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
+      if (quotas.at(id).has_quota()) {
+        namespaces.emplace(quotas.at(id).name, id);
+      }
+    }
+    for (const auto& [namespace_name, id] : namespaces) {
       for (const auto& [name, quota] : quotas.at(id).quotas) {
         write_(quota);
       }

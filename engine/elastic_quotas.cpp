@@ -49,10 +49,34 @@ NamespaceId ElasticQuotas::namespace_of(std::string_view name) {
   if (const auto found = ids_.find(name); found != ids_.end()) {
     return found->second;
   }
-  const NamespaceId id = namespaces_.grow();
+  if (released_namespaces_.empty()) {
+    released_namespaces_.push_back(namespaces_.grow());
+  }
+  const NamespaceId id = released_namespaces_.back();
+  released_namespaces_.pop_back();
   namespaces_[id].name = name;
   ids_.emplace(name, id);
   return id;
+}
+
+NamespaceId ElasticQuotas::hold_namespace(std::string_view name) {
+  const NamespaceId id = namespace_of(name);
+  retain_namespace(id);
+  return id;
+}
+
+void ElasticQuotas::release_namespace(NamespaceId id) {
+  --namespaces_[id].users;
+  free_if_unused(id);
+}
+
+// What its pods used and asked for has been taken away with them.
+void ElasticQuotas::free_if_unused(NamespaceId id) {
+  if (NamespaceFacts& facts = namespaces_[id]; facts.users == 0 && !facts.has_quota()) {
+    ids_.erase(facts.name);
+    facts = {};
+    released_namespaces_.push_back(id);
+  }
 }
 
 NamespaceId ElasticQuotas::find(std::string_view name) const {
@@ -72,7 +96,8 @@ const ElasticQuota* ElasticQuotas::find(std::string_view namespace_name,
 
 void ElasticQuotas::put(std::string_view namespace_name, std::string_view name,
                         const ElasticQuota* quota) {
-  NamespaceFacts& facts = namespaces_[namespace_of(namespace_name)];
+  const NamespaceId id = namespace_of(namespace_name);
+  NamespaceFacts& facts = namespaces_[id];
   change(facts, [&] {
     object_count_ -= facts.quotas.erase(std::string(name)) != 0;
     if (quota != nullptr) {
@@ -80,6 +105,7 @@ void ElasticQuotas::put(std::string_view namespace_name, std::string_view name,
       ++object_count_;
     }
   });
+  free_if_unused(id);
 }
 
 bool ElasticQuotas::has_room_for(const ElasticQuota& quota) const {

@@ -58,6 +58,7 @@ struct NamespaceFacts {
   };
   std::vector<Nominated> nominated;
   bool over_min = false;
+  std::uint32_t users = 0;
 
   bool has_quota() const { return !quotas.empty(); }
   const ElasticQuota& quota() const { return quotas.begin()->second; }
@@ -95,7 +96,11 @@ class ElasticQuotas {
   // Forgets names that pods alone ask for, but these (a bit each).
   void forget_names_but(ResourceMask used) { names_.keep_borrowed(used); }
   bool names_full() const { return names_.full(); }
-  NamespaceId namespace_of(std::string_view name);
+  bool is_borrowed(ResourceId id) const { return names_.is_borrowed(id); }
+  // A namespace is kept while it has a quota, or as often as it is held: by pods and budgets.
+  NamespaceId hold_namespace(std::string_view name);
+  void retain_namespace(NamespaceId id) { ++namespaces_[id].users; }
+  void release_namespace(NamespaceId id);
   NamespaceId find(std::string_view name) const;  // kNoNamespace
   void add_used(NamespaceId id, const Amounts& request, int sign);
   void add_nominated(NamespaceId id, std::int32_t priority, const Amounts& request, int sign);
@@ -104,6 +109,7 @@ class ElasticQuotas {
   // A namespace that is not known has no quota.
   QuotaStanding standing(NamespaceId id, std::int32_t priority, const Amounts& request) const;
   const NamespaceFacts& at(NamespaceId id) const { return namespaces_[id]; }
+  // Every NamespaceId is below it; free ones have no name.
   std::uint32_t namespace_count() const { return namespaces_.size(); }
   std::uint32_t quota_count() const { return quota_count_; }
   // Quotas that do not count included.
@@ -133,6 +139,8 @@ class ElasticQuotas {
   std::uint64_t digest() const;
 
  private:
+  NamespaceId namespace_of(std::string_view name);
+  void free_if_unused(NamespaceId id);
   // "team-b/quota 2000, team-c/quota 500": by how much other quotas are within their min, or over.
   std::string others(NamespaceId id, ResourceId resource, bool over) const;
   template <typename Change>
@@ -148,6 +156,7 @@ class ElasticQuotas {
   const Mode mode_;
   ResourceNames names_;
   Chunked<NamespaceFacts> namespaces_;
+  std::vector<NamespaceId> released_namespaces_;
   BytesMap<std::string, NamespaceId> ids_;
   std::uint32_t quota_count_ = 0;  // namespaces that have one
   std::uint32_t object_count_ = 0;

@@ -16,6 +16,13 @@ namespace {
 // Shapes of a batch that go through the table together: more groups than workers even the load.
 constexpr std::size_t kGroupShapes = 8;
 
+// What a cached shape takes, about: itself and its histograms; two words a row and some for the
+// totals.
+constexpr std::size_t kEntryBytes = 8 << 10;
+std::size_t bytes_of_entry(const NodeTable& table) {
+  return kEntryBytes + std::size_t{table.size()} * 12;
+}
+
 Result<void> check(const EvaluateOptions& options) {
   if (options.top_k == 0 || options.top_k > kTopKMax) {
     return fail(ErrorCode::kInvalid,
@@ -33,7 +40,12 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
       tie_order_{options.seed},
       arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic),
       uncached_(kernels) {
-  cluster_.on_drop([this](ShapeId shape) { spare_ = std::move(slots_[shape].cached); });
+  cluster_.on_drop([this](ShapeId shape) {
+    std::unique_ptr<CachedShape> dropped = std::move(slots_[shape].cached);
+    if (spares_.size() < spares_max_) {
+      spares_.push_back(std::move(dropped));
+    }
+  });
 }
 
 // --- One decision ---
@@ -121,8 +133,12 @@ void Evaluator::decide(PodShape& shape, const std::vector<std::string>& named,
   cluster_.prepare(shape);
   if (named.empty() && !shape.row_by_row()) {
     CachedShape& found = bring_up(shape);
-    if (!found.wide()) {
+    const bool wide = found.wide();
+    if (!wide) {
       decide_cached(found, shape, options, decision);
+    }
+    count_cached(shape);
+    if (!wide) {
       return;
     }
   }
@@ -237,10 +253,12 @@ Evaluator::Slot& Evaluator::cached(const PodShape& shape) {
   }
   Slot& slot = slots_[shape.id];
   if (slot.cached == nullptr) {
-    if (spare_ == nullptr) {
-      spare_ = std::make_unique<CachedShape>(kernels_);
+    if (spares_.empty()) {
+      slot.cached = std::make_unique<CachedShape>(kernels_);
+    } else {
+      slot.cached = std::move(spares_.back());
+      spares_.pop_back();
     }
-    slot.cached = std::move(spare_);
     slot.cached->reset(shape);
   } else if (slot.version != shape.version) {
     slot.cached->reset(shape);
@@ -263,17 +281,21 @@ CachedShape& Evaluator::bring_up(PodShape& shape) {
   found.update(cluster_.table(), shape);
   note_update(shape, cold_before, replayed_before);
   cache_hits_ += found.cold_passes() == cold_before;
-  cluster_.trim_shapes();
   return found;
 }
 
-void Evaluator::note_update(PodShape& shape, std::uint64_t cold_before,
+void Evaluator::count_cached(PodShape& shape) {
+  if (options_.shape_cache) {
+    cluster_.set_cached_bytes(shape, slots_[shape.id].cached->bytes());
+    cluster_.trim_shapes();
+  }
+}
+
+void Evaluator::note_update(const PodShape& shape, std::uint64_t cold_before,
                             std::uint64_t replayed_before) {
   const CachedShape& found = *slots_[shape.id].cached;
   cold_passes_ += found.cold_passes() - cold_before;
   rows_replayed_ += found.rows_replayed() - replayed_before;
-  // Also what grew in the decision after the last update.
-  cluster_.set_cached_bytes(shape, found.bytes());
 }
 
 void Evaluator::set_cache_bytes_max(std::size_t bytes) {
@@ -291,7 +313,7 @@ void Evaluator::drop_cache() noexcept {
       cluster_.set_cached_bytes(*shape, 0);
     }
   }
-  spare_.reset();
+  spares_.clear();
 }
 
 // --- Many pods ---
@@ -314,10 +336,9 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
         *shape != nullptr && cluster_.pre_filter(pod, **shape).code == Code::kSuccess;
     looking.push_back(looks ? *shape : nullptr);
   }
-  // As many at once as half the cache has room for, at two words a row and some for the totals.
-  const std::size_t shape_bytes = std::size_t{cluster_.table().size() + 1} * 12;
-  const std::size_t at_once =
-      std::clamp<std::size_t>(options_.shape_cache_bytes_max / 2 / shape_bytes, 1, pods.size() + 1);
+  // As many at once as half the cache has room for.
+  const std::size_t at_once = std::clamp<std::size_t>(
+      options_.shape_cache_bytes_max / 2 / bytes_of_entry(cluster_.table()), 1, pods.size() + 1);
   std::vector<Decision> decisions(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     if (p % at_once == 0) {
@@ -346,9 +367,17 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
     if (known || shape == nullptr || shape->row_by_row() || !options_.shape_cache) {
       continue;
     }
-    cluster_.prepare(*shape);
-    CachedShape& found = *cached(*shape).cached;
-    all.push_back({shape, &found, found.cold_passes(), found.rows_replayed()});
+    all.push_back({shape, nullptr, 0, 0});
+  }
+  // Room first: what goes is what the new ones are made of.
+  spares_max_ = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [this](const Work& work) { return !is_cached(*work.shape); }));
+  cluster_.trim_shapes(spares_max_ * bytes_of_entry(table));
+  for (Work& work : all) {
+    cluster_.prepare(*work.shape);
+    work.cached = cached(*work.shape).cached.get();
+    work.cold_before = work.cached->cold_passes();
+    work.replayed_before = work.cached->rows_replayed();
   }
   // A selector of one may have split classes that those before it were prepared for.
   for (const Work& work : all) {
@@ -389,7 +418,10 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
   });
   for (const Work& work : all) {
     note_update(*work.shape, work.cold_before, work.replayed_before);
+    cluster_.set_cached_bytes(*work.shape, work.cached->bytes());
   }
+  spares_max_ = 1;
+  spares_.resize(std::min(spares_.size(), spares_max_));
   cluster_.trim_shapes();
 }
 

@@ -90,9 +90,15 @@ class Evaluator {
            const EvaluateOptions& options, Decision& decision) const;
 
   Slot& cached(const PodShape& shape);
+  // The shape's answers, up to date. Once they were read, count_cached() has to follow: reading
+  // may have made them grow.
   CachedShape& bring_up(PodShape& shape);
+  void count_cached(PodShape& shape);
+  bool is_cached(const PodShape& shape) const {
+    return shape.id < slots_.size() && slots_[shape.id].cached != nullptr;
+  }
   void bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k);
-  void note_update(PodShape& shape, std::uint64_t cold_before, std::uint64_t replayed_before);
+  void note_update(const PodShape& shape, std::uint64_t cold_before, std::uint64_t replayed_before);
 
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
@@ -118,9 +124,11 @@ class Evaluator {
   const TieOrder tie_order_;
   // Kept between batches: a worker may take long to leave one arena for another.
   tbb::task_arena arena_;
-  std::vector<Slot> slots_;             // by shape
-  std::unique_ptr<CachedShape> spare_;  // evicted last: the next new shape takes its memory
-  CachedShape uncached_;                // what every decision uses where the cache is off
+  std::vector<Slot> slots_;  // by shape
+  // Evicted last: new shapes take their memory. One, and in a batch as many as are new.
+  std::vector<std::unique_ptr<CachedShape>> spares_;
+  std::size_t spares_max_ = 1;
+  CachedShape uncached_;  // what every decision uses where the cache is off
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
   std::vector<RowTotal> best_;        // scratch
   std::vector<std::int32_t> totals_;  // scratch

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "engine/heap_bytes.h"
+
 namespace headroom {
 
 namespace {
@@ -214,6 +216,44 @@ bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) con
   return std::any_of(terms_.begin(), terms_.end(), matches) ||
          (named != named_terms_.end() &&
           std::any_of(named->second.begin(), named->second.end(), matches));
+}
+
+namespace {
+
+// What comes beside the value in a bucket of robin-map's tables, rounded up.
+constexpr std::size_t kBucketBytes = 16;
+
+// All of a list, and what its elements point to.
+template <typename T>
+std::size_t list_bytes(const std::vector<T>& list) {
+  std::size_t total = allocated_bytes(list.capacity() * sizeof(T));
+  for (const T& item : list) {
+    total += item.bytes();
+  }
+  return total;
+}
+
+}  // namespace
+
+std::size_t NodeAffinity::Requirement::bytes() const {
+  return values == nullptr ? 0
+                           : allocated_bytes(sizeof(Values)) +
+                                 allocated_bytes(values->bucket_count() *
+                                                 (sizeof(std::string_view) + kBucketBytes));
+}
+
+std::size_t NodeAffinity::Term::bytes() const {
+  return list_bytes(expressions) + list_bytes(fields);
+}
+
+std::size_t NodeAffinity::bytes() const {
+  std::size_t total = allocated_bytes(sizeof(*this)) + list_bytes(terms_) +
+                      allocated_bytes(named_terms_.bucket_count() *
+                                      (sizeof(std::string_view) + sizeof(terms_) + kBucketBytes));
+  for (const auto& [name, terms] : named_terms_) {
+    total += list_bytes(terms);
+  }
+  return total;
 }
 
 // --- NodeClasses ---

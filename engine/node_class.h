@@ -64,6 +64,8 @@ class NodeAffinity {
 
   // `node_name` is the node's name, or the class's.
   bool passes(const NodeClass& node, std::string_view node_name) const;
+  // What it takes of the heap, itself included.
+  std::size_t bytes() const;
 
  private:
   using Values = tsl::robin_set<std::string_view, BytesHash, std::equal_to<>>;
@@ -71,10 +73,12 @@ class NodeAffinity {
     const NodeSelectorRequirement* its;
     std::unique_ptr<const Values> values;  // of a long list
     bool matches(const std::string* value) const;
+    std::size_t bytes() const;
   };
   struct Term {
     std::vector<Requirement> expressions, fields;
     bool matches(const NodeClass& node, const std::string& node_name) const;
+    std::size_t bytes() const;
   };
   static std::vector<Requirement> ready(const std::vector<NodeSelectorRequirement>& requirements);
 

@@ -29,7 +29,7 @@ bool Evaluator::beyond_capacity(const PodShape& shape, std::uint32_t row,
 NodeVerdict Evaluator::verdict(const PodShape& shape, std::uint32_t row, std::uint32_t code) const {
   NodeVerdict verdict;
   if ((code & kClassRejection) != 0) {
-    const ClassReason& reason = cluster_.class_reason(code);
+    const ClassReason reason = cluster_.class_reason(code);
     // No pod's going makes a node's class another.
     verdict.code = code == kPortsTaken ? Code::kUnschedulable : Code::kUnschedulableAndUnresolvable;
     verdict.rejected_by = reason.plugin;
@@ -141,7 +141,8 @@ void Evaluator::look_at_all(PodShape& shape, const std::vector<std::string>& nam
   Standings standings(*this, shape, decision);
   if (named.empty() && !shape.row_by_row()) {
     CachedShape& found = bring_up(shape);
-    if (!found.wide()) {
+    const bool wide = found.wide();
+    if (!wide) {
       found.totals(totals_);
       for (std::uint32_t row = 0; row < totals_.size(); ++row) {
         if (totals_[row] >= 0) {
@@ -150,6 +151,9 @@ void Evaluator::look_at_all(PodShape& shape, const std::vector<std::string>& nam
           standings.add_rejected(row, found.code(row));
         }
       }
+    }
+    count_cached(shape);
+    if (!wide) {
       return;
     }
   }

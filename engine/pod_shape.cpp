@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/heap_bytes.h"
 #include "kernels/exact.h"
 
 namespace headroom {
@@ -16,25 +17,25 @@ std::int64_t AllocatableNeed::at(const Quantity& allocatable) const {
   return amount(resource, most);
 }
 
-std::size_t PodShape::bytes() const {
-  const auto of = [](const auto& list) { return list.capacity() * sizeof(*list.data()); };
-  std::size_t total = sizeof(PodShape) + 2 * key.capacity() + of(names) + of(contributions) +
-                      of(allocatable_needs) + of(load.estimate) + of(quota_request) +
-                      of(constraint.node_selector) + of(constraint.tolerations) + of(filter_terms) +
-                      of(filter_labels) + of(filter_plugins) + of(reasons) + of(scores) +
-                      of(score_terms) + of(score_labels) + of(class_codes) + of(active_terms) +
-                      of(active_plugins);
-  for (const FilterLabel& label : filter_labels) {
-    total += 2 * label.reason.capacity() + label.resource.capacity();
-  }
-  for (const auto& terms : score_terms) {
-    total += of(terms);
-  }
-  for (const ScoreLabel& label : score_labels) {
-    total += of(label.resources);
-  }
-  // Requirements and their look-ups take a few times their text in the key.
-  return total + (affinity == nullptr ? 0 : 4 * key.size());
+static std::size_t heap_bytes(const AllocatableNeed& need) { return heap_bytes(need.lines); }
+static std::size_t heap_bytes(const HostPort& port) { return heap_bytes(port.ip); }
+static std::size_t heap_bytes(const FilterLabel& label) {
+  return heap_bytes(label.resource) + heap_bytes(label.reason);
+}
+static std::size_t heap_bytes(const ScoreLabel& label) { return heap_bytes(label.resources); }
+
+void PodShape::measure() {
+  own_bytes =
+      allocated_bytes(sizeof(PodShape)) + kShapeIndexBytes + reason_bytes + heap_bytes(key) +
+      heap_bytes(names) + heap_bytes(contributions) + heap_bytes(allocatable_needs) +
+      heap_bytes(load.estimate) + heap_bytes(quota_request) + heap_bytes(constraint.node_selector) +
+      heap_bytes(constraint.required) + heap_bytes(constraint.tolerations) +
+      (affinity == nullptr ? 0 : affinity->bytes()) + heap_bytes(pinned) + heap_bytes(host_ports) +
+      heap_bytes(filter_terms) + heap_bytes(filter_labels) + heap_bytes(filter_plugins) +
+      heap_bytes(reasons) + heap_bytes(reason_of) + heap_bytes(score_terms) + heap_bytes(scores) +
+      heap_bytes(score_labels) + heap_bytes(score_order) + heap_bytes(ignored) +
+      // The active ones are of them.
+      heap_bytes(filter_terms) + heap_bytes(filter_plugins);
 }
 
 void PodShape::index_reasons() {

@@ -26,6 +26,8 @@
 namespace headroom {
 
 inline constexpr std::uint32_t kShapesMax = 1'000'000;
+// What tables by number and by key, and the order of use, keep of a shape; rounded up.
+inline constexpr std::size_t kShapeIndexBytes = 256;
 
 using ShapeId = std::uint32_t;
 // Of a shape that is not kept: that of a pod that names its nodes or asks for host ports.
@@ -101,6 +103,7 @@ struct PodShape {
   std::vector<FilterPlugin> filter_plugins;
   std::uint32_t error_terms = 0;          // bits of the terms whose failure is an Error
   std::vector<std::string_view> reasons;  // of the terms, sorted, each once
+  std::size_t reason_bytes = 0;           // of texts that no other shape had given
   std::vector<std::uint8_t> reason_of;    // by term: which of them
   std::vector<std::vector<ScoreTerm>> score_terms;
   std::vector<Score> scores;  // normalised first
@@ -128,8 +131,9 @@ struct PodShape {
   std::list<ShapeId>::iterator use_place;
   std::size_t cached_bytes = 0, counted_bytes = 0;
 
-  // What it takes by itself, without what is cached for it.
-  std::size_t bytes() const;
+  // What it takes, as measure() found it: without class_codes and what is cached for it.
+  std::size_t own_bytes = 0;
+  void measure();
   // Columns do not say all: no cached answer, each row is looked at.
   bool row_by_row() const {
     return pinned.has_value() || !allocatable_needs.empty() || !host_ports.empty();

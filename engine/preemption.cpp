@@ -466,7 +466,7 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
   std::vector<std::string> lacking;
   std::uint32_t code = dry_run.filter_code();
   if (code == kPortsTaken) {
-    lacking.push_back(cluster_.class_reason(std::exchange(code, 0)).reason);
+    lacking.emplace_back(cluster_.class_reason(std::exchange(code, 0)).reason);
   }
   for (; code != 0; code &= code - 1) {
     lacking.push_back(

@@ -12,6 +12,8 @@
 #include <map>
 #include <vector>
 
+#include "engine/heap_bytes.h"
+
 namespace headroom {
 
 class RawHistogram {
@@ -63,6 +65,12 @@ class RawHistogram {
       --hi_;
     }
     return hi_;
+  }
+  // What it takes of the heap.
+  std::size_t bytes() const {
+    // A node of the map: its head, and what it holds.
+    return heap_bytes(bins_) +
+           below_.size() * allocated_bytes(4 * sizeof(void*) + sizeof(*below_.begin()));
   }
 
  private:

@@ -27,5 +27,6 @@ headroom_add_engine_test(real_cluster_test)
 headroom_add_engine_test(state_test)
 headroom_add_engine_test(stories_test)
 # ../shared/attacks where the engine itself was at fault, each under its own name.
-headroom_add_test(engine_attacks_test SOURCES attacks/resources_test.cpp attacks/shapes_test.cpp attacks/wrap_test.cpp
+headroom_add_test(engine_attacks_test SOURCES attacks/names_test.cpp attacks/resources_test.cpp
+    attacks/shapes_test.cpp attacks/wrap_test.cpp
   LIBRARIES headroom::engine fmt::fmt LABELS engine)

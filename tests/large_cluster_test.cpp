@@ -274,7 +274,6 @@ TEST(LargeClusterCache, StaysWithinItsLimit) {
     for (const Pod& pod : pods) {
       for (const std::uint32_t top_k : {1, 16}) {
         ASSERT_TRUE(engine.evaluate(pod, {.top_k = top_k}));
-        // What the last decision added is counted with the next.
         ASSERT_LE(engine.stats().cache_bytes, kMax);
         ASSERT_GE(engine.stats().cache_bytes, kNodes * sizeof(std::uint64_t)) << "one entry";
       }
