@@ -16,9 +16,9 @@ namespace headroom::in_memory {
 
 class KnownFacts {
  public:
-  KnownFacts(const Profile& profile, bool feeder_time)
+  KnownFacts(const Profile& profile, bool time_is_the_feeders)
       : engine(std::make_unique<Engine>(std::move(*Engine::create(profile, {.threads = 1})))),
-        feeder_time(feeder_time) {}
+        feeder_time(time_is_the_feeders) {}
 
   static std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
