@@ -127,7 +127,10 @@ class Pages:
                 self.check_output(path, block)
             if quoted := re.match(r"(?://|#) ([\w./-]+\.(?:cpp|h|cmake))\n", block):
                 self.count("quotations")
-                if block[quoted.end():] not in (self.source / quoted[1]).read_text():
+                quoted_file = self.source / quoted[1]
+                if not quoted_file.exists():
+                    self.fault(path, f"there is no {quoted[1]}")
+                elif block[quoted.end():] not in quoted_file.read_text():
                     self.fault(path, f"{quoted[1]} does not have what is quoted of it")
         for span in re.findall(r"`([^`\n]+(?:\n[^`\n]+)?)`", without_blocks(text)):
             self.check_command(path, span.replace("\n", " "))
