@@ -240,8 +240,8 @@ class Pages:
         path = self.source / "docs/configuration.md"
         source = (self.source / "objects/annotations.h").read_text()
         names = re.findall(r'"([\w.-]+/[\w-]+)"', source)
-        names += re.findall(r'"(koordinator\.sh/[\w-]+)"', (self.source / "engine/load_estimate.h").read_text()
-                            + (self.source / "engine/load_estimate.cpp").read_text())
+        for file in self.source.glob("engine/**/load_estimate.*"):
+            names += re.findall(r'"(koordinator\.sh/[\w-]+)"', file.read_text())
         for name in names:
             self.count("annotations and labels")
             if f"| `{name}` |" not in self.texts[path]:
