@@ -50,7 +50,7 @@ RandomApplications::Application RandomApplications::application(int number) {
   one.labels = {{"app", "a" + std::to_string(draws_.below(3))}};
   if (!draws_.one_in(3)) one.labels["tier"] = draws_.pick(kTiers);
   one.has_service = draws_.one_in(2);
-  one.has_claim = draws_.one_in(3);
+  one.has_volumes = draws_.one_in(3);
   one.spec = spec(one.labels);
   return one;
 }
@@ -73,6 +73,8 @@ Json RandomApplications::node(const std::string& name) {
   Json& labels = made["metadata"]["labels"];
   labels = {{kHostname, name}};
   if (!draws_.one_in(6)) labels[kZone] = draws_.pick(kZones);
+  if (draws_.one_in(8)) labels["failure-domain.beta.kubernetes.io/zone"] = draws_.pick(kZones);
+  if (draws_.one_in(2)) labels["generation"] = std::to_string(draws_.below(4));
   if (!draws_.one_in(3)) labels["rack"] = "r" + std::to_string(draws_.below(4));
   if (draws_.one_in(2)) labels["disk"] = draws_.one_in(2) ? "ssd" : "hdd";
   made["status"]["allocatable"] = {
@@ -106,6 +108,11 @@ Json RandomApplications::csi_node(const std::string& name) {
     made["spec"]["drivers"].push_back({{"name", "csi.example.com"},
                                        {"nodeID", name},
                                        {"allocatable", {{"count", draws_.below(4)}}}});
+  }
+  if (draws_.one_in(2)) {
+    made["spec"]["drivers"].push_back({{"name", "pd.csi.storage.gke.io"},
+                                       {"nodeID", name},
+                                       {"allocatable", {{"count", draws_.below(3)}}}});
   }
   return made;
 }
@@ -143,7 +150,12 @@ Json RandomApplications::claim(const std::string& name, const std::string& space
     made["status"]["phase"] = "Bound";
   } else if (draws_.one_in(6)) {
     made["metadata"]["annotations"] = {{"volume.kubernetes.io/selected-node", node_name()}};
+  } else if (draws_.one_in(8)) {
+    made["spec"]["volumeName"] = "pv" + std::to_string(draws_.below(kVolumes));
   }
+  if (draws_.one_in(8)) made["spec"]["selector"]["matchLabels"] = {{kZone, "z1"}};
+  if (draws_.one_in(30)) made["status"]["phase"] = "Lost";
+  if (draws_.one_in(30)) made["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z";
   return made;
 }
 
@@ -153,10 +165,20 @@ Json RandomApplications::persistent_volume(const std::string& name) {
   const std::string size = std::to_string(3 + 2 * (name.back() - '0')) + "Gi";
   made["spec"] = {{"accessModes", {"ReadWriteOnce"}},
                   {"capacity", {{"storage", size}}},
-                  {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "h-" + name}}},
                   {"storageClassName", draws_.pick(kClasses)},
                   {"volumeMode", "Filesystem"}};
+  if (draws_.one_in(5)) {
+    made["spec"]["gcePersistentDisk"]["pdName"] = name;
+  } else {
+    made["spec"]["csi"] = {{"driver", "csi.example.com"}, {"volumeHandle", "h-" + name}};
+  }
   made["status"]["phase"] = "Available";
+  if (draws_.one_in(4)) {
+    // Meant for a claim, by name.
+    const std::string space = draws_.pick(kSpaces);
+    const std::string meant = "c" + std::to_string(draws_.below(3));
+    made["spec"]["claimRef"] = {{"namespace", space}, {"name", meant}};
+  }
   if (draws_.one_in(2)) {
     made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = {
         {{"matchExpressions", {in(kZone, {draws_.pick(kZones), draws_.pick(kZones)})}}}};
@@ -274,6 +296,9 @@ Json RandomApplications::node_term() {
     made["matchFields"] = Json::array({in("metadata.name", {node_name()})});
   } else if (draws_.one_in(2)) {
     made["matchExpressions"] = Json::array({in(kZone, {draws_.pick(kZones), draws_.pick(kZones)})});
+  } else if (draws_.one_in(2)) {
+    made["matchExpressions"] = {
+        {{"key", "generation"}, {"operator", draws_.one_in(2) ? "Gt" : "Lt"}, {"values", {"1"}}}};
   } else {
     made["matchExpressions"] = {{{"key", "disk"}, {"operator", "Exists"}}};
   }
@@ -316,11 +341,56 @@ Json RandomApplications::spec(const Json& labels) {
     container["ports"] = {{{"containerPort", 80}, {"hostPort", 8080}, {"protocol", "TCP"}}};
   }
   Json made{{"containers", {container}}, {"priority", draws_.below(4)}};
+  if (draws_.one_in(6)) {
+    made["initContainers"] = {{{"name", "i"}, {"image", draws_.pick(kImages)}}};
+  }
   if (draws_.one_in(3)) made["topologySpreadConstraints"] = spread_constraints(labels);
   if (draws_.one_in(2)) made["affinity"] = affinity(labels);
   if (draws_.one_in(8)) made["nodeSelector"] = {{"disk", "ssd"}};
   if (draws_.one_in(3)) {
     made["tolerations"] = {{{"key", draws_.one_in(2) ? "gpu" : "maint"}, {"operator", "Exists"}}};
+  }
+  return made;
+}
+
+// Mostly claims; now and then a disk, an image, or a claim that nobody made.
+Json RandomApplications::volumes() {
+  Json made = Json::array();
+  const std::int64_t count = draws_.between(1, 3);
+  for (int i = 0; i < count; ++i) {
+    Json volume{{"name", "v" + std::to_string(i)}};
+    const std::string id = "d" + std::to_string(draws_.below(2));
+    const bool read_only = draws_.one_in(2);
+    switch (draws_.below(16)) {
+      case 0:
+        volume["gcePersistentDisk"] = {{"pdName", id}, {"readOnly", read_only}};
+        break;
+      case 1:
+        volume["awsElasticBlockStore"] = {{"volumeID", "vol-" + id}, {"readOnly", read_only}};
+        break;
+      case 2:
+        volume["iscsi"] = {
+            {"iqn", id}, {"targetPortal", "1.2.3.4"}, {"lun", 0}, {"readOnly", read_only}};
+        break;
+      case 3:
+        volume["rbd"] = {{"monitors", {"m1", draws_.one_in(2) ? "m2" : "m3"}},
+                         {"pool", "rbd"},
+                         {"image", id},
+                         {"readOnly", read_only}};
+        break;
+      case 4:
+        volume["image"]["reference"] = draws_.pick(kImages);
+        break;
+      case 5:
+        volume["ephemeral"]["volumeClaimTemplate"]["spec"] = Json::object();
+        break;
+      case 6:
+        volume["persistentVolumeClaim"]["claimName"] = "absent";
+        break;
+      default:
+        volume["persistentVolumeClaim"]["claimName"] = "c" + std::to_string(i);
+    }
+    made.push_back(std::move(volume));
   }
   return made;
 }
@@ -341,10 +411,7 @@ Json RandomApplications::pod(const Application& application, int number) {
          {"controller", true}}};
   }
   made["spec"] = application.spec;
-  if (application.has_claim) {
-    const std::string claim = "c" + std::to_string(draws_.below(3));
-    made["spec"]["volumes"] = {{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", claim}}}}};
-  }
+  if (application.has_volumes) made["spec"]["volumes"] = volumes();
   made["status"]["phase"] = "Pending";
   return made;
 }
@@ -379,7 +446,8 @@ std::vector<Json> RandomApplications::objects() {
     all.push_back(persistent_volume("pv" + std::to_string(i)));
   }
   Json driver = object("CSIDriver", "csi.example.com", "");
-  driver["spec"]["storageCapacity"] = draws_.one_in(2);
+  driver["spec"] = {{"storageCapacity", draws_.one_in(2)},
+                    {"preventPodSchedulingIfMissing", draws_.one_in(4)}};
   all.push_back(driver);
   for (const std::string& zone : kZones) {
     if (!draws_.one_in(3)) all.push_back(storage_capacity(zone));
@@ -438,7 +506,16 @@ Json RandomApplications::removed_object() {
   }
 }
 
+// Waits for a node that it was promised.
+Json RandomApplications::nominated_pod() {
+  Json made = pod_to_place();
+  made["status"]["nominatedNodeName"] = node_name();
+  placed_.push_back(made);
+  return made;
+}
+
 Json RandomApplications::event() {
+  if (draws_.one_in(12)) return {{"op", "apply"}, {"object", nominated_pod()}};
   switch (draws_.below(10)) {
     case 0:
     case 1:

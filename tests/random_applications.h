@@ -34,7 +34,7 @@ class RandomApplications {
   struct Application {
     std::string name, space, owner;  // owner: a kind, "" for pods of nobody
     Json labels, spec;
-    bool has_service = false, has_claim = false;
+    bool has_service = false, has_volumes = false;
   };
 
   Application application(int number);
@@ -51,6 +51,7 @@ class RandomApplications {
   Json disruption_budget(const Application& application);
   Json pod(const Application& application, int number);
   Json placed_pod();
+  Json nominated_pod();
   Json changed_object();
   Json removed_object();
 
@@ -61,6 +62,7 @@ class RandomApplications {
   Json affinity_term(const Json& labels);
   Json affinity(const Json& labels);
   Json spec(const Json& labels);
+  Json volumes();
   std::string node_name();
   std::string topology_key();
   const Application& any_application() { return draws_.pick(applications_); }
