@@ -68,3 +68,8 @@ headroom_is_a_judge(headroom_oracle_default)
 headroom_add_test(oracle_default_test SOURCES oracle_default_test.cpp oracle_default_rules_test.cpp
   oracle_default_property_test.cpp random_applications.cpp
   LIBRARIES headroom_oracle_default)
+
+# What shim/oracle compares with kube-scheduler's plugins.
+add_executable(oracle_scenarios oracle_scenarios.cpp random_applications.cpp)
+target_link_libraries(oracle_scenarios PRIVATE headroom_oracle_default)
+headroom_is_a_judge(oracle_scenarios)
