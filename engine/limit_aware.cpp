@@ -1,5 +1,7 @@
 #include "engine/limit_aware.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/pod_limits.h"
@@ -132,15 +134,28 @@ bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
   if (upstream_) {
     table_.set_base(row, error_, ratio.error ? -1 : kUnlimited);
   }
+  if (not_kept_ != kNoColumn) {
+    const bool beyond =
+        std::any_of(ratio.percents.begin(), ratio.percents.end(),
+                    [this](const auto& percent) { return names_.beyond(percent.first); });
+    table_.set_base(row, not_kept_, beyond ? -1 : kUnlimited);
+  }
   return ratio.ignored;
 }
 
-Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) const {
+Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars,
+                              std::vector<std::string>* beyond) const {
   Amounts result;
+  const auto note_beyond = [&](const std::string& name, bool asks) {
+    if (beyond != nullptr && asks && names_.beyond(name)) {
+      beyond->push_back(name);
+    }
+  };
   if (upstream_) {
     const UpstreamLimits limits = upstream_limits_of(pod, scored);
     for (const auto& [name, value] : limits.amounts) {
       result.emplace_back(names_.find(name), value);
+      note_beyond(name, value > 0);
     }
     if (has_scalars != nullptr) {
       *has_scalars = limits.has_scalars;
@@ -150,6 +165,7 @@ Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) co
                                                scored ? scored_defaults() : DefaultLimits())) {
       const ResourceId resource = names_.find(limit.resource);
       result.emplace_back(resource, amount(resource, limit.lines.front().constant));
+      note_beyond(limit.resource, result.back().second > 0);
     }
   }
   std::erase_if(result, [](const auto& item) { return item.first == kNoResource; });
@@ -159,8 +175,13 @@ Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars) co
 }
 
 bool LimitAware::describe(const Pod& pod, PodShape& shape) {
-  for (const auto& [resource, value] : limits_of(pod, false)) {
+  std::vector<std::string> beyond;
+  for (const auto& [resource, value] : limits_of(pod, false, nullptr, &beyond)) {
     shape.contributions.push_back({columns(resource).limit, value});
+  }
+  const bool grown = !beyond.empty() && not_kept_ == kNoColumn;
+  if (grown) {
+    not_kept_ = table_.add_headroom(table_.add_sum("limits not kept"), kUnlimited);
   }
   for (const auto& [resource, value] : limits_of(pod, true)) {
     const Columns& its = columns(resource);
@@ -169,7 +190,7 @@ bool LimitAware::describe(const Pod& pod, PodShape& shape) {
     }
   }
   std::erase_if(shape.contributions, [](const Contribution& item) { return item.amount == 0; });
-  return false;
+  return grown;
 }
 
 void LimitAware::add_error_term(ProgramBuilder& builder, bool of_score) const {
@@ -180,7 +201,8 @@ void LimitAware::add_error_term(ProgramBuilder& builder, bool of_score) const {
 
 void LimitAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) {
   bool has_scalars = false;
-  const Amounts needs = limits_of(pod, false, &has_scalars);
+  std::vector<std::string> beyond;
+  const Amounts needs = limits_of(pod, false, &has_scalars, &beyond);
   const auto add = [&](ResourceId resource, std::int64_t need) {
     builder.add_filter_term({plugin, names_.name(resource), Code::kUnschedulable, kNoColumn,
                              "Insufficient " + names_.name(resource) + " limit"},
@@ -206,6 +228,15 @@ void LimitAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& bui
     if (upstream_ ? resource > kEphemeralStorage : need > 0) {
       add(resource, need);
     }
+  }
+  std::sort(beyond.begin(), beyond.end());
+  for (const std::string& name : beyond) {
+    builder.add_filter_term(
+        {plugin, name, Code::kUnschedulable, kNoColumn,
+         fmt::format("node(s) have more than kResourcesMax ({}) resources: the limit of {} is not "
+                     "kept",
+                     kResourcesMax, name)},
+        not_kept_, 0);
   }
   builder.end_filter(false);
 }

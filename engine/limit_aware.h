@@ -3,6 +3,10 @@
 //
 // Source: the seed limit-aware-scheduling and proposal-rules (mode Proposal); koordinator #1486
 // (mode Upstream), where a ratio that is no percentage makes its node answer Error.
+//
+// A resource without a ratio has no limit, so one that no node has rejects nobody here. Of names
+// beyond kResourcesMax no limits are kept: a node with a ratio for some of them rejects pods that
+// limit one of them, and says so.
 #pragma once
 
 #include <map>
@@ -48,7 +52,9 @@ class LimitAware final : public Policy {
   Columns& columns(ResourceId resource);
   NodeRatio ratio_of(const Node& node) const;
   // Without resources that no node has.
-  Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr) const;
+  // `beyond`: takes the names of limits that are not kept.
+  Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr,
+                    std::vector<std::string>* beyond = nullptr) const;
   void add_error_term(ProgramBuilder& builder, bool of_score) const;
 
   const Profile& profile_;
@@ -57,6 +63,8 @@ class LimitAware final : public Policy {
   NodeTable& table_;
   std::map<ResourceId, Columns> columns_;
   ColumnId error_ = kNoColumn;  // mode Upstream: -1 on nodes that answer Error
+  // -1 on nodes with a ratio for a name beyond kResourcesMax; since a pod first asked for one.
+  ColumnId not_kept_ = kNoColumn;
 };
 
 }  // namespace headroom

@@ -189,6 +189,53 @@ TEST(ResourcesAttack, APodThatWaitsMayNameWhatNoNodeHas) {
   check(engine);
 }
 
+// By the rules a limit is checked where its resource has a ratio: no node has one for what no node
+// has. Where there is one that is not kept, its node rejects: no limit is ignored in silence.
+TEST(ResourcesAttack, LimitAwareAloneRejectsWhatItDoesNotKeep) {
+  for (const Mode mode : {Mode::kProposal, Mode::kUpstream}) {
+    Profile profile;
+    profile.mode = mode;
+    profile.filters = {PluginId::kLimitAware};
+    profile.scores = {{PluginId::kLimitAware}};
+    Engine engine = *Engine::create(profile, {.threads = 1});
+    ASSERT_TRUE(engine.upsert(node_of("n1")));
+    EXPECT_EQ(says(engine, pod_of("asks", {invented(1)}, 9), "n1"), "Success");
+    const auto limited = [&](int first, int last) {
+      Names names;
+      std::string ratios;
+      for (int i = first; i <= last; ++i) {
+        names.push_back(invented(i));
+        ratios += fmt::format("{}\"{}\":50", i == first ? "" : ",", invented(i));
+      }
+      Node node = node_of("limited", names);
+      node.annotations = {{"node.koordinator.sh/limit-to-allocatable", "{" + ratios + "}"}};
+      ASSERT_TRUE(engine.upsert(node));
+    };
+    const auto expect_kept = [&](int i) {
+      EXPECT_EQ(says(engine, pod_of("fits", {invented(i)}), "limited"), "Success");
+      EXPECT_EQ(says(engine, pod_of("asks", {invented(i)}, 2), "limited"),
+                "Unschedulable; Insufficient " + invented(i) + " limit");
+    };
+    for (int again = 0; again < 2; ++again) {
+      limited(0, 99);
+      expect_kept(0);
+      Pod last = pod_of("asks", {invented(99)});
+      EXPECT_EQ(
+          says(engine, last, "limited"),
+          "Unschedulable; node(s) have more than kResourcesMax (64) resources: the limit of " +
+              invented(99) + " is not kept");
+      EXPECT_EQ(engine.evaluate(last).value().feasible, 1u);
+      EXPECT_EQ(says(engine, last, "n1"), "Success");
+      last.daemon_set = true;
+      EXPECT_EQ(says(engine, last, "limited"), "Success");
+      check(engine);
+      limited(90, 99);
+      expect_kept(99);
+      check(engine);
+    }
+  }
+}
+
 TEST(ResourcesAttack, NamesThatComeAndGoUseNumbersAgain) {
   Engine engine = make_engine();
   for (int i = 0; i < 5 * static_cast<int>(kResourcesMax); ++i) {
