@@ -129,14 +129,17 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
   if (forked()) changes_.push_back(NodeBefore{std::string(name), std::move(before)});
   if (!facts) {
     if (it == rows_.end()) return;
+    note_node(it->second);
     nodes_[it->second] = {};
     free_rows_.push_back(it->second);
     rows_.erase(it);
     return;
   }
+  facts->name = name;
   facts->label_class = facts->counts ? classify(facts->labels) : kNoClass;
   if (facts->counts) table_.add_node(facts->label_class, facts->amounts, 1);
   if (it != rows_.end()) {
+    note_node(it->second);
     nodes_[it->second] = std::move(*facts);
     return;
   }
@@ -146,6 +149,7 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
   } else {
     row = free_rows_.back();
     free_rows_.pop_back();
+    note_node(row);
     nodes_[row] = std::move(*facts);
   }
   rows_.emplace(std::string(name), row);
@@ -226,6 +230,7 @@ void CapacityFacts::set_quota(const QuotaKey& key, std::optional<QuotaState> sta
     }
   }
   table_.set(key, std::move(state), counted, labels_);
+  tell_audits([](CapacityAuditNotes& notes) { notes.classes = 0; });
   if (labels_.keys_read() > 2 * key_uses_.size() + kIdleKeysMax) rebuild();
 }
 
@@ -257,6 +262,7 @@ void CapacityFacts::split_classes() {
     const std::uint32_t from = node.label_class;
     node.label_class = labels_.split(from, node.labels);
     if (node.label_class == from) continue;
+    note_node(static_cast<std::uint32_t>(i));
     added(from);
     table_.move_node(from, node.label_class, node.amounts);
   }
@@ -339,6 +345,7 @@ void CapacityFacts::rebuild() {
   }
   classes_kept_ = labels_.size();
   layouts_kept_ = labels_.layouts();
+  tell_audits([](CapacityAuditNotes& notes) { notes = {}; });  // they begin anew
 }
 
 // --- Reservations and time ---

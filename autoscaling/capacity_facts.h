@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "autoscaling/capacity_audit.h"
 #include "autoscaling/capacity_quotas.h"
 #include "autoscaling/quota_table.h"
 
@@ -45,6 +48,7 @@ struct Reservation {
 };
 
 struct CountedNode {
+  std::string name;  // empty: no node
   KeptLabels labels;
   ResourceAmounts amounts;
   std::string reservation;  // that it names
@@ -97,9 +101,25 @@ class CapacityFacts {
 
   std::uint64_t digest() const;
   Result<void> validate() const;
+  // From now on what changes is noted there, as long as somebody else holds it.
+  void watch(const std::shared_ptr<CapacityAuditNotes>& notes);
 
  private:
+  friend class CapacityAudit;  // looks at all of it in turns (capacity_audit.h)
+  std::uint64_t digest_of_node(const CountedNode& node) const;
+  std::uint64_t digest_of_rest() const;
+  // A node and a class each by itself, the sums over all nodes, and what is not about nodes.
+  Result<void> validate_node(const CountedNode& node) const;
+  Result<void> validate_touches(std::uint32_t label_class) const;
+  Result<void> validate_sums() const;
+  Result<void> validate_rest() const;
   Result<void> validate_quotas() const;
+  void tell_audits(const std::function<void(CapacityAuditNotes&)>& what);
+  void note_node(std::uint32_t row) {
+    if (!audits_.empty()) {
+      tell_audits([row](CapacityAuditNotes& notes) { notes.nodes.note(row); });
+    }
+  }
 
   struct NodeBefore {
     std::string name;
@@ -159,7 +179,8 @@ class CapacityFacts {
   std::map<std::string, std::uint32_t, std::less<>> key_uses_;  // by selectors in force
   std::size_t classes_kept_ = 0, layouts_kept_ = 0;             // by the last rebuild
   std::vector<Before> changes_;
-  std::vector<std::size_t> forks_;  // how many changes there were
+  std::vector<std::size_t> forks_;                         // how many changes there were
+  std::vector<std::weak_ptr<CapacityAuditNotes>> audits_;  // under way
 };
 
 }  // namespace headroom

@@ -48,19 +48,26 @@ Result<void> differ(const std::string& what, Int128 kept, Int128 counted) {
 
 }  // namespace
 
+std::uint64_t CapacityFacts::digest_of_node(const CountedNode& node) const {
+  if (node.name.empty()) return 0;
+  return Hash()
+      .add(node.name)
+      .add(labels_.map_of(node.labels))
+      .add(node.amounts, resources_)
+      .add(node.reservation)
+      .add(std::uint64_t{node.counts})
+      .value();
+}
+
 std::uint64_t CapacityFacts::digest() const {
   // Sums of hashes: nodes lie in no order.
+  std::uint64_t sum = digest_of_rest();
+  for (const CountedNode& node : nodes_) sum += digest_of_node(node);
+  return sum;
+}
+
+std::uint64_t CapacityFacts::digest_of_rest() const {
   std::uint64_t sum = mix(static_cast<std::uint64_t>(now_us_));
-  for (const auto& [name, row] : rows_) {
-    const CountedNode& node = nodes_[row];
-    sum += Hash()
-               .add(name)
-               .add(labels_.map_of(node.labels))
-               .add(node.amounts, resources_)
-               .add(node.reservation)
-               .add(std::uint64_t{node.counts})
-               .value();
-  }
   for (const auto& [key, quota] : table_.quotas()) {
     Hash hash;
     hash.add(quota->id).add(quota->state.invalid);
@@ -90,30 +97,75 @@ std::uint64_t CapacityFacts::digest() const {
   return sum;
 }
 
-Result<void> CapacityFacts::validate() const {
-  QuotaTable counted;
-  LabelClasses labels = labels_;
-  while (counted.classes() < labels.size()) counted.add_class(labels);
-  for (const auto& [name, row] : rows_) {
-    const CountedNode& node = nodes_[row];
-    if (!node.counts) {
-      if (node.label_class == kNoClass) continue;
-      return differ("class of node " + name, node.label_class, kNoClass);
-    }
-    const std::uint32_t label_class = labels.classify(labels_.map_of(node.labels));
-    if (label_class != node.label_class || labels.size() != labels_.size()) {
-      return differ("class of node " + name, node.label_class, label_class);
-    }
-    counted.add_node(label_class, node.amounts, 1);
+Result<void> CapacityFacts::validate_node(const CountedNode& node) const {
+  if (node.name.empty()) return {};
+  const auto found = rows_.find(node.name);
+  if (found == rows_.end() || &nodes_[found->second] != &node) {
+    return fail(ErrorCode::kConflict, "node " + node.name + " is not found by its name");
   }
+  if (!node.counts) {
+    if (node.label_class == kNoClass) return {};
+    return differ("class of node " + node.name, node.label_class, kNoClass);
+  }
+  if (labels_.is_of(node.label_class, labels_.map_of(node.labels))) return {};
+  return fail(ErrorCode::kConflict, "node " + node.name + " is of another class");
+}
+
+Result<void> CapacityFacts::validate() const {
+  for (const CountedNode& node : nodes_) {
+    if (auto checked = validate_node(node); !checked) return checked;
+  }
+  for (std::uint32_t c = 0; c < table_.classes(); ++c) {
+    if (auto checked = validate_touches(c); !checked) return checked;
+  }
+  if (auto checked = validate_sums(); !checked) return checked;
+  return validate_rest();
+}
+
+namespace {
+
+Int128 at(const std::vector<Int128>& sums, std::uint32_t resource) {
+  return resource < sums.size() ? sums[resource] : Int128{0};
+}
+
+}  // namespace
+
+Result<void> CapacityFacts::validate_sums() const {
+  QuotaTable counted;
+  while (counted.classes() < table_.classes()) counted.add_class(labels_);
+  std::size_t nodes = 0;
+  for (const CountedNode& node : nodes_) {
+    nodes += !node.name.empty();
+    if (!node.name.empty() && node.counts) counted.add_node(node.label_class, node.amounts, 1);
+  }
+  if (nodes != rows_.size()) {
+    return differ("nodes", static_cast<Int128>(rows_.size()), static_cast<Int128>(nodes));
+  }
+  for (std::uint32_t c = 0; c < table_.classes(); ++c) {
+    if (table_.at(c).nodes != counted.at(c).nodes) {
+      return differ(fmt::format("nodes of class {}", c), static_cast<Int128>(table_.at(c).nodes),
+                    static_cast<Int128>(counted.at(c).nodes));
+    }
+    for (std::uint32_t r = 0; r < resources_.size(); ++r) {
+      if (at(table_.at(c).used, r) != at(counted.at(c).used, r)) {
+        return differ(fmt::format("used {} of class {}", resources_.name(r), c),
+                      at(table_.at(c).used, r), at(counted.at(c).used, r));
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> CapacityFacts::validate_rest() const {
+  QuotaTable counted;
+  while (counted.classes() < table_.classes()) counted.add_class(labels_);
   for (const auto& [id, held] : reservations_) {
     for (const ReservedItem& item : held.items) {
       if (item.node.label_class == kNoClass) continue;
-      const std::uint32_t label_class = labels.classify(item.node.labels);
-      if (label_class != item.node.label_class) {
-        return differ("class of reservation " + id, item.node.label_class, label_class);
+      if (!labels_.is_of(item.node.label_class, item.node.labels)) {
+        return fail(ErrorCode::kConflict, "reservation " + id + " is of another class");
       }
-      counted.add_reserved(label_class, item.node.amounts, item.left);
+      counted.add_reserved(item.node.label_class, item.node.amounts, item.left);
     }
     if (!expiries_.contains({held.expires_us, id}) || held.expires_us <= now_us_) {
       return differ("expiry of reservation " + id, now_us_, held.expires_us);
@@ -123,52 +175,50 @@ Result<void> CapacityFacts::validate() const {
     return differ("expiries", static_cast<Int128>(expiries_.size()),
                   static_cast<Int128>(reservations_.size()));
   }
-  const auto at = [](const std::vector<Int128>& sums, std::uint32_t resource) {
-    return resource < sums.size() ? sums[resource] : Int128{0};
-  };
   for (std::uint32_t c = 0; c < table_.classes(); ++c) {
-    if (table_.at(c).nodes != counted.at(c).nodes) {
-      return differ(fmt::format("nodes of class {}", c), static_cast<Int128>(table_.at(c).nodes),
-                    static_cast<Int128>(counted.at(c).nodes));
-    }
     for (std::uint32_t r = 0; r < resources_.size(); ++r) {
-      const std::string what = fmt::format("{} of class {}", resources_.name(r), c);
-      if (at(table_.at(c).used, r) != at(counted.at(c).used, r)) {
-        return differ("used " + what, at(table_.at(c).used, r), at(counted.at(c).used, r));
-      }
       if (at(table_.at(c).reserved, r) != at(counted.at(c).reserved, r)) {
-        return differ("reserved " + what, at(table_.at(c).reserved, r),
-                      at(counted.at(c).reserved, r));
+        return differ(fmt::format("reserved {} of class {}", resources_.name(r), c),
+                      at(table_.at(c).reserved, r), at(counted.at(c).reserved, r));
       }
     }
   }
   return validate_quotas();
 }
 
+// The limits that nodes of the class touch.
+Result<void> CapacityFacts::validate_touches(std::uint32_t label_class) const {
+  const NodeClassSums& nodes = table_.at(label_class);
+  auto touch = nodes.touches.begin();
+  for (const auto& [key, quota] : table_.quotas()) {
+    if (!quota->state.in_force ||
+        !matches(quota->state.in_force->selector, labels_.labels(label_class))) {
+      continue;
+    }
+    for (const QuotaEntry& entry : quota->entries) {
+      if (touch == nodes.touches.end() || touch->entry != &entry ||
+          touch->resource != entry.resource) {
+        return differ(
+            fmt::format("{} {} among the limits of class {}", quota->id, entry.name, label_class),
+            0, 1);
+      }
+      ++touch;
+    }
+  }
+  if (touch == nodes.touches.end()) return {};
+  return differ(fmt::format("limits of class {}", label_class),
+                static_cast<Int128>(nodes.touches.size()), touch - nodes.touches.begin());
+}
+
+// What the limits use against the sums of the classes that touch them.
 Result<void> CapacityFacts::validate_quotas() const {
   std::unordered_map<const QuotaEntry*, std::pair<Int128, Int128>> sums;  // used, reserved
   for (std::uint32_t c = 0; c < table_.classes(); ++c) {
     const NodeClassSums& nodes = table_.at(c);
-    auto touch = nodes.touches.begin();
-    for (const auto& [key, quota] : table_.quotas()) {
-      if (!quota->state.in_force || !matches(quota->state.in_force->selector, labels_.labels(c))) {
-        continue;
-      }
-      for (const QuotaEntry& entry : quota->entries) {
-        if (touch == nodes.touches.end() || touch->entry != &entry ||
-            touch->resource != entry.resource) {
-          return differ(fmt::format("{} {} among the limits of class {}", quota->id, entry.name, c),
-                        0, 1);
-        }
-        ++touch;
-        auto& [used, reserved] = sums[&entry];
-        if (entry.resource < nodes.used.size()) used += nodes.used[entry.resource];
-        if (entry.resource < nodes.reserved.size()) reserved += nodes.reserved[entry.resource];
-      }
-    }
-    if (touch != nodes.touches.end()) {
-      return differ(fmt::format("limits of class {}", c), static_cast<Int128>(nodes.touches.size()),
-                    touch - nodes.touches.begin());
+    for (const NodeClassSums::Touch& touch : nodes.touches) {
+      auto& [used, reserved] = sums[touch.entry];
+      used += at(nodes.used, touch.resource);
+      reserved += at(nodes.reserved, touch.resource);
     }
   }
   for (const auto& [key, quota] : table_.quotas()) {
@@ -183,6 +233,19 @@ Result<void> CapacityFacts::validate_quotas() const {
     }
   }
   return {};
+}
+
+// --- In turns ---
+
+void CapacityFacts::watch(const std::shared_ptr<CapacityAuditNotes>& notes) {
+  audits_.push_back(notes);
+}
+
+void CapacityFacts::tell_audits(const std::function<void(CapacityAuditNotes&)>& what) {
+  for (const auto& held : audits_) {
+    if (const auto notes = held.lock(); notes != nullptr) what(*notes);
+  }
+  std::erase_if(audits_, [](const auto& held) { return held.expired(); });
 }
 
 }  // namespace headroom

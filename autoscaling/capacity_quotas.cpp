@@ -561,5 +561,8 @@ CapacityQuotasStats CapacityQuotas::stats() const {
 
 std::uint64_t CapacityQuotas::digest() const { return impl_->facts.digest(); }
 Result<void> CapacityQuotas::validate() const { return impl_->facts.validate(); }
+std::unique_ptr<CapacityAudit> CapacityQuotas::audit(AuditOptions options) const {
+  return std::make_unique<CapacityAudit>(impl_->facts, options);
+}
 
 }  // namespace headroom

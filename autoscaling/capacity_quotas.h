@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "autoscaling/quota_answers.h"
+#include "objects/audit_items.h"
 #include "objects/error.h"
 #include "objects/objects.h"
 
@@ -51,6 +52,8 @@ struct CapacityQuotasOptions {
   // A limit of the first name counts the resource of the second: {"gpu", "nvidia.com/gpu"}.
   StringMap aliases;
 };
+
+class CapacityAudit;
 
 class CapacityQuotas {
  public:
@@ -134,6 +137,8 @@ class CapacityQuotas {
   std::uint64_t digest() const;
   // Recomputes every sum from the nodes and compares. O(nodes + quotas * classes).
   Result<void> validate() const;
+  // Both in turns, for callers whose thread serves others too; see capacity_audit.h.
+  std::unique_ptr<CapacityAudit> audit(AuditOptions options) const;
 
  private:
   struct Impl;

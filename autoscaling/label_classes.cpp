@@ -80,6 +80,15 @@ StringMap LabelClasses::map_of(const KeptLabels& labels) const {
   return map;
 }
 
+bool LabelClasses::is_of(std::uint32_t label_class, const StringMap& labels) const {
+  const StringMap& its = classes_[label_class].labels;
+  return std::all_of(read_keys_.begin(), read_keys_.end(), [&](const ReadKey& read) {
+    const std::string* value = find(labels, read.key);
+    const std::string* wanted = find(its, read.key);
+    return value == nullptr || wanted == nullptr ? value == wanted : *value == *wanted;
+  });
+}
+
 std::uint32_t LabelClasses::code(std::uint32_t read_key, std::string_view value) {
   ReadKey& key = read_keys_[read_key];
   if (const auto it = key.codes.find(value); it != key.codes.end()) return it->second;

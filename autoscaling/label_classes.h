@@ -45,6 +45,8 @@ class LabelClasses {
   // The labels of the keys that are read.
   const StringMap& labels(std::uint32_t label_class) const { return classes_[label_class].labels; }
   StringMap map_of(const KeptLabels& labels) const;
+  // Whether classify() would say this class of the holder.
+  bool is_of(std::uint32_t label_class, const StringMap& labels) const;
   std::size_t layouts() const { return layouts_.size(); }
 
  private:

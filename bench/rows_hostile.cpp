@@ -1,4 +1,5 @@
 // hostile_wait: how long a well-behaved client waits while another asks for all that it may.
+// The longest single wait is told beside the p99: a turn that cannot be left shows there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,6 +91,35 @@ std::vector<Attack> attacks(ServedCluster& served) {
                    const auto received = value_of(client.receive());
                    const wire::StatsReply* reply = received.frame->body_as_StatsReply();
                    check(reply != nullptr && reply->invalid() == nullptr, "a valid state");
+                 }});
+  const std::uint64_t digest = served.facts().engine().digest();
+  all.push_back({"Stats.digest", [digest](Client& client, std::uint64_t) {
+                   client.send(wire::CreateStats(client.builder(), true, false));
+                   check_done(client.flush());
+                   const auto received = value_of(client.receive());
+                   const wire::StatsReply* reply = received.frame->body_as_StatsReply();
+                   check(reply != nullptr && reply->digest() == digest, "the facts' digest");
+                 }});
+  for (const bool candidates : {false, true}) {
+    all.push_back({candidates ? "PostFilter, every node's outcome" : "PostFilter",
+                   [&like, candidates](Client& client, std::uint64_t round) {
+                     const Pod pod = new_pods(like, 1, round, [round](Pod& pod, std::size_t) {
+                                       pod.priority = 1'000'000;
+                                       request_anew(pod, 63'000 + round);
+                                     }).front();
+                     const auto answer = value_of(client.post_filter(pod, candidates));
+                     check(answer->code() == wire::Code::Success || answer->reasons()->size() != 0,
+                           "victims, or why not");
+                   }});
+  }
+  all.push_back({"new host ports one by one", [&like](Client& client, std::uint64_t round) {
+                   ask(client, new_pods(like, 1, round, [round](Pod& pod, std::size_t) {
+                         request_anew(pod, 20'000'000 + round);
+                         pod.containers[0].ports = {
+                             {.host_port = static_cast<std::uint16_t>(1 + round % 60'000),
+                              .protocol = PortProtocol::kTcp,
+                              .host_ip = {}}};
+                       }));
                  }});
   all.push_back({"EvaluateNodes of all", [&served, &like](Client& client, std::uint64_t) {
                    const auto answer = value_of(client.evaluate_nodes(like));

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/node_table.h"
@@ -68,6 +69,12 @@ class CachedShape {
   std::uint32_t code(std::uint32_t row) const;
   // Raw score of a feasible row, by the shape's score s.
   std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
+  // The lowest and highest raw score of the feasible rows, by normalised score; where there are
+  // any.
+  std::pair<std::int32_t, std::int32_t> range(std::uint32_t s) {
+    const RawRange found = ranges()[s];
+    return {found.lo, found.hi};
+  }
   // The final score that a raw score has in the range of the last best().
   std::int32_t normalized(std::int32_t raw, std::uint32_t s) const;
 

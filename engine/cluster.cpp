@@ -123,6 +123,7 @@ void Cluster::name_row(std::uint32_t row, std::string name) {
   if (row >= nodes_.size()) {
     nodes_.resize(row + 1);
   }
+  note_row(row);
   nodes_[row].name = std::move(name);
   rows_.emplace(nodes_[row].name, row);
   table_.commit(row);
@@ -130,11 +131,13 @@ void Cluster::name_row(std::uint32_t row, std::string name) {
 
 void Cluster::unmention(std::uint32_t row) {
   --nodes_[row].mentions;
+  note_row(row);
   release_row_if_unused(row);
 }
 
 void Cluster::release_row_if_unused(std::uint32_t row) {
   if (nodes_[row].node == nullptr && nodes_[row].mentions == 0) {
+    note_row(row);
     derive(row);
     rows_.erase(nodes_[row].name);
     journal_.put(RowReleased{row, std::move(nodes_[row].name)});
@@ -219,6 +222,7 @@ void Cluster::set_node_columns(std::uint32_t row) {
 }
 
 void Cluster::mark(std::uint32_t row, Stale stale) {
+  note_row(row);
   if (row >= stale_.size()) {
     stale_.resize(nodes_.size(), Stale::kNothing);
   }
@@ -420,6 +424,7 @@ void Cluster::name_pod(PodId id, std::string key) {
 }
 
 void Cluster::release_pod_if_unused(PodId id) {
+  note_pod(id);
   if (!pods_[id].known() && capacity_ != nullptr) {
     capacity_->clear_rank(pods_[id]);
   }
@@ -438,6 +443,7 @@ void Cluster::release_pod_if_unused(PodId id) {
 void Cluster::move_to(std::uint32_t& named_row, std::uint32_t row) {
   if (row != kNoRow) {
     ++nodes_[row].mentions;
+    note_row(row);
   }
   const std::uint32_t old = named_row;
   named_row = row;
@@ -480,6 +486,7 @@ Quantity Cluster::allocatable(std::uint32_t row, ResourceId resource) const {
 
 // A pod on no node that names one waits for room there; it counts while the node exists.
 void Cluster::nominate(PodId id) {
+  note_row(pods_[id].rank.nominated_row);
   PodRank& rank = pods_[id].rank;
   rank.nominated = true;
   NodeFacts& node = nodes_[rank.nominated_row];
@@ -493,6 +500,7 @@ void Cluster::nominate(PodId id) {
 }
 
 void Cluster::denominate(PodId id) {
+  note_row(pods_[id].rank.nominated_row);
   PodRank& rank = pods_[id].rank;
   rank.nominated = false;
   NodeFacts& node = nodes_[rank.nominated_row];
@@ -506,6 +514,7 @@ void Cluster::denominate(PodId id) {
 }
 
 void Cluster::count_nominated(PodId id, int sign) {
+  note_pod(id);
   const PodRank& rank = pods_[id].rank;
   capacity_->quotas().add_nominated(rank.namespace_id, rank.priority,
                                     shapes_[pods_[id].shape]->quota_request, sign);
@@ -513,6 +522,7 @@ void Cluster::count_nominated(PodId id, int sign) {
 
 // Adds the pod to the row where it belongs now, if it counts at all.
 void Cluster::count(PodId id) {
+  note_pod(id);
   PodFacts& pod = pods_[id];
   if (!pod.known() || pod.terminal) {
     return;
@@ -540,6 +550,7 @@ void Cluster::count(PodId id) {
 }
 
 void Cluster::uncount(PodId id) {
+  note_pod(id);
   PodFacts& pod = pods_[id];
   if (pod.rank.nominated) {
     denominate(id);
@@ -861,6 +872,7 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   }
   for (const PodId id : unlisted_) {
     --pods_[id].mentions;
+    note_pod(id);
   }
   for (const PodId id : unlisted_) {
     if (!pods_[id].key.empty()) {
@@ -1170,6 +1182,10 @@ bool Cluster::prepare(PodShape& shape, const Pause& pause) {
   prepare_for_rows(shape);
   if (shape.split > splits_done_ && !split_classes(pause)) {
     return false;
+  }
+  // A passing shape does not outlive the turn: each row's class is asked when it is looked at.
+  if (shape.id == kPassingShape) {
+    return true;
   }
   if (shape.class_generation != classes_.generation()) {
     shape.class_generation = classes_.generation();

@@ -61,6 +61,7 @@ inline constexpr std::uint32_t kUntoleratedTaint = kClassRejection | 4;  // mode
 inline constexpr std::size_t kUnusedReasonsMax = 65'536;
 
 class Cluster;
+struct AuditNotes;
 
 // Holds shapes for the time of a call.
 class ShapeHolds {
@@ -228,9 +229,11 @@ class Cluster {
   NodeFigures figures(ResourceId resource) const;  // after settle()
   std::uint64_t digest() const;
   Result<void> validate();
-  Result<bool> validate(std::uint32_t& row, const Pause& pause);
+  // From now on what changes is noted there, as long as somebody else holds it.
+  void watch(const std::shared_ptr<AuditNotes>& notes);
 
  private:
+  friend class Audit;         // looks at all of it in turns (audit.h)
   friend class ClusterState;  // saves and restores all of it (cluster_state.h)
   struct PolicyOf {
     Policy* policy;
@@ -339,10 +342,31 @@ class Cluster {
   bool code_classes(PodShape& shape, const Pause& pause);
   std::unique_ptr<PodShape> make_shape(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
   bool enabled(PluginId plugin) const;
-  Result<void> validate_names();
+  std::uint64_t digest_of_row(std::uint32_t row) const;
+  std::uint64_t digest_of_pod(PodId id) const;
+  std::uint64_t digest_of_rest() const;
+  // Each by itself, and the sums over all of them.
   Result<void> validate_row(std::uint32_t row);
-  Result<void> validate_sums();
+  Result<void> validate_pod(PodId id) const;
+  Result<void> validate_shape(const PodShape& shape);
+  Result<void> validate_sums() const;
+  Result<void> validate_names() const;
   Result<void> validate_capacity() const;
+  // A pod on no node that names one.
+  static bool waits_for_room(const PodFacts& pod);
+  void tell_audits(const std::function<void(AuditNotes&)>& what);
+  void note_row(std::uint32_t row) {
+    if (!audits_.empty()) {
+      tell_of_row(row);
+    }
+  }
+  void note_pod(PodId id) {
+    if (!audits_.empty()) {
+      tell_of_pod(id);
+    }
+  }
+  void tell_of_row(std::uint32_t row);
+  void tell_of_pod(PodId id);
 
   HostPorts host_ports(const Pod& pod) const {  // none without NodePorts
     return has_node_ports_ ? host_ports_of(pod) : HostPorts();
@@ -420,6 +444,7 @@ class Cluster {
   };
   std::vector<Expiry> expiries_;
   Journal journal_;
+  std::vector<std::weak_ptr<AuditNotes>> audits_;  // under way
   std::uint64_t bad_annotations_ = 0;
 };
 

@@ -6,64 +6,88 @@
 #include <map>
 #include <set>
 
+#include "engine/audit.h"
 #include "engine/cluster.h"
 #include "engine/digest.h"
 
 namespace headroom {
 
-std::uint64_t Cluster::digest() const {
+std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
+  Digest digest;
+  const std::string& name = nodes_[row].name;
+  if (name.empty()) {
+    return 0;
+  }
+  if (const MetricFacts* metric = load_aware_ != nullptr ? load_aware_->metric(row) : nullptr;
+      metric != nullptr) {
+    digest.add("metric", name, metric->updated_us, metric->interval_us);
+  }
+  const Node* node = nodes_[row].node.get();
+  if (node == nullptr) {
+    return digest.total();  // what its pods add up to counts once the node is there
+  }
+  digest.add("node", name, static_cast<std::int64_t>(table_.digest(row)));
+  digest.add("unschedulable", name, std::int64_t{node->unschedulable});
+  for (const auto& [key, value] : node->labels) {
+    digest.add("label", name, key, value);
+  }
+  for (const auto& [key, value] : node->annotations) {
+    digest.add("annotation", name, key, value);
+  }
+  for (const Taint& taint : node->taints) {
+    digest.add("taint", name, taint.key, taint.value, taint.effect);
+  }
+  for (const auto& [resource, quantity] : node->allocatable) {
+    digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
+  }
+  return digest.total();
+}
+
+std::uint64_t Cluster::digest_of_pod(PodId id) const {
+  Digest digest;
+  const PodFacts& pod = pods_[id];
+  if (!pod.known()) {
+    return 0;
+  }
+  const auto name_of = [&](std::uint32_t row) {
+    return row == kNoRow ? std::string() : nodes_[row].name;
+  };
+  if (capacity_ != nullptr) {
+    digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
+               std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
+               capacity_->budgets().labels_hash(pod.rank.group));
+  }
+  if (pod.host_ports != nullptr) {
+    for (const HostPort& port : *pod.host_ports) {
+      digest.add("port", pod.key, to_string(port));
+    }
+  }
+  digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
+             name_of(pod.bound_row), name_of(pod.assumed_row),
+             static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
+             pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled_us.value_or(0),
+             pod.initialized_us.value_or(0));
+  return digest.total();
+}
+
+std::uint64_t Cluster::digest_of_rest() const {
   Digest digest;
   digest.add("now", now_us_);
-  for (const auto& [name, row] : rows_) {
-    const Node* node = nodes_[row].node.get();
-    if (const MetricFacts* metric = load_aware_ != nullptr ? load_aware_->metric(row) : nullptr;
-        metric != nullptr) {
-      digest.add("metric", name, metric->updated_us, metric->interval_us);
-    }
-    if (node == nullptr) {
-      continue;  // what its pods add up to counts once the node is there
-    }
-    digest.add("node", name, static_cast<std::int64_t>(table_.digest(row)));
-    digest.add("unschedulable", name, std::int64_t{node->unschedulable});
-    for (const auto& [key, value] : node->labels) {
-      digest.add("label", name, key, value);
-    }
-    for (const auto& [key, value] : node->annotations) {
-      digest.add("annotation", name, key, value);
-    }
-    for (const Taint& taint : node->taints) {
-      digest.add("taint", name, taint.key, taint.value, taint.effect);
-    }
-    for (const auto& [resource, quantity] : node->allocatable) {
-      digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
-    }
-  }
-  for (PodId id = 0; id < pods_.size(); ++id) {
-    if (const PodFacts& pod = pods_[id]; pod.known()) {
-      const auto name_of = [&](std::uint32_t row) {
-        return row == kNoRow ? std::string() : nodes_[row].name;
-      };
-      if (capacity_ != nullptr) {
-        digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
-                   std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
-                   capacity_->budgets().labels_hash(pod.rank.group));
-      }
-      if (pod.host_ports != nullptr) {
-        for (const HostPort& port : *pod.host_ports) {
-          digest.add("port", pod.key, to_string(port));
-        }
-      }
-      digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
-                 name_of(pod.bound_row), name_of(pod.assumed_row),
-                 static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
-                 pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled_us.value_or(0),
-                 pod.initialized_us.value_or(0));
-    }
-  }
   if (capacity_ != nullptr) {
     digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
   }
   return digest.total();
+}
+
+std::uint64_t Cluster::digest() const {
+  std::uint64_t total = digest_of_rest();
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    total += digest_of_row(row);
+  }
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    total += digest_of_pod(id);
+  }
+  return total;
 }
 
 Result<void> Cluster::validate_row(std::uint32_t row) {
@@ -71,6 +95,15 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   const auto broken = [&](const std::string& what) {
     return fail(ErrorCode::kConflict, fmt::format("validate: node {}: {}", node.name, what));
   };
+  if (node.name.empty()) {
+    return table_.node_class(row) == kNoNodeClass
+               ? Result<void>()
+               : fail(ErrorCode::kConflict,
+                      fmt::format("validate: row {} is free and has a class", row));
+  }
+  if (find_row(node.name) != row) {
+    return broken("its name finds another row");
+  }
   if (!table_.narrow_consistent(row)) {
     return broken("a narrow column differs from its truth");
   }
@@ -121,10 +154,63 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   if (ports != node.ports) {
     return broken("its host ports differ from those of its pods");
   }
-  return ordered ? Result<void>() : broken("a pod with a load estimate stands behind one without");
+  if (!ordered) {
+    return broken("a pod with a load estimate stands behind one without");
+  }
+  if (capacity_ != nullptr) {
+    const auto pods = capacity_->pods_of(row);
+    if (!std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
+          return capacity_->less_important(a, b);
+        })) {
+      return broken("its pods are out of the order of their importance");
+    }
+  }
+  return {};
 }
 
-// What quotas and preemption read, against the pods: used, nominated, and the order of each row.
+// A pod's own facts, and what the row where it counts or waits keeps of it.
+Result<void> Cluster::validate_pod(PodId id) const {
+  const PodFacts& pod = pods_[id];
+  const auto broken = [&](const std::string& what) {
+    return fail(ErrorCode::kConflict, "validate: pod " + pod.key + " " + what);
+  };
+  if (pod.counted_row != (pod.known() && !pod.terminal ? pod.row() : kNoRow)) {
+    return broken("counts on another row than its facts say");
+  }
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  const PodRank& rank = pod.rank;
+  if (pod.known() != (rank.group != kNoGroup)) {
+    return broken("is ranked although it is not known, or not");
+  }
+  const bool waits = waits_for_room(pod);
+  if (waits != rank.nominated ||
+      (waits && std::count(nodes_[rank.nominated_row].nominated.begin(),
+                           nodes_[rank.nominated_row].nominated.end(), id) != 1)) {
+    return broken("is nominated otherwise than its facts say");
+  }
+  if (pod.known() && capacity_->priority_now(rank) != rank.priority) {
+    return broken("has another priority than its class");
+  }
+  if (pod.counted_row != kNoRow) {
+    const auto pods = capacity_->pods_of(pod.counted_row);
+    if (std::count_if(pods.begin(), pods.end(), [&](const RankedPod& other) {
+          return other.pod == id && other.priority == rank.priority &&
+                 other.start_us == rank.start_us && other.shape == pod.shape &&
+                 other.group == rank.group && other.namespace_id == rank.namespace_id;
+        }) != 1) {
+      return broken("is ranked otherwise than its facts say");
+    }
+  }
+  return {};
+}
+
+bool Cluster::waits_for_room(const PodFacts& pod) {
+  return pod.known() && !pod.terminal && pod.row() == kNoRow && pod.rank.nominated_row != kNoRow;
+}
+
+// What quotas and preemption read, against the sums over the pods.
 Result<void> Cluster::validate_capacity() const {
   if (capacity_ == nullptr) {
     return {};
@@ -138,7 +224,7 @@ Result<void> Cluster::validate_capacity() const {
   };
   const ElasticQuotas& quotas = capacity_->quotas();
   std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
-  std::vector<std::uint32_t> ranked(nodes_.size());
+  std::vector<std::uint32_t> ranked(nodes_.size()), listed(nodes_.size());
   // By namespace, and by name of a class: the pods and budgets that hold it.
   std::vector<std::uint32_t> held(quotas.namespace_count()), named(capacity_->class_name_count());
   for (const PodDisruptionBudget& budget : capacity_->budgets().all()) {
@@ -151,27 +237,14 @@ Result<void> Cluster::validate_capacity() const {
   for (PodId id = 0; id < pods_.size(); ++id) {
     const PodFacts& pod = pods_[id];
     const PodRank& rank = pod.rank;
-    if (pod.known() != (rank.group != kNoGroup)) {
-      return broken("pod " + pod.key + " is ranked although it is not known, or not");
-    }
     if (pod.known()) {
       ++held[rank.namespace_id];
     }
     if (rank.priority_class != 0) {
       ++named[rank.priority_class - 1];
     }
-    const bool waits =
-        pod.known() && !pod.terminal && pod.row() == kNoRow && rank.nominated_row != kNoRow;
-    if (waits != rank.nominated ||
-        (waits && std::count(nodes_[rank.nominated_row].nominated.begin(),
-                             nodes_[rank.nominated_row].nominated.end(), id) != 1)) {
-      return broken("pod " + pod.key + " is nominated otherwise than its facts say");
-    }
-    if (pod.known() && capacity_->priority_now(rank) != rank.priority) {
-      return broken("pod " + pod.key + " has another priority than its class");
-    }
     const bool counts = pod.counted_row != kNoRow;
-    if (!counts && !(waits && nodes_[rank.nominated_row].node != nullptr)) {
+    if (!counts && !(waits_for_room(pod) && nodes_[rank.nominated_row].node != nullptr)) {
       continue;
     }
     for (const auto& [resource, amount] : shapes_[pod.shape]->quota_request) {
@@ -179,26 +252,16 @@ Result<void> Cluster::validate_capacity() const {
     }
     if (counts) {
       ++ranked[pod.counted_row];
-      const auto pods = capacity_->pods_of(pod.counted_row);
-      if (std::count_if(pods.begin(), pods.end(), [&](const RankedPod& other) {
-            return other.pod == id && other.priority == rank.priority &&
-                   other.start_us == rank.start_us && other.shape == pod.shape &&
-                   other.group == rank.group && other.namespace_id == rank.namespace_id;
-          }) != 1) {
-        return broken("pod " + pod.key + " is ranked otherwise than its facts say");
-      }
     }
   }
+  for (const std::uint32_t row : nominated_rows_) {
+    ++listed[row];
+  }
   for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
-    const auto pods = capacity_->pods_of(row);
-    if (pods.size() != ranked[row] ||
-        !std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
-          return capacity_->less_important(a, b);
-        })) {
-      return broken("the pods of " + nodes_[row].name + " are out of order");
+    if (capacity_->pods_of(row).size() != ranked[row]) {
+      return broken("the pods of " + nodes_[row].name + " are others than those that count there");
     }
-    const bool listed = std::count(nominated_rows_.begin(), nominated_rows_.end(), row) == 1;
-    if (listed == nodes_[row].nominated.empty()) {
+    if (listed[row] != (nodes_[row].nominated.empty() ? 0U : 1U)) {
       return broken("the nominated pods of " + nodes_[row].name + " are not listed");
     }
   }
@@ -227,8 +290,7 @@ Result<void> Cluster::validate_capacity() const {
   return quotas.consistent() ? Result<void>() : broken("the totals differ from the quotas' sums");
 }
 
-// Names against the nodes that have them, and shapes against a new description.
-Result<void> Cluster::validate_names() {
+Result<void> Cluster::validate_names() const {
   std::map<std::string, std::uint32_t, std::less<>> of_nodes;
   for (const NodeFacts& facts : nodes_) {
     for (const std::string& name : names_of(facts.node.get())) {
@@ -237,9 +299,13 @@ Result<void> Cluster::validate_names() {
       }
     }
   }
-  if (of_nodes != names_.held()) {
-    return fail(ErrorCode::kConflict, "validate: names of resources are held by other nodes");
-  }
+  return of_nodes == names_.held()
+             ? Result<void>()
+             : fail(ErrorCode::kConflict, "validate: names of resources are held by other nodes");
+}
+
+// Against a new description.
+Result<void> Cluster::validate_shape(const PodShape& shape) {
   // Who has borrowed a number is no fact: there may be room now where there was none.
   const auto held = [this](Amounts request) {
     std::erase_if(request, [this](const auto& asked) {
@@ -247,58 +313,47 @@ Result<void> Cluster::validate_names() {
     });
     return request;
   };
-  for (const auto& shape : shapes_) {
-    if (shape == nullptr) {
-      continue;
-    }
-    PodShape again;
-    again.key = shape->key;
-    again.daemon_set = shape->daemon_set;
-    describe(again, pod_of_shape_key(shape->key));
-    const auto same = [](const Contribution& a, const Contribution& b) {
-      return a.sum == b.sum && a.amount == b.amount;
-    };
-    const bool same_reasons = again.reasons == shape->reasons;
-    release_reasons(again);
-    if (!same_reasons ||
-        !std::equal(again.contributions.begin(), again.contributions.end(),
-                    shape->contributions.begin(), shape->contributions.end(), same) ||
-        held(again.quota_request) != held(shape->quota_request)) {
-      return fail(
-          ErrorCode::kConflict,
-          fmt::format("validate: shape {} is described otherwise than its pods", shape->id));
-    }
+  PodShape again;
+  again.key = shape.key;
+  again.daemon_set = shape.daemon_set;
+  describe(again, pod_of_shape_key(shape.key));
+  const auto same = [](const Contribution& a, const Contribution& b) {
+    return a.sum == b.sum && a.amount == b.amount;
+  };
+  const bool same_reasons = again.reasons == shape.reasons;
+  release_reasons(again);
+  if (!same_reasons ||
+      !std::equal(again.contributions.begin(), again.contributions.end(),
+                  shape.contributions.begin(), shape.contributions.end(), same) ||
+      held(again.quota_request) != held(shape.quota_request)) {
+    return fail(ErrorCode::kConflict,
+                fmt::format("validate: shape {} is described otherwise than its pods", shape.id));
   }
   return {};
 }
 
 Result<void> Cluster::validate() {
-  std::uint32_t row = 0;
-  const Result<bool> valid = validate(row, [] { return false; });
-  return valid ? Result<void>() : tl::unexpected(valid.error());
-}
-
-// Rows are checked each by itself, as they are when their turn comes; the sums over all of them, of
-// which nothing may change meanwhile, at once.
-Result<bool> Cluster::validate(std::uint32_t& row, const Pause& pause) {
-  while (row < nodes_.size()) {
-    if (!nodes_[row].name.empty()) {
-      if (auto checked = validate_row(row); !checked) {
-        return tl::unexpected(checked.error());
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    if (auto checked = validate_row(row); !checked) {
+      return checked;
+    }
+  }
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    if (auto checked = validate_pod(id); !checked) {
+      return checked;
+    }
+  }
+  for (const auto& shape : shapes_) {
+    if (shape != nullptr) {
+      if (auto checked = validate_shape(*shape); !checked) {
+        return checked;
       }
     }
-    ++row;
-    if (pause()) {
-      return false;
-    }
   }
-  if (auto checked = validate_sums(); !checked) {
-    return tl::unexpected(checked.error());
-  }
-  return true;
+  return validate_sums();
 }
 
-Result<void> Cluster::validate_sums() {
+Result<void> Cluster::validate_sums() const {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: " + what);
   };
@@ -321,10 +376,6 @@ Result<void> Cluster::validate_sums() {
         ++mentions[row];
       }
     }
-    const std::uint32_t expected = pod.known() && !pod.terminal ? pod.row() : kNoRow;
-    if (pod.counted_row != expected) {
-      return broken("pod " + pod.key + " counts on another row than its facts say");
-    }
     if (pod.mentions != listed[id]) {
       return broken("pod " + pod.key + " is mentioned otherwise than metrics list it");
     }
@@ -337,21 +388,39 @@ Result<void> Cluster::validate_sums() {
   }
   std::uint32_t nodes = 0;
   for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
-    if (nodes_[row].name.empty()) {
-      if (table_.node_class(row) != kNoNodeClass) {
-        return broken(fmt::format("row {} is free and has a class", row));
-      }
-      continue;
-    }
     nodes += nodes_[row].node != nullptr;
     mentions[row] += load_aware_ != nullptr && load_aware_->metric(row) != nullptr;
-    if (mentions[row] != nodes_[row].mentions || find_row(nodes_[row].name) != row) {
+    if (mentions[row] != nodes_[row].mentions) {
       return broken("the row of " + nodes_[row].name + " is mentioned otherwise than counted");
     }
   }
   return nodes == node_count_
              ? Result<void>()
              : broken(fmt::format("{} nodes, {} were counted", nodes, node_count_));
+}
+
+// --- In turns ---
+
+void Cluster::watch(const std::shared_ptr<AuditNotes>& notes) {
+  std::erase_if(audits_, [](const auto& held) { return held.expired(); });
+  audits_.push_back(notes);
+}
+
+void Cluster::tell_audits(const std::function<void(AuditNotes&)>& what) {
+  for (const auto& held : audits_) {
+    if (const std::shared_ptr<AuditNotes> notes = held.lock(); notes != nullptr) {
+      what(*notes);
+    }
+  }
+  std::erase_if(audits_, [](const auto& held) { return held.expired(); });
+}
+
+void Cluster::tell_of_row(std::uint32_t row) {
+  tell_audits([row](AuditNotes& notes) { notes.rows.note(row); });
+}
+
+void Cluster::tell_of_pod(PodId id) {
+  tell_audits([id](AuditNotes& notes) { notes.pods.note(id); });
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 #include <cassert>
 #include <utility>
 
+#include "engine/audit.h"
 #include "engine/cluster.h"
 
 namespace headroom {
@@ -18,6 +19,7 @@ std::unique_ptr<const T> copy_of(const T* known) {
 // --- Remembering ---
 
 void Cluster::remember(PodId id) {
+  note_pod(id);
   const PodFacts& pod = pods_[id];
   if (!journal_.open() || !pod.known()) {
     return;
@@ -176,6 +178,9 @@ void Cluster::rollback() {
   }
   journal_ = std::move(journal);
   set_bulk(bulk);
+  if (!audits_.empty()) {
+    tell_audits([](AuditNotes& notes) { notes = {}; });  // they begin anew
+  }
 }
 
 void Cluster::commit() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "engine/audit.h"
 #include "engine/cluster.h"
 #include "engine/cluster_state.h"
 #include "engine/evaluator.h"
@@ -431,9 +432,8 @@ Result<void> Engine::validate() const {
   impl_->cluster.settle();
   return impl_->cluster.validate();
 }
-Result<bool> Engine::validate(std::uint32_t& row, const Pause& pause) const {
-  impl_->cluster.settle();
-  return impl_->cluster.validate(row, pause);
+std::unique_ptr<Audit> Engine::audit(AuditOptions options) const {
+  return std::make_unique<Audit>(impl_->cluster, options);
 }
 
 }  // namespace headroom

@@ -26,10 +26,13 @@
 #include "engine/limits.h"
 #include "engine/options.h"
 #include "engine/profile.h"
+#include "objects/audit_items.h"
 #include "objects/error.h"
 #include "objects/objects.h"
 
 namespace headroom {
+
+class Audit;
 
 class Engine {
  public:
@@ -182,10 +185,8 @@ class Engine {
   std::uint64_t digest() const;
   // Recomputes every aggregate and column from the facts and compares. O(nodes + pods).
   Result<void> validate() const;
-  // A turn of it, from `row` on, which is 0 at first: true when all is right, false when there is
-  // more to check. Facts may change between turns; the last, which compares the sums over all nodes
-  // and pods, is taken at once.
-  Result<bool> validate(std::uint32_t& row, const Pause& pause) const;
+  // Both in turns, for callers whose thread serves others too; see audit.h.
+  std::unique_ptr<Audit> audit(AuditOptions options) const;
 
  private:
   struct Impl;

@@ -58,7 +58,10 @@ Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
 
 Result<bool> Evaluator::prepare(const Pod& pod, const Pause& pause) {
   const auto shape = cluster_.decidable_shape_of(pod);
-  return shape ? Result<bool>(cluster_.prepare(**shape, pause)) : tl::unexpected(shape.error());
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  return cluster_.prepare(**shape, pause) && look_ahead(pod, **shape, pause);
 }
 
 Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
@@ -67,7 +70,7 @@ Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  if (!cluster_.prepare(**shape, pause)) {
+  if (!cluster_.prepare(**shape, pause) || !look_ahead(pod, **shape, pause)) {
     return false;
   }
   if (auto evaluated = evaluate(pod, **shape, options, decision); !evaluated) {
@@ -314,6 +317,9 @@ void Evaluator::drop_cache() noexcept {
     }
   }
   spares_.clear();
+  for (ExactLook& look : looks_) {
+    look.key.clear();
+  }
 }
 
 // --- Many pods ---
@@ -489,8 +495,9 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     if (code != 0) {
       count_code(code, 1);
     } else {
-      answer.rows.push_back({});
-      answer.rows.back().row = row;
+      ExactRow& feasible = answer.rows.emplace_back();
+      feasible.row = row;
+      read_raw(shape, row, feasible.raw);
     }
     if (every_row) {
       answer.row_codes.push_back(code);
@@ -499,7 +506,37 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
   const std::vector<std::string>* names = !named.empty() ? &named
                                           : shape.pinned ? &*shape.pinned
                                                          : nullptr;
-  if (names == nullptr || every_row) {
+  if (names == nullptr) {
+    // Who asks for every row looks at each anew: tests hold the others against it.
+    const bool follows = options_.shape_cache && shape.row_by_row() && !every_row;
+    ExactLook* kept = follows ? look_of(shape) : nullptr;
+    ExactLook& known = kept != nullptr ? *kept : passing_look_;
+    known.next = kept != nullptr ? known.next : 0;
+    (void)bring_up(known, shape, [] { return false; });
+    answer.rows.reserve(
+        static_cast<std::size_t>(std::count(known.codes.begin(), known.codes.end(), 0U)));
+    std::uint32_t last = 0, rows = 0;  // a code that comes often in a row
+    for (std::uint32_t row = 0; row < known.codes.size(); ++row) {
+      const std::uint32_t code = known.codes[row];
+      if (code == 0) {
+        ExactRow& feasible = answer.rows.emplace_back();
+        feasible.row = row;
+        std::copy_n(known.raw[row].data(), shape.scores.size(), feasible.raw);
+        continue;
+      }
+      if (code != last && rows != 0) {
+        count_code(last, std::exchange(rows, 0));
+      }
+      last = code;
+      ++rows;
+    }
+    if (rows != 0) {
+      count_code(last, rows);
+    }
+    if (every_row) {
+      answer.row_codes = known.codes;
+    }
+  } else if (every_row) {
     for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
       look(row);
     }
@@ -529,31 +566,116 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
   return answer;
 }
 
-void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
-  for (ExactRow& row : answer.rows) {
-    const std::int64_t* truth = row_truth(shape, row.row);
-    for (std::size_t s = 0; s < shape.scores.size(); ++s) {
-      row.raw[s] = row.score[s] = exact_score(shape.scores[s], truth);
+void Evaluator::read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw) {
+  const std::int64_t* truth = row_truth(shape, row);
+  for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+    raw[s] = exact_score(shape.scores[s], truth);
+  }
+}
+
+// The shape's, or one that nobody needs for now.
+ExactLook* Evaluator::look_of(const PodShape& shape) {
+  ++look_uses_;
+  ExactLook* free = nullptr;
+  for (ExactLook& look : looks_) {
+    if (look.key == shape.key) {
+      look.used = look_uses_;
+      return &look;
+    }
+    const bool under_way =
+        !look.key.empty() && !look.complete && look_uses_ - look.used <= kExactLookAbandoned;
+    if (!under_way && (free == nullptr || look.used < free->used)) {
+      free = &look;
     }
   }
+  if (free != nullptr) {
+    free->key = shape.key;
+    free->used = look_uses_;
+    free->next = 0;
+    free->complete = false;
+  }
+  return free;
+}
+
+void Evaluator::look_at(ExactLook& look, const PodShape& shape, std::uint32_t row) {
+  const std::uint32_t code = row_code(shape, row, {});
+  look.codes[row] = code;
+  if (code == 0) {
+    read_raw(shape, row, look.raw[row].data());
+  }
+}
+
+// True when it is what the rows say now. The shape is prepared.
+bool Evaluator::bring_up(ExactLook& look, PodShape& shape, const Pause& pause) {
+  const NodeTable& table = cluster_.table();
+  if (look.next == 0 || look.epoch < table.oldest() ||
+      look.shapes_generation != cluster_.shapes_generation() ||
+      look.class_generation != cluster_.classes().generation()) {
+    look.next = 0;
+    look.epoch = table.epoch();
+    look.shapes_generation = cluster_.shapes_generation();
+    look.class_generation = cluster_.classes().generation();
+  }
+  look.codes.resize(table.size());
+  look.raw.resize(table.size());
+  for (; look.epoch < table.epoch(); ++look.epoch) {
+    if (const std::uint32_t row = table.changed_row(look.epoch); row < look.next) {
+      look_at(look, shape, row);
+    }
+  }
+  while (look.next < table.size()) {
+    look_at(look, shape, look.next++);
+    if (pause()) {
+      break;
+    }
+  }
+  look.complete = look.next == table.size();
+  return look.complete;
+}
+
+// Of a shape that is decided row by row: so that exact_answer() finds each row's say.
+bool Evaluator::look_ahead(const Pod& pod, PodShape& shape, const Pause& pause) {
+  if (!shape.row_by_row() || shape.pinned || !options_.shape_cache ||
+      !cluster_.named_node(pod).empty()) {
+    return true;
+  }
+  ExactLook* look = look_of(shape);
+  return look != nullptr && bring_up(*look, shape, pause);
+}
+
+Evaluator::Extremes Evaluator::extremes_of(const PodShape& shape, const ExactAnswer& answer) {
+  Extremes extremes;
   for (std::uint32_t n = 0; n < shape.normalized && !answer.rows.empty(); ++n) {
     const auto [lo, hi] = std::minmax_element(
         answer.rows.begin(), answer.rows.end(),
         [n](const ExactRow& a, const ExactRow& b) { return a.raw[n] < b.raw[n]; });
-    const std::int64_t least = lo->raw[n], most = hi->raw[n];
-    for (ExactRow& row : answer.rows) {
-      row.score[n] = normalize(row.raw[n], least, most, shape.normalize_in_double);
-    }
+    extremes.lo[n] = lo->raw[n];
+    extremes.hi[n] = hi->raw[n];
   }
-  for (ExactRow& row : answer.rows) {
-    for (std::size_t s = 0; s < shape.scores.size(); ++s) {
-      // A node whose sums wrapped (mode Upstream) fails no decision about others.
-      if (cluster_.table().beyond_int64(row.row)) {
-        row.score[s] = std::clamp<std::int64_t>(row.score[s], 0, 100);
-      }
-      row.total += shape.score_labels[s].weight * row.score[s];
-      answer.invalid_score = answer.invalid_score || row.score[s] < 0 || row.score[s] > 100;
+  return extremes;
+}
+
+bool Evaluator::normalize_row(const PodShape& shape, const Extremes& extremes,
+                              ExactRow& row) const {
+  bool valid = true;
+  for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+    row.score[s] = s < shape.normalized ? normalize(row.raw[s], extremes.lo[s], extremes.hi[s],
+                                                    shape.normalize_in_double)
+                                        : row.raw[s];
+    // A node whose sums wrapped (mode Upstream) fails no decision about others.
+    if (cluster_.table().beyond_int64(row.row)) {
+      row.score[s] = std::clamp<std::int64_t>(row.score[s], 0, 100);
     }
+    row.total += shape.score_labels[s].weight * row.score[s];
+    valid = valid && row.score[s] >= 0 && row.score[s] <= 100;
+  }
+  return valid;
+}
+
+void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
+  const Extremes extremes = extremes_of(shape, answer);
+  for (ExactRow& row : answer.rows) {
+    answer.invalid_score = !normalize_row(shape, extremes, row) || answer.invalid_score;
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <tbb/task_arena.h>
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "engine/answers.h"
 #include "engine/cached_shape.h"
 #include "engine/cluster.h"
+#include "engine/exact_look.h"
 #include "engine/options.h"
 
 namespace headroom {
@@ -77,6 +79,17 @@ class Evaluator {
     std::vector<std::uint32_t> row_codes;  // of every row, if asked for
     bool invalid_score = false;            // outside [0, 100] after normalisation
   };
+  // What the raw scores of all feasible rows range over, by normalised score.
+  struct Extremes {
+    std::int64_t lo[kNormalizedMax] = {}, hi[kNormalizedMax] = {};
+  };
+  // One row of all: why it is infeasible, or its scores among the feasible ones.
+  struct RowOfAll {
+    std::uint32_t code = 0;
+    ExactRow scored{};  // where the code is 0
+    Extremes extremes;
+    std::size_t feasible = 0;  // of all rows
+  };
 
   // `named` holds spec.nodeName, or nothing.
   void decide(PodShape& shape, const std::vector<std::string>& named,
@@ -102,7 +115,17 @@ class Evaluator {
 
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
+  // nullptr: all looks are under way for other shapes.
+  ExactLook* look_of(const PodShape& shape);
+  bool bring_up(ExactLook& look, PodShape& shape, const Pause& pause);
+  bool look_ahead(const Pod& pod, PodShape& shape, const Pause& pause);
+  void look_at(ExactLook& look, const PodShape& shape, std::uint32_t row);
+  RowOfAll row_of_all(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
   void score_exactly(const PodShape& shape, ExactAnswer& answer);
+  void read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw);
+  static Extremes extremes_of(const PodShape& shape, const ExactAnswer& answer);
+  // False: a score is outside [0, 100].
+  bool normalize_row(const PodShape& shape, const Extremes& extremes, ExactRow& row) const;
   PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
 
   // Rows into NodesDecision (nodes.cpp).
@@ -128,6 +151,9 @@ class Evaluator {
   // Evicted last: new shapes take their memory. One, and in a batch as many as are new.
   std::vector<std::unique_ptr<CachedShape>> spares_;
   std::size_t spares_max_ = 1;
+  std::array<ExactLook, kExactLooksMax> looks_;
+  ExactLook passing_look_;  // where all of those are under way, or the cache is off
+  std::uint64_t look_uses_ = 0;
   CachedShape uncached_;  // what every decision uses where the cache is off
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
   std::vector<RowTotal> best_;        // scratch

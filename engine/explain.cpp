@@ -1,6 +1,9 @@
 // Evaluator::explain: every filter and score of one node with the numbers that went in.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "engine/evaluator.h"
 #include "kernels/exact.h"
 
@@ -149,6 +152,38 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
   }
 }
 
+// What all rows come to is in the shape's cached answer, where there is one: then one row is looked
+// at, and not each.
+Evaluator::RowOfAll Evaluator::row_of_all(PodShape& shape, std::uint32_t row,
+                                          const std::vector<std::string>& named) {
+  RowOfAll its;
+  its.scored.row = row;
+  if (named.empty() && !shape.row_by_row()) {
+    CachedShape& found = bring_up(shape);
+    if (!found.wide()) {
+      its.code = row_code(shape, row, named);
+      its.feasible = found.feasible();
+      for (std::uint32_t n = 0; n < shape.normalized && its.feasible != 0; ++n) {
+        std::tie(its.extremes.lo[n], its.extremes.hi[n]) = found.range(n);
+      }
+      if (its.code == 0) {
+        read_raw(shape, row, its.scored.raw);
+        (void)normalize_row(shape, its.extremes, its.scored);
+      }
+      return its;
+    }
+  }
+  const ExactAnswer answer = exact_answer(shape, named, false);
+  its.code = row_code(shape, row, named);
+  its.feasible = answer.rows.size();
+  its.extremes = extremes_of(shape, answer);
+  if (its.code == 0) {
+    its.scored = *std::lower_bound(answer.rows.begin(), answer.rows.end(), row,
+                                   [](const ExactRow& a, std::uint32_t b) { return a.row < b; });
+  }
+  return its;
+}
+
 Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   const auto found = cluster_.decidable_shape_of(pod);
   if (!found) {
@@ -160,8 +195,8 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   out.not_considered = cluster_.not_considered(pod);
   const auto look = [&] {
     cluster_.prepare(shape);
-    const ExactAnswer answer = exact_answer(shape, named, true);
-    const std::uint32_t code = answer.row_codes[row];
+    const RowOfAll its = row_of_all(shape, row, named);
+    const std::uint32_t code = its.code;
     const bool by_class = (code & kClassRejection) != 0 && code != kPortsTaken;
     for (const PluginId plugin : cluster_.profile().filters) {
       if (plugin > PluginId::kNodeAffinity) {
@@ -187,22 +222,17 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
       out.code = detail.code;
     } else {
       explain_scores(shape, row, out);
-      const auto scored =
-          std::find_if(answer.rows.begin(), answer.rows.end(),
-                       [&](const ExactRow& candidate) { return candidate.row == row; });
-      out.plugins = plugin_scores(shape, *scored);
-      out.total = scored->total;
+      out.plugins = plugin_scores(shape, its.scored);
+      out.total = its.scored.total;
       for (std::size_t s = 0; s < shape.normalized; ++s) {
-        const auto [lo, hi] = std::minmax_element(
-            answer.rows.begin(), answer.rows.end(),
-            [s](const ExactRow& a, const ExactRow& b) { return a.raw[s] < b.raw[s]; });
         ExplainTerm line;
         line.plugin = shape.score_labels[s].plugin;
         line.extension_point = "NormalizeScore";
         line.formula = "(raw - lowest) * 100 / (highest - lowest)";
-        line.result = scored->score[s];
-        line.note = fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes",
-                                scored->raw[s], lo->raw[s], hi->raw[s], answer.rows.size());
+        line.result = its.scored.score[s];
+        line.note =
+            fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes", its.scored.raw[s],
+                        its.extremes.lo[s], its.extremes.hi[s], its.feasible);
         out.terms.push_back(std::move(line));
       }
     }

@@ -155,7 +155,7 @@ std::vector<std::uint32_t> Preemption::rows_of(PodShape& shape,
   std::vector<std::uint32_t> rows;
   if (named.empty() && !shape.pinned) {
     for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
-      if (shape.class_codes[cluster_.table().node_class(row)] == 0) {
+      if (cluster_.row_class_code(shape, row) == 0) {
         rows.push_back(row);
       }
     }

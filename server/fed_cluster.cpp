@@ -150,16 +150,20 @@ void FedCluster::forget(const Pod& pod, std::string_view node_name) {
 }
 
 Result<void> FedCluster::validate() const {
-  std::uint32_t row = 0;
-  const Result<bool> valid = validate(row, [] { return false; });
-  return valid ? Result<void>() : tl::unexpected(valid.error());
+  if (auto valid = engine_.validate(); !valid) return valid;
+  if (auto valid = quotas_.validate(); !valid) return valid;
+  return pending_.validate();
 }
 
-Result<bool> FedCluster::validate(std::uint32_t& row, const Pause& pause) const {
-  if (auto valid = engine_.validate(row, pause); !valid || !*valid) return valid;
-  if (auto valid = quotas_.validate(); !valid) return tl::unexpected(valid.error());
-  if (auto valid = pending_.validate(); !valid) return tl::unexpected(valid.error());
-  return true;
+FedAudit FedCluster::audit(AuditOptions options) const {
+  return {engine_.audit(options), quotas_.audit(options)};
+}
+
+// What changed in the engine while the quotas had their turns is looked at again: at the end both
+// are done in one turn.
+Result<bool> FedAudit::turn(const Pause& pause) {
+  if (auto done = engine_->turn(pause); !done || !*done) return done;
+  return quotas_->turn(pause);
 }
 
 }  // namespace headroom

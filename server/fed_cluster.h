@@ -8,16 +8,34 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "autoscaling/capacity_audit.h"
 #include "autoscaling/capacity_quotas.h"
+#include "engine/audit.h"
 #include "engine/engine.h"
 #include "objects/error.h"
 #include "schema/headroom_generated.h"
 #include "server/pending_pods.h"
 
 namespace headroom {
+
+// An audit of a FedCluster, which it must not outlive for another turn.
+class FedAudit {
+ public:
+  FedAudit(std::unique_ptr<Audit> engine, std::unique_ptr<CapacityAudit> quotas)
+      : engine_(std::move(engine)), quotas_(std::move(quotas)) {}
+  // True when it is done. An error says what is not as it should be.
+  Result<bool> turn(const Pause& pause);
+  std::uint64_t engine_digest() const { return engine_->digest(); }
+  std::uint64_t quotas_digest() const { return quotas_->digest(); }
+
+ private:
+  std::unique_ptr<Audit> engine_;
+  std::unique_ptr<CapacityAudit> quotas_;
+};
 
 class FedCluster {
  public:
@@ -53,8 +71,8 @@ class FedCluster {
   const PendingPods& pending() const { return pending_; }
   // Engine, quotas and pending pods, each with what it keeps twice. O(nodes + pods).
   Result<void> validate() const;
-  // A turn of it; see Engine::validate().
-  Result<bool> validate(std::uint32_t& row, const Pause& pause) const;
+  // The same in turns, or the digests of all facts, or both: of engine and quotas in one moment.
+  FedAudit audit(AuditOptions options) const;
 
  private:
   Result<Applied> apply_node(const wire::Node& wire_node);

@@ -178,23 +178,30 @@ void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
 
 // --- Looking -----------------------------------------------------------------------------------
 
-// Holds the state against what it is made of, row by row.
-class Service::Validating final : public Work {
+// Looks at the whole state: its digest, or whether it is what it is made of. The reply is of the
+// moment of the last turn (FedAudit).
+class Service::Auditing final : public Work {
  public:
-  Validating(Service& service, std::uint64_t id, const wire::Stats& request)
-      : service_(service), id_(id), request_(request), cluster_(service.current_.get()) {}
+  Auditing(Service& service, std::uint64_t id, const wire::Stats& request)
+      : service_(service), id_(id), request_(request) {}
 
   Result<bool> turn(const Pause& pause) override {
-    if (service_.current_.get() != cluster_) {
-      // A resync has ended since the last turn.
-      cluster_ = service_.current_.get();
-      row_ = 0;
+    if (!audit_ || cluster_ != service_.clusters_) {
+      // Of the cluster that a resync has ended since the last turn nothing is asked.
+      cluster_ = service_.clusters_;
+      audit_ =
+          service_.current_->audit({.digest = request_.digest(), .validate = request_.validate()});
     }
-    const Result<bool> checked = cluster_->validate(row_, pause);
-    if (checked && !*checked) return false;
-    service_.finish_stats(
-        id_, request_,
-        checked ? service_.validate_reservations() : Result<void>(tl::unexpected(checked.error())));
+    const Result<bool> done = audit_->turn(pause);
+    if (done && !*done) return false;
+    Result<void> valid;
+    if (!done) {
+      valid = tl::unexpected(done.error());
+    } else if (request_.validate()) {
+      valid = service_.current_->pending().validate();
+      if (valid) valid = service_.validate_reservations();
+    }
+    service_.finish_stats(id_, valid, request_.digest() ? &*audit_ : nullptr);
     return true;
   }
 
@@ -202,18 +209,19 @@ class Service::Validating final : public Work {
   Service& service_;
   const std::uint64_t id_;
   const wire::Stats& request_;
-  const FedCluster* cluster_;
-  std::uint32_t row_ = 0;
+  std::uint64_t cluster_ = 0;  // by Service::clusters_
+  std::optional<FedAudit> audit_;
 };
 
 Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
-  if (request.validate()) return begin(std::make_unique<Validating>(*this, id, request));
-  finish_stats(id, request, {});
+  if (request.validate() || request.digest()) {
+    return begin(std::make_unique<Auditing>(*this, id, request));
+  }
+  finish_stats(id, {}, nullptr);
   return {};
 }
 
-void Service::finish_stats(std::uint64_t id, const wire::Stats& request,
-                           const Result<void>& valid) {
+void Service::finish_stats(std::uint64_t id, const Result<void>& valid, const FedAudit* digests) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
   if (!valid) invalid = builder_.CreateString(std::string(cut(valid.error().message)));
@@ -233,12 +241,12 @@ void Service::finish_stats(std::uint64_t id, const wire::Stats& request,
   reply.add_cache_hits(now.engine.cache_hits);
   reply.add_cold_passes(now.engine.cold_passes);
   reply.add_rows_replayed(now.engine.rows_replayed);
-  if (request.digest()) reply.add_digest(engine().digest());
+  if (digests != nullptr) reply.add_digest(digests->engine_digest());
   if (!invalid.IsNull()) reply.add_invalid(invalid);
   reply.add_capacity_quotas(now.capacity.quotas);
   reply.add_capacity_quotas_invalid(now.capacity.invalid_quotas);
   reply.add_capacity_reservations(now.capacity.reservations);
-  if (request.digest()) reply.add_capacity_digest(quotas().digest());
+  if (digests != nullptr) reply.add_capacity_digest(digests->quotas_digest());
   reply.add_memory_bytes(now.memory_bytes);
   reply.add_memory_bytes_max(now.memory_bytes_max);
   reply.add_time_us(engine().now_us());
@@ -324,6 +332,7 @@ void Service::tick() {
     advance();
     expire_reservations();
     tell_expired();
+    if (validation_due_) validate_after_fault();
     metrics_.set(state());
   };
   contain(nullptr, 0, false, std::cref(look));

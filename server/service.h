@@ -55,6 +55,8 @@ using LogFunction = std::function<void(LogLevel, const char* what, LogFields fie
 inline constexpr std::chrono::milliseconds kWorkTurnTime(1);
 // Scratch memory that is kept from one request to the next.
 inline constexpr std::size_t kKeptBytesMax = 4 << 20;
+// After a fault the cluster is validated at once, but not more often: see service_faults.cpp.
+inline constexpr std::chrono::seconds kFaultValidationPeriod(10);
 // How long a pod stays reserved, unless its owner renews it.
 inline constexpr std::chrono::seconds kReservationTime(300);
 
@@ -95,6 +97,8 @@ class Service final : public FrameHandler {
   static bool serves(wire::Body body) { return request_of(body) != nullptr; }
   const Engine& engine() const { return current_->engine(); }
   const CapacityQuotas& quotas() const { return current_->quotas(); }
+  // How often the cluster was validated because something failed.
+  std::uint64_t fault_validations() const { return validations_; }
   // All that is kept twice: of the cluster (FedCluster), of reservations, and of both together.
   // O(nodes + pods).
   Result<void> validate() const;
@@ -127,7 +131,7 @@ class Service final : public FrameHandler {
   class EndingFeed;
   class Evaluating;
   class Placing;
-  class Validating;
+  class Auditing;
   void begin_turn();
   // The first turn of a work. What is left is begun_.
   Result<void> begin(std::unique_ptr<Work> work);
@@ -181,7 +185,8 @@ class Service final : public FrameHandler {
   Result<void> reservations(std::uint64_t id, const wire::Reservations& request);
   Result<void> stats(std::uint64_t id, const wire::Stats& request);
   Result<void> validate_reservations() const;
-  void finish_stats(std::uint64_t id, const wire::Stats& request, const Result<void>& valid);
+  // `digests`: where they were asked for.
+  void finish_stats(std::uint64_t id, const Result<void>& valid, const FedAudit* digests);
 
   // What a request has reserved, and what that replaced: to be undone if the request fails.
   struct Made {
@@ -226,6 +231,7 @@ class Service final : public FrameHandler {
   void contain(Peer* peer, std::uint64_t id, bool feeds,
                const std::function<void()>& what) noexcept;
   void failed(Peer* peer, std::uint64_t id, bool feeds, const Error& error) noexcept;
+  void validate_after_fault() noexcept;
   void give_up() noexcept;
   bool handle_frame(Peer& peer, const wire::Frame& frame);
   void watch_memory();
@@ -246,6 +252,7 @@ class Service final : public FrameHandler {
   ServiceOptions options_;
   Metrics& metrics_;
   std::unique_ptr<FedCluster> current_;
+  std::uint64_t clusters_ = 0;        // how many have been replaced
   std::unique_ptr<FedCluster> next_;  // during a resync
   Encoder encoder_;
   NodesEncoder nodes_encoder_;
@@ -254,10 +261,13 @@ class Service final : public FrameHandler {
   bool ready_ = false;
   // The feeder gives the time: of the current cluster, of the next one.
   bool feeder_time_ = false, next_feeder_time_ = false;
-  bool given_up_ = false;     // the cluster is not what its facts say: no decisions
-  bool refusing_ = false;     // facts and new connections, for want of memory
-  bool facts_lost_ = false;   // since then
-  bool small_cache_ = false;  // of shapes, for want of memory
+  bool given_up_ = false;                // the cluster is not what its facts say: no decisions
+  bool validation_due_ = false;          // after a fault
+  std::optional<SteadyTime> validated_;  // after the last one that was
+  std::uint64_t validations_ = 0;        // so far
+  bool refusing_ = false;                // facts and new connections, for want of memory
+  bool facts_lost_ = false;              // since then
+  bool small_cache_ = false;             // of shapes, for want of memory
   std::size_t memory_bytes_ = 0;
   std::uint32_t facts_unwatched_ = 0;  // frames, since memory was looked at
   SteadyTime watched_{};               // when the wall clock was looked at last,

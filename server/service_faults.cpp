@@ -71,8 +71,24 @@ void Service::failed(Peer* peer, std::uint64_t id, bool feeds, const Error& erro
     }
   }
   current_->engine().drop_shape_cache();
+  validate_after_fault();
+}
+
+// It takes O(nodes + pods) in one piece, and whoever knows a request that fails could ask for it
+// again and again: what fails within kFaultValidationPeriod of the last is validated by a tick when
+// that has passed.
+void Service::validate_after_fault() noexcept {
+  const SteadyTime now = steady_now();
+  validation_due_ = validated_ && now - *validated_ < kFaultValidationPeriod;
+  if (validation_due_) return;
   bool sound = false;
-  (void)attempt([&] { sound = validate().has_value(); });
+  try {
+    sound = validate().has_value();
+  } catch (...) {
+    // What cannot be looked at cannot be trusted.
+  }
+  validated_ = steady_now();
+  ++validations_;
   if (!sound) give_up();
 }
 

@@ -95,6 +95,7 @@ void Service::replace_current(std::unique_ptr<FedCluster> cluster) {
   epoch_base_ = epoch() + 1;
   retired_ = state().engine;
   std::swap(current_, cluster);
+  ++clusters_;
   retire(std::move(cluster));
 }
 

@@ -58,6 +58,7 @@ json random_script(Draws& draws, const Profile& profile, int events) {
   script.push_back({{"op", "advance"}, {"now", cluster.now()}});
   for (int e = 0; e < events; ++e) {
     script.push_back(cluster.event());
+    if (draws.one_in(3)) script.push_back({{"op", "audit"}, {"pieces", 1 + draws.below(30)}});
     if (check_often || draws.one_in(10)) script.push_back({{"op", "check"}});
     if (draws.one_in(3)) script.push_back({{"op", "schedule"}, {"pod", cluster.pod_to_place()}});
     if (profile.capacity_scheduling && draws.one_in(5)) {

@@ -6,11 +6,13 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "engine/audit.h"
 #include "engine/engine.h"
 #include "kernels/kernels.h"
 #include "oracle/oracle.h"
@@ -212,6 +214,7 @@ class ScriptRunner {
     if (op == "as_if") return as_if(step);
     if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
     if (op == "check") return check_state();
+    if (op == "audit") return audit(step.at("pieces"));
     if (op == "fork") return fork(step.at("pods"), step.at("look"));
     if (op == "rollback") return forks_.empty() ? "" : rollback();
     if (op == "commit") return forks_.empty() ? "" : commit();
@@ -246,7 +249,28 @@ class ScriptRunner {
     return "";
   }
 
+  // Some pieces of an audit, of every other engine; events come between them.
+  std::string audit(std::uint64_t pieces) {
+    audits_.resize(engines_.size());
+    for (std::size_t e = 0; e < engines_.size(); e += 2) {
+      std::unique_ptr<Audit>& audit = audits_[e];
+      if (audit == nullptr) audit = engines_[e].audit({.digest = true, .validate = true});
+      std::uint64_t left = pieces;
+      const Result<bool> done = audit->turn([&left] { return --left == 0; });
+      if (!done) return "audit: " + done.error().message;
+      if (!*done) continue;
+      const std::string wrong =
+          difference("digest in turns", engines_[e].digest(), audit->digest());
+      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+      if (audit->looked_closer() && forks_.empty())
+        return configurations_[e].text() + ": an audit's sums differ";
+      audit.reset();
+    }
+    return "";
+  }
+
   std::string save(std::size_t but) {
+    audits_.clear();  // of engines that are replaced
     const std::string path = directory_.path() + "/state", again = directory_.path() + "/again";
     for (std::size_t e = 0; e < engines_.size(); ++e) {
       if (e % 3 == but) continue;
@@ -647,6 +671,7 @@ class ScriptRunner {
   const std::vector<Configuration>& configurations_;
   oracle::Oracle oracle_;
   std::vector<Engine> engines_;
+  std::vector<std::unique_ptr<Audit>> audits_;  // under way, by engine
   std::vector<Fork> forks_;
   const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-script").value();
 };

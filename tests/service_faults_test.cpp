@@ -108,6 +108,7 @@ TEST_F(Faults, AnyAllocationMayFail) {
   const int steps = long_run != nullptr && *long_run == '1' ? 200'000 : 1'500;
   for (int step = 0; step < steps; ++step) {
     SCOPED_TRACE(step);
+    steady += kFaultValidationPeriod;  // each fault is followed by a validation
     const auto fails_at = static_cast<std::int64_t>(1 + below(below(2) == 0 ? 12 : 250));
     const Pod pod = some_pod();
     const std::string node = fmt::format("n{}", below(6));
@@ -171,6 +172,36 @@ TEST_F(Faults, AnyAllocationMayFail) {
   EXPECT_GT(resyncs, 0U);
   std::printf("%llu failures, %u resyncs, %u times given up\n",
               static_cast<unsigned long long>(failures), resyncs, given_up);
+}
+
+// A request that fails costs its peer an error, not everybody a look at the whole state each time.
+TEST_F(Faults, AreFollowedByOneValidationInAPeriod) {
+  feeder.feed({node_of("n1", 8), node_of("n2", 8)});
+  in_memory::Client peer(*service);
+  peer.greet();
+  const auto fault = [&] {
+    const std::uint64_t before = failures;
+    const Pod pod = pod_of("p", 1 + static_cast<std::int64_t>(before % 1000));  // of a new shape
+    const PodRef ref(pod);
+    give(peer, 1, [&](Builder& builder) {
+      return encode_evaluate(builder, std::span(&ref, 1), {.top_k = 2});
+    });
+    ASSERT_EQ(failures, before + 1);
+  };
+  ASSERT_EQ(service->fault_validations(), 0U);
+  for (int f = 0; f < 100; ++f) fault();
+  EXPECT_EQ(service->fault_validations(), 1U);
+  service->tick();
+  EXPECT_EQ(service->fault_validations(), 1U);
+  steady += kFaultValidationPeriod;
+  service->tick();
+  EXPECT_EQ(service->fault_validations(), 2U) << "those since";
+  steady += kFaultValidationPeriod;
+  service->tick();
+  EXPECT_EQ(service->fault_validations(), 2U) << "nothing failed since";
+  fault();
+  EXPECT_EQ(service->fault_validations(), 3U) << "at once";
+  EXPECT_EQ(client.best(pod_of("q", 1)), "n1") << "decisions go on";
 }
 
 // --- The budget --------------------------------------------------------------------------------

@@ -111,6 +111,65 @@ TEST_F(Turns, EveryQuestionAboutAPodTakesThem) {
   EXPECT_EQ(other.stats().reserved_pods(), 1U);
 }
 
+// Each row is looked at by itself; what changes behind the turns is looked at again.
+TEST_F(Turns, APodWithHostPortsSeesTheFactsOfItsLastTurn) {
+  feeder.feed(hostname_nodes());
+  const auto with_port = [](const std::string& name, std::uint16_t port, const std::string& node) {
+    Pod pod = pod_of(name, 1, node);
+    pod.containers[0].ports.push_back(
+        {.host_port = port, .protocol = PortProtocol::kTcp, .host_ip = {}});
+    return pod;
+  };
+  const auto text_of_reply = [](const wire::Evaluated& reply) {
+    const wire::Decision& decision = *reply.decisions()->Get(0);
+    std::string text = fmt::format("{} of {}:", decision.feasible(), decision.nodes());
+    for (const auto* node : *decision.node_names()) text += " " + node->str();
+    for (const std::int64_t total : *decision.totals()) text += fmt::format(" {}", total);
+    return text;
+  };
+  in_turns();
+  const std::uint64_t asked =
+      client.evaluate({with_port("asks", 80, "")}, {.top_k = 64, .scores = true});
+  for (int turn = 0; turn < 30; ++turn) {
+    ASSERT_TRUE(client.waiting());
+    fact(with_port("p" + std::to_string(turn), turn % 2 == 0 ? 80 : 81,
+                   "n" + std::to_string(turn % 20)));
+    if (turn % 4 == 0) fact(removed_node("n" + std::to_string(turn)));
+    if (turn == 9) fact(node_of("late", 64));
+    client.step();
+  }
+  steps();
+  const std::string in_turns = text_of_reply(client.take<wire::Evaluated>(asked));
+  clock_step = {};
+  EXPECT_EQ(in_turns, text_of_reply(other.evaluated({with_port("asks", 80, "")},
+                                                    {.top_k = 64, .scores = true})));
+  // And the same as one that was never asked in turns.
+  Engine& engine = const_cast<Engine&>(service->engine());
+  engine.drop_shape_cache();
+  EXPECT_EQ(in_turns, text_of_reply(other.evaluated({with_port("asks", 80, "")},
+                                                    {.top_k = 64, .scores = true})));
+}
+
+// More at a time than the engine keeps looks for: each is answered all the same.
+TEST_F(Turns, ManyPodsWithHostPortsAreAllAnswered) {
+  feeder.feed(hostname_nodes());
+  in_turns();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (std::uint16_t c = 0; c < 12; ++c) {
+    clients.push_back(std::make_unique<Client>(*service));
+    clients.back()->greet();
+    clients.back()->in_turns = true;
+    Pod pod = pod_of("asks" + std::to_string(c), 1);
+    pod.containers[0].ports.push_back({.host_port = static_cast<std::uint16_t>(80 + c),
+                                       .protocol = PortProtocol::kTcp,
+                                       .host_ip = {}});
+    clients.back()->evaluate({pod});
+  }
+  int count = 0;
+  while (service->step()) ASSERT_LT(++count, 12 * 3 * kNodes);
+  for (const auto& asks : clients) EXPECT_TRUE(asks->has_answer());
+}
+
 TEST_F(Turns, OfSeveralEachHasItsTurn) {
   feeder.feed(hostname_nodes());
   in_turns();
@@ -272,6 +331,57 @@ TEST_F(Turns, AValidationIsTakenRowByRow) {
   }
   EXPECT_GE(steps(), kNodes / 2);
   EXPECT_EQ(client.take<wire::StatsReply>(asked).invalid(), nullptr);
+}
+
+// Facts of all kinds come between its turns, before what it has seen and behind it.
+TEST_F(Turns, ADigestIsThatOfTheFactsAtItsLastTurn) {
+  std::vector<Fact> facts = hostname_nodes();
+  for (int p = 0; p < 30; ++p) {
+    facts.emplace_back(pod_of("p" + std::to_string(p), 1, "n" + std::to_string(p)));
+  }
+  feeder.feed(facts);
+  in_turns();
+  const std::uint64_t asked =
+      client.ask([](Builder& builder) { return wire::CreateStats(builder, true, true); });
+  int count = 0;
+  for (; client.waiting(); client.step(), ++count) {
+    if (count >= 120 || count % 3 != 0) continue;
+    const int n = count / 3;
+    fact(pod_of("p" + std::to_string(n % 30), 1, "n" + std::to_string(n % 7)));
+    fact(pod_of("q" + std::to_string(n), 1, n % 2 == 0 ? "" : "n1"));
+    fact(removed_pod(pod_of("q" + std::to_string(n / 2), 1)));
+    if (n % 5 == 0) fact(removed_node("n" + std::to_string(n)));
+    Node changed = hostname_node(n / 2);
+    changed.labels.emplace_back("zone", std::to_string(n));
+    fact(changed);
+    ASSERT_EQ(other.reserve_text(pod_of("r" + std::to_string(n), 0), "n39"), "ok");
+  }
+  EXPECT_GT(count, 120);
+  const wire::StatsReply& reply = client.take<wire::StatsReply>(asked);
+  EXPECT_EQ(reply.invalid(), nullptr);
+  const std::uint64_t digest = reply.digest(), of_quotas = reply.capacity_digest();
+  clock_step = {};
+  const wire::StatsReply& at_once = other.stats(true);
+  EXPECT_EQ(digest, at_once.digest());
+  EXPECT_EQ(of_quotas, at_once.capacity_digest());
+  EXPECT_EQ(digest, service->engine().digest());
+  EXPECT_EQ(of_quotas, service->quotas().digest());
+}
+
+TEST_F(Turns, AResyncAmidADigestMakesItOneOfTheNewState) {
+  feeder.feed(hostname_nodes());
+  in_turns();
+  const std::uint64_t asked =
+      client.ask([](Builder& builder) { return wire::CreateStats(builder, true, true); });
+  for (int turn = 0; turn < 10; ++turn) client.step();
+  ASSERT_TRUE(client.waiting());
+  feeder.feed({node_of("m1", 8), pod_of("p", 1, "m1")});
+  steps();
+  const wire::StatsReply& reply = client.take<wire::StatsReply>(asked);
+  EXPECT_EQ(reply.nodes(), 1U);
+  EXPECT_EQ(reply.digest(), service->engine().digest());
+  EXPECT_EQ(reply.capacity_digest(), service->quotas().digest());
+  EXPECT_EQ(reply.invalid(), nullptr);
 }
 
 // --- Facts ---
