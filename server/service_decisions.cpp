@@ -332,15 +332,20 @@ class Service::Placing final : public Work {
       bare_failures_.push_back(decision);
       return {};
     }
-    Made& made = made_.emplace_back(
-        Made{.pod_key = key, .uid = pod.uid, .node_name = node_names_.back(), .former = {}});
-    if (*known != nullptr) made.former = **known;
-    service.reservations_.put(key,
-                              {.pod = pod,
-                               .node_name = node_names_.back(),
-                               .owner = peer_.owner(),
-                               .reserved_us = service.wall_now_us()},
-                              service.steady_now());
+    try {
+      Made& made = made_.emplace_back(
+          Made{.pod_key = key, .uid = pod.uid, .node_name = node_names_.back(), .former = {}});
+      if (*known != nullptr) made.former = **known;
+      service.reservations_.put(key,
+                                {.pod = pod,
+                                 .node_name = node_names_.back(),
+                                 .owner = peer_.owner(),
+                                 .reserved_us = service.wall_now_us()},
+                                service.steady_now());
+    } catch (...) {
+      service.reservations_.erase(key);  // as reserve() does
+      throw;
+    }
     return {};
   }
 

@@ -52,19 +52,27 @@ Result<Service::Made> Service::reserve(const Peer& peer, const wire::Reserve& re
     return fail(ErrorCode::kConflict,
                 fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
   }
-  if (auto assumed = current_->assume(pod, node_name); !assumed) {
-    return tl::unexpected(assumed.error());
-  }
   Made made{.pod_key = key, .uid = pod.uid, .node_name = std::string(node_name), .former = {}};
   if (*known != nullptr) made.former = **known;
-  // Where `pod` points into the pending pods it is copied; it may be bound before it is asked for.
-  reserve_pod_ = pod;
-  reservations_.put(key,
-                    {.pod = pod,
-                     .node_name = std::string(node_name),
-                     .owner = peer.owner(),
-                     .reserved_us = wall_now_us()},
-                    steady_now());
+  try {
+    if (auto assumed = current_->assume(pod, node_name); !assumed) {
+      return tl::unexpected(assumed.error());
+    }
+    // Where `pod` points into the pending pods it is copied; it may be bound before it is asked
+    // for.
+    reserve_pod_ = pod;
+    reservations_.put(key,
+                      {.pod = pod,
+                       .node_name = std::string(node_name),
+                       .owner = peer.owner(),
+                       .reserved_us = wall_now_us()},
+                      steady_now());
+  } catch (...) {
+    // One of another uid would pass for the engine's, and end without it. With none the barrier
+    // sees that a pod is assumed that nobody has reserved.
+    reservations_.erase(key);
+    throw;
+  }
   return made;
 }
 
