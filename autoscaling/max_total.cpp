@@ -12,10 +12,6 @@ namespace {
 using Counts = std::vector<std::int64_t>;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t saturated(Int128 value) {
-  return value > kMost ? kMost : static_cast<std::int64_t>(value);
-}
-
 Int128 sum(const Counts& counts) {
   return std::accumulate(counts.begin(), counts.end(), Int128{0});
 }

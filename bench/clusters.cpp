@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bench/checks.h"
-#include "tools/cluster_generator.h"
-#include "tools/random.h"
+#include "workloads/cluster_generator.h"
+#include "workloads/random.h"
 
 namespace headroom {
 

@@ -13,8 +13,8 @@
 #include "bench/rows.h"
 #include "bench/trace_workload.h"
 #include "headroom.h"
-#include "tools/object_writer.h"
-#include "tools/openb.h"
+#include "workloads/object_writer.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 

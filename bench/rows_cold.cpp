@@ -8,7 +8,7 @@
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "kernels/kernels.h"
-#include "tools/openb.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 

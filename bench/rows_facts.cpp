@@ -12,9 +12,9 @@
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "objects/object_reader.h"
-#include "tools/cluster_generator.h"
-#include "tools/object_writer.h"
-#include "tools/random.h"
+#include "workloads/cluster_generator.h"
+#include "workloads/object_writer.h"
+#include "workloads/random.h"
 
 namespace headroom {
 

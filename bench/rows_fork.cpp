@@ -8,7 +8,7 @@
 #include "bench/clusters.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
-#include "tools/cluster_generator.h"
+#include "workloads/cluster_generator.h"
 
 namespace headroom {
 

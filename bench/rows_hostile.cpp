@@ -11,7 +11,7 @@
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "bench/served_cluster.h"
-#include "tools/load_run.h"
+#include "tools/load/run.h"
 
 namespace headroom {
 
@@ -103,11 +103,11 @@ std::vector<Attack> attacks(ServedCluster& served) {
   for (const bool candidates : {false, true}) {
     all.push_back({candidates ? "PostFilter, every node's outcome" : "PostFilter",
                    [&like, candidates](Client& client, std::uint64_t round) {
-                     const Pod pod = new_pods(like, 1, round, [round](Pod& pod, std::size_t) {
-                                       pod.priority = 1'000'000;
-                                       request_anew(pod, 63'000 + round);
-                                     }).front();
-                     const auto answer = value_of(client.post_filter(pod, candidates));
+                     const Pod preemptor = new_pods(like, 1, round, [round](Pod& pod, std::size_t) {
+                                             pod.priority = 1'000'000;
+                                             request_anew(pod, 63'000 + round);
+                                           }).front();
+                     const auto answer = value_of(client.post_filter(preemptor, candidates));
                      check(answer->code() == wire::Code::Success || answer->reasons()->size() != 0,
                            "victims, or why not");
                    }});

@@ -8,9 +8,9 @@
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "bench/scalar_reference.h"
-#include "engine/cluster.h"
+#include "engine/facts/cluster.h"
 #include "kernels/exact.h"
-#include "tools/openb.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 

@@ -9,7 +9,7 @@
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "bench/trace_workload.h"
-#include "tools/openb.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 

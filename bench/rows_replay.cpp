@@ -7,8 +7,8 @@
 #include "bench/clusters.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
-#include "tools/simulation.h"
-#include "tools/simulation_input.h"
+#include "simulation/input.h"
+#include "simulation/simulation.h"
 
 namespace headroom {
 

@@ -13,11 +13,11 @@
 #include "bench/rows.h"
 #include "bench/served_cluster.h"
 #include "bench/trace_workload.h"
-#include "server/decode.h"
-#include "server/encode.h"
-#include "tools/echo_server.h"
-#include "tools/load_run.h"
-#include "tools/openb.h"
+#include "server/answers/encode.h"
+#include "server/service/decode.h"
+#include "tools/load/echo_server.h"
+#include "tools/load/run.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 

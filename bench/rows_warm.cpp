@@ -8,7 +8,7 @@
 #include "bench/clusters.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
-#include "tools/random.h"
+#include "workloads/random.h"
 
 namespace headroom {
 

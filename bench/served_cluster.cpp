@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "bench/checks.h"
-#include "tools/cluster_generator.h"
-#include "tools/load_verify.h"
+#include "tools/load/verify.h"
+#include "workloads/cluster_generator.h"
 
 namespace headroom {
 

@@ -9,9 +9,9 @@
 #include "bench/rows.h"
 #include "client/client.h"
 #include "client/feeder.h"
-#include "tools/daemon_process.h"
-#include "tools/load_facts.h"
-#include "tools/temporary_directory.h"
+#include "tools/load/daemon_process.h"
+#include "tools/load/facts.h"
+#include "workloads/temporary_directory.h"
 
 namespace headroom {
 

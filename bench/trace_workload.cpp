@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tools/openb.h"
-#include "tools/random.h"
+#include "workloads/openb.h"
+#include "workloads/random.h"
 
 namespace headroom {
 

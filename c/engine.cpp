@@ -13,7 +13,7 @@
 #include "c/headroom.h"
 #include "c/objects.h"
 #include "engine/all_or_none.h"
-#include "engine/profile_reader.h"
+#include "engine/profile/profile_reader.h"
 #include "objects/object_reader.h"
 
 struct headroom_engine {

@@ -10,7 +10,7 @@ if(Python3_Interpreter_FOUND AND DPKG_QUERY AND NOT HEADROOM_SANITIZE)
     VERBATIM)
   add_custom_target(sbom ALL DEPENDS ${sbom})
   install(FILES ${sbom} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/headroom)
-  add_test(NAME sbom COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/sbom_test.py ${sbom}
+  add_test(NAME sbom COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/sbom_test.py ${sbom}
     $<TARGET_FILE:headroomd>)
   set_tests_properties(sbom PROPERTIES LABELS release-only)
 else()

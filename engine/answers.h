@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/limits.h"
-#include "engine/profile.h"
+#include "engine/profile/profile.h"
 #include "objects/objects.h"
 
 namespace headroom {

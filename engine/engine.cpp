@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "engine/audit.h"
-#include "engine/cluster.h"
-#include "engine/cluster_state.h"
-#include "engine/evaluator.h"
-#include "engine/preemption.h"
-#include "engine/profile_check.h"
-#include "engine/state_file.h"
+#include "engine/decide/evaluator.h"
+#include "engine/facts/audit.h"
+#include "engine/facts/cluster.h"
+#include "engine/preempt/preemption.h"
+#include "engine/profile/profile_check.h"
+#include "engine/state/cluster_state.h"
+#include "engine/state/state_file.h"
 
 namespace headroom {
 

@@ -25,7 +25,7 @@
 #include "engine/answers.h"
 #include "engine/limits.h"
 #include "engine/options.h"
-#include "engine/profile.h"
+#include "engine/profile/profile.h"
 #include "objects/audit_items.h"
 #include "objects/error.h"
 #include "objects/objects.h"

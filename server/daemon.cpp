@@ -9,10 +9,10 @@
 #include <csignal>
 #include <random>
 
-#include "engine/profile_reader.h"
-#include "server/event_loop.h"
-#include "server/http_server.h"
-#include "server/log_limit.h"
+#include "engine/profile/profile_reader.h"
+#include "server/service/log_limit.h"
+#include "server/sockets/event_loop.h"
+#include "server/sockets/http_server.h"
 
 namespace headroom {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "objects/error.h"
-#include "server/service.h"
+#include "server/service/service.h"
 
 namespace headroom {
 

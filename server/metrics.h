@@ -1,5 +1,5 @@
 // Metrics: what headroomd tells Prometheus. deploy/ has a dashboard and alert rules over them;
-// tests/metrics_names_test.py keeps both to the names that exist here.
+// tests/server/metrics_names_test.py keeps both to the names that exist here.
 //
 // Thread safety: any thread may call text(), alive(), ready() and what is said of HTTP; the rest
 // belongs to the control thread.

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <map>
 
-#include "engine/config_value.h"
-#include "server/event_loop.h"
+#include "engine/profile/config_value.h"
+#include "server/sockets/event_loop.h"
 
 namespace headroom {
 

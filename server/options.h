@@ -7,10 +7,10 @@
 
 #include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
-#include "server/listener.h"
 #include "server/log.h"
-#include "server/service.h"
-#include "server/tls.h"
+#include "server/service/service.h"
+#include "server/sockets/listener.h"
+#include "server/sockets/tls.h"
 
 namespace headroom {
 

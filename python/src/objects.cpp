@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "engine/profile_reader.h"
+#include "engine/profile/profile_reader.h"
 #include "python/src/errors.h"
 
 namespace nb = nanobind;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/profile.h"
+#include "engine/profile/profile.h"
 #include "objects/object_reader.h"
 
 namespace headroom::python {

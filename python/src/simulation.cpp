@@ -9,11 +9,11 @@
 #include "python/src/errors.h"
 #include "python/src/objects.h"
 #include "python/src/results.h"
-#include "tools/dump.h"
-#include "tools/openb.h"
-#include "tools/report_page.h"
-#include "tools/simulation_input.h"
-#include "tools/simulation_report.h"
+#include "simulation/dump.h"
+#include "simulation/input.h"
+#include "simulation/report/report_page.h"
+#include "simulation/report/simulation_report.h"
+#include "workloads/openb.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,4 +1,5 @@
-// headroom._headroom.simulate: runs a simulation of tools/simulation.h for headroom/_simulation.py.
+// headroom._headroom.simulate: runs a simulation of simulation/simulation.h for
+// headroom/_simulation.py.
 #pragma once
 
 #include <nanobind/nanobind.h>

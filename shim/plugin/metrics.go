@@ -12,7 +12,7 @@ import (
 )
 
 // What PreFilter makes of a cycle; each is a series from the start, so that the first one of an outage
-// counts as an increase. tests/metrics_names_test.py reads this file.
+// counts as an increase. tests/server/metrics_names_test.py reads this file.
 var outcomes = []string{"limited", "all", "infeasible", "quota", "refused", "skipped", "held"}
 
 // Under the scheduler's own registry, beside its metrics.

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "colliding_names.h"
-#include "daemon_harness.h"
+#include "tests/support/colliding_names.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon_harness.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

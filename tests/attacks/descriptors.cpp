@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "daemon_harness.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

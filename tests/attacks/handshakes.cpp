@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "certificates.h"
-#include "daemon_harness.h"
+#include "tests/support/certificates.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

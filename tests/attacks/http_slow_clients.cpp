@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "daemon_harness.h"
-#include "server/http_server.h"
+#include "server/sockets/http_server.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

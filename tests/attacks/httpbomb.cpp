@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon_harness.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "daemon_harness.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

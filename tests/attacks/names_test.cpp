@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/cluster.h"
 #include "engine/engine.h"
+#include "engine/facts/cluster.h"
 
 namespace headroom {
 namespace {

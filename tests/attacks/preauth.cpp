@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "certificates.h"
-#include "daemon_harness.h"
+#include "tests/support/certificates.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "daemon_harness.h"
 #include "schema/limits.h"
+#include "tests/support/daemon_harness.h"
 
 namespace headroom {
 namespace {

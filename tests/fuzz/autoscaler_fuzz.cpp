@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "objects/object_reader.h"
+#include "simulation/cluster_autoscaler.h"
 #include "tests/fuzz/check.h"
-#include "tools/cluster_autoscaler.h"
 
 namespace headroom {
 namespace {

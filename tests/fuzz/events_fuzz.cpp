@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "tests/answer_text.h"
+#include "tests/engine/random_cluster.h"
 #include "tests/fuzz/check.h"
-#include "tests/random_cluster.h"
+#include "tests/support/answer_text.h"
 
 namespace headroom {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "tests/fuzz/check.h"
-#include "tools/openb.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 namespace {

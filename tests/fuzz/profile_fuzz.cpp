@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "engine/engine.h"
-#include "engine/profile_reader.h"
+#include "engine/profile/profile_reader.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {

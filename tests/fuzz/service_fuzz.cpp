@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "schema/frame.h"
-#include "server/service.h"
+#include "server/service/service.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {

@@ -12,7 +12,7 @@
 #include <ctime>
 #include <span>
 
-#include "tests/service_simulation.h"
+#include "tests/server/service_simulation.h"
 
 namespace headroom::in_memory {
 namespace {

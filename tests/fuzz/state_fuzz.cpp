@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/cluster_state.h"
-#include "engine/profile.h"
+#include "engine/profile/profile.h"
+#include "engine/state/cluster_state.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {

@@ -1,0 +1,172 @@
+// CachedShape: one shape's answers for every row, kept up to date by replaying the rows that
+// changed.
+//
+// Holds, per row, the raw scores and why a row is infeasible (LineLayout in kernels.h), valid at an
+// epoch. Normalised scores are never stored: their range [lo, hi] moves. What makes a decision
+// cheap is kept per range instead (RangeTotals): the greatest total of every line, bounds of them
+// by block of lines, and the best rows found last. Thread safety: one thread per object. Cost:
+// update() is O(rows changed) or one full pass; best() visits the few lines that hold the answer,
+// and reads all of them where the range is none of the last ones.
+// Invariants: (1) lines, counts and ranges are exact at epoch(); (2) at a range's epoch the
+// greatest totals of its lines are exact, and none is above the bound of its block.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/decide/raw_histogram.h"
+#include "engine/table/node_table.h"
+#include "engine/table/pod_shape.h"
+#include "kernels/kernels.h"
+
+namespace headroom {
+
+// How equal totals are ordered: by row, or by a permutation of rows drawn from a seed.
+struct TieOrder {
+  std::uint64_t seed = 0;
+  // Greater is better: first the total, then the order of ties.
+  std::uint64_t key(RowTotal row_total) const;
+};
+
+// Ranges of normalised scores whose totals are kept; a decision in another one measures every line.
+inline constexpr std::uint32_t kRangesMax = 4;
+// The best rows that are kept per range, for answers of up to half as many.
+inline constexpr std::uint32_t kBestKept = 32;
+// Rows per bound: at least a line, so that no line belongs to two.
+inline constexpr std::uint32_t kBoundRows = kBlockNodes > kLineNodes ? kBlockNodes : kLineNodes;
+inline constexpr std::uint32_t kBoundLines = kBoundRows / kLineNodes;
+
+class CachedShape {
+ public:
+  explicit CachedShape(const Kernels& kernels);
+
+  // Begins anew for a shape; keeps the memory of the one before.
+  void reset(const PodShape& shape);
+
+  // True if update() would replay rows rather than begin anew.
+  bool replayable(const NodeTable& table) const;
+  // Brings the answers to the table's epoch. `shape` is prepared.
+  void update(const NodeTable& table, const PodShape& shape);
+  // The same from nothing, block by block, so that several shapes can share a block while it is in
+  // the cache: begin(), then build() every block in order, then finish().
+  void begin(const NodeTable& table);
+  void build(const NodeTable& table, const PodShape& shape, std::uint32_t block);
+  void finish(const NodeTable& table);
+
+  std::uint64_t epoch() const { return epoch_; }
+  // True if some score is beyond what a line holds: then nothing below may be asked.
+  bool wide() const { return wide_rows_ != 0; }
+  std::uint32_t feasible() const { return feasible_; }
+  const std::vector<CodeCount>& codes() const { return codes_; }
+
+  // The best `count` rows (fewer if fewer are feasible), best first.
+  void best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out);
+  // The total of every row, -1 where it is not feasible; and why it is not, 0 where it is.
+  void totals(std::vector<std::int32_t>& out);
+  std::uint32_t code(std::uint32_t row) const;
+  // Raw score of a feasible row, by the shape's score s.
+  std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
+  // The lowest and highest raw score of the feasible rows, by normalised score; where there are
+  // any.
+  std::pair<std::int32_t, std::int32_t> range(std::uint32_t s) {
+    const RawRange found = ranges()[s];
+    return {found.lo, found.hi};
+  }
+  // The final score that a raw score has in the range of the last best().
+  std::int32_t normalized(std::int32_t raw, std::uint32_t s) const;
+
+  std::uint64_t rows_replayed() const { return rows_replayed_; }
+  std::uint64_t cold_passes() const { return cold_passes_; }
+  // What it takes of the heap, itself included.
+  std::size_t bytes() const;
+
+ private:
+  struct RawRange {
+    std::int32_t lo = INT32_MAX, hi = INT32_MIN;
+    friend bool operator==(const RawRange&, const RawRange&) = default;
+  };
+  using Ranges = std::array<RawRange, kNormalizedMax>;
+
+  struct BestRow {
+    std::uint64_t key;
+    RowTotal row_total;
+  };
+
+  // What is known of the totals in one range, at an epoch.
+  struct RangeTotals {
+    Ranges ranges;
+    std::uint64_t epoch = 0, last_used = 0;
+    bool valid = false;
+    std::vector<std::int32_t> lines;   // the greatest total by line
+    std::vector<std::int32_t> blocks;  // by block, a bound of them
+    // The normalised score by raw - lo; empty where the range is too wide for a table.
+    std::array<std::vector<std::int8_t>, kNormalizedMax> table;
+    // The best rows, best first; no other row's key is above outside.
+    std::vector<BestRow> best;
+    std::uint64_t outside = 0;
+    bool best_valid = false;
+  };
+
+  struct Free {
+    void operator()(void* pointer) const;
+  };
+
+  // Scratch of a search; a thread's.
+  struct Search {
+    std::vector<BestRow> found;                                   // best first
+    std::vector<std::pair<std::uint32_t, std::int32_t>> visited;  // lines, their greatest
+  };
+
+  static Search& scratch();
+  void allocate(std::size_t words);
+  void rebuild(const NodeTable& table, const PodShape& shape);
+  void replay(const NodeTable& table, const PodShape& shape);
+  void set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i);
+  std::uint32_t code_id(std::uint32_t code);
+  void build_histograms();
+  Ranges ranges();
+  Totals weights(const Ranges& ranges) const;
+  std::int32_t row_total(const RangeTotals& range, const Totals& weights, std::uint32_t row) const;
+  std::int32_t normalized_in(const RangeTotals& range, std::int32_t raw, std::uint32_t n) const;
+  RangeTotals& totals_of(const Ranges& ranges);
+  void measure(RangeTotals& range, const Totals& weights);
+  void tabulate(RangeTotals& range) const;
+  bool within_reach(const RangeTotals& range) const;
+  void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
+  void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
+  const std::vector<BestRow>& search(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                                     const TieOrder& order);
+  // By number, counted from 0.
+  std::uint32_t* line(std::uint32_t line) { return &lines_[std::size_t{line} * layout_.stride()]; }
+
+  const Kernels* kernels_;
+  const NodeTable* table_ = nullptr;  // of the last update
+  LineLayout layout_{};
+  std::uint32_t score_count_ = 0;
+  std::array<std::int32_t, kScoresMax> weights_{};
+  bool normalize_in_double_ = false;
+
+  std::unique_ptr<void, Free> memory_;
+  std::uint32_t* lines_ = nullptr;       // in it, at the start of a cache line
+  std::size_t words_ = 0;                // from there on
+  std::uint32_t rows_ = 0, blocks_ = 0;  // no blocks: nothing built since reset()
+  std::uint64_t epoch_ = 0;
+  std::uint32_t feasible_ = 0, wide_rows_ = 0;
+  std::vector<CodeCount> codes_;
+  // Where a code was found last, by hash: few codes occur, in no order.
+  struct CodeAt {
+    std::uint32_t code = 0, id = 0;
+  };
+  std::array<CodeAt, 64> code_at_{};
+  Ranges cold_ranges_;  // exact while there are no histograms
+  std::array<RawHistogram, kNormalizedMax> histograms_;
+  bool has_histograms_ = false;
+  std::array<RangeTotals, kRangesMax> range_totals_;
+  std::size_t last_range_ = 0;  // of the last best()
+  std::uint64_t decisions_ = 0, rows_replayed_ = 0, cold_passes_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,166 @@
+// Evaluator: decisions over a cluster, by the kernels and the shape cache where that pays, row by
+// row where it does not.
+//
+// Three ways to one answer, chosen per shape: cached (lines kept up to date), pinned (the pod names
+// its nodes: only those are looked at), and exact (scores that no line holds, needs that depend on
+// the node, host ports, every node's detail).
+// Thread safety: one thread at a time; evaluate() of several pods uses TBB inside.
+#pragma once
+
+#include <tbb/task_arena.h>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/answers.h"
+#include "engine/decide/cached_shape.h"
+#include "engine/decide/exact_look.h"
+#include "engine/facts/cluster.h"
+#include "engine/options.h"
+
+namespace headroom {
+
+class Evaluator {
+ public:
+  Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptions& options);
+
+  Result<void> evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision);
+  Result<bool> prepare(const Pod& pod, const Pause& pause);
+  Result<bool> evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
+                        Decision& decision);
+  Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
+  // `shape` is the pod's and decidable.
+  Result<void> evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                        Decision& decision);
+  Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
+  Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
+  Result<PreFilterStatus> pre_filter(const Pod& pod);
+  Result<void> evaluate_nodes(const Pod& pod, NodesDecision& decision);
+  Result<NodeDetail> filter(const Pod& pod, std::uint32_t row, const FilterOptions& options);
+  // `options` say something of one node at most.
+  Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
+                      const FilterOptions& options, NodesDecision& decision);
+  Result<Explanation> explain(const Pod& pod, std::uint32_t row);
+  EngineStats stats() const;
+  void set_cache_bytes_max(std::size_t bytes);
+  void drop_cache() noexcept;
+
+  // The decision alone, for a pod that passed the pre-filter and counts nowhere.
+  void decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                  Decision& decision);
+  // What one row says, for whoever looks at rows one by one. The shape is prepared.
+  std::uint32_t row_code(const PodShape& shape, std::uint32_t row,
+                         const std::vector<std::string>& named);
+  // What its class says of it alone.
+  std::uint32_t row_class_code(const PodShape& shape, std::uint32_t row,
+                               const std::vector<std::string>& named);
+  // Code and reasons of a row that rejects with `code`.
+  NodeVerdict verdict(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
+  void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
+                NodeDetail& detail) const;
+
+ private:
+  struct Slot {
+    std::unique_ptr<CachedShape> cached;
+    std::uint64_t version = 0;  // of the shape
+  };
+  // What the rows say one by one: feasible rows with raw scores, and counts of codes.
+  struct ExactRow {
+    std::uint32_t row;
+    std::int64_t raw[kScoresMax];
+    std::int64_t score[kScoresMax];
+    std::int64_t total;
+  };
+  struct ExactAnswer {
+    std::vector<ExactRow> rows;
+    std::vector<CodeCount> codes;
+    std::vector<std::uint32_t> row_codes;  // of every row, if asked for
+    bool invalid_score = false;            // outside [0, 100] after normalisation
+  };
+  // What the raw scores of all feasible rows range over, by normalised score.
+  struct Extremes {
+    std::int64_t lo[kNormalizedMax] = {}, hi[kNormalizedMax] = {};
+  };
+  // One row of all: why it is infeasible, or its scores among the feasible ones.
+  struct RowOfAll {
+    std::uint32_t code = 0;
+    ExactRow scored{};  // where the code is 0
+    Extremes extremes;
+    std::size_t feasible = 0;  // of all rows
+  };
+
+  // `named` holds spec.nodeName, or nothing.
+  void decide(PodShape& shape, const std::vector<std::string>& named,
+              const EvaluateOptions& options, Decision& decision);
+  void decide_cached(CachedShape& found, const PodShape& shape, const EvaluateOptions& options,
+                     Decision& decision);
+  void decide_exact(const ExactAnswer& answer, const PodShape& shape,
+                    const EvaluateOptions& options, Decision& decision) const;
+  void begin(Decision& decision) const;
+  void end(const PodShape& shape, const std::vector<CodeCount>& codes,
+           const EvaluateOptions& options, Decision& decision) const;
+
+  Slot& cached(const PodShape& shape);
+  // The shape's answers, up to date. Once they were read, count_cached() has to follow: reading
+  // may have made them grow.
+  CachedShape& bring_up(PodShape& shape);
+  void count_cached(PodShape& shape);
+  bool is_cached(const PodShape& shape) const {
+    return shape.id < slots_.size() && slots_[shape.id].cached != nullptr;
+  }
+  void bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k);
+  void note_update(const PodShape& shape, std::uint64_t cold_before, std::uint64_t replayed_before);
+
+  const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
+  ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
+  // nullptr: all looks are under way for other shapes.
+  ExactLook* look_of(const PodShape& shape);
+  bool bring_up(ExactLook& look, PodShape& shape, const Pause& pause);
+  bool look_ahead(const Pod& pod, PodShape& shape, const Pause& pause);
+  void look_at(ExactLook& look, const PodShape& shape, std::uint32_t row);
+  RowOfAll row_of_all(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
+  void score_exactly(const PodShape& shape, ExactAnswer& answer);
+  void read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw);
+  static Extremes extremes_of(const PodShape& shape, const ExactAnswer& answer);
+  // False: a score is outside [0, 100].
+  bool normalize_row(const PodShape& shape, const Extremes& extremes, ExactRow& row) const;
+  PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
+
+  // Rows into NodesDecision (nodes.cpp).
+  class Standings;
+  void begin(NodesDecision& decision) const;
+  void look_at_all(PodShape& shape, const std::vector<std::string>& named, NodesDecision& decision);
+  // Of a row that rejects with `code`: is a need above the node's whole capacity?
+  bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
+  bool is_error(const PodShape& shape, std::uint32_t code) const;
+  void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
+  bool explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
+  void explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
+                     Explanation& out) const;
+  void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out);
+
+  Cluster& cluster_;
+  const Kernels& kernels_;
+  EngineOptions options_;
+  const TieOrder tie_order_;
+  // Kept between batches: a worker may take long to leave one arena for another.
+  tbb::task_arena arena_;
+  std::vector<Slot> slots_;  // by shape
+  // Evicted last: new shapes take their memory. One, and in a batch as many as are new.
+  std::vector<std::unique_ptr<CachedShape>> spares_;
+  std::size_t spares_max_ = 1;
+  std::array<ExactLook, kExactLooksMax> looks_;
+  ExactLook passing_look_;  // where all of those are under way, or the cache is off
+  std::uint64_t look_uses_ = 0;
+  CachedShape uncached_;  // what every decision uses where the cache is off
+  std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
+  std::vector<RowTotal> best_;        // scratch
+  std::vector<std::int32_t> totals_;  // scratch
+  std::vector<std::int64_t> truth_;   // scratch
+  NodesDecision single_;              // scratch
+  const std::vector<std::uint8_t> no_scores_;
+};
+
+}  // namespace headroom

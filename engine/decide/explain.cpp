@@ -1,0 +1,274 @@
+// Evaluator::explain: every filter and score of one node with the numbers that went in.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "engine/decide/evaluator.h"
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+const char* score_formula(const Score& score) {
+  switch (score.kind) {
+    case ScoreKind::kSigned:
+      return "(capacity - aggregate - need) * 100 / capacity";
+    case ScoreKind::kLeast:
+      return "max(0, (capacity - aggregate - need) * 100 / capacity)";
+    case ScoreKind::kMost:
+      return "min(aggregate + need, capacity) * 100 / capacity";
+    case ScoreKind::kRatio:
+      return "shape(min(aggregate + need, capacity) * 100 / capacity)";
+    case ScoreKind::kBalanced:
+    case ScoreKind::kBalancedChange:
+      return "min(1, (aggregate + need) / capacity)";
+  }
+  return "";
+}
+
+std::string mean_formula(const Score& score) {
+  switch (score.kind) {
+    case ScoreKind::kBalanced:
+      return "(1 - standard deviation of the fractions) * 100";
+    case ScoreKind::kBalancedChange:
+      return "50 + (50 + balance with the pod - balance without) / 2";
+    case ScoreKind::kRatio:
+      return "weighted mean of the scores above 0, rounded";
+    default:
+      return score.dominant_weight != 0
+                 ? fmt::format("weighted mean, the least score once more with weight {}",
+                               score.dominant_weight)
+                 : "weighted mean";
+  }
+}
+
+std::int64_t difference(std::int64_t capacity, std::int64_t headroom) {
+  std::int64_t aggregate = 0;
+  return __builtin_sub_overflow(capacity, headroom, &aggregate) ? INT64_MAX : aggregate;
+}
+
+}  // namespace
+
+void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const {
+  const NodeTable& table = cluster_.table();
+  for (std::size_t t = 0; t < shape.filter_terms.size(); ++t) {
+    const FilterTerm& term = shape.filter_terms[t];
+    const FilterLabel& label = shape.filter_labels[t];
+    const std::int64_t headroom = table.truth(row, term.column);
+    const bool load_aware = label.plugin == PluginId::kLoadAwareScheduling;
+    if (load_aware && headroom == kUnlimited && !label.resource.empty()) {
+      continue;  // one of plain and aggregated usage is checked at most; the notes say why not
+    }
+    ExplainTerm line;
+    line.plugin = label.plugin;
+    line.extension_point = "Filter";
+    line.passed = term.need <= headroom;
+    if (!label.resource.empty()) {
+      line.resource = label.resource;
+      line.need = term.need;
+      if (headroom == kUnlimited) {
+        line.note = "no limit on this node";
+      } else {
+        line.capacity = table.base(row, term.column);
+        line.aggregate = difference(line.capacity, headroom);
+        line.formula = load_aware ? "usage + need <= the largest usage that passes"
+                                  : "aggregate + need <= capacity";
+        line.result = headroom - term.need;
+      }
+    }
+    if (!line.passed) {
+      line.note = label.reason;
+    }
+    out.terms.push_back(std::move(line));
+  }
+}
+
+// Of a pod that asks for ports.
+void Evaluator::explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
+                              Explanation& out) const {
+  if (shape.host_ports.empty()) {
+    return;
+  }
+  ExplainTerm line;
+  line.plugin = PluginId::kNodePorts;
+  line.extension_point = "Filter";
+  line.passed = !cluster_.ports_taken(shape, row);
+  if (line.passed) {
+    line.note = fmt::format("free: {}{}", to_string(shape.host_ports.front()),
+                            shape.host_ports.size() == 1
+                                ? ""
+                                : fmt::format(" and {} more", shape.host_ports.size() - 1));
+  } else {
+    const CapacityScheduling* capacity = cluster_.capacity();
+    line.note = fmt::format(
+        "{}: {}", cluster_.class_reason(kPortsTaken).reason,
+        cluster_.taken_port(shape, row, capacity == nullptr ? 0 : capacity->claim(pod).priority));
+  }
+  out.terms.push_back(std::move(line));
+}
+
+void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) {
+  const std::int64_t* truth = row_truth(shape, row);
+  for (const std::uint8_t s : shape.score_order) {
+    const Score& score = shape.scores[s];
+    const ScoreLabel& label = shape.score_labels[s];
+    for (std::uint32_t t = 0; t < score.count; ++t) {
+      const ScoreTerm& term = score.terms[t];
+      ExplainTerm line;
+      line.plugin = label.plugin;
+      line.extension_point = "Score";
+      line.resource = cluster_.resources().name(label.resources[t]);
+      line.capacity = truth[term.capacity];
+      line.aggregate = difference(line.capacity, truth[term.headroom]);
+      line.need = term.need;
+      line.formula = score_formula(score);
+      const bool balanced =
+          score.kind == ScoreKind::kBalanced || score.kind == ScoreKind::kBalancedChange;
+      if (cluster_.table().base(row, term.headroom) == kNoScore) {
+        line.aggregate = 0;
+        line.formula.clear();
+        line.note = "no usage is known: scores 0";
+      } else if (line.capacity == 0) {
+        line.note = score.zero_capacity_counts ? "no capacity: scores 0" : "no capacity: drops out";
+      } else if (balanced) {
+        line.note = fmt::format("weight {}", term.weight);
+        line.result = difference(truth[term.headroom], term.need) < 0
+                          ? 100
+                          : exact_quotient(line.aggregate, -term.need, line.capacity);
+      } else {
+        line.result = exact_term(score, truth[term.headroom], term.need, line.capacity);
+        line.note = fmt::format("weight {}", term.weight);
+      }
+      out.terms.push_back(std::move(line));
+    }
+    ExplainTerm total;
+    total.plugin = label.plugin;
+    total.extension_point = "Score";
+    total.formula = mean_formula(score);
+    total.result = exact_score(score, truth);
+    out.terms.push_back(std::move(total));
+  }
+}
+
+// What all rows come to is in the shape's cached answer, where there is one: then one row is looked
+// at, and not each.
+Evaluator::RowOfAll Evaluator::row_of_all(PodShape& shape, std::uint32_t row,
+                                          const std::vector<std::string>& named) {
+  RowOfAll its;
+  its.scored.row = row;
+  if (named.empty() && !shape.row_by_row()) {
+    CachedShape& found = bring_up(shape);
+    if (!found.wide()) {
+      its.code = row_code(shape, row, named);
+      its.feasible = found.feasible();
+      for (std::uint32_t n = 0; n < shape.normalized && its.feasible != 0; ++n) {
+        std::tie(its.extremes.lo[n], its.extremes.hi[n]) = found.range(n);
+      }
+      if (its.code == 0) {
+        read_raw(shape, row, its.scored.raw);
+        (void)normalize_row(shape, its.extremes, its.scored);
+      }
+      return its;
+    }
+  }
+  const ExactAnswer answer = exact_answer(shape, named, false);
+  its.code = row_code(shape, row, named);
+  its.feasible = answer.rows.size();
+  its.extremes = extremes_of(shape, answer);
+  if (its.code == 0) {
+    its.scored = *std::lower_bound(answer.rows.begin(), answer.rows.end(), row,
+                                   [](const ExactRow& a, std::uint32_t b) { return a.row < b; });
+  }
+  return its;
+}
+
+Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
+  const auto found = cluster_.decidable_shape_of(pod);
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  PodShape& shape = **found;
+  const std::vector<std::string> named = cluster_.named_node(pod);
+  Explanation out;
+  out.not_considered = cluster_.not_considered(pod);
+  const auto look = [&] {
+    cluster_.prepare(shape);
+    const RowOfAll its = row_of_all(shape, row, named);
+    const std::uint32_t code = its.code;
+    const bool by_class = (code & kClassRejection) != 0 && code != kPortsTaken;
+    for (const PluginId plugin : cluster_.profile().filters) {
+      if (plugin > PluginId::kNodeAffinity) {
+        continue;
+      }
+      ExplainTerm line;
+      line.plugin = plugin;
+      line.extension_point = "Filter";
+      line.passed = !by_class || cluster_.class_reason(code).plugin != plugin;
+      line.note = line.passed ? "" : cluster_.class_reason(code).reason;
+      out.terms.push_back(std::move(line));
+      if (!out.terms.back().passed) {
+        break;
+      }
+    }
+    if (!by_class) {
+      explain_ports(pod, shape, row, out);
+      explain_filters(shape, row, out);
+    }
+    NodeDetail detail;
+    if (code != 0) {
+      describe(shape, row, code, detail);
+      out.code = detail.code;
+    } else {
+      explain_scores(shape, row, out);
+      out.plugins = plugin_scores(shape, its.scored);
+      out.total = its.scored.total;
+      for (std::size_t s = 0; s < shape.normalized; ++s) {
+        ExplainTerm line;
+        line.plugin = shape.score_labels[s].plugin;
+        line.extension_point = "NormalizeScore";
+        line.formula = "(raw - lowest) * 100 / (highest - lowest)";
+        line.result = its.scored.score[s];
+        line.note =
+            fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes", its.scored.raw[s],
+                        its.extremes.lo[s], its.extremes.hi[s], its.feasible);
+        out.terms.push_back(std::move(line));
+      }
+    }
+    std::vector<Note> notes;
+    cluster_.notes(row, notes);
+    for (const std::string& ignored : shape.ignored) {
+      notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's annotation " + ignored});
+    }
+    for (Note& note : notes) {
+      ExplainTerm line;
+      line.plugin = note.plugin;
+      line.extension_point = "Note";
+      line.note = std::move(note.text);
+      out.terms.push_back(std::move(line));
+    }
+  };
+  cluster_.without(pod, [&] {
+    const bool rejected = explain_quotas(pod, shape, out);
+    cluster_.with_nominated(pod, shape, look);
+    if (rejected) {
+      out.code = Code::kUnschedulable;
+    }
+  });
+  return out;
+}
+
+// The pre-filter's lines. True if it rejects the pod.
+bool Evaluator::explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const {
+  const CapacityScheduling* capacity = cluster_.capacity();
+  if (capacity == nullptr || capacity->quotas().quota_count() == 0) {
+    return false;
+  }
+  const PodClaim claim = capacity->claim(pod);
+  const QuotaStanding standing = capacity->standing(claim, shape);
+  capacity->quotas().explain(claim.namespace_id, shape.quota_request, standing, out.terms);
+  return standing.rejected();
+}
+
+}  // namespace headroom

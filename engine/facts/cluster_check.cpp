@@ -1,0 +1,426 @@
+// Cluster's digest and validation: everything recomputed from the facts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "engine/facts/audit.h"
+#include "engine/facts/cluster.h"
+#include "engine/table/digest.h"
+
+namespace headroom {
+
+std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
+  Digest digest;
+  const std::string& name = nodes_[row].name;
+  if (name.empty()) {
+    return 0;
+  }
+  if (const MetricFacts* metric = load_aware_ != nullptr ? load_aware_->metric(row) : nullptr;
+      metric != nullptr) {
+    digest.add("metric", name, metric->updated_us, metric->interval_us);
+  }
+  const Node* node = nodes_[row].node.get();
+  if (node == nullptr) {
+    return digest.total();  // what its pods add up to counts once the node is there
+  }
+  digest.add("node", name, static_cast<std::int64_t>(table_.digest(row)));
+  digest.add("unschedulable", name, std::int64_t{node->unschedulable});
+  for (const auto& [key, value] : node->labels) {
+    digest.add("label", name, key, value);
+  }
+  for (const auto& [key, value] : node->annotations) {
+    digest.add("annotation", name, key, value);
+  }
+  for (const Taint& taint : node->taints) {
+    digest.add("taint", name, taint.key, taint.value, taint.effect);
+  }
+  for (const auto& [resource, quantity] : node->allocatable) {
+    digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
+  }
+  return digest.total();
+}
+
+std::uint64_t Cluster::digest_of_pod(PodId id) const {
+  Digest digest;
+  const PodFacts& pod = pods_[id];
+  if (!pod.known()) {
+    return 0;
+  }
+  const auto name_of = [&](std::uint32_t row) {
+    return row == kNoRow ? std::string() : nodes_[row].name;
+  };
+  if (capacity_ != nullptr) {
+    digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
+               std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
+               capacity_->budgets().labels_hash(pod.rank.group));
+  }
+  if (pod.host_ports != nullptr) {
+    for (const HostPort& port : *pod.host_ports) {
+      digest.add("port", pod.key, to_string(port));
+    }
+  }
+  digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
+             name_of(pod.bound_row), name_of(pod.assumed_row),
+             static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
+             pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled_us.value_or(0),
+             pod.initialized_us.value_or(0));
+  return digest.total();
+}
+
+std::uint64_t Cluster::digest_of_rest() const {
+  Digest digest;
+  digest.add("now", now_us_);
+  if (capacity_ != nullptr) {
+    digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
+  }
+  return digest.total();
+}
+
+std::uint64_t Cluster::digest() const {
+  std::uint64_t total = digest_of_rest();
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    total += digest_of_row(row);
+  }
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    total += digest_of_pod(id);
+  }
+  return total;
+}
+
+Result<void> Cluster::validate_row(std::uint32_t row) {
+  const NodeFacts& node = nodes_[row];
+  const auto broken = [&](const std::string& what) {
+    return fail(ErrorCode::kConflict, fmt::format("validate: node {}: {}", node.name, what));
+  };
+  if (node.name.empty()) {
+    return table_.node_class(row) == kNoNodeClass
+               ? Result<void>()
+               : fail(ErrorCode::kConflict,
+                      fmt::format("validate: row {} is free and has a class", row));
+  }
+  if (find_row(node.name) != row) {
+    return broken("its name finds another row");
+  }
+  if (!table_.narrow_consistent(row)) {
+    return broken("a narrow column differs from its truth");
+  }
+  // Of a split that is under way the row may be still to come.
+  if (node.node != nullptr && splits_done_ == splits_begun_ &&
+      classes_.classify(*node.node) != table_.node_class(row)) {
+    return broken("its class differs");
+  }
+  PodId previous = kNoPod;
+  for (PodId id = node.first_pod; id != kNoPod; id = pods_[id].next) {
+    if (pods_[id].previous != previous || pods_[id].counted_row != row) {
+      return broken("its pods are linked wrongly");
+    }
+    previous = id;
+  }
+  const NodeTable::RowState before = table_.row_state(row);
+  const std::uint64_t bad_before = bad_annotations_;
+  table_.clear_sums(row);
+  TakenPorts ports;
+  bool unestimated = false;
+  bool ordered = true;
+  for (PodId id = node.first_pod; id != kNoPod; id = pods_[id].next) {
+    PodFacts& pod = pods_[id];
+    const PodShape& shape = *shapes_[pod.shape];
+    table_.add(row, shape.contributions);
+    add_allocatable_needs(row, shape, 1);
+    if (pod.host_ports != nullptr) {
+      ports.add(*pod.host_ports);
+    }
+    if (load_aware_ != nullptr) {
+      ordered = ordered && !(unestimated && load_aware_->depends_on_metric(pod));
+      unestimated = unestimated || !load_aware_->depends_on_metric(pod);
+      load_aware_->add_pod(row, shape, id, pod);
+    }
+  }
+  if (node.node != nullptr) {
+    set_node_columns(row);
+  }
+  if (load_aware_ != nullptr) {
+    load_aware_->refresh(row, now_us_);
+  }
+  table_.derive(row);
+  const bool same = table_.row_state(row) == before;
+  table_.restore(row, before);
+  if (!same || bad_annotations_ != bad_before) {
+    return broken("its aggregates differ from a sum over its pods");
+  }
+  if (ports != node.ports) {
+    return broken("its host ports differ from those of its pods");
+  }
+  if (!ordered) {
+    return broken("a pod with a load estimate stands behind one without");
+  }
+  if (capacity_ != nullptr) {
+    const auto pods = capacity_->pods_of(row);
+    if (!std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
+          return capacity_->less_important(a, b);
+        })) {
+      return broken("its pods are out of the order of their importance");
+    }
+  }
+  return {};
+}
+
+// A pod's own facts, and what the row where it counts or waits keeps of it.
+Result<void> Cluster::validate_pod(PodId id) const {
+  const PodFacts& pod = pods_[id];
+  const auto broken = [&](const std::string& what) {
+    return fail(ErrorCode::kConflict, "validate: pod " + pod.key + " " + what);
+  };
+  if (pod.counted_row != (pod.known() && !pod.terminal ? pod.row() : kNoRow)) {
+    return broken("counts on another row than its facts say");
+  }
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  const PodRank& rank = pod.rank;
+  if (pod.known() != (rank.group != kNoGroup)) {
+    return broken("is ranked although it is not known, or not");
+  }
+  const bool waits = waits_for_room(pod);
+  if (waits != rank.nominated ||
+      (waits && std::count(nodes_[rank.nominated_row].nominated.begin(),
+                           nodes_[rank.nominated_row].nominated.end(), id) != 1)) {
+    return broken("is nominated otherwise than its facts say");
+  }
+  if (pod.known() && capacity_->priority_now(rank) != rank.priority) {
+    return broken("has another priority than its class");
+  }
+  if (pod.counted_row != kNoRow) {
+    const auto pods = capacity_->pods_of(pod.counted_row);
+    if (std::count_if(pods.begin(), pods.end(), [&](const RankedPod& other) {
+          return other.pod == id && other.priority == rank.priority &&
+                 other.start_us == rank.start_us && other.shape == pod.shape &&
+                 other.group == rank.group && other.namespace_id == rank.namespace_id;
+        }) != 1) {
+      return broken("is ranked otherwise than its facts say");
+    }
+  }
+  return {};
+}
+
+bool Cluster::waits_for_room(const PodFacts& pod) {
+  return pod.known() && !pod.terminal && pod.row() == kNoRow && pod.rank.nominated_row != kNoRow;
+}
+
+// What quotas and preemption read, against the sums over the pods.
+Result<void> Cluster::validate_capacity() const {
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  const auto broken = [](const std::string& what) {
+    return fail(ErrorCode::kConflict, "validate: capacity scheduling: " + what);
+  };
+  // A journal holds what it may bring back.
+  const auto miscounted = [this](std::uint32_t holders, std::uint32_t counted) {
+    return journal_.open() ? holders < counted : holders != counted;
+  };
+  const ElasticQuotas& quotas = capacity_->quotas();
+  std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
+  std::vector<std::uint32_t> ranked(nodes_.size()), listed(nodes_.size());
+  // By namespace, and by name of a class: the pods and budgets that hold it.
+  std::vector<std::uint32_t> held(quotas.namespace_count()), named(capacity_->class_name_count());
+  for (const PodDisruptionBudget& budget : capacity_->budgets().all()) {
+    const NamespaceId id = quotas.find(budget.namespace_name);
+    if (id == kNoNamespace) {
+      return broken("the namespace of a budget is not known: " + budget.namespace_name);
+    }
+    ++held[id];
+  }
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    const PodFacts& pod = pods_[id];
+    const PodRank& rank = pod.rank;
+    if (pod.known()) {
+      ++held[rank.namespace_id];
+    }
+    if (rank.priority_class != 0) {
+      ++named[rank.priority_class - 1];
+    }
+    const bool counts = pod.counted_row != kNoRow;
+    if (!counts && !(waits_for_room(pod) && nodes_[rank.nominated_row].node != nullptr)) {
+      continue;
+    }
+    for (const auto& [resource, amount] : shapes_[pod.shape]->quota_request) {
+      (counts ? used : waiting)[rank.namespace_id][resource] += amount;
+    }
+    if (counts) {
+      ++ranked[pod.counted_row];
+    }
+  }
+  for (const std::uint32_t row : nominated_rows_) {
+    ++listed[row];
+  }
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    if (capacity_->pods_of(row).size() != ranked[row]) {
+      return broken("the pods of " + nodes_[row].name + " are others than those that count there");
+    }
+    if (listed[row] != (nodes_[row].nominated.empty() ? 0U : 1U)) {
+      return broken("the nominated pods of " + nodes_[row].name + " are not listed");
+    }
+  }
+  for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
+    ResourceSums nominated{};
+    for (const NamespaceFacts::Nominated& group : quotas.at(id).nominated) {
+      for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
+        nominated[r] += group.amounts[r];
+      }
+    }
+    if (quotas.at(id).used != used[id] || nominated != waiting[id]) {
+      return broken("namespace " + quotas.at(id).name + " uses other than its pods add up to");
+    }
+    const NamespaceFacts& facts = quotas.at(id);
+    const bool kept = facts.users != 0 || facts.has_quota();
+    if (miscounted(facts.users, held[id]) ||
+        quotas.find(facts.name) != (kept ? id : kNoNamespace)) {
+      return broken("namespace " + facts.name + " is held otherwise than by its pods and budgets");
+    }
+  }
+  for (std::uint32_t id = 0; id < named.size(); ++id) {
+    if (miscounted(capacity_->pods_of_class(id), named[id])) {
+      return broken(fmt::format("priority class {} is held otherwise than its pods name it", id));
+    }
+  }
+  return quotas.consistent() ? Result<void>() : broken("the totals differ from the quotas' sums");
+}
+
+Result<void> Cluster::validate_names() const {
+  std::map<std::string, std::uint32_t, std::less<>> of_nodes;
+  for (const NodeFacts& facts : nodes_) {
+    for (const std::string& name : names_of(facts.node.get())) {
+      if (const ResourceId id = names_.find(name); id == kNoResource || !names_.is_pinned(id)) {
+        ++of_nodes[name];
+      }
+    }
+  }
+  return of_nodes == names_.held()
+             ? Result<void>()
+             : fail(ErrorCode::kConflict, "validate: names of resources are held by other nodes");
+}
+
+// Against a new description.
+Result<void> Cluster::validate_shape(const PodShape& shape) {
+  // Who has borrowed a number is no fact: there may be room now where there was none.
+  const auto held = [this](Amounts request) {
+    std::erase_if(request, [this](const auto& asked) {
+      return capacity_->quotas().is_borrowed(asked.first);
+    });
+    return request;
+  };
+  PodShape again;
+  again.key = shape.key;
+  again.daemon_set = shape.daemon_set;
+  describe(again, pod_of_shape_key(shape.key));
+  const auto same = [](const Contribution& a, const Contribution& b) {
+    return a.sum == b.sum && a.amount == b.amount;
+  };
+  const bool same_reasons = again.reasons == shape.reasons;
+  release_reasons(again);
+  if (!same_reasons ||
+      !std::equal(again.contributions.begin(), again.contributions.end(),
+                  shape.contributions.begin(), shape.contributions.end(), same) ||
+      held(again.quota_request) != held(shape.quota_request)) {
+    return fail(ErrorCode::kConflict,
+                fmt::format("validate: shape {} is described otherwise than its pods", shape.id));
+  }
+  return {};
+}
+
+Result<void> Cluster::validate() {
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    if (auto checked = validate_row(row); !checked) {
+      return checked;
+    }
+  }
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    if (auto checked = validate_pod(id); !checked) {
+      return checked;
+    }
+  }
+  for (const auto& shape : shapes_) {
+    if (shape != nullptr) {
+      if (auto checked = validate_shape(*shape); !checked) {
+        return checked;
+      }
+    }
+  }
+  return validate_sums();
+}
+
+Result<void> Cluster::validate_sums() const {
+  const auto broken = [](const std::string& what) {
+    return fail(ErrorCode::kConflict, "validate: " + what);
+  };
+  std::vector<std::uint32_t> mentions(nodes_.size(), 0), listed(pods_.size(), 0);
+  for (std::uint32_t row = 0; load_aware_ != nullptr && row < nodes_.size(); ++row) {
+    const MetricFacts* metric = load_aware_->metric(row);
+    for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
+      ++listed[metric->pods[p].pod];
+    }
+  }
+  if (auto checked = validate_names(); !checked) {
+    return checked;
+  }
+  std::uint32_t known = 0;
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    const PodFacts& pod = pods_[id];
+    known += pod.known();
+    for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
+      if (row != kNoRow) {
+        ++mentions[row];
+      }
+    }
+    if (pod.mentions != listed[id]) {
+      return broken("pod " + pod.key + " is mentioned otherwise than metrics list it");
+    }
+  }
+  if (auto checked = validate_capacity(); !checked) {
+    return checked;
+  }
+  if (known != pod_count_) {
+    return broken(fmt::format("{} pods are known, {} were counted", known, pod_count_));
+  }
+  std::uint32_t nodes = 0;
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    nodes += nodes_[row].node != nullptr;
+    mentions[row] += load_aware_ != nullptr && load_aware_->metric(row) != nullptr;
+    if (mentions[row] != nodes_[row].mentions) {
+      return broken("the row of " + nodes_[row].name + " is mentioned otherwise than counted");
+    }
+  }
+  return nodes == node_count_
+             ? Result<void>()
+             : broken(fmt::format("{} nodes, {} were counted", nodes, node_count_));
+}
+
+// --- In turns ---
+
+void Cluster::watch(const std::shared_ptr<AuditNotes>& notes) {
+  std::erase_if(audits_, [](const auto& held) { return held.expired(); });
+  audits_.push_back(notes);
+}
+
+void Cluster::tell_audits(const std::function<void(AuditNotes&)>& what) {
+  for (const auto& held : audits_) {
+    if (const std::shared_ptr<AuditNotes> notes = held.lock(); notes != nullptr) {
+      what(*notes);
+    }
+  }
+  std::erase_if(audits_, [](const auto& held) { return held.expired(); });
+}
+
+void Cluster::tell_of_row(std::uint32_t row) {
+  tell_audits([row](AuditNotes& notes) { notes.rows.note(row); });
+}
+
+void Cluster::tell_of_pod(PodId id) {
+  tell_audits([id](AuditNotes& notes) { notes.pods.note(id); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,198 @@
+// Cluster::fork, rollback, commit: what is remembered of a change, and how it is taken back.
+#include <cassert>
+#include <utility>
+
+#include "engine/facts/audit.h"
+#include "engine/facts/cluster.h"
+
+namespace headroom {
+
+namespace {
+
+template <typename T>
+std::unique_ptr<const T> copy_of(const T* known) {
+  return known == nullptr ? nullptr : std::make_unique<const T>(*known);
+}
+
+}  // namespace
+
+// --- Remembering ---
+
+void Cluster::remember(PodId id) {
+  note_pod(id);
+  const PodFacts& pod = pods_[id];
+  if (!journal_.open() || !pod.known()) {
+    return;
+  }
+  if (capacity_ != nullptr) {
+    capacity_->retain_rank(pod.rank);
+  }
+  hold(pod.shape);
+  journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
+}
+
+void Cluster::remember_metric(std::uint32_t row) {
+  if (journal_.open()) {
+    journal_.put(MetricBefore{row, load_aware_->take_metric(row)});
+  }
+}
+
+void Cluster::remember_quota(std::string_view namespace_name, std::string_view name) {
+  if (journal_.open()) {
+    journal_.put(QuotaBefore{pod_key(namespace_name, name),
+                             copy_of(capacity_->quotas().find(namespace_name, name))});
+  }
+}
+
+void Cluster::remember_budget(std::string_view key) {
+  if (journal_.open()) {
+    journal_.put(BudgetBefore{std::string(key), copy_of(capacity_->budgets().find(key))});
+  }
+}
+
+void Cluster::remember_priority_class(std::string_view name) {
+  if (journal_.open()) {
+    journal_.put(
+        PriorityClassBefore{std::string(name), copy_of(capacity_->find_priority_class(name))});
+  }
+}
+
+// --- Taking back ---
+
+// The journal is closed meanwhile, and rows and ids are released by the undoing of what acquired
+// them alone.
+struct Cluster::TakeBack {
+  Cluster& cluster;
+
+  void operator()(const RowAcquired& change) const {
+    assert(cluster.nodes_[change.row].mentions == 0);
+    cluster.release_row_if_unused(change.row);
+  }
+
+  void operator()(RowReleased& change) const {
+    cluster.table_.acquire_row(change.row);
+    cluster.name_row(change.row, std::move(change.name));
+  }
+
+  void operator()(const PodIdAcquired& change) const {
+    assert(!cluster.pods_[change.id].known() && cluster.pods_[change.id].mentions == 0);
+    cluster.release_pod_if_unused(change.id);
+  }
+
+  void operator()(PodIdReleased& change) const {
+    assert(cluster.released_pods_.back() == change.id);
+    cluster.released_pods_.pop_back();
+    cluster.name_pod(change.id, std::move(change.key));
+  }
+
+  void operator()(NodeBefore& change) const {
+    cluster.set_node(change.row, std::move(change.node));
+  }
+
+  void operator()(MetricBefore& change) const {
+    LoadAware& load_aware = *cluster.load_aware_;
+    NodeFacts& node = cluster.nodes_[change.row];
+    std::vector<PodId> listed;
+    if (change.metric != nullptr) {
+      ++node.mentions;
+      for (const MetricFacts::PodUsage& usage : change.metric->pods) {
+        listed.push_back(usage.pod);
+        ++cluster.pods_[usage.pod].mentions;
+      }
+    }
+    if (const MetricFacts* present = load_aware.metric(change.row); present != nullptr) {
+      --node.mentions;
+      for (const MetricFacts::PodUsage& usage : present->pods) {
+        --cluster.pods_[usage.pod].mentions;
+      }
+    }
+    cluster.begin_recount(change.row, listed, true);
+    load_aware.put_metric(change.row, std::move(change.metric));
+    cluster.end_recount(change.row);
+    cluster.schedule_expiry(change.row);
+    cluster.mark(change.row, Stale::kEverything);
+  }
+
+  void operator()(PodBefore& change) const {
+    PodFacts& pod = cluster.pods_[change.id];
+    const std::uint32_t row_before = pod.counted_row;
+    cluster.uncount(change.id);
+    for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
+      if (row != kNoRow) {
+        --cluster.nodes_[row].mentions;
+      }
+    }
+    if (cluster.capacity_ != nullptr) {
+      cluster.capacity_->clear_rank(pod);
+    }
+    cluster.set_shape(pod, kNoShape);
+    cluster.pod_count_ -= pod.known();
+    PodFacts before = change.facts != nullptr ? std::move(*change.facts) : PodFacts();
+    before.mentions = pod.mentions;
+    // What follows from the facts.
+    before.counted_row = kNoRow;
+    before.previous = before.next = kNoPod;
+    before.load = {};
+    before.rank.nominated = false;
+    cluster.exchange(change.id, before);
+    for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
+      if (row != kNoRow) {
+        ++cluster.nodes_[row].mentions;
+      }
+    }
+    cluster.pod_count_ += pod.known();
+    cluster.recount(change.id, row_before);
+  }
+
+  void operator()(const QuotaBefore& change) const {
+    const std::string_view key = change.key;
+    const std::size_t slash = key.find('/');
+    cluster.put_quota(key.substr(0, slash), key.substr(slash + 1), change.quota.get());
+  }
+
+  void operator()(const BudgetBefore& change) const {
+    change.budget != nullptr ? cluster.capacity_->upsert(*change.budget)
+                             : cluster.capacity_->remove_budget(change.key);
+  }
+
+  void operator()(const PriorityClassBefore& change) const {
+    change.priority_class != nullptr ? cluster.capacity_->upsert(*change.priority_class)
+                                     : cluster.capacity_->remove_priority_class(change.name);
+    cluster.refresh_priorities();
+  }
+
+  // Comes after the clock went back: it lies before it in the journal.
+  void operator()(const MetricExpired& change) const {
+    cluster.schedule_expiry(change.row);
+    cluster.mark(change.row, Stale::kEverything);
+  }
+
+  void operator()(const ClockBefore& change) const { cluster.now_us_ = change.now_us; }
+};
+
+void Cluster::rollback() {
+  Journal journal = std::exchange(journal_, {});  // taking back is no change to remember
+  const bool bulk = std::exchange(bulk_, true);   // each row once
+  while (std::optional<Journal::Change> change = journal.take_back()) {
+    std::visit(TakeBack{*this}, *change);
+  }
+  journal_ = std::move(journal);
+  set_bulk(bulk);
+  if (!audits_.empty()) {
+    tell_audits([](AuditNotes& notes) { notes = {}; });  // they begin anew
+  }
+}
+
+void Cluster::commit() {
+  for (Journal::Change& change : journal_.commit()) {
+    if (const auto* pod = std::get_if<PodBefore>(&change);
+        pod != nullptr && pod->facts != nullptr) {
+      if (capacity_ != nullptr) {
+        capacity_->clear_rank(*pod->facts);
+      }
+      set_shape(*pod->facts, kNoShape);
+    }
+  }
+}
+
+}  // namespace headroom

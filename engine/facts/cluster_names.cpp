@@ -1,0 +1,184 @@
+// Cluster: what names of resources mean. A name has columns as long as some node, or the profile,
+// has it; what only pods and quotas name has none. Where that changes, the shapes that name it are
+// described anew, and their pods counted again.
+#include <algorithm>
+
+#include "engine/facts/cluster.h"
+
+namespace headroom {
+
+namespace {
+
+// `without` is sorted.
+template <typename Do>
+void each_but(const std::vector<std::string>& names, const std::vector<std::string>& without,
+              Do act) {
+  for (const std::string& name : names) {
+    if (!std::binary_search(without.begin(), without.end(), name)) {
+      act(name);
+    }
+  }
+}
+
+void sort_once(std::vector<std::string>& names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+}  // namespace
+
+std::vector<std::string> Cluster::names_of(const Node* node) const {
+  std::vector<std::string> names;
+  if (node != nullptr) {
+    for (const auto& [name, quantity] : node->allocatable) {
+      names.push_back(name);
+    }
+    for (const Policy* policy : policies_) {
+      policy->names_of(*node, names);
+    }
+    sort_once(names);
+  }
+  return names;
+}
+
+std::vector<std::string> Cluster::names_of(const Pod& pod) {
+  std::vector<std::string> names;
+  const auto add = [&](const ResourceList& list) {
+    for (const auto& [name, quantity] : list) {
+      if (name != "cpu" && name != "memory" && name != "ephemeral-storage") {
+        names.push_back(name);
+      }
+    }
+  };
+  for (const auto* containers : {&pod.containers, &pod.init_containers}) {
+    for (const Container& container : *containers) {
+      add(container.requests);
+      add(container.limits);
+      add(container.actuated_requests.value_or(ResourceList()));
+      add(container.allocated_requests);
+    }
+  }
+  add(pod.pod_requests);
+  add(pod.pod_limits);
+  add(pod.overhead);
+  sort_once(names);
+  return names;
+}
+
+// The names of a node that comes in the place of another (nullptr: none).
+ResourceNames::Change Cluster::rename(const Node* before, const Node* node) {
+  ResourceNames::Change change;
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (before != nullptr && node != nullptr && before->annotations == node->annotations &&
+      std::equal(before->allocatable.begin(), before->allocatable.end(), node->allocatable.begin(),
+                 node->allocatable.end(), same)) {
+    return change;  // as most updates have it
+  }
+  const std::vector<std::string> had = names_of(before), has = names_of(node);
+  each_but(has, had, [&](const std::string& name) { names_.hold(name, change); });
+  each_but(had, has, [&](const std::string& name) { names_.release(name, change); });
+  return change;
+}
+
+Cluster::Renaming Cluster::begin_renaming(const ResourceNames::Change& change) {
+  Renaming renaming;
+  if (change.names.empty()) {
+    return renaming;
+  }
+  std::vector<std::string> names = change.names;
+  sort_once(names);
+  std::vector<bool> renamed(shapes_.size());
+  for (const auto& shape : shapes_) {
+    if (shape != nullptr &&
+        std::any_of(shape->names.begin(), shape->names.end(), [&](const std::string& name) {
+          return std::binary_search(names.begin(), names.end(), name);
+        })) {
+      renaming.shapes.push_back(shape->id);
+      renamed[shape->id] = true;
+    }
+  }
+  for (PodId id = 0; !renaming.shapes.empty() && id < pods_.size(); ++id) {
+    const PodFacts& pod = pods_[id];
+    if (pod.known() && renamed[pod.shape] && (pod.counted_row != kNoRow || pod.rank.nominated)) {
+      renaming.pods.emplace_back(id, pod.counted_row);
+      uncount(id);
+    }
+  }
+  return renaming;
+}
+
+void Cluster::end_renaming(const Renaming& renaming) {
+  for (const ShapeId id : renaming.shapes) {
+    shapes_[id]->quota_request.clear();  // its numbers may be others' now
+  }
+  for (const ShapeId id : renaming.shapes) {
+    describe(*shapes_[id], pod_of_shape_key(shapes_[id]->key));
+    measure(*shapes_[id]);
+    count_bytes(*shapes_[id]);
+  }
+  for (const auto& [id, row] : renaming.pods) {
+    recount(id, row);
+  }
+  ++shapes_generation_;
+}
+
+// The numbers of names changed: other nodes have their amounts under others.
+void Cluster::renumber(const ResourceNames::Change& change) {
+  for (const ResourceId id : change.ids) {
+    for (Policy* policy : policies_) {
+      policy->forget(id);
+    }
+  }
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    set_allocatable(nodes_[row]);
+    if (change.moved && nodes_[row].node != nullptr) {
+      set_node_columns(row);
+      mark(row, Stale::kEverything);
+    }
+  }
+}
+
+void Cluster::set_allocatable(NodeFacts& facts) const {
+  facts.allocatable.clear();
+  if (facts.node != nullptr) {
+    facts.allocatable.resize(names_.size());
+    for (const auto& [name, quantity] : facts.node->allocatable) {
+      if (const ResourceId resource = names_.find(name); resource != kNoResource) {
+        facts.allocatable[resource] = amount(resource, quantity);
+      }
+    }
+  }
+}
+
+void Cluster::put_quota(std::string_view namespace_name, std::string_view name,
+                        const ElasticQuota* quota) {
+  ElasticQuotas& quotas = capacity_->quotas();
+  const ElasticQuota* before = quotas.find(namespace_name, name);
+  // Most updates are of the status, which is not read.
+  if (before == quota || (before != nullptr && quota != nullptr && *before == *quota)) {
+    return;
+  }
+  ResourceNames::Change change;
+  quotas.hold(before, quota, change);
+  quotas.release(before, quota, change);
+  const Renaming renaming = begin_renaming(change);
+  quotas.put(namespace_name, name, quota);
+  end_renaming(renaming);
+}
+
+// Where there is no number left for what pods ask of quotas: takes those of names that no shape has
+// any more.
+void Cluster::free_quota_names() {
+  if (!capacity_->quotas().names_full()) {
+    return;
+  }
+  ResourceMask used = 0;
+  for (const auto& shape : shapes_) {
+    for (const auto& [resource, amount] : shape == nullptr ? Amounts() : shape->quota_request) {
+      used |= ResourceMask{1} << resource;
+    }
+  }
+  capacity_->quotas().forget_names_but(used);
+}
+
+}  // namespace headroom

@@ -1,0 +1,674 @@
+#include "engine/policies/load_aware.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "engine/policies/load_estimate.h"
+#include "engine/policies/usage_thresholds.h"
+#include "objects/annotations.h"
+#include "objects/pod_resources.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+// 30,000 years; more counts as this.
+constexpr std::int64_t kSecondsMax = 1'000'000'000'000;
+constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
+constexpr std::int64_t kRejected = -1;
+
+bool all_zero(const std::vector<std::int64_t>& values) {
+  return std::all_of(values.begin(), values.end(), [](std::int64_t value) { return value == 0; });
+}
+
+std::int64_t micros(std::int64_t seconds) {
+  return std::clamp(seconds, -kSecondsMax, kSecondsMax) * kSecondUs;
+}
+
+std::int64_t interval_us(const NodeMetric& metric) {
+  return micros(metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds));
+}
+
+// Go's zero-based seconds of an annotation; negative where it is absent or no whole number.
+std::int64_t seconds_of(const Pod& pod, std::string_view annotation) {
+  const std::string* text = find(pod.annotations, annotation);
+  if (text == nullptr) {
+    return -1;
+  }
+  std::int64_t value = 0;
+  const char* begin = text->data() + (text->starts_with('+') ? 1 : 0);
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && stop == end ? value : -1;
+}
+
+std::int64_t beyond(std::int64_t estimate, std::int64_t usage) {
+  return std::max<std::int64_t>(0, saturated(static_cast<Int128>(estimate) - usage));
+}
+
+// math.Round(float64(used) / float64(total) * 100) <= threshold
+bool passes_in_doubles(std::int64_t used, std::int64_t total, std::int64_t threshold) {
+  const double percent = static_cast<double>(used) / static_cast<double>(total) * 100;
+  return std::round(percent) <= static_cast<double>(threshold);
+}
+
+// The usage of a type over a duration; 0 takes the longest. nullptr: there is none.
+const std::int64_t* aggregated_usage(const MetricFacts& metric, const std::string& type,
+                                     std::int64_t duration_us) {
+  const MetricFacts::Aggregated* found = nullptr;
+  for (const MetricFacts::Aggregated& usage : metric.aggregated) {
+    if (usage.type == type &&
+        (duration_us == 0 ? found == nullptr || usage.duration_us >= found->duration_us
+                          : usage.duration_us == duration_us)) {
+      found = &usage;
+    }
+  }
+  if (found != nullptr) {
+    return metric.at(found->usage);
+  }
+  return duration_us == 0 ? metric.at(metric.node_usage) : nullptr;
+}
+
+}  // namespace
+
+LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& table)
+    : profile_(profile),
+      args_(profile.load_aware),
+      upstream_(profile.mode == Mode::kUpstream),
+      names_(names),
+      table_(table) {
+  std::set<std::string> resources = {"cpu", "memory"};
+  const auto add_keys = [&](const auto& map) {
+    for (const auto& [name, value] : map) {
+      resources.insert(name);
+    }
+  };
+  add_keys(args_.usage_thresholds);
+  add_keys(args_.prod_usage_thresholds);
+  add_keys(args_.aggregated ? args_.aggregated->usage_thresholds : ResourcePercents());
+  add_keys(args_.resource_weights);
+  add_keys(args_.estimated_scaling_factors);
+  resources.insert(args_.supported_resources.begin(), args_.supported_resources.end());
+
+  const SumId nothing = table_.add_sum("load expired");
+  expired_ = table_.add_headroom(nothing, kUnlimited);
+  prod_expired_ = table_.add_headroom(nothing, kUnlimited);
+  for (const std::string& name : resources) {
+    Dimension added{};
+    added.resource = names_.pin(name);
+    const auto weight = args_.resource_weights.find(name);
+    added.weight = weight == args_.resource_weights.end() ? 0 : weight->second;
+    const auto sum = [&](const char* what) { return table_.add_sum(what + name); };
+    const auto headroom = [&](SumId used, std::int64_t initial) {
+      return table_.add_headroom(used, initial);
+    };
+    added.estimate = sum("load estimate ");
+    added.delta = sum("load delta ");
+    added.prod_delta = sum("load prod delta ");
+    added.prod_usage = sum("load prod usage ");
+    constexpr const char* kUseNames[kUses] = {"filter ", "prod filter ", "score ", "prod score "};
+    for (std::uint8_t use = 0; use < kUses; ++use) {
+      added.used[use] = table_.add_sum(std::string("load used ") + kUseNames[use] + name);
+      added.reported[use] = table_.add_sum(std::string("load reported ") + kUseNames[use] + name);
+    }
+    added.capacity = table_.add_capacity();
+    added.filter = headroom(added.used[kFilter], kUnlimited);
+    added.aggregated_filter = headroom(added.used[kFilter], kUnlimited);
+    added.prod_filter = headroom(added.used[kProdFilter], kUnlimited);
+    added.prod_aggregated_filter = headroom(added.used[kProdFilter], kUnlimited);
+    added.score = headroom(added.used[kScore], kNoScore);
+    added.prod_score =
+        args_.score_according_prod_usage ? headroom(added.used[kProdScore], kNoScore) : added.score;
+    dimensions_.push_back(added);
+  }
+  default_thresholds_ = std::make_shared<const Thresholds>(thresholds_of(Node()));
+}
+
+LoadAware::Row& LoadAware::row(std::uint32_t row) {
+  if (row >= rows_.size()) {
+    rows_.resize(row + 1);
+    pod_views_.resize(row + 1);
+  }
+  return rows_[row];
+}
+
+std::uint32_t LoadAware::add_usage(MetricFacts& facts, const ResourceList& usage) const {
+  const auto begin = static_cast<std::uint32_t>(facts.amounts.size());
+  for (const Dimension& dimension : dimensions_) {
+    const Quantity* quantity = find(usage, names_.name(dimension.resource));
+    facts.amounts.push_back(quantity == nullptr ? 0 : amount(dimension.resource, *quantity));
+  }
+  return begin;
+}
+
+LoadAware::Vector LoadAware::vector_of(const ResourcePercents& percents) const {
+  Vector result;
+  for (const Dimension& dimension : dimensions_) {
+    const auto found = percents.find(names_.name(dimension.resource));
+    result.push_back(found == percents.end() ? 0 : found->second);
+  }
+  return result;
+}
+
+// --- Nodes ---
+
+LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
+  Thresholds result;
+  ResourcePercents usage = args_.usage_thresholds, prod = args_.prod_usage_thresholds, aggregated;
+  if (args_.aggregated && !args_.aggregated->usage_thresholds.empty() &&
+      !args_.aggregated->usage_aggregation_type.empty()) {
+    aggregated = args_.aggregated->usage_thresholds;
+    result.aggregation_type = args_.aggregated->usage_aggregation_type;
+    result.aggregated_duration_us = args_.aggregated->usage_aggregated_duration_us;
+  }
+  if (const std::string* json = find(node.annotations, kUsageThresholdsAnnotation);
+      json != nullptr) {
+    const auto own = parse_usage_thresholds(*json, profile_.mode);
+    result.ignored = !own.has_value();
+    if (own) {
+      usage = own->usage.empty() ? usage : own->usage;
+      prod = own->prod.empty() ? prod : own->prod;
+      if (!own->aggregated.empty() && !own->aggregation_type.empty()) {
+        aggregated = own->aggregated;
+        result.aggregation_type = own->aggregation_type;
+        result.aggregated_duration_us = own->aggregated_duration_us;
+      }
+    }
+  }
+  result.usage = vector_of(usage);
+  result.prod = vector_of(prod);
+  result.aggregated = vector_of(aggregated);
+  result.has_aggregated = !result.aggregation_type.empty();
+  return result;
+}
+
+bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
+  const Node& node = *facts.node;
+  Row& row = this->row(row_index);
+  row.thresholds = find(node.annotations, kUsageThresholdsAnnotation) == nullptr
+                       ? default_thresholds_
+                       : std::make_shared<const Thresholds>(thresholds_of(node));
+  bool ignored = row.thresholds->ignored;
+  std::optional<ResourceList> raw;
+  if (const std::string* json = find(node.annotations, kRawAllocatableAnnotation);
+      json != nullptr) {
+    auto parsed = parse_resource_list(*json);
+    ignored |= !parsed.has_value();
+    raw = parsed ? std::optional(std::move(*parsed)) : std::nullopt;
+  }
+  for (const Dimension& dimension : dimensions_) {
+    const std::string& name = names_.name(dimension.resource);
+    const Quantity* own = raw ? find(*raw, name) : nullptr;
+    const Quantity* total = own != nullptr ? own : find(node.allocatable, name);
+    table_.set_capacity(row_index, dimension.capacity,
+                        total == nullptr ? 0 : amount(dimension.resource, *total));
+  }
+  return ignored;
+}
+
+void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const {
+  const MetricFacts* known = metric(row);
+  const PluginId plugin = PluginId::kLoadAwareScheduling;
+  if (known == nullptr) {
+    out.push_back({plugin, "no NodeMetric: the filter passes, the score is 0"});
+  } else if (!known->has_usage) {
+    out.push_back({plugin, "the NodeMetric has no usage: the filter passes, the score is 0"});
+  }
+  const Thresholds& thresholds = *rows_[row].thresholds;
+  const auto add_thresholds = [&](const char* what, const Vector& percents) {
+    std::string text;
+    for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+      if (percents[d] != 0) {
+        text += (text.empty() ? "" : ", ") + names_.name(dimensions_[d].resource) + " " +
+                std::to_string(percents[d]) + " % of " + std::to_string(total(row, dimensions_[d]));
+      }
+    }
+    if (!text.empty()) {
+      out.push_back({plugin, what + text});
+    }
+  };
+  add_thresholds("usage thresholds: ", thresholds.usage);
+  add_thresholds("usage thresholds of prod pods: ", thresholds.prod);
+  add_thresholds("aggregated usage thresholds: ", thresholds.aggregated);
+  for (const std::string_view key : {kUsageThresholdsAnnotation, kRawAllocatableAnnotation}) {
+    if (const std::string* text = find(node.node->annotations, key); text != nullptr) {
+      const bool good = key == kUsageThresholdsAnnotation
+                            ? parse_usage_thresholds(*text, profile_.mode).has_value()
+                            : parse_resource_list(*text).has_value();
+      out.push_back({plugin, std::string(good ? "annotation " : "ignored: annotation ") +
+                                 std::string(key) + "=" + *text});
+    }
+  }
+}
+
+// --- Pods ---
+
+bool LoadAware::describe(const Pod& pod, PodShape& shape) {
+  LoadShape& load = shape.load;
+  const std::string* reserve = find(pod.annotations, kReservePodAnnotation);
+  load.counted = !upstream_ || reserve == nullptr || *reserve != "true";
+  load.prod = priority_class(pod) == KoordPriorityClass::kProd;
+  const KoordPriorityClass its_class =
+      upstream_ ? priority_class(pod) : explicit_priority_class(pod);
+
+  std::map<std::string, std::int64_t> factors = args_.estimated_scaling_factors;
+  std::int64_t after_initialized = -1, after_scheduled = -1;
+  if (args_.allow_customize_estimation) {
+    if (const std::string* json = find(pod.annotations, kEstimatedScalingFactorsAnnotation);
+        json != nullptr) {
+      const auto own = parse_factors(*json);
+      if (!own) {
+        shape.ignored.push_back(std::string(kEstimatedScalingFactorsAnnotation) + "=" + *json);
+      }
+      for (const auto& [name, factor] : own.value_or(std::map<std::string, std::int64_t>())) {
+        factors[name] = factor;
+      }
+    }
+    after_initialized = seconds_of(pod, kEstimatedSecondsAfterInitializedAnnotation);
+    after_scheduled = seconds_of(pod, kEstimatedSecondsAfterPodScheduledAnnotation);
+  }
+  if (after_initialized < 0) {
+    after_initialized = args_.estimated_seconds_after_initialized.value_or(0);
+  }
+  if (after_scheduled < 0) {
+    after_scheduled = args_.estimated_seconds_after_pod_scheduled.value_or(0);
+  }
+  load.after_initialized_us = micros(std::max<std::int64_t>(0, after_initialized));
+  load.after_scheduled_us = micros(std::max<std::int64_t>(0, after_scheduled));
+
+  const ResourceList requests = pod_requests(pod), limits = pod_limits(pod);
+  for (const Dimension& dimension : dimensions_) {
+    const std::string& resource = names_.name(dimension.resource);
+    const auto factor = factors.find(resource);
+    std::int64_t estimate = 0;
+    if (factor != factors.end() || !upstream_) {
+      const std::string_view name = translated_resource(resource, its_class);
+      const Quantity* request = find(requests, name);
+      const Quantity* limit = find(limits, name);
+      estimate = estimated_usage(name, request != nullptr ? *request : Quantity(),
+                                 limit != nullptr ? *limit : Quantity(),
+                                 factor != factors.end() ? factor->second : 100, profile_.mode);
+    }
+    load.estimate.push_back(estimate);
+    if (load.counted && estimate != 0) {
+      shape.contributions.push_back({dimension.estimate, estimate});
+    }
+  }
+  load.estimated = !all_zero(load.estimate);
+  return false;
+}
+
+void LoadAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) {
+  if (pod.daemon_set) {
+    return;
+  }
+  PodShape own;
+  describe(pod, own);
+  const bool prod = own.load.prod;
+  builder.add_filter_term(
+      {plugin, "", Code::kUnschedulable, kNoColumn, "node(s) nodeMetric expired"},
+      prod ? prod_expired_ : expired_, 0);
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    const auto add = [&](const char* usage, ColumnId column) {
+      builder.add_filter_term({plugin, names_.name(dimension.resource), Code::kUnschedulable,
+                               kNoColumn, "node(s) " + names_.name(dimension.resource) + usage},
+                              column, upstream_ ? own.load.estimate[d] : 0);
+    };
+    add(" usage exceed threshold", prod ? dimension.prod_filter : dimension.filter);
+    add(" aggregated usage exceed threshold",
+        prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter);
+  }
+  builder.end_filter(true);
+}
+
+void LoadAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) {
+  PodShape own;
+  describe(pod, own);
+  const bool prod = args_.score_according_prod_usage && own.load.prod;
+  Score score{};
+  score.kind = ScoreKind::kLeast;
+  score.zero_capacity_counts = upstream_;
+  score.at_most_100 = !upstream_;
+  score.dominant_weight = static_cast<std::int32_t>(args_.dominant_resource_weight);
+  std::vector<ScoreTerm> terms;
+  std::vector<ResourceId> resources;
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    if (dimension.weight != 0 || score.dominant_weight != 0) {
+      terms.push_back(score_term(prod ? dimension.prod_score : dimension.score, dimension.capacity,
+                                 own.load.estimate[d], dimension.weight));
+      resources.push_back(dimension.resource);
+    }
+  }
+  builder.add_score(plugin.plugin, plugin.weight, score, std::move(terms), std::move(resources),
+                    false);
+}
+
+// What the row's metric says of the pod; nullptr: nothing.
+const MetricFacts::PodUsage* LoadAware::reported(std::uint32_t row, PodId id) const {
+  if (row >= pod_views_.size() || !pod_views_[row].lists_pods) {
+    return nullptr;
+  }
+  const std::vector<MetricFacts::PodUsage>& listed = rows_[row].metric->pods;
+  const auto found =
+      std::lower_bound(listed.begin(), listed.end(), id,
+                       [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
+  return found != listed.end() && found->pod == id ? &*found : nullptr;
+}
+
+void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, PodId id,
+                           const LoadApplied& load, int sign) {
+  if (!load.delta && !load.prod_delta && !load.prod_usage) {
+    return;
+  }
+  const MetricFacts::PodUsage* its_report = reported(row, id);
+  const std::int64_t* reported_usage =
+      its_report != nullptr ? rows_[row].metric->at(its_report->usage) : nullptr;
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    const std::int64_t estimate = shape.load.estimate[d];
+    const std::int64_t usage = reported_usage != nullptr ? reported_usage[d] : 0;
+    const auto add = [&](SumId sum, std::int64_t value) {
+      const Contribution contribution{sum, value};
+      sign > 0 ? table_.add(row, {&contribution, 1}) : table_.subtract(row, {&contribution, 1});
+    };
+    if (load.delta) {
+      add(dimension.delta, beyond(estimate, usage));
+    }
+    if (load.prod_delta) {
+      add(dimension.prod_delta, beyond(estimate, load.prod_delta_net ? usage : 0));
+    }
+    if (load.prod_usage) {
+      add(dimension.prod_usage, usage);
+    }
+  }
+}
+
+LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, PodId id,
+                               const PodFacts& pod) const {
+  LoadApplied load;
+  if (!shape.load.counted) {
+    return load;
+  }
+  const PodView view = row < pod_views_.size() ? pod_views_[row] : PodView();
+  const std::int64_t assigned_us = pod.scheduled_us.value_or(pod.first_seen_us);
+  bool has_deadline = false;
+  std::int64_t deadline_us = 0;
+  if (pod.initialized_us && shape.load.after_initialized_us > 0) {
+    has_deadline = true;
+    deadline_us = *pod.initialized_us + shape.load.after_initialized_us;
+  } else if (shape.load.after_scheduled_us > 0) {
+    has_deadline = true;
+    deadline_us = assigned_us + shape.load.after_scheduled_us;
+  }
+  const bool recent =
+      assigned_us > view.estimated_after_us || (has_deadline && deadline_us > view.updated_us);
+  if (!recent && !upstream_ && !shape.load.prod) {
+    return load;  // whatever the report says of the pod
+  }
+  const MetricFacts::PodUsage* its_report = reported(row, id);
+  const bool counts = recent || (upstream_ && its_report == nullptr);
+  const bool active_prod = shape.load.prod && its_report != nullptr && its_report->prod;
+  load.prod_usage = active_prod;
+  load.delta = shape.load.estimated && counts;
+  if (shape.load.prod && shape.load.estimated) {
+    // A prod pod that the report does not call prod has no usage among prod pods.
+    const bool stranger = its_report != nullptr && !active_prod;
+    load.prod_delta = counts || (upstream_ && stranger);
+    load.prod_delta_net = active_prod;
+  }
+  return load;
+}
+
+void LoadAware::add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
+  pod.load = load_of(row, shape, id, pod);
+  change_pod(row, shape, id, pod.load, 1);
+}
+
+void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
+  change_pod(row, shape, id, pod.load, -1);
+  pod.load = {};
+}
+
+// --- Metrics ---
+
+void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
+                           const std::vector<PodId>& pod_ids) {
+  Row& row = this->row(row_index);
+  if (row.metric == nullptr) {
+    row.metric = std::make_unique<MetricFacts>();
+  }
+  MetricFacts& facts = *row.metric;
+  facts.amounts.clear();
+  facts.aggregated.clear();
+  facts.pods.clear();
+  facts.amounts.reserve((metric.pods.size() + 2) * dimensions_.size());
+  facts.interval_us = interval_us(metric);
+  facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  facts.has_usage = metric.has_node_metric;
+  facts.node_usage = add_usage(facts, metric.node_usage);
+  facts.system_usage = add_usage(facts, metric.system_usage);
+  for (const AggregatedUsage& aggregated : metric.aggregated) {
+    for (const auto& [type, usage] : aggregated.usage) {
+      if (!usage.empty()) {
+        facts.aggregated.push_back({type, aggregated.duration_us, add_usage(facts, usage)});
+      }
+    }
+  }
+  for (std::size_t p = 0; p < metric.pods.size(); ++p) {
+    const PodMetricInfo& pod = metric.pods[p];
+    if (!pod.usage.empty()) {
+      facts.pods.push_back({pod_ids[p], pod.priority == "koord-prod", add_usage(facts, pod.usage)});
+    }
+  }
+  // Of several entries of a pod the last counts, as koord-prod if any says so: in order of their
+  // usages, which were added in the order of entries.
+  std::sort(facts.pods.begin(), facts.pods.end(), [](const auto& a, const auto& b) {
+    return a.pod != b.pod ? a.pod < b.pod : a.usage < b.usage;
+  });
+  std::size_t kept = 0;
+  for (const MetricFacts::PodUsage usage : facts.pods) {
+    const bool again = kept != 0 && facts.pods[kept - 1].pod == usage.pod;
+    const bool prod = usage.prod || (again && facts.pods[kept - 1].prod);
+    kept += !again;
+    facts.pods[kept - 1] = {usage.pod, prod, usage.usage};
+  }
+  facts.pods.resize(kept);
+  refresh_view(row_index);
+}
+
+void LoadAware::refresh_view(std::uint32_t row) {
+  const MetricFacts* facts = metric(row);
+  const std::int64_t never_us = MetricFacts::kZeroTimeUs;
+  PodView& view = pod_views_[row];
+  view.updated_us = facts == nullptr ? never_us : facts->updated_us;
+  view.estimated_after_us = facts == nullptr ? never_us : facts->updated_us - facts->interval_us;
+  view.lists_pods = facts != nullptr && !facts->pods.empty();
+}
+
+bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
+  const std::int64_t updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  const MetricFacts* old = this->metric(row);
+  return updated_us - interval_us(metric) < estimated_after_us(row) ||
+         (old != nullptr && old->updated_us > updated_us);
+}
+
+void LoadAware::put_metric(std::uint32_t row, std::unique_ptr<MetricFacts> metric) {
+  this->row(row).metric = std::move(metric);
+  refresh_view(row);
+}
+
+std::int64_t LoadAware::expires_us(std::uint32_t row) const {
+  const MetricFacts* known = metric(row);
+  return known == nullptr || known->updated_us == MetricFacts::kZeroTimeUs
+             ? INT64_MAX
+             : known->updated_us + micros(args_.node_metric_expiration_seconds);
+}
+
+bool LoadAware::expired(const MetricFacts& metric, std::int64_t now_us) const {
+  return metric.updated_us == MetricFacts::kZeroTimeUs ||
+         now_us - metric.updated_us >= micros(args_.node_metric_expiration_seconds);
+}
+
+// --- Columns ---
+
+// The largest usage that passes the threshold.
+std::int64_t LoadAware::largest_passing(std::int64_t total, std::int64_t threshold) const {
+  const Int128 product = static_cast<Int128>(total) * threshold;
+  if (!upstream_) {
+    // usage * 100 < threshold * total
+    const Int128 most = (product - 1) / 100;
+    return most >= kUnlimited ? kUnlimited - 1 : static_cast<std::int64_t>(most);
+  }
+  // Near (threshold + 1/2) percent; doubles decide.
+  const Int128 guess = (product * 2 + total) / 200;
+  if (guess >= kUnlimited / 2) {
+    return kUnlimited;
+  }
+  auto used = static_cast<std::int64_t>(guess);
+  while (passes_in_doubles(used + 1, total, threshold)) {
+    ++used;
+  }
+  while (!passes_in_doubles(used, total, threshold)) {
+    --used;
+  }
+  return used;
+}
+
+Int128 LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds) const {
+  switch (adds) {
+    case kNothing:
+      return 0;
+    case kDelta:
+      return table_.exact_sum(row, dimension.delta);
+    case kEstimate:
+      return table_.exact_sum(row, dimension.estimate);
+    case kProdUsage:
+      return table_.exact_sum(row, dimension.prod_usage);
+    case kProdBoth:
+      return table_.exact_sum(row, dimension.prod_usage) +
+             table_.exact_sum(row, dimension.prod_delta);
+  }
+  return 0;
+}
+
+// What the report says by itself, and what is to be added, for prod pods: of the pods that it calls
+// prod, those that count here.
+LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) const {
+  return {args_.prod_usage_include_sys ? metric.at(metric.system_usage) : nullptr,
+          with_estimates ? kProdBoth : kProdUsage};
+}
+
+void LoadAware::refresh(std::uint32_t row_index, std::int64_t now_us) {
+  if (row(row_index).thresholds != nullptr) {
+    refresh_filter(row_index, false, now_us);
+    refresh_filter(row_index, true, now_us);
+    refresh_score(row_index, now_us);
+    refresh_pods(row_index);
+  }
+}
+
+void LoadAware::refresh_pods(std::uint32_t row) {
+  if (row >= pod_views_.size()) {
+    return;
+  }
+  const PodView& view = pod_views_[row];
+  for (std::uint8_t use = 0; use < kUses; ++use) {
+    for (const Dimension& dimension : dimensions_) {
+      table_.set_sum(
+          row, dimension.used[use],
+          table_.exact_sum(row, dimension.reported[use]) + added(row, dimension, view.adds[use]));
+    }
+  }
+}
+
+void LoadAware::set_usage(std::uint32_t row, Use use, const Usage& usage) {
+  pod_views_[row].adds[use] = usage.adds;
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    table_.set_sum(row, dimensions_[d].reported[use],
+                   usage.reported != nullptr ? usage.reported[d] : 0);
+  }
+}
+
+std::optional<std::int64_t> LoadAware::estimated(std::uint32_t row, ResourceId resource) const {
+  for (const Dimension& dimension : dimensions_) {
+    if (dimension.resource == resource) {
+      const bool scored = row < pod_views_.size() && pod_views_[row].adds[kScore] != kNothing;
+      return table_.sum(row, scored ? dimension.used[kScore] : dimension.estimate);
+    }
+  }
+  return std::nullopt;
+}
+
+void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int64_t now_us) {
+  const Row& row = rows_[row_index];
+  const MetricFacts* metric = row.metric.get();
+  const Thresholds& thresholds = *row.thresholds;
+  const bool prod = for_prod && !all_zero(thresholds.prod);
+  const bool aggregated = !prod && thresholds.has_aggregated;
+  const Vector& chosen =
+      prod ? thresholds.prod : (aggregated ? thresholds.aggregated : thresholds.usage);
+  // Mode Upstream: thresholds that are all 0 switch even the expiry off.
+  const bool off = metric == nullptr || (upstream_ && all_zero(chosen));
+  const bool stale = !off && args_.filter_expired_node_metrics && expired(*metric, now_us);
+  table_.set_base(
+      row_index, for_prod ? prod_expired_ : expired_,
+      stale && !args_.enable_schedule_when_node_metrics_expired ? kRejected : kUnlimited);
+  Usage usage;
+  bool checked = !off && !stale && metric->has_usage;
+  if (checked && prod) {
+    usage = prod_usage(*metric, upstream_);
+  } else if (checked) {
+    usage.reported = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
+                                                   thresholds.aggregated_duration_us)
+                                : metric->at(metric->node_usage);
+    checked = usage.reported != nullptr || upstream_;
+    usage.adds = !upstream_ ? kNothing : (usage.reported != nullptr ? kDelta : kEstimate);
+  }
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    const Dimension& dimension = dimensions_[d];
+    const std::int64_t total = this->total(row_index, dimension);
+    const std::int64_t most =
+        checked && chosen[d] != 0 && total != 0 ? largest_passing(total, chosen[d]) : kUnlimited;
+    table_.set_base(row_index, for_prod ? dimension.prod_filter : dimension.filter,
+                    aggregated ? kUnlimited : most);
+    table_.set_base(row_index,
+                    for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
+                    aggregated ? most : kUnlimited);
+  }
+  set_usage(row_index, for_prod ? kProdFilter : kFilter, checked ? usage : Usage());
+}
+
+void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
+  const MetricFacts* metric = rows_[row_index].metric.get();
+  const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
+  const bool aggregated = args_.aggregated && !args_.aggregated->score_aggregation_type.empty();
+  Usage usage, prod;
+  if (scored) {
+    usage.reported = aggregated
+                         ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
+                                            args_.aggregated->score_aggregated_duration_us)
+                         : metric->at(metric->node_usage);
+    usage.adds = usage.reported != nullptr ? kDelta : kEstimate;
+  }
+  if (scored && args_.score_according_prod_usage) {
+    prod = prod_usage(*metric, true);
+  }
+  set_usage(row_index, kScore, usage);
+  set_usage(row_index, kProdScore, prod);
+  for (const Dimension& dimension : dimensions_) {
+    const std::int64_t base = scored ? total(row_index, dimension) : kNoScore;
+    table_.set_base(row_index, dimension.score, base);
+    if (dimension.prod_score != dimension.score) {
+      table_.set_base(row_index, dimension.prod_score, base);
+    }
+  }
+}
+
+}  // namespace headroom

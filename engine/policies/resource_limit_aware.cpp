@@ -1,0 +1,93 @@
+#include "engine/policies/resource_limit_aware.h"
+
+#include <algorithm>
+
+#include "engine/policies/pod_limits.h"
+
+namespace headroom {
+
+namespace {
+
+bool depends_on_node(const PodLimit& limit) {
+  return std::any_of(limit.lines.begin(), limit.lines.end(),
+                     [](const PodLimit::Line& line) { return line.allocatables != 0; });
+}
+
+}  // namespace
+
+ResourceLimitAware::ResourceLimitAware(const Profile& profile, ResourceNames& names,
+                                       NodeTable& table)
+    : profile_(profile), names_(names), table_(table) {
+  for (const ResourceWeight& resource : profile.resource_limit_aware.resources) {
+    Columns added{};
+    const std::string label = "resource limit " + resource.name;
+    added.limit = table_.add_sum(label);
+    added.capacity = table_.add_capacity();
+    added.headroom = table_.add_headroom(added.limit, 0);
+    columns_.emplace(names_.pin(resource.name), added);
+  }
+}
+
+bool ResourceLimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
+  for (const auto& [resource, columns] : columns_) {
+    table_.set_capacity(row, columns.capacity, node.allocatable_of(resource));
+    table_.set_base(row, columns.headroom, node.allocatable_of(resource));
+  }
+  return false;
+}
+
+bool ResourceLimitAware::describe(const Pod& pod, PodShape& shape) {
+  for (const PodLimit& limit : pod_limits_of(pod, ContainerLimit::kLimitElseRequest,
+                                             profile_.resource_limit_aware.default_limit)) {
+    const ResourceId resource = names_.find(limit.resource);
+    const auto found = columns_.find(resource);
+    if (found == columns_.end()) {
+      continue;
+    }
+    if (!depends_on_node(limit)) {
+      const std::int64_t value = amount(resource, limit.lines.front().constant);
+      if (value != 0) {
+        shape.contributions.push_back({found->second.limit, value});
+      }
+      continue;
+    }
+    AllocatableNeed need{resource, found->second.limit, found->second.headroom, {}};
+    for (const PodLimit::Line& line : limit.lines) {
+      need.lines.push_back({line.constant, line.allocatables});
+    }
+    shape.allocatable_needs.push_back(std::move(need));
+  }
+  return false;
+}
+
+void ResourceLimitAware::add_filter(PluginId, const Pod&, ProgramBuilder&) {}
+
+void ResourceLimitAware::add_score(const ScorePlugin& plugin, const Pod& pod,
+                                   ProgramBuilder& builder) {
+  const auto limits = pod_limits_of(pod, ContainerLimit::kLimitElseRequest,
+                                    profile_.resource_limit_aware.default_limit);
+  Score score{};
+  score.kind = ScoreKind::kSigned;
+  std::vector<ScoreTerm> terms;
+  std::vector<ResourceId> resources;
+  for (const ResourceWeight& resource : profile_.resource_limit_aware.resources) {
+    const ResourceId id = names_.find(resource.name);
+    const auto limit = std::find_if(limits.begin(), limits.end(), [&](const PodLimit& candidate) {
+      return candidate.resource == resource.name;
+    });
+    // Where the need depends on the node it is taken off row by row; see AllocatableNeed.
+    const bool varies = limit != limits.end() && depends_on_node(*limit);
+    const std::int64_t need =
+        limit == limits.end() || varies ? 0 : amount(id, limit->lines.front().constant);
+    if (!varies && need == 0 && id > kEphemeralStorage) {
+      continue;
+    }
+    const Columns& its = columns_.at(id);
+    terms.push_back(score_term(its.headroom, its.capacity, need, resource.weight));
+    resources.push_back(id);
+  }
+  builder.add_score(plugin.plugin, plugin.weight, score, std::move(terms), std::move(resources),
+                    true);
+}
+
+}  // namespace headroom

@@ -1,0 +1,103 @@
+#include "engine/preempt/preemptor.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom {
+
+void GivenBack::extend(const Cluster& cluster) {
+  if (generation_ != cluster.shapes_generation()) {
+    *this = {};
+    generation_ = cluster.shapes_generation();
+  }
+  const std::uint32_t sums = cluster.table().sum_count();
+  const std::uint32_t resources = cluster.capacity()->quotas().resource_count();
+  by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
+  by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
+  const std::uint32_t shapes = cluster.shape_limit();
+  const auto grow = [&](std::vector<std::vector<std::int64_t>>& tables) {
+    for (std::vector<std::int64_t>& table : tables) {
+      if (table.size() < shapes) {
+        table.resize(shapes);
+      }
+    }
+  };
+  grow(by_sum_);
+  grow(by_resource_);
+  versions_.resize(shapes);
+  for (ShapeId id = 0; id < shapes; ++id) {
+    const PodShape* shape = cluster.shape_at(id);
+    if (shape == nullptr || std::exchange(versions_[id], shape->version) == shape->version) {
+      continue;
+    }
+    for (std::vector<std::int64_t>& amounts : by_sum_) {
+      amounts[id] = 0;
+    }
+    for (std::vector<std::int64_t>& amounts : by_resource_) {
+      amounts[id] = 0;
+    }
+    for (const Contribution& contribution : shape->contributions) {
+      by_sum_[contribution.sum][id] += contribution.amount;
+    }
+    for (const auto& [resource, amount] : shape->quota_request) {
+      by_resource_[resource][id] = amount;
+    }
+  }
+}
+
+Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, const Pod& pod,
+                     const PodShape& its_shape)
+    : cluster(of_cluster),
+      capacity(*of_cluster.capacity()),
+      shape(its_shape),
+      claim(capacity.claim(pod)),
+      standing(capacity.standing(claim, its_shape)),
+      upstream(of_cluster.profile().mode == Mode::kUpstream),
+      reclaims(standing.has_quota && standing.within_min),
+      budgets(capacity.budgets().count() != 0) {
+  const NodeTable& table = cluster.table();
+  for (const FilterTerm& term : shape.active_terms) {
+    if (shape.filter_labels[term.bit].of_score) {
+      continue;
+    }
+    const SumId sum = table.sum_of(term.column);
+    terms.push_back({term.bit, term.column, sum, term.need, given_back.of_sum(sum)});
+  }
+  const ElasticQuotas& quotas = capacity.quotas();
+  gives.resize(quotas.namespace_count());
+  for (NamespaceId id = 0; id < gives.size(); ++id) {
+    const NamespaceFacts& facts = quotas.at(id);
+    gives[id] = !standing.has_quota ? !facts.has_quota()
+                : !reclaims         ? id == claim.namespace_id
+                            : id != claim.namespace_id && facts.has_quota() && facts.over_min;
+  }
+  if (!standing.has_quota) {
+    return;
+  }
+  const NamespaceFacts& own = quotas.at(claim.namespace_id);
+  if (reclaims && !upstream) {
+    for (NamespaceId id = 0; id < quotas.namespace_count() && !nominated_return; ++id) {
+      nominated_return =
+          quotas.at(id).has_quota() && quotas.at(id).over_min && !quotas.at(id).nominated.empty();
+    }
+  }
+  // A bound that holds now holds with fewer pods as well, unless nominated pods return.
+  for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
+    const std::int64_t request = amount_of(shape.quota_request, r);
+    const auto add = [&](bool is_own, Int128 bound, Int128 used, Int128 asked) {
+      const Int128 unused = bound - used;
+      if (!holds(unused - asked) || (nominated_return && !is_own)) {
+        bounds.push_back({r, is_own, unused - asked, unused - request, given_back.of_resource(r)});
+      }
+    };
+    // An unlimited max stays so, whatever is used.
+    if ((standing.max_checked >> r & 1) != 0 && own.max[r] != INT64_MAX) {
+      add(true, own.max[r], own.used[r], standing.own[r]);
+    }
+    if ((standing.total_checked >> r & 1) != 0) {
+      add(false, quotas.total_min()[r], quotas.total_used()[r], standing.all[r]);
+    }
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,418 @@
+// KubeSchedulerConfiguration and HeadroomConfiguration to Profile; see profile_reader.h.
+#include "engine/profile/profile_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "engine/profile/config_value.h"
+#include "engine/profile/plugin_args.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kSchedulerConfigKind = "KubeSchedulerConfiguration";
+constexpr std::string_view kHeadroomConfigVersion = "headroom/v1alpha1";
+constexpr std::string_view kHeadroomConfigKind = "HeadroomConfiguration";
+
+enum class Point : std::uint8_t { kFilter, kScore, kOther };
+
+// In the order in which a configuration that enables all would list them.
+struct PluginTraits {
+  PluginId id;
+  bool filters, scores, reserves;
+  bool preempts;       // preFilter, postFilter
+  bool on_by_default;  // in kube-scheduler
+};
+constexpr std::array<PluginTraits, kPluginCount> kPlugins = {{
+    {PluginId::kNodeUnschedulable, true, false, false, false, true},
+    {PluginId::kNodeName, true, false, false, false, true},
+    {PluginId::kTaintToleration, true, false, false, false, true},
+    {PluginId::kNodeAffinity, true, false, false, false, true},
+    {PluginId::kNodePorts, true, false, false, false, true},
+    {PluginId::kNodeResourcesFit, true, true, false, false, true},
+    {PluginId::kNodeResourcesBalancedAllocation, false, true, false, false, true},
+    {PluginId::kLimitAware, true, true, true, false, false},
+    {PluginId::kResourceLimitAware, false, true, false, false, false},
+    {PluginId::kLoadAwareScheduling, true, true, true, false, false},
+    {PluginId::kCapacityScheduling, false, false, true, true, false},
+}};
+
+// Plugins of kube-scheduler that Headroom does not have. They may be disabled.
+constexpr std::array<std::string_view, 14> kForeignPlugins = {
+    "DefaultBinder",      "DefaultPreemption", "DynamicResources",     "GangScheduling",
+    "ImageLocality",      "InterPodAffinity",  "NodeDeclaredFeatures", "NodeVolumeLimits",
+    "PodTopologySpread",  "PrioritySort",      "SchedulingGates",      "VolumeBinding",
+    "VolumeRestrictions", "VolumeZone"};
+
+// What a plugin has, by the name of the extension point; nullptr for a point that no plugin of
+// Headroom extends.
+using Extends = bool (*)(const PluginTraits&);
+struct ExtensionPoint {
+  std::string_view name;
+  Extends extends;
+};
+constexpr Extends kExtendsAny = [](const PluginTraits&) { return true; };
+constexpr Extends kExtendsFilter = [](const PluginTraits& plugin) { return plugin.filters; };
+constexpr Extends kExtendsScore = [](const PluginTraits& plugin) { return plugin.scores; };
+constexpr Extends kExtendsPreFilter = [](const PluginTraits& plugin) {
+  return plugin.filters || plugin.preempts;
+};
+constexpr Extends kExtendsPostFilter = [](const PluginTraits& plugin) { return plugin.preempts; };
+constexpr Extends kExtendsReserve = [](const PluginTraits& plugin) { return plugin.reserves; };
+
+bool is_foreign(std::string_view name) {
+  return std::find(kForeignPlugins.begin(), kForeignPlugins.end(), name) != kForeignPlugins.end();
+}
+
+const PluginTraits* find_plugin(std::string_view name) {
+  const auto plugin = std::find_if(kPlugins.begin(), kPlugins.end(),
+                                   [&](const PluginTraits& p) { return name == to_string(p.id); });
+  return plugin == kPlugins.end() ? nullptr : plugin;
+}
+
+std::string names_of(Extends extends) {
+  std::vector<std::string_view> names;
+  for (const PluginTraits& plugin : kPlugins) {
+    if (extends != nullptr && extends(plugin)) names.emplace_back(to_string(plugin.id));
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+struct PluginSet {
+  struct Enabled {
+    const PluginTraits* plugin;
+    std::int64_t weight;
+  };
+  std::vector<Enabled> enabled;
+  std::set<std::string> disabled;  // may hold "*"
+
+  bool has(const PluginTraits* plugin) const {
+    return std::any_of(enabled.begin(), enabled.end(),
+                       [&](const Enabled& entry) { return entry.plugin == plugin; });
+  }
+  bool disables(const PluginTraits* plugin) const {
+    return disabled.contains("*") || disabled.contains(to_string(plugin->id));
+  }
+};
+
+// --- plugins ---
+
+void read_enabled(const ConfigValue& item, const ExtensionPoint& point, PluginSet& set) {
+  const PluginTraits* plugin = nullptr;
+  std::int64_t weight = 0;
+  std::string name;
+  item.fields(
+      {{"name",
+        [&](const ConfigValue& value) {
+          name = value.text();
+          plugin = find_plugin(name);
+          const bool extends =
+              plugin != nullptr && point.extends != nullptr && point.extends(*plugin);
+          if (extends) return;
+          const std::string problem = plugin != nullptr
+                                          ? fmt::format("does not extend {}", point.name)
+                                      : is_foreign(name) ? "is not in Headroom; it may be disabled"
+                                                         : "is not known";
+          value.fail(
+              plugin != nullptr || is_foreign(name) ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
+              fmt::format("\"{}\" {}; accepted for {}: {}", name, problem, point.name,
+                          names_of(point.extends)));
+        }},
+       {"weight", [&](const ConfigValue& value) { weight = value.integer(0, kPluginWeightMax); }}});
+  if (name.empty()) item.fail(ErrorCode::kInvalid, "has no name");
+  if (item.failed()) return;
+  if (point.extends == kExtendsAny && weight != 0 && !plugin->scores) {
+    item.fail(ErrorCode::kUnsupported,
+              fmt::format("{} is a filter only: it has no score to weigh with {}", name, weight));
+  }
+  if (set.has(plugin)) {
+    item.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is enabled twice", name));
+    return;
+  }
+  set.enabled.push_back({plugin, std::max<std::int64_t>(1, weight)});
+}
+
+void read_disabled(const ConfigValue& item, PluginSet& set) {
+  item.fields({{"name",
+                [&](const ConfigValue& value) {
+                  const std::string name = value.text();
+                  if (name != "*" && find_plugin(name) == nullptr && !is_foreign(name)) {
+                    value.fail(
+                        ErrorCode::kInvalid,
+                        fmt::format("\"{}\" is not known; accepted: *, {}, {}", name,
+                                    names_of(kExtendsAny), fmt::join(kForeignPlugins, ", ")));
+                  }
+                  set.disabled.insert(name);
+                }},
+               {"weight", {}}});
+}
+
+PluginSet read_plugin_set(const ConfigValue& value, const ExtensionPoint& point) {
+  PluginSet set;
+  value.fields({{"enabled",
+                 [&](const ConfigValue& list) {
+                   list.items([&](const ConfigValue& item) { read_enabled(item, point, set); });
+                 }},
+                {"disabled", [&](const ConfigValue& list) {
+                   list.items([&](const ConfigValue& item) { read_disabled(item, set); });
+                 }}});
+  return set;
+}
+
+// kube-scheduler's mergePluginSet: defaults keep their place, also when enabled anew.
+PluginSet with_defaults(const PluginSet& given) {
+  PluginSet merged;
+  for (const PluginTraits& plugin : kPlugins) {
+    if (!plugin.on_by_default || given.disables(&plugin)) continue;
+    const auto again = std::find_if(given.enabled.begin(), given.enabled.end(),
+                                    [&](const auto& entry) { return entry.plugin == &plugin; });
+    merged.enabled.push_back({&plugin, again == given.enabled.end() ? 1 : again->weight});
+  }
+  for (const PluginSet::Enabled& entry : given.enabled) {
+    if (!merged.has(entry.plugin)) merged.enabled.push_back(entry);
+  }
+  return merged;
+}
+
+// kube-scheduler's expandMultiPointPlugins: those that the point itself repeats come first, in its
+// order, then the rest of multiPoint, then the rest of the point.
+std::vector<PluginSet::Enabled> expand(const PluginSet& multi_point, const PluginSet& point,
+                                       Extends extends) {
+  if (point.disabled.contains("*")) return point.enabled;
+  std::vector<PluginSet::Enabled> result;
+  for (const PluginSet::Enabled& entry : point.enabled) {
+    if (multi_point.has(entry.plugin) && !point.disables(entry.plugin)) result.push_back(entry);
+  }
+  for (const PluginSet::Enabled& entry : multi_point.enabled) {
+    if (!extends(*entry.plugin) || point.disables(entry.plugin) || point.has(entry.plugin)) {
+      continue;
+    }
+    result.push_back(entry);
+  }
+  for (const PluginSet::Enabled& entry : point.enabled) {
+    if (!multi_point.has(entry.plugin) || point.disables(entry.plugin)) result.push_back(entry);
+  }
+  return result;
+}
+
+void read_plugins(const ConfigValue& value, Profile& profile) {
+  PluginSet multi_point;
+  PluginSet filter;
+  PluginSet score;
+  PluginSet post_filter;
+  const auto into = [](PluginSet& set, std::string_view name, Extends extends) {
+    return ConfigValue::Field{name, [&set, name, extends](const ConfigValue& v) {
+                                set = read_plugin_set(v, {name, extends});
+                              }};
+  };
+  const auto checked = [](std::string_view name, Extends extends) {
+    return ConfigValue::Field{name, [name, extends](const ConfigValue& v) {
+                                read_plugin_set(v, {name, extends});
+                              }};
+  };
+  value.fields(
+      {into(multi_point, "multiPoint", kExtendsAny), into(filter, "filter", kExtendsFilter),
+       into(score, "score", kExtendsScore), checked("preFilter", kExtendsPreFilter),
+       into(post_filter, "postFilter", kExtendsPostFilter), checked("preScore", kExtendsScore),
+       checked("reserve", kExtendsReserve), checked("preEnqueue", nullptr),
+       checked("queueSort", nullptr), checked("permit", nullptr), checked("preBind", nullptr),
+       checked("bind", nullptr), checked("postBind", nullptr)});
+  const PluginSet everywhere = with_defaults(multi_point);
+  profile.filters.clear();
+  for (const auto& entry : expand(everywhere, filter, kExtendsFilter)) {
+    profile.filters.push_back(entry.plugin->id);
+  }
+  profile.capacity_scheduling = !expand(everywhere, post_filter, kExtendsPostFilter).empty();
+  profile.scores.clear();
+  for (const auto& entry : expand(everywhere, score, kExtendsScore)) {
+    profile.scores.push_back({entry.plugin->id, entry.weight});
+  }
+}
+
+// --- pluginConfig ---
+
+void read_plugin_config(const ConfigValue& item, std::set<std::string>& seen, Profile& profile) {
+  const PluginTraits* plugin = nullptr;
+  std::string name;
+  item.fields({{"name",
+                [&](const ConfigValue& value) {
+                  name = value.text();
+                  plugin = find_plugin(name);
+                  if (plugin == nullptr && !is_foreign(name)) {
+                    value.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not known; accepted: {}",
+                                                                name, names_of(kExtendsAny)));
+                  } else if (!seen.insert(name).second) {
+                    value.fail(ErrorCode::kInvalid,
+                               fmt::format("\"{}\" is configured twice", name));
+                  }
+                }},
+               {"args", {}}});
+  if (name.empty()) item.fail(ErrorCode::kInvalid, "has no name");
+  if (plugin == nullptr) return;
+  // Now that the name is known, wherever in the item it stood.
+  item.fields({{"name", {}},
+               {"args", [&](const ConfigValue& args) { read_args(plugin->id, args, profile); }}});
+}
+
+// --- documents ---
+
+void read_scheduler_profile(const ConfigValue& value, Profile& profile) {
+  std::set<std::string> configured;
+  value.fields({{"schedulerName",
+                 [&](const ConfigValue& name) {
+                   if (const std::string text = name.text(); !text.empty()) {
+                     profile.scheduler_name = text;
+                   }
+                 }},
+                {"percentageOfNodesToScore", {}},  // Headroom scores all
+                {"plugins", [&](const ConfigValue& plugins) { read_plugins(plugins, profile); }},
+                {"pluginConfig", [&](const ConfigValue& list) {
+                   list.items([&](const ConfigValue& item) {
+                     read_plugin_config(item, configured, profile);
+                   });
+                 }}});
+}
+
+void read_scheduler_configuration(const ConfigValue& value, Profile& profile) {
+  value.fields({{"apiVersion", {}},
+                {"kind", {}},
+                {"profiles",
+                 [&](const ConfigValue& list) {
+                   std::size_t count = 0;
+                   list.items([&](const ConfigValue& item) {
+                     if (++count > 1) {
+                       item.fail(ErrorCode::kUnsupported,
+                                 "a second profile is not supported; accepted: one per file");
+                     }
+                     read_scheduler_profile(item, profile);
+                   });
+                 }},
+                // kube-scheduler's own business: its processes, connections, queue and extenders.
+                {"clientConnection", {}},
+                {"delayCacheUntilActive", {}},
+                {"enableContentionProfiling", {}},
+                {"enableProfiling", {}},
+                {"extenders", {}},
+                {"leaderElection", {}},
+                {"parallelism", {}},
+                {"percentageOfNodesToScore", {}},
+                {"podInitialBackoffSeconds", {}},
+                {"podMaxBackoffSeconds", {}}});
+}
+
+void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
+  value.fields(
+      {{"apiVersion", {}},
+       {"kind", {}},
+       {"mode",
+        [&](const ConfigValue& mode) {
+          const std::string name = mode.text();
+          if (name != "Proposal" && name != "Upstream") {
+            mode.fail(ErrorCode::kInvalid,
+                      fmt::format("\"{}\" is not known; accepted: Proposal, Upstream", name));
+          }
+          profile.mode = name == "Upstream" ? Mode::kUpstream : Mode::kProposal;
+        }},
+       {"kubernetesVersion", [&](const ConfigValue& version) {
+          const std::string name = version.text();
+          if (name != "1.35" && name != "1.36") {
+            version.fail(ErrorCode::kUnsupported,
+                         fmt::format("\"{}\" is not supported; accepted: 1.35 (and before), 1.36 "
+                                     "(and after)",
+                                     name));
+          }
+          profile.balanced.score_change = name == "1.36";
+        }}});
+}
+
+struct Documents {
+  const YamlValue* scheduler = nullptr;
+  const YamlValue* headroom = nullptr;
+};
+
+// Tells the documents apart by apiVersion and kind.
+Documents sort_documents(const std::vector<YamlValue>& values, ConfigErrors& errors) {
+  Documents documents;
+  for (const YamlValue& document : values) {
+    const ConfigValue value(document, "", errors);
+    if (value.is_null()) continue;
+    std::string version;
+    std::string kind;
+    value.entries([&](const std::string& key, const ConfigValue& field) {
+      if (key == "apiVersion") version = field.text();
+      if (key == "kind") kind = field.text();
+    });
+    const bool scheduler = version == kSchedulerConfigVersion && kind == kSchedulerConfigKind;
+    const bool headroom = version == kHeadroomConfigVersion && kind == kHeadroomConfigKind;
+    if (!scheduler && !headroom) {
+      value.fail(
+          ErrorCode::kUnsupported,
+          fmt::format("apiVersion \"{}\" and kind \"{}\" are not supported; accepted: {} {}, "
+                      "{} {}",
+                      version, kind, kSchedulerConfigVersion, kSchedulerConfigKind,
+                      kHeadroomConfigVersion, kHeadroomConfigKind));
+      return documents;
+    }
+    const YamlValue*& slot = scheduler ? documents.scheduler : documents.headroom;
+    if (slot != nullptr) {
+      value.fail(ErrorCode::kInvalid, fmt::format("a second {}; accepted: one of each kind", kind));
+      return documents;
+    }
+    slot = &document;
+  }
+  return documents;
+}
+
+}  // namespace
+
+Result<Profile> read_profile(std::string_view yaml, std::string_view source) {
+  ConfigErrors errors{std::string(source), true, std::nullopt};
+  Profile profile = Profile::standard();
+  const std::vector<YamlValue> values = read_config(yaml, errors);
+  const Documents documents = sort_documents(values, errors);
+  // First what decides how arguments are read.
+  if (documents.headroom != nullptr) {
+    read_headroom_configuration(ConfigValue(*documents.headroom, "", errors), profile);
+  }
+  if (documents.scheduler != nullptr) {
+    read_scheduler_configuration(ConfigValue(*documents.scheduler, "", errors), profile);
+  }
+  if (errors.first) return tl::unexpected<Error>(*errors.first);
+  return profile;
+}
+
+Result<Profile> read_profile_file(const std::string& path) {
+  const auto io_error = [&path] {
+    return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                fmt::format("{}: {}", path, std::strerror(errno)));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) return io_error();
+  std::string text(kConfigBytesMax + 1, '\0');  // one more than may be, so that too many shows
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return io_error();
+  return read_profile(text, path);
+}
+
+Result<void> read_plugin_args(PluginId plugin, std::string_view json, Profile& profile) {
+  ConfigErrors errors{fmt::format("{} args", to_string(plugin)), false, std::nullopt};
+  Profile changed = profile;
+  std::vector<YamlValue> values = read_config(json, errors);
+  if (values.empty()) values.emplace_back();
+  const ConfigValue args(values.front(), "", errors);
+  if (values.size() > 1) args.fail(ErrorCode::kInvalid, "want one object");
+  read_args(plugin, args, changed);
+  if (errors.first) return tl::unexpected<Error>(*errors.first);
+  profile = std::move(changed);
+  return {};
+}
+
+}  // namespace headroom

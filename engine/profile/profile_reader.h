@@ -1,0 +1,54 @@
+// Reads a Profile from YAML as users configure kube-scheduler: a KubeSchedulerConfiguration
+// (kubescheduler.config.k8s.io/v1; plugins enabled with weights, pluginConfig args in their v1
+// form), and, in a document of its own (apiVersion headroom/v1alpha1, kind HeadroomConfiguration),
+// what is Headroom's: mode, and nothing that Kubernetes has a place for. Both are optional, in any
+// order, one of each, separated by "---":
+//
+//   apiVersion: kubescheduler.config.k8s.io/v1
+//   kind: KubeSchedulerConfiguration
+//   profiles:
+//     - schedulerName: headroom
+//       plugins:
+//         multiPoint: {enabled: [{name: LimitAware, weight: 2}]}
+//       pluginConfig:
+//         - {name: LimitAware, args: {defaultLimitToAllocatableRatio: {cpu: 150}}}
+//   ---
+//   apiVersion: headroom/v1alpha1
+//   kind: HeadroomConfiguration
+//   mode: Proposal               # or Upstream
+//   kubernetesVersion: "1.35"    # or "1.36": the formula of NodeResourcesBalancedAllocation
+//
+// Which plugins are on:
+// * without a `plugins` section, those of Profile::standard();
+// * with one, as in kube-scheduler: its default plugins (of those that Headroom has:
+//   NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit and
+//   NodeResourcesBalancedAllocation, weight 1) are on unless disabled, and what is enabled is
+//   added. multiPoint enables a plugin wherever it has an extension point, `weight` there being its
+//   score's; filter and score say more exactly and win; `disabled: [{name: "*"}]` takes away the
+//   rest. preFilter, preScore and reserve follow filter, score and postFilter and are only checked.
+//   postFilter turns CapacityScheduling on.
+// * TaintToleration and NodeAffinity are filters only: preferences are not scored.
+//
+// kube-scheduler's other plugins may be disabled and have pluginConfig, which is ignored; enabling
+// one is an error. An unknown field, plugin or resource is an error that says where and what would
+// be accepted: "scheduler.yaml:6: profiles[0].plugins.score.enabled[0].name: ...".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/profile/profile.h"
+#include "objects/error.h"
+
+namespace headroom {
+
+// `source` names the text in errors.
+Result<Profile> read_profile(std::string_view yaml, std::string_view source);
+Result<Profile> read_profile_file(const std::string& path);
+
+// One plugin's arguments as in pluginConfig[].args, in JSON; absent fields take the defaults.
+// Changes only that plugin's arguments in `profile`, reading them by profile.mode; on error
+// nothing. For conformance cases and tests.
+Result<void> read_plugin_args(PluginId plugin, std::string_view json, Profile& profile);
+
+}  // namespace headroom

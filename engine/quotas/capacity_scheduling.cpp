@@ -1,0 +1,204 @@
+#include "engine/quotas/capacity_scheduling.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "engine/table/digest.h"
+#include "objects/pod_resources.h"
+
+namespace headroom {
+
+CapacityScheduling::CapacityScheduling(const Profile& profile, const Chunked<PodFacts>& pods)
+    : mode_(profile.mode),
+      cross_node_(profile.capacity.cross_node_preemption),
+      pods_(pods),
+      quotas_(profile.mode),
+      budgets_(profile.mode) {}
+
+// --- Priority classes ---
+
+void CapacityScheduling::upsert(const PriorityClass& priority_class) {
+  priority_classes_[priority_class.name] = priority_class;
+}
+
+void CapacityScheduling::remove_priority_class(std::string_view name) {
+  if (const auto found = priority_classes_.find(name); found != priority_classes_.end()) {
+    priority_classes_.erase(found);
+  }
+}
+
+const PriorityClass* CapacityScheduling::find_priority_class(std::string_view name) const {
+  const auto found = priority_classes_.find(name);
+  return found == priority_classes_.end() ? nullptr : &found->second;
+}
+
+// Kubernetes' priority admission: a pod that names no class has the global default, of several the
+// one of the lowest value; an unknown class is none.
+const PriorityClass* CapacityScheduling::class_of(std::string_view name) const {
+  if (!name.empty()) {
+    return find_priority_class(name);
+  }
+  const PriorityClass* lowest = nullptr;
+  for (const auto& [its_name, priority_class] : priority_classes_) {
+    if (priority_class.global_default &&
+        (lowest == nullptr || priority_class.value < lowest->value)) {
+      lowest = &priority_class;
+    }
+  }
+  return lowest;
+}
+
+// --- Budgets ---
+
+void CapacityScheduling::upsert(const PodDisruptionBudget& budget) {
+  const bool known = budgets_.find(pod_key(budget.namespace_name, budget.name)) != nullptr;
+  const NamespaceId id =
+      known ? quotas_.find(budget.namespace_name) : quotas_.hold_namespace(budget.namespace_name);
+  budgets_.upsert(budget, id);
+}
+
+void CapacityScheduling::remove_budget(std::string_view key) {
+  if (const PodDisruptionBudget* budget = budgets_.find(key); budget != nullptr) {
+    const NamespaceId id = quotas_.find(budget->namespace_name);
+    budgets_.remove(key);
+    quotas_.release_namespace(id);
+  }
+}
+
+// --- Pods ---
+
+// Proposal: what the pod asks of its node. Upstream: scheduler-plugins' own sum, less the names
+// that framework.Resource drops.
+Amounts CapacityScheduling::quota_request(const Pod& pod) {
+  return quotas_.request_of(mode_ == Mode::kUpstream ? elastic_quota_requests(pod)
+                                                     : pod_requests(pod));
+}
+
+void CapacityScheduling::set_rank(PodFacts& facts, const Pod& pod) {
+  PodRank& rank = facts.rank;
+  const PodRank before = rank;  // let go of last: most of it stays
+  rank.namespace_id = quotas_.hold_namespace(pod.namespace_name);
+  rank.group = budgets_.acquire(rank.namespace_id, pod.labels);
+  rank.start_us = pod.start_us.value_or(INT64_MAX);
+  rank.deleting = pod.deleting;
+  rank.priority = pod.priority.value_or(0);
+  rank.priority_class = 0;
+  if (!pod.priority) {
+    rank.priority_class = hold_class(pod.priority_class_name);
+    rank.priority = priority_now(rank);
+  }
+  release(before);
+}
+
+void CapacityScheduling::clear_rank(PodFacts& facts) {
+  release(facts.rank);
+  facts.rank.group = kNoGroup;
+  facts.rank.namespace_id = kNoNamespace;
+  facts.rank.priority_class = 0;
+}
+
+void CapacityScheduling::retain_rank(const PodRank& rank) {
+  if (rank.group != kNoGroup) {
+    budgets_.retain(rank.group);
+    quotas_.retain_namespace(rank.namespace_id);
+  }
+  if (rank.priority_class != 0) {
+    ++class_names_[rank.priority_class - 1].pods;
+  }
+}
+
+void CapacityScheduling::release(const PodRank& rank) {
+  if (rank.group != kNoGroup) {
+    budgets_.release(rank.group);
+    quotas_.release_namespace(rank.namespace_id);
+  }
+  if (rank.priority_class == 0) {
+    return;
+  }
+  if (ClassName& its = class_names_[rank.priority_class - 1]; --its.pods == 0) {
+    class_ids_.erase(its.name);
+    its = {};
+    released_classes_.push_back(rank.priority_class);
+  }
+}
+
+// Its number for PodRank, with one pod more.
+std::uint32_t CapacityScheduling::hold_class(const std::string& name) {
+  if (const auto known = class_ids_.find(name); known != class_ids_.end()) {
+    ++class_names_[known->second - 1].pods;
+    return known->second;
+  }
+  if (released_classes_.empty()) {
+    class_names_.emplace_back();
+    released_classes_.push_back(class_name_count());
+  }
+  const std::uint32_t number = released_classes_.back();
+  released_classes_.pop_back();
+  class_names_[number - 1] = {name, 1};
+  class_ids_.emplace(name, number);
+  return number;
+}
+
+std::int32_t CapacityScheduling::priority_now(const PodRank& rank) const {
+  if (rank.priority_class == 0) {
+    return rank.priority;
+  }
+  const PriorityClass* its = class_of(priority_class_name(rank));
+  return its == nullptr ? 0 : its->value;
+}
+
+bool CapacityScheduling::less_important(const RankedPod& a, const RankedPod& b) const {
+  if (a.priority != b.priority) {
+    return a.priority < b.priority;
+  }
+  if (a.start_us != b.start_us) {
+    return a.start_us > b.start_us;
+  }
+  return pods_[a.pod].key > pods_[b.pod].key;
+}
+
+void CapacityScheduling::add(std::uint32_t row, PodId id, const PodFacts& facts,
+                             const PodShape& shape) {
+  if (row >= ranked_.size()) {
+    ranked_.resize(row + 1);
+  }
+  const PodRank& rank = facts.rank;
+  const RankedPod pod{rank.priority, rank.namespace_id, rank.start_us, id, shape.id, rank.group};
+  std::vector<RankedPod>& pods = ranked_[row];
+  const auto at = std::lower_bound(
+      pods.begin(), pods.end(), pod,
+      [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });
+  pods.insert(at, pod);
+  quotas_.add_used(rank.namespace_id, shape.quota_request, 1);
+}
+
+void CapacityScheduling::remove(std::uint32_t row, PodId id, const PodFacts& facts,
+                                const PodShape& shape) {
+  std::vector<RankedPod>& pods = ranked_[row];
+  pods.erase(
+      std::find_if(pods.begin(), pods.end(), [id](const RankedPod& pod) { return pod.pod == id; }));
+  if (pods.empty()) {
+    pods.shrink_to_fit();
+  }
+  quotas_.add_used(facts.rank.namespace_id, shape.quota_request, -1);
+}
+
+PodClaim CapacityScheduling::claim(const Pod& pod) const {
+  const PriorityClass* its = pod.priority ? nullptr : class_of(pod.priority_class_name);
+  const std::string& policy = pod.preemption_policy.empty() && its != nullptr
+                                  ? its->preemption_policy
+                                  : pod.preemption_policy;
+  return {quotas_.find(pod.namespace_name), pod.priority.value_or(its == nullptr ? 0 : its->value),
+          policy == "Never"};
+}
+
+std::uint64_t CapacityScheduling::digest() const {
+  Digest digest;
+  for (const auto& [name, priority_class] : priority_classes_) {
+    digest.add("class", name, std::int64_t{priority_class.value},
+               std::int64_t{priority_class.global_default}, priority_class.preemption_policy);
+  }
+  return digest.total() + quotas_.digest() + budgets_.digest();
+}
+
+}  // namespace headroom

@@ -1,0 +1,128 @@
+// CapacityScheduling: the facts behind elastic quotas and preemption.
+//
+// Quotas and what is used of them, budgets, priority classes, and for every row its pods in the
+// order of their importance: what the pre-filter and the post-filter read. The cluster calls it
+// where a pod begins or ends to count; it knows rows by number alone.
+// Thread safety: one thread at a time; const members from any number. Cost: a pod's event moves the
+// pods of its row that are less important; a priority class that changes recounts the pods that
+// rely on it.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/policies/policy.h"
+#include "engine/quotas/disruption_budgets.h"
+#include "engine/quotas/elastic_quotas.h"
+#include "engine/table/chunked.h"
+#include "engine/table/facts.h"
+
+namespace headroom {
+
+// A pod on a row as preemption sees it.
+struct RankedPod {
+  std::int32_t priority;
+  NamespaceId namespace_id;
+  std::int64_t start_us;  // INT64_MAX: not known, later than any
+  PodId pod;
+  ShapeId shape;
+  GroupId group;
+};
+
+// How the rules see a pod that is to be placed.
+struct PodClaim {
+  NamespaceId namespace_id;
+  std::int32_t priority;
+  bool never_preempts;
+};
+
+class CapacityScheduling {
+ public:
+  CapacityScheduling(const Profile& profile, const Chunked<PodFacts>& pods);
+
+  // --- Facts ---
+  ElasticQuotas& quotas() { return quotas_; }
+  const ElasticQuotas& quotas() const { return quotas_; }
+  const DisruptionBudgets& budgets() const { return budgets_; }
+  void upsert(const PodDisruptionBudget& budget);
+  void remove_budget(std::string_view key);  // "namespace/name"
+  void upsert(const PriorityClass& priority_class);
+  void remove_priority_class(std::string_view name);
+  std::size_t priority_class_count() const { return priority_classes_.size(); }
+  const PriorityClass* find_priority_class(std::string_view name) const;  // nullptr: not known
+  const std::map<std::string, PriorityClass, std::less<>>& priority_classes() const {
+    return priority_classes_;
+  }
+
+  // --- Pods ---
+  // What the pod asks of its quota.
+  Amounts quota_request(const Pod& pod);
+  // Everything but the nominated row. A rank holds its namespace, group and class.
+  void set_rank(PodFacts& facts, const Pod& pod);
+  void clear_rank(PodFacts& facts);
+  // For a copy of the rank, which is cleared like any.
+  void retain_rank(const PodRank& rank);
+  // As its class says now, where it has none of its own.
+  std::int32_t priority_now(const PodRank& rank) const;
+  // What the pod names; it has no priority of its own.
+  const std::string& priority_class_name(const PodRank& rank) const {
+    return class_names_[rank.priority_class - 1].name;
+  }
+  // Used, and the row's order; both ways with the same facts.
+  void add(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
+  void remove(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
+  PodClaim claim(const Pod& pod) const;
+  // How the quotas see a pod of that claim and shape.
+  QuotaStanding standing(const PodClaim& claim, const PodShape& shape) const {
+    return quotas_.standing(claim.namespace_id, claim.priority, shape.quota_request);
+  }
+
+  // --- Looking ---
+  // Least important first.
+  std::span<const RankedPod> pods_of(std::uint32_t row) const {
+    return row < ranked_.size() ? std::span<const RankedPod>(ranked_[row])
+                                : std::span<const RankedPod>();
+  }
+  void prefetch(std::uint32_t row) const {
+    const std::span<const RankedPod> pods = pods_of(row);
+    for (std::size_t i = 0; i < pods.size(); i += 2) {
+      __builtin_prefetch(&pods[i]);
+    }
+  }
+  // By priority, earlier start, then name.
+  bool less_important(const RankedPod& a, const RankedPod& b) const;
+  bool cross_node() const { return cross_node_; }
+  // Names of classes that pods state, and how many state this one.
+  std::uint32_t class_name_count() const { return static_cast<std::uint32_t>(class_names_.size()); }
+  std::uint32_t pods_of_class(std::uint32_t id) const { return class_names_[id].pods; }
+  // Of quotas, budgets and classes; the same for the same facts.
+  std::uint64_t digest() const;
+  Mode mode() const { return mode_; }
+
+ private:
+  // The class that a pod which names this one has; "" is a name that no pod states.
+  const PriorityClass* class_of(std::string_view name) const;
+  std::uint32_t hold_class(const std::string& name);
+  void release(const PodRank& rank);
+
+  const Mode mode_;
+  const bool cross_node_;
+  const Chunked<PodFacts>& pods_;
+  ElasticQuotas quotas_;
+  DisruptionBudgets budgets_;
+  std::map<std::string, PriorityClass, std::less<>> priority_classes_;
+  // A class that pods name, whether or not it exists; free where no pod does.
+  struct ClassName {
+    std::string name;
+    std::uint32_t pods = 0;
+  };
+  std::vector<ClassName> class_names_;  // by PodRank::priority_class - 1
+  std::vector<std::uint32_t> released_classes_;
+  BytesMap<std::string, std::uint32_t> class_ids_;
+  std::vector<std::vector<RankedPod>> ranked_;  // by row
+};
+
+}  // namespace headroom

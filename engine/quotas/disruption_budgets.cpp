@@ -1,0 +1,147 @@
+#include "engine/quotas/disruption_budgets.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "engine/table/digest.h"
+
+namespace headroom {
+
+// An empty selector selects nothing, and so does any in mode Upstream where the pod has no labels
+// (kube-scheduler's filterPodsWithPDBViolation).
+bool DisruptionBudgets::selects(const Budget& budget, const Group& group) const {
+  return budget.used && budget.namespace_id == group.namespace_id &&
+         !budget.object.selector.empty() && !(mode_ == Mode::kUpstream && group.labels.empty()) &&
+         matches(budget.object.selector, group.labels);
+}
+
+const PodDisruptionBudget* DisruptionBudgets::find(std::string_view key) const {
+  const auto found = ids_.find(key);
+  return found == ids_.end() ? nullptr : &budgets_[found->second].object;
+}
+
+void DisruptionBudgets::rematch(BudgetId id) {
+  for (GroupId g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    if (group.pods == 0 || group.namespace_id != budgets_[id].namespace_id) {
+      continue;
+    }
+    const auto at = std::lower_bound(group.budgets.begin(), group.budgets.end(), id);
+    const bool listed = at != group.budgets.end() && *at == id;
+    const bool selected = selects(budgets_[id], group);
+    if (selected && !listed) {
+      group.budgets.insert(at, id);
+    } else if (!selected && listed) {
+      group.budgets.erase(at);
+    }
+  }
+}
+
+void DisruptionBudgets::upsert(const PodDisruptionBudget& budget, NamespaceId namespace_id) {
+  const std::string key = pod_key(budget.namespace_name, budget.name);
+  const auto found = ids_.find(key);
+  BudgetId id = 0;
+  if (found != ids_.end()) {
+    id = found->second;
+  } else if (!released_budgets_.empty()) {
+    id = released_budgets_.back();
+    released_budgets_.pop_back();
+  } else {
+    id = static_cast<BudgetId>(budgets_.size());
+    budgets_.emplace_back();
+  }
+  const bool same = found != ids_.end() && budgets_[id].object.selector == budget.selector;
+  ids_.emplace(key, id);
+  budgets_[id] = {budget, namespace_id, true};
+  if (!same) {
+    rematch(id);
+  }
+}
+
+void DisruptionBudgets::remove(std::string_view key) {
+  const auto found = ids_.find(key);
+  if (found == ids_.end()) {
+    return;
+  }
+  const BudgetId id = found->second;
+  ids_.erase(found);
+  budgets_[id].used = false;
+  rematch(id);
+  budgets_[id] = {};
+  released_budgets_.push_back(id);
+}
+
+std::vector<PodDisruptionBudget> DisruptionBudgets::all() const {
+  std::vector<PodDisruptionBudget> all;
+  for (const auto& [key, id] : ids_) {
+    all.push_back(budgets_[id].object);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.namespace_name, a.name) < std::tie(b.namespace_name, b.name);
+  });
+  return all;
+}
+
+GroupId DisruptionBudgets::acquire(NamespaceId namespace_id, const StringMap& labels) {
+  key_.assign(reinterpret_cast<const char*>(&namespace_id), sizeof namespace_id);
+  for (const auto& [name, value] : labels) {
+    key_.append(name).append(1, '\0').append(value).append(1, '\0');
+  }
+  if (const auto found = group_ids_.find(key_); found != group_ids_.end()) {
+    ++groups_[found->second].pods;
+    return found->second;
+  }
+  GroupId id = 0;
+  if (released_groups_.empty()) {
+    id = groups_.grow();
+  } else {
+    id = released_groups_.back();
+    released_groups_.pop_back();
+  }
+  Group& group = groups_[id];
+  group = {key_, namespace_id, labels, 1, {}};
+  group_ids_.emplace(group.key, id);
+  for (BudgetId b = 0; b < budgets_.size(); ++b) {
+    if (selects(budgets_[b], group)) {
+      group.budgets.push_back(b);
+    }
+  }
+  return id;
+}
+
+void DisruptionBudgets::release(GroupId group) {
+  if (--groups_[group].pods == 0) {
+    group_ids_.erase(groups_[group].key);
+    groups_[group] = {};
+    released_groups_.push_back(group);
+  }
+}
+
+std::int64_t DisruptionBudgets::labels_hash(GroupId group) const {
+  std::uint64_t hash = 0;
+  for (const auto& [name, value] : groups_[group].labels) {
+    hash = mix(mix(hash ^ hash_bytes(name)) ^ hash_bytes(value));
+  }
+  return static_cast<std::int64_t>(hash);
+}
+
+std::uint64_t DisruptionBudgets::digest() const {
+  Digest digest;
+  for (const auto& [key, id] : ids_) {
+    const PodDisruptionBudget& budget = budgets_[id].object;
+    digest.add("budget", key, budget.disruptions_allowed);
+    for (const std::string& pod : budget.disrupted_pods) {
+      digest.add("disrupted", key, pod);
+    }
+    for (const NodeSelectorRequirement& requirement : budget.selector) {
+      digest.add("selector", key, requirement.key, requirement.op,
+                 static_cast<std::int64_t>(requirement.values.size()));
+      for (const std::string& value : requirement.values) {
+        digest.add("value", key, requirement.key, requirement.op, value);
+      }
+    }
+  }
+  return digest.total();
+}
+
+}  // namespace headroom

@@ -1,0 +1,40 @@
+// ClusterState: the facts of a Cluster as the body of a state file (state_file.h), and back.
+//
+// Values are written as state_bytes.h says, in this order; a row, and a pod by its place in the
+// file, is a number:
+//   now_us; the names of resources
+//   every row up to the last in use: its name, "" for a free one; else whether it has a Node, and
+//   it with CapacityScheduling: the PriorityClasses, ElasticQuotas and PodDisruptionBudgets every
+//   pod: its key, whether it is known (else only mentioned), and then: SavedPod; its shape;
+//     with CapacityScheduling SavedRank, its namespace and labels, and its priority class if it has
+//     no priority of its own
+//   with LoadAwareScheduling: every metric: its row and the members of MetricFacts, each usage as
+//     amounts by dimension where it is used
+// What pods share (shape, labels, name of a class) is a number, the next free one where a pod is
+// the first to need it; then the thing itself follows.
+//
+// A cluster is restored by the steps of events, but for what only history says: which row a name
+// has, when a pod was first seen, that it is bound or assumed. Pods stand as their rows list them,
+// so that even texts which name one of several pods stay the same. What follows from the facts is
+// not in the file. The same cluster is always the same bytes, and so is one that was restored.
+// Thread safety: as Cluster. Cost: O(nodes + pods + pods that metrics list).
+#pragma once
+
+#include "engine/facts/cluster.h"
+#include "engine/state/state_bytes.h"
+
+namespace headroom {
+
+class ClusterState {
+ public:
+  // kLimitExceeded where a cluster could not be restored.
+  static Result<void> save(const Cluster& cluster, StateWriter& writer);
+  // Into a cluster of the same profile that knows nothing; after an error it is of no use.
+  static Result<void> restore(Cluster& cluster, StateReader& reader);
+
+ private:
+  class Saver;
+  class Restorer;
+};
+
+}  // namespace headroom

@@ -1,0 +1,91 @@
+// What the engine keeps of the objects it was given: compact, and enough to derive every aggregate
+// anew. Plain values; the cluster (cluster.h) owns them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/table/host_ports.h"
+#include "engine/table/node_table.h"
+#include "engine/table/pod_shape.h"
+#include "engine/table/resource_names.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+using PodId = std::uint32_t;
+using NamespaceId = std::uint32_t;
+// Pods of one namespace with equal labels.
+using GroupId = std::uint32_t;
+inline constexpr std::uint32_t kNoRow = UINT32_MAX;
+inline constexpr PodId kNoPod = UINT32_MAX;
+inline constexpr NamespaceId kNoNamespace = UINT32_MAX;
+inline constexpr GroupId kNoGroup = UINT32_MAX;
+
+// A row of the table: a name that some fact mentions.
+struct NodeFacts {
+  std::string name;
+  std::unique_ptr<const Node> node;  // nullptr: only mentioned
+  // node->allocatable in the resources' units; resources beyond its end have none.
+  std::vector<std::int64_t> allocatable;
+  PodId first_pod = kNoPod;  // pods that count here, those with a load estimate first
+  PodId last_pod = kNoPod;
+  std::vector<PodId> nominated;  // pods that wait for room here
+  TakenPorts ports;              // of the pods that count here; empty without NodePorts
+  std::uint32_t mentions = 0;    // pods and metrics that name it
+  bool bad_annotation = false;
+
+  std::int64_t allocatable_of(ResourceId resource) const {
+    return resource < allocatable.size() ? allocatable[resource] : 0;
+  }
+};
+
+// How a pod's load was added to its node, so that taking it away is exact. See load_aware.h.
+struct LoadApplied {
+  bool delta = false;           // its estimate counts, less its reported usage
+  bool prod_delta = false;      // the same among prod pods
+  bool prod_delta_net = false;  // ... less its reported usage
+  bool prod_usage = false;      // its reported usage counts as prod usage
+};
+
+// What quotas and preemption know of a pod; see capacity_scheduling.h. Meaningless without them.
+struct PodRank {
+  NamespaceId namespace_id = kNoNamespace;
+  GroupId group = kNoGroup;
+  std::int32_t priority = 0;
+  std::uint32_t priority_class = 0;  // whose value `priority` is; 0: the pod's own
+  std::int64_t start_us = INT64_MAX;
+  std::uint32_t nominated_row = kNoRow;  // what the object names
+  bool nominated = false;                // it waits there: on no node, and not terminal
+  bool deleting = false;
+};
+
+// What events of a pod need first lies together.
+struct PodFacts {
+  std::string key;                         // "namespace/name"
+  ShapeId shape = kNoShape;                // of a pod that is known; held
+  std::uint32_t bound_row = kNoRow;        // what the applied object names
+  std::uint32_t assumed_row = kNoRow;      // where it is assumed
+  std::uint32_t counted_row = kNoRow;      // where it counts now
+  PodId previous = kNoPod, next = kNoPod;  // among the pods of counted_row
+  LoadApplied load;
+  bool applied = false;  // an object was applied (else only assumed, or only mentioned)
+  bool terminal = false;
+  std::uint32_t mentions = 0;  // metrics that list it
+  std::string uid;
+  PodRank rank;
+  std::shared_ptr<const HostPorts> host_ports;               // nullptr: none, or no NodePorts
+  std::int64_t first_seen_us = 0;                            // on counted_row
+  std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
+
+  std::string_view namespace_name() const { return std::string_view(key).substr(0, key.find('/')); }
+  std::string_view name() const { return std::string_view(key).substr(key.find('/') + 1); }
+  bool known() const { return applied || assumed_row != kNoRow; }
+  std::uint32_t row() const { return bound_row != kNoRow ? bound_row : assumed_row; }
+};
+
+}  // namespace headroom

@@ -1,0 +1,393 @@
+#include "engine/table/node_class.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "engine/table/heap_bytes.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::string_view kUnschedulableTaint = "node.kubernetes.io/unschedulable";
+constexpr std::string_view kNameField = "metadata.name";
+// Longer lists of values are looked up by hash.
+constexpr std::size_t kShortList = 8;
+
+// k8s.io/api/core/v1 Toleration.ToleratesTaint
+bool tolerates(const Toleration& toleration, const Taint& taint) {
+  if (!toleration.effect.empty() && toleration.effect != taint.effect) {
+    return false;
+  }
+  if (!toleration.key.empty() && toleration.key != taint.key) {
+    return false;
+  }
+  if (toleration.op.empty() || toleration.op == "Equal") {
+    return toleration.value == taint.value;
+  }
+  return toleration.op == "Exists";
+}
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  // Go's ParseInt takes one sign, from_chars no plus.
+  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+  const char* begin = text.data() + (plus ? 1 : 0);
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+// apimachinery labels.NewRequirement, and for fields nodeaffinity's own rule. A requirement that is
+// not valid makes its term match nothing.
+bool valid(const NodeSelectorRequirement& requirement, bool field) {
+  const std::size_t values = requirement.values.size();
+  if (field) {
+    return requirement.key == kNameField && values == 1 &&
+           (requirement.op == "In" || requirement.op == "NotIn");
+  }
+  if (requirement.op == "In" || requirement.op == "NotIn") {
+    return values != 0;
+  }
+  if (requirement.op == "Exists" || requirement.op == "DoesNotExist") {
+    return values == 0;
+  }
+  return (requirement.op == "Gt" || requirement.op == "Lt") && values == 1 &&
+         whole_number(requirement.values[0]).has_value();
+}
+
+const NodeSelectorRequirement* named_nodes(const NodeSelectorTerm& term) {
+  for (const NodeSelectorRequirement& requirement : term.match_fields) {
+    if (requirement.op == "In" && requirement.key == kNameField) {
+      return &requirement;
+    }
+  }
+  return nullptr;
+}
+
+void append(std::string& key, std::string_view part) {
+  const auto size = static_cast<std::uint32_t>(part.size());
+  key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(part);
+}
+
+}  // namespace
+
+bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& required) {
+  if (!required) {
+    return false;
+  }
+  bool named = false;
+  for (const NodeSelectorTerm& term : *required) {
+    if (term.match_expressions.empty() && term.match_fields.empty()) {
+      continue;  // matches nothing
+    }
+    const NodeSelectorRequirement* requirement = named_nodes(term);
+    if (requirement == nullptr) {
+      return false;
+    }
+    named = named || !requirement->values.empty();
+  }
+  return named;
+}
+
+std::optional<std::vector<std::string>> ClassConstraint::pinned() const {
+  if (!names_its_nodes(required)) {
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  for (const NodeSelectorTerm& term : *required) {
+    if (const NodeSelectorRequirement* requirement = named_nodes(term); requirement != nullptr) {
+      names.insert(names.end(), requirement->values.begin(), requirement->values.end());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+bool tolerated(const std::vector<Toleration>& tolerations, const Taint& taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(),
+                     [&](const Toleration& toleration) { return tolerates(toleration, taint); });
+}
+
+bool passes_node_unschedulable(const ClassConstraint& pod, const NodeClass& node) {
+  return !node.unschedulable ||
+         tolerated(pod.tolerations, {std::string(kUnschedulableTaint), "", "NoSchedule"});
+}
+
+const Taint* untolerated_taint(const ClassConstraint& pod, const NodeClass& node) {
+  for (const Taint& taint : node.taints) {
+    if ((taint.effect == "NoSchedule" || taint.effect == "NoExecute") &&
+        !tolerated(pod.tolerations, taint)) {
+      return &taint;
+    }
+  }
+  return nullptr;
+}
+
+// --- NodeAffinity ---
+
+// apimachinery labels.Requirement.Matches
+bool NodeAffinity::Requirement::matches(const std::string* value) const {
+  const std::vector<std::string>& list = its->values;
+  const auto listed = [&] {
+    return values != nullptr ? values->contains(*value)
+                             : std::find(list.begin(), list.end(), *value) != list.end();
+  };
+  if (its->op == "In") {
+    return value != nullptr && listed();
+  }
+  if (its->op == "NotIn") {
+    return value == nullptr || !listed();
+  }
+  if (its->op == "Exists") {
+    return value != nullptr;
+  }
+  if (its->op == "DoesNotExist") {
+    return value == nullptr;
+  }
+  if (value == nullptr) {
+    return false;
+  }
+  const auto left = whole_number(*value), right = whole_number(list[0]);
+  return left && (its->op == "Gt" ? *left > *right : *left < *right);
+}
+
+bool NodeAffinity::Term::matches(const NodeClass& node, const std::string& node_name) const {
+  return std::all_of(expressions.begin(), expressions.end(),
+                     [&](const Requirement& requirement) {
+                       return requirement.matches(find(node.labels, requirement.its->key));
+                     }) &&
+         std::all_of(fields.begin(), fields.end(), [&](const Requirement& requirement) {
+           return requirement.matches(&node_name);
+         });
+}
+
+std::vector<NodeAffinity::Requirement> NodeAffinity::ready(
+    const std::vector<NodeSelectorRequirement>& requirements) {
+  std::vector<Requirement> all;
+  for (const NodeSelectorRequirement& requirement : requirements) {
+    const std::vector<std::string>& values = requirement.values;
+    Requirement& made = all.emplace_back();
+    made.its = &requirement;
+    if (values.size() > kShortList) {
+      made.values = std::make_unique<const Values>(values.begin(), values.end(), 2 * values.size());
+    }
+  }
+  return all;
+}
+
+// component-helpers nodeaffinity: a term without requirements matches nothing, nor does one with a
+// requirement that is not valid.
+NodeAffinity::NodeAffinity(const ClassConstraint& pod) : pod_(pod) {
+  if (!pod.required) {
+    return;
+  }
+  for (const NodeSelectorTerm& term : *pod.required) {
+    const auto all_valid = [](const auto& requirements, bool field) {
+      return std::all_of(requirements.begin(), requirements.end(),
+                         [field](const auto& requirement) { return valid(requirement, field); });
+    };
+    if ((term.match_expressions.empty() && term.match_fields.empty()) ||
+        !all_valid(term.match_expressions, false) || !all_valid(term.match_fields, true)) {
+      continue;
+    }
+    const NodeSelectorRequirement* named = named_nodes(term);
+    std::vector<Term>& terms =
+        named == nullptr ? terms_ : named_terms_[std::string_view(named->values.front())];
+    terms.push_back({ready(term.match_expressions), ready(term.match_fields)});
+  }
+}
+
+bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) const {
+  for (const auto& [key, wanted] : pod_.node_selector) {
+    const std::string* value = find(node.labels, key);
+    if (value == nullptr || *value != wanted) {
+      return false;
+    }
+  }
+  if (!pod_.required) {
+    return true;
+  }
+  const std::string name(node_name);
+  const auto matches = [&](const Term& term) { return term.matches(node, name); };
+  const auto named = named_terms_.find(node_name);
+  return std::any_of(terms_.begin(), terms_.end(), matches) ||
+         (named != named_terms_.end() &&
+          std::any_of(named->second.begin(), named->second.end(), matches));
+}
+
+namespace {
+
+// What comes beside the value in a bucket of robin-map's tables, rounded up.
+constexpr std::size_t kBucketBytes = 16;
+
+// All of a list, and what its elements point to.
+template <typename T>
+std::size_t list_bytes(const std::vector<T>& list) {
+  std::size_t total = allocated_bytes(list.capacity() * sizeof(T));
+  for (const T& item : list) {
+    total += item.bytes();
+  }
+  return total;
+}
+
+}  // namespace
+
+std::size_t NodeAffinity::Requirement::bytes() const {
+  return values == nullptr ? 0
+                           : allocated_bytes(sizeof(Values)) +
+                                 allocated_bytes(values->bucket_count() *
+                                                 (sizeof(std::string_view) + kBucketBytes));
+}
+
+std::size_t NodeAffinity::Term::bytes() const {
+  return list_bytes(expressions) + list_bytes(fields);
+}
+
+std::size_t NodeAffinity::bytes() const {
+  std::size_t total = allocated_bytes(sizeof(*this)) + list_bytes(terms_) +
+                      allocated_bytes(named_terms_.bucket_count() *
+                                      (sizeof(std::string_view) + sizeof(terms_) + kBucketBytes));
+  for (const auto& [name, terms] : named_terms_) {
+    total += list_bytes(terms);
+  }
+  return total;
+}
+
+// --- NodeClasses ---
+
+void NodeClasses::count_labels(const Node& node, int sign) {
+  for (const auto& [key, value] : node.labels) {
+    if (sign > 0) {
+      ++label_keys_[key];
+    } else if (const auto found = label_keys_.find(key); --found.value() == 0) {
+      label_keys_.erase(found);
+    }
+  }
+}
+
+namespace {
+
+// Calls `key` for each label key that the constraint reads, `name` for each node's name.
+template <typename Key, typename Name>
+void each_read(const ClassConstraint& constraint, Key key, Name name) {
+  for (const auto& label : constraint.node_selector) {
+    key(label.first);
+  }
+  const bool pinned = names_its_nodes(constraint.required);
+  for (std::size_t t = 0; constraint.required && t < constraint.required->size(); ++t) {
+    const NodeSelectorTerm& term = (*constraint.required)[t];
+    for (const NodeSelectorRequirement& requirement : term.match_expressions) {
+      key(requirement.key);
+    }
+    // Pinned pods look at their few nodes by name.
+    for (std::size_t f = 0; !pinned && f < term.match_fields.size(); ++f) {
+      for (const std::string& value : term.match_fields[f].values) {
+        name(value);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool NodeClasses::read(const ClassConstraint& constraint) {
+  bool splits = false;
+  // Whether it is new.
+  const auto count = [this](BytesMap<std::string, std::uint32_t>& counts, const std::string& read) {
+    const auto [known, is_new] = counts.try_emplace(read, 0);
+    unread_ -= !is_new && known->second == 0;
+    ++known.value();
+    return is_new;
+  };
+  each_read(
+      constraint,
+      [&](const std::string& key) {
+        if (count(keys_, key) && label_keys_.contains(key)) {
+          new_keys_.insert(key);
+          splits = true;
+        }
+      },
+      [&](const std::string& name) {
+        if (count(names_, name)) {
+          new_names_.insert(name);
+          splits = true;
+        }
+      });
+  return splits;
+}
+
+void NodeClasses::unread(const ClassConstraint& constraint) {
+  each_read(
+      constraint,
+      [&](const std::string& key) {
+        const auto known = keys_.find(key);
+        if (--known.value() != 0) {
+          return;
+        }
+        if (label_keys_.contains(key)) {
+          ++unread_;
+        } else {
+          keys_.erase(known);
+        }
+      },
+      [&](const std::string& name) { unread_ += --names_.find(name).value() == 0; });
+}
+
+bool NodeClasses::split(const Node& node) const {
+  return (!new_keys_.empty() &&
+          std::any_of(node.labels.begin(), node.labels.end(),
+                      [&](const auto& label) { return new_keys_.contains(label.first); })) ||
+         (!new_names_.empty() && new_names_.contains(node.name));
+}
+
+void NodeClasses::end_split() {
+  new_keys_.clear();
+  new_names_.clear();
+}
+
+void NodeClasses::forget() {
+  for (auto* counts : {&keys_, &names_}) {
+    for (auto at = counts->begin(); unread_ != 0 && at != counts->end();) {
+      at = at->second == 0 ? counts->erase(at) : std::next(at);
+    }
+  }
+  unread_ = 0;
+  classes_.resize(1);
+  ids_.clear();
+  ++generation_;
+}
+
+std::uint32_t NodeClasses::classify(const Node& node) {
+  NodeClass found;
+  std::string key;
+  for (const auto& label : node.labels) {
+    if (keys_.contains(label.first)) {
+      found.labels.push_back(label);
+      append(key, label.first);
+      append(key, label.second);
+    }
+  }
+  key.push_back('\1');
+  for (const Taint& taint : node.taints) {
+    append(key, taint.key);
+    append(key, taint.value);
+    append(key, taint.effect);
+  }
+  key.push_back(node.unschedulable ? '\2' : '\1');
+  if (names_.contains(node.name)) {
+    found.name = node.name;
+    append(key, node.name);
+  }
+  const auto [position, added] = ids_.try_emplace(std::move(key), size());
+  if (added) {
+    found.taints = node.taints;
+    found.unschedulable = node.unschedulable;
+    classes_.push_back(std::move(found));
+  }
+  return position->second;
+}
+
+}  // namespace headroom

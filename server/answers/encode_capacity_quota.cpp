@@ -1,0 +1,176 @@
+#include "server/answers/encode_capacity_quota.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "autoscaling/quota_spec.h"
+#include "schema/limits.h"
+
+namespace headroom {
+
+namespace {
+
+using flatbuffers::Offset;
+template <typename Item>
+using List = Offset<flatbuffers::Vector<Offset<Item>>>;
+
+// A quota's id: its name and what stands before it. A table with its numbers, or a short text's
+// frame, takes less than kTableBytes.
+constexpr std::size_t kIdBytes = kTextBytesMax + 32;
+constexpr std::size_t kTableBytes = 128;
+// What an answer to a reservation may come to, and a page of quotas or reservations.
+static_assert(kCapacityItemsPerRequestMax * sizeof(std::int64_t) +
+                  kBreakRowsMax * (kIdBytes + kTextBytesMax + kTableBytes) +
+                  kSkippedQuotasPerReplyMax * (kIdBytes + kMessageBytesMax + kTableBytes) <
+              kFrameBytesMax);
+static_assert(kQuotasPerReplyMax * (kIdBytes + kTextBytesMax + kMessageBytesMax + kTableBytes +
+                                    kQuotaLimitsMax * (kQuotaResourceBytesMax + kTableBytes)) <
+              kFrameBytesMax);
+static_assert(kReservationsPerReplyMax * (kTextBytesMax + kTableBytes) < kFrameBytesMax);
+
+// Ids and names of resources come many times.
+Offset<flatbuffers::String> shared(Builder& builder, std::string_view text) {
+  return builder.CreateSharedString(text.data(), text.size());
+}
+
+// The first `count` items; absent where that is none.
+template <typename Item, typename In, typename Make>
+List<Item> list(Builder& builder, const In& items, std::size_t count, Make make) {
+  if (count == 0) return 0;
+  std::vector<Offset<Item>> made;
+  made.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) made.push_back(make(items[i]));
+  return builder.CreateVector(made);
+}
+
+std::uint32_t left_out(std::size_t all, std::size_t written) {
+  return static_cast<std::uint32_t>(all - written);
+}
+
+Offset<wire::QuotaRow> encode(Builder& builder, const QuotaRow& row) {
+  const auto quota = shared(builder, row.quota);
+  const auto resource = shared(builder, row.resource);
+  return wire::CreateQuotaRow(builder, quota, resource, saturated(row.limit), saturated(row.used),
+                              saturated(row.reserved), saturated(row.need), saturated(row.headroom),
+                              saturated(row.shortfall), row.max_nodes, row.binding);
+}
+
+Offset<wire::CapacityBreak> encode(Builder& builder, const PlanBreak& stopped) {
+  const std::size_t count = std::min<std::size_t>(stopped.rows.size(), kBreakRowsMax);
+  const auto rows = list<wire::QuotaRow>(builder, stopped.rows, count,
+                                         [&](const QuotaRow& row) { return encode(builder, row); });
+  return wire::CreateCapacityBreak(builder, static_cast<std::uint32_t>(stopped.item), stopped.fits,
+                                   rows, left_out(stopped.rows.size(), count));
+}
+
+Offset<wire::CapacityBreak> encode(Builder& builder, const std::optional<PlanBreak>& stopped) {
+  return stopped ? encode(builder, *stopped) : 0;
+}
+
+struct EncodedSkipped {
+  List<wire::SkippedQuota> quotas;
+  std::uint32_t left_out = 0;
+};
+
+EncodedSkipped encode(Builder& builder, const std::vector<SkippedQuota>& skipped) {
+  const std::size_t count = std::min<std::size_t>(skipped.size(), kSkippedQuotasPerReplyMax);
+  const auto quotas =
+      list<wire::SkippedQuota>(builder, skipped, count, [&](const SkippedQuota& quota) {
+        const auto id = shared(builder, quota.quota);
+        return wire::CreateSkippedQuota(builder, id, shared(builder, cut(quota.why)));
+      });
+  return {.quotas = quotas, .left_out = left_out(skipped.size(), count)};
+}
+
+}  // namespace
+
+void CapacityCheckEncoder::add(const CapacityCheck& answer) {
+  std::vector<Offset<wire::QuotaRow>> rows;
+  std::size_t wanted = 0;
+  for (const QuotaRow& row : answer.rows) {
+    if (binding_only_ && !row.binding) continue;
+    ++wanted;
+    if (rows_ >= kQuotaRowsPerReplyMax) continue;
+    ++rows_;
+    rows.push_back(encode(builder_, row));
+  }
+  const List<wire::QuotaRow> written = rows.empty() ? 0 : builder_.CreateVector(rows);
+  answers_.push_back(
+      wire::CreateCapacityAnswer(builder_, answer.allowed, written, left_out(wanted, rows.size())));
+}
+
+Offset<wire::CapacityChecked> CapacityCheckEncoder::finish(
+    std::uint64_t epoch, const std::vector<SkippedQuota>& skipped) {
+  const auto answers = builder_.CreateVector(answers_);
+  const EncodedSkipped written = encode(builder_, skipped);
+  return wire::CreateCapacityChecked(builder_, epoch, answers, written.quotas, written.left_out);
+}
+
+Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
+                                     std::uint64_t epoch) {
+  const auto net_break = encode(builder, answer.net_break);
+  const auto peak_break = encode(builder, answer.peak_break);
+  const std::size_t count = std::min<std::size_t>(answer.rows.size(), kQuotaRowsPerReplyMax);
+  const auto rows = list<wire::PlanRow>(builder, answer.rows, count, [&](const PlanRow& row) {
+    const auto quota = shared(builder, row.quota);
+    const auto resource = shared(builder, row.resource);
+    return wire::CreatePlanRow(builder, quota, resource, saturated(row.limit), saturated(row.used),
+                               saturated(row.reserved), saturated(row.added),
+                               saturated(row.removed), saturated(row.net), saturated(row.peak));
+  });
+  const EncodedSkipped skipped = encode(builder, answer.skipped);
+  return wire::CreateCapacityPlanned(builder, epoch, net_break, peak_break, rows,
+                                     left_out(answer.rows.size(), count), skipped.quotas,
+                                     skipped.left_out);
+}
+
+Offset<wire::CapacityReserved> encode(Builder& builder, const ReserveAnswer& answer,
+                                      std::int64_t now_us, std::uint64_t epoch) {
+  const auto allowed = builder.CreateVector(answer.allowed);
+  const auto stopped = encode(builder, answer.stopped);
+  const EncodedSkipped skipped = encode(builder, answer.skipped);
+  return wire::CreateCapacityReserved(builder, epoch, answer.accepted, allowed, stopped, now_us,
+                                      skipped.quotas, skipped.left_out);
+}
+
+Offset<wire::CapacityQuotaStatusReply> encode(Builder& builder,
+                                              std::span<const CapacityQuotaStatus> quotas,
+                                              std::uint64_t epoch) {
+  const std::size_t count = std::min<std::size_t>(quotas.size(), kQuotasPerReplyMax);
+  const auto written =
+      list<wire::CapacityQuotaState>(builder, quotas, count, [&](const CapacityQuotaStatus& quota) {
+        const auto id = builder.CreateString(quota.id);
+        const auto name = builder.CreateString(quota.name);
+        Offset<flatbuffers::String> invalid;
+        if (!quota.invalid.empty()) invalid = shared(builder, cut(quota.invalid));
+        const auto amounts = list<wire::CapacityAmount>(
+            builder, quota.amounts, quota.amounts.size(),
+            [&](const CapacityQuotaStatus::Amount& amount) {
+              return wire::CreateCapacityAmount(builder, shared(builder, amount.resource),
+                                                saturated(amount.limit), saturated(amount.used),
+                                                saturated(amount.reserved));
+            });
+        return wire::CreateCapacityQuotaState(builder, id, name,
+                                              static_cast<wire::QuotaClass>(quota.quota_class),
+                                              quota.generation_in_force, quota.generation,
+                                              quota.in_force, invalid, quota.nodes, amounts);
+      });
+  return wire::CreateCapacityQuotaStatusReply(builder, epoch, written, count < quotas.size());
+}
+
+Offset<wire::CapacityReservationsReply> encode(Builder& builder,
+                                               std::span<const ReservationStatus> reservations,
+                                               std::int64_t now_us, std::uint64_t epoch) {
+  const std::size_t count = std::min<std::size_t>(reservations.size(), kReservationsPerReplyMax);
+  const auto written = list<wire::CapacityReservation>(
+      builder, reservations, count, [&](const ReservationStatus& reservation) {
+        return wire::CreateCapacityReservation(builder, builder.CreateString(reservation.id),
+                                               reservation.expires_us, reservation.nodes_left,
+                                               reservation.nodes_registered);
+      });
+  return wire::CreateCapacityReservationsReply(builder, epoch, written, count < reservations.size(),
+                                               now_us);
+}
+
+}  // namespace headroom

@@ -1,0 +1,43 @@
+// Answers about CapacityQuotas as wire tables. Amounts beyond int64 become its bounds; what exceeds
+// the limits of schema/limits.h is left out and counted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "autoscaling/quota_answers.h"
+#include "server/answers/encode.h"
+
+namespace headroom {
+
+// The answers to one request, one after the other.
+class CapacityCheckEncoder {
+ public:
+  CapacityCheckEncoder(Builder& builder, bool binding_only)
+      : builder_(builder), binding_only_(binding_only) {}
+  void add(const CapacityCheck& answer);
+  flatbuffers::Offset<wire::CapacityChecked> finish(std::uint64_t epoch,
+                                                    const std::vector<SkippedQuota>& skipped);
+
+ private:
+  Builder& builder_;
+  const bool binding_only_;
+  std::size_t rows_ = 0;  // of all answers
+  std::vector<flatbuffers::Offset<wire::CapacityAnswer>> answers_;
+};
+
+flatbuffers::Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
+                                                  std::uint64_t epoch);
+// Fits a frame, whatever it says: what it tells of has been done.
+flatbuffers::Offset<wire::CapacityReserved> encode(Builder& builder, const ReserveAnswer& answer,
+                                                   std::int64_t now_us, std::uint64_t epoch);
+// The first kQuotasPerReplyMax of them.
+flatbuffers::Offset<wire::CapacityQuotaStatusReply> encode(
+    Builder& builder, std::span<const CapacityQuotaStatus> quotas, std::uint64_t epoch);
+// The first kReservationsPerReplyMax of them.
+flatbuffers::Offset<wire::CapacityReservationsReply> encode(
+    Builder& builder, std::span<const ReservationStatus> reservations, std::int64_t now_us,
+    std::uint64_t epoch);
+
+}  // namespace headroom

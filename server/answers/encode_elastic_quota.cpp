@@ -1,0 +1,138 @@
+#include "server/answers/encode_elastic_quota.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "schema/limits.h"
+#include "server/answers/encode.h"
+
+namespace headroom {
+
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::String;
+template <typename Item>
+using List = Offset<flatbuffers::Vector<Offset<Item>>>;
+
+// Two names, and 64 bytes for each resource: a page of quotas fits a frame.
+static_assert(kQuotasPerReplyMax * (2 * kTextBytesMax + kResourcesMax * 64) +
+                  kResourcesMax * kTextBytesMax <
+              kFrameBytesMax);
+
+// Names of namespaces, nodes and resources, and reasons, come many times.
+Offset<String> shared(Builder& builder, std::string_view text) {
+  return builder.CreateSharedString(text.data(), text.size());
+}
+
+// The first `count` items; absent where that is none.
+template <typename Item, typename In, typename Make>
+List<Item> list(Builder& builder, const In& items, std::size_t count, Make make) {
+  if (count == 0) return 0;
+  std::vector<Offset<Item>> made;
+  made.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) made.push_back(make(items[i]));
+  return builder.CreateVector(made);
+}
+
+List<String> reasons(Builder& builder, const std::vector<std::string>& items) {
+  return list<String>(builder, items, std::min<std::size_t>(items.size(), kReasonsPerListMax),
+                      [&](const std::string& reason) { return shared(builder, reason); });
+}
+
+Offset<wire::Victim> encode(Builder& builder, const Victim& victim, const Engine& engine) {
+  const auto namespace_name = shared(builder, victim.namespace_name);
+  const auto name = builder.CreateString(victim.name);
+  const auto uid = builder.CreateString(victim.uid);
+  return wire::CreateVictim(builder, namespace_name, name, uid, victim.priority,
+                            shared(builder, engine.node_name(victim.node)));
+}
+
+List<wire::Victim> victims(Builder& builder, const std::vector<Victim>& items,
+                           const Engine& engine) {
+  return list<wire::Victim>(builder, items, items.size(),
+                            [&](const Victim& victim) { return encode(builder, victim, engine); });
+}
+
+Offset<wire::NodeVictims> encode(Builder& builder, const NodeVictims& node, const Engine& engine) {
+  const auto node_name = shared(builder, engine.node_name(node.node));
+  const auto node_reasons = reasons(builder, node.reasons);
+  const auto node_victims = victims(builder, node.victims, engine);
+  return wire::CreateNodeVictims(builder, node_name, wire_code(node.code), node_reasons,
+                                 node_victims, node.pdb_violations);
+}
+
+// How many of the first candidates a reply takes.
+std::size_t candidates_that_fit(const std::vector<NodeVictims>& candidates) {
+  const std::size_t most = std::min<std::size_t>(candidates.size(), kCandidateNodesPerReplyMax);
+  std::size_t victims = 0, count = 0;
+  while (count < most) {
+    victims += candidates[count].victims.size();
+    if (victims > kVictimsPerReplyMax) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, const Engine& engine,
+                                  std::uint64_t epoch) {
+  const auto nominated_node = shared(builder, engine.node_name(answer.nominated_node));
+  const auto all_victims = victims(builder, answer.victims, engine);
+  const auto all_reasons = reasons(builder, answer.reasons);
+  const std::size_t fitting = candidates_that_fit(answer.candidates);
+  const auto candidates = list<wire::NodeVictims>(
+      builder, answer.candidates, fitting,
+      [&](const NodeVictims& node) { return encode(builder, node, engine); });
+  const auto not_considered = headroom::encode(builder, answer.not_considered);
+  wire::PostFilteredBuilder reply(builder);
+  reply.add_epoch(epoch);
+  reply.add_code(wire_code(answer.code));
+  reply.add_nominated_node(nominated_node);
+  reply.add_victims(all_victims);
+  reply.add_pdb_violations(answer.pdb_violations);
+  reply.add_reasons(all_reasons);
+  reply.add_cross_node(answer.cross_node);
+  reply.add_cross_node_would_help(answer.cross_node_would_help);
+  reply.add_victims_at_least(answer.victims_at_least);
+  reply.add_candidates(candidates);
+  reply.add_candidates_left_out(static_cast<std::uint32_t>(answer.candidates.size() - fitting));
+  reply.add_nodes_dry_run(answer.nodes_dry_run);
+  reply.add_nodes_ruled_out(answer.nodes_ruled_out);
+  reply.add_stays_nominated(answer.stays_nominated);
+  reply.add_not_considered(not_considered);
+  return reply.Finish();
+}
+
+Offset<wire::QuotaStatusReply> encode(Builder& builder, std::span<const QuotaStatus> quotas,
+                                      std::uint64_t epoch) {
+  const std::size_t count = std::min<std::size_t>(quotas.size(), kQuotasPerReplyMax);
+  const auto written =
+      list<wire::NamespaceQuota>(builder, quotas, count, [&](const QuotaStatus& quota) {
+        const auto namespace_name = builder.CreateString(quota.namespace_name);
+        const auto name = builder.CreateString(quota.name);
+        const auto amounts = list<wire::QuotaAmount>(
+            builder, quota.amounts, quota.amounts.size(), [&](const QuotaAmount& amount) {
+              return wire::CreateQuotaAmount(builder, shared(builder, amount.resource), amount.min,
+                                             amount.max, amount.used, amount.nominated);
+            });
+        return wire::CreateNamespaceQuota(builder, namespace_name, name, quota.over_min, amounts);
+      });
+  return wire::CreateQuotaStatusReply(builder, epoch, written, count < quotas.size());
+}
+
+Offset<wire::ExplainedVictims> encode(Builder& builder, const std::vector<PodVerdict>& verdicts,
+                                      const Engine& engine, std::uint64_t epoch) {
+  const std::size_t count = std::min<std::size_t>(verdicts.size(), kVictimsPerReplyMax);
+  const auto pods =
+      list<wire::PodVerdict>(builder, verdicts, count, [&](const PodVerdict& verdict) {
+        const auto pod = encode(builder, verdict.pod, engine);
+        return wire::CreatePodVerdict(builder, pod, verdict.victim, shared(builder, verdict.why));
+      });
+  return wire::CreateExplainedVictims(builder, epoch, pods,
+                                      static_cast<std::uint32_t>(verdicts.size() - count));
+}
+
+}  // namespace headroom

@@ -1,0 +1,167 @@
+// Service: how many nodes may be added, and which are reserved.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "schema/frame.h"
+#include "server/answers/encode_capacity_quota.h"
+#include "server/service/service.h"
+
+namespace headroom {
+
+namespace {
+
+// Where an id stands in the order of quotas.
+struct QuotaPlace {
+  QuotaClass quota_class = QuotaClass::kClusterWide;
+  std::string_view name;  // empty where the class has one quota
+};
+
+Result<QuotaPlace> place_of(std::string_view id) {
+  for (const QuotaClass only : {QuotaClass::kClusterWide, QuotaClass::kMaxNodes}) {
+    if (id == quota_id(only, {})) return QuotaPlace{.quota_class = only, .name = {}};
+  }
+  for (const QuotaClass named : {QuotaClass::kNodeGroup, QuotaClass::kCapacityQuota}) {
+    const std::string prefix = quota_id(named, {});
+    if (id.starts_with(prefix)) {
+      return QuotaPlace{.quota_class = named, .name = id.substr(prefix.size())};
+    }
+  }
+  return fail(ErrorCode::kInvalid, fmt::format("after: \"{}\" is not the id of a quota", cut(id)));
+}
+
+bool is_after(const CapacityQuotaStatus& quota, const QuotaPlace& place) {
+  if (quota.quota_class != place.quota_class) return quota.quota_class > place.quota_class;
+  return !place.name.empty() && quota.name > place.name;
+}
+
+}  // namespace
+
+Result<void> Service::resolve_nodes(
+    const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items) {
+  if (!ready_) {
+    return fail(ErrorCode::kConflict,
+                fmt::format("{}: no quota is known: no feeder has completed a resync", field));
+  }
+  const std::uint32_t count = items == nullptr ? 0 : items->size();
+  if (count > kCapacityItemsPerRequestMax) {
+    return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {}: kCapacityItemsPerRequestMax is {}",
+                                                       field, count, kCapacityItemsPerRequestMax));
+  }
+  if (templates_bytes_ > kKeptBytesMax) templates_ = {};
+  templates_.resize(count);
+  plan_items_.resize(count);
+  templates_bytes_ = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const wire::CapacityItem& item = *items->Get(i);
+    const Result<std::size_t> decoded = decode(*item.node(), templates_[i]);
+    if (!decoded) {
+      return fail(decoded.error().code,
+                  fmt::format("{}[{}]: {}", field, i, decoded.error().message));
+    }
+    templates_bytes_ += *decoded;
+    if (templates_bytes_ > kRequestBytesMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("{}: more than {} bytes in the first {}, which is kRequestBytesMax",
+                              field, kRequestBytesMax, i + 1));
+    }
+    if (item.count() < 0) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}[{}]: count: {} is below 0", field, i, item.count()));
+    }
+    plan_items_[i] = {.node = &templates_[i], .count = item.count()};
+  }
+  return {};
+}
+
+Result<void> Service::capacity_check(std::uint64_t id, const wire::CapacityCheck& request) {
+  if (auto resolved = resolve_nodes("items", request.items()); !resolved) return resolved;
+  if (plan_items_.empty()) return fail(ErrorCode::kInvalid, "items: 0: at least 1");
+  if (check_.rows.size() > kQuotaRowsPerReplyMax) check_ = {};
+  CapacityCheckEncoder reply(builder_, request.binding_only());
+  for (std::size_t i = 0; i < plan_items_.size(); ++i) {
+    const PlanItem& item = plan_items_[i];
+    if (auto checked = current_->quotas().check(*item.node, item.count, check_); !checked) {
+      return fail(checked.error().code, fmt::format("items[{}]: {}", i, checked.error().message));
+    }
+    metrics_.capacity_asked(check_.allowed == item.count);
+    reply.add(check_);
+  }
+  finish(id, reply.finish(epoch(), check_.skipped));
+  return {};
+}
+
+Result<void> Service::capacity_plan(std::uint64_t id, const wire::CapacityPlan& request) {
+  if (auto resolved = resolve_nodes("add", request.add()); !resolved) return resolved;
+  Plan plan{.add = plan_items_, .remove = {}};
+  if (request.remove() != nullptr) {
+    if (request.remove()->size() > kItemsPerListMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("remove: {} items: kItemsPerListMax is {}", request.remove()->size(),
+                              kItemsPerListMax));
+    }
+    for (const flatbuffers::String* name : *request.remove()) plan.remove.push_back(name->str());
+  }
+  const Result<PlanAnswer> answer = current_->quotas().plan(plan);
+  if (!answer) return tl::unexpected(answer.error());
+  metrics_.capacity_asked(!answer->net_break);
+  finish(id, encode(builder_, *answer, epoch()));
+  return {};
+}
+
+Result<void> Service::capacity_reserve(std::uint64_t id, const wire::CapacityReserve& request) {
+  if (request.id()->size() > kTextBytesMax) {
+    return fail(ErrorCode::kLimitExceeded, fmt::format("id: {} bytes: kTextBytesMax is {}",
+                                                       request.id()->size(), kTextBytesMax));
+  }
+  if (request.mode() > wire::ReserveMode::MAX) {
+    return fail(ErrorCode::kUnsupported, fmt::format("mode: {} is not known; accepted: 0 to {}",
+                                                     static_cast<int>(request.mode()),
+                                                     static_cast<int>(wire::ReserveMode::MAX)));
+  }
+  if (auto resolved = resolve_nodes("items", request.items()); !resolved) return resolved;
+  if (plan_items_.empty()) return fail(ErrorCode::kInvalid, "items: 0: at least 1");
+  CapacityQuotas& quotas = current_->quotas();
+  const Result<ReserveAnswer> answer = quotas.reserve(
+      text(request.id()), plan_items_, request.expires_us(),
+      request.mode() == wire::ReserveMode::All ? ReserveMode::kAll : ReserveMode::kUpTo);
+  if (!answer) return tl::unexpected(answer.error());
+  metrics_.capacity_asked(!answer->stopped);
+  finish(id, encode(builder_, *answer, quotas.now_us(), epoch()));
+  return {};
+}
+
+Result<void> Service::capacity_release(std::uint64_t id, const wire::CapacityRelease& request) {
+  const bool released = current_->quotas().release(text(request.id()));
+  finish(id, wire::CreateCapacityReleased(builder_, epoch(), released));
+  return {};
+}
+
+Result<void> Service::capacity_quota_status(std::uint64_t id,
+                                            const wire::CapacityQuotaStatus& request) {
+  const std::vector<CapacityQuotaStatus> all = quotas().status();
+  auto first = all.begin();
+  if (const std::string_view after = text(request.after()); !after.empty()) {
+    const Result<QuotaPlace> place = place_of(after);
+    if (!place) return tl::unexpected(place.error());
+    first = std::partition_point(all.begin(), all.end(), [&](const CapacityQuotaStatus& quota) {
+      return !is_after(quota, *place);
+    });
+  }
+  finish(id, encode(builder_, std::span(first, all.end()), epoch()));
+  return {};
+}
+
+Result<void> Service::capacity_reservations(std::uint64_t id,
+                                            const wire::CapacityReservations& request) {
+  const std::vector<ReservationStatus> all = quotas().reservations();  // by id
+  const std::string_view after = text(request.after());
+  const auto first = std::partition_point(
+      all.begin(), all.end(),
+      [&](const ReservationStatus& reservation) { return reservation.id <= after; });
+  finish(id, encode(builder_, std::span(first, all.end()), quotas().now_us(), epoch()));
+  return {};
+}
+
+}  // namespace headroom

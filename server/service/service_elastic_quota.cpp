@@ -1,0 +1,47 @@
+// Service: quotas and preemption. None of it changes a fact.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "server/answers/encode_elastic_quota.h"
+#include "server/service/service.h"
+
+namespace headroom {
+
+Result<void> Service::post_filter(std::uint64_t id, const wire::PostFilter& request) {
+  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
+    Engine& engine = current_->engine();
+    const auto answer = engine.post_filter(pod, {.candidates = request.candidates()});
+    if (!answer) return tl::unexpected(answer.error());
+    if (answer->victims.size() > kVictimsPerReplyMax) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("victims: {}: kVictimsPerReplyMax is {}", answer->victims.size(),
+                              kVictimsPerReplyMax));
+    }
+    finish(id, encode(builder_, *answer, engine, epoch()));
+    return {};
+  });
+}
+
+Result<void> Service::quota_status(std::uint64_t id, const wire::QuotaStatus& request) {
+  const std::vector<QuotaStatus> all = engine().quota_status();  // by namespace
+  const std::string_view after = text(request.after());
+  const auto first = std::partition_point(all.begin(), all.end(), [&](const QuotaStatus& quota) {
+    return !after.empty() && quota.namespace_name <= after;
+  });
+  finish(id, encode(builder_, std::span(first, all.end()), epoch()));
+  return {};
+}
+
+Result<void> Service::explain_victims(std::uint64_t id, const wire::ExplainVictims& request) {
+  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
+    Engine& engine = current_->engine();
+    const auto verdicts = engine.explain_victims(pod, text(request.node_name()));
+    if (!verdicts) return tl::unexpected(verdicts.error());
+    finish(id, encode(builder_, *verdicts, engine, epoch()));
+    return {};
+  });
+}
+
+}  // namespace headroom

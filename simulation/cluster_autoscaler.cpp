@@ -1,0 +1,522 @@
+#include "simulation/cluster_autoscaler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "objects/annotations.h"
+#include "objects/pod_resources.h"
+#include "simulation/cluster_usage.h"
+#include "simulation/dump.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kHostnameLabel = "kubernetes.io/hostname";
+constexpr const char* kJudgedNode = "node";
+constexpr std::int64_t kSizeUnit = 1'000'000;
+// The first feasible row: no scores, no texts.
+constexpr EvaluateOptions kFirstFit{.top_k = 1, .plugin_scores = false, .reasons = false};
+
+void set_entry(StringMap& map, std::string_view key, std::string_view value) {
+  const auto at =
+      std::lower_bound(map.begin(), map.end(), key,
+                       [](const auto& entry, std::string_view k) { return entry.first < k; });
+  if (at != map.end() && at->first == key) {
+    at->second = value;
+  } else {
+    map.insert(at, {std::string(key), std::string(value)});
+  }
+}
+
+Node named(const Node& node_template, const std::string& name) {
+  Node node = node_template;
+  node.name = name;
+  set_entry(node.labels, kHostnameLabel, name);
+  return node;
+}
+
+// Decides what fits, and nothing else: without scores all nodes are equal, and the first row wins.
+Result<Engine> make_judge(Profile profile) {
+  profile.scores.clear();
+  profile.capacity_scheduling = false;
+  return Engine::create(std::move(profile), {.shape_cache = false, .threads = 1});
+}
+
+Result<std::string> first_fit(Engine& engine, const Pod& pod) {
+  Result<Decision> decision = engine.evaluate(pod, kFirstFit);
+  if (!decision) return tl::unexpected(decision.error());
+  if (decision->candidates.empty()) return std::string();
+  return std::string(engine.node_name(decision->candidates.front().node));
+}
+
+Error in_object(const char* kind, const std::string& name, const Error& error) {
+  return {error.code, fmt::format("{} {}: {}", kind, name, error.message)};
+}
+
+}  // namespace
+
+ClusterAutoscaler::ClusterAutoscaler(AutoscalerOptions options, Profile profile, Engine coming)
+    : options_(std::move(options)),
+      profile_(std::move(profile)),
+      coming_engine_(std::move(coming)) {}
+
+Result<ClusterAutoscaler> ClusterAutoscaler::create(AutoscalerOptions options,
+                                                    const Profile& profile,
+                                                    std::span<const Node> nodes,
+                                                    std::int64_t now_us) {
+  if (options.templates.empty() || options.templates.size() > kTemplatesMax) {
+    return fail(options.templates.empty() ? ErrorCode::kInvalid : ErrorCode::kLimitExceeded,
+                fmt::format("{} node templates: at least 1 and at most {}",
+                            options.templates.size(), kTemplatesMax));
+  }
+  Result<Engine> coming = make_judge(profile);
+  if (!coming) return tl::unexpected(coming.error());
+  ClusterAutoscaler autoscaler(std::move(options), profile, std::move(*coming));
+  for (Node& node : autoscaler.options_.templates) {
+    Result<void> added = autoscaler.add_template(node);
+    if (!added) return tl::unexpected(in_object("Node", node.name, added.error()));
+  }
+  CapacityQuotas& quotas = autoscaler.quotas_;
+  if (Result<void> moved = quotas.advance(now_us); !moved) return tl::unexpected(moved.error());
+  for (const CapacityQuota& quota : autoscaler.options_.quotas) {
+    Result<void> added = quotas.upsert(quota);
+    if (!added) return tl::unexpected(in_object("CapacityQuota", quota.name, added.error()));
+  }
+  for (const Node& node : nodes) {
+    Result<void> added = quotas.upsert(node);
+    if (!added) return tl::unexpected(in_object("Node", node.name, added.error()));
+    autoscaler.node_names_.insert(node.name);
+  }
+  autoscaler.at_start_ = quotas.status();
+  return autoscaler;
+}
+
+Result<void> ClusterAutoscaler::add_template(Node& node) {
+  if (node.capacity.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "status.capacity is missing; a template needs it, since quotas count it");
+  }
+  if (node.allocatable.empty()) node.allocatable = node.capacity;  // as the kubelet says
+  for (const auto& [resource, quantity] : node.allocatable) {
+    std::int64_t& largest = largest_[resource];
+    largest = std::max(largest, resource_amount(resource, quantity));
+  }
+  Result<Engine> judge = make_judge(profile_);
+  if (!judge) return tl::unexpected(judge.error());
+  if (Result<void> added = judge->upsert(named(node, kJudgedNode)); !added) return added;
+  report_.templates.push_back({.name = node.name});
+  templates_.push_back({.judge = std::move(*judge),
+                        .refused = {},
+                        .refused_nodes = {},
+                        .refused_pods = {},
+                        .new_refused_pods = {}});
+  return {};
+}
+
+std::int64_t ClusterAutoscaler::size_of(const Pod& pod) const {
+  std::int64_t size = 0;
+  for (const auto& [resource, quantity] : pod_requests(pod)) {
+    const auto found = largest_.find(resource);
+    if (found == largest_.end() || found->second == 0) continue;
+    const Int128 share = Int128{resource_amount(resource, quantity)} * kSizeUnit / found->second;
+    size = std::max(size, static_cast<std::int64_t>(std::min<Int128>(share, INT64_MAX)));
+  }
+  return size;
+}
+
+void ClusterAutoscaler::add(std::uint32_t id, const Pod& pod) {
+  const auto [place, is_new] = waiting_.try_emplace(id);
+  if (!is_new) return;
+  place->second.pod = pod;
+  new_pods_.push_back(id);
+}
+
+void ClusterAutoscaler::remove(std::uint32_t id) {
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return;
+  const WaitingPod& waiting = found->second;
+  const Pod& pod = waiting.pod;
+  if (waiting.state == State::kPromised) coming_engine_.remove_pod(pod.namespace_name, pod.name);
+  for (const auto& [index, node] : waiting.refused) {
+    Template& at = templates_[index];
+    at.refused->remove_pod(pod.namespace_name, pod.name);
+    at.refused_pods.erase(id);
+    std::erase(at.new_refused_pods, id);
+    at.changed = true;
+    const auto refused = at.refused_nodes.find(node);
+    if (--refused->second > 0) continue;
+    at.refused->remove_node(node);
+    at.refused_nodes.erase(refused);
+  }
+  waiting_.erase(found);
+}
+
+// --- A step. -----------------------------------------------------------------------------------
+
+Result<AutoscalerStep> ClusterAutoscaler::step(std::int64_t now_us) {
+  AutoscalerStep step;
+  if (Result<void> moved = quotas_.advance(now_us); !moved) return tl::unexpected(moved.error());
+  Result<std::vector<Group>> groups = new_groups();
+  if (!groups) return tl::unexpected(groups.error());
+  if (Result<void> used = use_coming_nodes(*groups); !used) return tl::unexpected(used.error());
+  std::vector<bool> asked_in_vain(templates_.size(), false);
+  while (true) {
+    std::uint32_t best = 0;
+    Load best_load;
+    for (std::uint32_t t = 0; t < templates_.size(); ++t) {
+      if (asked_in_vain[t]) continue;
+      Result<Load> load = fill(templates_[t], *groups);
+      if (!load) return tl::unexpected(load.error());
+      if (load->pods <= best_load.pods) continue;
+      best = t;
+      best_load = std::move(*load);
+    }
+    if (best_load.pods == 0) break;
+    Result<bool> requested = request(best, best_load, *groups, now_us, step);
+    if (!requested) return tl::unexpected(requested.error());
+    asked_in_vain[best] = !*requested;
+  }
+  for (Group& group : *groups) {
+    if (Result<void> refused = refuse(group, step); !refused) {
+      return tl::unexpected(refused.error());
+    }
+  }
+  if (Result<void> set = set_blocks(now_us); !set) return tl::unexpected(set.error());
+  return step;
+}
+
+// By shape, the largest first, then in the order of their coming.
+Result<std::vector<ClusterAutoscaler::Group>> ClusterAutoscaler::new_groups() {
+  std::vector<Group> groups;
+  std::map<ShapeIndex, std::size_t> group_of;
+  for (const std::uint32_t id : new_pods_) {
+    const auto found = waiting_.find(id);
+    if (found == waiting_.end() || found->second.state != State::kNew) continue;
+    WaitingPod& waiting = found->second;
+    if (waiting.promises >= kPromisesPerPodMax) {
+      waiting.state = State::kGivenUp;
+      ++report_.pods_given_up;
+      continue;
+    }
+    const Result<ShapeIndex> shape = coming_engine_.shape_of(waiting.pod);
+    if (!shape) return tl::unexpected(in_object("pod", full_name(waiting.pod), shape.error()));
+    const auto [place, is_new] = group_of.try_emplace(*shape, groups.size());
+    if (is_new) groups.push_back({.pods = {}, .size = size_of(waiting.pod)});
+    groups[place->second].pods.push_back(id);
+  }
+  new_pods_.clear();
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.size > b.size; });
+  return groups;
+}
+
+Result<void> ClusterAutoscaler::use_coming_nodes(std::vector<Group>& groups) {
+  if (coming_.empty()) return {};
+  std::map<std::string, ComingNode*> by_name;
+  for (ComingNode& coming : coming_) by_name[coming.node.name] = &coming;
+  for (Group& group : groups) {
+    for (; group.left() > 0; ++group.next) {
+      const std::uint32_t id = group.pods[group.next];
+      WaitingPod& waiting = waiting_.at(id);
+      Result<std::string> node = first_fit(coming_engine_, waiting.pod);
+      if (!node) return tl::unexpected(node.error());
+      if (node->empty()) break;
+      if (Result<void> counted = coming_engine_.assume(waiting.pod, *node); !counted) {
+        return counted;
+      }
+      waiting.state = State::kPromised;
+      waiting.node = *node;
+      by_name.at(*node)->pods.push_back(id);
+    }
+  }
+  return {};
+}
+
+// What an empty node would take of the groups.
+Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(Template& at,
+                                                        const std::vector<Group>& groups) {
+  Load load;
+  std::vector<const Pod*> taken;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const Group& group = groups[g];
+    std::size_t count = 0;
+    for (; count < group.left(); ++count) {
+      const Pod& pod = waiting_.at(group.pods[group.next + count]).pod;
+      Result<std::string> node = first_fit(at.judge, pod);
+      if (!node) return tl::unexpected(node.error());
+      if (node->empty()) break;
+      if (Result<void> counted = at.judge.assume(pod, *node); !counted) {
+        return tl::unexpected(counted.error());
+      }
+      taken.push_back(&pod);
+    }
+    if (count > 0) load.groups.emplace_back(g, count);
+    load.pods += count;
+  }
+  for (const Pod* pod : taken) at.judge.remove_pod(pod->namespace_name, pod->name);
+  return load;
+}
+
+Result<bool> ClusterAutoscaler::request(std::uint32_t index, const Load& load,
+                                        std::vector<Group>& groups, std::int64_t now_us,
+                                        AutoscalerStep& step) {
+  // As long as no group runs out the next node takes the same.
+  std::size_t asked = SIZE_MAX;
+  for (const auto& [g, count] : load.groups) asked = std::min(asked, groups[g].left() / count);
+  const PlanItem item{.node = &options_.templates[index],
+                      .count = static_cast<std::int64_t>(asked)};
+  const std::string id = fmt::format("scale-up-{}", ++requests_);
+  Result<ReserveAnswer> answer =
+      quotas_.reserve(id, {&item, 1}, now_us + kReservationProvisionTimes * options_.provision_us,
+                      ReserveMode::kUpTo);
+  if (!answer) return tl::unexpected(answer.error());
+  ScaleUp scale_up{.time_us = now_us,
+                   .ready_us = now_us + options_.provision_us,
+
+                   .node_template = options_.templates[index].name,
+                   .asked = item.count,
+                   .allowed = answer->accepted ? answer->allowed.front() : 0,
+                   .binding = {}};
+  if (answer->stopped) {
+    for (const QuotaRow& row : answer->stopped->rows) {
+      scale_up.binding.push_back({.quota = std::string(row.quota),
+                                  .resource = std::string(row.resource),
+                                  .limit = row.limit,
+                                  .used = row.used,
+                                  .reserved = row.reserved,
+                                  .need = row.need,
+                                  .headroom = row.headroom,
+                                  .shortfall = row.shortfall});
+    }
+  }
+  for (std::int64_t n = 0; n < scale_up.allowed; ++n) {
+    Result<void> added = add_coming(index, load, groups, now_us, id);
+    if (!added) return tl::unexpected(added.error());
+  }
+  const bool all = scale_up.allowed == scale_up.asked;
+  if (scale_up.allowed > 0) {
+    quotas_changed_ = true;
+    report_.scale_ups.push_back(scale_up);
+  }
+  step.scale_ups.push_back(std::move(scale_up));
+  return all;
+}
+
+Result<void> ClusterAutoscaler::add_coming(std::uint32_t index, const Load& load,
+                                           std::vector<Group>& groups, std::int64_t now_us,
+                                           const std::string& reservation) {
+  ComingNode coming{.node = named(options_.templates[index], new_node_name(index)),
+                    .node_template = index,
+                    .ready_us = now_us + options_.provision_us,
+                    .reservation = reservation,
+                    .pods = {}};
+  set_entry(coming.node.annotations, kReservationAnnotation, reservation);
+  if (Result<void> added = coming_engine_.upsert(coming.node); !added) return added;
+  for (const auto& [g, count] : load.groups) {
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::uint32_t id = groups[g].pods[groups[g].next++];
+      WaitingPod& waiting = waiting_.at(id);
+      if (Result<void> counted = coming_engine_.assume(waiting.pod, coming.node.name); !counted) {
+        return counted;
+      }
+      waiting.state = State::kPromised;
+      waiting.node = coming.node.name;
+      coming.pods.push_back(id);
+    }
+  }
+  coming_.push_back(std::move(coming));
+  return {};
+}
+
+std::string ClusterAutoscaler::new_node_name(std::uint32_t index) {
+  std::string name;
+  do {
+    name = fmt::format("{}-{:04}", options_.templates[index].name, ++templates_[index].names);
+  } while (!node_names_.insert(name).second);
+  return name;
+}
+
+// Pods that are left: no template takes them, or those that do are refused.
+Result<void> ClusterAutoscaler::refuse(Group& group, AutoscalerStep& step) {
+  if (group.left() == 0) return {};
+  const Pod& first = waiting_.at(group.pods[group.next]).pod;
+  std::vector<std::uint32_t> takers;
+  NoTemplate no_template;
+  for (std::uint32_t t = 0; t < templates_.size(); ++t) {
+    Result<NodeDetail> room = templates_[t].judge.filter(first, kJudgedNode);
+    if (!room) return tl::unexpected(room.error());
+    if (room->code == Code::kSuccess) {
+      takers.push_back(t);
+    } else {
+      no_template.reasons.emplace_back(options_.templates[t].name, std::move(room->reasons));
+    }
+  }
+  for (; group.left() > 0; ++group.next) {
+    const std::uint32_t id = group.pods[group.next];
+    WaitingPod& waiting = waiting_.at(id);
+    if (takers.empty()) {
+      waiting.state = State::kWithoutTemplate;
+      no_template.pod = full_name(waiting.pod);
+      step.no_template.push_back(no_template);
+      if (report_.pods_without_template++ == 0) report_.first_without_template = no_template;
+      continue;
+    }
+    waiting.state = State::kRefused;
+    for (const std::uint32_t t : takers) {
+      if (Result<void> refused = refuse(t, id); !refused) return refused;
+    }
+  }
+  return {};
+}
+
+Result<void> ClusterAutoscaler::refuse(std::uint32_t index, std::uint32_t id) {
+  Template& at = templates_[index];
+  if (!at.refused) {
+    Result<Engine> refused = make_judge(profile_);
+    if (!refused) return tl::unexpected(refused.error());
+    at.refused.emplace(std::move(*refused));
+  }
+  WaitingPod& waiting = waiting_.at(id);
+  Result<std::string> node = first_fit(*at.refused, waiting.pod);
+  if (!node) return tl::unexpected(node.error());
+  if (node->empty()) {
+    *node = fmt::format("refused-{}", ++at.refusals);
+    if (Result<void> added = at.refused->upsert(named(options_.templates[index], *node)); !added)
+      return added;
+  }
+  if (Result<void> counted = at.refused->assume(waiting.pod, *node); !counted) return counted;
+  ++at.refused_nodes[*node];
+  at.refused_pods.insert(id);
+  at.new_refused_pods.push_back(id);
+  at.changed = true;
+  waiting.refused.emplace_back(index, std::move(*node));
+  return {};
+}
+
+Result<void> ClusterAutoscaler::set_blocks(std::int64_t now_us) {
+  for (std::uint32_t t = 0; t < templates_.size(); ++t) {
+    Template& at = templates_[t];
+    if (!at.changed && (!quotas_changed_ || at.refused_nodes.empty())) continue;
+    std::vector<QuotaBlocks::Limit> limits;
+    if (!at.refused_nodes.empty()) {
+      Result<CapacityCheck> check = quotas_.check(options_.templates[t], 1);
+      if (!check) return tl::unexpected(check.error());
+      for (const QuotaRow& row : check->rows) {
+        if (row.binding) limits.emplace_back(row.quota, row.resource);
+      }
+    }
+    blocks_.set(t, now_us, limits, static_cast<std::int64_t>(at.refused_nodes.size()),
+                at.refused_pods, at.new_refused_pods);
+    at.new_refused_pods.clear();
+    at.changed = false;
+  }
+  quotas_changed_ = false;
+  return {};
+}
+
+// --- Nodes that come. --------------------------------------------------------------------------
+
+std::int64_t ClusterAutoscaler::next_ready_us() const {
+  return coming_.empty() ? INT64_MAX : coming_.front().ready_us;
+}
+
+Result<std::vector<Node>> ClusterAutoscaler::take_ready(std::int64_t now_us) {
+  std::vector<Node> nodes;
+  if (next_ready_us() > now_us) return nodes;
+  if (Result<void> moved = quotas_.advance(now_us); !moved) return tl::unexpected(moved.error());
+  while (next_ready_us() <= now_us) {
+    ComingNode& coming = coming_.front();
+    Result<void> registered = quotas_.upsert(coming.node);
+    if (!registered) {
+      return tl::unexpected(in_object("Node", coming.node.name, registered.error()));
+    }
+    for (const std::uint32_t id : coming.pods) {
+      const auto found = waiting_.find(id);
+      if (found == waiting_.end()) continue;
+      WaitingPod& waiting = found->second;
+      if (waiting.state != State::kPromised || waiting.node != coming.node.name) continue;
+      coming_engine_.remove_pod(waiting.pod.namespace_name, waiting.pod.name);
+      waiting.state = State::kNew;
+      ++waiting.promises;
+      new_pods_.push_back(id);
+    }
+    coming_engine_.remove_node(coming.node.name);
+    TemplateReport& report = report_.templates[coming.node_template];
+    if (report.nodes++ == 0) report.first_us = now_us;
+    report.last_us = now_us;
+    nodes.push_back(std::move(coming.node));
+    coming_.pop_front();
+  }
+  quotas_changed_ = true;
+  return nodes;
+}
+
+// --- Looking. ----------------------------------------------------------------------------------
+
+std::vector<std::string> ClusterAutoscaler::broken_rules() const {
+  std::vector<std::string> broken;
+  if (Result<void> valid = quotas_.validate(); !valid) broken.push_back(valid.error().message);
+  const std::vector<CapacityQuotaStatus> status = quotas_.status();
+  for (std::size_t q = 0; q < status.size(); ++q) {
+    for (std::size_t r = 0; r < status[q].amounts.size(); ++r) {
+      const CapacityQuotaStatus::Amount& now = status[q].amounts[r];
+      if (now.used + now.reserved > std::max(now.limit, at_start_[q].amounts[r].used)) {
+        broken.push_back(
+            fmt::format("{}: {}: nodes were added beyond the limit", status[q].id, now.resource));
+      }
+    }
+  }
+  std::map<std::string, std::int64_t> under_way;
+  for (const ComingNode& coming : coming_) ++under_way[coming.reservation];
+  for (const ReservationStatus& reservation : quotas_.reservations()) {
+    if (reservation.nodes_left != under_way[reservation.id]) {
+      broken.push_back(fmt::format("reservation {}: {} nodes left, {} under way", reservation.id,
+                                   reservation.nodes_left, under_way[reservation.id]));
+    }
+    under_way.erase(reservation.id);
+  }
+  for (const auto& [id, nodes] : under_way) {
+    if (nodes > 0) broken.push_back(fmt::format("reservation {}: gone before its nodes came", id));
+  }
+  return broken;
+}
+
+std::vector<LimitStanding> ClusterAutoscaler::standings() const {
+  std::vector<LimitStanding> standings;
+  for (const CapacityQuotaStatus& quota : quotas_.status()) {
+    if (!quota.in_force) continue;
+    for (const CapacityQuotaStatus::Amount& amount : quota.amounts) {
+      standings.push_back({.quota = quota.id,
+                           .resource = amount.resource,
+                           .limit = amount.limit,
+                           .used = amount.used,
+                           .reserved = amount.reserved,
+                           .nodes_refused = blocks_.refused_now({quota.id, amount.resource})});
+    }
+  }
+  return standings;
+}
+
+AutoscalerReport ClusterAutoscaler::report(std::int64_t now_us) {
+  blocks_.end(now_us);
+  AutoscalerReport report = report_;
+  const std::vector<CapacityQuotaStatus> status = quotas_.status();
+  for (std::size_t q = 0; q < status.size(); ++q) {
+    CapacityQuotaReport& quota = report.quotas.emplace_back();
+    quota.id = status[q].id;
+    if (!status[q].in_force) quota.skipped = status[q].invalid;
+    for (std::size_t r = 0; r < status[q].amounts.size(); ++r) {
+      const CapacityQuotaStatus::Amount& amount = status[q].amounts[r];
+      quota.limits.push_back({.resource = amount.resource,
+                              .limit = amount.limit,
+                              .used_at_start = at_start_[q].amounts[r].used,
+                              .used = amount.used,
+                              .reserved = amount.reserved,
+                              .block = blocks_.find({quota.id, amount.resource})});
+    }
+  }
+  return report;
+}
+
+}  // namespace headroom

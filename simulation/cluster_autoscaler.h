@@ -1,0 +1,208 @@
+// ClusterAutoscaler: adds nodes to a simulated cluster when pods wait, as far as capacity quotas
+// allow.
+//
+// A pod for which no node has room waits (add). It is counted on a node that is under way, if one
+// has room for it; else nodes are requested. Of the templates that take pods which still wait, the
+// one whose node takes the most of them is asked for, largest pods first (a pod's size is its
+// largest share of any template's allocatable); of equal ones the first in the given order. What
+// fits on a node an Engine of the same profile says, with that one node. CapacityQuotas says how
+// many may be had; then the next best template is asked. Nodes register after provision_us, and
+// name their reservation.
+//
+// Pods for which every template that takes them is refused are kept on nodes that are not there, so
+// that it is known how many nodes were refused, of which template (of several, one would do). They
+// are not asked for again: nothing gives room back, since nodes stay. Elastic quotas are not asked;
+// a pod that its namespace may not have should not be added. A pod whose node came
+// kPromisesPerPodMax times without its finding a place is not asked for again.
+//
+// Same calls, same nodes. Thread safety: one thread at a time. Cost: step() judges every new pod
+// about once per template.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "autoscaling/capacity_quotas.h"
+#include "engine/engine.h"
+#include "objects/objects.h"
+#include "simulation/capacity_quota_blocks.h"
+
+namespace headroom {
+
+inline constexpr std::uint32_t kTemplatesMax = 100;
+inline constexpr std::uint32_t kPromisesPerPodMax = 16;
+// A reservation is kept for so many times the time that a node takes.
+inline constexpr std::int64_t kReservationProvisionTimes = 10;
+
+struct AutoscalerOptions {
+  std::vector<Node> templates;  // in the order of preference
+  std::vector<CapacityQuota> quotas;
+  std::int64_t provision_us = 60'000'000;  // above 0
+};
+
+// One request, and what stood in the way of the rest.
+struct ScaleUp {
+  struct Binding {
+    std::string quota, resource;
+    Int128 limit = 0, used = 0, reserved = 0, need = 0, headroom = 0, shortfall = 0;
+  };
+  std::int64_t time_us = 0, ready_us = 0;
+  std::string node_template;
+  std::int64_t asked = 0, allowed = 0;
+  std::vector<Binding> binding;  // where not all are allowed
+};
+
+struct NoTemplate {
+  std::string pod;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // by template
+};
+
+struct AutoscalerStep {
+  std::vector<ScaleUp> scale_ups;
+  std::vector<NoTemplate> no_template;  // pods that no template takes
+};
+
+struct TemplateReport {
+  std::string name;
+  std::uint64_t nodes = 0;
+  std::int64_t first_us = 0, last_us = 0;  // when the first and the last of them registered
+};
+
+struct LimitReport {
+  std::string resource;
+  Int128 limit = 0, used_at_start = 0, used = 0, reserved = 0;
+  QuotaBlock block;  // templates by their place in AutoscalerReport::templates
+};
+
+// One limit at one moment.
+struct LimitStanding {
+  std::string quota, resource;
+  Int128 limit = 0, used = 0, reserved = 0;
+  std::int64_t nodes_refused = 0;  // of the template of which they are most
+};
+
+struct CapacityQuotaReport {
+  std::string id;
+  std::string skipped;  // why; empty: it is in force
+  std::vector<LimitReport> limits;
+};
+
+struct AutoscalerReport {
+  std::vector<TemplateReport> templates;
+  std::vector<CapacityQuotaReport> quotas;  // by id
+  std::vector<ScaleUp> scale_ups;           // those that got nodes
+  std::uint64_t pods_without_template = 0;
+  NoTemplate first_without_template;
+  std::uint64_t pods_given_up = 0;  // kPromisesPerPodMax
+};
+
+class ClusterAutoscaler {
+ public:
+  // `nodes`: those that are there. Errors: kInvalid or kLimitExceeded naming the template, node or
+  // quota and its field.
+  static Result<ClusterAutoscaler> create(AutoscalerOptions options, const Profile& profile,
+                                          std::span<const Node> nodes, std::int64_t now_us);
+
+  std::span<const Node> templates() const { return options_.templates; }
+  // No node has room for it. Changes nothing for a pod that waits already.
+  void add(std::uint32_t id, const Pod& pod);
+  // It waits no longer. Changes nothing for one that does not wait.
+  void remove(std::uint32_t id);
+  // Requests what the pods need that came since the last step.
+  Result<AutoscalerStep> step(std::int64_t now_us);
+  // When the next node registers; INT64_MAX: none is under way.
+  std::int64_t next_ready_us() const;
+  // Registers the nodes that are there by now. Pods that were to run there are planned for again if
+  // they still wait at the next step.
+  Result<std::vector<Node>> take_ready(std::int64_t now_us);
+  // What does not hold of: the quotas' own sums; no limit is exceeded by nodes that were added; a
+  // reservation has left what is under way.
+  std::vector<std::string> broken_rules() const;
+  // The limits in force, by quota id; the same ones in the same order whenever it is asked.
+  std::vector<LimitStanding> standings() const;
+  // Nothing is refused after `now_us`.
+  AutoscalerReport report(std::int64_t now_us);
+
+ private:
+  enum class State : std::uint8_t { kNew, kPromised, kRefused, kWithoutTemplate, kGivenUp };
+  struct WaitingPod {
+    Pod pod;
+    State state = State::kNew;
+    std::uint32_t promises = 0;
+    std::string node;                                            // kPromised: under way
+    std::vector<std::pair<std::uint32_t, std::string>> refused;  // kRefused: template, node
+  };
+  struct ComingNode {
+    Node node;
+    std::uint32_t node_template = 0;
+    std::int64_t ready_us = 0;
+    std::string reservation;
+    std::vector<std::uint32_t> pods;  // that were promised to it; some may be gone
+  };
+  struct Template {  // options_.templates has its node
+    Engine judge;    // has one empty node of it
+    // The refused nodes, with the pods that would run there; none before the first.
+    std::optional<Engine> refused;
+    std::map<std::string, std::uint32_t> refused_nodes;  // how many pods
+    std::unordered_set<std::uint32_t> refused_pods;
+    std::vector<std::uint32_t> new_refused_pods;  // since the blocks were last set
+    bool changed = false;                         // so were the refused nodes
+    std::uint64_t names = 0, refusals = 0;        // number the nodes
+  };
+  // New pods of one shape; those before `next` have a node.
+  struct Group {
+    std::vector<std::uint32_t> pods;
+    std::int64_t size = 0;
+    std::size_t next = 0;
+    std::size_t left() const { return pods.size() - next; }
+  };
+  // What a node takes: how many pods of which group.
+  struct Load {
+    std::vector<std::pair<std::size_t, std::size_t>> groups;
+    std::size_t pods = 0;
+  };
+
+  ClusterAutoscaler(AutoscalerOptions options, Profile profile, Engine coming);
+
+  Result<void> add_template(Node& node);
+  Result<std::vector<Group>> new_groups();
+  Result<void> use_coming_nodes(std::vector<Group>& groups);
+  Result<Load> fill(Template& at, const std::vector<Group>& groups);
+  // False: not all that the groups need may be had.
+  Result<bool> request(std::uint32_t index, const Load& load, std::vector<Group>& groups,
+                       std::int64_t now_us, AutoscalerStep& step);
+  Result<void> add_coming(std::uint32_t index, const Load& load, std::vector<Group>& groups,
+                          std::int64_t now_us, const std::string& reservation);
+  Result<void> refuse(Group& group, AutoscalerStep& step);
+  Result<void> refuse(std::uint32_t index, std::uint32_t id);
+  Result<void> set_blocks(std::int64_t now_us);
+  std::string new_node_name(std::uint32_t index);
+  std::int64_t size_of(const Pod& pod) const;
+
+  AutoscalerOptions options_;
+  Profile profile_;
+  CapacityQuotas quotas_;
+  std::vector<Template> templates_;
+  std::map<std::string, std::int64_t> largest_;  // of any template's allocatable, by resource
+  std::set<std::string> node_names_;             // in use
+  std::vector<CapacityQuotaStatus> at_start_;
+  Engine coming_engine_;  // the nodes under way, with the pods that are to run there
+  std::deque<ComingNode> coming_;
+  std::map<std::uint32_t, WaitingPod> waiting_;
+  std::vector<std::uint32_t> new_pods_;
+  std::uint64_t requests_ = 0;
+  bool quotas_changed_ = false;
+  QuotaBlocks blocks_;
+  AutoscalerReport report_;
+};
+
+}  // namespace headroom

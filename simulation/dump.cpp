@@ -1,0 +1,135 @@
+#include "simulation/dump.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "objects/hash.h"
+#include "simulation/text/printable.h"
+#include "simulation/text/table.h"
+
+namespace headroom {
+
+namespace {
+
+// One kind of warning, while it is counted.
+struct Counted {
+  InputWarning warning;
+  void add(std::string name) {
+    ++warning.count;
+    if (warning.first.size() < kNearFieldsNamedMax) warning.first.push_back(std::move(name));
+  }
+};
+
+template <typename T, typename Name>
+void keep_latest(const char* kind, Counted& twice, std::vector<T>& objects, std::vector<T>&& more,
+                 Name name,
+                 std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>>& places) {
+  for (T& object : more) {
+    const auto [place, is_new] = places.emplace(name(object), objects.size());
+    if (is_new) {
+      objects.push_back(std::move(object));
+    } else {
+      objects[place->second] = std::move(object);
+      twice.add(std::string(kind) + ' ' + place->first);
+    }
+  }
+}
+
+}  // namespace
+
+std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
+
+std::string InputWarning::text() const {
+  return fmt::format("{} {}: {}{}", grouped(static_cast<std::int64_t>(count)), what,
+                     fmt::join(first, ", "), count > first.size() ? ", ..." : "");
+}
+
+Dump make_dump(std::vector<ObjectFile> files) {
+  Dump dump;
+  std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> nodes, metrics, pods,
+      quotas, budgets, classes, capacity_quotas;
+  Counted near{{.what = "unknown fields that are nearly a known one", .first = {}}};
+  Counted twice{{.what = "objects that come twice, of which the last counts", .first = {}}};
+  const auto plain_name = [](const auto& object) { return object.name; };
+  const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
+  for (ObjectFile& file : files) {
+    keep_latest("Node", twice, dump.nodes, std::move(file.nodes), plain_name, nodes);
+    keep_latest("NodeMetric", twice, dump.node_metrics, std::move(file.node_metrics), plain_name,
+                metrics);
+    keep_latest("Pod", twice, dump.pods, std::move(file.pods), key, pods);
+    keep_latest("ElasticQuota", twice, dump.elastic_quotas, std::move(file.elastic_quotas), key,
+                quotas);
+    keep_latest("PodDisruptionBudget", twice, dump.pod_disruption_budgets,
+                std::move(file.pod_disruption_budgets), key, budgets);
+    keep_latest("PriorityClass", twice, dump.priority_classes, std::move(file.priority_classes),
+                plain_name, classes);
+    keep_latest("CapacityQuota", twice, dump.capacity_quotas, std::move(file.capacity_quotas),
+                plain_name, capacity_quotas);
+    for (const auto& [kind, count] : file.other_kinds) dump.other_kinds[kind] += count;
+    for (std::string& field : file.near_fields) near.add(std::move(field));
+    near.warning.count += file.near_count - file.near_fields.size();
+  }
+  Counted lost{{.what = "pods on nodes that are not there", .first = {}}};
+  for (const Pod& pod : dump.pods) {
+    const bool there = dump.nodes.empty() || pod.node_name.empty() || pod.terminal() ||
+                       nodes.contains(pod.node_name);
+    if (!there) lost.add(full_name(pod) + " on " + pod.node_name);
+  }
+  Counted above{{.what = "ElasticQuotas with min above max", .first = {}}};
+  for (const ElasticQuota& quota : dump.elastic_quotas) {
+    for (const auto& [resource, min] : quota.min.value_or(ResourceList())) {
+      const Quantity* max = quota.max ? find(*quota.max, resource) : nullptr;
+      if (max == nullptr || !(*max < min)) continue;
+      above.add(fmt::format("{} {} {} > {}", pod_key(quota.namespace_name, quota.name), resource,
+                            min.canonical(), max->canonical()));
+      break;
+    }
+  }
+  for (Counted* counted : {&near, &twice, &lost, &above}) {
+    if (counted->warning.count > 0) dump.warnings.push_back(std::move(counted->warning));
+  }
+  return dump;
+}
+
+nlohmann::ordered_json warnings_json(std::span<const InputWarning> warnings) {
+  auto list = nlohmann::ordered_json::array();
+  for (const InputWarning& warning : warnings) {
+    list.push_back({{"what", warning.what}, {"count", warning.count}, {"first", warning.first}});
+  }
+  return list;
+}
+
+Result<Dump> read_dump(const std::vector<std::string>& paths) {
+  std::vector<ObjectFile> files;
+  for (const std::string& path : paths) {
+    Result<ObjectFile> file = read_object_file(path);
+    if (!file) return tl::unexpected(file.error());
+    files.push_back(std::move(*file));
+  }
+  return make_dump(std::move(files));
+}
+
+std::int64_t newest_time_us(const Dump& dump, std::int64_t otherwise) {
+  // An absent time is less than any.
+  std::optional<std::int64_t> metric_us, pod_us;
+  for (const NodeMetric& metric : dump.node_metrics) {
+    metric_us = std::max(metric_us, metric.update_time_us);
+  }
+  for (const Pod& pod : dump.pods) pod_us = std::max(pod_us, pod.creation_us);
+  return metric_us ? *metric_us : pod_us.value_or(otherwise);
+}
+
+void report_oddities(const Dump& dump, const char* command) {
+  for (const auto& [kind, count] : dump.other_kinds) {
+    print_error(command,
+                fmt::format("{} {} not read", grouped(static_cast<std::int64_t>(count)), kind));
+  }
+  for (const InputWarning& warning : dump.warnings) print_error(command, warning.text());
+}
+
+}  // namespace headroom

@@ -1,0 +1,39 @@
+#include "simulation/pending_pods.h"
+
+#include <algorithm>
+
+namespace headroom {
+
+PendingPods::PendingPods(std::span<const PriorityClass> classes) {
+  bool has_default = false;
+  for (const PriorityClass& priority_class : classes) {
+    classes_[priority_class.name] = priority_class.value;
+    if (!priority_class.global_default) continue;
+    // Of several the lowest counts.
+    default_priority_ =
+        has_default ? std::min(default_priority_, priority_class.value) : priority_class.value;
+    has_default = true;
+  }
+}
+
+std::int32_t PendingPods::priority_of(const Pod& pod) const {
+  if (pod.priority) return *pod.priority;
+  if (pod.priority_class_name.empty()) return default_priority_;
+  const auto found = classes_.find(pod.priority_class_name);
+  return found == classes_.end() ? 0 : found->second;
+}
+
+void PendingPods::push(PendingPod&& pod) {
+  const std::int32_t priority = priority_of(pod.pod);
+  heap_.push_back({priority, sequence_++, std::move(pod)});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+PendingPod PendingPods::pop() {
+  std::pop_heap(heap_.begin(), heap_.end());
+  PendingPod first = std::move(heap_.back().pod);
+  heap_.pop_back();
+  return first;
+}
+
+}  // namespace headroom

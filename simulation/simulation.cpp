@@ -1,0 +1,785 @@
+// Drives an engine through the arrivals and departures, and adds up what happened.
+#include "simulation/simulation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <queue>
+#include <unordered_map>
+
+#include "objects/hash.h"
+#include "simulation/decision_line.h"
+#include "simulation/dump.h"
+#include "simulation/pending_pods.h"
+#include "simulation/scale_up_json.h"
+#include "simulation/simulated_budgets.h"
+#include "simulation/simulated_metrics.h"
+#include "workloads/cluster_generator.h"
+
+namespace headroom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A pod on a node: what to take back when it leaves.
+struct Resident {
+  std::string namespace_name, name;
+  ClusterUsage::Holding holding;
+  // Where quotas or priorities count: what it takes of its quota, and what it comes back as.
+  QuotaLedger::Claim claim = {};
+  std::int64_t departure_us = kNeverUs;
+  std::uint32_t origin = 0;
+  std::uint64_t serial = 0;  // of this stay; 0: none
+};
+
+// The reason that most nodes gave; of equal ones the first.
+std::string main_reason(const Decision& decision) {
+  if (!decision.pre_filter.empty()) return "rejected by its ElasticQuota";
+  if (decision.reasons.empty()) return to_string(decision.code);
+  const ReasonCount* main = &decision.reasons.front();
+  for (const ReasonCount& reason : decision.reasons) {
+    if (reason.nodes > main->nodes) main = &reason;
+  }
+  return std::string(main->reason);
+}
+
+class Failures {
+ public:
+  void add(const Decision& decision) {
+    ++reports_[main_reason(decision)].pods_mainly;
+    if (!decision.pre_filter.empty()) return;
+    for (const ReasonCount& reason : decision.reasons) {
+      ++reports_[std::string(reason.reason)].pods_also;
+    }
+  }
+  std::vector<FailureReport> sorted() const {
+    std::vector<FailureReport> sorted;
+    for (const auto& [reason, report] : reports_) {
+      sorted.push_back(report);
+      sorted.back().reason = reason;
+    }
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.pods_mainly, a.pods_also) > std::pair(b.pods_mainly, b.pods_also);
+    });
+    return sorted;
+  }
+
+ private:
+  std::map<std::string, FailureReport> reports_;
+};
+
+Error in_pod(const Pod& pod, const Error& error) {
+  return {error.code, "pod " + full_name(pod) + ": " + error.message};
+}
+
+// Waits for a node as if it had never had one.
+void make_pending(Pod& pod) {
+  pod.node_name.clear();
+  pod.nominated_node_name.clear();
+  pod.phase = "Pending";
+  pod.scheduled.reset();
+  pod.initialized.reset();
+  pod.start_us.reset();
+}
+
+class Simulation {
+ public:
+  Simulation(const SimulationInput& input, const SimulationOptions& options, Engine engine,
+             std::optional<ClusterAutoscaler> autoscaler)
+      : input_(input),
+        options_(options),
+        engine_(std::move(engine)),
+        autoscaler_(std::move(autoscaler)),
+        usage_(input.nodes, autoscaler_ ? autoscaler_->templates() : std::span<const Node>()),
+        has_quotas_(engine_.profile().capacity_scheduling &&
+                    (options_.preemption.value_or(false) || !input_.elastic_quotas.empty() ||
+                     !input_.priority_classes.empty())),
+        preempts_(has_quotas_ && options_.preemption.value_or(true)),
+        ledger_(has_quotas_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
+                engine_.profile().mode),
+        budgets_(input.pod_disruption_budgets),
+        pending_(input.priority_classes) {
+    if (options_.metrics_every_seconds) {
+      metrics_.emplace(input.nodes, *options_.metrics_every_seconds, options_.seed);
+    }
+    if (options_.series) {
+      const std::int64_t last_us =
+          input_.arrivals.empty() ? input_.start_us : input_.arrivals.back().time_us;
+      recorder_.emplace(
+          usage_,
+          SeriesRecorder::Span{.begin_us = input_.start_us,
+                               .end_us = last_us,
+                               .arrivals = input_.arrivals.size(),
+                               .arrivals_alone = !options_.departures && !autoscaler_},
+          options_.seed);
+    }
+  }
+
+  Result<SimulationReport> run() {
+    if (Result<void> loaded = load(); !loaded) return tl::unexpected(loaded.error());
+    if (recorder_) recorder_->take(moment(input_.start_us));
+    latencies_ns_.reserve(input_.arrivals.size());
+    for (std::uint32_t a = 0; a < input_.arrivals.size(); ++a) {
+      Result<void> arrived = arrive(a);
+      if (!arrived) return tl::unexpected(arrived.error());
+      if (options_.on_progress) options_.on_progress(a + 1);
+    }
+    if (autoscaler_) {
+      if (Result<void> passed = pass_until(kNeverUs); !passed) {
+        return tl::unexpected(passed.error());
+      }
+      for (const WaitingPod& waiting : waiting_) count(waiting.pending, *waiting.decision, false);
+    }
+    if (recorder_) report_.series = recorder_->finish(moment(engine_.now_us()));
+    if (autoscaler_) report_growth();
+    report_.stats = engine_.stats();
+    if (options_.validate) {
+      if (Result<void> valid = engine_.validate(); !valid) return tl::unexpected(valid.error());
+    }
+    report_.failures = failures_.sorted();
+    for (auto& [what, counted] : not_considered_) {
+      counted.what = what;
+      report_.not_considered.push_back(counted);
+    }
+    report_.resources = usage_.peaks();
+    report_.quotas = ledger_.reports();
+    if (report_.preemption.victims > 0) report_.preemption.intervals = intervals();
+    std::sort(latencies_ns_.begin(), latencies_ns_.end());
+    report_.speed.latencies_ns = std::move(latencies_ns_);
+    std::vector<std::int64_t>& asked = report_.speed.preemption_latencies_ns;
+    std::sort(asked.begin(), asked.end());
+    report_.speed.seconds = std::chrono::duration<double>(busy_).count();
+    return std::move(report_);
+  }
+
+ private:
+  struct Departure {
+    std::int64_t time_us;
+    std::uint32_t resident;
+    std::uint64_t serial;
+    // std::priority_queue has the greatest on top; the earliest departure is to be there.
+    bool operator<(const Departure& other) const {
+      return std::pair(time_us, resident) > std::pair(other.time_us, other.resident);
+    }
+  };
+
+  // Where pods come from: the arrivals, and behind them the pods that are there at the beginning.
+  Pod pod_of(std::uint32_t origin) const {
+    Pod pod = origin < input_.arrivals.size()
+                  ? input_.make_pod(input_.arrivals[origin].pod)
+                  : input_.present_pods[origin - input_.arrivals.size()];
+    if (pod.scheduler_name.empty()) pod.scheduler_name = engine_.profile().scheduler_name;
+    return pod;
+  }
+
+  // Of a pod that arrives: counts it where no place is to be looked for.
+  bool left_out(const Pod& pod) {
+    if (options_.all_pods) return false;
+    const bool gated = pod.not_considered.contains(NotConsidered::kSchedulingGates);
+    const bool of_other = pod.scheduler_name != engine_.profile().scheduler_name;
+    report_.left_out_gated += gated;
+    report_.left_out_of_other_schedulers += !gated && of_other;
+    return gated || of_other;
+  }
+
+  // Of a pod that asked for a place for the first time.
+  void count_not_considered(NotConsideredSet set) {
+    for (const NotConsidered what : set.list()) ++not_considered_[what].pods;
+  }
+  // Of a pod that is there: other pods would meet its affinity, and they do not.
+  void count_not_considered_there(NotConsideredSet set) {
+    for (const NotConsidered what :
+         {NotConsidered::kRequiredPodAffinity, NotConsidered::kRequiredPodAntiAffinity,
+          NotConsidered::kPreferredPodAffinity, NotConsidered::kPreferredPodAntiAffinity}) {
+      if (set.contains(what)) ++not_considered_[what].pods_there;
+    }
+  }
+
+  Result<void> load() {
+    const auto checked = [](Result<void> result, const char* kind, const std::string& name) {
+      if (result) return result;
+      return Result<void>(fail(result.error().code,
+                               std::string(kind) + ' ' + name + ": " + result.error().message));
+    };
+    Result<void> result = engine_.advance(input_.start_us);
+    for (const PriorityClass& priority_class : input_.priority_classes) {
+      if (result) {
+        result = checked(engine_.upsert(priority_class), "PriorityClass", priority_class.name);
+      }
+    }
+    for (const ElasticQuota& quota : input_.elastic_quotas) {
+      if (result) {
+        result = checked(engine_.upsert(quota), "ElasticQuota",
+                         pod_key(quota.namespace_name, quota.name));
+      }
+    }
+    for (const PodDisruptionBudget& budget : input_.pod_disruption_budgets) {
+      if (result) {
+        result = checked(engine_.upsert(budget), "PodDisruptionBudget",
+                         pod_key(budget.namespace_name, budget.name));
+      }
+    }
+    for (const Node& node : input_.nodes) {
+      if (result) result = checked(engine_.upsert(node), "node", node.name);
+    }
+    for (const NodeMetric& metric : input_.node_metrics) {
+      if (result) result = checked(engine_.upsert(metric), "NodeMetric", metric.name);
+    }
+    for (std::size_t p = 0; result && p < input_.present_pods.size(); ++p) {
+      const Pod& pod = input_.present_pods[p];
+      result = checked(engine_.upsert(pod), "pod", full_name(pod));
+      if (!result || pod.node_name.empty() || pod.terminal()) continue;
+      count_not_considered_there(pod.not_considered);
+      std::int64_t departure_us = kNeverUs;
+      if (pod.creation_us && pod.active_deadline_seconds) {
+        departure_us = *pod.creation_us + *pod.active_deadline_seconds * kMicrosPerSecond;
+      }
+      settle(pod, pod.node_name, departure_us,
+             static_cast<std::uint32_t>(input_.arrivals.size() + p));
+    }
+    ledger_.end_step();
+    return result;
+  }
+
+  // One arrival, and with the last one of a moment all that has to wait for its turn.
+  Result<void> arrive(std::uint32_t index) {
+    const Arrival& arrival = input_.arrivals[index];
+    const std::int64_t now_us = std::max(arrival.time_us, input_.start_us);
+    if (autoscaler_) {
+      if (Result<void> passed = pass_until(now_us); !passed) return passed;
+    }
+    if (Result<void> begun = begin_moment(now_us); !begun) return begun;
+    PendingPod pending{.pod = pod_of(index), .departure_us = arrival.departure_us, .origin = index};
+    if (!left_out(pending.pod)) {
+      make_pending(pending.pod);
+      pending_.push(std::move(pending));
+    }
+    const std::size_t next = index + std::size_t{1};
+    if (next < input_.arrivals.size() && input_.arrivals[next].time_us <= now_us) return {};
+    return end_moment();
+  }
+
+  // With an autoscaler, the moments before `until_us` at which nodes come or, while pods wait, pods
+  // leave.
+  Result<void> pass_until(std::int64_t until_us) {
+    while (true) {
+      std::int64_t next_us = autoscaler_->next_ready_us();
+      if (!waiting_.empty() && !departures_.empty()) {
+        next_us = std::min(next_us, departures_.top().time_us);
+      }
+      if (next_us >= until_us) return {};
+      Result<void> begun = begin_moment(std::max(next_us, engine_.now_us()));
+      if (!begun) return begun;
+      if (Result<void> ended = end_moment(); !ended) return ended;
+    }
+  }
+
+  SeriesRecorder::Moment moment(std::int64_t time_us) const {
+    return {.time_us = time_us,
+            .decisions = latencies_ns_.size(),
+            .busy_seconds = std::chrono::duration<double>(busy_).count(),
+            .ledger = ledger_,
+            .autoscaler = autoscaler_ ? &*autoscaler_ : nullptr,
+            .waiting = waiting_.size()};
+  }
+
+  // The samples of the moments before `now_us` at which nothing but departures happened.
+  void take_samples(std::int64_t now_us) {
+    for (std::int64_t due_us = recorder_->next_us(); due_us < now_us;
+         due_us = recorder_->next_us()) {
+      while (!departures_.empty() && departures_.top().time_us <= due_us) depart();
+      recorder_->take(moment(due_us));
+    }
+  }
+
+  // Who leaves does so first; then nodes come.
+  Result<void> begin_moment(std::int64_t now_us) {
+    if (recorder_) take_samples(now_us);
+    while (!departures_.empty() && departures_.top().time_us <= now_us) depart();
+    if (Result<void> moved = move_clock(now_us); !moved) return moved;
+    if (!autoscaler_) return {};
+    Result<std::vector<Node>> nodes = autoscaler_->take_ready(now_us);
+    if (!nodes) return tl::unexpected(nodes.error());
+    for (const Node& node : *nodes) {
+      if (Result<void> added = engine_.upsert(node); !added) {
+        return fail(added.error().code, "node " + node.name + ": " + added.error().message);
+      }
+      usage_.add_node(node);
+      if (metrics_) metrics_->add_node(node.name);
+      room_changed_ = nodes_came_ = true;
+    }
+    if (room_changed_) try_waiting();
+    return {};
+  }
+
+  Result<void> end_moment() {
+    while (!pending_.empty()) {
+      PendingPod first = pending_.pop();
+      if (Result<void> placed = place(first); !placed) return placed;
+    }
+    if (has_quotas_) {
+      evictions_.clear();
+      ledger_.end_step();
+      if (options_.validate) compare_with_engine();
+    }
+    return autoscaler_ ? ask_for_nodes() : Result<void>();
+  }
+
+  // Looks for a place, once.
+  Result<void> place(PendingPod& pending) {
+    Pod& pod = pending.pod;
+    if (recorder_ && recorder_->due_by_decisions(latencies_ns_.size())) {
+      recorder_->take(moment(engine_.now_us()));
+    }
+    const bool waits = pending.waits_since_us.has_value();
+    const bool first = !waits && !pending.again;
+    if (waits) {
+      Result<bool> known = has_failed_now(pending);
+      if (!known) return tl::unexpected(known.error());
+      if (*known) return {};
+    }
+    const Clock::time_point begin = Clock::now();
+    Result<Decision> decision = engine_.evaluate(
+        pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
+    if (!decision) return tl::unexpected(in_pod(pod, decision.error()));
+    std::string_view node_name;
+    if (!decision->candidates.empty()) {
+      node_name = engine_.node_name(decision->candidates.front().node);
+      if (has_quotas_) pod.start_us = engine_.now_us();
+      Result<void> assumed = engine_.assume(pod, node_name);
+      if (!assumed) return tl::unexpected(in_pod(pod, assumed.error()));
+    }
+    const Clock::duration latency = Clock::now() - begin;
+    busy_ += latency;
+    latencies_ns_.push_back(std::chrono::nanoseconds(latency).count());
+    if (first) count_not_considered(decision->not_considered);
+
+    std::optional<PostFilter> post_filter;
+    if (node_name.empty() && preempts_) {
+      Result<PostFilter> answer = preempt(pod);
+      if (!answer) return tl::unexpected(in_pod(pod, answer.error()));
+      post_filter = std::move(*answer);
+      if (post_filter->cross_node_would_help && !waits) ++report_.preemption.cross_node_would_help;
+      if (post_filter->code == Code::kSuccess) {
+        Result<bool> has_place = take_place(pod, *post_filter);
+        if (!has_place) return tl::unexpected(in_pod(pod, has_place.error()));
+        if (*has_place) node_name = engine_.node_name(post_filter->nominated_node);
+      }
+    }
+    // Who is tried again and fails again is where it was.
+    if (options_.on_decision && (!waits || !node_name.empty())) {
+      options_.on_decision(decision_line(engine_, pending, *decision,
+                                         post_filter ? &*post_filter : nullptr, node_name));
+    }
+    if (autoscaler_ && node_name.empty()) return wait(pending, std::move(*decision));
+    if (waits) end_wait(pending);
+    count(pending, *decision, !node_name.empty());
+    if (!node_name.empty()) settle(pod, node_name, pending.departure_us, pending.origin);
+    return {};
+  }
+
+  // --- Pods that wait, with an autoscaler ---
+
+  struct WaitingPod {
+    PendingPod pending;
+    std::shared_ptr<const Decision> decision;  // the last one
+  };
+
+  // Pods that no decision can tell apart.
+  Result<std::string> alike(const PendingPod& pending) {
+    const Pod& pod = pending.pod;
+    Result<ShapeIndex> shape = engine_.shape_of(pod);
+    if (!shape) return tl::unexpected(in_pod(pod, shape.error()));
+    return pod_key(pod.namespace_name, pod.priority_class_name) + ' ' +
+           std::to_string(pod.priority.value_or(0)) + ' ' + pod.preemption_policy + ' ' +
+           std::to_string(static_cast<std::uint32_t>(*shape));
+  }
+
+  // One like it has failed since somebody left or a node came: so would this one, and it waits on.
+  Result<bool> has_failed_now(PendingPod& pending) {
+    Result<std::string> key = alike(pending);
+    if (!key) return tl::unexpected(key.error());
+    const auto found = failed_now_.find(*key);
+    if (found == failed_now_.end()) return false;
+    waiting_.push_back({std::move(pending), found->second});
+    return true;
+  }
+
+  Result<void> wait(PendingPod& pending, Decision&& decision) {
+    // Nodes do not help who may not have them.
+    if (decision.code == Code::kUnschedulable && decision.pre_filter.empty()) {
+      autoscaler_->add(pending.origin, pending.pod);
+    } else {
+      autoscaler_->remove(pending.origin);
+    }
+    if (!pending.waits_since_us) {
+      pending.waits_since_us = engine_.now_us();
+      ++growth_.waited;
+    }
+    Result<std::string> key = alike(pending);
+    if (!key) return tl::unexpected(key.error());
+    auto kept = std::make_shared<const Decision>(std::move(decision));
+    failed_now_[*key] = kept;
+    waiting_.push_back({std::move(pending), std::move(kept)});
+    return {};
+  }
+
+  void end_wait(PendingPod& pending) {
+    const std::int64_t waited_us = engine_.now_us() - *pending.waits_since_us;
+    growth_.waits_us.push_back(waited_us);
+    if (pending.departure_us != kNeverUs) pending.departure_us += waited_us;
+    autoscaler_->remove(pending.origin);
+  }
+
+  void try_waiting() {
+    room_changed_ = false;
+    failed_now_.clear();
+    for (WaitingPod& waiting : waiting_) pending_.push(std::move(waiting.pending));
+    waiting_.clear();
+  }
+
+  Result<void> ask_for_nodes() {
+    Result<AutoscalerStep> step = autoscaler_->step(engine_.now_us());
+    if (!step) return tl::unexpected(step.error());
+    if (options_.on_decision) {
+      for (const ScaleUp& scale_up : step->scale_ups) {
+        options_.on_decision(scale_up_line(scale_up));
+      }
+      for (const NoTemplate& pod : step->no_template) {
+        options_.on_decision(no_template_line(engine_.now_us(), pod));
+      }
+    }
+    if (options_.validate && (nodes_came_ || !step->scale_ups.empty())) {
+      for (const std::string& broken : autoscaler_->broken_rules()) note("autoscaler: " + broken);
+    }
+    nodes_came_ = false;
+    return {};
+  }
+
+  void report_growth() {
+    growth_.begin_us = input_.start_us;
+    growth_.end_us = engine_.now_us();
+    growth_.autoscaler = autoscaler_->report(growth_.end_us);
+    growth_.waiting_at_end = waiting_.size();
+    std::sort(growth_.waits_us.begin(), growth_.waits_us.end());
+    report_.growth = std::move(growth_);
+  }
+
+  void count(const PendingPod& pending, const Decision& decision, bool placed) {
+    if (pending.again) {
+      PreemptionReport& preemption = report_.preemption;
+      ++(placed ? preemption.victims_placed_again : preemption.victims_not_placed);
+      if (placed) {
+        ++at_time_[engine_.now_us()].victims_placed_again;
+        if (recorder_) recorder_->count_placed_again();
+        change_budgets(pending.pod, 1);
+      }
+    } else if (placed) {
+      ++report_.placed;
+      if (recorder_) recorder_->count_placed();
+    } else {
+      ++report_.failed;
+      failures_.add(decision);
+      if (recorder_) recorder_->count_failed(main_reason(decision));
+    }
+    if (recorder_ && !placed && !autoscaler_) recorder_->add_pending(end_of(pending));
+  }
+
+  // When its time ends.
+  std::int64_t end_of(const PendingPod& pending) const {
+    return options_.departures ? pending.departure_us : kNeverUs;
+  }
+
+  Result<PostFilter> preempt(const Pod& pod) {
+    const Clock::time_point begin = Clock::now();
+    Result<PostFilter> answer = engine_.post_filter(pod);
+    const Clock::duration latency = Clock::now() - begin;
+    busy_ += latency;
+    report_.speed.preemption_latencies_ns.push_back(std::chrono::nanoseconds(latency).count());
+    return answer;
+  }
+
+  // The victims go, and the pod takes the nominated node. False: it has no room there.
+  Result<bool> take_place(Pod& pod, const PostFilter& answer) {
+    PreemptionReport& preemption = report_.preemption;
+    const QuotaLedger::Claim claim = ledger_.claim(pod);
+    std::vector<QuotaLedger::Claim> lost;
+    for (const Victim& victim : answer.victims) {
+      const auto found = resident_of_.find(pod_key(victim.namespace_name, victim.name));
+      if (found == resident_of_.end()) {
+        return fail(ErrorCode::kConflict, "victim " + victim.namespace_name + '/' + victim.name +
+                                              " has no place that it could lose");
+      }
+      lost.push_back(residents_[found->second].claim);
+    }
+    if (options_.validate && options_.profile.mode == Mode::kProposal) {
+      note(ledger_.wrongly_taken(claim, lost), pod);
+    }
+    for (std::size_t v = 0; v < lost.size(); ++v) {
+      ledger_.count_victim(claim, lost[v]);
+      evict(resident_of_.at(pod_key(answer.victims[v].namespace_name, answer.victims[v].name)));
+    }
+    preemption.budgets_broken += static_cast<std::uint64_t>(answer.pdb_violations);
+
+    const Clock::time_point begin = Clock::now();
+    const std::string node_name(engine_.node_name(answer.nominated_node));
+    Result<NodeDetail> room = engine_.filter(pod, node_name);
+    if (!room) return tl::unexpected(room.error());
+    const bool has_place = room->code == Code::kSuccess;
+    if (has_place) {
+      pod.start_us = engine_.now_us();
+      Result<void> assumed = engine_.assume(pod, node_name);
+      if (!assumed) return tl::unexpected(assumed.error());
+    }
+    busy_ += Clock::now() - begin;
+    if (!has_place) {
+      ++preemption.without_place;
+      note("its victims went, and it has no place on " + node_name + ": " +
+               (room->reasons.empty() ? to_string(room->code) : room->reasons.front()),
+           pod);
+      return false;
+    }
+    ++preemption.preemptors;
+    preemption.cross_node += answer.cross_node;
+    ++at_time_[engine_.now_us()].preemptors;
+    if (recorder_) recorder_->count_preemptor();
+    return true;
+  }
+
+  // A victim: comes back at this moment.
+  void evict(std::uint32_t slot) {
+    PendingPod pending{.pod = pod_of(residents_[slot].origin),
+                       .departure_us = residents_[slot].departure_us,
+                       .origin = residents_[slot].origin,
+                       .again = true};
+    leave(slot);
+    if (pending.pod.deleting) return;
+    ++report_.preemption.victims;
+    ++at_time_[engine_.now_us()].victims;
+    if (recorder_) recorder_->count_victim();
+    change_budgets(pending.pod, -1);
+    if (++evictions_[pending.origin] >= kEvictionsPerPodMax) {
+      ++report_.preemption.evictions_max_hit;
+      ++report_.preemption.victims_not_placed;
+      if (recorder_) recorder_->add_pending(end_of(pending));
+      return;
+    }
+    make_pending(pending.pod);
+    pending.pod.creation_us = engine_.now_us();
+    pending_.push(std::move(pending));
+  }
+
+  void change_budgets(const Pod& pod, int by) {
+    for (const PodDisruptionBudget& budget : budgets_.change(pod, by)) {
+      (void)engine_.upsert(budget);  // it has one of that name, so that no limit can be in the way
+    }
+  }
+
+  Result<void> move_clock(std::int64_t now_us) {
+    const Clock::time_point begin = Clock::now();
+    Result<void> result = engine_.advance(now_us);
+    if (result && metrics_ && metrics_->due(now_us)) {
+      for (const NodeMetric& metric : metrics_->report(now_us)) {
+        if (result) result = engine_.upsert(metric);
+        ++report_.metric_reports;
+      }
+      room_changed_ = true;
+    }
+    busy_ += Clock::now() - begin;
+    return result;
+  }
+
+  // Counts a pod where it now is.
+  void settle(const Pod& pod, std::string_view node_name, std::int64_t departure_us,
+              std::uint32_t origin) {
+    ClusterUsage::Holding holding = usage_.holding(pod, node_name);
+    usage_.add(holding);
+    if (recorder_) recorder_->add(pod, holding);
+    if (metrics_) metrics_->add(pod, node_name);
+    const bool leaves = options_.departures && departure_us != kNeverUs;
+    if (!leaves && !has_quotas_) return;
+    std::uint32_t slot;
+    if (free_slots_.empty()) {
+      slot = static_cast<std::uint32_t>(residents_.size());
+      residents_.emplace_back();
+    } else {
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    Resident& resident = residents_[slot];
+    resident = {.namespace_name = pod.namespace_name,
+                .name = pod.name,
+                .holding = std::move(holding),
+                .departure_us = departure_us,
+                .origin = origin,
+                .serial = ++serial_};
+    if (has_quotas_) {
+      resident.claim = ledger_.claim(pod);
+      ledger_.add(resident.claim);
+      resident_of_[full_name(pod)] = slot;
+      // Facts may say anything; what a decision adds has to keep the rules.
+      if (options_.validate && pod.node_name.empty()) note(ledger_.over_max(resident.claim), pod);
+    }
+    if (leaves) departures_.push({departure_us, slot, resident.serial});
+  }
+
+  void depart() {
+    const Departure departure = departures_.top();
+    departures_.pop();
+    if (residents_[departure.resident].serial != departure.serial) return;  // had to go before
+    leave(departure.resident);
+    ++report_.departed;
+  }
+
+  // Takes a pod away from where it is.
+  void leave(std::uint32_t slot) {
+    Resident& resident = residents_[slot];
+    const Clock::time_point begin = Clock::now();
+    engine_.remove_pod(resident.namespace_name, resident.name);
+    busy_ += Clock::now() - begin;
+    usage_.remove(resident.holding);
+    if (recorder_) recorder_->remove(resident.namespace_name, resident.name);
+    if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
+    if (has_quotas_) {
+      ledger_.remove(resident.claim);
+      resident_of_.erase(pod_key(resident.namespace_name, resident.name));
+    }
+    resident.serial = 0;
+    free_slots_.push_back(slot);
+    room_changed_ = true;
+    failed_now_.clear();
+  }
+
+  // --- What must hold ---
+
+  void note(const std::string& violation) {
+    if (report_.violations.size() < kViolationsMax) report_.violations.push_back(violation);
+  }
+  void note(const std::string& violation, const Pod& pod) {
+    if (violation.empty() || !options_.validate) return;
+    note("pod " + full_name(pod) + ": " + violation);
+  }
+
+  // What is used of every quota: the engine's sums equal those of the pods that are here.
+  void compare_with_engine() {
+    const std::vector<QuotaReport> own = ledger_.reports();
+    const std::vector<QuotaStatus> engines = engine_.quota_status();
+    for (std::size_t q = 0; q < std::max(own.size(), engines.size()); ++q) {
+      const bool same =
+          q < own.size() && q < engines.size() &&
+          own[q].namespace_name == engines[q].namespace_name && own[q].name == engines[q].name &&
+          std::all_of(own[q].resources.begin(), own[q].resources.end(), [&](const auto& resource) {
+            const auto& amounts = engines[q].amounts;
+            const auto found = std::find_if(amounts.begin(), amounts.end(), [&](const auto& at) {
+              return at.resource == resource.resource;
+            });
+            return resource.used == (found == amounts.end() ? 0 : found->used);
+          });
+      if (!same) {
+        note("ElasticQuota " +
+             (q < own.size() ? pod_key(own[q].namespace_name, own[q].name) : std::string("?")) +
+             ": the engine's sums are not those of the pods");
+      }
+    }
+  }
+
+  std::vector<IntervalReport> intervals() const {
+    const std::int64_t begin_us = input_.start_us, end_us = engine_.now_us();
+    const std::int64_t count = end_us > begin_us ? kReportIntervals : 1;
+    const auto border = [&](std::int64_t number) {
+      return begin_us + static_cast<std::int64_t>(Int128{end_us - begin_us} * number / count);
+    };
+    std::vector<IntervalReport> intervals;
+    auto at = at_time_.begin();
+    for (std::int64_t i = 0; i < count; ++i) {
+      IntervalReport& interval = intervals.emplace_back();
+      interval.begin_us = border(i);
+      interval.end_us = border(i + 1);
+      for (; at != at_time_.end() && (i + 1 == count || at->first < interval.end_us); ++at) {
+        interval.preemptors += at->second.preemptors;
+        interval.victims += at->second.victims;
+        interval.victims_placed_again += at->second.victims_placed_again;
+      }
+    }
+    return intervals;
+  }
+
+  const SimulationInput& input_;
+  const SimulationOptions& options_;
+  Engine engine_;
+  std::optional<ClusterAutoscaler> autoscaler_;
+  ClusterUsage usage_;
+  const bool has_quotas_;  // quotas or priorities decide who has to go
+  const bool preempts_;
+  QuotaLedger ledger_;  // of no quota where they do not count
+  SimulatedBudgets budgets_;
+  PendingPods pending_;
+  Failures failures_;
+  std::map<NotConsidered, NotConsideredReport> not_considered_;
+  std::optional<SimulatedMetrics> metrics_;
+  std::optional<SeriesRecorder> recorder_;
+  std::vector<Resident> residents_;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint64_t serial_ = 0;
+  std::priority_queue<Departure> departures_;
+  // Where quotas or priorities count: by pod_key; how often a pod, by its origin, had to go at this
+  // moment; and what happened when.
+  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> resident_of_;
+  std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
+  std::map<std::int64_t, IntervalReport> at_time_;
+  // With an autoscaler: who waits, in the order of their last tries; by alike(), who was tried in
+  // vain since somebody left or a node came; whether that has happened since they were tried.
+  std::vector<WaitingPod> waiting_;
+  std::unordered_map<std::string, std::shared_ptr<const Decision>, BytesHash, std::equal_to<>>
+      failed_now_;
+  bool room_changed_ = false, nodes_came_ = false;
+  GrowthReport growth_;
+  std::vector<std::int64_t> latencies_ns_;
+  Clock::duration busy_{};
+  SimulationReport report_;
+};
+
+// The one that `permille` of the sorted latencies do not exceed.
+double rank_us(const std::vector<std::int64_t>& latencies_ns, std::uint32_t permille) {
+  if (latencies_ns.empty()) return 0;
+  const std::size_t rank = (latencies_ns.size() * permille + 999) / 1000;
+  return static_cast<double>(latencies_ns[std::max<std::size_t>(rank, 1) - 1]) / 1000;
+}
+
+}  // namespace
+
+double SpeedReport::latency_us(std::uint32_t permille) const {
+  return rank_us(latencies_ns, permille);
+}
+double SpeedReport::preemption_latency_us(std::uint32_t permille) const {
+  return rank_us(preemption_latencies_ns, permille);
+}
+
+std::uint64_t pods_there(const SimulationInput& input) {
+  return static_cast<std::uint64_t>(
+      std::count_if(input.present_pods.begin(), input.present_pods.end(),
+                    [](const Pod& pod) { return !pod.node_name.empty() && !pod.terminal(); }));
+}
+
+Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {
+  if (options.preemption.value_or(false) && !options.profile.capacity_scheduling) {
+    return fail(ErrorCode::kUnsupported, "preemption: profile " + options.profile.scheduler_name +
+                                             " does not enable CapacityScheduling");
+  }
+  Result<Engine> engine = Engine::create(options.profile, options.engine);
+  if (!engine) return tl::unexpected(engine.error());
+  std::optional<ClusterAutoscaler> autoscaler;
+  if (options.autoscaler) {
+    AutoscalerOptions its = *options.autoscaler;
+    its.quotas.insert(its.quotas.begin(), input.capacity_quotas.begin(),
+                      input.capacity_quotas.end());
+    Result<ClusterAutoscaler> created =
+        ClusterAutoscaler::create(std::move(its), options.profile, input.nodes, input.start_us);
+    if (!created) return tl::unexpected(created.error());
+    autoscaler = std::move(*created);
+  }
+  return Simulation(input, options, std::move(*engine), std::move(autoscaler)).run();
+}
+
+}  // namespace headroom

@@ -1,0 +1,175 @@
+// A simulation: pods arrive at a cluster one by one, each is placed on the best node, and leaves
+// when its time ends.
+//
+// Rules: a pod that leaves at the moment another arrives leaves first. Pods that arrive together
+// are placed by priority, as kube-scheduler's queue sorts them under every profile, then in their
+// order. Pods with scheduling gates, and pods that name another scheduler than the profile's, are
+// left out and counted, unless the options say so; one that names none is the profile's. A pod that
+// fits no node is counted as failed and not tried again. Same input and options, same decisions and
+// same report, except for what speed() measures.
+//
+// With an autoscaler (cluster_autoscaler.h) such a pod waits, and so does a victim. Nodes are asked
+// for at the end of each moment, and come before the pods of theirs. Whenever pods have left or
+// nodes have come, those that wait are tried again with the pods that arrive then, before those of
+// equal priority. One that waited leaves as much later. It goes on until no node is under way
+// and nobody waits for a pod that will leave; who waits then has failed.
+//
+// If the input has elastic quotas or priority classes, or the options say so, and the profile has
+// CapacityScheduling, a pod that finds no place asks who must go (Engine::post_filter). Victims
+// leave at once, and the pod takes the nominated node. Victims come back at that moment as new pods
+// of the same name, which wait for their turn like those that arrive; one that finds no place then
+// is not tried again. When they would have left does not change.
+//
+// It ends: a pod that had to go kEvictionsPerPodMax times at one moment does not come back. In mode
+// Upstream that happens: two quotas that are above their mins in one resource and within them in
+// what two pods ask for let these take each other's place without end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "objects/objects.h"
+#include "simulation/cluster_autoscaler.h"
+#include "simulation/cluster_usage.h"
+#include "simulation/dump.h"
+#include "simulation/elastic_quota_ledger.h"
+#include "simulation/series.h"
+
+namespace headroom {
+
+inline constexpr std::int64_t kNeverUs = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::uint32_t kEvictionsPerPodMax = 8;
+// Rules found broken that a report names.
+inline constexpr std::size_t kViolationsMax = 100;
+// Equal parts of a simulation's time, for what happens over time.
+inline constexpr std::uint32_t kReportIntervals = 10;
+
+struct Arrival {
+  std::int64_t time_us = 0;
+  std::int64_t departure_us = kNeverUs;
+  std::uint32_t pod = 0;  // what SimulationInput::make_pod is asked for
+};
+
+struct SimulationInput {
+  std::string title;               // "the openb trace"
+  std::vector<std::string> notes;  // what in it is drawn from the seed; a sentence each
+  std::vector<InputWarning> warnings;
+  std::vector<Node> nodes;
+  std::vector<NodeMetric> node_metrics;
+  std::vector<ElasticQuota> elastic_quotas;
+  std::vector<PodDisruptionBudget> pod_disruption_budgets;
+  std::vector<PriorityClass> priority_classes;
+  std::vector<CapacityQuota> capacity_quotas;  // for the autoscaler, before its own
+  // Pods that are where they are when the simulation begins, or that have ended.
+  std::vector<Pod> present_pods;
+  std::vector<Arrival> arrivals;  // ordered by time
+  std::function<Pod(std::uint32_t)> make_pod;
+  std::int64_t start_us = 0;
+};
+
+struct SimulationOptions {
+  Profile profile = Profile::standard();
+  EngineOptions engine;
+  std::uint64_t seed = 1;  // of the usage that simulated metrics report
+  bool departures = true;
+  // Nodes report the usage of their pods this often; nullopt: they report nothing.
+  std::optional<std::int64_t> metrics_every_seconds;
+  // nullopt: if the input has elastic quotas or priority classes and the profile
+  // CapacityScheduling, without which true is an error. False: nobody has to go.
+  std::optional<bool> preemption;
+  std::optional<AutoscalerOptions> autoscaler;  // nullopt: no node is ever added
+  bool all_pods = false;  // place those with scheduling gates or of other schedulers as well
+  // Check the engine's sums at the end, and the rules of quotas and of the autoscaler at every
+  // moment.
+  bool validate = false;
+  bool series = false;  // fill SimulationReport::series; no decision changes
+  std::function<void(const std::string&)> on_decision;  // a JSON line each; may be empty
+  std::function<void(std::uint64_t)> on_progress;       // arrivals done; may be empty
+};
+
+struct FailureReport {
+  std::string reason;
+  std::uint64_t pods_mainly = 0;  // failed pods to whom most nodes gave this reason
+  std::uint64_t pods_also = 0;    // failed pods to whom some node gave it
+};
+
+// Pods that ask for something that no decision looked at.
+struct NotConsideredReport {
+  NotConsidered what{};
+  std::uint64_t pods = 0;  // that a place was looked for
+  // That were on nodes before; only of affinity between pods, which the others would have met.
+  std::uint64_t pods_there = 0;
+};
+
+// What happened from begin_us on, before end_us; the last interval has its end too.
+struct IntervalReport {
+  std::int64_t begin_us = 0, end_us = 0;
+  std::uint64_t preemptors = 0, victims = 0, victims_placed_again = 0;
+};
+
+struct PreemptionReport {
+  std::uint64_t preemptors = 0;  // pods that have their place because others went
+  // Pods that had to go, each time that they had to. Those that were terminating are not counted.
+  std::uint64_t victims = 0;
+  std::uint64_t victims_placed_again = 0, victims_not_placed = 0;
+  std::uint64_t budgets_broken = 0;  // victims beyond what budgets allowed
+  std::uint64_t cross_node = 0;      // preemptors with victims on other nodes
+  std::uint64_t cross_node_would_help = 0;
+  std::uint64_t evictions_max_hit = 0;  // victims that did not come back: kEvictionsPerPodMax
+  // Preemptors whose place was not there once the victims had gone; a violation of the rules.
+  std::uint64_t without_place = 0;
+  std::vector<IntervalReport> intervals;  // kReportIntervals; empty without victims
+};
+
+// What the autoscaler's pods and nodes came to.
+struct GrowthReport {
+  AutoscalerReport autoscaler;
+  std::int64_t begin_us = 0, end_us = 0;  // of the simulation
+  // Pods that found no place when they came or lost theirs, each time that they had to wait.
+  std::uint64_t waited = 0;
+  std::uint64_t waiting_at_end = 0;
+  std::vector<std::int64_t> waits_us;  // of those that found one, sorted
+};
+
+struct SpeedReport {
+  double seconds = 0;  // decisions, departures, clock and metrics; not input or output
+  std::vector<std::int64_t> latencies_ns;  // of every decision, sorted: evaluate and assume
+  // Of every question who must go, sorted: post_filter alone.
+  std::vector<std::int64_t> preemption_latencies_ns;
+  // The latency that `permille` of the decisions do not exceed.
+  double latency_us(std::uint32_t permille) const;
+  double preemption_latency_us(std::uint32_t permille) const;
+};
+
+struct SimulationReport {
+  // Pods that arrived, by what became of them then: placed and failed. Victims that are placed
+  // again are not counted a second time.
+  std::uint64_t placed = 0, failed = 0, departed = 0, metric_reports = 0;
+  // Pods that arrived and no place was looked for; one that is both counts as gated.
+  std::uint64_t left_out_gated = 0, left_out_of_other_schedulers = 0;
+  std::vector<NotConsideredReport> not_considered;  // in the order of the enum
+  std::vector<FailureReport> failures;              // most pods first
+  PreemptionReport preemption;
+  std::vector<QuotaReport> quotas;
+  std::optional<GrowthReport> growth;      // with an autoscaler
+  std::optional<SimulationSeries> series;  // with SimulationOptions::series
+  // With SimulationOptions::validate: rules that were broken, the first kViolationsMax.
+  std::vector<std::string> violations;
+  std::vector<ResourceReport> resources;
+  EngineStats stats;
+  SpeedReport speed;
+};
+
+// Pods that are on nodes when it begins; others in present_pods have ended.
+std::uint64_t pods_there(const SimulationInput& input);
+
+// Errors: what the engine refuses, with the object's name; kUnsupported: preemption under a profile
+// without CapacityScheduling.
+Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options);
+
+}  // namespace headroom

@@ -1,0 +1,47 @@
+# The engine as a whole: against the oracle, against itself, on stories and on a real cluster.
+# Sanitized and unoptimised builds run fewer rounds of the random tests.
+set(HEADROOM_ROUNDS_PERCENT 100)
+if(HEADROOM_SANITIZE)
+  set(HEADROOM_ROUNDS_PERCENT 10)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(HEADROOM_ROUNDS_PERCENT 30)
+endif()
+
+# Random clusters, and what an engine and the oracle say of them.
+add_library(headroom_random_clusters STATIC
+  engine/elastic_quota_check.cpp
+  engine/engine_snapshot.cpp
+  engine/random_cluster.cpp
+  engine/random_elastic_quotas.cpp
+  engine/script_runner.cpp)
+headroom_is_a_judge(headroom_random_clusters)
+target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_workloads
+  PRIVATE GTest::gtest)
+
+function(headroom_add_engine_test name)
+  headroom_add_test(${name} SOURCES ${ARGN} LIBRARIES headroom_random_clusters nlohmann_json::nlohmann_json
+    LABELS engine)
+  target_compile_definitions(${name} PRIVATE HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
+endfunction()
+
+headroom_add_engine_test(engine_test
+  engine/annotations_test.cpp
+  engine/elastic_quota_stories_test.cpp
+  engine/fork_test.cpp
+  engine/host_ports_test.cpp
+  engine/large_cluster_test.cpp
+  engine/node_class_test.cpp
+  engine/node_figures_test.cpp
+  engine/node_table_test.cpp
+  engine/not_considered_test.cpp
+  engine/order_test.cpp
+  engine/preemption_test.cpp
+  engine/profile_reader_test.cpp
+  engine/raw_histogram_test.cpp
+  engine/real_cluster_test.cpp
+  engine/state_test.cpp
+  engine/stories_test.cpp)
+headroom_add_engine_test(engine_property_test engine/engine_property_test.cpp)
+# ../shared/attacks where the engine itself was at fault, each under its own name.
+headroom_add_engine_test(engine_attacks_test attacks/names_test.cpp attacks/resources_test.cpp
+  attacks/shapes_test.cpp attacks/wrap_test.cpp)

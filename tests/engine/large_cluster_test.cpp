@@ -1,0 +1,295 @@
+// Clusters too large for the oracle: 3,000 nodes of the generator, many shapes interleaved with
+// events; the engine with its cache answers as the engine without. Also what bends the cache most:
+// extremes of a min-max normalised score that walk to and fro, and nodes that are all equal.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tests/support/answer_text.h"
+#include "tests/support/seed.h"
+#include "workloads/cluster_generator.h"
+#include "workloads/random.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::uint32_t kNodes = 3'000;
+constexpr std::uint32_t kPods = 12'000;
+constexpr std::array<std::uint32_t, 2> kTopKs = {1, 16};
+
+int rounds(int in_release) { return std::max(1, in_release * HEADROOM_ROUNDS_PERCENT / 100); }
+
+// One engine with the cache and one without, which get the same events.
+class Pair {
+ public:
+  explicit Pair(const Profile& profile)
+      : cached_(create(profile, true)), plain_(create(profile, false)) {}
+
+  template <typename Fact>
+  void upsert(const Fact& fact) {
+    ASSERT_TRUE(cached_.upsert(fact));
+    ASSERT_TRUE(plain_.upsert(fact));
+  }
+  void remove_pod(const Pod& pod) {
+    cached_.remove_pod(pod.namespace_name, pod.name);
+    plain_.remove_pod(pod.namespace_name, pod.name);
+  }
+  void remove_node(const std::string& name) {
+    cached_.remove_node(name);
+    plain_.remove_node(name);
+  }
+  void assume(const Pod& pod, const std::string& node) {
+    ASSERT_TRUE(cached_.assume(pod, node));
+    ASSERT_TRUE(plain_.assume(pod, node));
+  }
+  void advance(std::int64_t now_us) {
+    ASSERT_TRUE(cached_.advance(now_us));
+    ASSERT_TRUE(plain_.advance(now_us));
+  }
+
+  // Both answers are the same; the one with the cache.
+  Decision ask(const Pod& pod, std::uint32_t top_k) {
+    const Result<Decision> cached = cached_.evaluate(pod, {.top_k = top_k});
+    const Result<Decision> plain = plain_.evaluate(pod, {.top_k = top_k});
+    if (!cached || !plain) {
+      ADD_FAILURE() << (cached ? plain : cached).error().message;
+      return {};
+    }
+    EXPECT_EQ(decision_text(plain_, *plain), decision_text(cached_, *cached)) << pod.name;
+    return *cached;
+  }
+
+  void check() {
+    for (const Engine* engine : {&cached_, &plain_}) {
+      const Result<void> valid = engine->validate();
+      EXPECT_TRUE(valid) << valid.error().message;
+    }
+    EXPECT_EQ(plain_.digest(), cached_.digest());
+    EXPECT_GT(cached_.stats().cache_hits, plain_.stats().cache_hits);
+  }
+  std::string name_of(NodeIndex node) const { return std::string(cached_.node_name(node)); }
+
+ private:
+  static Engine create(const Profile& profile, bool shape_cache) {
+    Result<Engine> engine = Engine::create(profile, {.shape_cache = shape_cache, .threads = 1});
+    if (!engine) throw std::invalid_argument(engine.error().message);
+    return std::move(*engine);
+  }
+
+  Engine cached_, plain_;
+};
+
+Node node_of(const std::string& name, std::int64_t cpu_milli, std::int64_t memory) {
+  Node node;
+  node.name = name;
+  node.allocatable = {{"cpu", Quantity::from_milli(cpu_milli)},
+                      {"memory", Quantity::from_value(memory)},
+                      {"pods", Quantity::from_value(1'000)}};
+  return node;
+}
+
+Pod pod_of(const std::string& name, std::int64_t request_milli, std::int64_t limit_milli) {
+  Pod pod;
+  pod.namespace_name = "default";
+  pod.name = pod.uid = name;
+  Container& container = pod.containers.emplace_back();
+  container.requests = {{"cpu", Quantity::from_milli(request_milli)}};
+  container.limits = {{"cpu", Quantity::from_milli(limit_milli)}};
+  return pod;
+}
+
+class LargeCluster : public testing::TestWithParam<Mode> {};
+
+TEST_P(LargeCluster, CacheAnswersAsNoCacheBetweenEvents) {
+  const std::uint64_t seed = test_seed();
+  Random random{seed};
+  const ClusterGenerator generator({.nodes = kNodes, .pods = kPods, .seed = seed});
+  Profile profile = Profile::standard();
+  profile.mode = GetParam();
+  Pair pair(profile);
+  std::int64_t now_us = generator.options().now_us;
+  pair.advance(now_us);
+  std::vector<Pod> bound, pending;
+  for (std::uint32_t n = 0; n < kNodes; ++n) {
+    pair.upsert(generator.node(n));
+    if (generator.has_node_metric(n)) pair.upsert(generator.node_metric(n));
+  }
+  for (std::uint32_t p = 0; p < kPods; ++p) {
+    (generator.is_bound(p) ? bound : pending).push_back(generator.pod(p));
+    if (generator.is_bound(p)) pair.upsert(bound.back());
+  }
+  ASSERT_FALSE(bound.empty());
+  ASSERT_FALSE(pending.empty());
+
+  for (int step = 0; step < rounds(2'500) && !HasFailure(); ++step) {
+    // Mostly few rows change between two questions, now and then many.
+    for (int e = random.permille(20) ? 600 : static_cast<int>(random.below(4)); e > 0; --e) {
+      const std::uint32_t n = random.below(kNodes);
+      switch (random.below(6)) {
+        case 0:
+          pair.remove_pod(bound[random.below(static_cast<std::uint32_t>(bound.size()))]);
+          break;
+        case 1:
+          pair.upsert(bound[random.below(static_cast<std::uint32_t>(bound.size()))]);
+          break;
+        case 2: {
+          Node node = generator.node(n);
+          node.unschedulable = random.permille(200);
+          pair.upsert(node);
+          break;
+        }
+        case 3:
+          if (random.permille(100)) pair.remove_node(generator.node_name(n));
+          break;
+        default: {
+          NodeMetric metric = generator.node_metric(n);
+          metric.update_time_us = now_us - random.between(0, 170) * 1'000'000;
+          const std::int64_t cores = random.between(0, 40);
+          metric.node_usage = {{"cpu", Quantity::from_milli(cores * 1'000)},
+                               {"memory", Quantity::from_value(cores << 30)}};
+          pair.upsert(metric);
+        }
+      }
+    }
+    if (random.permille(30)) pair.advance(now_us += random.between(1, 20) * 1'000'000);
+    const std::uint32_t top_k = kTopKs[random.below(2)];
+    // Few shapes most of the time: their caches live long.
+    const auto reach = static_cast<std::uint32_t>(pending.size());
+    const Pod& pod = pending[random.below(random.permille(800) ? std::min(reach, 24u) : reach)];
+    const Decision decision = pair.ask(pod, top_k);
+    if (decision.code == Code::kSuccess && random.permille(300)) {
+      Pod placed = pod;
+      placed.name = placed.uid = "placed-" + std::to_string(step);
+      pair.assume(placed, pair.name_of(decision.candidates.front().node));
+      bound.push_back(placed);
+      bound.back().node_name = pair.name_of(decision.candidates.front().node);
+    }
+  }
+  pair.check();
+}
+
+// A few nodes hold limits far beyond their capacity, so that LimitAware's raw scores range over
+// less than a hundred at one question and over millions at the next; now and then beyond 2^28, more
+// than a cached row holds.
+TEST_P(LargeCluster, ExtremesWalkToAndFro) {
+  const std::uint64_t seed = test_seed();
+  Random random{seed, 1};
+  constexpr std::uint32_t kExtremeNodes = 4;
+  constexpr std::array<std::int64_t, 10> kLimitPercents = {0,   50,    150,   300,     420,
+                                                           430, 1'000, 5'000, 100'000, 3'000'000};
+  constexpr std::int64_t kBeyondCachedRows = 400'000'000;
+  Profile profile;
+  profile.mode = GetParam();
+  profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeResourcesFit};
+  profile.scores = {{PluginId::kLimitAware, 3}, {PluginId::kNodeResourcesFit, 1}};
+  Pair pair(profile);
+  const auto name_of = [](std::uint32_t n) { return "n" + std::to_string(n); };
+  constexpr std::int64_t kCpu = 32'000, kMemory = std::int64_t{128} << 30;
+  for (std::uint32_t n = 0; n < kNodes; ++n) {
+    pair.upsert(node_of(name_of(n), kCpu, kMemory));
+    Pod pod = pod_of("p" + std::to_string(n), 1'000, random.between(1, 80) * 500);
+    pod.node_name = name_of(n);
+    pair.upsert(pod);
+  }
+  std::vector<Pod> shapes;
+  for (int s = 0; s < 12; ++s) {
+    shapes.push_back(pod_of("new", random.between(0, 8) * 250, random.between(8, 60) * 250));
+  }
+  for (int step = 0; step < rounds(4'000) && !HasFailure(); ++step) {
+    if (random.permille(500)) {
+      const std::uint32_t n = random.below(kExtremeNodes) * (kNodes / kExtremeNodes);
+      const std::int64_t percent =
+          random.permille(10)
+              ? kBeyondCachedRows
+              : kLimitPercents[random.below(static_cast<std::uint32_t>(kLimitPercents.size()))];
+      Pod pod = pod_of("extreme-" + std::to_string(n), 0, kCpu / 100 * percent);
+      pod.node_name = name_of(n);
+      if (percent == 0) {
+        pair.remove_pod(pod);
+      } else {
+        pair.upsert(pod);
+      }
+    }
+    if (random.permille(300)) {  // The lowest or the highest node leaves and returns.
+      const std::uint32_t n = random.permille(500)
+                                  ? random.below(kExtremeNodes) * (kNodes / kExtremeNodes)
+                                  : random.below(kNodes);
+      Node node = node_of(name_of(n), kCpu, kMemory);
+      node.unschedulable = random.permille(400);
+      pair.upsert(node);
+    }
+    if (random.permille(300)) {
+      const std::uint32_t n = random.below(kNodes);
+      Pod pod = pod_of("p" + std::to_string(n), 1'000, random.between(1, 80) * 500);
+      pod.node_name = name_of(n);
+      pair.upsert(pod);
+    }
+    pair.ask(shapes[random.below(static_cast<std::uint32_t>(shapes.size()))],
+             kTopKs[random.below(2)]);
+  }
+  pair.check();
+}
+
+TEST_P(LargeCluster, EqualNodesAreTakenInOrderOfRows) {
+  Profile profile = Profile::standard();
+  profile.mode = GetParam();
+  Pair pair(profile);
+  for (std::uint32_t n = 0; n < kNodes; ++n) {
+    pair.upsert(node_of("n" + std::to_string(n), 16'000, std::int64_t{64} << 30));
+  }
+  for (std::uint32_t p = 0; p < static_cast<std::uint32_t>(rounds(600)) && !HasFailure(); ++p) {
+    const Pod pod = pod_of("p" + std::to_string(p), 1'000, 2'000);
+    const Decision best = pair.ask(pod, 1), many = pair.ask(pod, 16);
+    ASSERT_EQ(kNodes, many.feasible);
+    ASSERT_EQ(16u, many.candidates.size());
+    for (std::uint32_t c = 0; c < 16; ++c) {
+      EXPECT_EQ(NodeIndex{p + c}, many.candidates[c].node);
+      EXPECT_EQ(best.candidates.front().total, many.candidates[c].total);
+    }
+    EXPECT_EQ(NodeIndex{p}, best.candidates.front().node);
+    pair.assume(pod, "n" + std::to_string(p));
+  }
+  pair.check();
+}
+
+// The cache stays within its limit however often entries come and go, and counts what it holds.
+TEST(LargeClusterCache, StaysWithinItsLimit) {
+  constexpr std::size_t kEntryBytesMax = 100'000, kMax = 4 * kEntryBytesMax;
+  Engine engine =
+      *Engine::create(Profile::standard(), {.shape_cache_bytes_max = kMax, .threads = 2});
+  for (std::uint32_t n = 0; n < kNodes; ++n) {
+    ASSERT_TRUE(engine.upsert(node_of("n" + std::to_string(n), 16'000, std::int64_t{64} << 30)));
+  }
+  std::vector<Pod> pods;
+  for (std::uint32_t p = 0; p < 20; ++p) {
+    pods.push_back(pod_of("p" + std::to_string(p), 100 * (p + 1), 200 * (p + 1)));
+  }
+  for (std::uint32_t round = 0; round < 30; ++round) {
+    for (const Pod& pod : pods) {
+      for (const std::uint32_t top_k : {1, 16}) {
+        ASSERT_TRUE(engine.evaluate(pod, {.top_k = top_k}));
+        ASSERT_LE(engine.stats().cache_bytes, kMax);
+        ASSERT_GE(engine.stats().cache_bytes, kNodes * sizeof(std::uint64_t)) << "one entry";
+      }
+    }
+    ASSERT_TRUE(engine.evaluate(pods, {.top_k = 16}));
+    ASSERT_LE(engine.stats().cache_bytes, kMax);
+    Pod placed = pods[round % pods.size()];
+    placed.name += "-" + std::to_string(round);
+    ASSERT_TRUE(engine.assume(placed, "n" + std::to_string(round)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, LargeCluster, testing::Values(Mode::kProposal, Mode::kUpstream),
+                         [](const testing::TestParamInfo<Mode>& mode) {
+                           return mode.param == Mode::kProposal ? "Proposal" : "Upstream";
+                         });
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,376 @@
+// NodeTable: columns follow from sums and bases, narrow columns from the truth, whatever rows and
+// columns come and go; the ring leads from every epoch it still knows to the present.
+#include "engine/table/node_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/exact.h"
+#include "tests/support/seed.h"
+
+namespace headroom {
+namespace {
+
+// One sum, the headroom under it and its capacity.
+struct NodeTableTest : testing::Test {
+  NodeTableTest()
+      : sum(table.add_sum("sum")),
+        headroom(table.add_headroom(sum, kUnlimited)),
+        capacity(table.add_capacity()) {}
+
+  std::uint32_t new_row(std::int64_t base) {
+    const std::uint32_t row = table.acquire_row();
+    table.set_base(row, headroom, base);
+    table.set_capacity(row, capacity, base);
+    table.set_class(row, 1);
+    table.commit(row);
+    return row;
+  }
+  void add(std::uint32_t row, std::int64_t amount) {
+    const Contribution contribution{sum, amount};
+    table.add(row, {&contribution, 1});
+    table.commit(row);
+  }
+  // The row whose change made epoch + 1.
+  std::uint32_t changed_row(std::uint64_t epoch) const {
+    return table.ring_columns().rows[NodeTable::slot(epoch)];
+  }
+  float narrow(std::uint32_t row, ColumnId id) const { return table.columns().narrow[id][row]; }
+
+  NodeTable table;
+  SumId sum;
+  ColumnId headroom, capacity;
+};
+
+TEST_F(NodeTableTest, AFreshRowHoldsNothing) {
+  const std::uint32_t row = table.acquire_row();
+  table.commit(row);
+  EXPECT_EQ(table.size(), 1u);
+  EXPECT_EQ(table.sum(row, sum), 0);
+  EXPECT_EQ(table.truth(row, headroom), kUnlimited);
+  EXPECT_EQ(narrow(row, headroom), HUGE_VALF);
+  EXPECT_EQ(table.truth(row, capacity), 0);
+  EXPECT_EQ(narrow(row, capacity), 0.0F);
+  EXPECT_EQ(table.node_class(row), kNoNodeClass);
+}
+
+TEST_F(NodeTableTest, HeadroomIsBaseLessSum) {
+  const std::uint32_t row = new_row(4000);
+  add(row, 1500);
+  EXPECT_EQ(table.truth(row, headroom), 2500);
+  EXPECT_EQ(narrow(row, headroom), 2500.0F);
+  add(row, 5000);
+  EXPECT_EQ(table.truth(row, headroom), -2500);
+  EXPECT_EQ(table.truth(row, capacity), 4000);
+  EXPECT_EQ(narrow(row, capacity), 0.025F);
+  EXPECT_TRUE(table.narrow_consistent(row));
+}
+
+// Rounded towards -infinity: 2^24 + 1 is no float32.
+TEST_F(NodeTableTest, NarrowNeverExceedsTheTruth) {
+  const std::uint32_t row = new_row((1 << 24) + 1);
+  EXPECT_EQ(narrow(row, headroom), 0x1p24F);
+  add(row, 2 * ((1 << 24) + 1));
+  EXPECT_EQ(table.truth(row, headroom), -(1 << 24) - 1);
+  EXPECT_EQ(narrow(row, headroom), -0x1.000002p24F);
+}
+
+TEST_F(NodeTableTest, OnlyAnUnlimitedBaseIsUnlimited) {
+  const std::uint32_t row = new_row(kUnlimited);
+  add(row, 77);
+  EXPECT_EQ(table.truth(row, headroom), kUnlimited);
+  // What falls on kUnlimited, or beyond it, stays one below: it is a limit all the same.
+  table.set_base(row, headroom, kUnlimited - 1);
+  table.set_sum(row, sum, -1);
+  table.commit(row);
+  EXPECT_EQ(table.truth(row, headroom), kUnlimited - 1);
+  table.set_sum(row, sum, INT64_MIN);
+  table.commit(row);
+  EXPECT_EQ(table.truth(row, headroom), kUnlimited - 1);
+  table.set_base(row, headroom, -2);
+  table.set_sum(row, sum, kUnlimited);
+  table.commit(row);
+  EXPECT_EQ(table.truth(row, headroom), INT64_MIN);
+  EXPECT_TRUE(table.narrow_consistent(row));
+}
+
+TEST_F(NodeTableTest, SumsBeyondInt64ComeBack) {
+  const std::uint32_t row = table.acquire_row();
+  const Contribution great[] = {{sum, INT64_MAX}, {sum, INT64_MAX}, {sum, 12}};
+  table.add(row, great);
+  EXPECT_EQ(table.sum(row, sum), INT64_MAX);
+  EXPECT_TRUE(table.exact_sum(row, sum) == Int128{INT64_MAX} * 2 + 12);
+  EXPECT_EQ(in_int64(table.exact_sum(row, sum), BeyondInt64::kWraps), 10);
+  EXPECT_TRUE(table.beyond_int64(row));
+  table.subtract(row, great);
+  EXPECT_FALSE(table.beyond_int64(row));
+  EXPECT_EQ(table.sum(row, sum), 0);
+  const Contribution least{sum, INT64_MIN};
+  table.subtract(row, {&least, 1});
+  table.add(row, {&least, 1});
+  EXPECT_EQ(table.sum(row, sum), 0);
+}
+
+TEST_F(NodeTableTest, LimitedWhileAnyRowIs) {
+  const std::uint32_t first = table.acquire_row();
+  const std::uint32_t second = table.acquire_row();
+  const std::uint64_t unlimited = table.limited_generation();
+  EXPECT_FALSE(table.limited(headroom));
+
+  table.set_base(first, headroom, 5);
+  const std::uint64_t limited = table.limited_generation();
+  EXPECT_TRUE(table.limited(headroom));
+  EXPECT_GT(limited, unlimited);
+
+  table.set_base(first, headroom, 6);
+  table.set_base(second, headroom, 0);
+  table.set_base(first, headroom, kUnlimited);
+  EXPECT_TRUE(table.limited(headroom));
+  EXPECT_EQ(table.limited_generation(), limited) << "the answer has not changed";
+
+  table.set_base(second, headroom, kUnlimited);
+  EXPECT_FALSE(table.limited(headroom));
+  EXPECT_GT(table.limited_generation(), limited);
+}
+
+TEST_F(NodeTableTest, AReleasedRowLimitsNothing) {
+  table.release_row(new_row(5));
+  EXPECT_FALSE(table.limited(headroom));
+}
+
+TEST_F(NodeTableTest, AnInitialBaseLimits) {
+  const ColumnId limited = table.add_headroom(sum, 100);
+  EXPECT_FALSE(table.limited(limited)) << "there are no rows";
+  const std::uint32_t row = table.acquire_row();
+  table.commit(row);
+  EXPECT_TRUE(table.limited(limited));
+  EXPECT_EQ(table.truth(row, limited), 100);
+}
+
+TEST_F(NodeTableTest, ReleasedRowsAreUsedAgainLowestFirst) {
+  for (std::int64_t base = 1; base <= 5; ++base) {
+    add(new_row(base), base);
+  }
+  for (const std::uint32_t row : {3u, 1u, 4u}) {
+    table.release_row(row);
+    EXPECT_EQ(table.node_class(row), kNoNodeClass);
+  }
+  EXPECT_EQ(table.size(), 5u);
+  for (const std::uint32_t expected : {1u, 3u, 4u, 5u}) {
+    const std::uint32_t row = table.acquire_row();
+    table.commit(row);
+    EXPECT_EQ(row, expected);
+    EXPECT_EQ(table.sum(row, sum), 0);
+    EXPECT_EQ(table.truth(row, headroom), kUnlimited);
+    EXPECT_EQ(table.truth(row, capacity), 0);
+    EXPECT_TRUE(table.narrow_consistent(row));
+  }
+}
+
+// More columns and rows than there is room for at first: what was there stays, and stays aligned.
+TEST_F(NodeTableTest, Growth) {
+  std::vector<ColumnId> headrooms = {headroom};
+  std::vector<SumId> sums = {sum};
+  std::uint32_t rows = 0;
+  for (const std::uint32_t target : {10u, 1024u, 1025u, 5000u}) {
+    for (int column = 0; column < 7; ++column) {
+      sums.push_back(table.add_sum("more " + std::to_string(sums.size())));
+      headrooms.push_back(table.add_headroom(sums.back(), 1000 * column));
+    }
+    for (; rows < target; ++rows) {
+      const std::uint32_t row = table.acquire_row();
+      ASSERT_EQ(row, rows);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        table.set_base(row, headrooms[i], 1'000'000'007 * std::int64_t{row});
+        table.set_sum(row, sums[i], static_cast<std::int64_t>(i) * 3 + row);
+      }
+      table.set_capacity(row, capacity, row);
+      table.set_class(row, row + 7);
+      table.commit(row);
+    }
+    const Columns columns = table.columns();
+    for (ColumnId id = 0; id < table.column_count(); ++id) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(columns.narrow[id]) % 64, 0u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(table.ring_columns().narrow[id]) % 64, 0u);
+    }
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      ASSERT_TRUE(table.narrow_consistent(row)) << row;
+      ASSERT_EQ(columns.node_class[row], row + 7);
+      ASSERT_EQ(table.truth(row, capacity), row);
+      ASSERT_EQ(columns.narrow[capacity][row], percent_scale(row));
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        ASSERT_EQ(columns.truth_of(row)[headrooms[i]],
+                  table.base(row, headrooms[i]) - table.sum(row, sums[i]));
+        ASSERT_EQ(columns.narrow[headrooms[i]][row], round_down(table.truth(row, headrooms[i])));
+      }
+    }
+  }
+}
+
+// Rows that are there already get the initial base of a new column, without a commit.
+TEST_F(NodeTableTest, ANewColumnOfOldRows) {
+  const std::uint32_t row = new_row(10);
+  add(row, 4);
+  const std::uint64_t epoch = table.epoch();
+  const ColumnId second = table.add_headroom(sum, 100);
+  EXPECT_EQ(table.truth(row, second), 96);
+  EXPECT_EQ(table.truth(row, headroom), 6);
+  EXPECT_TRUE(table.narrow_consistent(row));
+  EXPECT_TRUE(table.limited(second));
+  EXPECT_GT(table.oldest(), epoch) << "cached shapes start afresh";
+}
+
+// --- The ring ---
+
+TEST_F(NodeTableTest, EveryCommitIsAnEpochWithItsSnapshot) {
+  const std::uint32_t first = new_row(100);
+  const std::uint32_t second = new_row(200);
+  const std::uint64_t start = table.epoch();
+  add(first, 1);
+  add(second, 2);
+  add(first, 3);
+  table.set_class(second, 9);
+  table.commit(second);
+  ASSERT_EQ(table.epoch(), start + 4);
+  const Columns ring = table.ring_columns();
+  const std::uint32_t rows[] = {first, second, first, second};
+  const float headrooms[] = {99, 198, 96, 198};
+  const std::uint32_t classes[] = {1, 1, 1, 9};
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const std::uint32_t slot = NodeTable::slot(start + i);
+    EXPECT_EQ(changed_row(start + i), rows[i]);
+    EXPECT_EQ(ring.rows[slot], rows[i]);
+    EXPECT_EQ(ring.narrow[headroom][slot], headrooms[i]) << "as it was then";
+    EXPECT_EQ(ring.narrow[capacity][slot], percent_scale(table.truth(rows[i], capacity)));
+    EXPECT_EQ(ring.node_class[slot], classes[i]);
+  }
+  EXPECT_EQ(ring.truth_of(second), table.truth_of(second)) << "the truth is today's";
+}
+
+TEST_F(NodeTableTest, TheRingForgetsTheOldest) {
+  const std::uint32_t row = new_row(1'000'000);
+  const std::uint64_t floor = table.oldest();
+  while (table.epoch() < floor + kRingSlots) {
+    add(row, 1);
+  }
+  EXPECT_EQ(table.oldest(), floor) << "exactly full";
+  add(row, 1);
+  EXPECT_EQ(table.oldest(), floor + 1);
+  // The last kRingSlots changes, each in its slot.
+  const Columns ring = table.ring_columns();
+  const auto now = static_cast<float>(table.truth(row, headroom));
+  for (std::uint64_t back = 1; back <= kRingSlots; ++back) {
+    ASSERT_EQ(ring.narrow[headroom][NodeTable::slot(table.epoch() - back)],
+              now + static_cast<float>(back) - 1);
+  }
+}
+
+TEST_F(NodeTableTest, ForgettingIsAnEpochOfItsOwn) {
+  const std::uint32_t row = new_row(10);
+  const std::uint64_t before = table.epoch();
+  table.forget_changes();
+  EXPECT_GT(table.epoch(), before);
+  EXPECT_EQ(table.oldest(), table.epoch());
+  add(row, 1);
+  EXPECT_EQ(table.oldest() + 1, table.epoch());
+  EXPECT_EQ(changed_row(table.oldest()), row);
+}
+
+// --- Checking ---
+
+TEST_F(NodeTableTest, ARowIsMadeAgainFromItsSums) {
+  const std::uint32_t row = new_row(50);
+  add(row, 20);
+  const NodeTable::RowState kept = table.row_state(row);
+  const std::uint64_t epoch = table.epoch();
+  const Contribution contribution{sum, 20};
+  table.clear_sums(row);
+  table.derive(row);
+  EXPECT_EQ(table.truth(row, headroom), 50);
+  EXPECT_NE(table.row_state(row), kept);
+  table.add(row, {&contribution, 1});
+  table.derive(row);
+  EXPECT_EQ(table.row_state(row), kept);
+
+  table.set_base(row, headroom, 60);
+  table.clear_sums(row);
+  table.derive(row);
+  EXPECT_FALSE(table.narrow_consistent(row));
+  table.restore(row, kept);
+  EXPECT_EQ(table.row_state(row), kept);
+  EXPECT_TRUE(table.narrow_consistent(row));
+  EXPECT_TRUE(table.limited(headroom));
+  EXPECT_EQ(table.epoch(), epoch) << "looking is no change";
+}
+
+TEST(NodeTableDigest, IsOfLabelsAndValues) {
+  const auto digest = [](const std::vector<std::pair<std::string, std::int64_t>>& sums) {
+    NodeTable table;
+    for (const auto& [label, value] : sums) {
+      table.add_sum(label);
+    }
+    const std::uint32_t row = table.acquire_row();
+    for (SumId id = 0; id < sums.size(); ++id) {
+      table.set_sum(row, id, sums[id].second);
+    }
+    return table.digest(row);
+  };
+  EXPECT_EQ(digest({{"a", 1}, {"b", 2}}), digest({{"b", 2}, {"a", 1}}));
+  EXPECT_EQ(digest({{"a", 1}, {"b", 0}}), digest({{"a", 1}})) << "a sum of 0 says nothing";
+  EXPECT_NE(digest({{"a", 1}, {"b", 2}}), digest({{"a", 2}, {"b", 1}}));
+  EXPECT_NE(digest({{"a", 1}}), digest({{"b", 1}}));
+  EXPECT_NE(digest({{"a", 1}}), digest({{"a", -1}}));
+}
+
+// Events in any order, with rows coming and going: the columns depend on the sums alone, and the
+// snapshots of the ring, played in order onto a copy, lead to the table as it is.
+TEST_F(NodeTableTest, PlayingTheRingLeadsToThePresent) {
+  std::mt19937_64 random(test_seed());
+  for (int i = 0; i < 40; ++i) {
+    new_row(1000);
+  }
+  const auto column = [&](const Columns& columns, ColumnId id, std::uint32_t count) {
+    return std::vector<float>(columns.narrow[id], columns.narrow[id] + count);
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> played = column(table.columns(), headroom, table.size());
+    const std::uint64_t since = table.epoch();
+    const auto changes = static_cast<int>(random() % 300);
+    for (int i = 0; i < changes; ++i) {
+      const auto row = static_cast<std::uint32_t>(random() % 40);
+      if (random() % 400 == 0) {
+        // No row limits the column for a while.
+        for (std::uint32_t each = 0; each < 40; ++each) {
+          table.set_base(each, headroom, kUnlimited);
+          table.commit(each);
+        }
+        ASSERT_FALSE(table.limited(headroom));
+      } else if (random() % 10 == 0) {
+        table.release_row(row);
+        ASSERT_EQ(new_row(static_cast<std::int64_t>(random() % 1000)), row);
+      } else {
+        add(row, static_cast<std::int64_t>(random() % 2001) - 1000);
+      }
+    }
+    ASSERT_LE(table.oldest(), since);
+    const Columns ring = table.ring_columns();
+    for (std::uint64_t epoch = since; epoch < table.epoch(); ++epoch) {
+      played[changed_row(epoch)] = ring.narrow[headroom][NodeTable::slot(epoch)];
+    }
+    ASSERT_EQ(played, column(table.columns(), headroom, table.size()));
+    for (std::uint32_t row = 0; row < table.size(); ++row) {
+      ASSERT_TRUE(table.narrow_consistent(row));
+      const std::int64_t base = table.base(row, headroom);
+      ASSERT_EQ(table.truth(row, headroom),
+                base == kUnlimited ? kUnlimited : base - table.sum(row, sum));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headroom

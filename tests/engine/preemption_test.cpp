@@ -1,0 +1,345 @@
+// Preemption beyond the recorded cases: the bound against no bound on larger clusters, place() with
+// preemption against its parts, explanations, limits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tests/support/seed.h"
+#include "workloads/random.h"
+
+namespace headroom {
+namespace {
+
+Profile capacity_profile(Mode mode = Mode::kProposal) {
+  Profile profile;
+  profile.mode = mode;
+  profile.filters = {PluginId::kNodeUnschedulable, PluginId::kTaintToleration,
+                     PluginId::kNodeAffinity, PluginId::kNodeResourcesFit, PluginId::kLimitAware};
+  profile.scores = {{PluginId::kNodeResourcesFit}};
+  profile.capacity_scheduling = true;
+  return profile;
+}
+
+Engine make_engine(Mode mode = Mode::kProposal, EngineOptions options = {.threads = 1}) {
+  return std::move(*Engine::create(capacity_profile(mode), options));
+}
+
+Node node(const std::string& name, std::int64_t cores) {
+  Node made;
+  made.name = name;
+  made.allocatable = {{"cpu", Quantity::from_value(cores)},
+                      {"memory", Quantity::from_value(cores << 32)},
+                      {"pods", Quantity::from_value(110)}};
+  return made;
+}
+
+Pod pod(const std::string& space, const std::string& name, std::int64_t milli_cpu,
+        std::int32_t priority, const std::string& node_name = "") {
+  Pod made;
+  made.namespace_name = space;
+  made.name = name;
+  made.uid = space + "/" + name;
+  made.priority = priority;
+  made.node_name = node_name;
+  made.containers.push_back({});
+  made.containers.back().requests = {{"cpu", Quantity::from_milli(milli_cpu)}};
+  return made;
+}
+
+ElasticQuota quota(const std::string& space, std::int64_t min, std::int64_t max) {
+  ElasticQuota made;
+  made.namespace_name = space;
+  made.name = "quota";
+  made.min = ResourceList{{"cpu", Quantity::from_value(min)}};
+  made.max = ResourceList{{"cpu", Quantity::from_value(max)}};
+  return made;
+}
+
+std::string text_of(const Engine& engine, const PostFilter& answer) {
+  std::string text = std::string(to_string(answer.code)) + " " +
+                     std::string(engine.node_name(answer.nominated_node)) + " " +
+                     std::to_string(answer.pdb_violations) + (answer.cross_node ? " across" : "") +
+                     (answer.cross_node_would_help ? " would help across" : "");
+  for (const Victim& victim : answer.victims) {
+    text += " " + victim.namespace_name + "/" + victim.name;
+  }
+  return text;
+}
+
+// A full cluster of several quotas, some of which borrow.
+Engine random_engine(std::uint64_t seed, Mode mode, std::uint32_t nodes, std::int32_t threads) {
+  Engine engine = make_engine(mode, {.threads = threads});
+  Random random({seed});
+  const std::vector<std::int32_t> priorities = {0, 1, 5, 5, 100};
+  const std::uint32_t spaces = 2 + random.below(12);
+  engine.set_bulk(true);
+  std::uint32_t count = 0;
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const std::string name = "n" + std::to_string(n);
+    EXPECT_TRUE(engine.upsert(node(name, 8)));
+    for (std::int64_t left = 8000; left > 500;) {
+      const std::int64_t size = std::min<std::int64_t>(left, 250 * (1 + random.below(8)));
+      left -= size;
+      Pod made = pod("s" + std::to_string(random.below(spaces)), "p" + std::to_string(count++),
+                     size, priorities[random.below(5)], name);
+      made.labels = {{"app", random.below(2) == 0 ? "x" : "y"}};
+      if (random.below(4) != 0) made.start_us = random.below(20) * 1'000'000;
+      EXPECT_TRUE(engine.upsert(made));
+    }
+  }
+  for (std::uint32_t s = 0; s + 1 < spaces; ++s) {  // the last one has no quota
+    EXPECT_TRUE(engine.upsert(quota("s" + std::to_string(s), random.below(2 * nodes * 8 / spaces),
+                                    random.below(3 * nodes * 8 / spaces) + 1)));
+    if (random.below(3) == 0) {
+      PodDisruptionBudget budget;
+      budget.namespace_name = "s" + std::to_string(s);
+      budget.name = "budget";
+      budget.selector = {{"app", "In", {"x"}}};
+      budget.disruptions_allowed = random.below(3);
+      EXPECT_TRUE(engine.upsert(budget));
+    }
+  }
+  engine.set_bulk(false);
+  return engine;
+}
+
+TEST(Preemption, TheBoundChangesNoAnswer) {
+  const std::uint64_t seed = test_seed();
+  std::uint32_t ruled_out = 0, successes = 0;
+  for (std::uint64_t round = 0; round < 12; ++round) {
+    const Mode mode = round % 2 == 0 ? Mode::kProposal : Mode::kUpstream;
+    Engine engine = random_engine(seed + round, mode, 300, 1 + static_cast<int>(round % 3));
+    Random random({seed, round});
+    for (int i = 0; i < 25; ++i) {
+      const Pod asks = pod("s" + std::to_string(random.below(14)), "new" + std::to_string(i),
+                           250 * (1 + random.below(20)), std::int32_t(random.below(8)) - 1);
+      const Result<PostFilter> with = engine.post_filter(asks);
+      const Result<PostFilter> without = engine.post_filter(asks, {.bound = false});
+      const Result<PostFilter> all = engine.post_filter(asks, {.candidates = true});
+      ASSERT_TRUE(with && without && all);
+      const std::string said = text_of(engine, *with);
+      ASSERT_EQ(said, text_of(engine, *without)) << "HEADROOM_SEED=" << seed + round;
+      ASSERT_EQ(said, text_of(engine, *all)) << "HEADROOM_SEED=" << seed + round;
+      EXPECT_EQ(without->nodes_ruled_out, 0u);
+      ruled_out += with->nodes_ruled_out;
+      successes += with->code == Code::kSuccess;
+      // The columns of the bound follow what changes.
+      if (with->code == Code::kSuccess && !with->victims.empty()) {
+        for (const Victim& victim : with->victims) {
+          engine.remove_pod(victim.namespace_name, victim.name);
+        }
+        const Result<Decision> decision = engine.evaluate(asks);
+        ASSERT_TRUE(decision);
+        ASSERT_EQ(decision->code, Code::kSuccess) << "preemption made no room";
+        ASSERT_TRUE(engine.assume(asks, engine.node_name(with->nominated_node)));
+      }
+    }
+    ASSERT_TRUE(engine.validate());
+  }
+  EXPECT_GT(ruled_out, 0u);
+  EXPECT_GT(successes, 0u);
+}
+
+TEST(Preemption, PlaceIsItsParts) {
+  Engine whole = random_engine(7, Mode::kProposal, 40, 1);
+  Engine parts = random_engine(7, Mode::kProposal, 40, 2);
+  std::vector<Pod> pods;
+  for (int i = 0; i < 60; ++i) {
+    pods.push_back(
+        pod("s" + std::to_string(i % 5), "new" + std::to_string(i), 500 + 250 * (i % 6), i % 7));
+  }
+  const Result<std::vector<Placement>> placed = whole.place(pods, {}, true);
+  ASSERT_TRUE(placed);
+  int nominated = 0;
+  std::vector<NodeIndex> nodes(pods.size(), kNoNode);
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    const Placement& placement = (*placed)[p];
+    const Result<Decision> decision = parts.evaluate(pods[p]);
+    ASSERT_TRUE(decision);
+    if (decision->code == Code::kSuccess) {
+      ASSERT_EQ(placement.node, decision->candidates.front().node);
+      ASSERT_TRUE(parts.assume(pods[p], parts.node_name(placement.node)));
+      continue;
+    }
+    ASSERT_EQ(placement.node, kNoNode);
+    const Result<PostFilter> found = parts.post_filter(pods[p]);
+    ASSERT_TRUE(found);
+    ASSERT_EQ(placement.victims.size(), found->victims.size());
+    if (found->code != Code::kSuccess) continue;
+    ++nominated;
+    nodes[p] = found->nominated_node;
+    for (std::size_t before = 0; before < p; ++before) {
+      if (nodes[before] == nodes[p] && *pods[before].priority < *pods[p].priority) {
+        nodes[before] = kNoNode;
+        ASSERT_TRUE(parts.upsert(pods[before]));
+      }
+    }
+    Pod waits = pods[p];
+    waits.nominated_node_name = parts.node_name(found->nominated_node);
+    ASSERT_TRUE(parts.upsert(waits));
+  }
+  EXPECT_GT(nominated, 3);
+  for (std::size_t p = 0; p < pods.size(); ++p) EXPECT_EQ((*placed)[p].nominated_node, nodes[p]);
+  ASSERT_TRUE(whole.validate());
+  // The victims go; then the most important of the pods that wait has its place for certain.
+  const Placement* first = nullptr;
+  const Pod* most_important = nullptr;
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    const Placement& placement = (*placed)[p];
+    if (placement.nominated_node != kNoNode &&
+        (first == nullptr || *pods[p].priority > *most_important->priority)) {
+      first = &placement;
+      most_important = &pods[p];
+    }
+    for (const Victim& victim : placement.victims) {
+      whole.remove_pod(victim.namespace_name, victim.name);
+    }
+  }
+  const std::string place(whole.node_name(first->nominated_node));
+  const Result<NodeDetail> room = whole.filter(*most_important, place);
+  ASSERT_TRUE(room);
+  EXPECT_EQ(room->code, Code::kSuccess) << most_important->name;
+}
+
+// kube-scheduler's prepareCandidate: who waited there for less important reasons waits no more.
+TEST(Preemption, PlaceTakesLesserNominationsAway) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(pod("a", "old", 2000, 0, "n1")));
+  const std::vector<Pod> pods = {pod("a", "low", 2000, 1), pod("a", "high", 2000, 2)};
+  const Result<std::vector<Placement>> placed = engine.place(pods, {}, true);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ((*placed)[0].victims.size(), 1u);
+  EXPECT_EQ((*placed)[0].nominated_node, kNoNode);
+  EXPECT_EQ(engine.node_name((*placed)[1].nominated_node), "n1");
+  engine.remove_pod("a", "old");
+  EXPECT_EQ(engine.evaluate(pods[0])->code, Code::kUnschedulable) << "high waits there";
+  EXPECT_EQ(engine.evaluate(pods[1])->code, Code::kSuccess);
+  ASSERT_TRUE(engine.validate());
+}
+
+TEST(Preemption, PlaceNeedsThePlugin) {
+  Profile profile = capacity_profile();
+  profile.capacity_scheduling = false;
+  Engine engine = std::move(*Engine::create(profile));
+  EXPECT_EQ(engine.place({}, {}, true).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(engine.post_filter(pod("a", "x", 1, 0)).error().code, ErrorCode::kUnsupported);
+  ASSERT_TRUE(engine.upsert(node("n1", 1)));
+  EXPECT_EQ(engine.explain_victims(pod("a", "x", 1, 0), "n1").error().code,
+            ErrorCode::kUnsupported);
+  EXPECT_TRUE(engine.upsert(quota("a", 1, 2))) << "a fact that nobody asks for";
+  EXPECT_TRUE(engine.quota_status().empty());
+}
+
+TEST(Preemption, ExplainsEveryPod) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 8)));
+  ASSERT_TRUE(engine.upsert(quota("a", 4, 8)));
+  ASSERT_TRUE(engine.upsert(quota("b", 4, 8)));
+  ASSERT_TRUE(engine.upsert(pod("a", "large", 4000, 5, "n1")));
+  ASSERT_TRUE(engine.upsert(pod("a", "small", 1000, 0, "n1")));
+  ASSERT_TRUE(engine.upsert(pod("a", "tiny", 1000, 1, "n1")));
+  ASSERT_TRUE(engine.upsert(pod("b", "own", 1000, 0, "n1")));
+  ASSERT_TRUE(engine.upsert(pod("c", "free", 500, 0, "n1")));
+  const Pod asks = pod("b", "asks", 2000, 0);
+  const Result<PostFilter> answer = engine.post_filter(asks);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(text_of(engine, *answer), "Success n1 0 a/tiny a/small");
+  const Result<std::vector<PodVerdict>> verdicts = engine.explain_victims(asks, "n1");
+  ASSERT_TRUE(verdicts);
+  std::vector<std::string> lines;
+  for (const PodVerdict& verdict : *verdicts) {
+    lines.push_back(verdict.pod.name + (verdict.victim ? " goes: " : " stays: ") + verdict.why);
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "large stays: namespace a is back within its min without it",
+                       "tiny goes: has to go: with it Insufficient cpu",
+                       "small goes: has to go: with it Insufficient cpu",
+                       "own stays: of the preemptor's own quota, which takes back from others",
+                       "free stays: its namespace has no quota"}));
+}
+
+TEST(Preemption, ExplainsTheQuotas) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 8)));
+  ASSERT_TRUE(engine.upsert(quota("a", 2, 4)));
+  ASSERT_TRUE(engine.upsert(quota("b", 4, 8)));
+  ASSERT_TRUE(engine.upsert(pod("a", "p1", 3000, 0, "n1")));
+  const Pod asks = pod("a", "asks", 2000, 0);
+  const Result<PreFilterStatus> status = engine.pre_filter(asks);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->code, Code::kUnschedulable);
+  EXPECT_EQ(status->reasons,
+            (std::vector<std::string>{"ElasticQuota a/quota: cpu: used 3 + nominated 0 + "
+                                      "requested 2 is more than max 4"}));
+  const Result<Decision> decision = engine.evaluate(asks);
+  ASSERT_TRUE(decision);
+  EXPECT_EQ(decision->message(), "0/1 nodes are available: " + status->reasons[0] + ".");
+  const Result<Explanation> explanation = engine.explain(asks, "n1");
+  ASSERT_TRUE(explanation);
+  EXPECT_EQ(explanation->code, Code::kUnschedulable);
+  std::vector<std::string> notes;
+  for (const ExplainTerm& term : explanation->terms) {
+    if (term.extension_point == "PreFilter") notes.push_back(term.note);
+  }
+  EXPECT_EQ(notes, (std::vector<std::string>{
+                       "ElasticQuota a/quota: used 3, nominated 0, min 2",
+                       "with the pod ElasticQuota a/quota borrows 3 beyond its min 2; min "
+                       "not used: b/quota 4"}));
+}
+
+// A class that changes changes its pods' place in the order.
+TEST(Preemption, PrioritiesOfClasses) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  Pod low = pod("a", "low", 1000, 0, "n1"), high = pod("a", "high", 1000, 0, "n1");
+  low.priority = high.priority = std::nullopt;
+  low.priority_class_name = "low";
+  high.priority_class_name = "high";
+  ASSERT_TRUE(engine.upsert(low));
+  ASSERT_TRUE(engine.upsert(high));
+  PriorityClass of_high;
+  of_high.name = "high";
+  of_high.value = 10;
+  ASSERT_TRUE(engine.upsert(of_high));
+  const Pod asks = pod("a", "asks", 1000, 20);
+  EXPECT_EQ(text_of(engine, *engine.post_filter(asks)), "Success n1 0 a/low");
+  of_high.name = "low";
+  of_high.value = 15;
+  ASSERT_TRUE(engine.upsert(of_high));
+  EXPECT_EQ(text_of(engine, *engine.post_filter(asks)), "Success n1 0 a/high");
+  engine.remove_priority_class("low");
+  EXPECT_EQ(text_of(engine, *engine.post_filter(asks)), "Success n1 0 a/low");
+  ASSERT_TRUE(engine.validate());
+  Pod meek = asks;
+  meek.preemption_policy = "Never";
+  EXPECT_EQ(engine.post_filter(meek)->reasons.front(),
+            "not eligible due to preemptionPolicy=Never.");
+}
+
+TEST(Preemption, FactsWithoutANameAreRefused) {
+  Engine engine = make_engine();
+  EXPECT_EQ(engine.upsert(ElasticQuota{}).error().message, "ElasticQuota: metadata.name is empty");
+  EXPECT_EQ(engine.upsert(PodDisruptionBudget{}).error().message,
+            "PodDisruptionBudget: metadata.name is empty");
+  EXPECT_EQ(engine.upsert(PriorityClass{}).error().message,
+            "PriorityClass: metadata.name is empty");
+  PodDisruptionBudget odd;
+  odd.namespace_name = "a";
+  odd.name = "odd";
+  odd.selector = {{"app", "NotIn", {}}};
+  EXPECT_EQ(
+      engine.upsert(odd).error().message,
+      "PodDisruptionBudget a/odd: spec.selector: key \"app\", operator \"NotIn\" and 0 values "
+      "are no requirement");
+  ElasticQuota bad = quota("a", 1, 2);
+  bad.max = ResourceList{{"cpu", *Quantity::parse("-1")}};
+  EXPECT_EQ(engine.upsert(bad).error().message,
+            "ElasticQuota a/quota: spec.max.cpu: -1 is below 0");
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,722 @@
+#include "tests/engine/script_runner.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/facts/audit.h"
+#include "kernels/kernels.h"
+#include "oracle/oracle.h"
+#include "tests/engine/elastic_quota_check.h"
+#include "tests/engine/engine_snapshot.h"
+#include "tests/support/answer_text.h"
+#include "tests/support/difference.h"
+#include "workloads/temporary_directory.h"
+
+namespace headroom {
+namespace {
+
+using nlohmann::json;
+
+// --- Configurations that must not change an answer ---
+
+struct Configuration {
+  std::string kernels;
+  EngineOptions options;
+  bool bulk = false;  // rows are derived with the next look
+
+  std::string text() const {
+    return kernels + (bulk ? " bulk" : "") + (options.shape_cache ? " cache" : " no-cache") +
+           " threads " + std::to_string(options.threads) + " seed " + std::to_string(options.seed);
+  }
+};
+
+// A new engine, or the one that is saved at `path`.
+Result<Engine> make(const Profile& profile, const Configuration& configuration,
+                    const std::string& path) {
+  setenv("HEADROOM_KERNELS", configuration.kernels.c_str(), 1);
+  Result<Engine> engine = path.empty() ? Engine::create(profile, configuration.options)
+                                       : Engine::load(profile, path, configuration.options);
+  unsetenv("HEADROOM_KERNELS");
+  if (engine) engine->set_bulk(configuration.bulk);
+  return engine;
+}
+
+Engine create(const Profile& profile, const Configuration& configuration) {
+  Result<Engine> engine = make(profile, configuration, "");
+  if (!engine) throw std::invalid_argument(engine.error().message);
+  return std::move(*engine);
+}
+
+// Every instruction set that this machine has, with the cache, without it and with one too small to
+// hold two shapes; ties by row and by a seed.
+std::vector<Configuration> configurations() {
+  std::vector<Configuration> all;
+  std::int32_t threads = 1;
+  for (const Kernels* kernels : all_kernels()) {
+    if (!kernels->supported()) continue;
+    all.push_back({kernels->name, {.threads = threads}});
+    all.push_back({kernels->name, {.shape_cache = false, .threads = 3 - threads}});
+    all.push_back({kernels->name, {.threads = 3 - threads, .seed = 7}});
+    threads = 3 - threads;
+  }
+  all.push_back({all.front().kernels, {.shape_cache_bytes_max = 1, .threads = 2}});
+  all.push_back({all.front().kernels, {.shape_cache = false, .threads = 1, .seed = 7}});
+  for (std::size_t c = 0; c < all.size(); c += 2) all[c].bulk = true;
+  return all;
+}
+
+// --- Answers as text, so that a difference can be read ---
+
+using NodeTexts = std::map<std::string, std::string>;
+
+// A decision with an error has no scores: kube-scheduler ends such a cycle.
+bool has_error(const std::vector<NodeDetail>& details) {
+  return std::any_of(details.begin(), details.end(),
+                     [](const NodeDetail& detail) { return detail.code == Code::kError; });
+}
+
+NodeTexts node_texts(const Engine& engine, const std::vector<NodeDetail>& details) {
+  NodeTexts texts;
+  for (const NodeDetail& detail : details) {
+    std::string& text = texts[std::string(engine.node_name(detail.node))];
+    if (detail.code == Code::kError) {
+      text = "Error";
+    } else if (detail.code != Code::kSuccess) {
+      text = rejection_text(to_string(detail.code), to_string(detail.rejected_by), detail.reasons);
+    } else {
+      text = has_error(details) ? "Success" : scores_text(detail.plugins, detail.total);
+    }
+  }
+  return texts;
+}
+
+NodeTexts node_texts(const oracle::Answer& answer) {
+  NodeTexts texts;
+  bool error = false;
+  for (const auto& [node, status] : answer.filter) {
+    if (status.code != oracle::Code::kSuccess) {
+      texts[node] = rejection_text(to_string(status.code), status.plugin, status.reasons);
+    }
+    if (status.code == oracle::Code::kError) {
+      texts[node] = "Error";
+      error = true;
+    }
+    for (const oracle::PluginScores& plugin : answer.scores) {
+      const auto score = plugin.nodes.find(node);
+      if (score == plugin.nodes.end() || score->second.code == oracle::Code::kSuccess) continue;
+      texts[node] = "Error";
+      error = true;
+    }
+  }
+  for (const auto& [node, total] : answer.totals) {
+    if (texts.contains(node)) continue;
+    std::string& text = texts[node];
+    for (const oracle::PluginScores& plugin : answer.scores) {
+      if (plugin.pre_score != oracle::Code::kSuccess) continue;
+      const oracle::NodeScore& score = plugin.nodes.at(node);
+      text += " " + plugin.plugin + " " + std::to_string(score.raw) + " -> " +
+              std::to_string(score.normalized);
+    }
+    text = error ? "Success" : text + " total " + std::to_string(total);
+  }
+  return texts;
+}
+
+// --- What the decision must be, from every node's answer ---
+
+struct Expected {
+  std::vector<const NodeDetail*> ranked;  // feasible, best first, ties by row
+  std::map<std::string, std::uint32_t> reasons;
+  Code code = Code::kSuccess;
+};
+
+Expected expected_of(const std::vector<NodeDetail>& details) {
+  Expected expected;
+  for (const NodeDetail& detail : details) {
+    if (detail.code == Code::kSuccess) expected.ranked.push_back(&detail);
+    for (const std::string& reason : detail.reasons) ++expected.reasons[reason];
+  }
+  std::stable_sort(expected.ranked.begin(), expected.ranked.end(),
+                   [](const NodeDetail* a, const NodeDetail* b) { return a->total > b->total; });
+  if (expected.ranked.empty()) expected.code = Code::kUnschedulable;
+  if (has_error(details)) expected.code = Code::kError;
+  return expected;
+}
+
+// "" where the decision is what `details` imply. With a seed any order of equal totals is right.
+std::string decision_error(const std::vector<NodeDetail>& details, const Expected& expected,
+                           const Decision& decision, std::uint32_t top_k, bool seeded) {
+  std::string text;
+  text += difference("code", expected.code, decision.code);
+  text += difference<std::size_t>("nodes", details.size(), decision.nodes);
+  std::map<std::string, std::uint32_t> reasons;
+  for (const ReasonCount& count : decision.reasons)
+    reasons[std::string(count.reason)] = count.nodes;
+  text += difference("reasons", expected.reasons, reasons);
+  if (expected.code == Code::kError) return text;
+  text += difference<std::size_t>("feasible", expected.ranked.size(), decision.feasible);
+  const std::size_t count = std::min<std::size_t>(top_k, expected.ranked.size());
+  text += difference("candidates", count, decision.candidates.size());
+  if (!text.empty()) return text;
+  std::set<NodeIndex> seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    const NodeScore& candidate = decision.candidates[i];
+    const NodeDetail& by_rank = *expected.ranked[i];
+    const auto own = std::lower_bound(
+        details.begin(), details.end(), candidate.node,
+        [](const NodeDetail& detail, NodeIndex node) { return detail.node < node; });
+    if (own == details.end() || own->node != candidate.node || !seen.insert(own->node).second) {
+      return "candidate " + std::to_string(i) + " is no node, or comes twice\n";
+    }
+    const std::string at = "candidate " + std::to_string(i);
+    if (!seeded) text += difference(at + " node", by_rank.node, candidate.node);
+    text += difference(at, by_rank.total, candidate.total);
+    text += difference(at, scores_text(own->plugins, own->total),
+                       scores_text(candidate.plugins, candidate.total));
+  }
+  return text;
+}
+
+// --- Scripts: events and questions, as steps of conformance cases ---
+
+constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
+
+class ScriptRunner {
+ public:
+  ScriptRunner(const RandomProfile& random, const std::vector<Configuration>& configurations)
+      : configurations_(configurations),
+        oracle_(random.profile.mode == Mode::kUpstream ? oracle::Mode::kUpstream
+                                                       : oracle::Mode::kProposal,
+                random.config) {
+    for (const Configuration& configuration : configurations) {
+      engines_.push_back(create(random.profile, configuration));
+    }
+  }
+
+  // What is wrong after the step; "" for nothing.
+  std::string perform(const json& step) {
+    const std::string op = step.at("op");
+    if (op == "schedule") return schedule(step.at("pod"));
+    if (op == "prepare") return prepare(step);
+    if (op == "preempt") return preempt(step.at("pod"));
+    if (op == "evaluate") return evaluate(step.at("pods"));
+    if (op == "place") return place(step.at("pods"));
+    if (op == "as_if") return as_if(step);
+    if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
+    if (op == "check") return check_state();
+    if (op == "audit") return audit(step.at("pieces"));
+    if (op == "fork") return fork(step.at("pods"), step.at("look"));
+    if (op == "rollback") return forks_.empty() ? "" : rollback();
+    if (op == "commit") return forks_.empty() ? "" : commit();
+    if (op == "apply") oracle_.apply(step.at("object"));
+    if (op == "delete") oracle_.remove(step.at("object"));
+    if (op == "advance") oracle_.advance(step.at("now"));
+    if (op == "reserve") oracle_.reserve(step.at("pod"), step.at("node"));
+    if (op == "unreserve") oracle_.unreserve(step.at("pod"), step.at("node"));
+    for (Engine& engine : engines_) {
+      if (const Result<void> applied = apply_event(engine, step); !applied) {
+        return "refused: " + applied.error().message;
+      }
+    }
+    return "";
+  }
+
+ private:
+  const Configuration& configuration_of(const Engine& engine) const {
+    return configurations_[static_cast<std::size_t>(&engine - engines_.data())];
+  }
+
+  std::string check_state() const {
+    for (const Engine& engine : engines_) {
+      if (const Result<void> valid = engine.validate(); !valid) return valid.error().message;
+      const std::string name = configuration_of(engine).text();
+      const std::string wrong =
+          difference(name + " digest", engines_.front().digest(), engine.digest()) +
+          difference(name + " bad annotations", engines_.front().stats().bad_annotations,
+                     engine.stats().bad_annotations);
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
+  }
+
+  // Some pieces of an audit, of every other engine; events come between them.
+  std::string audit(std::uint64_t pieces) {
+    audits_.resize(engines_.size());
+    for (std::size_t e = 0; e < engines_.size(); e += 2) {
+      std::unique_ptr<Audit>& audit = audits_[e];
+      if (audit == nullptr) audit = engines_[e].audit({.digest = true, .validate = true});
+      std::uint64_t left = pieces;
+      const Result<bool> done = audit->turn([&left] { return --left == 0; });
+      if (!done) return "audit: " + done.error().message;
+      if (!*done) continue;
+      const std::string wrong =
+          difference("digest in turns", engines_[e].digest(), audit->digest());
+      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+      if (audit->looked_closer() && forks_.empty())
+        return configurations_[e].text() + ": an audit's sums differ";
+      audit.reset();
+    }
+    return "";
+  }
+
+  std::string save(std::size_t but) {
+    audits_.clear();  // of engines that are replaced
+    const std::string path = directory_.path() + "/state", again = directory_.path() + "/again";
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      if (e % 3 == but) continue;
+      if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
+      Result<Engine> loaded = make(engines_[e].profile(), configurations_[e], path);
+      if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
+      std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
+      if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
+      if (bytes_of(path) != bytes_of(again)) wrong += "it is saved in other bytes once loaded\n";
+      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+      engines_[e] = std::move(*loaded);
+    }
+    return check_state();
+  }
+
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // Every other engine begins with the classes of a shape, some pieces of work each; what follows
+  // comes between its turns.
+  std::string prepare(const json& step) {
+    const Pod pod = to_pod(step.at("pod"));
+    for (std::size_t e = 1; e < engines_.size(); e += 2) {
+      std::uint64_t left = step.at("pieces");
+      const Result<bool> prepared = engines_[e].prepare(pod, [&left] { return --left == 0; });
+      if (!prepared) return "prepare: " + prepared.error().message;
+    }
+    return "";
+  }
+
+  // At once, or in turns of a piece of work each.
+  static Result<Decision> decide(Engine& engine, const Pod& pod, const EvaluateOptions& options,
+                                 bool in_turns) {
+    if (!in_turns) return engine.evaluate(pod, options);
+    Decision decision;
+    while (true) {
+      const Result<bool> decided = engine.evaluate(
+          pod, options, [] { return true; }, decision);
+      if (!decided) return tl::unexpected(decided.error());
+      if (*decided) return decision;
+    }
+  }
+
+  std::string schedule(const json& object) {
+    const Pod pod = to_pod(object);
+    // Before evaluate_all(), which could bring the cache up to date.
+    std::vector<std::vector<Decision>> decisions;
+    for (Engine& engine : engines_) {
+      decisions.emplace_back();
+      for (const std::uint32_t top_k : kTopKs) {
+        Result<Decision> decision =
+            decide(engine, pod, {.top_k = top_k}, decisions.size() % 2 == 0);
+        if (!decision) return "evaluate: " + decision.error().message;
+        decisions.back().push_back(std::move(*decision));
+      }
+    }
+    const oracle::Answer answer = oracle_.schedule(object);
+    const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
+    const NodeTexts by_oracle = node_texts(answer);
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      const std::string name = configurations_[e].text();
+      const Result<std::vector<NodeDetail>> details = engines_[e].evaluate_all(pod);
+      if (!details) return "evaluate_all: " + details.error().message;
+      std::string wrong = capacity_error(engines_[e], pod, answer);
+      // evaluate_all() asks the filters whatever the pre-filter says.
+      if (!rejected) {
+        wrong += difference(name, by_oracle, node_texts(engines_[e], *details));
+        wrong += single_node_error(engines_[e], pod, *details);
+      }
+      wrong += nodes_error(engines_[e], pod, *details);
+      const Expected expected = expected_of(*details);
+      for (std::size_t k = 0; k < std::size(kTopKs); ++k) {
+        if (!rejected) {
+          wrong += decision_error(*details, expected, decisions[e][k], kTopKs[k],
+                                  configurations_[e].options.seed != 0);
+        }
+        wrong +=
+            difference(name + " against the first of its seed",
+                       decision_text(engines_[first_of_seed(e)], decisions[first_of_seed(e)][k]),
+                       decision_text(engines_[e], decisions[e][k]));
+      }
+      if (!wrong.empty()) return name + ": " + wrong;
+    }
+    return check_state();
+  }
+
+  struct Fork {
+    json objects;
+    std::vector<Pod> pods;
+    std::vector<std::string> before;  // by engine; none if nobody looked
+  };
+
+  std::string fork(const json& objects, bool look) {
+    Fork& fork = forks_.emplace_back();
+    fork.objects = objects;
+    for (const json& object : objects) fork.pods.push_back(to_pod(object));
+    for (Engine& engine : engines_) {
+      if (look) fork.before.push_back(snapshot_text(engine, fork.pods));
+      engine.fork();
+    }
+    oracle_.fork();
+    return "";
+  }
+
+  std::string rollback() {
+    const Fork fork = std::move(forks_.back());
+    forks_.pop_back();
+    oracle_.rollback();
+    for (Engine& engine : engines_) engine.rollback();
+    if (std::string wrong = check_state(); !wrong.empty()) return "after rollback: " + wrong;
+    for (std::size_t e = 0; e < fork.before.size(); ++e) {
+      const std::string wrong =
+          snapshot_difference(fork.before[e], snapshot_text(engines_[e], fork.pods));
+      if (!wrong.empty()) return configurations_[e].text() + " after rollback: " + wrong;
+    }
+    for (const json& object : fork.objects) {
+      if (std::string wrong = schedule(object); !wrong.empty()) return "after rollback: " + wrong;
+    }
+    return difference<std::size_t>("forks", forks_.size(), engines_.front().forks());
+  }
+
+  std::string commit() {
+    forks_.pop_back();
+    oracle_.commit();
+    for (Engine& engine : engines_) engine.commit();
+    return check_state();
+  }
+
+  // Quotas and preemption.
+  std::string capacity_error(Engine& engine, const Pod& pod, const oracle::Answer& answer) {
+    if (!engine.profile().capacity_scheduling) return "";
+    std::string wrong = pre_filter_difference(engine, pod, answer) +
+                        post_filter_difference(engine, pod, answer) +
+                        quota_difference(engine, oracle_);
+    if (const Result<PostFilter> own = engine.post_filter(pod, {.candidates = true}),
+        first = engines_.front().post_filter(pod, {.candidates = true});
+        own && first) {
+      wrong += difference("post-filter against the first", post_filter_text(engine, *own),
+                          post_filter_text(engines_.front(), *first));
+    }
+    return wrong;
+  }
+
+  // One node asked alone answers as among all.
+  static std::string single_node_error(Engine& engine, const Pod& pod,
+                                       const std::vector<NodeDetail>& details) {
+    std::string wrong;
+    for (const NodeDetail& detail : details) {
+      const std::string name(engine.node_name(detail.node));
+      const Result<NodeDetail> alone = engine.filter(pod, name);
+      const Result<Explanation> explained = engine.explain(pod, name);
+      if (!alone || !explained) return "filter or explain refuses " + name;
+      wrong += difference(name + " filter", detail.code, alone->code) +
+               difference(name + " reasons", detail.reasons, alone->reasons) +
+               difference(name + " explain", detail.code, explained->code);
+    }
+    return wrong;
+  }
+
+  // All nodes in few words say what each says in many; each verdict once.
+  static std::string nodes_error(Engine& engine, const Pod& pod,
+                                 const std::vector<NodeDetail>& details) {
+    NodesDecision all, some;
+    if (!engine.evaluate_nodes(pod, all)) return "evaluate_nodes: refused";
+    const Result<PreFilterStatus> status = engine.pre_filter(pod);
+    if (!status) return "pre_filter: refused";
+    std::string wrong = difference<std::size_t>("rows", details.size(), all.rows.size()) +
+                        difference<std::size_t>("nodes", details.size(), all.nodes) +
+                        difference("pre-filter", status->reasons, all.pre_filter) +
+                        difference("epoch", engine.epoch() >= all.epoch, true);
+    if (!wrong.empty()) return wrong;
+    std::vector<NodeIndex> odd;  // every other node, from the last on
+    for (std::size_t n = 0; n < details.size(); ++n) {
+      wrong += standing_error(engine, details[n], all, all.rows[n], true);
+      if (n % 2 == 1) odd.insert(odd.begin(), details[n].node);
+    }
+    if (!engine.filter(pod, odd, {}, some)) return "filter of nodes: refused";
+    wrong += difference("rows", odd.size(), some.rows.size()) +
+             difference("pre-filter of some", all.pre_filter, some.pre_filter);
+    for (std::size_t n = 1; wrong.empty() && n < details.size(); n += 2) {
+      wrong += standing_error(engine, details[n], some, some.rows[odd.size() - 1 - n / 2], false);
+    }
+    for (const NodesDecision* decision : {&all, &some}) {
+      for (auto verdict = decision->verdicts.begin(); verdict != decision->verdicts.end();
+           ++verdict) {
+        if (std::find(verdict + 1, decision->verdicts.end(), *verdict) !=
+            decision->verdicts.end()) {
+          wrong += "a verdict comes twice\n";
+        }
+      }
+    }
+    return wrong;
+  }
+
+  static std::string standing_error(const Engine& engine, const NodeDetail& detail,
+                                    const NodesDecision& decision, const NodeStanding& standing,
+                                    bool with_total) {
+    const std::string name(engine.node_name(detail.node));
+    std::string wrong = difference(name, detail.node, standing.node) +
+                        difference(name + " total", with_total ? detail.total : 0, standing.total);
+    if (standing.verdict == kFeasible) {
+      return wrong + difference(name + " code", detail.code, Code::kSuccess);
+    }
+    if (standing.verdict >= decision.verdicts.size()) return wrong + name + ": no such verdict\n";
+    const NodeVerdict& verdict = decision.verdicts[standing.verdict];
+    return wrong + difference(name + " code", detail.code, verdict.code) +
+           difference(name + " plugin", detail.rejected_by, verdict.rejected_by) +
+           difference(name + " reasons", detail.reasons,
+                      std::vector<std::string>(verdict.reasons.begin(), verdict.reasons.end()));
+  }
+
+  // Proposal's words are the engine's own: one reason for each limit that is exceeded.
+  std::string quota_rejection_text(const std::vector<std::string>& reasons) const {
+    if (engines_.front().profile().mode == Mode::kUpstream) {
+      return rejection_text(to_string(Code::kUnschedulable),
+                            to_string(PluginId::kCapacityScheduling), reasons);
+    }
+    return "the pre-filter gives " + std::to_string(reasons.size()) + " reasons";
+  }
+
+  // One node as it would be without some pods and with others; asking changes nothing.
+  std::string as_if(const json& step) {
+    const std::string node = step.at("node");
+    if (engines_.front().find_node(node) == kNoNode) return "";
+    const Pod pod = to_pod(step.at("pod"));
+    const auto keys = step.at("without").get<std::vector<std::string>>();
+    std::vector<PodName> without;
+    for (const std::string_view key : keys) {
+      const std::size_t slash = key.find('/');
+      without.push_back({key.substr(0, slash), key.substr(slash + 1)});
+    }
+    std::vector<Pod> with;
+    for (const json& object : step.at("with")) with.push_back(to_pod(object));
+    const oracle::Answer answer = oracle_.schedule_as_if(step.at("pod"), node, keys,
+                                                         step.at("with").get<std::vector<json>>());
+    const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
+    const std::string expected =
+        rejected ? quota_rejection_text(answer.pre_filter.reasons) : node_texts(answer).at(node);
+    for (Engine& engine : engines_) {
+      const std::string name = configuration_of(engine).text() + " as if";
+      const Result<NodeDetail> before = engine.filter(pod, node);
+      const std::uint64_t digest = engine.digest();
+      const Result<NodeDetail> detail = engine.filter(pod, node, {without, with});
+      if (!detail) return name + ": " + detail.error().message;
+      const Result<NodeDetail> after = engine.filter(pod, node);
+      std::string found = "Error";
+      if (detail->code == Code::kSuccess) {
+        // What an infeasible node answers is compared; a feasible one's scores are not asked for.
+        found = answer.totals.contains(node) ? expected : "feasible";
+      } else if (detail->rejected_by == PluginId::kCapacityScheduling) {
+        found = quota_rejection_text(detail->reasons);
+      } else if (detail->code != Code::kError) {
+        found = rejection_text(to_string(detail->code), to_string(detail->rejected_by),
+                               detail->reasons);
+      }
+      std::string wrong = difference(name, expected, found) +
+                          difference(name + " digest", digest, engine.digest()) +
+                          difference(name + " code afterwards", before->code, after->code) +
+                          difference(name + " reasons afterwards", before->reasons, after->reasons);
+      if (!wrong.empty()) return wrong;
+    }
+    return check_state();
+  }
+
+  // After the victims are gone the pod has its place, and the limits of its quota hold with it
+  // there.
+  std::string preempt(json object) {
+    if (std::string wrong = schedule(object); !wrong.empty()) return wrong;
+    const Result<PostFilter> answer = engines_.front().post_filter(to_pod(object));
+    if (!answer) return "post_filter: " + answer.error().message;
+    if (answer->code != Code::kSuccess) return "";
+    const std::string node(engines_.front().node_name(answer->nominated_node));
+    for (const Victim& victim : answer->victims) {
+      const json metadata = {{"namespace", victim.namespace_name}, {"name", victim.name}};
+      oracle_.remove({{"kind", "Pod"}, {"metadata", metadata}});
+      for (Engine& engine : engines_) engine.remove_pod(victim.namespace_name, victim.name);
+    }
+    object["status"]["nominatedNodeName"] = node;
+    if (std::string wrong = schedule(object); !wrong.empty())
+      return "with its victims gone: " + wrong;
+    const Pod pod = to_pod(object);
+    oracle_.reserve(object, node);
+    for (Engine& engine : engines_) {
+      const std::string name = configuration_of(engine).text();
+      const std::vector<QuotaStatus> before = engine.quota_status();
+      const Result<NodeDetail> place = engine.filter(pod, node);
+      if (!place) return "filter: " + place.error().message;
+      // An error is a score's: that ends the cycle wherever there is room.
+      if (place->code != Code::kSuccess && place->code != Code::kError && place_is_kept(engine)) {
+        return name + ": victims of " + node + " are gone, and it answers " +
+               rejection_text(to_string(place->code), to_string(place->rejected_by),
+                              place->reasons);
+      }
+      if (!engine.assume(pod, node)) return "assume: refused";
+      if (std::string wrong = over_max(engine, pod, before);
+          !wrong.empty() && place->code == Code::kSuccess) {
+        return name + ": " + wrong;
+      }
+    }
+    return check_state();
+  }
+
+  // Upstream counts the nominated pods as they are before victims go, and with all of them gone not
+  // at all: where there are some, its pre-filter may still reject the preemptor.
+  static bool place_is_kept(const Engine& engine) {
+    if (engine.profile().mode == Mode::kProposal) return true;
+    for (const QuotaStatus& status : engine.quota_status()) {
+      for (const QuotaAmount& amount : status.amounts) {
+        if (amount.nominated != 0) return false;
+      }
+    }
+    return true;
+  }
+
+  // Of what the pod added to its quota nothing is beyond max.
+  static std::string over_max(const Engine& engine, const Pod& pod,
+                              const std::vector<QuotaStatus>& before) {
+    std::map<std::string, std::int64_t> used;
+    for (const QuotaStatus& status : before) {
+      if (status.namespace_name != pod.namespace_name) continue;
+      for (const QuotaAmount& amount : status.amounts) used[amount.resource] = amount.used;
+    }
+    std::string wrong;
+    for (const QuotaStatus& status : engine.quota_status()) {
+      if (status.namespace_name != pod.namespace_name) continue;
+      for (const QuotaAmount& amount : status.amounts) {
+        if (amount.used <= used[amount.resource] || amount.used <= amount.max) continue;
+        wrong += amount.resource + ": uses " + std::to_string(amount.used) + " of max " +
+                 std::to_string(amount.max) + "\n";
+      }
+    }
+    return wrong;
+  }
+
+  // The first engine that breaks ties as engine e does.
+  std::size_t first_of_seed(std::size_t e) const {
+    std::size_t first = 0;
+    while (configurations_[first].options.seed != configurations_[e].options.seed) ++first;
+    return first;
+  }
+
+  // Many pods at once answer as one by one.
+  std::string evaluate(const json& objects) {
+    std::vector<Pod> pods;
+    for (const json& object : objects) pods.push_back(to_pod(object));
+    for (Engine& engine : engines_) {
+      const Result<std::vector<Decision>> together = engine.evaluate(pods, {.top_k = 5});
+      if (!together) return "evaluate: " + together.error().message;
+      for (std::size_t p = 0; p < pods.size(); ++p) {
+        const Result<Decision> alone = engine.evaluate(pods[p], {.top_k = 5});
+        if (!alone) return "evaluate: " + alone.error().message;
+        const std::string wrong =
+            difference(configuration_of(engine).text() + " pod " + std::to_string(p) + " of many",
+                       decision_text(engine, *alone), decision_text(engine, (*together)[p]));
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    return check_state();
+  }
+
+  // The first engine decides and assumes pod by pod; those of its seed place in one call, and the
+  // others follow the first, whose choice of equals is not theirs.
+  std::string place(const json& objects) {
+    std::vector<Pod> pods;
+    for (const json& object : objects) pods.push_back(to_pod(object));
+    std::vector<NodeIndex> nodes;
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      const Result<Decision> decision = engines_.front().evaluate(pods[p]);
+      if (!decision) return "place: " + decision.error().message;
+      for (Engine& engine : engines_) {
+        if (configuration_of(engine).options.seed != 0 && !engine.evaluate(pods[p])) return "place";
+      }
+      const bool placed = decision->code == Code::kSuccess;
+      nodes.push_back(placed ? decision->candidates.front().node : kNoNode);
+      if (!placed) continue;
+      const std::string name(engines_.front().node_name(nodes.back()));
+      oracle_.reserve(objects[p], name);
+      for (Engine& engine : engines_) {
+        const bool follows = &engine == &engines_.front() || configuration_of(engine).options.seed;
+        if (follows && !engine.assume(pods[p], name)) return "assume: refused";
+      }
+    }
+    for (std::size_t e = 1; e < engines_.size(); ++e) {
+      if (configurations_[e].options.seed != 0) continue;
+      const Result<std::vector<Placement>> placements = engines_[e].place(pods);
+      if (!placements) return "place: " + placements.error().message;
+      for (std::size_t p = 0; p < pods.size(); ++p) {
+        const std::string wrong =
+            difference(configurations_[e].text() + " placement", nodes[p], (*placements)[p].node);
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    return check_state();
+  }
+
+  const std::vector<Configuration>& configurations_;
+  oracle::Oracle oracle_;
+  std::vector<Engine> engines_;
+  std::vector<std::unique_ptr<Audit>> audits_;  // under way, by engine
+  std::vector<Fork> forks_;
+  const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-script").value();
+};
+
+// The steps that are left when as many as possible are taken out and it still fails.
+json shrink(const RandomProfile& random, json script) {
+  for (std::size_t size = script.size() / 2; size > 0; size /= 2) {
+    for (std::size_t first = 0; first + 1 < script.size();) {
+      json shorter = json::array();
+      for (std::size_t s = 0; s < script.size(); ++s) {
+        if (s < first || s >= first + size) shorter.push_back(script[s]);
+      }
+      if (const std::optional<ScriptFailure> failure = run_script(random, shorter)) {
+        script = std::move(shorter);
+        script.erase(script.begin() + static_cast<std::ptrdiff_t>(failure->step) + 1, script.end());
+      } else {
+        first += size;
+      }
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+std::optional<ScriptFailure> run_script(const RandomProfile& random, const json& script) {
+  static const std::vector<Configuration> all = configurations();
+  ScriptRunner runner(random, all);
+  for (std::size_t s = 0; s < script.size(); ++s) {
+    const std::string wrong = runner.perform(script[s]);
+    if (!wrong.empty()) return ScriptFailure{s, wrong};
+  }
+  return std::nullopt;
+}
+
+std::string failure_report(const RandomProfile& random, json script) {
+  const std::optional<ScriptFailure> found = run_script(random, script);
+  script.erase(script.begin() + static_cast<std::ptrdiff_t>(found->step) + 1, script.end());
+  script = shrink(random, std::move(script));
+  const std::optional<ScriptFailure> failure = run_script(random, script);
+  std::string text = failure->text + "mode " +
+                     (random.profile.mode == Mode::kUpstream ? "Upstream" : "Proposal") + " " +
+                     random.config.dump() + "\n";
+  for (const json& step : script) text += step.dump() + "\n";
+  return text;
+}
+
+}  // namespace headroom

@@ -1,0 +1,75 @@
+# The oracle (a scalar transcription of the rules, no code of the product) and its own test.
+add_library(headroom_oracle STATIC
+  oracle/capacity_proposal.cpp
+  oracle/capacity_quota.cpp
+  oracle/capacity_reservations.cpp
+  oracle/capacity_scheduling.cpp
+  oracle/capacity_upstream.cpp
+  oracle/disruption_budgets.cpp
+  oracle/elastic_quota.cpp
+  oracle/facts.cpp
+  oracle/json.cpp
+  oracle/label_selector.cpp
+  oracle/limit_aware.cpp
+  oracle/limit_ratio.cpp
+  oracle/limit_score.cpp
+  oracle/load_args.cpp
+  oracle/load_aware.cpp
+  oracle/load_estimate.cpp
+  oracle/node_filters.cpp
+  oracle/node_ports.cpp
+  oracle/node_resources.cpp
+  oracle/oracle.cpp
+  oracle/pod_priority.cpp
+  oracle/pod_resources.cpp
+  oracle/preemption.cpp
+  oracle/quantity.cpp
+  oracle/quota_amounts.cpp
+  oracle/quota_answers.cpp
+  oracle/quota_plans.cpp
+  oracle/quota_rows.cpp
+  oracle/quota_total.cpp
+  oracle/resource_limit_aware.cpp
+  oracle/time.cpp)
+# Of the product: the plain values of objects/objects.h, no function.
+target_include_directories(headroom_oracle PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR})
+target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::expected)
+headroom_is_a_judge(headroom_oracle)
+
+headroom_add_test(oracle_test SOURCES oracle/oracle_test.cpp LIBRARIES headroom_oracle)
+
+# The default plugins of kube-scheduler, a library of their own so that either compiles without the
+# other's test.
+add_library(headroom_oracle_default STATIC
+  oracle/default/claims.cpp
+  oracle/default/csi_volume.cpp
+  oracle/default/default_preemption.cpp
+  oracle/default/default_profile.cpp
+  oracle/default/facts.cpp
+  oracle/default/go_log.cpp
+  oracle/default/image_locality.cpp
+  oracle/default/inter_pod_affinity.cpp
+  oracle/default/node_affinity_score.cpp
+  oracle/default/node_declared_features.cpp
+  oracle/default/node_volume_limits.cpp
+  oracle/default/objects.cpp
+  oracle/default/plugin.cpp
+  oracle/default/resource_plugins.cpp
+  oracle/default/scheduling_gates.cpp
+  oracle/default/selectors.cpp
+  oracle/default/taint_toleration_score.cpp
+  oracle/default/topology_spread.cpp
+  oracle/default/volume_binding.cpp
+  oracle/default/volume_restrictions.cpp
+  oracle/default/volume_zone.cpp)
+target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
+headroom_is_a_judge(headroom_oracle_default)
+
+headroom_add_test(oracle_default_test SOURCES oracle/default_test.cpp oracle/default_rules_test.cpp
+  oracle/default_property_test.cpp support/random_applications.cpp
+  LIBRARIES headroom_oracle_default)
+
+# What shim/oracle compares with kube-scheduler's plugins.
+add_executable(oracle_scenarios oracle/scenarios.cpp support/random_applications.cpp)
+target_link_libraries(oracle_scenarios PRIVATE headroom_oracle_default)
+headroom_is_a_judge(oracle_scenarios)

@@ -1,0 +1,176 @@
+// The client's encoding against the server's decoding, and endpoints.
+#include <gtest/gtest.h>
+
+#include "client/encode.h"
+#include "schema/endpoint.h"
+#include "schema/frame.h"
+#include "server/service/decode.h"
+#include "workloads/cluster_generator.h"
+
+namespace headroom {
+namespace {
+
+// What the server reads of what the client wrote.
+template <typename Object>
+Object through_the_wire(const Object& object) {
+  Builder builder;
+  const auto change = encode_upsert(builder, object);
+  const auto changes = builder.CreateVector(&change, 1);
+  finish_frame(builder, 1, wire::CreateFacts(builder, 1, changes));
+  flatbuffers::Verifier verifier(builder.GetBufferPointer(), builder.GetSize());
+  EXPECT_TRUE(wire::VerifySizePrefixedFrameBuffer(verifier));
+  const wire::Frame* frame = wire::GetSizePrefixedFrame(builder.GetBufferPointer());
+  const wire::Change& read = *frame->body_as_Facts()->changes()->Get(0);
+  Object out;
+  Result<std::size_t> decoded;
+  if constexpr (std::is_same_v<Object, Node>) {
+    decoded = decode(*read.fact_as_Node(), out);
+  } else if constexpr (std::is_same_v<Object, Pod>) {
+    decoded = decode(*read.fact_as_Pod(), out);
+  } else if constexpr (std::is_same_v<Object, NodeMetric>) {
+    decoded = decode(*read.fact_as_NodeMetric(), out);
+  } else if constexpr (std::is_same_v<Object, ElasticQuota>) {
+    decoded = decode(*read.fact_as_ElasticQuota(), out);
+  } else if constexpr (std::is_same_v<Object, PodDisruptionBudget>) {
+    decoded = decode(*read.fact_as_PodDisruptionBudget(), out);
+  } else {
+    decoded = decode(*read.fact_as_PriorityClass(), out);
+  }
+  EXPECT_TRUE(decoded.has_value()) << decoded.error().message;
+  return out;
+}
+
+TEST(Encode, GeneratedObjectsComeOutAsTheyWentIn) {
+  const ClusterGenerator generator({.nodes = 300, .pods = 2000, .seed = 3});
+  for (std::uint32_t n = 0; n < 300; ++n) {
+    EXPECT_EQ(through_the_wire(generator.node(n)), generator.node(n));
+    if (generator.has_node_metric(n)) {
+      EXPECT_EQ(through_the_wire(generator.node_metric(n)), generator.node_metric(n));
+    }
+  }
+  for (std::uint32_t p = 0; p < 2000; ++p) {
+    EXPECT_EQ(through_the_wire(generator.pod(p)), generator.pod(p));
+  }
+}
+
+// Every field that the generator leaves empty.
+TEST(Encode, EveryFieldOfAPod) {
+  Pod pod;
+  pod.namespace_name = "team";
+  pod.name = "web-1";
+  pod.uid = "u-1";
+  pod.labels = {{"a", ""}, {"b", "2"}};
+  pod.annotations = {{"long", std::string(5000, 'x')}};
+  pod.daemon_set = true;
+  pod.creation_us = 1;
+  pod.node_name = "n1";
+  Container container;
+  container.name = "main";
+  container.requests = {{"cpu", Quantity::from_milli(1)}, {"memory", Quantity::from_value(0)}};
+  container.limits = {{"cpu", Quantity::from_nanos(1)}, {"x/y", *Quantity::parse("-3")}};
+  container.restart_always = true;
+  container.ports = {{1, PortProtocol::kUdp, "10.0.0.1"}, {65535, PortProtocol::kTcp, ""}};
+  container.actuated_requests = ResourceList{};
+  container.allocated_requests = {{"memory", *Quantity::parse("9223372036854775807")}};
+  pod.containers = {container};
+  pod.init_containers.assign(40, container);  // more than are collected in place
+  pod.init_containers.back().actuated_requests.reset();
+  pod.pod_requests = {{"cpu", *Quantity::parse("1.5")}};
+  pod.pod_limits = {{"cpu", *Quantity::parse("2e3")}};
+  pod.overhead = {{"cpu", *Quantity::parse("10u")}};
+  pod.priority = 0;
+  pod.node_selector = {{"zone", "a"}};
+  pod.required_node_affinity = std::vector<NodeSelectorTerm>{
+      {.match_expressions = {{"k", "In", {"1", ""}}}, .match_fields = {}},
+      {.match_expressions = {}, .match_fields = {{"metadata.name", "In", {"n1"}}}}};
+  pod.tolerations = {{"k", "Exists", "", "NoSchedule"}, {"", "", "", ""}};
+  pod.active_deadline_seconds = 7;
+  pod.phase = "Running";
+  pod.qos_class = "Burstable";
+  pod.scheduled = PodCondition{.is_true = true, .last_transition_us = 5};
+  pod.initialized = PodCondition{.is_true = false, .last_transition_us = std::nullopt};
+  pod.resize_infeasible = true;
+  pod.start_us = 8;
+  pod.nominated_node_name = "n2";
+  pod.deleting = true;
+  pod.priority_class_name = "high";
+  pod.preemption_policy = "Never";
+  EXPECT_EQ(through_the_wire(pod), pod);
+  pod.required_node_affinity = std::vector<NodeSelectorTerm>{};  // matches nothing; not absent
+  EXPECT_EQ(through_the_wire(pod), pod);
+  pod.required_node_affinity.reset();
+  pod.priority.reset();
+  EXPECT_EQ(through_the_wire(pod), pod);
+}
+
+TEST(Encode, EveryFieldOfAMetric) {
+  NodeMetric metric;
+  metric.name = "n1";
+  metric.report_interval_seconds = 60;
+  metric.update_time_us = 123;
+  metric.has_node_metric = true;
+  metric.node_usage = {{"cpu", Quantity::from_milli(1500)}};
+  metric.system_usage = {{"memory", Quantity::from_value(7)}};
+  metric.aggregated = {{.duration_us = 300'000'000,
+                        .usage = {{"avg", {{"cpu", Quantity::from_milli(3)}}}, {"p95", {}}}}};
+  metric.pods = {{"team", "web-1", {{"cpu", Quantity::from_milli(2)}}, "koord-prod"}};
+  EXPECT_EQ(through_the_wire(metric), metric);
+}
+
+TEST(Encode, EveryFieldOfQuotasBudgetsAndClasses) {
+  ElasticQuota quota;
+  quota.namespace_name = "team";
+  quota.name = "quota";
+  EXPECT_EQ(through_the_wire(quota), quota);
+  quota.min = ResourceList{};  // not absent
+  quota.max = {{"cpu", Quantity::from_milli(1500)}, {"nvidia.com/gpu", Quantity::from_value(2)}};
+  EXPECT_EQ(through_the_wire(quota), quota);
+  PodDisruptionBudget budget;
+  budget.namespace_name = "team";
+  budget.name = "budget";
+  EXPECT_EQ(through_the_wire(budget), budget);
+  budget.selector = {{"app", "In", {"web", ""}}, {"tier", "Exists", {}}};
+  budget.disruptions_allowed = -1;
+  budget.disrupted_pods = {"web-1", "web-2"};
+  EXPECT_EQ(through_the_wire(budget), budget);
+  PriorityClass priority_class;
+  priority_class.name = "high";
+  EXPECT_EQ(through_the_wire(priority_class), priority_class);
+  priority_class.value = -2'000'000'000;
+  priority_class.global_default = true;
+  priority_class.preemption_policy = "Never";
+  EXPECT_EQ(through_the_wire(priority_class), priority_class);
+}
+
+TEST(Encode, QuantitiesKeepTheirValue) {
+  Node node;
+  node.name = "n";
+  for (const char* text :
+       {"0", "1", "999m", "1m", "1n", "1001u", "-1", "-250m", "1Ki", "1.5Gi", "9223372036854775807",
+        "-9223372036854775807", "1e18", "123456789012345678m"}) {
+    node.allocatable = {{"r", *Quantity::parse(text)}};
+    EXPECT_EQ(through_the_wire(node), node) << text;
+  }
+}
+
+TEST(Endpoints, AreReadAndWritten) {
+  for (const char* text : {"unix:///run/headroom/headroom.sock", "tcp://127.0.0.1:8610",
+                           "tls://[::1]:65535", "tcp://127.0.0.1:0"}) {
+    const Result<Endpoint> endpoint = Endpoint::parse(text);
+    ASSERT_TRUE(endpoint.has_value()) << endpoint.error().message;
+    EXPECT_EQ(endpoint->text(), text);
+  }
+  for (const std::string& text :
+       {std::string(""), std::string("unix://"), std::string("unix://relative"),
+        std::string("tcp://127.0.0.1"), std::string("tcp://:1"), std::string("tcp://a:65536"),
+        std::string("tcp://a:1x"), std::string("tcp://::1:80"), std::string("tcp://[::1:80"),
+        std::string("http://a:1"), "unix:///" + std::string(108, 'x')}) {
+    const Result<Endpoint> endpoint = Endpoint::parse(text);
+    ASSERT_FALSE(endpoint.has_value()) << text;
+    EXPECT_EQ(endpoint.error().code, ErrorCode::kInvalid);
+    EXPECT_NE(endpoint.error().message.find(text), std::string::npos) << endpoint.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace headroom

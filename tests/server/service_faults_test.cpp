@@ -1,0 +1,310 @@
+// The barrier: allocations fail at any place of any request, and the service goes on. After each
+// the state is what the facts say, or the cluster was given up, no decision is made and a resync
+// heals it. And the budget of memory.
+//
+// This executable replaces operator new: one allocation after `allocations_left` more fails.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "tests/support/service_harness.h"
+
+namespace {
+
+constexpr std::int64_t kNever = -1;
+// Of the test's own thread: those that free clusters and evaluate batches do not fail.
+thread_local std::int64_t allocations_left = kNever;
+std::uint64_t failures = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (allocations_left > 0 && --allocations_left == 0) {
+    allocations_left = kNever;
+    ++failures;
+    throw std::bad_alloc();
+  }
+  const std::size_t rounded =
+      (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment;
+  void* const made = std::aligned_alloc(alignment, rounded);
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+
+// Not inlined, where gcc would see memory of operator new that free() gives back.
+[[gnu::noinline]] void give_back(void* made) noexcept { std::free(made); }
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* made) noexcept { give_back(made); }
+void operator delete(void* made, std::size_t) noexcept { give_back(made); }
+void operator delete(void* made, std::align_val_t) noexcept { give_back(made); }
+void operator delete(void* made, std::size_t, std::align_val_t) noexcept { give_back(made); }
+
+namespace headroom::in_memory {
+namespace {
+
+class Faults : public ServiceTest {
+ protected:
+  std::uint64_t below(std::uint64_t n) { return (random_ = mix(random_)) % n; }
+
+  // Hands a frame to the service while its allocation number `fails_at` fails.
+  template <typename Create>
+  void give(in_memory::Client& peer, std::int64_t fails_at, Create create) {
+    Builder builder;
+    finish_frame(builder, 7, create(builder));
+    const auto bytes = bytes_of(builder);
+    const FrameBuffer::Received received{.frame = wire::GetSizePrefixedFrame(bytes.data()),
+                                         .bytes = bytes};
+    allocations_left = fails_at;
+    if (!service->handle(peer, received)) {
+      while (service->step()) {
+      }
+    }
+    allocations_left = kNever;
+  }
+
+  Pod some_pod() {
+    Pod pod = pod_of(fmt::format("p{}", below(12)), 1 + static_cast<std::int64_t>(below(3)),
+                     below(3) == 0 ? fmt::format("n{}", below(6)) : "");
+    pod.uid += fmt::format("-{}-of-some-length-beyond-what-lies-in-a-string", below(2));
+    return pod;
+  }
+  Fact some_fact() {
+    switch (below(6)) {
+      case 0:
+        return node_of(fmt::format("n{}", below(6)), 8);
+      case 1:
+        return removed_node(fmt::format("n{}", below(6)));
+      case 2:
+        return removed_pod(some_pod());
+      default:
+        return some_pod();
+    }
+  }
+
+  std::uint64_t random_ = 20261122;
+};
+
+TEST_F(Faults, AnyAllocationMayFail) {
+  std::vector<Fact> base;
+  for (int n = 0; n < 6; ++n) base.emplace_back(node_of(fmt::format("n{}", n), 8));
+  std::unique_ptr<in_memory::Client> feeds;
+  std::uint64_t sequence = 0;
+  const auto resync = [&] {
+    feeds = std::make_unique<in_memory::Client>(*service);
+    feeds->greet();
+    feeds->feed(base);
+    sequence = 1;
+  };
+  resync();
+  std::uint32_t given_up = 0, resyncs = 0;
+  const char* const long_run = std::getenv("HEADROOM_LONG");
+  const int steps = long_run != nullptr && *long_run == '1' ? 200'000 : 1'500;
+  for (int step = 0; step < steps; ++step) {
+    SCOPED_TRACE(step);
+    steady += kFaultValidationPeriod;  // each fault is followed by a validation
+    const auto fails_at = static_cast<std::int64_t>(1 + below(below(2) == 0 ? 12 : 250));
+    const Pod pod = some_pod();
+    const std::string node = fmt::format("n{}", below(6));
+    in_memory::Client peer(*service);
+    peer.greet();
+    const std::uint64_t kind = below(8);
+    if (kind < 3) {
+      const std::vector<Fact> facts = {some_fact(), some_fact(), some_fact()};
+      ++sequence;
+      give(*feeds, fails_at, [&](Builder& builder) {
+        const auto changes =
+            write_list(builder, facts, [&](const Fact& fact) { return write(builder, fact); });
+        return wire::CreateFacts(builder, sequence, changes, 0);
+      });
+    } else if (kind == 3) {
+      give(peer, fails_at, [&](Builder& builder) {
+        return encode_reserve(builder, {.pod = PodRef(pod), .node_name = node});
+      });
+    } else if (kind == 4) {
+      give(peer, fails_at, [&](Builder& builder) { return encode_unreserve(builder, pod, node); });
+    } else if (kind == 5) {
+      const std::vector<Pod> pods = {pod, some_pod(), some_pod()};
+      const std::vector<PodRef> refs(pods.begin(), pods.end());
+      give(peer, fails_at,
+           [&](Builder& builder) { return encode_place(builder, refs, below(2) == 0); });
+    } else if (kind == 6) {
+      const PodRef ref(pod);
+      give(peer, fails_at, [&](Builder& builder) {
+        return encode_evaluate(builder, std::span(&ref, 1), {.top_k = 4, .scores = true});
+      });
+    } else {
+      steady += std::chrono::seconds(below(200));
+      allocations_left = fails_at;
+      service->tick();
+      allocations_left = kNever;
+    }
+    const ServiceState state = service->state();
+    if (!state.ready) {
+      ++given_up;
+      in_memory::Client asks(*service);
+      asks.greet();
+      EXPECT_EQ(asks.error(asks.evaluate({pod})).substr(0, 19), "Internal: not ready");
+    } else {
+      const Result<void> valid = service->validate();
+      ASSERT_TRUE(valid) << valid.error().message;
+      // What is cached is right.
+      Engine& engine = const_cast<Engine&>(service->engine());
+      const std::string cached = text_of(engine, engine.evaluate(pod, {.top_k = 6}).value(), true);
+      engine.drop_shape_cache();
+      ASSERT_EQ(text_of(engine, engine.evaluate(pod, {.top_k = 6}).value(), true), cached);
+    }
+    if (!state.ready || !state.feeder) {
+      ++resyncs;
+      resync();
+      ASSERT_TRUE(service->state().ready);
+      const Result<void> valid = service->validate();
+      ASSERT_TRUE(valid) << valid.error().message;
+    }
+  }
+  EXPECT_GT(failures, static_cast<std::uint64_t>(steps) / 4) << "allocations did fail";
+  EXPECT_GT(resyncs, 0U);
+  std::printf("%llu failures, %u resyncs, %u times given up\n",
+              static_cast<unsigned long long>(failures), resyncs, given_up);
+}
+
+// A request that fails costs its peer an error, not everybody a look at the whole state each time.
+TEST_F(Faults, AreFollowedByOneValidationInAPeriod) {
+  feeder.feed({node_of("n1", 8), node_of("n2", 8)});
+  in_memory::Client peer(*service);
+  peer.greet();
+  const auto fault = [&] {
+    const std::uint64_t before = failures;
+    const Pod pod = pod_of("p", 1 + static_cast<std::int64_t>(before % 1000));  // of a new shape
+    const PodRef ref(pod);
+    give(peer, 1, [&](Builder& builder) {
+      return encode_evaluate(builder, std::span(&ref, 1), {.top_k = 2});
+    });
+    ASSERT_EQ(failures, before + 1);
+  };
+  ASSERT_EQ(service->fault_validations(), 0U);
+  for (int f = 0; f < 100; ++f) fault();
+  EXPECT_EQ(service->fault_validations(), 1U);
+  service->tick();
+  EXPECT_EQ(service->fault_validations(), 1U);
+  steady += kFaultValidationPeriod;
+  service->tick();
+  EXPECT_EQ(service->fault_validations(), 2U) << "those since";
+  steady += kFaultValidationPeriod;
+  service->tick();
+  EXPECT_EQ(service->fault_validations(), 2U) << "nothing failed since";
+  fault();
+  EXPECT_EQ(service->fault_validations(), 3U) << "at once";
+  EXPECT_EQ(client.best(pod_of("q", 1)), "n1") << "decisions go on";
+}
+
+// --- The budget --------------------------------------------------------------------------------
+
+class Budget : public testing::Test {
+ protected:
+  Budget() {
+    ServiceOptions options;
+    options.engine.threads = 1;
+    options.incarnation = kIncarnation;
+    options.engine.shape_cache_bytes_max = 16 << 10;
+    options.memory_bytes_max = 1000;
+    options.memory_bytes = [this] { return used; };
+    service = std::move(Service::create(std::move(options), metrics).value());
+    feeder.emplace(*service);
+    feeder->greet();
+    feeder->feed({node_of("n1", 8)});
+    client.emplace(*service);
+    client->greet();
+  }
+  void use(std::size_t bytes) {
+    used = bytes;
+    service->tick();
+  }
+
+  std::size_t used = 100;
+  Metrics metrics;
+  std::unique_ptr<Service> service;
+  std::optional<in_memory::Client> feeder, client;
+};
+
+TEST_F(Budget, FactsAndConnectionsAreRefusedAndDecisionsGoOn) {
+  use(899);
+  feeder->facts({node_of("n2", 8)});
+  EXPECT_FALSE(feeder->has_answer());
+  use(900);
+  const std::string refusal = "LimitExceeded: memory: 900 of 1000 bytes (--memory-mib) are used";
+  EXPECT_EQ(feeder->error(feeder->facts({node_of("n3", 8)})), refusal);
+  {
+    in_memory::Client late(*service);
+    EXPECT_EQ(late.error(late.ask(
+                  [](Builder& builder) { return wire::CreateHelloDirect(builder, 1, 1, "late"); })),
+              refusal);
+    EXPECT_TRUE(late.closed);
+  }
+  client->begin();
+  EXPECT_EQ(client->error(client->begin_id), refusal);
+  EXPECT_EQ(client->best(pod_of("p", 1)), "n1");
+  EXPECT_EQ(client->reserve_text(pod_of("p", 1), "n2"), "ok");
+  EXPECT_EQ(client->stats().memory_bytes(), 900U);
+  EXPECT_EQ(client->stats().memory_bytes_max(), 1000U);
+  EXPECT_EQ(client->stats().nodes(), 2U);
+  // Not taken again at the first byte below.
+  use(860);
+  EXPECT_EQ(feeder->error(feeder->facts({node_of("n3", 8)})).substr(0, 13), "LimitExceeded");
+  use(849);
+  EXPECT_EQ(feeder->stopped(), "Gap: facts were refused for want of memory: resync");
+  feeder->feed({node_of("n1", 8), node_of("n3", 8)});
+  EXPECT_EQ(client->stats().nodes(), 2U);
+  EXPECT_NE(metrics.text().find("headroom_memory_refused_total{what=\"facts\"} 3"),
+            std::string::npos);
+}
+
+TEST_F(Budget, AResyncThatDoesNotFitEndsAndTheOldFactsStay) {
+  feeder->begin();
+  feeder->facts({node_of("m1", 8)});
+  use(950);
+  EXPECT_FALSE(client->stats().resyncing());
+  EXPECT_EQ(client->best(pod_of("p", 1)), "n1");
+  use(100);
+  EXPECT_EQ(feeder->stopped(), "Gap: facts were refused for want of memory: resync");
+}
+
+TEST_F(Budget, TheShapeCacheShrinksFirst) {
+  for (int cpu = 1; cpu <= 8; ++cpu) {
+    ASSERT_EQ(client->best(pod_of("p" + std::to_string(cpu), cpu)), "n1");
+  }
+  const std::size_t before = service->state().engine.cache_bytes;
+  use(800);
+  EXPECT_LE(service->state().engine.cache_bytes, before / 2) << before;
+  EXPECT_EQ(client->best(pod_of("p", 1)), "n1");
+  feeder->facts({node_of("n2", 8)});
+  EXPECT_FALSE(feeder->has_answer());
+}
+
+TEST(MemoryReserve, IsGivenUpWhereAnAllocationFailsAndTakenAgain) {
+  install_memory_reserve();
+  ASSERT_FALSE(memory_reserve_spent());
+  std::get_new_handler()();  // what a failed allocation calls
+  EXPECT_TRUE(memory_reserve_spent());
+  EXPECT_THROW(std::get_new_handler()(), std::bad_alloc);
+  retake_memory_reserve();
+  EXPECT_FALSE(memory_reserve_spent());
+  std::set_new_handler(nullptr);
+}
+
+TEST(Memory, IsMeasured) {
+  const std::size_t before = process_memory_bytes();
+  ASSERT_GT(before, 1U << 20);
+  std::vector<char> more(std::size_t{256} << 20, 'x');
+  EXPECT_GT(process_memory_bytes(), before + (std::size_t{200} << 20)) << more.back();
+  EXPECT_GT(default_memory_budget(), std::size_t{64} << 20);
+}
+
+}  // namespace
+}  // namespace headroom::in_memory

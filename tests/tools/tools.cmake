@@ -1,0 +1,41 @@
+# The command and what it generates, the installed package, and the rules of the tree.
+headroom_add_test(tools_test
+  SOURCES tools/capacity_quota_report_test.cpp tools/conformance_test.cpp tools/explain_report_test.cpp
+    tools/load_test.cpp tools/tools_test.cpp tools/upstream_quota_test.cpp
+  LIBRARIES headroom_commands)
+
+add_dependencies(all_tests headroom)
+add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/cli_test.sh $<TARGET_FILE:headroom>)
+add_test(NAME structure
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.py ${PROJECT_SOURCE_DIR})
+add_test(NAME docs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs_test.py ${PROJECT_SOURCE_DIR}
+  $<TARGET_FILE:headroom> $<TARGET_FILE:headroomd>)
+# The C++ of the pages compiles.
+find_package(Python3 3.9 COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND)
+  set(docs_code ${CMAKE_CURRENT_BINARY_DIR}/docs_code.cpp)
+  add_custom_command(OUTPUT ${docs_code}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs_code.py ${PROJECT_SOURCE_DIR} ${docs_code}
+    DEPENDS docs/docs_code.py ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/embedding.md
+      ${PROJECT_SOURCE_DIR}/docs/protocol.md
+    VERBATIM)
+  add_library(headroom_docs_code OBJECT ${docs_code})
+  target_compile_options(headroom_docs_code PRIVATE -Wno-unused-variable)
+  target_link_libraries(headroom_docs_code PRIVATE headroom_options headroom::autoscaling headroom::client
+    headroom::engine)
+endif()
+add_test(NAME package
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/package/package_test.sh ${PROJECT_BINARY_DIR})
+find_package(flatbuffers CONFIG REQUIRED NAMES flatbuffers FlatBuffers)
+add_test(NAME schema COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/server/schema_test.sh ${PROJECT_SOURCE_DIR}
+  $<TARGET_FILE:flatbuffers::flatc>)
+set_tests_properties(schema PROPERTIES SKIP_RETURN_CODE 77)
+# A short soak; CONTRIBUTING.md has the long one.
+add_executable(soak tools/soak.cpp)
+headroom_is_a_judge(soak)
+target_link_libraries(soak PRIVATE headroom_load headroom::client headroom::engine fmt::fmt)
+add_dependencies(soak headroomd)
+add_test(NAME soak COMMAND soak 5)
+# None depends on how the build was made; the package of a sanitized build is of no use.
+add_test(NAME incomplete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/incomplete_test.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties(structure docs package schema soak incomplete PROPERTIES LABELS release-only)

@@ -1,0 +1,153 @@
+// Reads facts and a pod's name, and prints the explanation.
+#include "tools/command/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/profile/profile_reader.h"
+#include "objects/object_reader.h"
+#include "simulation/dump.h"
+#include "simulation/text/printable.h"
+#include "tools/command/exit_code.h"
+#include "tools/command/explain_report.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kSuggestionsMax = 5;
+
+struct ExplainOptions {
+  std::vector<std::string> cluster_files;
+  std::string config, pod, now;
+  std::string node;
+  bool json = false;
+};
+
+// Names that have the wanted one's last part in them, or anything if none has: "; did you mean
+// ...".
+std::string suggestions(std::vector<std::string> names, const std::string& wanted,
+                        const char* what) {
+  if (names.empty()) return fmt::format("; the files have no {}", what);
+  const std::string part = wanted.substr(wanted.find('/') + 1);
+  std::vector<std::string> alike;
+  for (const std::string& name : names) {
+    if (!part.empty() && name.find(part) != std::string::npos) alike.push_back(name);
+  }
+  const char* lead = alike.empty() ? "the files have" : "did you mean";
+  if (alike.empty()) alike = std::move(names);
+  const bool more = alike.size() > kSuggestionsMax;
+  if (more) alike.resize(kSuggestionsMax);
+  return fmt::format("; {} {}{}", lead, fmt::join(alike, ", "), more ? ", ..." : "");
+}
+
+Result<Engine> load(const Dump& dump, Profile profile, std::int64_t now_us) {
+  Result<Engine> engine = Engine::create(std::move(profile));
+  if (!engine) return engine;
+  Result<void> applied = engine->advance(now_us);
+  const auto apply = [&](const auto& objects) {
+    for (const auto& object : objects) {
+      if (applied) applied = engine->upsert(object);
+    }
+  };
+  apply(dump.priority_classes);
+  apply(dump.elastic_quotas);
+  apply(dump.pod_disruption_budgets);
+  apply(dump.nodes);
+  apply(dump.node_metrics);
+  apply(dump.pods);
+  if (!applied) return tl::unexpected<Error>(applied.error());
+  return engine;
+}
+
+Result<std::string> explain(const ExplainOptions& options) {
+  Result<Profile> profile =
+      options.config.empty() ? Profile::standard() : read_profile_file(options.config);
+  if (!profile) return tl::unexpected(profile.error());
+  const Result<Dump> dump = read_dump(options.cluster_files);
+  if (!dump) return tl::unexpected(dump.error());
+  report_oddities(*dump, "explain");
+  const auto pod = std::find_if(dump->pods.begin(), dump->pods.end(),
+                                [&](const Pod& known) { return full_name(known) == options.pod; });
+  if (pod == dump->pods.end()) {
+    std::vector<std::string> names;
+    for (const Pod& known : dump->pods) names.push_back(full_name(known));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("--pod {}: no such pod, as NAMESPACE/NAME{}", options.pod,
+                            suggestions(std::move(names), options.pod, "pod")));
+  }
+  std::int64_t now_us = newest_time_us(*dump, 0);
+  if (!options.now.empty()) {
+    const Result<std::int64_t> given_us = parse_time_us(options.now);
+    if (!given_us) {
+      return fail(given_us.error().code,
+                  fmt::format("--now {}: want a time such as 2026-01-01T00:00:00Z", options.now));
+    }
+    now_us = *given_us;
+  }
+  Result<Engine> engine = load(*dump, std::move(*profile), now_us);
+  if (!engine) return tl::unexpected(engine.error());
+  std::optional<std::string> node;
+  if (!options.node.empty()) node = options.node;
+  if (node && engine->find_node(*node) == kNoNode) {
+    std::vector<std::string> names;
+    for (const Node& known : dump->nodes) names.push_back(known.name);
+    return fail(ErrorCode::kNotFound, fmt::format("--node {}: no such node{}", *node,
+                                                  suggestions(std::move(names), *node, "node")));
+  }
+  Result<ExplainReport> report = explain_pod(*engine, *pod, node);
+  if (!report) return tl::unexpected(report.error());
+  report->warnings = dump->warnings;
+  return options.json ? explain_json(*report) : explain_text(*report);
+}
+
+int run(const ExplainOptions& options) {
+  const Result<std::string> text = explain(options);
+  if (!text) {
+    print_error("explain", text.error().message);
+    return kExitBadInput;
+  }
+  fmt::print("{}", options.json ? *text : printable(*text));
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command = app.add_subcommand(
+      "explain", "Say why a pod fits or does not, and how it is scored, with every number");
+  command
+      ->add_option("--cluster", options->cluster_files,
+                   "Files that kubectl get -o json or yaml printed; - is stdin")
+      ->required();
+  command->add_option("--pod", options->pod, "The pod, pending or bound, as NAMESPACE/NAME")
+      ->required();
+  command->add_option("--node", options->node,
+                      "Explain this node; else the decision, its winner and one node per reason");
+  command->add_option("--config", options->config,
+                      "KubeSchedulerConfiguration, HeadroomConfiguration or both; else Headroom's "
+                      "standard profile");
+  command->add_option("--now", options->now,
+                      "The time to explain for; else that of the newest NodeMetric in the files");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(R"(
+The pod is explained as if it were to be scheduled anew: it is not counted where it is. Each line
+has what went in (capacity, what is there already, what the pod needs), the formula and the result.
+
+Examples:
+  kubectl get nodes,pods,nodemetrics -A -o json > cluster.json
+  headroom explain --cluster cluster.json --pod default/web-1
+  headroom explain --cluster cluster.json --pod default/web-1 --node node-7 --config scheduler.yaml
+
+Exit codes: 0 explained, 2 the command line, a file or an object cannot be used.)");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,510 @@
+// Runs one conformance case; see conformance_case.h.
+#include "tools/conformance/case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/profile/profile_reader.h"
+#include "objects/object_reader.h"
+#include "objects/pod_resources.h"
+#include "objects/quantity.h"
+#include "tools/conformance/capacity_quota_case.h"
+#include "tools/conformance/upstream_case.h"
+
+namespace headroom {
+namespace {
+
+using nlohmann::json;
+
+struct ConformancePlugin {
+  PluginId id;
+  bool filters, scores;
+};
+constexpr std::array<ConformancePlugin, 6> kConformancePlugins = {{
+    {PluginId::kNodeResourcesFit, true, true},
+    {PluginId::kNodeResourcesBalancedAllocation, false, true},
+    {PluginId::kLimitAware, true, true},
+    {PluginId::kResourceLimitAware, false, true},
+    {PluginId::kLoadAwareScheduling, true, true},
+    {PluginId::kCapacityScheduling, false, false},
+}};
+// These compute on quantities and pods alone: no engine, and only their own step.
+constexpr std::string_view kQuantityPlugin = "Quantity";
+constexpr std::string_view kPodResourcesPlugin = "PodResources";
+// Of the autoscaler: no engine, and runners of its own.
+constexpr std::string_view kCapacityQuotaPlugin = "CapacityQuota";
+
+std::string value_or_absent(const json& object, const std::string& key) {
+  return object.contains(key) ? object.at(key).dump() : "absent";
+}
+
+// cpu in milli, the rest whole, as the cases state it.
+Result<json> amounts(const ResourceList& resources, bool keep_zero) {
+  json result = json::object();
+  for (const auto& [name, quantity] : resources) {
+    const Result<std::int64_t> amount = name == "cpu" ? quantity.milli_value() : quantity.value();
+    if (!amount) return tl::unexpected<Error>(amount.error());
+    if (keep_zero || *amount != 0) result[name] = *amount;
+  }
+  return result;
+}
+
+class CaseRunner {
+ public:
+  std::vector<ConformanceDifference> run(const json& recorded) {
+    if (!create(recorded)) return std::move(differences_);
+    if (recorded.contains("now")) advance(recorded.at("now"));
+    if (recorded.contains("objects")) {
+      std::size_t index = 0;
+      for (const json& object : recorded.at("objects")) {
+        at_ = fmt::format("objects[{}]", index++);
+        apply(object);
+      }
+    }
+    std::size_t index = 0;
+    for (const json& step : recorded.at("steps")) {
+      if (!differences_.empty()) break;
+      at_ = fmt::format("steps[{}]", index++);
+      perform(step);
+    }
+    return std::move(differences_);
+  }
+
+ private:
+  // --- Setting up ---
+
+  bool create(const json& recorded) {
+    const std::string name = recorded.at("plugin");
+    const std::string mode = recorded.value("mode", "Upstream");
+    if (mode != "Upstream" && mode != "Proposal") {
+      differ("mode", "Upstream or Proposal", mode);
+      return false;
+    }
+    if (name == kQuantityPlugin || name == kPodResourcesPlugin) return true;
+    const auto plugin =
+        std::find_if(kConformancePlugins.begin(), kConformancePlugins.end(),
+                     [&](const ConformancePlugin& p) { return name == to_string(p.id); });
+    if (plugin == kConformancePlugins.end()) {
+      differ("plugin", name, "not supported");
+      return false;
+    }
+    plugin_ = plugin->id;
+    Profile profile;
+    profile.mode = mode == "Upstream" ? Mode::kUpstream : Mode::kProposal;
+    const std::string args = recorded.contains("args") ? recorded.at("args").dump() : "{}";
+    if (const Result<void> read = read_plugin_args(plugin_, args, profile); !read) {
+      differ("args", args, read.error().message);
+      return false;
+    }
+    const bool apart = profile.mode == Mode::kUpstream && plugin->filters && plugin->scores;
+    if (plugin->filters) profile.filters = {plugin_};
+    if (plugin->scores && !apart) profile.scores = {{plugin_}};
+    if (plugin_ == PluginId::kCapacityScheduling) {
+      profile.capacity_scheduling = true;
+      profile.filters = {PluginId::kNodeResourcesFit};
+      if (profile.mode == Mode::kUpstream) {
+        profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                           PluginId::kTaintToleration, PluginId::kNodeAffinity,
+                           PluginId::kNodeResourcesFit};
+      }
+    }
+    if (!add_engine(profile)) return false;
+    if (apart) {
+      profile.filters.clear();
+      profile.scores = {{plugin_}};
+      if (!add_engine(profile)) return false;
+    }
+    return true;
+  }
+
+  bool add_engine(const Profile& profile) {
+    Result<Engine> engine = Engine::create(profile, {.threads = 1});
+    if (!engine) {
+      differ("args", "accepted", engine.error().message);
+      return false;
+    }
+    engines_.push_back(std::move(*engine));
+    return true;
+  }
+
+  // --- Steps ---
+
+  void perform(const json& step) {
+    const std::string op = step.at("op");
+    if (op == "schedule") return schedule(step);
+    if (plugin_ == PluginId::kCapacityScheduling && step.contains("expect")) {
+      json change = step;
+      change.erase("expect");
+      perform(change);
+      return compare(step.at("expect"), {{"quotaUsed", quota_used(engines_.front())}});
+    }
+    if (op == "quantity") return quantity(step);
+    if (op == "podResources") return pod_resources(step);
+    if (step.contains("expect")) {
+      return differ("expect", step.at("expect").dump(), "not supported after " + op);
+    }
+    if (op == "apply") return apply(step.at("object"));
+    if (op == "delete") return remove(step.at("object"));
+    if (op == "advance") return advance(step.at("now"));
+    if (op == "reserve" || op == "unreserve") {
+      Pod pod;
+      if (!read_pod(step.at("pod"), pod)) return;
+      const std::string node = step.at("node");
+      for (Engine& engine : engines_) {
+        if (op == "reserve") {
+          check("reserve", engine.assume(pod, node));
+        } else {
+          engine.forget(pod.namespace_name, pod.name, pod.uid, node);
+        }
+      }
+      return;
+    }
+    differ("op", op, "not supported");
+  }
+
+  void advance(const std::string& time) {
+    const Result<std::int64_t> now_us = parse_time_us(time);
+    if (!now_us) return differ("now", time, now_us.error().message);
+    for (Engine& engine : engines_) check("now", engine.advance(*now_us));
+  }
+
+  void apply(const json& object) {
+    const Result<Object> read = read_object(object.dump(), at_);
+    if (!read) return differ("object", "accepted", read.error().message);
+    for (Engine& engine : engines_) check("object", engine.upsert(*read));
+  }
+
+  void remove(const json& object) {
+    const std::string kind = object.at("kind");
+    const json& metadata = object.at("metadata");
+    const std::string name = metadata.at("name");
+    const std::string name_space = metadata.value("namespace", "default");
+    for (Engine& engine : engines_) {
+      if (kind == "ElasticQuota") {
+        engine.remove_elastic_quota(name_space, name);
+      } else if (kind == "PodDisruptionBudget") {
+        engine.remove_pod_disruption_budget(name_space, name);
+      } else if (kind == "PriorityClass") {
+        engine.remove_priority_class(name);
+      } else if (kind == "Node") {
+        engine.remove_node(name);
+      } else if (kind == "Pod") {
+        engine.remove_pod(name_space, name);
+      } else if (kind == "NodeMetric") {
+        engine.remove_node_metric(name);
+      } else {
+        return differ("object.kind", kind, "not supported");
+      }
+    }
+  }
+
+  void schedule(const json& step) {
+    Pod pod;
+    if (!read_pod(step.at("pod"), pod)) return;
+    if (engines_.empty()) return differ("op", "schedule", "not supported for this plugin");
+    if (plugin_ == PluginId::kCapacityScheduling) return preempt(step, pod);
+    json got = json::object();
+    // The first engine has the filter, the last one the score; they may be the same.
+    for (Engine& engine : engines_) {
+      const Result<std::vector<NodeDetail>> details = engine.evaluate_all(pod);
+      if (!details) return differ("schedule", "an answer", details.error().message);
+      if (!engine.profile().filters.empty()) add_filter(engine, *details, got);
+      if (!engine.profile().scores.empty()) add_scores(engine, *details, got);
+      compare_evaluate(engine, pod, *details);
+    }
+    got["preFilter"] = {{"code", to_string(Code::kSuccess)}};  // no plugin here rejects earlier
+    compare(step.at("expect"), got);
+  }
+
+  // --- CapacityScheduling ---
+
+  static json quota_used(const Engine& engine) {
+    json all = json::object();
+    for (const QuotaStatus& quota : engine.quota_status()) {
+      json& used = all[quota.namespace_name] = json::object();
+      for (const QuotaAmount& amount : quota.amounts) {
+        if (amount.used != 0) used[amount.resource] = amount.used;
+      }
+    }
+    return all;
+  }
+
+  void preempt(const json& step, const Pod& pod) {
+    Engine& engine = engines_.front();
+    const json& expected = step.at("expect");
+    json got = {{"quotaUsed", quota_used(engine)}};
+    const Result<PreFilterStatus> pre_filter = engine.pre_filter(pod);
+    if (!pre_filter) return differ("preFilter", "an answer", pre_filter.error().message);
+    got["preFilter"]["code"] = to_string(pre_filter->code);
+    if (pre_filter->code != Code::kSuccess) got["preFilter"]["reasons"] = pre_filter->reasons;
+    const Result<std::vector<NodeDetail>> details = engine.evaluate_all(pod);
+    if (!details) return differ("schedule", "an answer", details.error().message);
+    if (pre_filter->code == Code::kSuccess) compare_evaluate(engine, pod, *details);
+    std::set<std::string> feasible;
+    for (const NodeDetail& detail : *details) {
+      if (detail.code == Code::kSuccess) feasible.emplace(engine.node_name(detail.node));
+    }
+    got["feasible"] = feasible;
+    if (expected.contains("postFilter")) {
+      got["postFilter"] = post_filter(engine, pod, expected.at("postFilter"));
+    }
+    compare(expected, got);
+  }
+
+  // As expected where that is a choice of several; else what came, less what was not expected.
+  json post_filter(Engine& engine, const Pod& pod, const json& expected) {
+    const Result<PostFilter> all = engine.post_filter(pod, {.candidates = true});
+    const Result<PostFilter> bounded = engine.post_filter(pod);
+    const Result<PostFilter> unbounded = engine.post_filter(pod, {.bound = false});
+    if (!all || !bounded || !unbounded) return "no answer";
+    const json got = answer_of(engine, *all);
+    for (const PostFilter* other : {&*bounded, &*unbounded}) {
+      json again = answer_of(engine, *other);
+      json once = got;
+      for (json* answer : {&again, &once}) {
+        answer->erase("candidates");
+        answer->erase("reasons");
+      }
+      if (again != once) differ("postFilter", once.dump(), again.dump());
+    }
+    json compared = json::object();
+    for (const auto& [field, want] : expected.items()) {
+      if (field == "anyOf") {
+        json chosen = got;
+        chosen.erase("candidates");
+        const bool found = std::any_of(want.begin(), want.end(), [&](const json& one) {
+          return std::all_of(one.items().begin(), one.items().end(), [&](const auto& part) {
+            return chosen.contains(part.key()) && chosen.at(part.key()) == part.value();
+          });
+        });
+        compared[field] = found ? want : chosen;
+      } else if (field == "candidates" && engine.profile().mode == Mode::kProposal) {
+        // Only the nodes with victims.
+        compared[field] = json::object();
+        for (const auto& [node, outcome] : got.at(field).items()) {
+          if (outcome.contains("victims")) compared[field][node] = outcome;
+        }
+      } else if (got.contains(field)) {
+        compared[field] = got.at(field);
+      }
+    }
+    return compared;
+  }
+
+  static json answer_of(const Engine& engine, const PostFilter& answer) {
+    const auto key = [](const Victim& victim) {
+      return pod_key(victim.namespace_name, victim.name);
+    };
+    json got = {{"code", to_string(answer.code)},
+                {"crossNodeWouldHelp", answer.cross_node_would_help}};
+    if (!answer.reasons.empty()) got["reasons"] = answer.reasons;
+    if (answer.nominated_node != kNoNode) {
+      got["nominatedNode"] = engine.node_name(answer.nominated_node);
+      std::set<std::string> victims;
+      for (const Victim& victim : answer.victims) victims.insert(key(victim));
+      got["victims"] = victims;
+    }
+    json& candidates = got["candidates"] = json::object();
+    for (const NodeVictims& node : answer.candidates) {
+      json& outcome = candidates[std::string(engine.node_name(node.node))];
+      if (node.code != Code::kSuccess) {
+        outcome = {{"code", to_string(node.code)}, {"reasons", node.reasons}};
+        continue;
+      }
+      outcome = {{"numPDBViolations", node.pdb_violations}, {"victims", json::array()}};
+      for (const Victim& victim : node.victims) outcome["victims"].push_back(key(victim));
+    }
+    return got;
+  }
+
+  static void add_filter(const Engine& engine, const std::vector<NodeDetail>& details, json& got) {
+    json& filter = got["filter"] = json::object();
+    for (const NodeDetail& detail : details) {
+      json& status = filter[std::string(engine.node_name(detail.node))];
+      status["code"] = to_string(detail.code);
+      if (!detail.reasons.empty()) status["reasons"] = detail.reasons;
+    }
+  }
+
+  // A plugin that skips a pod leaves no line with any node.
+  void add_scores(const Engine& engine, const std::vector<NodeDetail>& details, json& got) const {
+    json scores = json::object();
+    json normalized = json::object();
+    json failed = json::object();
+    bool scored = true;
+    for (const NodeDetail& detail : details) {
+      const std::string name(engine.node_name(detail.node));
+      if (detail.code == Code::kError) failed[name]["code"] = to_string(detail.code);
+      if (detail.code != Code::kSuccess) continue;
+      scored = !detail.plugins.empty();
+      for (const PluginScore& score : detail.plugins) {
+        scores[name] = score.raw;
+        normalized[name] = score.score;
+      }
+    }
+    got["preScore"] = {{"code", scored ? "Success" : "Skip"}};
+    got["scores"] = std::move(scores);
+    got["normalizedScores"] = std::move(normalized);
+    got["scoreStatus"] = std::move(failed);
+  }
+
+  // What the scheduler would be told must agree with what every node says.
+  void compare_evaluate(Engine& engine, const Pod& pod, const std::vector<NodeDetail>& details) {
+    const auto count = [&](Code code) {
+      return std::count_if(details.begin(), details.end(),
+                           [&](const NodeDetail& detail) { return detail.code == code; });
+    };
+    if (count(Code::kError) > 0) return;  // then there is no decision
+    const Result<Decision> decision = engine.evaluate(pod, {.top_k = kTopKMax});
+    if (!decision) return differ("evaluate", "an answer", decision.error().message);
+    std::vector<NodeDetail> expected;
+    std::copy_if(details.begin(), details.end(), std::back_inserter(expected),
+                 [](const NodeDetail& detail) { return detail.code == Code::kSuccess; });
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](const NodeDetail& a, const NodeDetail& b) { return a.total > b.total; });
+    if (decision->feasible != expected.size() || decision->candidates.size() != expected.size()) {
+      return differ(
+          "evaluate.feasible", std::to_string(expected.size()),
+          fmt::format("{}, {} candidates", decision->feasible, decision->candidates.size()));
+    }
+    const auto shown = [&](NodeIndex node, std::int64_t total, const auto& plugins) {
+      std::string text = fmt::format("{} total {}", engine.node_name(node), total);
+      for (const PluginScore& score : plugins) {
+        text += fmt::format(", {} {} of raw {}", to_string(score.plugin), score.score, score.raw);
+      }
+      return text;
+    };
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const NodeScore& candidate = decision->candidates[i];
+      const std::string want = shown(expected[i].node, expected[i].total, expected[i].plugins);
+      const std::string came = shown(candidate.node, candidate.total, candidate.plugins);
+      if (want != came) return differ(fmt::format("evaluate.candidates[{}]", i), want, came);
+    }
+  }
+
+  void quantity(const json& step) {
+    const std::string input = step.at("input");
+    const Result<Quantity> parsed = Quantity::parse(input);
+    json got = {{"valid", parsed.has_value()}};
+    if (parsed) {
+      const Result<std::int64_t> milli = parsed->milli_value();
+      const Result<std::int64_t> value = parsed->value();
+      got["milliValue"] = milli ? json(*milli) : json(milli.error().message);
+      got["value"] = value ? json(*value) : json(value.error().message);
+      got["canonical"] = parsed->canonical();
+      got["string"] = input;  // printing without canonicalising gives the text back
+    }
+    compare(step.at("expect"), got);
+  }
+
+  void pod_resources(const json& step) {
+    Pod pod;
+    if (!read_pod(step.at("pod"), pod)) return;
+    json got = {{"qosClass", pod_qos_class(pod)}};
+    const auto add = [&](const char* field, const ResourceList& resources, bool keep_zero) {
+      const Result<json> listed = amounts(resources, keep_zero);
+      got[field] = listed ? *listed : json(listed.error().message);
+    };
+    add("requests", pod_requests(pod), false);
+    add("limits", pod_limits(pod), false);
+    PodRequestsOptions as_node_info;
+    as_node_info.use_status_resources = true;
+    add("nodeRequests", pod_requests(pod, as_node_info), false);
+    add("nonZeroRequests", non_zero_requested(pod, /*use_status_resources=*/true), true);
+    add("elasticQuotaRequests", elastic_quota_requests(pod), false);
+    compare(step.at("expect"), got);
+  }
+
+  // --- Comparing ---
+
+  // Every expected field, and within the fields that are by node every node. A status that is
+  // expected without reasons is compared by its code alone.
+  void compare(const json& expected, const json& got) {
+    for (const auto& [field, want] : expected.items()) {
+      if (!got.contains(field)) {
+        differ(field, want.dump(), "not supported");
+        continue;
+      }
+      const json& came = got.at(field);
+      if (field == "filter" || field == "scores" || field == "normalizedScores" ||
+          field == "scoreStatus") {
+        compare_nodes(field, want, came);
+      } else if (!same(want, came)) {
+        differ(field, want.dump(), came.dump());
+      }
+    }
+  }
+
+  void compare_nodes(const std::string& field, const json& want, const json& came) {
+    std::set<std::string> nodes;
+    for (const auto& [node, value] : want.items()) nodes.insert(node);
+    for (const auto& [node, value] : came.items()) nodes.insert(node);
+    for (const std::string& node : nodes) {
+      if (want.contains(node) && came.contains(node) && same(want.at(node), came.at(node))) {
+        continue;
+      }
+      differ(fmt::format("{}.{}", field, node), value_or_absent(want, node),
+             value_or_absent(came, node));
+    }
+  }
+
+  static bool same(const json& want, const json& came) {
+    const bool code_alone = want.is_object() && want.contains("code") && !want.contains("reasons");
+    return code_alone ? want.at("code") == came.at("code") : want == came;
+  }
+
+  // --- Helpers ---
+
+  bool read_pod(const json& object, Pod& pod) {
+    Result<Object> read = read_object(object.dump(), at_);
+    if (!read) {
+      differ("pod", "accepted", read.error().message);
+      return false;
+    }
+    if (!std::holds_alternative<Pod>(*read)) {
+      differ("pod.kind", "Pod", value_or_absent(object, "kind"));
+      return false;
+    }
+    pod = std::get<Pod>(std::move(*read));
+    return true;
+  }
+
+  void check(std::string_view field, const Result<void>& result) {
+    if (!result) differ(field, "accepted", result.error().message);
+  }
+
+  void differ(std::string_view field, std::string expected, std::string got) {
+    differences_.push_back({at_.empty() ? std::string(field) : fmt::format("{}.{}", at_, field),
+                            std::move(expected), std::move(got)});
+  }
+
+  PluginId plugin_ = PluginId::kNodeName;
+  std::vector<Engine> engines_;
+  std::string at_;  // the step that is performed
+  std::vector<ConformanceDifference> differences_;
+};
+
+}  // namespace
+
+std::vector<ConformanceDifference> run_conformance_case(const json& recorded) {
+  try {
+    const std::string mode = recorded.value("mode", "Upstream");
+    if (recorded.value("plugin", "") == kCapacityQuotaPlugin) {
+      if (mode == "Upstream") return run_upstream_quota_case(recorded);
+      if (mode == "Proposal") return run_capacity_quota_case(recorded);
+    }
+    return CaseRunner().run(recorded);
+  } catch (const json::exception& exception) {
+    return {{"case", "the form that the README of the cases describes", exception.what()}};
+  }
+}
+
+}  // namespace headroom
