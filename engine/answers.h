@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -186,6 +187,13 @@ struct PostFilter {
   std::uint32_t nodes_dry_run = 0, nodes_ruled_out = 0;  // by the bound
   std::uint64_t epoch = 0;
   NotConsideredSet not_considered;  // as in Decision
+};
+
+// What the turns of a post-filter have seen of the nodes; see Engine::post_filter().
+struct PostFilterTurns {
+  std::uint32_t next_row = 0;
+  std::map<std::string, std::uint32_t> reasons;
+  std::vector<std::string> errors;
 };
 
 struct PodVerdict {

@@ -145,6 +145,11 @@ class Engine {
   // the pod. Source: as above, and kube-scheduler's preemption. Cost: a bound for every node, and a
   // dry run for those that it cannot rule out, in parallel.
   Result<PostFilter> post_filter(const Pod& pod, const PostFilterOptions& options = {});
+  // A turn of the same, from new `turns` and `answer` on; true when it is complete. Only with
+  // options.candidates is there more than one: facts may change between them, so each node's
+  // outcome is of its own turn, and all else of the last. Not across two engines.
+  Result<bool> post_filter(const Pod& pod, const PostFilterOptions& options, const Pause& pause,
+                           PostFilterTurns& turns, PostFilter& answer);
   // The pods of one node, most important first: which are victims there, and why.
   Result<std::vector<PodVerdict>> explain_victims(const Pod& pod, std::string_view node_name);
   // All nodes in row order.

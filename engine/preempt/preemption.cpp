@@ -64,7 +64,9 @@ Victim Preemption::victim_of(PodId id) const {
   return victim;
 }
 
-Result<PostFilter> Preemption::post_filter(const Pod& pod, const PostFilterOptions& options) {
+Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& options,
+                                     const Pause& pause, PostFilterTurns& turns,
+                                     PostFilter& answer) {
   const auto shape = cluster_.decidable_shape_of(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
@@ -73,10 +75,10 @@ Result<PostFilter> Preemption::post_filter(const Pod& pod, const PostFilterOptio
     return fail(ErrorCode::kUnsupported,
                 "post_filter: the profile does not enable CapacityScheduling");
   }
-  PostFilter answer;
   answer.not_considered = cluster_.not_considered(pod);
-  cluster_.without(pod, [&] { look(pod, **shape, options, answer); });
-  return answer;
+  bool done = false;
+  cluster_.without(pod, [&] { done = look(pod, **shape, options, pause, turns, answer); });
+  return done;
 }
 
 // What the filters say of the row.
@@ -287,41 +289,75 @@ void Preemption::choose(const Best& best, PostFilter& answer) const {
   }
 }
 
-void Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& options,
-                      PostFilter& answer) {
-  const std::vector<std::string> named = cluster_.named_node(pod);
+// False: more rows are to be described in turns to come.
+bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& options,
+                      const Pause& pause, PostFilterTurns& turns, PostFilter& answer) {
   cluster_.prepare(shape);
   given_back_.extend(cluster_);
   answer.epoch = cluster_.table().epoch();
   const Preemptor preemptor(cluster_, given_back_, pod, shape);
+  // Where nothing is looked for, nothing is told of what turns before found.
+  const auto not_looked_for = [&answer](Code code, std::string why) {
+    answer.code = code;
+    answer.reasons = {std::move(why)};
+    answer.stays_nominated = true;
+    answer.candidates.clear();
+    answer.nodes_dry_run = 0;
+    return true;
+  };
   std::string why_not;
   if (!may_preempt(pod, preemptor, shape, why_not)) {
-    answer.reasons = {why_not};
-    answer.stays_nominated = true;
-    return;
+    return not_looked_for(Code::kUnschedulable, std::move(why_not));
   }
   if (!preemptor.standing.rejected()) {
     Decision decision;
     evaluator_.decide_for(pod, shape, {.plugin_scores = false, .reasons = false}, decision);
     if (decision.code == Code::kError) {
-      answer.code = Code::kError;
-      answer.reasons = {"a filter failed: there is no decision to improve on"};
-      answer.stays_nominated = true;
-      return;
+      return not_looked_for(Code::kError, "a filter failed: there is no decision to improve on");
     }
     if (decision.feasible != 0) {
-      answer.reasons = {"a node has room for the pod: nothing to preempt"};
-      answer.stays_nominated = true;
-      return;
+      return not_looked_for(Code::kUnschedulable,
+                            "a node has room for the pod: nothing to preempt");
     }
   }
-  if (options.candidates) {
-    look_at_all(pod, preemptor, shape, answer);
-    return;
+  if (!options.candidates) {
+    choose_node(pod, preemptor, shape, options.bound, answer);
+    if (answer.nominated_node == kNoNode) {
+      answer.reasons = {fmt::format("0/{} nodes are available: preemption helps on none of them.",
+                                    cluster_.node_count())};
+    }
+    return true;
   }
-  const std::vector<std::uint32_t> rows = rows_of(shape, named);
+  const std::uint32_t size = cluster_.table().size();
+  while (turns.next_row < size) {
+    describe_rows(pod, preemptor, shape, std::min(turns.next_row + kStretchRows, size), turns,
+                  answer);
+    if (turns.next_row < size && pause()) {
+      return false;
+    }
+  }
+  const std::uint32_t dry_runs = answer.nodes_dry_run;
+  choose_node(pod, preemptor, shape, options.bound, answer);
+  answer.nodes_dry_run = dry_runs;
+  answer.nodes_ruled_out = 0;
+  if (answer.nominated_node != kNoNode) {
+    return true;
+  }
+  if (!turns.errors.empty()) {
+    answer.code = Code::kError;
+    answer.reasons = std::move(turns.errors);
+  } else {
+    answer.reasons = {fit_error(cluster_.node_count(), turns.reasons)};
+  }
+  return true;
+}
+
+// The best node, and who has to go there or across nodes; kNoNode where nobody helps.
+void Preemption::choose_node(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
+                             bool bound, PostFilter& answer) {
+  const std::vector<std::uint32_t> rows = rows_of(shape, cluster_.named_node(pod));
   // A filter that may answer Error is to be heard on every node.
-  const bool bound = options.bound && !(preemptor.upstream && shape.error_terms != 0);
+  bound = bound && !(preemptor.upstream && shape.error_terms != 0);
   const std::vector<std::uint32_t> within = bound ? within_bounds(preemptor, rows) : rows;
   Best best;
   // The least of the victims' highest priorities so far, where no budget is broken.
@@ -349,35 +385,31 @@ void Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
   }
   if (best.victims.empty()) {
     answer.code = best.failed ? Code::kError : Code::kUnschedulable;
-    answer.reasons = {fmt::format("0/{} nodes are available: preemption helps on none of them.",
-                                  cluster_.node_count())};
     return;
   }
   choose(best, answer);
 }
 
-// Every node with its outcome, in kube-scheduler's words.
-void Preemption::look_at_all(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
-                             PostFilter& answer) {
-  std::vector<NodeDetail> details(cluster_.table().size());
+// Nodes up to row `end` with their outcome, in kube-scheduler's words.
+void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
+                               std::uint32_t end, PostFilterTurns& turns, PostFilter& answer) {
+  const std::uint32_t begin = std::exchange(turns.next_row, end);
+  std::vector<NodeDetail> details(end - begin);
   cluster_.with_nominated(pod, shape, [&] {
-    for (std::uint32_t row = 0; row < details.size(); ++row) {
+    for (std::uint32_t row = begin; row < end; ++row) {
       if (cluster_.table().node_class(row) != kNoNodeClass) {
-        details[row] = status_of(pod, shape, row);
+        details[row - begin] = status_of(pod, shape, row);
       }
     }
   });
-  std::map<std::string, std::uint32_t> reasons;
-  std::vector<std::string> errors;
   DryRun dry_run(preemptor);
-  VictimsRank best;
-  for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
+  for (std::uint32_t row = begin; row < end; ++row) {
     if (cluster_.table().node_class(row) == kNoNodeClass) {
       continue;
     }
-    NodeDetail& detail = details[row];
+    NodeDetail& detail = details[row - begin];
     if (!preemptor.standing.rejected() && detail.code != Code::kUnschedulable) {
-      ++reasons["Preemption is not helpful for scheduling"];
+      ++turns.reasons["Preemption is not helpful for scheduling"];
       continue;
     }
     NodeVictims& node = answer.candidates.emplace_back();
@@ -392,14 +424,9 @@ void Preemption::look_at_all(const Pod& pod, const Preemptor& preemptor, PodShap
     ++answer.nodes_dry_run;
     switch (outcome) {
       case DryRunOutcome::kVictims: {
-        const VictimsRank rank = dry_run.rank();
-        node.pdb_violations = rank.broken;
+        node.pdb_violations = dry_run.rank().broken;
         for (const RankedPod* victim : dry_run.victims()) {
           node.victims.push_back(victim_of(victim->pod));
-        }
-        if (answer.nominated_node == kNoNode || rank < best) {
-          best = rank;
-          answer.nominated_node = node.node;
         }
         continue;
       }
@@ -433,29 +460,8 @@ void Preemption::look_at_all(const Pod& pod, const Preemptor& preemptor, PodShap
         break;
     }
     for (const std::string& reason : node.reasons) {
-      node.code == Code::kError ? errors.push_back(reason) : void(++reasons[reason]);
+      node.code == Code::kError ? turns.errors.push_back(reason) : void(++turns.reasons[reason]);
     }
-  }
-  if (answer.nominated_node != kNoNode) {
-    answer.code = Code::kSuccess;
-    const auto chosen =
-        std::find_if(answer.candidates.begin(), answer.candidates.end(),
-                     [&](const NodeVictims& node) { return node.node == answer.nominated_node; });
-    answer.victims = chosen->victims;
-    answer.pdb_violations = chosen->pdb_violations;
-    return;
-  }
-  if (!preemptor.upstream) {
-    look_across(preemptor, rows_of(shape, cluster_.named_node(pod)), answer);
-    if (answer.nominated_node != kNoNode) {
-      return;
-    }
-  }
-  if (!errors.empty()) {
-    answer.code = Code::kError;
-    answer.reasons = std::move(errors);
-  } else {
-    answer.reasons = {fit_error(cluster_.node_count(), reasons)};
   }
 }
 

@@ -26,7 +26,9 @@ class Preemption {
   Preemption(Cluster& cluster, Evaluator& evaluator, const Kernels& kernels,
              const EngineOptions& options);
 
-  Result<PostFilter> post_filter(const Pod& pod, const PostFilterOptions& options);
+  // A turn of it; see Engine.
+  Result<bool> post_filter(const Pod& pod, const PostFilterOptions& options, const Pause& pause,
+                           PostFilterTurns& turns, PostFilter& answer);
   Result<std::vector<PodVerdict>> explain_victims(const Pod& pod, std::uint32_t row);
 
   // The best node of a stretch of rows, and what its dry runs came to.
@@ -39,7 +41,8 @@ class Preemption {
   };
 
  private:
-  void look(const Pod& pod, PodShape& shape, const PostFilterOptions& options, PostFilter& answer);
+  bool look(const Pod& pod, PodShape& shape, const PostFilterOptions& options, const Pause& pause,
+            PostFilterTurns& turns, PostFilter& answer);
   bool may_preempt(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
                    std::string& why_not);
   // A need that all rows of a group's victims may fall short of.
@@ -57,10 +60,13 @@ class Preemption {
                                            const std::vector<std::uint32_t>& rows);
   void look_across(const Preemptor& preemptor, const std::vector<std::uint32_t>& rows,
                    PostFilter& answer);
+  void choose_node(const Pod& pod, const Preemptor& preemptor, PodShape& shape, bool bound,
+                   PostFilter& answer);
   void choose(const Best& best, PostFilter& answer) const;
   void look_at(std::uint32_t row, const Preemptor& preemptor, DryRun& dry_run,
                std::atomic<std::int64_t>& bar, Best& best) const;
-  void look_at_all(const Pod& pod, const Preemptor& preemptor, PodShape& shape, PostFilter& answer);
+  void describe_rows(const Pod& pod, const Preemptor& preemptor, PodShape& shape, std::uint32_t end,
+                     PostFilterTurns& turns, PostFilter& answer);
   Victim victim_of(PodId id) const;
   std::string why_victim(const RankedPod& victim, const Preemptor& preemptor,
                          DryRun& dry_run) const;

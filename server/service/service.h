@@ -139,7 +139,12 @@ class Service final : public FrameHandler {
   // that holds `ref` stays, so that the answer may refer to it.
   using PodAnswer = std::function<Result<void>(const Pod&)>;
   Result<void> ask(const wire::PodRef& ref, PodAnswer answer);
-  void ask_later(const wire::PodRef& ref, PodAnswer answer);  // the pod may lie in pod_
+  // The same where the answer takes turns, too: true when it is complete.
+  using PodTurn = std::function<Result<bool>(const Pod&, const Pause&)>;
+  Result<void> ask_in_turns(const wire::PodRef& ref, PodTurn turn);
+  // What is left of either, as begun_ or to begin; the pod may lie in pod_.
+  void ask_later(const wire::PodRef& ref, PodAnswer answer);
+  std::unique_ptr<Work> question(const wire::PodRef& ref, PodTurn turn);
   void answer(Peer& peer, std::uint64_t id, const Request& request, const Result<void>& done);
   void drop_work(const Peer& peer);
 

@@ -10,18 +10,29 @@
 namespace headroom {
 
 Result<void> Service::post_filter(std::uint64_t id, const wire::PostFilter& request) {
-  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
-    Engine& engine = current_->engine();
-    const auto answer = engine.post_filter(pod, {.candidates = request.candidates()});
-    if (!answer) return tl::unexpected(answer.error());
-    if (answer->victims.size() > kVictimsPerReplyMax) {
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("victims: {}: kVictimsPerReplyMax is {}", answer->victims.size(),
-                              kVictimsPerReplyMax));
-    }
-    finish(id, encode(builder_, *answer, engine, epoch()));
-    return {};
-  });
+  // In turns where it tells of every node; another cluster is asked from its first node on.
+  struct SoFar {
+    std::uint64_t cluster = 0;
+    PostFilterTurns turns = {};
+    PostFilter answer = {};
+  };
+  return ask_in_turns(
+      *request.pod(),
+      [this, id, &request, so_far = SoFar{.cluster = clusters_}](
+          const Pod& pod, const Pause& pause) mutable -> Result<bool> {
+        if (so_far.cluster != clusters_) so_far = {.cluster = clusters_};
+        Engine& engine = current_->engine();
+        const auto done = engine.post_filter(pod, {.candidates = request.candidates()}, pause,
+                                             so_far.turns, so_far.answer);
+        if (!done || !*done) return done;
+        if (so_far.answer.victims.size() > kVictimsPerReplyMax) {
+          return fail(ErrorCode::kLimitExceeded,
+                      fmt::format("victims: {}: kVictimsPerReplyMax is {}",
+                                  so_far.answer.victims.size(), kVictimsPerReplyMax));
+        }
+        finish(id, encode(builder_, so_far.answer, engine, epoch()));
+        return true;
+      });
 }
 
 Result<void> Service::quota_status(std::uint64_t id, const wire::QuotaStatus& request) {

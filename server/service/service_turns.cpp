@@ -9,7 +9,7 @@ namespace headroom {
 
 namespace {
 
-// A question about one pod, which is answered at once when the pod's shape is prepared.
+// A question about one pod.
 class PodQuestion final : public Work {
  public:
   using Turn = std::function<Result<bool>(const Pause&)>;
@@ -42,9 +42,22 @@ Result<void> Service::ask(const wire::PodRef& ref, PodAnswer answer) {
 }
 
 void Service::ask_later(const wire::PodRef& ref, PodAnswer answer) {
-  begun_ = std::make_unique<PodQuestion>(
+  begun_ =
+      question(ref, [answer = std::move(answer)](const Pod& asked, const Pause&) -> Result<bool> {
+        if (auto answered = answer(asked); !answered) return tl::unexpected(answered.error());
+        return true;
+      });
+}
+
+Result<void> Service::ask_in_turns(const wire::PodRef& ref, PodTurn turn) {
+  if (const Result<const Pod*> pod = resolve(ref, pod_); !pod) return tl::unexpected(pod.error());
+  return begin(question(ref, std::move(turn)));
+}
+
+std::unique_ptr<Work> Service::question(const wire::PodRef& ref, PodTurn turn) {
+  return std::make_unique<PodQuestion>(
       [this, &ref, pod = std::exchange(pod_, {}),
-       answer = std::move(answer)](const Pause& pause) mutable -> Result<bool> {
+       turn = std::move(turn)](const Pause& pause) mutable -> Result<bool> {
         const Pod* asked = &pod;
         if (ref.pod() == nullptr) {
           // A fed pod may have changed or gone since the last turn.
@@ -54,8 +67,7 @@ void Service::ask_later(const wire::PodRef& ref, PodAnswer answer) {
         }
         const Result<bool> prepared = current_->engine().prepare(*asked, pause);
         if (!prepared || !*prepared) return prepared;
-        if (auto answered = answer(*asked); !answered) return tl::unexpected(answered.error());
-        return true;
+        return turn(*asked, pause);
       });
 }
 

@@ -384,6 +384,66 @@ TEST_F(Turns, AResyncAmidADigestMakesItOneOfTheNewState) {
   EXPECT_EQ(reply.invalid(), nullptr);
 }
 
+// --- Preemption ---
+
+std::string text_of_candidates(const wire::PostFiltered& reply) {
+  std::string text =
+      fmt::format("{} {}:", wire::EnumNameCode(reply.code()),
+                  reply.nominated_node() == nullptr ? "" : reply.nominated_node()->str());
+  if (reply.candidates() == nullptr) return text;
+  for (const wire::NodeVictims* node : *reply.candidates()) {
+    text += fmt::format(" {} {} {}", node->node_name()->str(), wire::EnumNameCode(node->code()),
+                        node->victims() == nullptr ? 0 : node->victims()->size());
+  }
+  return text;
+}
+
+// Full nodes, each with one pod of priority 0.
+std::vector<Fact> full_nodes(const std::string& prefix, int count) {
+  std::vector<Fact> facts;
+  for (int n = 0; n < count; ++n) {
+    const std::string name = prefix + std::to_string(n);
+    facts.emplace_back(node_of(name, 4));
+    facts.emplace_back(pod_of("low-" + name, 4, name));
+  }
+  return facts;
+}
+
+TEST_F(Turns, PostFilterTellsOfEveryNodeAsItWasAtItsTurn) {
+  feeder.feed(full_nodes("n", 1000));
+  Pod preemptor = pod_of("high", 4);
+  preemptor.priority = 10;
+  in_turns();
+  const std::uint64_t asked = client.post_filter(preemptor, true);
+  ASSERT_TRUE(client.waiting());
+  EXPECT_EQ(other.evaluated({pod_of("small", 4)}).decisions()->size(), 1U);  // meanwhile
+  Pod higher = pod_of("low-n999", 4, "n999");
+  higher.priority = 20;
+  fact(higher);
+  EXPECT_GE(steps(), 2);
+  const wire::PostFiltered& reply = client.take<wire::PostFiltered>(asked);
+  ASSERT_EQ(reply.candidates()->size(), 1000U);
+  EXPECT_EQ(reply.candidates()->Get(998)->code(), wire::Code::Success);
+  EXPECT_NE(reply.candidates()->Get(999)->code(), wire::Code::Success);
+  const std::string in_turns = text_of_candidates(reply);
+  clock_step = {};
+  EXPECT_EQ(in_turns, text_of_candidates(other.post_filtered(preemptor, true)));
+}
+
+TEST_F(Turns, AResyncAmidAPostFilterMakesItOneOfTheNewState) {
+  feeder.feed(full_nodes("n", 6000));
+  Pod preemptor = pod_of("high", 4);
+  preemptor.priority = 10;
+  in_turns();
+  const std::uint64_t asked = client.post_filter(preemptor, true);
+  ASSERT_TRUE(client.waiting());
+  feeder.feed(full_nodes("m", 3));
+  steps();
+  const wire::PostFiltered& reply = client.take<wire::PostFiltered>(asked);
+  ASSERT_EQ(reply.candidates()->size(), 3U);
+  EXPECT_EQ(text_of_candidates(reply), "Success m0: m0 Success 1 m1 Success 1 m2 Success 1");
+}
+
 // --- Facts ---
 
 TEST_F(Turns, FactsAreAppliedInOrderAndTheNextOnesWait) {
