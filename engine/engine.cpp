@@ -33,15 +33,12 @@ struct Engine::Impl {
   // `before` are the placements of the call's earlier pods.
   void nominate(std::span<const Pod> pods, std::span<Placement> before, Placement& placement) {
     const Pod& pod = pods[before.size()];
-    PostFilterTurns turns;
-    PostFilter found;
-    if (!preemption.post_filter(
-            pod, {}, [] { return false; }, turns, found) ||
-        found.code != Code::kSuccess) {
+    Result<PostFilter> found = preemption.post_filter(pod, {});
+    if (!found || found->code != Code::kSuccess) {
       return;
     }
-    placement.nominated_node = found.nominated_node;
-    placement.victims = std::move(found.victims);
+    placement.nominated_node = found->nominated_node;
+    placement.victims = std::move(found->victims);
     std::vector<std::string> victims;
     for (const Victim& victim : placement.victims) {
       victims.push_back(pod_key(victim.namespace_name, victim.name));
@@ -336,12 +333,7 @@ NotConsideredSet Engine::not_considered(const Pod& pod) const {
 }
 
 Result<PostFilter> Engine::post_filter(const Pod& pod, const PostFilterOptions& options) {
-  PostFilterTurns turns;
-  PostFilter answer;
-  const Result<bool> done = post_filter(
-      pod, options, [] { return false; }, turns, answer);
-  if (!done) return tl::unexpected(done.error());
-  return answer;
+  return impl_->preemption.post_filter(pod, options);
 }
 
 Result<bool> Engine::post_filter(const Pod& pod, const PostFilterOptions& options,

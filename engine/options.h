@@ -43,5 +43,6 @@ struct PostFilterOptions {
 // Asked between pieces of work of some microseconds: true ends the turn, and the caller asks for
 // another one when others have had theirs. Always at least one piece is done.
 using Pause = std::function<bool()>;
+inline const Pause kInOneTurn = [] { return false; };  // all in one turn
 
 }  // namespace headroom

@@ -17,6 +17,11 @@ static_assert(kPadNodes % kLanes == 0 && kLineNodes <= kPadNodes);
 
 inline constexpr std::uint32_t kWords = (kBlockNodes + 63) / 64;
 
+// Weighted sums below this, times a reciprocal raised by kRaise, truncate exactly: a quotient that
+// is not whole lies at least 1 / weights from one, the error stays below sum / weights * 2^-21.
+inline constexpr float kSumMax = 1 << 20;
+inline constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
+
 // A bit per row of a block. Vectors of the last word may reach beyond the block: keep() cuts them
 // off.
 struct RowBits {

@@ -13,10 +13,6 @@ namespace headroom::HEADROOM_ISA {
 namespace {
 
 constexpr float kError = 1.0F / (1 << 21);
-// Weighted sums below this, times a reciprocal raised by kRaise, truncate exactly: a quotient that
-// is not whole lies at least 1 / weights from one, the error stays below sum / weights * 2^-21.
-constexpr float kSumMax = 1 << 20;
-constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
 // kScoreTermsMax weighted scores of either sign below this add up exactly.
 constexpr float kTermMax = 1 << 18;
 static_assert(kTermMax * kScoreTermsMax <= 1 << 24);

@@ -2,15 +2,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/block.h"
 #include "kernels/parts.h"
 
 namespace headroom::HEADROOM_ISA {
 
 namespace {
-
-// Below a range of this, a line's normalised scores are exact by float32: as in estimate.cpp a
-// quotient that is not whole is far enough from one, and kRaise lifts one that is.
-constexpr float kRaise = 1.0F + 1.0F / (1 << 22);
 
 // (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
 constexpr std::int32_t kFloatRangeMax = 10'000;

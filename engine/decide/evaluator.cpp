@@ -512,7 +512,7 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     ExactLook* kept = follows ? look_of(shape) : nullptr;
     ExactLook& known = kept != nullptr ? *kept : passing_look_;
     known.next = kept != nullptr ? known.next : 0;
-    (void)bring_up(known, shape, [] { return false; });
+    (void)bring_up(known, shape, kInOneTurn);
     answer.rows.reserve(
         static_cast<std::size_t>(std::count(known.codes.begin(), known.codes.end(), 0U)));
     std::uint32_t last = 0, rows = 0;  // a code that comes often in a row

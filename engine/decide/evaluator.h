@@ -128,7 +128,7 @@ class Evaluator {
   bool normalize_row(const PodShape& shape, const Extremes& extremes, ExactRow& row) const;
   PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
 
-  // Rows into NodesDecision (nodes.cpp).
+  // Rows into NodesDecision (node_standings.cpp).
   class Standings;
   void begin(NodesDecision& decision) const;
   void look_at_all(PodShape& shape, const std::vector<std::string>& named, NodesDecision& decision);

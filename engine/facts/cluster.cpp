@@ -13,8 +13,6 @@ namespace {
 // Node classes without nodes, beyond as many as there are nodes.
 constexpr std::uint32_t kSpareClassesMax = 1024;
 
-const Pause kNever = [] { return false; };
-
 std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
 Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
@@ -1171,7 +1169,7 @@ std::vector<std::string> Cluster::named_node(const Pod& pod) const {
              : std::vector<std::string>{pod.node_name};
 }
 
-void Cluster::prepare(PodShape& shape) { (void)prepare(shape, kNever); }
+void Cluster::prepare(PodShape& shape) { (void)prepare(shape, kInOneTurn); }
 
 void Cluster::prepare_for_rows(PodShape& shape) {
   settle();
@@ -1194,12 +1192,11 @@ bool Cluster::prepare(PodShape& shape, const Pause& pause) {
   if (shape.class_codes.empty()) {
     shape.class_codes.push_back(kClassRejection | kNoNodeReason);
   }
-  const bool lacking = !shape.pinned && shape.class_codes.size() < classes_.size();
-  // A passing shape does not outlive the turn.
-  const bool done = !lacking || code_classes(shape, shape.id == kPassingShape ? kNever : pause);
-  if (lacking && shape.id != kPassingShape) {
-    count_bytes(shape);
+  if (shape.pinned || shape.class_codes.size() >= classes_.size()) {
+    return true;
   }
+  const bool done = code_classes(shape, pause);
+  count_bytes(shape);
   return done;
 }
 

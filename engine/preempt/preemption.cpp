@@ -64,6 +64,15 @@ Victim Preemption::victim_of(PodId id) const {
   return victim;
 }
 
+Result<PostFilter> Preemption::post_filter(const Pod& pod, const PostFilterOptions& options) {
+  PostFilterTurns turns;
+  PostFilter answer;
+  if (const Result<bool> done = post_filter(pod, options, kInOneTurn, turns, answer); !done) {
+    return tl::unexpected(done.error());
+  }
+  return answer;
+}
+
 Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& options,
                                      const Pause& pause, PostFilterTurns& turns,
                                      PostFilter& answer) {

@@ -26,6 +26,7 @@ class Preemption {
   Preemption(Cluster& cluster, Evaluator& evaluator, const Kernels& kernels,
              const EngineOptions& options);
 
+  Result<PostFilter> post_filter(const Pod& pod, const PostFilterOptions& options);
   // A turn of it; see Engine.
   Result<bool> post_filter(const Pod& pod, const PostFilterOptions& options, const Pause& pause,
                            PostFilterTurns& turns, PostFilter& answer);

@@ -151,7 +151,7 @@ class Service::Applying final : public Work {
 
   // What has come is applied, as it would have been before the peer went.
   void drop() override {
-    while (!*turn([] { return false; })) {
+    while (!*turn(kInOneTurn)) {
     }
   }
 
