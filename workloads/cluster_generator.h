@@ -17,7 +17,7 @@
 // bound_permille of the pods sit on nodes, within allocatable and where their taints and selectors
 // let them, as far as a node was found; the others are pending.
 //
-// With quotas, namespaces, apps and priorities are those of quota_generator.h, and bound pods have
+// With quotas, namespaces, apps and priorities are those of elastic_quota_generator.h, and bound pods have
 // a start time. Capacity quotas are those of capacity_quota_generator.h; no other object changes
 // with them.
 //

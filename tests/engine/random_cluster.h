@@ -84,7 +84,7 @@ class RandomCluster {
   std::string thresholds_annotation();
   std::string ratio_annotation();
 
-  // What CapacityScheduling reads (random_capacity.cpp).
+  // What CapacityScheduling reads (random_elastic_quotas.cpp).
   nlohmann::json capacity_event();
   void add_rank(nlohmann::json& pod);
   void nominate(nlohmann::json& pod);

@@ -1,4 +1,4 @@
-// Reads changes; see quota_changes.h.
+// Reads changes; see changes.h.
 #include "tools/capacity_quota/changes.h"
 
 #include <fmt/format.h>

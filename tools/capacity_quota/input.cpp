@@ -1,4 +1,4 @@
-// Reads files and options; see quota_input.h.
+// Reads files and options; see input.h.
 #include "tools/capacity_quota/input.h"
 
 #include <fmt/format.h>

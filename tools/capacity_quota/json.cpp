@@ -1,4 +1,4 @@
-// Writes the answers about quotas as JSON; see quota_json.h.
+// Writes the answers about quotas as JSON; see json.h.
 #include "tools/capacity_quota/json.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Lays the answers about quotas out; see quota_report.h.
+// Lays the answers about quotas out; see report.h.
 #include "tools/capacity_quota/report.h"
 
 #include <fmt/format.h>

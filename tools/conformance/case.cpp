@@ -1,4 +1,4 @@
-// Runs one conformance case; see conformance_case.h.
+// Runs one conformance case; see case.h.
 #include "tools/conformance/case.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Runs one case of CapacityQuota in mode Upstream; see conformance_quota_upstream.h.
+// Runs one case of CapacityQuota in mode Upstream; see upstream_case.h.
 #include "tools/conformance/upstream_case.h"
 
 #include <fmt/format.h>
