@@ -58,17 +58,21 @@ void CachedShape::reset(const PodShape& shape) {
   blocks_ = 0;
 }
 
-std::size_t CachedShape::bytes() const {
-  std::size_t total = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) +
+std::size_t CachedShape::bytes() {
+  if (std::exchange(grown_, false)) {
+    measured_bytes_ = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) +
                       (words_ == 0 ? 0 : allocated_bytes(bytes_for(words_)));
+    for (const RangeTotals& range : range_totals_) {
+      measured_bytes_ +=
+          heap_bytes(range.lines) + heap_bytes(range.blocks) + heap_bytes(range.best);
+      for (const auto& table : range.table) {
+        measured_bytes_ += heap_bytes(table);
+      }
+    }
+  }
+  std::size_t total = measured_bytes_;
   for (const RawHistogram& histogram : histograms_) {
     total += histogram.bytes();
-  }
-  for (const RangeTotals& range : range_totals_) {
-    total += heap_bytes(range.lines) + heap_bytes(range.blocks) + heap_bytes(range.best);
-    for (const auto& table : range.table) {
-      total += heap_bytes(table);
-    }
   }
   return total;
 }
@@ -77,6 +81,7 @@ std::size_t CachedShape::bytes() const {
 // unwritten. Aligned here and not by aligned_alloc: glibc before 2.38 does not find again what such
 // blocks gave back (its bug 14581), and entries that came and went took seven times their limit.
 void CachedShape::allocate(std::size_t words) {
+  grown_ = true;
   blocks_ = 0;
   words_ = 0;
   memory_.reset();
@@ -149,6 +154,7 @@ std::uint32_t CachedShape::code_id(std::uint32_t code) {
   const auto id = static_cast<std::uint32_t>(known - codes_.begin());
   if (known == codes_.end()) {
     codes_.push_back({code, 0});
+    grown_ = true;
   }
   at = {code, id};
   return id;
@@ -358,6 +364,7 @@ CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {
 }
 
 void CachedShape::measure(RangeTotals& range, const Totals& weights) {
+  grown_ = true;
   range.lines.resize(std::size_t{blocks_} * kBoundLines);
   range.blocks.resize(blocks_);
   kernels_->line_maxima(lines_, nullptr, blocks_ * kBoundLines, weights, range.lines.data());
@@ -370,7 +377,8 @@ void CachedShape::measure(RangeTotals& range, const Totals& weights) {
   range.best_valid = false;
 }
 
-void CachedShape::tabulate(RangeTotals& range) const {
+void CachedShape::tabulate(RangeTotals& range) {
+  grown_ = true;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     const std::int32_t width = range.ranges[n].hi - range.ranges[n].lo;
     range.table[n].clear();
@@ -517,6 +525,7 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
   if (!range.best_valid || range.best.size() < wanted) {
     const std::uint32_t kept = std::min(kBestKept, feasible_);
     range.best = search(range, its_weights, kept, order);
+    grown_ = true;
     range.outside = kept == feasible_ ? 0 : range.best.back().key - 1;
     range.best_valid = true;
   }

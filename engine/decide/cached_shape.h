@@ -80,8 +80,8 @@ class CachedShape {
 
   std::uint64_t rows_replayed() const { return rows_replayed_; }
   std::uint64_t cold_passes() const { return cold_passes_; }
-  // What it takes of the heap, itself included.
-  std::size_t bytes() const;
+  // What it takes of the heap, itself included. O(1) where nothing has grown since.
+  std::size_t bytes();
 
  private:
   struct RawRange {
@@ -133,7 +133,7 @@ class CachedShape {
   std::int32_t normalized_in(const RangeTotals& range, std::int32_t raw, std::uint32_t n) const;
   RangeTotals& totals_of(const Ranges& ranges);
   void measure(RangeTotals& range, const Totals& weights);
-  void tabulate(RangeTotals& range) const;
+  void tabulate(RangeTotals& range);
   bool within_reach(const RangeTotals& range) const;
   void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
   void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
@@ -150,8 +150,10 @@ class CachedShape {
   bool normalize_in_double_ = false;
 
   std::unique_ptr<void, Free> memory_;
-  std::uint32_t* lines_ = nullptr;       // in it, at the start of a cache line
-  std::size_t words_ = 0;                // from there on
+  std::uint32_t* lines_ = nullptr;  // in it, at the start of a cache line
+  std::size_t words_ = 0;           // from there on
+  std::size_t measured_bytes_ = 0;  // of all but histograms, before it grew
+  bool grown_ = true;
   std::uint32_t rows_ = 0, blocks_ = 0;  // no blocks: nothing built since reset()
   std::uint64_t epoch_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
