@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "oracle/broken_line.h"
 #include "oracle/limit_score.h"
 #include "oracle/pod_resources.h"
 
@@ -114,23 +115,6 @@ std::int64_t weighted_mean(const std::vector<Use>& uses, std::int64_t (*score)(c
     weights += use.weight;
   }
   return weights == 0 ? 0 : sum / weights;
-}
-
-// helper.BuildBrokenLinearFunction over the shape, whose scores are stretched from 10 to 100.
-std::int64_t broken_line(const Json& shape, std::int64_t utilization) {
-  std::int64_t last_x = 0, last_y = 0;
-  bool first = true;
-  for (const Json& point : shape) {
-    const std::int64_t x = integer(point, "utilization").value_or(0);
-    const std::int64_t y = integer(point, "score").value_or(0) * 10;
-    if (utilization <= x) {
-      return first ? y : last_y + (y - last_y) * (utilization - last_x) / (x - last_x);
-    }
-    last_x = x;
-    last_y = y;
-    first = false;
-  }
-  return last_y;
 }
 
 // Only scores above 0 enter the mean, which is rounded half away from zero.

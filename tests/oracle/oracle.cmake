@@ -1,5 +1,6 @@
 # The oracle (a scalar transcription of the rules, no code of the product) and its own test.
 add_library(headroom_oracle STATIC
+  oracle/broken_line.cpp
   oracle/capacity_proposal.cpp
   oracle/capacity_quota.cpp
   oracle/capacity_reservations.cpp

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracle/broken_line.h"
 #include "oracle/default/claims.h"
 
 namespace oracle::defaults {
@@ -50,23 +51,6 @@ bool allows(const StorageClass& storage_class, const Node& node) {
 
 void add_reason(std::vector<std::string>& reasons, const std::string& reason) {
   if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
-}
-
-// Whole numbers cut off, scores stretched from 10 to 100.
-std::int64_t broken_line(const Json& shape, std::int64_t utilization) {
-  std::int64_t last_x = 0, last_y = 0;
-  bool first = true;
-  for (const Json& point : shape) {
-    const std::int64_t x = integer(point, "utilization").value_or(0);
-    const std::int64_t y = integer(point, "score").value_or(0) * 10;
-    if (utilization <= x) {
-      return first ? y : last_y + (y - last_y) * (utilization - last_x) / (x - last_x);
-    }
-    last_x = x;
-    last_y = y;
-    first = false;
-  }
-  return last_y;
 }
 
 }  // namespace
