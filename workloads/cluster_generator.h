@@ -17,9 +17,9 @@
 // bound_permille of the pods sit on nodes, within allocatable and where their taints and selectors
 // let them, as far as a node was found; the others are pending.
 //
-// With quotas, namespaces, apps and priorities are those of elastic_quota_generator.h, and bound pods have
-// a start time. Capacity quotas are those of capacity_quota_generator.h; no other object changes
-// with them.
+// With quotas, namespaces, apps and priorities are those of elastic_quota_generator.h, and bound
+// pods have a start time. Capacity quotas are those of capacity_quota_generator.h; no other object
+// changes with them.
 //
 // Metrics: 95 in 100 nodes have one, 1 in 100 of those is ten minutes old. A pod uses 20 to 90
 // percent of its request. Thread safety: const after construction. Cost: construction O(nodes +

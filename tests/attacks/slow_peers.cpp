@@ -30,7 +30,8 @@ class SlowPeers : public testing::Test {
   void expect_all_well() {
     EXPECT_GE(daemon_.metric(R"(headroom_connections_let_go_total{reason="memory"})"), 1);
     EXPECT_TRUE(daemon_.logged("kBufferedBytesMax"));
-    EXPECT_LT(peak_resident_bytes(daemon_.pid()), before_ + kBufferedBytesMax + kGrowthBytesMax);
+    EXPECT_LT(peak_resident_bytes(daemon_.pid()),
+              before_ + kBytesPerByte * kBufferedBytesMax + kGrowthBytesMax);
     EXPECT_EQ(bystander_.noticed(), "");
   }
 

@@ -39,18 +39,16 @@ if(HEADROOM_SANITIZE)
 endif()
 target_compile_definitions(daemon_test PRIVATE HEADROOM_RESTARTS=${HEADROOM_RESTARTS})
 
-# ../shared/attacks, each under its own name. ThreadSanitizer multiplies the memory and the time that these bound.
-if(NOT HEADROOM_SANITIZE STREQUAL "thread")
-  headroom_add_daemon_test(attacks_test
-    support/colliding_names.cpp
-    attacks/collide_dns.cpp
-    attacks/cost.cpp
-    attacks/descriptors.cpp
-    attacks/handshakes.cpp
-    attacks/httpbomb.cpp
-    attacks/httpkill.cpp
-    attacks/http_slow_clients.cpp
-    attacks/hup.cpp
-    attacks/preauth.cpp
-    attacks/slow_peers.cpp)
-endif()
+# ../shared/attacks, each under its own name.
+headroom_add_daemon_test(attacks_test
+  support/colliding_names.cpp
+  attacks/collide_dns.cpp
+  attacks/cost.cpp
+  attacks/descriptors.cpp
+  attacks/handshakes.cpp
+  attacks/httpbomb.cpp
+  attacks/httpkill.cpp
+  attacks/http_slow_clients.cpp
+  attacks/hup.cpp
+  attacks/preauth.cpp
+  attacks/slow_peers.cpp)

@@ -32,8 +32,17 @@ namespace headroom {
 
 using Bytes = std::vector<std::uint8_t>;
 
-inline constexpr std::chrono::seconds kPatience(10);               // for what takes milliseconds
 inline constexpr std::int64_t kTestNowUs = 1'767'225'600'000'000;  // 2026-01-01T00:00:00Z
+
+// For what takes milliseconds. ThreadSanitizer makes it ten times that, and keeps four words and
+// more for each word of memory.
+#ifdef HEADROOM_SANITIZED_THREAD
+inline constexpr std::chrono::seconds kPatience(60);
+inline constexpr std::size_t kBytesPerByte = 6;
+#else
+inline constexpr std::chrono::seconds kPatience(10);
+inline constexpr std::size_t kBytesPerByte = 1;
+#endif
 
 // Sanitizers keep freed memory for a while.
 #ifdef HEADROOM_SANITIZED

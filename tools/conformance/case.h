@@ -3,8 +3,8 @@
 // The profile has only the case's plugin. A case of mode Upstream scores every node, feasible or
 // not, so its filter and its score run in engines of their own; a case of mode Proposal scores the
 // feasible nodes and needs one. Every schedule step is also put to Engine::evaluate(), whose
-// candidates must be what evaluate_all() says. CapacityQuota has no engine: capacity_quota_case.h and
-// upstream_case.h run its cases. A plugin, step or expectation that is not known is a
+// candidates must be what evaluate_all() says. CapacityQuota has no engine: capacity_quota_case.h
+// and upstream_case.h run its cases. A plugin, step or expectation that is not known is a
 // difference, never skipped.
 #pragma once
 
