@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 
 namespace headroom {
@@ -10,7 +9,6 @@ namespace headroom {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 Int128 sum(const Counts& counts) {
   return std::accumulate(counts.begin(), counts.end(), Int128{0});
