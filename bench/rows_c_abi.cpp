@@ -26,12 +26,14 @@ constexpr EvaluateOptions kBestNode{.top_k = 1, .plugin_scores = false, .reasons
 // What a plain struct can say of the trace's pods, as objects and as plain structs.
 struct PlainPods {
   std::vector<Pod> pods;
-  std::vector<std::vector<headroom_amount>> amounts;
+  std::vector<std::vector<headroom_amount>> requests, limits;
   std::vector<std::vector<headroom_pair>> selectors;
   std::vector<headroom_pod> plain;
 
   explicit PlainPods(const TraceWorkload& workload)
-      : amounts(workload.pods.size()), selectors(workload.pods.size()) {
+      : requests(workload.pods.size()),
+        limits(workload.pods.size()),
+        selectors(workload.pods.size()) {
     pods.reserve(workload.pods.size());
     for (const Pod& from : workload.pods) add(from);
   }
@@ -48,14 +50,14 @@ struct PlainPods {
     Container& container = pod.containers.emplace_back();
     container.requests = from.containers.front().requests;
     container.limits = from.containers.front().limits;
-    const auto amount = [](const std::string& resource, const Quantity& quantity) {
-      return value_of(resource == "cpu" ? quantity.milli_value() : quantity.value());
+    const auto add_amounts = [](const ResourceList& list, std::vector<headroom_amount>& amounts) {
+      for (const auto& [resource, quantity] : list) {
+        amounts.push_back({resource.c_str(), value_of(resource == "cpu" ? quantity.milli_value()
+                                                                        : quantity.value())});
+      }
     };
-    for (const auto& [resource, request] : container.requests) {
-      const Quantity* limit = find(container.limits, resource);
-      amounts[p].push_back({resource.c_str(), amount(resource, request),
-                            limit == nullptr ? HEADROOM_NO_LIMIT : amount(resource, *limit)});
-    }
+    add_amounts(container.requests, requests[p]);
+    add_amounts(container.limits, limits[p]);
     for (const auto& [key, value] : pod.node_selector) {
       selectors[p].push_back({key.c_str(), value.c_str()});
     }
@@ -63,8 +65,10 @@ struct PlainPods {
     c.namespace_name = pod.namespace_name.c_str();
     c.name = pod.name.c_str();
     c.uid = pod.uid.c_str();
-    c.amounts = amounts[p].data();
-    c.amount_count = amounts[p].size();
+    c.requests = requests[p].data();
+    c.request_count = requests[p].size();
+    c.limits = limits[p].data();
+    c.limit_count = limits[p].size();
     c.node_selector = selectors[p].data();
     c.node_selector_count = selectors[p].size();
     c.priority = *pod.priority;

@@ -207,21 +207,19 @@ headroom_status headroom_quotas_fork(headroom_quotas* quotas) {
 
 headroom_status headroom_quotas_rollback(headroom_quotas* quotas) {
   return guarded(quotas, [](headroom_quotas& handle) {
-    auto open = headroom::check_fork(handle.forks);
-    if (!open) return open;
-    --handle.forks;
-    handle.quotas.rollback();
-    return open;
+    return headroom::close_fork(handle.forks, [&] {
+      --handle.forks;
+      handle.quotas.rollback();
+    });
   });
 }
 
 headroom_status headroom_quotas_commit(headroom_quotas* quotas) {
   return guarded(quotas, [](headroom_quotas& handle) {
-    auto open = headroom::check_fork(handle.forks);
-    if (!open) return open;
-    --handle.forks;
-    handle.quotas.commit();
-    return open;
+    return headroom::close_fork(handle.forks, [&] {
+      --handle.forks;
+      handle.quotas.commit();
+    });
   });
 }
 

@@ -31,17 +31,21 @@ namespace {
 
 constexpr EvaluateOptions kBestNode{.top_k = 1, .plugin_scores = false, .reasons = true};
 
-Result<EngineOptions> options_of(const headroom_engine_options* from) {
+// When HEADROOM_ABI_VERSION became 2; fields come after its last.
+constexpr std::size_t kFirstOptionsSize = 32;
+static_assert(sizeof(headroom_engine_options) >= kFirstOptionsSize);
+
+Result<EngineOptions> engine_options_of(const headroom_engine_options* from) {
+  const Result<headroom_engine_options> read = options_of(from, kFirstOptionsSize);
+  if (!read) return tl::unexpected(read.error());
   EngineOptions options;
-  options.threads = 1;
-  if (from == nullptr) return options;
-  options.seed = from->seed;
-  if (from->cache_bytes_max != 0) options.shape_cache_bytes_max = from->cache_bytes_max;
-  if (from->threads > INT32_MAX) {
+  options.seed = read->seed;
+  if (read->cache_bytes_max != 0) options.shape_cache_bytes_max = read->cache_bytes_max;
+  if (read->threads > INT32_MAX) {
     return fail(ErrorCode::kInvalid,
-                "threads: " + std::to_string(from->threads) + " is more than 2^31 - 1");
+                "threads: " + std::to_string(read->threads) + " is more than 2^31 - 1");
   }
-  options.threads = std::max(1, static_cast<std::int32_t>(from->threads));
+  options.threads = std::max(1, static_cast<std::int32_t>(read->threads));
   return options;
 }
 
@@ -68,7 +72,7 @@ headroom_status make_engine(const char* profile, const headroom_engine_options* 
     Result<Profile> read =
         profile == nullptr ? Profile::standard() : read_profile(profile, "profile");
     if (!read) return tl::unexpected(std::move(read.error()));
-    const Result<EngineOptions> checked = options_of(options);
+    const Result<EngineOptions> checked = engine_options_of(options);
     if (!checked) return tl::unexpected(checked.error());
     Result<Engine> made = make(std::move(*read), *checked);
     if (!made) return tl::unexpected(std::move(made.error()));
@@ -194,8 +198,8 @@ headroom_status headroom_remove(headroom_engine* engine, headroom_kind kind,
   });
 }
 
-headroom_status headroom_reserve(headroom_engine* engine, const headroom_pod* pod,
-                                 const char* node_name) {
+headroom_status headroom_assume(headroom_engine* engine, const headroom_pod* pod,
+                                const char* node_name) {
   return headroom::with_pod(engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) {
     return handle.engine.assume(read, text_of(node_name));
   });
@@ -328,17 +332,13 @@ headroom_status headroom_fork(headroom_engine* engine) {
 
 headroom_status headroom_rollback(headroom_engine* engine) {
   return guarded(engine, [](headroom_engine& handle) {
-    auto open = headroom::check_fork(handle.engine.forks());
-    if (open) handle.engine.rollback();
-    return open;
+    return headroom::close_fork(handle.engine.forks(), [&] { handle.engine.rollback(); });
   });
 }
 
 headroom_status headroom_commit(headroom_engine* engine) {
   return guarded(engine, [](headroom_engine& handle) {
-    auto open = headroom::check_fork(handle.engine.forks());
-    if (open) handle.engine.commit();
-    return open;
+    return headroom::close_fork(handle.engine.forks(), [&] { handle.engine.commit(); });
   });
 }
 

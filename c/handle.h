@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -30,10 +31,33 @@ inline Result<bool> flag_of(std::int32_t flag, const char* argument) {
               std::string(argument) + ": " + std::to_string(flag) + " is neither 0 nor 1");
 }
 
-// Before a fork is taken back or kept; `open`: how many there are.
-inline Result<void> check_fork(std::size_t open) {
-  if (open > 0) return {};
-  return fail(ErrorCode::kInvalid, "no fork is open");
+// A struct of options that starts with its size, of a caller with another headroom.h perhaps: what
+// that did not have is 0, and so is all for NULL. `first_size`: of the struct as it first was.
+template <typename Options>
+Result<Options> options_of(const Options* from, std::size_t first_size) {
+  Options options{};
+  if (from == nullptr) return options;
+  const std::size_t size = from->struct_size;
+  if (size < first_size) {
+    return fail(ErrorCode::kInvalid, "struct_size: " + std::to_string(size) + " is less than the " +
+                                         std::to_string(first_size) +
+                                         " of any headroom.h; the struct's _DEFAULT sets it");
+  }
+  if (size > sizeof(Options)) {
+    return fail(ErrorCode::kUnsupported, "struct_size: " + std::to_string(size) +
+                                             " is of a newer headroom.h; this library knows " +
+                                             std::to_string(sizeof(Options)));
+  }
+  std::memcpy(&options, from, size);
+  return options;
+}
+
+// Takes a fork back or keeps it, by `close`; `open`: how many there are.
+template <typename Close>
+Result<void> close_fork(std::size_t open, const Close& close) {
+  if (open == 0) return fail(ErrorCode::kInvalid, "no fork is open");
+  close();
+  return {};
 }
 
 inline headroom_status status_of(ErrorCode code) {

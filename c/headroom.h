@@ -1,12 +1,20 @@
 /*
  * headroom.h: Headroom's engine and its capacity quotas for C11, and for whatever calls C.
  *
- *   headroom_engine *engine;
- *   headroom_engine_create(NULL, NULL, &engine, NULL, 0);
- *   headroom_apply(engine, text, size, NULL);                     nodes and pods as kubectl prints
- * them headroom_pod pod = {.namespace_name = "default", .name = "web-1", .amounts = ..., };
+ *   headroom_engine* engine;
+ *   if (headroom_engine_create(NULL, NULL, &engine, NULL, 0) != HEADROOM_OK) return;
+ *   const headroom_amount allocatable[] = {{"cpu", 4000}, {"pods", 110}};
+ *   const headroom_amount requests[] = {{"cpu", 500}};
+ *   const headroom_node node = {.name = "n1", .allocatable = allocatable, .allocatable_count = 2};
+ *   const headroom_pod pod = {.name = "web-1", .requests = requests, .request_count = 1};
  *   headroom_placement placed;
- *   headroom_place(engine, &pod, 1, 0, &placed);
+ *   if (headroom_apply_node(engine, &node) != HEADROOM_OK ||
+ *       headroom_place(engine, &pod, 1, 0, &placed) != HEADROOM_OK) {
+ *     printf("%s\n", headroom_engine_error(engine));
+ *   } else {
+ *     printf("%s: %s\n", pod.name, headroom_node_name(engine, placed.node));
+ *   }
+ *   headroom_engine_destroy(engine);
  *
  * Answers are those of the C++ engine, whose headers (engine/engine.h,
  * autoscaling/capacity_quotas.h) say where each rule is from.
@@ -39,7 +47,7 @@ extern "C" {
 #endif
 
 /* Grows when a program that was compiled against an older header would not work any more. */
-#define HEADROOM_ABI_VERSION 1
+#define HEADROOM_ABI_VERSION 2
 
 /* The HEADROOM_ABI_VERSION of the library that is running: compare before anything else. */
 uint32_t headroom_abi_version(void);
@@ -76,25 +84,24 @@ typedef struct headroom_pair {
   const char *key, *value;
 } headroom_pair;
 
-/* A pod's or a node's part of one resource. */
+/* So much of one resource. */
 typedef struct headroom_amount {
   const char* resource; /* "cpu", "memory", "nvidia.com/gpu" */
-  int64_t request;      /* pods: of one container; nodes: allocatable and capacity */
-  int64_t limit;        /* pods only; HEADROOM_NO_LIMIT: none */
+  int64_t value;
 } headroom_amount;
-/* What an initialiser that names no limit leaves. A limit of 0, which is another, needs json. */
-#define HEADROOM_NO_LIMIT 0
 
 /*
  * A pod of one container, without the fields that most simulated pods have no use for. Or, where
  * json is not NULL, the pod that it describes as Kubernetes does (YAML will not do); the other
- * fields are not read then. No resource, key or label may be there twice.
+ * fields are not read then. No resource or key may be twice in one list.
  */
 typedef struct headroom_pod {
   const char *namespace_name, *name;
   const char* uid; /* NULL: "namespace/name" */
-  const headroom_amount* amounts;
-  size_t amount_count;
+  const headroom_amount* requests;
+  size_t request_count;
+  const headroom_amount* limits; /* a limit of 0 is one; a resource that is not here has none */
+  size_t limit_count;
   const headroom_pair* node_selector;
   size_t node_selector_count;
   const char* node_name; /* bound to it; NULL: pending */
@@ -103,11 +110,14 @@ typedef struct headroom_pod {
   size_t json_size;
 } headroom_pod;
 
-/* A node likewise. It takes as many pods as its amount of "pods" says: without one, none. */
+/*
+ * A node likewise, whose capacity is what is allocatable. It takes as many pods as its "pods" say:
+ * without them, none.
+ */
 typedef struct headroom_node {
   const char* name;
-  const headroom_amount* amounts;
-  size_t amount_count;
+  const headroom_amount* allocatable;
+  size_t allocatable_count;
   const headroom_pair* labels;
   size_t label_count;
   int32_t unschedulable; /* 0 or 1 */
@@ -119,16 +129,28 @@ typedef struct headroom_node {
 
 typedef struct headroom_engine headroom_engine;
 
+/*
+ * HEADROOM_ENGINE_OPTIONS_DEFAULT is all defaults: headroom_engine_options options =
+ * HEADROOM_ENGINE_OPTIONS_DEFAULT; then what shall be otherwise.
+ */
 typedef struct headroom_engine_options {
+  /*
+   * sizeof(headroom_engine_options), of the header that the caller was compiled with: fields that
+   * a newer library has beyond it count as 0. HEADROOM_INVALID: smaller than any header's;
+   * HEADROOM_UNSUPPORTED: larger than this library's.
+   */
+  size_t struct_size;
   uint64_t seed;          /* 0: ties go to the lowest node; else to an order drawn from it */
   size_t cache_bytes_max; /* 0: 512 MiB */
   uint32_t threads;       /* 0 and 1: the caller's alone */
 } headroom_engine_options;
+#define HEADROOM_ENGINE_OPTIONS_DEFAULT \
+  { sizeof(headroom_engine_options), 0, 0, 0 }
 
 /*
  * profile: a KubeSchedulerConfiguration, a HeadroomConfiguration or both, as YAML or JSON text
- * (docs/configuration.md); NULL: the standard profile. options: NULL for all zero. *engine is set
- * on success alone. message, where not NULL, is the caller's room of message_size bytes for an
+ * (docs/configuration.md); NULL: the standard profile. options: NULL for the defaults. *engine is
+ * set on success alone. message, where not NULL, is the caller's room of message_size bytes for an
  * error's text: there is no handle to ask yet.
  */
 headroom_status headroom_engine_create(const char* profile, const headroom_engine_options* options,
@@ -165,10 +187,10 @@ typedef enum headroom_kind {
 headroom_status headroom_remove(headroom_engine* engine, headroom_kind kind,
                                 const char* namespace_name, const char* name);
 /* The pod counts on the node until it is bound, forgotten or removed. */
-headroom_status headroom_reserve(headroom_engine* engine, const headroom_pod* pod,
-                                 const char* node_name);
+headroom_status headroom_assume(headroom_engine* engine, const headroom_pod* pod,
+                                const char* node_name);
 /*
- * Undoes headroom_reserve() of the same uid (NULL: "namespace/name") on the same node; anything
+ * Undoes headroom_assume() of the same uid (NULL: "namespace/name") on the same node; anything
  * else changes nothing.
  */
 headroom_status headroom_forget(headroom_engine* engine, const char* namespace_name,
@@ -225,7 +247,7 @@ typedef struct headroom_placement {
 } headroom_placement;
 
 /*
- * One pod after the other, each reserved on its best node before the next is asked. placements: the
+ * One pod after the other, each assumed on its best node before the next is asked. placements: the
  * caller's room for count answers. preempt: 1: a pod that finds no node may have others go
  * (profiles with CapacityScheduling). On an error none is placed.
  */
@@ -335,7 +357,7 @@ headroom_status headroom_engine_stats(headroom_engine* engine, headroom_stats* s
 const char* headroom_node_name(const headroom_engine* engine, headroom_node_index node);
 /* HEADROOM_NO_NODE where no such node is known; that others mention its name is not enough. */
 headroom_node_index headroom_find_node(const headroom_engine* engine, const char* name);
-/* Where the pod counts, bound or reserved; HEADROOM_NO_NODE: nowhere. */
+/* Where the pod counts, bound or assumed; HEADROOM_NO_NODE: nowhere. */
 headroom_node_index headroom_node_of_pod(const headroom_engine* engine, const char* namespace_name,
                                          const char* name);
 /* The same for the same facts, whatever their order. O(nodes + pods). */

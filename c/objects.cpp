@@ -88,42 +88,25 @@ Result<void> read_pairs(const headroom_pair* from, std::size_t count, const char
   return sort_once(pairs, field);
 }
 
-tl::unexpected<Error> fail_below_zero(std::size_t index, const headroom_amount& amount,
-                                      const char* field, std::int64_t value) {
-  return fail(ErrorCode::kInvalid, entry("amounts", index) + "." + field + ": " + amount.resource +
-                                       " " + std::to_string(value) + " is below 0");
-}
-
 Quantity quantity_of(std::string_view resource, std::int64_t amount) {
   return resource == "cpu" ? Quantity::from_milli(amount) : Quantity::from_value(amount);
 }
 
-void put(ResourceList& list, std::size_t place, std::string_view resource, std::int64_t amount) {
-  if (place == list.size()) list.emplace_back();
-  list[place].first.assign(resource);
-  list[place].second = quantity_of(resource, amount);
-}
-
-// `limits` may be nullptr.
-Result<void> read_amounts(const headroom_amount* from, std::size_t count, ResourceList& requests,
-                          ResourceList* limits) {
-  if (auto ok = check_list(from, count, kResourceListNamesMax, "amounts"); !ok) return ok;
-  std::size_t limited = 0;
+Result<void> read_amounts(const headroom_amount* from, std::size_t count, const char* field,
+                          ResourceList& amounts) {
+  if (auto ok = check_list(from, count, kResourceListNamesMax, field); !ok) return ok;
+  amounts.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const headroom_amount& amount = from[i];
-    const std::string_view resource = text_of(amount.resource);
-    if (auto ok = check_key(resource, "amounts", i, "resource"); !ok) return ok;
-    if (amount.request < 0) return fail_below_zero(i, amount, "request", amount.request);
-    put(requests, i, resource, amount.request);
-    if (limits == nullptr || amount.limit == HEADROOM_NO_LIMIT) continue;
-    if (amount.limit < 0) return fail_below_zero(i, amount, "limit", amount.limit);
-    put(*limits, limited++, resource, amount.limit);
+    const std::string_view resource = text_of(from[i].resource);
+    if (auto ok = check_key(resource, field, i, "resource"); !ok) return ok;
+    if (from[i].value < 0) {
+      return fail(ErrorCode::kInvalid, entry(field, i) + ".value: " + from[i].resource + " " +
+                                           std::to_string(from[i].value) + " is below 0");
+    }
+    amounts[i].first.assign(resource);
+    amounts[i].second = quantity_of(resource, from[i].value);
   }
-  requests.resize(count);
-  if (auto ok = sort_once(requests, "amounts"); !ok) return ok;
-  if (limits == nullptr) return {};
-  limits->resize(limited);
-  return sort_once(*limits, "amounts");
+  return sort_once(amounts, field);
 }
 
 // Into a pod that only this function wrote to.
@@ -140,11 +123,10 @@ Result<void> read_plain(const headroom_pod& from, Pod& pod) {
   pod.priority = from.priority;
   pod.containers.resize(1);
   Container& container = pod.containers.front();
-  if (auto ok =
-          read_amounts(from.amounts, from.amount_count, container.requests, &container.limits);
-      !ok) {
-    return ok;
-  }
+  Result<void> done =
+      read_amounts(from.requests, from.request_count, "requests", container.requests);
+  if (done) done = read_amounts(from.limits, from.limit_count, "limits", container.limits);
+  if (!done) return done;
   return read_pairs(from.node_selector, from.node_selector_count, "node_selector",
                     pod.node_selector);
 }
@@ -168,7 +150,9 @@ Result<Node> node_of(const headroom_node& from) {
   const std::string object = "Node " + std::string(text_of(from.name).substr(0, kNameBytesMax));
   Node node;
   Result<void> done = read_name(from.name, "name", node.name);
-  if (done) done = read_amounts(from.amounts, from.amount_count, node.allocatable, nullptr);
+  if (done) {
+    done = read_amounts(from.allocatable, from.allocatable_count, "allocatable", node.allocatable);
+  }
   if (done) done = read_pairs(from.labels, from.label_count, "labels", node.labels);
   if (!done) return fail_in(object, std::move(done.error()));
   const Result<bool> unschedulable = flag_of(from.unschedulable, "unschedulable");

@@ -12,11 +12,11 @@ int main(void) {
 
   const headroom_amount cores[] = {{"cpu", 4000}, {"memory", 16ll << 30}, {"pods", 110}};
   const headroom_amount asks[] = {{"cpu", 1500}, {"memory", 2ll << 30}};
-  const headroom_node nodes[] = {{.name = "n1", .amounts = cores, .amount_count = 3},
-                                 {.name = "n2", .amounts = cores, .amount_count = 3}};
-  const headroom_pod pods[] = {{.name = "web-1", .amounts = asks, .amount_count = 2},
-                               {.name = "web-2", .amounts = asks, .amount_count = 2},
-                               {.name = "web-3", .amounts = asks, .amount_count = 2}};
+  const headroom_node nodes[] = {{.name = "n1", .allocatable = cores, .allocatable_count = 3},
+                                 {.name = "n2", .allocatable = cores, .allocatable_count = 3}};
+  const headroom_pod pods[] = {{.name = "web-1", .requests = asks, .request_count = 2},
+                               {.name = "web-2", .requests = asks, .request_count = 2},
+                               {.name = "web-3", .requests = asks, .request_count = 2}};
   headroom_placement placed[3];
   if (headroom_apply_node(engine, &nodes[0]) || headroom_apply_node(engine, &nodes[1]) ||
       headroom_place(engine, pods, 3, 0, placed)) {

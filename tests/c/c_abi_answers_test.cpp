@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autoscaling/capacity_quotas.h"
+#include "c/handle.h"
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
 #include "headroom.h"
@@ -43,14 +44,9 @@ class PlainPod {
   const Pod& object() const { return pod_; }
   // Valid until the next call. The lists go in backwards, because their order is of no matter.
   const headroom_pod& plain() {
-    amounts_.clear();
     pairs_.clear();
-    const Container& container = pod_.containers.front();
-    for (auto it = container.requests.rbegin(); it != container.requests.rend(); ++it) {
-      const Quantity* limit = find(container.limits, it->first);
-      amounts_.push_back({it->first.c_str(), amount(it->first, it->second),
-                          limit == nullptr ? HEADROOM_NO_LIMIT : amount(it->first, *limit)});
-    }
+    amounts(pod_.containers.front().requests, requests_);
+    amounts(pod_.containers.front().limits, limits_);
     for (auto it = pod_.node_selector.rbegin(); it != pod_.node_selector.rend(); ++it) {
       pairs_.push_back({it->first.c_str(), it->second.c_str()});
     }
@@ -59,20 +55,27 @@ class PlainPod {
     plain_.name = pod_.name.c_str();
     plain_.uid = pod_.uid.c_str();
     plain_.priority = *pod_.priority;
-    plain_.amounts = amounts_.data();
-    plain_.amount_count = amounts_.size();
+    plain_.requests = requests_.data();
+    plain_.request_count = requests_.size();
+    plain_.limits = limits_.data();
+    plain_.limit_count = limits_.size();
     plain_.node_selector = pairs_.data();
     plain_.node_selector_count = pairs_.size();
     return plain_;
   }
 
  private:
-  static std::int64_t amount(const std::string& resource, const Quantity& quantity) {
-    return resource == "cpu" ? quantity.milli_value().value() : quantity.value().value();
+  static void amounts(const ResourceList& list, std::vector<headroom_amount>& amounts) {
+    amounts.clear();
+    for (auto it = list.rbegin(); it != list.rend(); ++it) {
+      const auto& [resource, quantity] = *it;
+      amounts.push_back({resource.c_str(), resource == "cpu" ? quantity.milli_value().value()
+                                                             : quantity.value().value()});
+    }
   }
 
   Pod pod_;
-  std::vector<headroom_amount> amounts_;
+  std::vector<headroom_amount> requests_, limits_;
   std::vector<headroom_pair> pairs_;
   headroom_pod plain_{};
 };
@@ -107,6 +110,26 @@ std::string text(const std::vector<Victim>& victims) {
                        v.priority);
   }
   return all;
+}
+
+// A caller was compiled when the struct ended with `seed`; the library has one field more.
+TEST(CAbiOptions, WhatTheCallersHeaderDidNotHaveCountsAsZero) {
+  struct Options {
+    std::size_t struct_size;
+    std::uint64_t seed;
+    std::uint64_t added;
+  };
+  constexpr std::size_t kFirst = offsetof(Options, added);
+  const Options old{.struct_size = kFirst, .seed = 7, .added = 99 /* not the caller's to set */};
+  EXPECT_EQ(options_of(&old, kFirst)->seed, 7u);
+  EXPECT_EQ(options_of(&old, kFirst)->added, 0u);
+  const Options same{.struct_size = sizeof(Options), .seed = 7, .added = 99};
+  EXPECT_EQ(options_of(&same, kFirst)->added, 99u);
+  EXPECT_EQ(options_of<Options>(nullptr, kFirst)->seed, 0u);
+  const Options newer{.struct_size = sizeof(Options) + 1, .seed = 7, .added = 99};
+  EXPECT_EQ(options_of(&newer, kFirst).error().code, ErrorCode::kUnsupported);
+  const Options smaller{.struct_size = kFirst - 1, .seed = 7, .added = 99};
+  EXPECT_EQ(options_of(&smaller, kFirst).error().code, ErrorCode::kInvalid);
 }
 
 // Both engines with the facts of one generated cluster. More pods wait than there is room for.

@@ -91,10 +91,11 @@ static headroom_engine* make_engine(const char* profile) {
 }
 
 static headroom_status apply_node(headroom_engine* engine, const char* name, int64_t milli_cpu) {
-  const headroom_amount amounts[] = {{.resource = "cpu", .request = milli_cpu},
-                                     {.resource = "memory", .request = INT64_C(64) << 30},
-                                     {.resource = "pods", .request = 110}};
-  const headroom_node node = {.name = name, .amounts = amounts, .amount_count = SIZE(amounts)};
+  const headroom_amount amounts[] = {{.resource = "cpu", .value = milli_cpu},
+                                     {.resource = "memory", .value = INT64_C(64) << 30},
+                                     {.resource = "pods", .value = 110}};
+  const headroom_node node = {
+      .name = name, .allocatable = amounts, .allocatable_count = SIZE(amounts)};
   return headroom_apply_node(engine, &node);
 }
 
@@ -102,9 +103,9 @@ static headroom_status apply_node(headroom_engine* engine, const char* name, int
 static headroom_pod* cpu_pod(const char* namespace_name, const char* name, int64_t milli_cpu) {
   static _Thread_local headroom_amount amount;
   static _Thread_local headroom_pod pod;
-  amount = (headroom_amount){.resource = "cpu", .request = milli_cpu};
+  amount = (headroom_amount){.resource = "cpu", .value = milli_cpu};
   pod = (headroom_pod){
-      .namespace_name = namespace_name, .name = name, .amounts = &amount, .amount_count = 1};
+      .namespace_name = namespace_name, .name = name, .requests = &amount, .request_count = 1};
   return &pod;
 }
 
@@ -132,7 +133,8 @@ static void test_create(void) {
   CHECK_TEXT(message, "NoSuchPlugin");
   CHECK(engine == NULL);
   CHECK(headroom_engine_create("profiles: [", NULL, &engine, NULL, 0) == HEADROOM_INVALID);
-  const headroom_engine_options many = {.threads = UINT32_MAX};
+  headroom_engine_options many = HEADROOM_ENGINE_OPTIONS_DEFAULT;
+  many.threads = UINT32_MAX;
   CHECK(headroom_engine_create(NULL, &many, &engine, message, sizeof(message)) == HEADROOM_INVALID);
   CHECK_TEXT(message, "threads: 4294967295");
 
@@ -145,8 +147,17 @@ static void test_create(void) {
   CHECK(headroom_engine_create(NULL, &many, &engine, small, 0) == HEADROOM_INVALID);
   CHECK(engine == NULL);
 
-  const headroom_engine_options options = {
-      .seed = 7, .cache_bytes_max = (size_t)1 << 20, .threads = 2};
+  headroom_engine_options options = {.seed = 7, .cache_bytes_max = (size_t)1 << 20, .threads = 2};
+  CHECK(headroom_engine_create(NULL, &options, &engine, message, sizeof(message)) ==
+        HEADROOM_INVALID);
+  CHECK_TEXT(message, "struct_size: 0 is less than");
+  options.struct_size = SIZE_MAX;
+  CHECK(headroom_engine_create(NULL, &options, &engine, message, sizeof(message)) ==
+        HEADROOM_UNSUPPORTED);
+  CHECK_TEXT(message, "struct_size: 18446744073709551615 is of a newer headroom.h");
+  CHECK(engine == NULL);
+
+  options.struct_size = sizeof(options);
   strcpy(message, "untouched");
   const headroom_status status =
       headroom_engine_create(kCapacityProfile, &options, &engine, message, sizeof(message));
@@ -178,7 +189,7 @@ static void test_no_handle(void) {
       headroom_apply_node(NULL, &node),
       headroom_apply_pod(NULL, pod),
       headroom_remove(NULL, HEADROOM_NODE, NULL, "n1"),
-      headroom_reserve(NULL, pod, "n1"),
+      headroom_assume(NULL, pod, "n1"),
       headroom_forget(NULL, "d", "p", NULL, "n1"),
       headroom_advance(NULL, 1),
       headroom_evaluate(NULL, pod, 1, &decision),
@@ -302,16 +313,17 @@ static void test_plain_structs(void) {
   char long_text[2000];
   memset(long_text, 'x', sizeof(long_text));
   long_text[sizeof(long_text) - 1] = '\0';
-  headroom_amount amounts[] = {{.resource = "memory", .request = 1 << 20, .limit = 1 << 10},
-                               {.resource = "cpu", .request = 100}};
+  headroom_amount amounts[] = {{.resource = "memory", .value = 1 << 20},
+                               {.resource = "cpu", .value = 100}};
+  headroom_amount limits[] = {{.resource = "memory", .value = 1 << 10}};
   const headroom_pair pairs[] = {{"zone", "a"}, {"pool", NULL}};
   const headroom_pair twice[] = {{"zone", "a"}, {"pool", "b"}, {"zone", "a"}};
   const headroom_pair no_key[] = {{NULL, "a"}};
   const headroom_pair long_value[] = {{"zone", long_text}};
 
   headroom_node node = {.name = "n2",
-                        .amounts = amounts,
-                        .amount_count = SIZE(amounts),
+                        .allocatable = amounts,
+                        .allocatable_count = SIZE(amounts),
                         .labels = pairs,
                         .label_count = SIZE(pairs),
                         .unschedulable = 1};
@@ -339,11 +351,11 @@ static void test_plain_structs(void) {
   node.label_count = SIZE_MAX;
   FAILS(headroom_apply_node(engine, &node), HEADROOM_LIMIT_EXCEEDED, "labels: has");
   node.label_count = 0;
-  node.amount_count = SIZE_MAX;
-  FAILS(headroom_apply_node(engine, &node), HEADROOM_LIMIT_EXCEEDED, "amounts: has");
-  node.amounts = NULL;
-  node.amount_count = 1;
-  FAILS(headroom_apply_node(engine, &node), HEADROOM_INVALID, "amounts: NULL with 1");
+  node.allocatable_count = SIZE_MAX;
+  FAILS(headroom_apply_node(engine, &node), HEADROOM_LIMIT_EXCEEDED, "allocatable: has");
+  node.allocatable = NULL;
+  node.allocatable_count = 1;
+  FAILS(headroom_apply_node(engine, &node), HEADROOM_INVALID, "allocatable: NULL with 1");
   node.json = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"}}";
   node.json_size = strlen(node.json);
   FAILS(headroom_apply_node(engine, &node), HEADROOM_INVALID, "json: is not a Node");
@@ -355,8 +367,10 @@ static void test_plain_structs(void) {
   /* A limit below the request is legal; the pod is bound where it says. */
   headroom_pod pod = {.namespace_name = "d",
                       .name = "p1",
-                      .amounts = amounts,
-                      .amount_count = SIZE(amounts),
+                      .requests = amounts,
+                      .request_count = SIZE(amounts),
+                      .limits = limits,
+                      .limit_count = SIZE(limits),
                       .node_selector = pairs,
                       .node_selector_count = SIZE(pairs),
                       .node_name = "n1",
@@ -376,21 +390,25 @@ static void test_plain_structs(void) {
   pod.namespace_name = long_text;
   FAILS(headroom_apply_pod(engine, &pod), HEADROOM_LIMIT_EXCEEDED, "namespace_name");
   pod.namespace_name = NULL;
-  amounts[1].request = -1;
+  amounts[1].value = -1;
   FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID,
-        "Pod /p2: amounts[1].request: cpu -1 is below 0");
-  amounts[1].request = INT64_MAX;
-  amounts[1].limit = INT64_MIN;
-  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID, "amounts[1].limit: cpu -9223372036854");
-  amounts[1].limit = HEADROOM_NO_LIMIT;
+        "Pod /p2: requests[1].value: cpu -1 is below 0");
+  amounts[1].value = INT64_MAX;
+  limits[0].value = INT64_MIN;
+  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID,
+        "limits[0].value: memory -922337203685");
+  limits[0].value = 0;
   OK(headroom_apply_pod(engine, &pod));
   amounts[1].resource = NULL;
-  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID, "amounts[1].resource is empty");
+  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID, "requests[1].resource is empty");
   amounts[1].resource = long_text;
-  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_LIMIT_EXCEEDED, "amounts[1].resource");
+  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_LIMIT_EXCEEDED, "requests[1].resource");
   amounts[1].resource = "memory";
-  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID, "amounts: \"memory\" is there twice");
-  pod.amount_count = 1;
+  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID, "requests: \"memory\" is there twice");
+  pod.request_count = 1;
+  pod.limit_count = SIZE_MAX;
+  FAILS(headroom_apply_pod(engine, &pod), HEADROOM_LIMIT_EXCEEDED, "limits: has");
+  pod.limit_count = 0;
   pod.node_selector = twice;
   pod.node_selector_count = SIZE(twice);
   FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID, "node_selector: \"zone\"");
@@ -414,6 +432,39 @@ static void test_plain_structs(void) {
   headroom_engine_destroy(engine);
 }
 
+/* The cpu limits of n1's pods by ResourceLimitAware, where one pod asks for 1000 and has these. */
+static int64_t cpu_limits_with(const headroom_amount* limits, size_t limit_count) {
+  headroom_engine* engine = make_engine(
+      "apiVersion: kubescheduler.config.k8s.io/v1\n"
+      "kind: KubeSchedulerConfiguration\n"
+      "profiles: [{plugins: {multiPoint: {enabled: [{name: ResourceLimitAware}]}}}]\n");
+  OK(apply_node(engine, "n1", 4000));
+  headroom_pod pod = *cpu_pod("d", "p1", 1000);
+  pod.limits = limits;
+  pod.limit_count = limit_count;
+  OK(headroom_assume(engine, &pod, "n1"));
+  headroom_explanation explanation;
+  OK(headroom_explain(engine, cpu_pod("d", "p2", 100), "n1", &explanation));
+  int64_t aggregate = -1;
+  for (size_t i = 0; i < explanation.term_count; ++i) {
+    const headroom_term* term = &explanation.terms[i];
+    if (strcmp(term->plugin, "ResourceLimitAware") == 0 && strcmp(term->resource, "cpu") == 0) {
+      aggregate = term->aggregate;
+    }
+  }
+  headroom_engine_destroy(engine);
+  return aggregate;
+}
+
+/* A limit of 0 and no limit are two things: without one a pod counts by its request. */
+static void test_limits(void) {
+  const headroom_amount none = {.resource = "cpu", .value = 0};
+  const headroom_amount some = {.resource = "cpu", .value = 3000};
+  CHECK(cpu_limits_with(NULL, 0) == 1000);
+  CHECK(cpu_limits_with(&none, 1) == 0);
+  CHECK(cpu_limits_with(&some, 1) == 3000);
+}
+
 static void test_facts(void) {
   headroom_engine* engine = make_engine(NULL);
   OK(apply_node(engine, "n1", 4000));
@@ -431,11 +482,10 @@ static void test_facts(void) {
                 "metadata: {name: high}\nvalue: 100\n",
                 NULL));
   const uint64_t without_pod = headroom_digest(engine);
-  OK(headroom_reserve(engine, cpu_pod("d", "p1", 1000), "n1"));
+  OK(headroom_assume(engine, cpu_pod("d", "p1", 1000), "n1"));
   CHECK(headroom_node_of_pod(engine, "d", "p1") == headroom_find_node(engine, "n1"));
-  FAILS(headroom_reserve(engine, cpu_pod("d", "p2", 1000), NULL), HEADROOM_INVALID,
-        "name is empty");
-  FAILS(headroom_reserve(engine, NULL, "n1"), HEADROOM_INVALID, "pod: NULL");
+  FAILS(headroom_assume(engine, cpu_pod("d", "p2", 1000), NULL), HEADROOM_INVALID, "name is empty");
+  FAILS(headroom_assume(engine, NULL, "n1"), HEADROOM_INVALID, "pod: NULL");
   /* Another uid and another node are other reservations. */
   OK(headroom_forget(engine, "d", "p1", "another", "n1"));
   OK(headroom_forget(engine, "d", "p1", NULL, "n2"));
@@ -510,11 +560,11 @@ static void test_place(void) {
   headroom_engine* engine = make_engine(kFitProfile);
   OK(apply_node(engine, "n1", 2000));
   OK(apply_node(engine, "n2", 2000));
-  const headroom_amount amount = {.resource = "cpu", .request = 1500};
+  const headroom_amount amount = {.resource = "cpu", .value = 1500};
   headroom_pod pods[3] = {{.name = "p1"}, {.name = "p2"}, {.name = "p3"}};
   for (size_t i = 0; i < SIZE(pods); ++i) {
-    pods[i].amounts = &amount;
-    pods[i].amount_count = 1;
+    pods[i].requests = &amount;
+    pods[i].request_count = 1;
   }
   headroom_placement placed[3];
   OK(headroom_place(engine, NULL, 0, 0, NULL));
@@ -526,11 +576,11 @@ static void test_place(void) {
   pods[2].name = NULL;
   FAILS(headroom_place(engine, pods, 3, 0, placed), HEADROOM_INVALID, "name is empty");
   pods[2].name = "p3";
-  pods[2].amount_count = 2000;
+  pods[2].request_count = 2000;
   FAILS(headroom_place(engine, pods, 3, 0, placed), HEADROOM_LIMIT_EXCEEDED, "pods[2]: Pod /p3");
   CHECK(headroom_node_of_pod(engine, NULL, "p1") == HEADROOM_NO_NODE);
 
-  pods[2].amount_count = 1;
+  pods[2].request_count = 1;
   OK(headroom_place(engine, pods, 3, 0, placed));
   CHECK(placed[0].node == headroom_find_node(engine, "n1"));
   CHECK(placed[1].node == headroom_find_node(engine, "n2"));
@@ -687,7 +737,7 @@ static void test_save(const char* directory) {
   snprintf(path, sizeof(path), "%s/c_abi_test.state", directory);
   headroom_engine *engine = make_engine(NULL), *loaded = NULL;
   OK(apply_node(engine, "n1", 2000));
-  OK(headroom_reserve(engine, cpu_pod("d", "p1", 1000), "n1"));
+  OK(headroom_assume(engine, cpu_pod("d", "p1", 1000), "n1"));
   OK(headroom_advance(engine, 77));
   OK(headroom_save(engine, path));
   FAILS(headroom_save(engine, NULL), HEADROOM_INVALID, "path: NULL");
@@ -757,17 +807,17 @@ static void test_looking(void) {
 static void test_nothing_is_kept(void) {
   headroom_engine* engine = make_engine(NULL);
   char name[] = "n1", pod_name[] = "p1", resource[] = "cpu", key[] = "zone", value[] = "a";
-  headroom_amount amounts[] = {{.resource = resource, .request = 2000},
-                               {.resource = "pods", .request = 9}};
+  headroom_amount amounts[] = {{.resource = resource, .value = 2000},
+                               {.resource = "pods", .value = 9}};
   headroom_pair pair = {.key = key, .value = value};
   const headroom_node node = {.name = name,
-                              .amounts = amounts,
-                              .amount_count = SIZE(amounts),
+                              .allocatable = amounts,
+                              .allocatable_count = SIZE(amounts),
                               .labels = &pair,
                               .label_count = 1};
   const headroom_pod pod = {.name = pod_name,
-                            .amounts = amounts,
-                            .amount_count = 1,
+                            .requests = amounts,
+                            .request_count = 1,
                             .node_selector = &pair,
                             .node_selector_count = 1};
   OK(apply_node(engine, "n0", 9000));
@@ -840,8 +890,8 @@ static void test_capacity_quotas(void) {
   QUOTAS_FAIL(headroom_quotas_apply(quotas, too_much, strlen(too_much), NULL),
               HEADROOM_LIMIT_EXCEEDED, "n6");
 
-  const headroom_amount amounts[] = {{.resource = "cpu", .request = 4000}};
-  headroom_node node = {.name = "n2", .amounts = amounts, .amount_count = 1};
+  const headroom_amount amounts[] = {{.resource = "cpu", .value = 4000}};
+  headroom_node node = {.name = "n2", .allocatable = amounts, .allocatable_count = 1};
   headroom_quota_check check;
   QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
   CHECK(check.requested == 5 && check.allowed == 2 && check.limit_count == 2);
@@ -992,6 +1042,7 @@ int main(int argc, char** argv) {
   test_no_handle();
   test_apply_text();
   test_plain_structs();
+  test_limits();
   test_facts();
   test_evaluate();
   test_place();

@@ -117,7 +117,7 @@ class Program {
   std::vector<headroom_amount>& amounts() {
     std::vector<headroom_amount>& made = amounts_.emplace_back();
     for (std::size_t left = count(3); left > 0; --left) {
-      made.push_back({text(), number(), byte() % 2 == 0 ? number() : HEADROOM_NO_LIMIT});
+      made.push_back({text(), number()});
     }
     return made;
   }
@@ -139,7 +139,8 @@ class Program {
     made.uid = byte() % 2 == 0 ? nullptr : text();
     made.node_name = byte() % 2 == 0 ? nullptr : text();
     made.priority = static_cast<std::int32_t>(number());
-    list(amounts(), made.amounts, made.amount_count);
+    list(amounts(), made.requests, made.request_count);
+    list(amounts(), made.limits, made.limit_count);
     if (byte() % 4 == 0) list(pairs(), made.node_selector, made.node_selector_count);
     return made;
   }
@@ -152,7 +153,7 @@ class Program {
       return made;
     }
     made.name = text();
-    list(amounts(), made.amounts, made.amount_count);
+    list(amounts(), made.allocatable, made.allocatable_count);
     if (byte() % 4 == 0) list(pairs(), made.labels, made.label_count);
     made.unschedulable = rarely() ? static_cast<std::int32_t>(number()) : byte() % 2;
     return made;
@@ -200,7 +201,8 @@ class Engine {
   explicit Engine(Program& program) : program_(program) {
     const std::uint8_t choice = program.byte();
     const char* profile = choice < 0xF0 ? kProfiles[choice % kProfiles.size()] : program.text();
-    headroom_engine_options options{};
+    headroom_engine_options options = HEADROOM_ENGINE_OPTIONS_DEFAULT;
+    if (program.rarely()) options.struct_size = static_cast<std::size_t>(program.number());
     options.seed = program.byte();
     options.cache_bytes_max = std::size_t{program.byte()} << 12;
     char message[64] = "";
@@ -261,7 +263,7 @@ class Engine {
       }
       case 4: {
         const headroom_pod pod = program_.pod();
-        return headroom_reserve(engine, program_.rarely() ? nullptr : &pod, program_.text());
+        return headroom_assume(engine, program_.rarely() ? nullptr : &pod, program_.text());
       }
       case 5:
         return headroom_forget(engine, program_.text(), program_.text(), program_.text(),

@@ -43,7 +43,7 @@ public final class Headroom implements AutoCloseable {
     private final int resources;
 
     // Where calls write and read: offsets in the structs above.
-    private final int request = amount.offset("request");
+    private final int amountValue = amount.offset("value");
     private final int labelValue = label.offset("value");
     private final int selectorCount = pod.offset("node_selector_count");
     private final int boundTo = pod.offset("node_name");
@@ -70,14 +70,14 @@ public final class Headroom implements AutoCloseable {
 
         label.key = text(labelKey);
         label.write();
-        node.amounts = amounts;
-        node.amount_count = this.resources + 1;
+        node.allocatable = amounts;
+        node.allocatable_count = this.resources + 1;
         node.labels = label.getPointer();
         node.label_count = 1;
         node.write();
         pod.name = podName;
-        pod.amounts = amounts;
-        pod.amount_count = this.resources;
+        pod.requests = amounts;
+        pod.request_count = this.resources;
         pod.node_selector = label.getPointer();
         pod.write();
         decision.write();
@@ -134,13 +134,13 @@ public final class Headroom implements AutoCloseable {
     }
 
     /** The pod counts on the node until {@link #forget}. */
-    public void reserve(final long number, final long[] requests, final int node) {
+    public void assume(final long number, final long[] requests, final int node) {
         open();
         writePod(number, requests);
-        check(HeadroomLibrary.headroom_reserve(engine, pod.getPointer(), nodeNames.get(node)));
+        check(HeadroomLibrary.headroom_assume(engine, pod.getPointer(), nodeNames.get(node)));
     }
 
-    /** Takes back {@link #reserve} of that pod on that node. */
+    /** Takes back {@link #assume} of that pod on that node. */
     public void forget(final long number, final int node) {
         open();
         writeName(number);
@@ -184,7 +184,7 @@ public final class Headroom implements AutoCloseable {
 
     private void applyNode(final Memory name, final long[] allocatable, final String value) {
         writeAmounts(allocatable);
-        amounts.setLong((long) amount.size() * resources + request, PODS_MAX);
+        amounts.setLong((long) amount.size() * resources + amountValue, PODS_MAX);
         label.getPointer().setPointer(labelValue, text(value));
         node.getPointer().setPointer(node.offset("name"), name);
         check(HeadroomLibrary.headroom_apply_node(engine, node.getPointer()));
@@ -203,7 +203,7 @@ public final class Headroom implements AutoCloseable {
             throw new IllegalArgumentException("%d amounts of %d resources".formatted(values.length, resources));
         }
         for (int r = 0; r < resources; ++r) {
-            amounts.setLong((long) amount.size() * r + request, values[r]);
+            amounts.setLong((long) amount.size() * r + amountValue, values[r]);
         }
     }
 

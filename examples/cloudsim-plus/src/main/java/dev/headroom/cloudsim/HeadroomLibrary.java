@@ -16,7 +16,7 @@ import java.io.File;
 final class HeadroomLibrary {
     static final String PROPERTY = "headroom.library";
     /** HEADROOM_ABI_VERSION of the header that this was written against. */
-    static final int ABI_VERSION = 1;
+    static final int ABI_VERSION = 2;
     static final int OK = 0;
     static final int NODE = 0; // headroom_kind
     static final int POD = 1;
@@ -34,17 +34,19 @@ final class HeadroomLibrary {
         public Pointer key, value;
     }
 
-    @Structure.FieldOrder({"resource", "request", "limit"})
+    @Structure.FieldOrder({"resource", "value"})
     public static class Amount extends Struct {
         public Pointer resource;
-        public long request, limit;
+        public long value;
     }
 
-    @Structure.FieldOrder({"namespace_name", "name", "uid", "amounts", "amount_count",
-        "node_selector", "node_selector_count", "node_name", "priority", "json", "json_size"})
+    @Structure.FieldOrder({"namespace_name", "name", "uid", "requests", "request_count",
+        "limits", "limit_count", "node_selector", "node_selector_count", "node_name", "priority", "json", "json_size"})
     public static class Pod extends Struct {
-        public Pointer namespace_name, name, uid, amounts;
-        public long amount_count;
+        public Pointer namespace_name, name, uid, requests;
+        public long request_count;
+        public Pointer limits;
+        public long limit_count;
         public Pointer node_selector;
         public long node_selector_count;
         public Pointer node_name;
@@ -53,11 +55,11 @@ final class HeadroomLibrary {
         public long json_size;
     }
 
-    @Structure.FieldOrder({"name", "amounts", "amount_count", "labels", "label_count",
+    @Structure.FieldOrder({"name", "allocatable", "allocatable_count", "labels", "label_count",
         "unschedulable", "json", "json_size"})
     public static class Node extends Struct {
-        public Pointer name, amounts;
-        public long amount_count;
+        public Pointer name, allocatable;
+        public long allocatable_count;
         public Pointer labels;
         public long label_count;
         public int unschedulable;
@@ -96,7 +98,7 @@ final class HeadroomLibrary {
 
     static native int headroom_remove(Pointer engine, int kind, Pointer namespaceName, Pointer name);
 
-    static native int headroom_reserve(Pointer engine, Pointer pod, Pointer nodeName);
+    static native int headroom_assume(Pointer engine, Pointer pod, Pointer nodeName);
 
     static native int headroom_forget(Pointer engine, Pointer namespaceName, Pointer name,
                                       Pointer uid, Pointer nodeName);

@@ -51,7 +51,7 @@ public class VmAllocationPolicyHeadroom extends VmAllocationPolicyAbstract imple
     private static final class Row {
         final Host host;
         final int node;
-        final Map<Vm, Long> pods = new IdentityHashMap<>(); // those that are reserved
+        final Map<Vm, Long> pods = new IdentityHashMap<>(); // those that are assumed
         int freePes;
         boolean active;
 
@@ -127,7 +127,7 @@ public class VmAllocationPolicyHeadroom extends VmAllocationPolicyAbstract imple
         if (row == null) return suitability;
         if (suitability.fully() && !(vm instanceof VmGroup)) {
             final long pod = podsMade++;
-            engine.reserve(pod, held(vm), row.node);
+            engine.assume(pod, held(vm), row.node);
             row.pods.put(vm, pod);
             row.freePes -= (int) vm.getPesNumber();
         }

@@ -37,7 +37,7 @@ class HeadroomTest {
             engine.addNode(amounts(4000, 4000), "a");
             engine.addNode(amounts(4000, 4000), "a");
             assertEquals(1, engine.evaluate(amounts(500, 500), "a"));
-            engine.reserve(7, amounts(500, 500), 1);
+            engine.assume(7, amounts(500, 500), 1);
             assertEquals(2, engine.evaluate(amounts(500, 500), "a"));
             engine.forget(7, 1);
             assertEquals(1, engine.evaluate(amounts(500, 500), "a"));
@@ -94,7 +94,7 @@ class HeadroomTest {
             engine.addNode(amounts(1000, 1000), "a");
             final var negative = assertThrows(HeadroomException.class, () -> engine.evaluate(amounts(-1, 1), "a"));
             assertEquals(HeadroomException.Status.INVALID, negative.status());
-            assertTrue(negative.getMessage().endsWith("amounts[0].request: cpu -1 is below 0"), negative.getMessage());
+            assertTrue(negative.getMessage().endsWith("requests[0].value: cpu -1 is below 0"), negative.getMessage());
             assertEquals(0, engine.evaluate(amounts(1, 1), "a"));
         }
     }
@@ -116,7 +116,7 @@ class HeadroomTest {
         for (final Runnable call : List.<Runnable>of(
                 () -> engine.addNode(amounts(1, 1), "a"), () -> engine.changeNode(0, amounts(1, 1), "a"),
                 () -> engine.removeNode(0), () -> engine.evaluate(amounts(1, 1), "a"),
-                () -> engine.reserve(1, amounts(1, 1), 0), () -> engine.forget(1, 0),
+                () -> engine.assume(1, amounts(1, 1), 0), () -> engine.forget(1, 0),
                 () -> engine.bind(1, amounts(1, 1), 0), engine::validate)) {
             assertThrows(IllegalStateException.class, call::run);
         }
