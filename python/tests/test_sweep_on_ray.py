@@ -118,8 +118,10 @@ def test_a_stopped_driver_is_continued(tmp_path, stop):
         "{traces: {small: {nodes: 20, pods: 90}}, profiles: {s: null}, out: out, workers: 2, "
         f"seeds: {seeds}}}"
     )
+    # What a shell starts in the background inherits SIGINT ignored, and Python leaves it so.
     program = (
-        f"import pathlib, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
+        f"import pathlib, signal, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import test_sweep_on_ray\n"
         "from headroom._sweep.command import main\n"
         f"test_sweep_on_ray.start_ray({str(tmp_path)!r})\n"
