@@ -38,7 +38,7 @@ std::vector<Pod> new_pods(const Pod& like, std::size_t count, std::uint64_t roun
 void ask(Client& client, const std::vector<Pod>& pods) {
   const std::vector<PodRef> refs(pods.begin(), pods.end());
   const auto answer = value_of(client.evaluate(refs, {.top_k = 1}));
-  check(answer->decisions()->size() == pods.size(), "an answer for each pod");
+  check(answer.decisions.size() == pods.size(), "an answer for each pod");
 }
 
 // A new shape each, by what it requests.
@@ -108,7 +108,7 @@ std::vector<Attack> attacks(ServedCluster& served) {
                                              request_anew(pod, 63'000 + round);
                                            }).front();
                      const auto answer = value_of(client.post_filter(preemptor, candidates));
-                     check(answer->code() == wire::Code::Success || answer->reasons()->size() != 0,
+                     check(answer.code == wire::Code::Success || !answer.reasons.empty(),
                            "victims, or why not");
                    }});
   }
@@ -123,7 +123,7 @@ std::vector<Attack> attacks(ServedCluster& served) {
                  }});
   all.push_back({"EvaluateNodes of all", [&served, &like](Client& client, std::uint64_t) {
                    const auto answer = value_of(client.evaluate_nodes(like));
-                   check(answer->nodes() == served.facts().engine().stats().nodes, "all nodes");
+                   check(answer.nodes == served.facts().engine().stats().nodes, "all nodes");
                  }});
   all.push_back({"Explain", [&served, &like](Client& client, std::uint64_t) {
                    value_of(client.explain(like, served.facts().engine().node_name(NodeIndex{0})));
@@ -142,7 +142,7 @@ LatencyHistogram well_behaved(ServedCluster& served, Client& client, double seco
     const auto start = std::chrono::steady_clock::now();
     const auto answer = value_of(client.evaluate(pods[p], kRequest));
     times.record(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-    check(answer->decisions()->size() == 1, "one answer");
+    check(answer.decisions.size() == 1, "one answer");
   }
   return times;
 }

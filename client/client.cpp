@@ -13,34 +13,11 @@ constexpr std::chrono::milliseconds kRetryPause(10);
 // After so long without a request the server may have let the connection go.
 constexpr std::chrono::seconds kQuietTime(1);
 
-ErrorCode code_of(wire::ErrorCode code) {
-  switch (code) {
-    case wire::ErrorCode::None:
-    case wire::ErrorCode::Invalid:
-      return ErrorCode::kInvalid;
-    case wire::ErrorCode::NotFound:
-      return ErrorCode::kNotFound;
-    case wire::ErrorCode::Conflict:
-      return ErrorCode::kConflict;
-    case wire::ErrorCode::LimitExceeded:
-      return ErrorCode::kLimitExceeded;
-    case wire::ErrorCode::Unsupported:
-      return ErrorCode::kUnsupported;
-    case wire::ErrorCode::Io:
-      return ErrorCode::kIo;
-    case wire::ErrorCode::Forbidden:
-      return ErrorCode::kForbidden;
-    case wire::ErrorCode::Internal:
-      return ErrorCode::kInternal;
-  }
-  return ErrorCode::kInvalid;
-}
+// A reply as a plain value.
+constexpr auto kDecode = [](const auto* reply) { return decode(*reply); };
+constexpr auto kNothing = [](const auto*) {};
 
 }  // namespace
-
-Error error_of(const wire::Error& error) {
-  return {code_of(error.code()), std::string(text(error.message()))};
-}
 
 Result<Client> Client::connect(const Endpoint& endpoint, const ClientOptions& options) {
   Client client(endpoint, options);
@@ -190,124 +167,112 @@ Result<const Reply*> Client::ask(bool repeatable, Build build) {
   }
 }
 
-Result<const wire::Evaluated*> Client::evaluate(std::span<const PodRef> pods,
-                                                const EvaluateRequest& request) {
-  return ask<wire::Evaluated>(request.reserve == nullptr, [&](Builder& builder) {
-    return encode_evaluate(builder, pods, request);
-  });
+Result<answers::Evaluated> Client::evaluate(std::span<const PodRef> pods,
+                                            const EvaluateRequest& request) {
+  const auto build = [&](Builder& builder) { return encode_evaluate(builder, pods, request); };
+  return ask<wire::Evaluated>(request.reserve == nullptr, build).map(kDecode);
 }
 
-Result<const wire::NodesEvaluated*> Client::evaluate_nodes(const PodRef& pod,
-                                                           const EvaluateNodesRequest& request) {
-  return ask<wire::NodesEvaluated>(
-      true, [&](Builder& builder) { return encode_evaluate_nodes(builder, pod, request); });
+Result<answers::NodesEvaluated> Client::evaluate_nodes(const PodRef& pod,
+                                                       const EvaluateNodesRequest& request) {
+  const auto build = [&](Builder& builder) { return encode_evaluate_nodes(builder, pod, request); };
+  return ask<wire::NodesEvaluated>(true, build).map(kDecode);
 }
 
-Result<const wire::Reserved*> Client::reserve(const PodRef& pod, std::string_view node_name) {
-  const auto reserved = ask<wire::Reserved>(false, [&](Builder& builder) {
+Result<void> Client::reserve(const PodRef& pod, std::string_view node_name) {
+  const auto build = [&](Builder& builder) {
     return encode_reserve(builder, {.pod = pod, .node_name = node_name});
-  });
-  if (reserved && (*reserved)->code() != wire::ErrorCode::None) {
-    return fail(code_of((*reserved)->code()), std::string(text((*reserved)->message())));
-  }
-  return reserved;
+  };
+  return ask<wire::Reserved>(false, build).and_then(kDecode);
 }
 
-Result<const wire::Unreserved*> Client::unreserve(const Pod& pod, std::string_view node_name) {
-  return ask<wire::Unreserved>(
-      true, [&](Builder& builder) { return encode_unreserve(builder, pod, node_name); });
+Result<void> Client::unreserve(const Pod& pod, std::string_view node_name) {
+  const auto build = [&](Builder& builder) { return encode_unreserve(builder, pod, node_name); };
+  return ask<wire::Unreserved>(true, build).map(kNothing);
 }
 
-Result<const wire::ReservationsRenewed*> Client::renew_reservations() {
-  return ask<wire::ReservationsRenewed>(
-      true, [](Builder& builder) { return wire::CreateRenewReservations(builder); });
+Result<std::uint32_t> Client::renew_reservations() {
+  return ask<wire::ReservationsRenewed>(true, wire::CreateRenewReservations)
+      .map([](const wire::ReservationsRenewed* reply) { return reply->renewed(); });
 }
 
-Result<const wire::ReservationsReply*> Client::reservations(const PodName& after) {
-  // `after` may lie in the last reply.
-  const std::string namespace_name(after.namespace_name), name(after.name);
-  return ask<wire::ReservationsReply>(true, [&](Builder& builder) {
-    return encode_reservations(builder, {namespace_name, name});
-  });
+Result<answers::Reservations> Client::reservations(const PodName& after) {
+  const auto build = [&](Builder& builder) { return encode_reservations(builder, after); };
+  return ask<wire::ReservationsReply>(true, build).map(kDecode);
 }
 
-Result<const wire::Placed*> Client::place(std::span<const PodRef> pods, bool reasons) {
-  return ask<wire::Placed>(false,
-                           [&](Builder& builder) { return encode_place(builder, pods, reasons); });
+Result<answers::Placed> Client::place(std::span<const PodRef> pods, bool reasons) {
+  const auto build = [&](Builder& builder) { return encode_place(builder, pods, reasons); };
+  return ask<wire::Placed>(false, build).map(kDecode);
 }
 
-Result<const wire::Explained*> Client::explain(const PodRef& pod, std::string_view node_name) {
-  return ask<wire::Explained>(
-      true, [&](Builder& builder) { return encode_explain(builder, pod, node_name); });
+Result<answers::Explained> Client::explain(const PodRef& pod, std::string_view node_name) {
+  const auto build = [&](Builder& builder) { return encode_explain(builder, pod, node_name); };
+  return ask<wire::Explained>(true, build).map(kDecode);
 }
 
-Result<const wire::PostFiltered*> Client::post_filter(const PodRef& pod, bool candidates) {
-  return ask<wire::PostFiltered>(
-      true, [&](Builder& builder) { return encode_post_filter(builder, pod, candidates); });
+Result<answers::PostFiltered> Client::post_filter(const PodRef& pod, bool candidates) {
+  const auto build = [&](Builder& builder) { return encode_post_filter(builder, pod, candidates); };
+  return ask<wire::PostFiltered>(true, build).map(kDecode);
 }
 
-Result<const wire::QuotaStatusReply*> Client::quota_status(std::string_view after) {
-  // `after` may lie in the last reply.
-  return ask<wire::QuotaStatusReply>(true, [&, last = std::string(after)](Builder& builder) {
-    return encode_quota_status(builder, last);
-  });
+Result<answers::ElasticQuotaStatus> Client::quota_status(std::string_view after) {
+  const auto build = [&](Builder& builder) { return encode_quota_status(builder, after); };
+  return ask<wire::QuotaStatusReply>(true, build).map(kDecode);
 }
 
-Result<const wire::ExplainedVictims*> Client::explain_victims(const PodRef& pod,
-                                                              std::string_view node_name) {
-  return ask<wire::ExplainedVictims>(
-      true, [&](Builder& builder) { return encode_explain_victims(builder, pod, node_name); });
+Result<answers::ExplainedVictims> Client::explain_victims(const PodRef& pod,
+                                                          std::string_view node_name) {
+  const auto build = [&](Builder& builder) {
+    return encode_explain_victims(builder, pod, node_name);
+  };
+  return ask<wire::ExplainedVictims>(true, build).map(kDecode);
 }
 
-Result<const wire::CapacityChecked*> Client::capacity_check(std::span<const CapacityItem> items,
-                                                            bool binding_only) {
-  return ask<wire::CapacityChecked>(
-      true, [&](Builder& builder) { return encode_capacity_check(builder, items, binding_only); });
+Result<answers::CapacityChecked> Client::capacity_check(std::span<const CapacityItem> items,
+                                                        bool binding_only) {
+  const auto build = [&](Builder& builder) {
+    return encode_capacity_check(builder, items, binding_only);
+  };
+  return ask<wire::CapacityChecked>(true, build).map(kDecode);
 }
 
-Result<const wire::CapacityChecked*> Client::capacity_check(const Node& node, std::int64_t count) {
+Result<answers::CapacityChecked> Client::capacity_check(const Node& node, std::int64_t count) {
   const CapacityItem item{.node = &node, .count = count};
   return capacity_check(std::span(&item, 1));
 }
 
-Result<const wire::CapacityPlanned*> Client::capacity_plan(std::span<const CapacityItem> add,
-                                                           std::span<const std::string> remove) {
-  return ask<wire::CapacityPlanned>(
-      true, [&](Builder& builder) { return encode_capacity_plan(builder, add, remove); });
+Result<answers::CapacityPlanned> Client::capacity_plan(std::span<const CapacityItem> add,
+                                                       std::span<const std::string> remove) {
+  const auto build = [&](Builder& builder) { return encode_capacity_plan(builder, add, remove); };
+  return ask<wire::CapacityPlanned>(true, build).map(kDecode);
 }
 
-Result<const wire::CapacityReserved*> Client::capacity_reserve(
-    const CapacityReserveRequest& request) {
-  return ask<wire::CapacityReserved>(
-      false, [&](Builder& builder) { return encode_capacity_reserve(builder, request); });
+Result<answers::CapacityReserved> Client::capacity_reserve(const CapacityReserveRequest& request) {
+  const auto build = [&](Builder& builder) { return encode_capacity_reserve(builder, request); };
+  return ask<wire::CapacityReserved>(false, build).map(kDecode);
 }
 
-Result<const wire::CapacityReleased*> Client::capacity_release(std::string_view id) {
-  // As `after` below, it may lie in the last reply.
-  return ask<wire::CapacityReleased>(true, [&, known = std::string(id)](Builder& builder) {
-    return encode_capacity_release(builder, known);
+Result<bool> Client::capacity_release(std::string_view id) {
+  const auto build = [&](Builder& builder) { return encode_capacity_release(builder, id); };
+  return ask<wire::CapacityReleased>(true, build).map([](const wire::CapacityReleased* reply) {
+    return reply->released();
   });
 }
 
-Result<const wire::CapacityQuotaStatusReply*> Client::capacity_quota_status(
-    std::string_view after) {
-  return ask<wire::CapacityQuotaStatusReply>(true,
-                                             [&, last = std::string(after)](Builder& builder) {
-                                               return encode_capacity_quota_status(builder, last);
-                                             });
+Result<answers::CapacityQuotaStatus> Client::capacity_quota_status(std::string_view after) {
+  const auto build = [&](Builder& builder) { return encode_capacity_quota_status(builder, after); };
+  return ask<wire::CapacityQuotaStatusReply>(true, build).map(kDecode);
 }
 
-Result<const wire::CapacityReservationsReply*> Client::capacity_reservations(
-    std::string_view after) {
-  return ask<wire::CapacityReservationsReply>(true,
-                                              [&, last = std::string(after)](Builder& builder) {
-                                                return encode_capacity_reservations(builder, last);
-                                              });
+Result<answers::CapacityReservations> Client::capacity_reservations(std::string_view after) {
+  const auto build = [&](Builder& builder) { return encode_capacity_reservations(builder, after); };
+  return ask<wire::CapacityReservationsReply>(true, build).map(kDecode);
 }
 
-Result<const wire::StatsReply*> Client::stats(bool digest) {
-  return ask<wire::StatsReply>(
-      true, [&](Builder& builder) { return wire::CreateStats(builder, digest); });
+Result<answers::Stats> Client::stats(bool digest) {
+  const auto build = [&](Builder& builder) { return wire::CreateStats(builder, digest); };
+  return ask<wire::StatsReply>(true, build).map(kDecode);
 }
 
 }  // namespace headroom

@@ -1,21 +1,23 @@
 // Client: asks a headroomd.
 //
-//   auto client = headroom::Client::connect(endpoint).value();
-//   auto answer = client.evaluate(pod, {.top_k = 16});
-//   auto reserved = client.reserve(pod, answer->decisions()->Get(0)->node_names()->Get(0)->str());
+//   const Endpoint endpoint = Endpoint::parse("unix:///run/headroom/headroom.sock").value();
+//   Client client = Client::connect(endpoint).value();
+//   const answers::Decision decision = client.evaluate(pod, {.top_k = 16})->decisions[0];
+//   for (const answers::Candidate& candidate : decision.candidates) {
+//     if (client.reserve(pod, candidate.node_name)) break;
+//   }
 //
 // Blocking calls send one request and wait for its reply, at most SocketOptions::timeout (5 s),
 // then the connection is closed; a lost connection is made again, one that the server closed while
 // nobody asked before the next request, and what changes nothing (evaluate, explain, post_filter,
-// stats,
-// ...) is asked again, until the timeout. A
-// reservation whose reply was lost is an error (kIo): whether it holds is not known; to reserve
-// again is safe (of nodes under the same id: kConflict then says that it holds).
-// Pipelined calls: send() any number of requests, flush(), receive() the replies in their order.
+// stats, ...) is asked again, until the timeout. A reservation whose reply was lost is an error
+// (kIo): whether it holds is not known; to reserve again is safe (of nodes under the same id:
+// kConflict then says that it holds). Answers are plain values (answers.h).
+// Pipelined calls: send() any number of requests, flush(), receive() the replies in their order, as
+// frames that are valid until the next call; decode.h makes plain values of them.
 //
-// Thread safety: one thread at a time; a thread that asks has a client of its own. Answers are
-// views into the client's memory, valid until its next call. Errors: kIo (no connection, no
-// answer), or what the server's Error says. Facts go through a Feeder (feeder.h).
+// Thread safety: one thread at a time; a thread that asks has a client of its own. Errors: kIo (no
+// connection, no answer), or what the server's Error says. Facts go through a Feeder (feeder.h).
 #pragma once
 
 #include <chrono>
@@ -26,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include "client/answers.h"
+#include "client/decode.h"
 #include "client/encode.h"
 #include "client/socket.h"
 #include "schema/endpoint.h"
@@ -58,45 +62,45 @@ class Client {
   const Greeting& greeting() const { return greeting_; }
 
   // --- Blocking ---
-  Result<const wire::Evaluated*> evaluate(std::span<const PodRef> pods,
-                                          const EvaluateRequest& request = {});
-  Result<const wire::Evaluated*> evaluate(const PodRef& pod, const EvaluateRequest& request = {}) {
+  Result<answers::Evaluated> evaluate(std::span<const PodRef> pods,
+                                      const EvaluateRequest& request = {});
+  Result<answers::Evaluated> evaluate(const PodRef& pod, const EvaluateRequest& request = {}) {
     return evaluate(std::span(&pod, 1), request);
   }
   // What every node says, a page at a time: while its `next` is not 0, ask again from there. Or
   // what single nodes say.
-  Result<const wire::NodesEvaluated*> evaluate_nodes(const PodRef& pod,
-                                                     const EvaluateNodesRequest& request = {});
+  Result<answers::NodesEvaluated> evaluate_nodes(const PodRef& pod,
+                                                 const EvaluateNodesRequest& request = {});
   // kConflict: the node no longer fits.
-  Result<const wire::Reserved*> reserve(const PodRef& pod, std::string_view node_name);
-  Result<const wire::Unreserved*> unreserve(const Pod& pod, std::string_view node_name);
+  Result<void> reserve(const PodRef& pod, std::string_view node_name);
+  Result<void> unreserve(const Pod& pod, std::string_view node_name);
   // What this client's owner reserves ends Greeting::reservation_time from now: call it a few times
-  // in that time while any of it is still to be bound.
-  Result<const wire::ReservationsRenewed*> renew_reservations();
+  // in that time while any of it is still to be bound. How many it holds.
+  Result<std::uint32_t> renew_reservations();
   // Who reserves what, until when; a page, as of quota_status(): `after` is the last one's pod.
-  Result<const wire::ReservationsReply*> reservations(const PodName& after = {});
-  Result<const wire::Placed*> place(std::span<const PodRef> pods, bool reasons = true);
-  Result<const wire::Explained*> explain(const PodRef& pod, std::string_view node_name);
+  Result<answers::Reservations> reservations(const PodName& after = {});
+  Result<answers::Placed> place(std::span<const PodRef> pods, bool reasons = true);
+  Result<answers::Explained> explain(const PodRef& pod, std::string_view node_name);
   // Who must go so that the pod has its place; kUnsupported without CapacityScheduling.
-  Result<const wire::PostFiltered*> post_filter(const PodRef& pod, bool candidates = false);
+  Result<answers::PostFiltered> post_filter(const PodRef& pod, bool candidates = false);
   // A page of them; where its `more` says so, ask again with its last namespace.
-  Result<const wire::QuotaStatusReply*> quota_status(std::string_view after = {});
-  Result<const wire::ExplainedVictims*> explain_victims(const PodRef& pod,
-                                                        std::string_view node_name);
+  Result<answers::ElasticQuotaStatus> quota_status(std::string_view after = {});
+  Result<answers::ExplainedVictims> explain_victims(const PodRef& pod, std::string_view node_name);
   // May so many such nodes be created? kConflict: the server knows no quota yet.
-  Result<const wire::CapacityChecked*> capacity_check(std::span<const CapacityItem> items,
-                                                      bool binding_only = false);
-  Result<const wire::CapacityChecked*> capacity_check(const Node& node, std::int64_t count);
+  Result<answers::CapacityChecked> capacity_check(std::span<const CapacityItem> items,
+                                                  bool binding_only = false);
+  Result<answers::CapacityChecked> capacity_check(const Node& node, std::int64_t count);
   // kNotFound: a node to remove is not there.
-  Result<const wire::CapacityPlanned*> capacity_plan(std::span<const CapacityItem> add,
-                                                     std::span<const std::string> remove = {});
+  Result<answers::CapacityPlanned> capacity_plan(std::span<const CapacityItem> add,
+                                                 std::span<const std::string> remove = {});
   // Not an error where it is not accepted. kConflict: the id is live.
-  Result<const wire::CapacityReserved*> capacity_reserve(const CapacityReserveRequest& request);
-  Result<const wire::CapacityReleased*> capacity_release(std::string_view id);
+  Result<answers::CapacityReserved> capacity_reserve(const CapacityReserveRequest& request);
+  // False: no such reservation is live.
+  Result<bool> capacity_release(std::string_view id);
   // Pages, as of quota_status(): `after` is the last one's id.
-  Result<const wire::CapacityQuotaStatusReply*> capacity_quota_status(std::string_view after = {});
-  Result<const wire::CapacityReservationsReply*> capacity_reservations(std::string_view after = {});
-  Result<const wire::StatsReply*> stats(bool digest = false);
+  Result<answers::CapacityQuotaStatus> capacity_quota_status(std::string_view after = {});
+  Result<answers::CapacityReservations> capacity_reservations(std::string_view after = {});
+  Result<answers::Stats> stats(bool digest = false);
 
   // --- Pipelined ---
   // Cleared; build a request's body in it, then send() it.
@@ -147,8 +151,5 @@ class Client {
   std::uint64_t last_id_ = 0;
   std::chrono::steady_clock::time_point asked_at_;
 };
-
-// An Error's code and message.
-Error error_of(const wire::Error& error);
 
 }  // namespace headroom

@@ -179,7 +179,7 @@ Result<void> Feeder::heed(const wire::Frame& frame) {
   return {};
 }
 
-Result<const wire::StatsReply*> Feeder::barrier(bool digest, bool validate) {
+Result<answers::Stats> Feeder::barrier(bool digest, bool validate) {
   if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
   const std::uint64_t id = client_->send(wire::CreateStats(client_->builder(), digest, validate));
   if (auto sent = client_->flush(); !sent) return tl::unexpected(sent.error());
@@ -187,7 +187,9 @@ Result<const wire::StatsReply*> Feeder::barrier(bool digest, bool validate) {
     const Result<FrameBuffer::Received> received = client_->receive();
     if (!received) return tl::unexpected(received.error());
     if (received->frame->id() == id) {
-      if (const auto* reply = received->frame->body_as_StatsReply(); reply != nullptr) return reply;
+      if (const auto* reply = received->frame->body_as_StatsReply(); reply != nullptr) {
+        return decode(*reply);
+      }
       if (const auto* error = received->frame->body_as_Error(); error != nullptr) {
         return tl::unexpected(error_of(*error));
       }

@@ -64,7 +64,7 @@ class Feeder {
   // Sends what is queued, and looks whether the server said anything. A lost server is resynced.
   Result<void> flush();
   // flush(), then waits until the server has applied it all. The answer as in Client::stats().
-  Result<const wire::StatsReply*> barrier(bool digest = false, bool validate = false);
+  Result<answers::Stats> barrier(bool digest = false, bool validate = false);
 
   std::uint64_t resyncs() const { return resyncs_; }
 

@@ -29,7 +29,7 @@ std::size_t memory_with(const std::vector<std::string>& names) {
   TestDaemon daemon({.shell = shell});
   Bystander bystander(daemon);
   for (int i = 0; i < 2; ++i) daemon.feed(pods(names));
-  EXPECT_EQ(must(daemon.client().stats())->pending_pods(), kNames);
+  EXPECT_EQ(must(daemon.client().stats()).pending_pods, kNames);
   EXPECT_TRUE(daemon.running());
   EXPECT_EQ(bystander.noticed(), "");
   return resident_bytes(daemon.pid());

@@ -62,7 +62,7 @@ double longest_wait(const TestDaemon& daemon, const std::vector<Pod>& pods) {
   std::thread attacker([&] {
     const std::vector<PodRef> refs(pods.begin(), pods.end());
     const auto start = Clock::now();
-    EXPECT_EQ(must(hostile.evaluate(refs))->decisions()->size(), pods.size());
+    EXPECT_EQ(must(hostile.evaluate(refs)).decisions.size(), pods.size());
     attack = Clock::now() - start;
     done = true;
   });

@@ -1,6 +1,7 @@
 // The client's encoding against the server's decoding, and endpoints.
 #include <gtest/gtest.h>
 
+#include "client/decode.h"
 #include "client/encode.h"
 #include "schema/endpoint.h"
 #include "schema/frame.h"
@@ -170,6 +171,95 @@ TEST(Endpoints, AreReadAndWritten) {
     EXPECT_EQ(endpoint.error().code, ErrorCode::kInvalid);
     EXPECT_NE(endpoint.error().message.find(text), std::string::npos) << endpoint.error().message;
   }
+}
+
+// A reply as the client gets it, decoded.
+template <typename Reply, typename Build>
+auto decoded(const Build& build) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(build(builder));
+  return decode(*flatbuffers::GetRoot<Reply>(builder.GetBufferPointer()));
+}
+
+TEST(ClientDecode, AReplyThatLeavesAllOutIsEmpty) {
+  const auto evaluated =
+      decoded<wire::Evaluated>([](Builder& builder) { return wire::CreateEvaluated(builder); });
+  EXPECT_TRUE(evaluated.decisions.empty());
+  EXPECT_TRUE(evaluated.reserved);
+  const auto planned = decoded<wire::CapacityPlanned>(
+      [](Builder& builder) { return wire::CreateCapacityPlanned(builder); });
+  EXPECT_FALSE(planned.net_break);
+  EXPECT_FALSE(planned.peak_break);
+  EXPECT_EQ(decoded<wire::StatsReply>([](Builder& builder) {
+              return wire::CreateStatsReply(builder);
+            }).invalid,
+            "");
+  EXPECT_TRUE(decoded<wire::PostFiltered>([](Builder& builder) {
+                return wire::CreatePostFiltered(builder);
+              }).victims.empty());
+}
+
+// Whatever a server sends, no number is read beyond its list.
+TEST(ClientDecode, ListsSideBySideMayBeOfUnequalLength) {
+  const auto evaluated = decoded<wire::Evaluated>([](Builder& builder) {
+    const std::vector<std::string> names = {"a", "b"};
+    const std::vector<std::int64_t> totals = {70};
+    const std::vector<std::uint8_t> plugins = {3, 1};
+    const std::vector<std::int32_t> scores = {7, 8, 9};
+    const auto node_names = builder.CreateVectorOfStrings(names);
+    const auto decision = wire::CreateDecision(
+        builder, wire::Code::Success, 5, 2, node_names, 0, builder.CreateVector(totals),
+        builder.CreateVector(plugins), 0, builder.CreateVector(scores));
+    return wire::CreateEvaluated(builder, 9, builder.CreateVector(&decision, 1));
+  });
+  ASSERT_EQ(evaluated.decisions.size(), 1u);
+  const answers::Decision& decision = evaluated.decisions[0];
+  EXPECT_EQ(evaluated.epoch, 9u);
+  EXPECT_EQ(decision.nodes, 5u);
+  EXPECT_EQ(decision.feasible, 2u);
+  ASSERT_EQ(decision.candidates.size(), 2u);
+  EXPECT_EQ(decision.candidates[0].node_name, "a");
+  EXPECT_EQ(decision.candidates[0].total, 70);
+  EXPECT_EQ(decision.candidates[1].total, 0);
+  ASSERT_EQ(decision.candidates[1].plugins.size(), 2u);
+  EXPECT_EQ(decision.candidates[1].plugins[0].plugin, 3);
+  EXPECT_EQ(decision.candidates[1].plugins[0].score, 9);
+  EXPECT_EQ(decision.candidates[1].plugins[1].plugin, 1);
+  EXPECT_EQ(decision.candidates[1].plugins[1].score, 0);
+  EXPECT_EQ(decision.candidates[1].plugins[1].raw, 0);
+}
+
+TEST(ClientDecode, SaysWhichNodesMayRunThePodAndWhyOthersMayNot) {
+  const auto evaluated = decoded<wire::NodesEvaluated>([](Builder& builder) {
+    const std::vector<std::string> names = {"a", "b"}, reasons = {"Insufficient cpu"};
+    const std::vector<std::uint16_t> verdicts = {0, 65535};
+    const std::vector<std::int64_t> totals = {0, 88};
+    const auto verdict = wire::CreateNodeVerdict(builder, wire::Code::Unschedulable, 2,
+                                                 builder.CreateVectorOfStrings(reasons));
+    const auto all = builder.CreateVector(&verdict, 1);
+    const auto node_names = builder.CreateVectorOfStrings(names);
+    return wire::CreateNodesEvaluated(builder, 3, 2, 0, all, node_names,
+                                      builder.CreateVector(verdicts), builder.CreateVector(totals),
+                                      4);
+  });
+  ASSERT_EQ(evaluated.rows.size(), 2u);
+  EXPECT_EQ(evaluated.rows[0].verdict, 0);
+  EXPECT_EQ(evaluated.rows[1].verdict, std::nullopt);
+  EXPECT_EQ(evaluated.rows[1].node_name, "b");
+  EXPECT_EQ(evaluated.rows[1].total, 88);
+  EXPECT_EQ(evaluated.verdicts.at(0).reasons, std::vector<std::string>{"Insufficient cpu"});
+  EXPECT_EQ(evaluated.next, 4u);
+}
+
+TEST(ClientDecode, AReservationThatFailedSaysWhy) {
+  const auto evaluated = decoded<wire::Evaluated>([](Builder& builder) {
+    const auto reserved = wire::CreateReserved(builder, 1, wire::ErrorCode::Conflict,
+                                               builder.CreateString("node n-7: full"));
+    return wire::CreateEvaluated(builder, 1, 0, reserved);
+  });
+  ASSERT_FALSE(evaluated.reserved);
+  EXPECT_EQ(evaluated.reserved.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(evaluated.reserved.error().message, "node n-7: full");
 }
 
 }  // namespace

@@ -38,12 +38,10 @@ CapacityQuota quota_of(const std::string& name, StringMap limits) {
 // "CapacityQuota/q cpu 20000 4000 8000, ": limit, used, reserved.
 std::string quotas_text(Client& client) {
   std::string all;
-  const wire::CapacityQuotaStatusReply* reply = must(client.capacity_quota_status());
-  for (std::uint32_t q = 0; reply->quotas() != nullptr && q < reply->quotas()->size(); ++q) {
-    const wire::CapacityQuotaState& quota = *reply->quotas()->Get(q);
-    for (const wire::CapacityAmount* amount : *quota.amounts()) {
-      all += fmt::format("{} {} {} {} {}, ", text(quota.id()), text(amount->resource()),
-                         amount->limit(), amount->used(), amount->reserved());
+  for (const answers::CapacityQuotaState& quota : must(client.capacity_quota_status()).quotas) {
+    for (const answers::CapacityAmount& amount : quota.amounts) {
+      all += fmt::format("{} {} {} {} {}, ", quota.id, amount.resource, amount.limit, amount.used,
+                         amount.reserved);
     }
   }
   return all;
@@ -60,15 +58,15 @@ TEST(DaemonQuotas, FromTheCheckToTheNodes) {
   must(feeder->barrier());
 
   const Node wanted = pool_node("");
-  const wire::CapacityChecked* checked = must(client.capacity_check(wanted, 9));
-  EXPECT_EQ(checked->answers()->Get(0)->allowed(), 4);
-  EXPECT_TRUE(checked->answers()->Get(0)->rows()->Get(0)->binding());
+  const answers::CapacityChecked checked = must(client.capacity_check(wanted, 9));
+  EXPECT_EQ(checked.answers[0].allowed, 4);
+  EXPECT_TRUE(checked.answers[0].rows[0].binding);
   const std::vector<CapacityItem> items = {{.node = &wanted, .count = 3}};
   const std::vector<std::string> removed = {"n1"};
-  EXPECT_EQ(must(client.capacity_plan(items, removed))->peak_break(), nullptr);
-  const wire::CapacityReserved* reserved =
+  EXPECT_FALSE(must(client.capacity_plan(items, removed)).peak_break);
+  const answers::CapacityReserved reserved =
       must(client.capacity_reserve({.id = "up-1", .items = items, .expires_us = kSoonUs}));
-  EXPECT_TRUE(reserved->accepted());
+  EXPECT_TRUE(reserved.accepted);
   EXPECT_EQ(
       client.capacity_reserve({.id = "up-1", .items = items, .expires_us = kSoonUs}).error().code,
       ErrorCode::kConflict);
@@ -84,14 +82,14 @@ TEST(DaemonQuotas, FromTheCheckToTheNodes) {
   second.name = "n3";
   objects.emplace_back(second);  // came while nobody fed
   must(feeder->resync());
-  EXPECT_EQ(must(feeder->barrier(false, true))->invalid(), nullptr);
+  EXPECT_EQ(must(feeder->barrier(false, true)).invalid, "");
   EXPECT_EQ(quotas_text(client), "CapacityQuota/q cpu 20000 12000 4000, ");
-  const wire::CapacityReservationsReply* live = must(client.capacity_reservations());
-  ASSERT_EQ(live->reservations()->size(), 1u);
-  EXPECT_EQ(live->reservations()->Get(0)->nodes_left(), 1);
-  EXPECT_EQ(live->reservations()->Get(0)->nodes_registered(), 2);
-  EXPECT_TRUE(must(client.capacity_release("up-1"))->released());
-  EXPECT_FALSE(must(client.capacity_release("up-1"))->released());
+  const answers::CapacityReservations live = must(client.capacity_reservations());
+  ASSERT_EQ(live.reservations.size(), 1u);
+  EXPECT_EQ(live.reservations[0].nodes_left, 1);
+  EXPECT_EQ(live.reservations[0].nodes_registered, 2);
+  EXPECT_TRUE(must(client.capacity_release("up-1")));
+  EXPECT_FALSE(must(client.capacity_release("up-1")));
   EXPECT_EQ(quotas_text(client), "CapacityQuota/q cpu 20000 12000 0, ");
 }
 
@@ -114,7 +112,7 @@ TEST(DaemonQuotas, OtherLimitsAreCheckedAlike) {
   must(feeder.remove_capacity_quota("", wire::QuotaClass::MaxNodes));
   must(feeder.barrier());
   EXPECT_EQ(quotas_text(client), "NodeGroup/group-a cpu 8000 4000 0, ");
-  EXPECT_EQ(must(client.capacity_check(pool_node(""), 5))->answers()->Get(0)->allowed(), 1);
+  EXPECT_EQ(must(client.capacity_check(pool_node(""), 5)).answers[0].allowed, 1);
 }
 
 TEST(DaemonQuotas, AreCountedAsTheOptionsSay) {
@@ -146,7 +144,7 @@ TEST(DaemonQuotas, OneOfTwoAutoscalersGetsTheLastNode) {
       line.arrive_and_wait();
       const auto reserved =
           client.capacity_reserve({.id = id, .items = items, .expires_us = kSoonUs});
-      won[me][round] = reserved.has_value() && (*reserved)->accepted();
+      won[me][round] = reserved.has_value() && reserved->accepted;
       line.arrive_and_wait();
       if (won[me][round]) must(client.capacity_release(id));
     }

@@ -173,7 +173,7 @@ TEST(DaemonSockets, TcpIsForLoopbackAddresses) {
   EXPECT_NE(endpoint.port, 0);
   Client client = must(Client::connect(endpoint));
   // The connection that found the daemon ready may not be gone yet.
-  EXPECT_TRUE(eventually([&] { return must(client.stats())->connections() == 1; }));
+  EXPECT_TRUE(eventually([&] { return must(client.stats()).connections == 1; }));
 
   const Ended ended = run_quietly({"--listen", "tcp://0.0.0.0:0"});
   EXPECT_EQ(ended.exit_code, 1);
@@ -203,7 +203,7 @@ TEST(DaemonSignals, SigtermDeliversPendingReplies) {
     }
     {
       Client client = daemon.client();
-      ASSERT_TRUE(eventually([&] { return must(client.stats())->decisions() == kRequests; }));
+      ASSERT_TRUE(eventually([&] { return must(client.stats()).decisions == kRequests; }));
     }
     daemon.process().signal(signal);
     ASSERT_TRUE(daemon.logged("stopping"));
@@ -232,7 +232,7 @@ TEST(DaemonSignals, SigtermDoesNotWaitForEverForOneThatDoesNotRead) {
   }
   {
     Client client = daemon.client();
-    ASSERT_TRUE(eventually([&] { return must(client.stats())->decisions() == 30; }));
+    ASSERT_TRUE(eventually([&] { return must(client.stats()).decisions == 30; }));
   }
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(daemon.process().stop(), 0);
@@ -262,9 +262,9 @@ class DaemonReload : public testing::Test {
   // By the profile of a new connection.
   std::string scheduler_name() { return daemon_->client().greeting().scheduler_name; }
   std::int64_t total(Client& client) {
-    const wire::Evaluated* evaluated = must(client.evaluate(small_pod("one")));
-    EXPECT_EQ(evaluated->decisions()->Get(0)->nodes(), facts_.size());
-    return evaluated->decisions()->Get(0)->totals()->Get(0);
+    const answers::Decision decision = must(client.evaluate(small_pod("one"))).decisions[0];
+    EXPECT_EQ(decision.nodes, facts_.size());
+    return decision.candidates[0].total;
   }
 
   const TemporaryDirectory directory_;
@@ -293,10 +293,10 @@ TEST_F(DaemonReload, ANewProfileHoldsFromTheFeedersResyncOn) {
     must(feeder->flush());
     return feeder->resyncs() == 2;
   }));
-  EXPECT_TRUE(must(feeder->barrier())->ready());
+  EXPECT_TRUE(must(feeder->barrier()).ready);
   EXPECT_EQ(scheduler_name(), "second");
   EXPECT_GT(total(client), first);
-  EXPECT_EQ(must(client.stats())->reserved_pods(), 1u);
+  EXPECT_EQ(must(client.stats()).reserved_pods, 1u);
 }
 
 TEST_F(DaemonReload, WithoutAFeederItWaitsForOne) {
@@ -379,7 +379,7 @@ TEST(DaemonServiceManager, GivesASocket) {
                        .listen = false,
                        .activated = endpoint});
     Client client = daemon.client();
-    EXPECT_EQ(must(client.stats())->nodes(), 0u);
+    EXPECT_EQ(must(client.stats()).nodes, 0u);
     EXPECT_FALSE(std::filesystem::exists(unused));
     EXPECT_EQ(daemon.process().stop(), 0);
   }
@@ -416,7 +416,7 @@ TEST(DaemonRoles, AreByUserOnUnixSocketsAndOneForAllOfTcp) {
   ASSERT_NE(answer, nullptr);
   ASSERT_NE(answer->body_as_Error(), nullptr);
   EXPECT_EQ(answer->body_as_Error()->code(), wire::ErrorCode::Forbidden);
-  EXPECT_EQ(must(user.stats())->nodes(), 1u);
+  EXPECT_EQ(must(user.stats()).nodes, 1u);
 }
 
 TEST(DaemonServiceManager, GivesWhatIsNoListeningSocket) {

@@ -68,7 +68,7 @@ class Asker {
         ++servers_;
       }
       // A server that has just started knows nothing until the feeder's resync.
-      const std::uint32_t nodes = (*evaluated)->decisions()->Get(0)->nodes();
+      const std::uint32_t nodes = evaluated->decisions[0].nodes;
       if (nodes == kNodes) {
         ++answers_;
       } else if (nodes == 0) {
@@ -129,8 +129,8 @@ TEST(DaemonRestart, NothingIsLostWhenItIsKilled) {
     killer.join();
     ASSERT_EQ(failure, "");
     const std::uint64_t answers = asker.answers();
-    ASSERT_TRUE(must(feeder.barrier())->ready());
-    EXPECT_EQ(must(feeder.barrier(true))->digest(), facts->engine().digest());
+    ASSERT_TRUE(must(feeder.barrier()).ready);
+    EXPECT_EQ(must(feeder.barrier(true)).digest, facts->engine().digest());
     // Of this server: an answer of the last one may be counted late.
     const auto served = static_cast<std::uint64_t>(restart) + 1;
     EXPECT_TRUE(eventually([&] { return asker.servers() >= served && asker.answers() > answers; }));

@@ -54,13 +54,12 @@ struct Cluster {
 };
 
 // "n-1:87 n-2:85 (7 of 9)": what a decision of the wire and one of the engine have in common.
-std::string text_of(const wire::Decision& decision) {
+std::string text_of(const answers::Decision& decision) {
   std::string text;
-  for (std::uint32_t c = 0; decision.node_names() != nullptr && c < decision.node_names()->size();
-       ++c) {
-    text += fmt::format("{}:{} ", decision.node_names()->Get(c)->str(), decision.totals()->Get(c));
+  for (const answers::Candidate& candidate : decision.candidates) {
+    text += fmt::format("{}:{} ", candidate.node_name, candidate.total);
   }
-  return text + fmt::format("({} of {})", decision.feasible(), decision.nodes());
+  return text + fmt::format("({} of {})", decision.feasible, decision.nodes);
 }
 
 std::string text_of(const Decision& decision, const Engine& engine) {
@@ -78,7 +77,7 @@ class DaemonMessages : public testing::Test {
     must(feeder_->barrier());
   }
 
-  std::uint64_t digest() { return must(client_.stats(true))->digest(); }
+  std::uint64_t digest() { return must(client_.stats(true)).digest; }
 
   Cluster cluster_{60, 400};
   TestDaemon daemon_;
@@ -101,10 +100,9 @@ TEST_F(DaemonMessages, EvaluatesByUidAndWholeAsTheEngineDoes) {
     const std::string expected =
         text_of(must(cluster_.engine.evaluate(pod, {.top_k = 8})), cluster_.engine);
     const EvaluateRequest request{.top_k = 8, .scores = true, .reasons = true};
-    EXPECT_EQ(text_of(*must(client_.evaluate(pod, request))->decisions()->Get(0)), expected);
-    EXPECT_EQ(
-        text_of(*must(client_.evaluate(PodRef::by_uid(pod.uid), request))->decisions()->Get(0)),
-        expected);
+    EXPECT_EQ(text_of(must(client_.evaluate(pod, request)).decisions[0]), expected);
+    EXPECT_EQ(text_of(must(client_.evaluate(PodRef::by_uid(pod.uid), request)).decisions[0]),
+              expected);
   }
   const auto unknown = client_.evaluate(PodRef::by_uid("nobody"));
   ASSERT_FALSE(unknown);
@@ -114,11 +112,11 @@ TEST_F(DaemonMessages, EvaluatesByUidAndWholeAsTheEngineDoes) {
 TEST_F(DaemonMessages, EvaluatesABatchInItsOrder) {
   std::vector<PodRef> refs;
   for (const Pod& pod : cluster_.pending) refs.push_back(pod);
-  const wire::Evaluated* evaluated = must(client_.evaluate(refs, {.top_k = 4}));
-  ASSERT_EQ(evaluated->decisions()->size(), cluster_.pending.size());
+  const answers::Evaluated evaluated = must(client_.evaluate(refs, {.top_k = 4}));
+  ASSERT_EQ(evaluated.decisions.size(), cluster_.pending.size());
   const auto expected = must(cluster_.engine.evaluate(cluster_.pending, {.top_k = 4}));
   for (std::uint32_t p = 0; p < expected.size(); ++p) {
-    EXPECT_EQ(text_of(*evaluated->decisions()->Get(p)), text_of(expected[p], cluster_.engine));
+    EXPECT_EQ(text_of(evaluated.decisions[p]), text_of(expected[p], cluster_.engine));
   }
 }
 
@@ -143,16 +141,15 @@ TEST_F(DaemonMessages, TheDigestIsThatOfAnEngineInProcess) {
 
 TEST_F(DaemonMessages, ReservesAndUnreserves) {
   const Pod pod = small_pod("one");
-  const std::string node =
-      must(client_.evaluate(pod))->decisions()->Get(0)->node_names()->Get(0)->str();
+  const std::string node = must(client_.evaluate(pod)).decisions[0].candidates[0].node_name;
   const std::uint64_t before = digest();
   must(client_.reserve(pod, node));
-  EXPECT_EQ(must(client_.stats())->reserved_pods(), 1u);
+  EXPECT_EQ(must(client_.stats()).reserved_pods, 1u);
   must(cluster_.engine.assume(pod, node));
   EXPECT_EQ(digest(), cluster_.engine.digest());
   must(client_.reserve(pod, node));  // again is fine
   must(client_.unreserve(pod, node));
-  EXPECT_EQ(must(client_.stats())->reserved_pods(), 0u);
+  EXPECT_EQ(must(client_.stats()).reserved_pods, 0u);
   EXPECT_EQ(digest(), before);
   const auto unknown = client_.reserve(pod, "no-such-node");
   ASSERT_FALSE(unknown);
@@ -161,15 +158,13 @@ TEST_F(DaemonMessages, ReservesAndUnreserves) {
 
 TEST_F(DaemonMessages, ReservesAndEvaluatesInOneRoundTrip) {
   const Pod first = small_pod("first"), second = small_pod("second");
-  const std::string node =
-      must(client_.evaluate(first))->decisions()->Get(0)->node_names()->Get(0)->str();
+  const std::string node = must(client_.evaluate(first)).decisions[0].candidates[0].node_name;
   const ReserveRequest reserve{.pod = first, .node_name = node};
-  const wire::Evaluated* evaluated =
+  const answers::Evaluated evaluated =
       must(client_.evaluate(second, {.top_k = 60, .reserve = &reserve}));
-  ASSERT_NE(evaluated->reserved(), nullptr);
-  EXPECT_EQ(evaluated->reserved()->code(), wire::ErrorCode::None);
+  EXPECT_TRUE(evaluated.reserved);
   must(cluster_.engine.assume(first, node));
-  EXPECT_EQ(text_of(*evaluated->decisions()->Get(0)),
+  EXPECT_EQ(text_of(evaluated.decisions[0]),
             text_of(must(cluster_.engine.evaluate(second, {.top_k = 60})), cluster_.engine));
 }
 
@@ -178,26 +173,25 @@ TEST_F(DaemonMessages, PlacesAsTheEngineDoes) {
   for (int p = 0; p < 20; ++p) pods.push_back(small_pod(fmt::format("p-{}", p), "1500m"));
   pods.push_back(small_pod("giant", "100000"));
   const std::vector<PodRef> refs(pods.begin(), pods.end());
-  const wire::Placed* placed = must(client_.place(refs));
+  const answers::Placed placed = must(client_.place(refs));
   const auto expected = must(cluster_.engine.place(pods));
-  ASSERT_EQ(placed->node_names()->size(), pods.size());
+  ASSERT_EQ(placed.node_names.size(), pods.size());
   for (std::uint32_t p = 0; p < pods.size(); ++p) {
-    EXPECT_EQ(placed->node_names()->Get(p)->str(), cluster_.engine.node_name(expected[p].node));
+    EXPECT_EQ(placed.node_names[p], cluster_.engine.node_name(expected[p].node));
   }
-  ASSERT_EQ(placed->failures()->size(), 1u);
-  EXPECT_GT(placed->failures()->Get(0)->reasons()->size(), 0u);
+  ASSERT_EQ(placed.failures.size(), 1u);
+  EXPECT_GT(placed.failures[0].reasons.size(), 0u);
   EXPECT_EQ(digest(), cluster_.engine.digest());
 }
 
 TEST_F(DaemonMessages, ExplainsOnePodOnOneNode) {
   const Pod pod = small_pod("why");
-  const std::string node =
-      must(client_.evaluate(pod))->decisions()->Get(0)->node_names()->Get(0)->str();
-  const wire::Explained* explained = must(client_.explain(pod, node));
+  const std::string node = must(client_.evaluate(pod)).decisions[0].candidates[0].node_name;
+  const answers::Explained explained = must(client_.explain(pod, node));
   const Explanation expected = must(cluster_.engine.explain(pod, node));
-  EXPECT_EQ(explained->code(), wire::Code::Success);
-  EXPECT_EQ(explained->total(), expected.total);
-  EXPECT_EQ(explained->terms()->size(), expected.terms.size());
+  EXPECT_EQ(explained.code, wire::Code::Success);
+  EXPECT_EQ(explained.total, expected.total);
+  EXPECT_EQ(explained.terms.size(), expected.terms.size());
   const auto unknown = client_.explain(pod, "no-such-node");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
@@ -207,16 +201,16 @@ TEST_F(DaemonMessages, CountsInStats) {
   const Client other = daemon_.client();
   must(client_.evaluate(cluster_.pending[0]));
   must(client_.evaluate(cluster_.pending[0]));
-  const wire::StatsReply* stats = must(client_.stats());
-  EXPECT_TRUE(stats->ready());
-  EXPECT_FALSE(stats->resyncing());
-  EXPECT_EQ(stats->nodes(), 60u);
-  EXPECT_EQ(stats->pods(), 400u);
-  EXPECT_EQ(stats->pending_pods(), cluster_.pending.size());
-  EXPECT_EQ(stats->decisions(), 2u);
-  EXPECT_GE(stats->cache_hits(), 1u);
-  EXPECT_EQ(stats->connections(), 3u);  // the feeder, and the two of this test
-  EXPECT_EQ(stats->incarnation(), client_.greeting().incarnation);
+  const answers::Stats stats = must(client_.stats());
+  EXPECT_TRUE(stats.ready);
+  EXPECT_FALSE(stats.resyncing);
+  EXPECT_EQ(stats.nodes, 60u);
+  EXPECT_EQ(stats.pods, 400u);
+  EXPECT_EQ(stats.pending_pods, cluster_.pending.size());
+  EXPECT_EQ(stats.decisions, 2u);
+  EXPECT_GE(stats.cache_hits, 1u);
+  EXPECT_EQ(stats.connections, 3u);  // the feeder, and the two of this test
+  EXPECT_EQ(stats.incarnation, client_.greeting().incarnation);
 }
 
 // --- Quotas and preemption -----------------------------------------------------------------------
@@ -233,11 +227,9 @@ ElasticQuota small_quota(const std::string& namespace_name, std::int64_t min, st
 // "red 4000 0, ": namespace, used and nominated cpu.
 std::string quotas_text(Client& client) {
   std::string text;
-  const wire::QuotaStatusReply* reply = must(client.quota_status());
-  for (std::uint32_t q = 0; reply->quotas() != nullptr && q < reply->quotas()->size(); ++q) {
-    const wire::NamespaceQuota& quota = *reply->quotas()->Get(q);
-    text += fmt::format("{} {} {}, ", quota.namespace_name()->str(),
-                        quota.amounts()->Get(0)->used(), quota.amounts()->Get(0)->nominated());
+  for (const answers::ElasticQuotaState& quota : must(client.quota_status()).quotas) {
+    text += fmt::format("{} {} {}, ", quota.namespace_name, quota.amounts[0].used,
+                        quota.amounts[0].nominated);
   }
   return text;
 }
@@ -265,22 +257,22 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   must(feeder->barrier());
   Client client = daemon.client();
   const PodRef pod = PodRef::by_uid(waiting.uid);
-  const wire::Evaluated* evaluated = must(client.evaluate(pod));
-  EXPECT_EQ(evaluated->decisions()->Get(0)->code(), wire::Code::Unschedulable);
-  ASSERT_NE(evaluated->decisions()->Get(0)->pre_filter(), nullptr);
-  EXPECT_EQ(evaluated->decisions()->Get(0)->pre_filter()->Get(0)->str(),
+  const answers::Evaluated evaluated = must(client.evaluate(pod));
+  EXPECT_EQ(evaluated.decisions[0].code, wire::Code::Unschedulable);
+  ASSERT_EQ(evaluated.decisions[0].pre_filter.size(), 1u);
+  EXPECT_EQ(evaluated.decisions[0].pre_filter[0],
             "ElasticQuota red/quota: cpu: of all quotas used 4 + nominated 0 + requested 4"
             " is more than min 4");
   EXPECT_EQ(client.reserve(pod, "n1").error().code, ErrorCode::kConflict);
 
-  const wire::PostFiltered* answer = must(client.post_filter(pod, true));
-  EXPECT_EQ(answer->code(), wire::Code::Success);
-  EXPECT_EQ(answer->nominated_node()->str(), "n1");
-  ASSERT_EQ(answer->victims()->size(), 1u);
-  EXPECT_EQ(answer->victims()->Get(0)->uid()->str(), borrower.uid);
-  EXPECT_EQ(answer->victims()->Get(0)->priority(), -7);
-  EXPECT_EQ(answer->pdb_violations(), 1);
-  EXPECT_EQ(answer->candidates()->size(), 1u);
+  answers::PostFiltered answer = must(client.post_filter(pod, true));
+  EXPECT_EQ(answer.code, wire::Code::Success);
+  EXPECT_EQ(answer.nominated_node, "n1");
+  ASSERT_EQ(answer.victims.size(), 1u);
+  EXPECT_EQ(answer.victims[0].uid, borrower.uid);
+  EXPECT_EQ(answer.victims[0].priority, -7);
+  EXPECT_EQ(answer.pdb_violations, 1);
+  EXPECT_EQ(answer.candidates.size(), 1u);
   must(client.explain_victims(pod, "n1"));
   EXPECT_EQ(client.explain_victims(pod, "n9").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(client.post_filter(PodRef::by_uid("nobody")).error().code, ErrorCode::kNotFound);
@@ -289,8 +281,8 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   must(feeder->remove_priority_class("low"));
   must(feeder->barrier());
   answer = must(client.post_filter(pod));
-  EXPECT_EQ(answer->victims()->Get(0)->priority(), 0);
-  EXPECT_EQ(answer->pdb_violations(), 0);
+  EXPECT_EQ(answer.victims[0].priority, 0);
+  EXPECT_EQ(answer.pdb_violations, 0);
   EXPECT_EQ(quotas_text(client), "blue 4000 0, red 0 0, ");
 
   waiting.nominated_node_name = "n1";
@@ -303,7 +295,7 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   waiting.node_name = "n1";
   must(feeder->upsert(waiting));
   must(feeder->remove_elastic_quota("blue", "quota"));
-  EXPECT_EQ(must(feeder->barrier(false, true))->invalid(), nullptr);
+  EXPECT_EQ(must(feeder->barrier(false, true)).invalid, "");
   EXPECT_EQ(quotas_text(client), "red 4000 0, ");
 }
 
@@ -345,7 +337,7 @@ TEST(Daemon, ANewerFeederTakesOver) {
   must(older->resync());
   must(older->barrier());
   must(newer->resync());
-  EXPECT_EQ(must(newer->barrier())->nodes(), 2u);
+  EXPECT_EQ(must(newer->barrier()).nodes, 2u);
   const Node late = small_node("late");
   ErrorCode code = ErrorCode::kInvalid;
   EXPECT_TRUE(eventually([&] {
@@ -356,9 +348,9 @@ TEST(Daemon, ANewerFeederTakesOver) {
   }));
   EXPECT_EQ(code, ErrorCode::kConflict);
   EXPECT_FALSE(older->flush());  // and it stays so
-  EXPECT_EQ(must(newer->barrier())->nodes(), 2u);
+  EXPECT_EQ(must(newer->barrier()).nodes, 2u);
   must(older->resync());
-  EXPECT_EQ(must(older->barrier())->nodes(), 1u);
+  EXPECT_EQ(must(older->barrier()).nodes, 1u);
 }
 
 TEST(Daemon, AGapStopsAFeederUntilItsResync) {
@@ -438,8 +430,8 @@ class DaemonLimits : public testing::Test {
       EXPECT_TRUE(client.stats());  // the connection goes on
       return evaluated.error();
     }
-    EXPECT_EQ((*evaluated)->decisions()->size(), pods);
-    EXPECT_EQ((*evaluated)->decisions()->Get(0)->node_names()->size(), std::min(top_k, 1100u));
+    EXPECT_EQ(evaluated->decisions.size(), pods);
+    EXPECT_EQ(evaluated->decisions[0].candidates.size(), std::min(top_k, 1100u));
     return {ErrorCode::kIo, ""};
   }
 
@@ -743,7 +735,7 @@ class DaemonPeers : public testing::Test {
  protected:
   DaemonPeers() { daemon_.feed(many_nodes(1100, kLongNameBytes)); }
 
-  std::uint64_t decisions() { return must(daemon_.client().stats())->decisions(); }
+  std::uint64_t decisions() { return must(daemon_.client().stats()).decisions; }
 
   TestDaemon daemon_{{.metrics = true}};
 };
@@ -822,7 +814,7 @@ TEST_F(DaemonPeers, ATruncatedFrameIsDropped) {
   }
   EXPECT_EQ(bystander.noticed(), "");
   // The bystander's, and that of the question.
-  EXPECT_TRUE(eventually([&] { return must(daemon_.client().stats())->connections() == 2; }));
+  EXPECT_TRUE(eventually([&] { return must(daemon_.client().stats()).connections == 2; }));
 }
 
 TEST_F(DaemonPeers, ASlowlyDrippedFrameIsAnswered) {

@@ -68,9 +68,9 @@ class DaemonTls : public testing::Test {
 TEST_F(DaemonTls, ServesAClientOfItsAuthority) {
   Client client = must(connect("client"));
   const Pod pod = small_pod("one");
-  EXPECT_EQ(must(client.evaluate(pod))->decisions()->Get(0)->feasible(), 1100u);
+  EXPECT_EQ(must(client.evaluate(pod)).decisions[0].feasible, 1100u);
   must(client.reserve(pod, std::get<Node>(many_nodes(1, 250)[0]).name));
-  EXPECT_EQ(must(daemon_->client().stats())->reserved_pods(), 1u);
+  EXPECT_EQ(must(daemon_->client().stats()).reserved_pods, 1u);
   EXPECT_EQ(refused(), 0);
 }
 

@@ -147,10 +147,9 @@ class Soak {
       if (metric) must(engine.upsert(*metric));
     }
     for (const auto& [key, pod] : pods_) must(engine.upsert(pod));
-    if ((*stats)->invalid() != nullptr) throw std::runtime_error((*stats)->invalid()->str());
-    if ((*stats)->digest() != engine.digest())
-      throw std::runtime_error("digests differ after a resync");
-    if ((*stats)->reserved_pods() != 0)
+    if (!stats->invalid.empty()) throw std::runtime_error(stats->invalid);
+    if (stats->digest != engine.digest()) throw std::runtime_error("digests differ after a resync");
+    if (stats->reserved_pods != 0)
       throw std::runtime_error("a reservation outlived its pod's binding");
     ++resyncs_;
   }
@@ -234,15 +233,15 @@ class Soak {
     const auto placed = client_->place(refs, false);
     if (!placed) throw std::runtime_error(placed.error().message);
     for (std::size_t k = 0; k < half; ++k) {
-      bind(pods_.at(keys[k]), (*placed)->node_names()->Get(static_cast<std::uint32_t>(k))->str());
+      bind(pods_.at(keys[k]), placed->node_names[k]);
     }
     for (std::size_t k = half; k < keys.size(); ++k) {
       Pod& pod = pods_.at(keys[k]);
       const auto evaluated = client_->evaluate(PodRef::by_uid(pod.uid));
       if (!evaluated) throw std::runtime_error(evaluated.error().message);
-      const wire::Decision& decision = *(*evaluated)->decisions()->Get(0);
+      const answers::Decision& decision = evaluated->decisions[0];
       const std::string node =
-          decision.feasible() == 0 ? std::string() : decision.node_names()->Get(0)->str();
+          decision.candidates.empty() ? std::string() : decision.candidates[0].node_name;
       if (!node.empty()) {
         const auto reserved = client_->reserve(PodRef::by_uid(pod.uid), node);
         if (!reserved) throw std::runtime_error(reserved.error().message);
