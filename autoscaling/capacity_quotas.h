@@ -3,7 +3,8 @@
 //   headroom::CapacityQuotas quotas;
 //   quotas.upsert(quota); quotas.upsert(node);
 //   auto check = quotas.check(node_template, 5);           // check->allowed, and why no more
-//   quotas.reserve("scale-up-17", {{{&node_template, 3}}}, now_us + 600'000'000);
+//   const headroom::PlanItem items[] = {{&node_template, check->allowed}};
+//   quotas.reserve("scale-up-17", items, quotas.now_us() + 600'000'000);
 //
 // Source of every rule: proposal-rules "CapacityQuota" (mode Proposal). A quota limits what the
 // nodes that its selector matches may have in all: used + reserved + need <= limit. Amounts are in

@@ -130,8 +130,9 @@ typedef struct headroom_node {
 typedef struct headroom_engine headroom_engine;
 
 /*
- * HEADROOM_ENGINE_OPTIONS_DEFAULT is all defaults: headroom_engine_options options =
- * HEADROOM_ENGINE_OPTIONS_DEFAULT; then what shall be otherwise.
+ * All defaults, then what shall be otherwise:
+ *   headroom_engine_options options = HEADROOM_ENGINE_OPTIONS_DEFAULT;
+ *   options.seed = 7;
  */
 typedef struct headroom_engine_options {
   /*

@@ -1,10 +1,11 @@
 """Headroom in process: which nodes may run a pod, and which is best.
 
-    import headroom
-
-    engine = headroom.Engine()
-    engine.upsert(pathlib.Path("cluster.json"))  # kubectl get nodes,pods -A -o json
-    print(engine.evaluate(pod).node)
+    >>> import headroom
+    >>> engine = headroom.Engine()
+    >>> engine.upsert(pathlib.Path("cluster.json"))  # kubectl get nodes,pods -A -o json
+    2
+    >>> engine.evaluate(pod).node
+    'n1'
 
 An Engine answers for single pods and for many in columns; simulate() plays a trace, sweep() a
 grid of them on Ray. Errors are headroom.Error, by kind also ValueError, LookupError or OSError.

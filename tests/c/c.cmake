@@ -1,16 +1,21 @@
 # The C ABI: from plain C, its answers beside those of C++, and what the library shows.
 enable_language(C)
 
-add_executable(c_abi_test c/c_abi_test.c)
-set_target_properties(c_abi_test PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON
-  C_EXTENSIONS OFF)
-target_compile_options(c_abi_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
 find_package(Threads REQUIRED)
-target_link_libraries(c_abi_test PRIVATE headroom::c Threads::Threads)
-if(HEADROOM_SANITIZE)
-  target_compile_options(c_abi_test PRIVATE -fsanitize=${HEADROOM_SANITIZE})
-  target_link_options(c_abi_test PRIVATE -fsanitize=${HEADROOM_SANITIZE})
-endif()
+
+# Strict C11 on libheadroom.
+function(headroom_add_c_program name source)
+  add_executable(${name} ${source})
+  set_target_properties(${name} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Werror)
+  target_link_libraries(${name} PRIVATE headroom::c Threads::Threads)
+  if(HEADROOM_SANITIZE)
+    target_compile_options(${name} PRIVATE -fsanitize=${HEADROOM_SANITIZE})
+    target_link_options(${name} PRIVATE -fsanitize=${HEADROOM_SANITIZE})
+  endif()
+endfunction()
+
+headroom_add_c_program(c_abi_test c/c_abi_test.c)
 add_dependencies(all_tests c_abi_test)
 add_dependencies(threads_tests c_abi_test)
 add_test(NAME c_abi COMMAND c_abi_test ${CMAKE_CURRENT_BINARY_DIR})

@@ -164,6 +164,12 @@ class Pages:
                               capture_output=True, text=True)
         return done.stderr if done.returncode else None, out.read_text() if out.exists() else ""
 
+    def check_header_profiles(self, directory):
+        for path in sorted(self.source.glob("engine/**/*.h")):
+            for lines in re.findall(r"^//   apiVersion: .*\n(?://   .*\n)+", path.read_text(), re.M):
+                block = re.sub(r"^//   ", "", lines, flags=re.M)
+                self.check_profiles(path, f"```yaml\n{block}```\n", directory)
+
     def check_profiles(self, path, text, directory):
         config = pathlib.Path(directory) / "profile.yaml"
         for language, block in code_blocks(text):
@@ -269,6 +275,7 @@ class Pages:
                 if path.name != "CHANGELOG.md":  # says what was
                     self.check_commands(path, text)
                 self.check_profiles(path, text, directory)
+            self.check_header_profiles(directory)
             self.check_arguments(directory)
         self.check_annotations()
         self.check_manifests()

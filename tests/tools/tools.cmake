@@ -10,19 +10,27 @@ add_test(NAME structure
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.py ${PROJECT_SOURCE_DIR})
 add_test(NAME docs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs_test.py ${PROJECT_SOURCE_DIR}
   $<TARGET_FILE:headroom> $<TARGET_FILE:headroomd>)
-# The C++ of the pages compiles.
+# The examples of pages and headers compile; that of headroom.h runs.
 find_package(Python3 3.9 COMPONENTS Interpreter)
 if(Python3_Interpreter_FOUND)
   set(docs_code ${CMAKE_CURRENT_BINARY_DIR}/docs_code.cpp)
-  add_custom_command(OUTPUT ${docs_code}
+  set(docs_code_c ${CMAKE_CURRENT_BINARY_DIR}/docs_code.c)
+  set(folders autoscaling c client engine kernels objects schema server simulation tools workloads)
+  list(TRANSFORM folders REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.h")
+  file(GLOB_RECURSE documented CONFIGURE_DEPENDS ${folders})
+  add_custom_command(OUTPUT ${docs_code} ${docs_code_c}
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs_code.py ${PROJECT_SOURCE_DIR} ${docs_code}
+      ${docs_code_c}
     DEPENDS docs/docs_code.py ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/embedding.md
-      ${PROJECT_SOURCE_DIR}/docs/protocol.md
+      ${PROJECT_SOURCE_DIR}/docs/protocol.md ${documented}
     VERBATIM)
   add_library(headroom_docs_code OBJECT ${docs_code})
-  target_compile_options(headroom_docs_code PRIVATE -Wno-unused-variable)
   target_link_libraries(headroom_docs_code PRIVATE headroom_options headroom::autoscaling headroom::client
     headroom::engine)
+  headroom_add_c_program(headroom_docs_code_c ${docs_code_c})
+  target_compile_options(headroom_docs_code_c PRIVATE -Wno-unused-variable -Wno-unused-but-set-variable)
+  add_test(NAME docs_code COMMAND headroom_docs_code_c)
+  set_tests_properties(docs_code PROPERTIES PASS_REGULAR_EXPRESSION "^web-1: n1\n$")
 endif()
 add_test(NAME package
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/package/package_test.sh ${PROJECT_BINARY_DIR})

@@ -36,9 +36,9 @@ def sweep(
 ) -> Sweep:
     """Simulates every trace under every profile with every seed, on Ray, and tabulates the figures.
 
-        headroom.sweep({"openb": {}, "small": {"nodes": 500}},
-                       {"standard": None, "mine": pathlib.Path("profile.yaml")},
-                       range(1, 17), out="results").frame
+        >>> traces = {"openb": {}, "small": {"nodes": 500}}
+        >>> profiles = {"standard": None, "mine": pathlib.Path("profile.yaml")}
+        >>> frame = headroom.sweep(traces, profiles, range(1, 17), out="results").frame
 
     traces: by name what simulate() takes as input: cluster, pods, nodes, quotas, repeat. Files are
     read once, here. The arguments from departures to validate are simulate()'s, for all runs.
