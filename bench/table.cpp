@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
+
+#include "simulation/text/table.h"
 
 namespace headroom {
 
@@ -35,38 +35,17 @@ std::string verdict(const TableLine& line) {
 }
 
 std::string table_text(const TableHead& head, const std::vector<TableLine>& lines) {
-  using Cells = std::array<std::string, 5>;
-  std::vector<Cells> rows = {{"row", "what", "measured", "target", "verdict"}};
+  Table table("lllll");
+  table.row({"row", "what", "measured", "target", "verdict"});
+  table.rule();
   for (const TableLine& line : lines) {
-    rows.push_back(
+    table.row(
         {line.row, line.what, line.measured, target_text(line), head.smoke ? "" : verdict(line)});
   }
-  std::array<std::size_t, 5> widths{};
-  for (const Cells& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], row[c].size());
-    }
-  }
-  std::string text =
-      fmt::format("{}, {} cores, {}, seed {}, {}, a clock reading {:.0f} ns{}\n\n", head.machine,
-                  head.cores, head.instruction_set, head.seed, head.compiler, head.clock_ns,
-                  head.smoke ? ", smoke: small sizes, answers only" : "");
-  const auto append = [&](const Cells& row) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      line += fmt::format("{:<{}}", row[c], widths[c] + 2);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  };
-  append(rows.front());
-  Cells rule;
-  for (std::size_t c = 0; c < rule.size(); ++c) {
-    rule[c] = std::string(widths[c], '-');
-  }
-  append(rule);
-  std::for_each(rows.begin() + 1, rows.end(), append);
-  return text;
+  return fmt::format("{}, {} cores, {}, seed {}, {}, a clock reading {:.0f} ns{}\n\n", head.machine,
+                     head.cores, head.instruction_set, head.seed, head.compiler, head.clock_ns,
+                     head.smoke ? ", smoke: small sizes, answers only" : "") +
+         table.text("");
 }
 
 std::string table_json(const TableHead& head, const std::vector<TableLine>& lines) {

@@ -14,21 +14,39 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-std::string Table::text() const {
+bool Table::is_left(std::size_t column) const {
+  return column < sides_.size() ? sides_[column] == 'l' : column == 0;
+}
+
+std::string Table::text(std::string_view indent) const {
   std::vector<std::size_t> widths;
-  for (const auto& row : rows_) {
-    if (row.size() > widths.size()) widths.resize(row.size(), 0);
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const Line& line : lines_) {
+    if (line.kind == Kind::kNote) continue;
+    if (line.cells.size() > widths.size()) widths.resize(line.cells.size(), 0);
+    for (std::size_t i = 0; i < line.cells.size(); ++i) {
+      widths[i] = std::max(widths[i], line.cells[i].size());
+    }
   }
   std::string text;
-  for (const auto& row : rows_) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i == 0 ? fmt::format("  {:<{}}", row[i], widths[i])
-                     : fmt::format("  {:>{}}", row[i], widths[i]);
+  for (const Line& line : lines_) {
+    std::string laid_out(indent);
+    if (line.kind == Kind::kNote) {
+      laid_out += line.cells.front();
+    } else {
+      const std::size_t count = line.kind == Kind::kRule ? widths.size() : line.cells.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        if (i > 0) laid_out += "  ";
+        if (line.kind == Kind::kRule) {
+          laid_out.append(widths[i], '-');
+        } else if (is_left(i)) {
+          laid_out += fmt::format("{:<{}}", line.cells[i], widths[i]);
+        } else {
+          laid_out += fmt::format("{:>{}}", line.cells[i], widths[i]);
+        }
+      }
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
+    laid_out.erase(laid_out.find_last_not_of(' ') + 1);
+    text += laid_out + '\n';
   }
   return text;
 }

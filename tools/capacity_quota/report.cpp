@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -257,31 +256,20 @@ std::string plan_text(const AmountText& amounts, std::span<const PlanItem> items
 std::string headroom_text(const AmountText& amounts, const std::vector<Node>& templates,
                           const std::vector<TemplateHeadroom>& answers) {
   if (templates.empty()) return "There is no node, and no template was given.\n";
-  std::vector<std::array<std::string, 3>> lines = {{"nodes like", "more nodes", "stopped by"}};
+  Table table("lrl");
+  table.row({"nodes like", "more nodes", "stopped by"});
   for (std::size_t i = 0; i < templates.size(); ++i) {
     const TemplateHeadroom& answer = answers[i];
-    std::array<std::string, 3> line = {template_text(templates[i]), nodes_text(answer.max_nodes)};
+    std::vector<std::string> line = {template_text(templates[i]), nodes_text(answer.max_nodes), ""};
     for (const TemplateHeadroom::Row& row : answer.rows) {
       if (!row.binding) continue;
       line[2] =
           fmt::format("{} ({})", limit_name(row.quota, row.resource), left_text(amounts, row));
-      lines.push_back(std::exchange(line, {}));
+      table.row(std::exchange(line, std::vector<std::string>(3)));
     }
-    if (!line[0].empty()) lines.push_back(std::move(line));
+    if (!line[0].empty()) table.row(std::move(line));
   }
-  std::size_t first = 0, second = 0;
-  for (const auto& line : lines) {
-    first = std::max(first, line[0].size());
-    second = std::max(second, line[1].size());
-  }
-  std::string text;
-  for (const auto& line : lines) {
-    std::string laid_out =
-        fmt::format("  {:<{}}  {:>{}}  {}", line[0], first, line[1], second, line[2]);
-    laid_out.erase(laid_out.find_last_not_of(' ') + 1);
-    text += laid_out + '\n';
-  }
-  return text + skipped_lines(answers.front().skipped);
+  return table.text() + skipped_lines(answers.front().skipped);
 }
 
 std::string most_text(const std::vector<Node>& templates, const MaxTotal& answer) {

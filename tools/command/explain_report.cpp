@@ -4,8 +4,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -36,52 +34,19 @@ bool has_capacity(const ExplainTerm& term) {
   return !term.resource.empty() && !term.formula.empty();
 }
 
-// Columns of text on the left, numbers on the right.
-class TermTable {
- public:
-  static constexpr std::size_t kColumns = 8;
-  using Row = std::array<std::string, kColumns>;
-
-  void add(Row row, std::string note) {
-    for (std::size_t i = 0; i < kColumns; ++i) widths_[i] = std::max(widths_[i], row[i].size());
-    rows_.emplace_back(std::move(row), std::move(note));
-  }
-
-  // Notes stand on a line of their own, below the first column.
-  std::string text() const {
-    std::string text;
-    for (const auto& [row, note] : rows_) {
-      std::string line;
-      for (std::size_t i = 0; i < kColumns; ++i) {
-        line += kIsNumber[i] ? fmt::format("  {:>{}}", row[i], widths_[i])
-                             : fmt::format("  {:<{}}", row[i], widths_[i]);
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + '\n';
-      if (!note.empty()) text += fmt::format("      note: {}\n", note);
-    }
-    return text;
-  }
-
- private:
-  static constexpr std::array<bool, kColumns> kIsNumber = {false, false, false, true,
-                                                           true,  true,  true,  false};
-  std::array<std::size_t, kColumns> widths_{};
-  std::vector<std::pair<Row, std::string>> rows_;
-};
-
+// Notes stand on a line of their own, below the first column.
 std::string terms_text(const std::vector<ExplainTerm>& terms) {
-  TermTable table;
-  table.add({"plugin", "point", "resource", "capacity", "aggregate", "need", "result", "how"}, "");
+  Table table("lllrrrrl");
+  table.row({"plugin", "point", "resource", "capacity", "aggregate", "need", "result", "how"});
   for (const ExplainTerm& term : terms) {
     const auto shown = [](bool has, std::int64_t value) { return has ? grouped(value) : ""; };
-    table.add({to_string(term.plugin), term.extension_point, term.resource,
+    table.row({to_string(term.plugin), term.extension_point, term.resource,
                shown(has_capacity(term), term.capacity), shown(has_capacity(term), term.aggregate),
                shown(!term.resource.empty(), term.need),
                is_filter(term) ? (term.passed ? "passes" : "REJECTS")
                                : shown(term.extension_point != "Note", term.result),
-               term.formula},
-              term.note);
+               term.formula});
+    if (!term.note.empty()) table.note("    note: " + term.note);
   }
   return table.text();
 }
