@@ -2,34 +2,12 @@
 
 #include <utility>
 
+#include "schema/codes.h"
 #include "schema/frame.h"
 
 namespace headroom {
 
 namespace {
-
-ErrorCode code_of(wire::ErrorCode code) {
-  switch (code) {
-    case wire::ErrorCode::None:
-    case wire::ErrorCode::Invalid:
-      return ErrorCode::kInvalid;
-    case wire::ErrorCode::NotFound:
-      return ErrorCode::kNotFound;
-    case wire::ErrorCode::Conflict:
-      return ErrorCode::kConflict;
-    case wire::ErrorCode::LimitExceeded:
-      return ErrorCode::kLimitExceeded;
-    case wire::ErrorCode::Unsupported:
-      return ErrorCode::kUnsupported;
-    case wire::ErrorCode::Io:
-      return ErrorCode::kIo;
-    case wire::ErrorCode::Forbidden:
-      return ErrorCode::kForbidden;
-    case wire::ErrorCode::Internal:
-      return ErrorCode::kInternal;
-  }
-  return ErrorCode::kInvalid;
-}
 
 // A wire's verdict that means none.
 constexpr std::uint16_t kFeasibleVerdict = 65535;

@@ -10,10 +10,9 @@
 
 #include "objects/objects.h"
 #include "schema/headroom_generated.h"
+#include "schema/write.h"
 
 namespace headroom {
-
-using Builder = flatbuffers::FlatBufferBuilder;
 
 // A pod to decide on: by uid where it was fed as pending, else whole.
 struct PodRef {

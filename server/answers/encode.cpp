@@ -15,9 +15,13 @@ static_assert(static_cast<int>(Role::kLook) == static_cast<int>(wire::Role::Look
 static_assert(static_cast<int>(Role::kDecide) == static_cast<int>(wire::Role::Decide));
 static_assert(static_cast<int>(Role::kFeed) == static_cast<int>(wire::Role::Feed));
 
-Offset<flatbuffers::String> string(Builder& builder, std::string_view text) {
-  return builder.CreateString(text.data(), text.size());
-}
+// And that of codes.
+static_assert(static_cast<int>(Code::kSuccess) == static_cast<int>(wire::Code::Success));
+static_assert(static_cast<int>(Code::kError) == static_cast<int>(wire::Code::Error));
+static_assert(static_cast<int>(Code::kUnschedulable) ==
+              static_cast<int>(wire::Code::Unschedulable));
+static_assert(static_cast<int>(Code::kUnschedulableAndUnresolvable) ==
+              static_cast<int>(wire::Code::UnschedulableAndUnresolvable));
 
 }  // namespace
 
@@ -28,50 +32,7 @@ std::string_view cut(std::string_view message) {
   return message.substr(0, end);
 }
 
-wire::Code wire_code(Code code) {
-  switch (code) {
-    case Code::kSuccess:
-      return wire::Code::Success;
-    case Code::kError:
-      return wire::Code::Error;
-    case Code::kUnschedulable:
-      return wire::Code::Unschedulable;
-    case Code::kUnschedulableAndUnresolvable:
-      return wire::Code::UnschedulableAndUnresolvable;
-  }
-  return wire::Code::Error;
-}
-
-wire::ErrorCode wire_code(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalid:
-      return wire::ErrorCode::Invalid;
-    case ErrorCode::kNotFound:
-      return wire::ErrorCode::NotFound;
-    case ErrorCode::kConflict:
-      return wire::ErrorCode::Conflict;
-    case ErrorCode::kLimitExceeded:
-      return wire::ErrorCode::LimitExceeded;
-    case ErrorCode::kUnsupported:
-      return wire::ErrorCode::Unsupported;
-    case ErrorCode::kIo:
-      return wire::ErrorCode::Io;
-    case ErrorCode::kForbidden:
-      return wire::ErrorCode::Forbidden;
-    case ErrorCode::kInternal:
-      return wire::ErrorCode::Internal;
-  }
-  return wire::ErrorCode::Invalid;
-}
-
-Offset<flatbuffers::Vector<wire::NotConsidered>> encode(Builder& builder, NotConsideredSet set) {
-  if (set.empty()) return 0;
-  const std::vector<NotConsidered> list = set.list();
-  wire::NotConsidered* items = nullptr;
-  const auto written = builder.CreateUninitializedVector(list.size(), &items);
-  for (const NotConsidered what : list) *items++ = static_cast<wire::NotConsidered>(what);
-  return written;
-}
+wire::Code wire_code(Code code) { return static_cast<wire::Code>(code); }
 
 Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answer) {
   const Profile& profile = answer.profile;
@@ -85,16 +46,16 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
   for (const PluginId id : ids) {
     const auto score = std::find_if(profile.scores.begin(), profile.scores.end(),
                                     [&](const ScorePlugin& s) { return s.plugin == id; });
-    plugins.push_back(wire::CreatePlugin(builder, string(builder, to_string(id)),
+    plugins.push_back(wire::CreatePlugin(builder, write_text(builder, to_string(id)),
                                          score == profile.scores.end() ? 0 : score->weight));
   }
   const std::vector<Offset<wire::Profile>> profiles = {wire::CreateProfile(
-      builder, string(builder, profile.scheduler_name),
-      string(builder, profile.mode == Mode::kUpstream ? "Upstream" : "Proposal"),
+      builder, write_text(builder, profile.scheduler_name),
+      write_text(builder, profile.mode == Mode::kUpstream ? "Upstream" : "Proposal"),
       builder.CreateVector(plugins))};
   std::vector<Offset<wire::Limit>> limits;
   for (const NamedLimit& limit : kNamedLimits) {
-    limits.push_back(wire::CreateLimit(builder, string(builder, limit.name), limit.value));
+    limits.push_back(wire::CreateLimit(builder, write_text(builder, limit.name), limit.value));
   }
   for (const auto& [name, value] :
        {std::pair{"kTopKMax", kTopKMax}, std::pair{"kNodesMax", kNodesMax},
@@ -102,13 +63,13 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
         std::pair{"kElasticQuotasMax", kElasticQuotasMax},
         std::pair{"kPodDisruptionBudgetsMax", kPodDisruptionBudgetsMax},
         std::pair{"kPriorityClassesMax", kPriorityClassesMax}}) {
-    limits.push_back(wire::CreateLimit(builder, string(builder, name), value));
+    limits.push_back(wire::CreateLimit(builder, write_text(builder, name), value));
   }
   std::vector<Offset<flatbuffers::String>> names;
   for (int p = 0; p < kPluginCount; ++p) {
-    names.push_back(string(builder, to_string(static_cast<PluginId>(p))));
+    names.push_back(write_text(builder, to_string(static_cast<PluginId>(p))));
   }
-  const auto server = string(builder, "headroomd " HEADROOM_VERSION);
+  const auto server = write_text(builder, "headroomd " HEADROOM_VERSION);
   const auto all_profiles = builder.CreateVector(profiles);
   const auto all_limits = builder.CreateVector(limits);
   const auto all_names = builder.CreateVector(names);
@@ -118,24 +79,43 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
   }
   const auto all_roles = builder.CreateVector(roles);
   return wire::CreateHelloReply(builder, kProtocolVersion, server, answer.incarnation, all_profiles,
-                                all_limits, all_names, all_roles, string(builder, answer.owner),
+                                all_limits, all_names, all_roles, write_text(builder, answer.owner),
                                 answer.reservation_seconds);
 }
 
 Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
                                std::uint64_t epoch) {
-  std::vector<Offset<wire::ExplainTerm>> terms;
-  for (const ExplainTerm& term : explanation.terms) {
-    terms.push_back(wire::CreateExplainTerm(
-        builder, builder.CreateSharedString(to_string(term.plugin)),
-        builder.CreateSharedString(term.extension_point), builder.CreateSharedString(term.resource),
-        term.capacity, term.aggregate, term.need, builder.CreateSharedString(term.formula),
-        term.result, term.passed, string(builder, term.note)));
-  }
-  const auto all_terms = builder.CreateVector(terms);
+  const auto terms =
+      write_list<wire::ExplainTerm>(builder, explanation.terms, [&](const ExplainTerm& term) {
+        return wire::CreateExplainTerm(builder, write_shared_text(builder, to_string(term.plugin)),
+                                       write_shared_text(builder, term.extension_point),
+                                       write_shared_text(builder, term.resource), term.capacity,
+                                       term.aggregate, term.need,
+                                       write_shared_text(builder, term.formula), term.result,
+                                       term.passed, write_text(builder, term.note));
+      });
   return wire::CreateExplained(builder, epoch, wire_code(explanation.code), explanation.total,
-                               all_terms, headroom::encode(builder, explanation.not_considered));
+                               terms, write_not_considered(builder, explanation.not_considered));
 }
+
+namespace {
+
+ListOffset<wire::ReasonCount> encode_reasons(Builder& builder, const Decision& decision) {
+  return write_list_if_any<wire::ReasonCount>(
+      builder, decision.reasons, [&](const ReasonCount& count) {
+        return wire::CreateReasonCount(builder, write_text(builder, count.reason), count.nodes);
+      });
+}
+
+Offset<wire::Decision> encode_without_candidates(Builder& builder, const Decision& decision) {
+  const auto reasons = encode_reasons(builder, decision);
+  const auto pre_filter = write_texts_if_any(builder, decision.pre_filter);
+  const auto not_considered = write_not_considered(builder, decision.not_considered);
+  return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
+                              0, 0, 0, 0, 0, 0, reasons, pre_filter, not_considered);
+}
+
+}  // namespace
 
 Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decision,
                                        const Engine& engine, bool raw_scores) {
@@ -144,7 +124,7 @@ Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decisio
   if (count == 0) return encode_without_candidates(builder, decision);
   names_.resize(count);
   for (std::size_t c = 0; c < count; ++c) {
-    names_[c] = string(builder, engine.node_name(candidates[c].node));
+    names_[c] = write_text(builder, engine.node_name(candidates[c].node));
   }
   const auto names = builder.CreateVector(names_);
   // The numbers are written where they will lie.
@@ -179,38 +159,10 @@ Offset<wire::Decision> Encoder::encode(Builder& builder, const Decision& decisio
     }
   }
   const auto reasons = encode_reasons(builder, decision);
-  const auto not_considered = headroom::encode(builder, decision.not_considered);
+  const auto not_considered = write_not_considered(builder, decision.not_considered);
   return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
                               names, all_indices, all_totals, all_plugins, all_raw_scores,
                               all_scores, reasons, 0, not_considered);
-}
-
-Offset<wire::Decision> Encoder::encode_without_candidates(Builder& builder,
-                                                          const Decision& decision) {
-  const auto reasons = encode_reasons(builder, decision);
-  Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> pre_filter;
-  if (!decision.pre_filter.empty()) {
-    names_.clear();
-    for (const std::string& reason : decision.pre_filter) {
-      names_.push_back(string(builder, reason));
-    }
-    pre_filter = builder.CreateVector(names_);
-  }
-  const auto not_considered = headroom::encode(builder, decision.not_considered);
-  return wire::CreateDecision(builder, wire_code(decision.code), decision.nodes, decision.feasible,
-                              0, 0, 0, 0, 0, 0, reasons, pre_filter, not_considered);
-}
-
-// Absent where there is none.
-Offset<flatbuffers::Vector<Offset<wire::ReasonCount>>> Encoder::encode_reasons(
-    Builder& builder, const Decision& decision) {
-  if (decision.reasons.empty()) return 0;
-  reasons_.clear();
-  for (const ReasonCount& count : decision.reasons) {
-    reasons_.push_back(
-        wire::CreateReasonCount(builder, string(builder, count.reason), count.nodes));
-  }
-  return builder.CreateVector(reasons_);
 }
 
 }  // namespace headroom

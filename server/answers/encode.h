@@ -1,7 +1,7 @@
 // The engine's answers as wire tables.
 //
 // Thread safety: an Encoder is used by one thread. Cost: one copy of what is sent; no allocation
-// once the builder and the scratch space have grown.
+// once the builder and the scratch space have grown, but for more than some dozen reasons.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,16 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "schema/codes.h"
 #include "schema/headroom_generated.h"
+#include "schema/write.h"
 #include "server/peer.h"
 
 namespace headroom {
 
-using Builder = flatbuffers::FlatBufferBuilder;
-
 // A message of at most kMessageBytesMax, whole characters of it.
 std::string_view cut(std::string_view message);
-wire::ErrorCode wire_code(ErrorCode code);
 wire::Code wire_code(Code code);
-// Absent where it is empty.
-flatbuffers::Offset<flatbuffers::Vector<wire::NotConsidered>> encode(Builder& builder,
-                                                                     NotConsideredSet set);
 // What the server says of itself, and of the peer.
 struct HelloAnswer {
   std::uint64_t incarnation = 0;
@@ -43,14 +39,7 @@ class Encoder {
                                              const Engine& engine, bool raw_scores = false);
 
  private:
-  flatbuffers::Offset<wire::Decision> encode_without_candidates(Builder& builder,
-                                                                const Decision& decision);
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wire::ReasonCount>>> encode_reasons(
-      Builder& builder, const Decision& decision);
-
-  // Scratch: its memory is used again.
-  std::vector<flatbuffers::Offset<flatbuffers::String>> names_;
-  std::vector<flatbuffers::Offset<wire::ReasonCount>> reasons_;
+  std::vector<TextOffset> names_;  // scratch: its memory is used again
 };
 
 }  // namespace headroom

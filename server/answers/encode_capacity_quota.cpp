@@ -12,8 +12,6 @@ namespace headroom {
 namespace {
 
 using flatbuffers::Offset;
-template <typename Item>
-using List = Offset<flatbuffers::Vector<Offset<Item>>>;
 
 // A quota's id: its name and what stands before it. A table with its numbers, or a short text's
 // frame, takes less than kTableBytes.
@@ -29,28 +27,13 @@ static_assert(kQuotasPerReplyMax * (kIdBytes + kTextBytesMax + kMessageBytesMax 
               kFrameBytesMax);
 static_assert(kReservationsPerReplyMax * (kTextBytesMax + kTableBytes) < kFrameBytesMax);
 
-// Ids and names of resources come many times.
-Offset<flatbuffers::String> shared(Builder& builder, std::string_view text) {
-  return builder.CreateSharedString(text.data(), text.size());
-}
-
-// The first `count` items; absent where that is none.
-template <typename Item, typename In, typename Make>
-List<Item> list(Builder& builder, const In& items, std::size_t count, Make make) {
-  if (count == 0) return 0;
-  std::vector<Offset<Item>> made;
-  made.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) made.push_back(make(items[i]));
-  return builder.CreateVector(made);
-}
-
 std::uint32_t left_out(std::size_t all, std::size_t written) {
   return static_cast<std::uint32_t>(all - written);
 }
 
 Offset<wire::QuotaRow> encode(Builder& builder, const QuotaRow& row) {
-  const auto quota = shared(builder, row.quota);
-  const auto resource = shared(builder, row.resource);
+  const auto quota = write_shared_text(builder, row.quota);
+  const auto resource = write_shared_text(builder, row.resource);
   return wire::CreateQuotaRow(builder, quota, resource, saturated(row.limit), saturated(row.used),
                               saturated(row.reserved), saturated(row.need), saturated(row.headroom),
                               saturated(row.shortfall), row.max_nodes, row.binding);
@@ -58,8 +41,9 @@ Offset<wire::QuotaRow> encode(Builder& builder, const QuotaRow& row) {
 
 Offset<wire::CapacityBreak> encode(Builder& builder, const PlanBreak& stopped) {
   const std::size_t count = std::min<std::size_t>(stopped.rows.size(), kBreakRowsMax);
-  const auto rows = list<wire::QuotaRow>(builder, stopped.rows, count,
-                                         [&](const QuotaRow& row) { return encode(builder, row); });
+  const auto rows =
+      write_list_if_any<wire::QuotaRow>(builder, std::span(stopped.rows).first(count),
+                                        [&](const QuotaRow& row) { return encode(builder, row); });
   return wire::CreateCapacityBreak(builder, static_cast<std::uint32_t>(stopped.item), stopped.fits,
                                    rows, left_out(stopped.rows.size(), count));
 }
@@ -69,16 +53,16 @@ Offset<wire::CapacityBreak> encode(Builder& builder, const std::optional<PlanBre
 }
 
 struct EncodedSkipped {
-  List<wire::SkippedQuota> quotas;
+  ListOffset<wire::SkippedQuota> quotas;
   std::uint32_t left_out = 0;
 };
 
 EncodedSkipped encode(Builder& builder, const std::vector<SkippedQuota>& skipped) {
   const std::size_t count = std::min<std::size_t>(skipped.size(), kSkippedQuotasPerReplyMax);
-  const auto quotas =
-      list<wire::SkippedQuota>(builder, skipped, count, [&](const SkippedQuota& quota) {
-        const auto id = shared(builder, quota.quota);
-        return wire::CreateSkippedQuota(builder, id, shared(builder, cut(quota.why)));
+  const auto quotas = write_list_if_any<wire::SkippedQuota>(
+      builder, std::span(skipped).first(count), [&](const SkippedQuota& quota) {
+        const auto id = write_shared_text(builder, quota.quota);
+        return wire::CreateSkippedQuota(builder, id, write_shared_text(builder, cut(quota.why)));
       });
   return {.quotas = quotas, .left_out = left_out(skipped.size(), count)};
 }
@@ -95,7 +79,7 @@ void CapacityCheckEncoder::add(const CapacityCheck& answer) {
     ++rows_;
     rows.push_back(encode(builder_, row));
   }
-  const List<wire::QuotaRow> written = rows.empty() ? 0 : builder_.CreateVector(rows);
+  const ListOffset<wire::QuotaRow> written = rows.empty() ? 0 : builder_.CreateVector(rows);
   answers_.push_back(
       wire::CreateCapacityAnswer(builder_, answer.allowed, written, left_out(wanted, rows.size())));
 }
@@ -112,13 +96,15 @@ Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
   const auto net_break = encode(builder, answer.net_break);
   const auto peak_break = encode(builder, answer.peak_break);
   const std::size_t count = std::min<std::size_t>(answer.rows.size(), kQuotaRowsPerReplyMax);
-  const auto rows = list<wire::PlanRow>(builder, answer.rows, count, [&](const PlanRow& row) {
-    const auto quota = shared(builder, row.quota);
-    const auto resource = shared(builder, row.resource);
-    return wire::CreatePlanRow(builder, quota, resource, saturated(row.limit), saturated(row.used),
-                               saturated(row.reserved), saturated(row.added),
-                               saturated(row.removed), saturated(row.net), saturated(row.peak));
-  });
+  const auto rows = write_list_if_any<wire::PlanRow>(
+      builder, std::span(answer.rows).first(count), [&](const PlanRow& row) {
+        const auto quota = write_shared_text(builder, row.quota);
+        const auto resource = write_shared_text(builder, row.resource);
+        return wire::CreatePlanRow(builder, quota, resource, saturated(row.limit),
+                                   saturated(row.used), saturated(row.reserved),
+                                   saturated(row.added), saturated(row.removed), saturated(row.net),
+                                   saturated(row.peak));
+      });
   const EncodedSkipped skipped = encode(builder, answer.skipped);
   return wire::CreateCapacityPlanned(builder, epoch, net_break, peak_break, rows,
                                      left_out(answer.rows.size(), count), skipped.quotas,
@@ -138,18 +124,17 @@ Offset<wire::CapacityQuotaStatusReply> encode(Builder& builder,
                                               std::span<const CapacityQuotaStatus> quotas,
                                               std::uint64_t epoch) {
   const std::size_t count = std::min<std::size_t>(quotas.size(), kQuotasPerReplyMax);
-  const auto written =
-      list<wire::CapacityQuotaState>(builder, quotas, count, [&](const CapacityQuotaStatus& quota) {
+  const auto written = write_list_if_any<wire::CapacityQuotaState>(
+      builder, quotas.first(count), [&](const CapacityQuotaStatus& quota) {
         const auto id = builder.CreateString(quota.id);
         const auto name = builder.CreateString(quota.name);
         Offset<flatbuffers::String> invalid;
-        if (!quota.invalid.empty()) invalid = shared(builder, cut(quota.invalid));
-        const auto amounts = list<wire::CapacityAmount>(
-            builder, quota.amounts, quota.amounts.size(),
-            [&](const CapacityQuotaStatus::Amount& amount) {
-              return wire::CreateCapacityAmount(builder, shared(builder, amount.resource),
-                                                saturated(amount.limit), saturated(amount.used),
-                                                saturated(amount.reserved));
+        if (!quota.invalid.empty()) invalid = write_shared_text(builder, cut(quota.invalid));
+        const auto amounts = write_list_if_any<wire::CapacityAmount>(
+            builder, quota.amounts, [&](const CapacityQuotaStatus::Amount& amount) {
+              return wire::CreateCapacityAmount(
+                  builder, write_shared_text(builder, amount.resource), saturated(amount.limit),
+                  saturated(amount.used), saturated(amount.reserved));
             });
         return wire::CreateCapacityQuotaState(builder, id, name,
                                               static_cast<wire::QuotaClass>(quota.quota_class),
@@ -163,8 +148,8 @@ Offset<wire::CapacityReservationsReply> encode(Builder& builder,
                                                std::span<const ReservationStatus> reservations,
                                                std::int64_t now_us, std::uint64_t epoch) {
   const std::size_t count = std::min<std::size_t>(reservations.size(), kReservationsPerReplyMax);
-  const auto written = list<wire::CapacityReservation>(
-      builder, reservations, count, [&](const ReservationStatus& reservation) {
+  const auto written = write_list_if_any<wire::CapacityReservation>(
+      builder, reservations.first(count), [&](const ReservationStatus& reservation) {
         return wire::CreateCapacityReservation(builder, builder.CreateString(reservation.id),
                                                reservation.expires_us, reservation.nodes_left,
                                                reservation.nodes_registered);

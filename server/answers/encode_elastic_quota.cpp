@@ -12,51 +12,34 @@ namespace headroom {
 namespace {
 
 using flatbuffers::Offset;
-using flatbuffers::String;
-template <typename Item>
-using List = Offset<flatbuffers::Vector<Offset<Item>>>;
 
 // Two names, and 64 bytes for each resource: a page of quotas fits a frame.
 static_assert(kQuotasPerReplyMax * (2 * kTextBytesMax + kResourcesMax * 64) +
                   kResourcesMax * kTextBytesMax <
               kFrameBytesMax);
 
-// Names of namespaces, nodes and resources, and reasons, come many times.
-Offset<String> shared(Builder& builder, std::string_view text) {
-  return builder.CreateSharedString(text.data(), text.size());
-}
-
-// The first `count` items; absent where that is none.
-template <typename Item, typename In, typename Make>
-List<Item> list(Builder& builder, const In& items, std::size_t count, Make make) {
-  if (count == 0) return 0;
-  std::vector<Offset<Item>> made;
-  made.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) made.push_back(make(items[i]));
-  return builder.CreateVector(made);
-}
-
-List<String> reasons(Builder& builder, const std::vector<std::string>& items) {
-  return list<String>(builder, items, std::min<std::size_t>(items.size(), kReasonsPerListMax),
-                      [&](const std::string& reason) { return shared(builder, reason); });
+ListOffset<flatbuffers::String> reasons(Builder& builder, const std::vector<std::string>& items) {
+  return write_list_if_any<flatbuffers::String>(
+      builder, std::span(items).first(std::min<std::size_t>(items.size(), kReasonsPerListMax)),
+      [&](const std::string& reason) { return write_shared_text(builder, reason); });
 }
 
 Offset<wire::Victim> encode(Builder& builder, const Victim& victim, const Engine& engine) {
-  const auto namespace_name = shared(builder, victim.namespace_name);
+  const auto namespace_name = write_shared_text(builder, victim.namespace_name);
   const auto name = builder.CreateString(victim.name);
   const auto uid = builder.CreateString(victim.uid);
   return wire::CreateVictim(builder, namespace_name, name, uid, victim.priority,
-                            shared(builder, engine.node_name(victim.node)));
+                            write_shared_text(builder, engine.node_name(victim.node)));
 }
 
-List<wire::Victim> victims(Builder& builder, const std::vector<Victim>& items,
-                           const Engine& engine) {
-  return list<wire::Victim>(builder, items, items.size(),
-                            [&](const Victim& victim) { return encode(builder, victim, engine); });
+ListOffset<wire::Victim> victims(Builder& builder, const std::vector<Victim>& items,
+                                 const Engine& engine) {
+  return write_list_if_any<wire::Victim>(
+      builder, items, [&](const Victim& victim) { return encode(builder, victim, engine); });
 }
 
 Offset<wire::NodeVictims> encode(Builder& builder, const NodeVictims& node, const Engine& engine) {
-  const auto node_name = shared(builder, engine.node_name(node.node));
+  const auto node_name = write_shared_text(builder, engine.node_name(node.node));
   const auto node_reasons = reasons(builder, node.reasons);
   const auto node_victims = victims(builder, node.victims, engine);
   return wire::CreateNodeVictims(builder, node_name, wire_code(node.code), node_reasons,
@@ -79,14 +62,14 @@ std::size_t candidates_that_fit(const std::vector<NodeVictims>& candidates) {
 
 Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, const Engine& engine,
                                   std::uint64_t epoch) {
-  const auto nominated_node = shared(builder, engine.node_name(answer.nominated_node));
+  const auto nominated_node = write_shared_text(builder, engine.node_name(answer.nominated_node));
   const auto all_victims = victims(builder, answer.victims, engine);
   const auto all_reasons = reasons(builder, answer.reasons);
   const std::size_t fitting = candidates_that_fit(answer.candidates);
-  const auto candidates = list<wire::NodeVictims>(
-      builder, answer.candidates, fitting,
+  const auto candidates = write_list_if_any<wire::NodeVictims>(
+      builder, std::span(answer.candidates).first(fitting),
       [&](const NodeVictims& node) { return encode(builder, node, engine); });
-  const auto not_considered = headroom::encode(builder, answer.not_considered);
+  const auto not_considered = write_not_considered(builder, answer.not_considered);
   wire::PostFilteredBuilder reply(builder);
   reply.add_epoch(epoch);
   reply.add_code(wire_code(answer.code));
@@ -109,14 +92,14 @@ Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, co
 Offset<wire::QuotaStatusReply> encode(Builder& builder, std::span<const QuotaStatus> quotas,
                                       std::uint64_t epoch) {
   const std::size_t count = std::min<std::size_t>(quotas.size(), kQuotasPerReplyMax);
-  const auto written =
-      list<wire::NamespaceQuota>(builder, quotas, count, [&](const QuotaStatus& quota) {
+  const auto written = write_list_if_any<wire::NamespaceQuota>(
+      builder, quotas.first(count), [&](const QuotaStatus& quota) {
         const auto namespace_name = builder.CreateString(quota.namespace_name);
         const auto name = builder.CreateString(quota.name);
-        const auto amounts = list<wire::QuotaAmount>(
-            builder, quota.amounts, quota.amounts.size(), [&](const QuotaAmount& amount) {
-              return wire::CreateQuotaAmount(builder, shared(builder, amount.resource), amount.min,
-                                             amount.max, amount.used, amount.nominated);
+        const auto amounts = write_list_if_any<wire::QuotaAmount>(
+            builder, quota.amounts, [&](const QuotaAmount& amount) {
+              return wire::CreateQuotaAmount(builder, write_shared_text(builder, amount.resource),
+                                             amount.min, amount.max, amount.used, amount.nominated);
             });
         return wire::CreateNamespaceQuota(builder, namespace_name, name, quota.over_min, amounts);
       });
@@ -126,10 +109,11 @@ Offset<wire::QuotaStatusReply> encode(Builder& builder, std::span<const QuotaSta
 Offset<wire::ExplainedVictims> encode(Builder& builder, const std::vector<PodVerdict>& verdicts,
                                       const Engine& engine, std::uint64_t epoch) {
   const std::size_t count = std::min<std::size_t>(verdicts.size(), kVictimsPerReplyMax);
-  const auto pods =
-      list<wire::PodVerdict>(builder, verdicts, count, [&](const PodVerdict& verdict) {
+  const auto pods = write_list_if_any<wire::PodVerdict>(
+      builder, std::span(verdicts).first(count), [&](const PodVerdict& verdict) {
         const auto pod = encode(builder, verdict.pod, engine);
-        return wire::CreatePodVerdict(builder, pod, verdict.victim, shared(builder, verdict.why));
+        return wire::CreatePodVerdict(builder, pod, verdict.victim,
+                                      write_shared_text(builder, verdict.why));
       });
   return wire::CreateExplainedVictims(builder, epoch, pods,
                                       static_cast<std::uint32_t>(verdicts.size() - count));

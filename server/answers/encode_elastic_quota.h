@@ -11,10 +11,9 @@
 
 #include "engine/engine.h"
 #include "schema/headroom_generated.h"
+#include "schema/write.h"
 
 namespace headroom {
-
-using Builder = flatbuffers::FlatBufferBuilder;
 
 flatbuffers::Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer,
                                                const Engine& engine, std::uint64_t epoch);

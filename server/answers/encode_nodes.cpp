@@ -55,14 +55,7 @@ std::size_t NodesEncoder::write_rows(Builder& builder, const NodesDecision& deci
   verdicts_.clear();
   places_.clear();
   place_known_.assign(decision.verdicts.size(), kFeasiblePlace);
-  pre_filter_ = 0;
-  if (!decision.pre_filter.empty()) {
-    reasons_.clear();
-    for (const std::string& reason : decision.pre_filter) {
-      reasons_.push_back(builder.CreateString(reason));
-    }
-    pre_filter_ = builder.CreateVector(reasons_);
-  }
+  pre_filter_ = write_texts_if_any(builder, decision.pre_filter);
   std::size_t row = first;
   for (; row < decision.rows.size(); ++row) {
     const NodeStanding& standing = decision.rows[row];
@@ -82,18 +75,16 @@ std::size_t NodesEncoder::write_rows(Builder& builder, const NodesDecision& deci
     }
     if (is_new) {
       const NodeVerdict& verdict = decision.verdicts[standing.verdict];
-      reasons_.clear();
-      for (const std::string_view reason : verdict.reasons) {
-        reasons_.push_back(builder.CreateString(reason.data(), reason.size()));
-      }
-      const auto reasons = builder.CreateVector(reasons_);
+      const auto reasons = write_list<flatbuffers::String>(
+          builder, verdict.reasons,
+          [&](std::string_view reason) { return write_text(builder, reason); });
       place_known_[standing.verdict] = static_cast<std::uint16_t>(verdicts_.size());
       verdicts_.push_back(wire::CreateNodeVerdict(builder, wire_code(verdict.code),
                                                   static_cast<std::uint8_t>(verdict.rejected_by),
                                                   reasons));
     }
     places_.push_back(rejected ? place_known_[standing.verdict] : kFeasiblePlace);
-    names_.push_back(builder.CreateString(name.data(), name.size()));
+    names_.push_back(write_text(builder, name));
   }
   return row;
 }
@@ -114,7 +105,7 @@ Offset<wire::NodesEvaluated> NodesEncoder::finish(Builder& builder, const NodesD
       end < decision.rows.size() ? static_cast<std::uint32_t>(decision.rows[end].node) : 0;
   return wire::CreateNodesEvaluated(builder, epoch, decision.nodes, pre_filter_, verdicts, names,
                                     places, totals, next,
-                                    headroom::encode(builder, decision.not_considered));
+                                    write_not_considered(builder, decision.not_considered));
 }
 
 }  // namespace headroom

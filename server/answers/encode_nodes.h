@@ -32,8 +32,8 @@ class NodesEncoder {
                                                    std::size_t end, bool paged);
 
   // Scratch: its memory is used again.
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> pre_filter_;
-  std::vector<flatbuffers::Offset<flatbuffers::String>> names_, reasons_;
+  ListOffset<flatbuffers::String> pre_filter_;
+  std::vector<TextOffset> names_;
   std::vector<flatbuffers::Offset<wire::NodeVerdict>> verdicts_;
   std::vector<std::uint16_t> places_;       // of the rows, in verdicts_
   std::vector<std::uint16_t> place_known_;  // by verdict of the decision: its place in verdicts_

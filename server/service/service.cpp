@@ -122,9 +122,8 @@ void Service::answer(Peer& peer, std::uint64_t id, const Request& request,
 void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change) {
   metrics_.request_failed(error.code);
   builder_.Clear();
-  const std::string_view message = cut(error.message);
   finish(id, wire::CreateError(builder_, wire_code(error.code),
-                               builder_.CreateString(message.data(), message.size()), change));
+                               write_text(builder_, cut(error.message)), change));
   peer.send(bytes_of(builder_));
 }
 
@@ -224,7 +223,7 @@ Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
 void Service::finish_stats(std::uint64_t id, const Result<void>& valid, const FedAudit* digests) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
-  if (!valid) invalid = builder_.CreateString(std::string(cut(valid.error().message)));
+  if (!valid) invalid = write_text(builder_, cut(valid.error().message));
   wire::StatsReplyBuilder reply(builder_);
   reply.add_incarnation(options_.incarnation);
   reply.add_epoch(now.epoch);

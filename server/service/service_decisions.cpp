@@ -80,9 +80,8 @@ Error Service::too_large() const {
 flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result) {
   if (result) return wire::CreateReserved(builder_, epoch());
   metrics_.request_failed(result.error().code);
-  const std::string_view message = cut(result.error().message);
   return wire::CreateReserved(builder_, epoch(), wire_code(result.error().code),
-                              builder_.CreateString(message.data(), message.size()));
+                              write_text(builder_, cut(result.error().message)));
 }
 
 // --- One pod, the usual case: without a copy of it, and at once where its shape is known ---
@@ -351,9 +350,8 @@ class Service::Placing final : public Work {
 
   void finish(const std::vector<flatbuffers::Offset<wire::Decision>>& failures) {
     Builder& builder = service_.builder_;
-    std::vector<flatbuffers::Offset<flatbuffers::String>> names;
-    for (const std::string& name : node_names_) names.push_back(builder.CreateString(name));
-    const auto all_names = builder.CreateVector(names);
+    const auto all_names = write_list<flatbuffers::String>(
+        builder, node_names_, [&](const std::string& name) { return write_text(builder, name); });
     const auto all_indices = builder.CreateVector(nodes_);
     service_.finish(id_, wire::CreatePlaced(builder, service_.epoch(), all_names, all_indices,
                                             builder.CreateVector(failures)));

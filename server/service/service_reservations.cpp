@@ -131,20 +131,17 @@ Result<void> Service::reservations(std::uint64_t id, const wire::Reservations& r
   const std::int64_t now_us = wall_now_us();
   const SteadyTime now = steady_now();
   std::vector<flatbuffers::Offset<wire::Reservation>> page;
-  const auto string = [this](std::string_view text) {
-    return builder_.CreateString(text.data(), text.size());
-  };
   for (; next != all.end() && page.size() < kReservationsPerReplyMax; ++next) {
     const PodReservation& held = next->second;
     const auto left =
         std::chrono::duration_cast<std::chrono::microseconds>(reservations_.ends(held) - now);
-    const auto namespace_name = string(held.pod.namespace_name);
-    const auto name = string(held.pod.name);
-    const auto uid = string(held.pod.uid);
-    const auto node_name = string(held.node_name);
+    const auto namespace_name = write_text(builder_, held.pod.namespace_name);
+    const auto name = write_text(builder_, held.pod.name);
+    const auto uid = write_text(builder_, held.pod.uid);
+    const auto node_name = write_text(builder_, held.node_name);
     page.push_back(wire::CreateReservation(builder_, namespace_name, name, uid, node_name,
-                                           string(held.owner.text()), held.reserved_us,
-                                           now_us + left.count()));
+                                           write_text(builder_, held.owner.text()),
+                                           held.reserved_us, now_us + left.count()));
     // Names are long where somebody makes them so: the page ends before a frame does.
     if (builder_.GetSize() > kFrameBytesMax / 2) {
       ++next;
