@@ -94,12 +94,6 @@ inline RowBits everything(std::uint32_t count) {
   return all;
 }
 
-// Kubernetes 1.36 and later: what a pod changes of the balance. Rows that are left to others hold
-// any number.
-inline std::int32_t change_of_balance(std::int64_t with_pod, std::int64_t without) {
-  return static_cast<std::int32_t>(50 + (50 + with_pod - without) / 2);
-}
-
 // The codes of a block's rows into `out`; which rows are feasible. filter.cpp.
 RowBits filter(const Block& block, const Program& program, BlockScores& out);
 

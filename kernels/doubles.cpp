@@ -1,13 +1,16 @@
 // Scores by doubles: whole blocks of contiguous rows of which float32 leaves many in doubt.
 #include "kernels/block.h"
+#include "kernels/formula.h"
 
 namespace headroom::HEADROOM_ISA {
 
 namespace {
 
-// Rows for which every |value| stays below this are exact in doubles after times 100; the others
-// are left to exact_score().
-constexpr std::int64_t kDoubleMax = std::int64_t{1} << 46;
+// Rows for which every |value| stays below this are exact in doubles: 100 * (headroom - need) stays
+// below 2^53. The others are left to exact_score().
+constexpr std::int64_t kDoubleMax = std::int64_t{1} << 45;
+// Weighted sums below this are.
+constexpr double kDoubleSumMax = 1 << 30;
 
 Long gather(const std::int64_t* first, std::size_t stride) {
   // Not through memory: a vector load would wait for the scalar stores before it.
@@ -21,146 +24,122 @@ Long gather(const std::int64_t* first, std::size_t stride) {
   }
 }
 
-struct Truth {
-  Double headroom, capacity;
-  DoubleMask in_range;
+// A term at the rows of a vector.
+struct Term {
+  Double headroom, capacity, need, weight;
 };
 
-Truth load_truth(const Block& block, const ScoreTerm& term, std::uint32_t i) {
-  const Long headroom = gather(block.truth(i) + term.headroom, block.columns.truth_stride);
-  const Long capacity = gather(block.truth(i) + term.capacity, block.columns.truth_stride);
-  const Double h = to_double(headroom), c = to_double(capacity);
-  const Double limit(static_cast<double>(kDoubleMax));
-  // Out of range the conversion gives some other number: compare whole numbers, not that.
-  const Long max(kDoubleMax), min(-kDoubleMax);
-  const auto in_range = (headroom < max) && (headroom > min) && (capacity < max) && (capacity >= 0);
-  return {h, c, xsimd::bool_cast(in_range)};
-}
+// The arithmetic of doubles, at one vector of rows. Of lanes that in_range() leaves out it says
+// nothing.
+class Doubles {
+ public:
+  using Number = Double;
+  using Sum = Double;
+  using Fraction = Double;
+  static constexpr std::uint32_t kTermsMax = kScoreTermsMax;
 
-bool need_in_range(const Score& score) {
+  Doubles(const Block& block, const Score& score, std::uint32_t first)
+      : block_(block), score_(score), first_(first) {}
+
+  std::uint32_t count() const { return score_.count; }
+  Term term(std::uint32_t t) {
+    const ScoreTerm& term = score_.terms[t];
+    const std::int64_t* truth = block_.truth(first_);
+    const Long headroom = gather(truth + term.headroom, block_.columns.truth_stride);
+    const Long capacity = gather(truth + term.capacity, block_.columns.truth_stride);
+    // Out of range the conversion gives some other number: compare whole numbers, not that.
+    const Long max(kDoubleMax), min(-kDoubleMax);
+    in_range_ = in_range_ && xsimd::bool_cast((headroom < max) && (headroom > min) &&
+                                              (capacity < max) && (capacity >= 0));
+    const Term its{to_double(headroom), to_double(capacity), Double(static_cast<double>(term.need)),
+                   weight(term.weight)};
+    all_have_capacity_ = all_have_capacity_ && has_capacity(its);
+    return its;
+  }
+  DoubleMask has_capacity(const Term& term) const { return term.capacity > Double(0.0); }
+  bool all_have_capacity() const { return xsimd::all(all_have_capacity_); }
+
+  Double free(const Term& term) const { return term.headroom - term.need; }
+  Double capacity(const Term& term) const { return term.capacity; }
+  Double percent(Double amount, const Term& term) const {
+    return xsimd::select(has_capacity(term), amount * Double(100.0) / term.capacity, Double(0.0));
+  }
+  Double truncated(Double percent, const Term& /*term*/) const { return xsimd::trunc(percent); }
+
+  static Double weight(std::int32_t weight) { return Double(static_cast<double>(weight)); }
+  Double add(Double sum, Double value, Double weight) const { return sum + value * weight; }
+  Double mean(Double sum) { return quotient(sum, weight(score_.weight_sum)); }
+  Double quotient(Double sum, Double weights) {
+    in_range_ = in_range_ && (xsimd::abs(sum) < Double(kDoubleSumMax));
+    const DoubleMask none = weights == Double(0.0);
+    return xsimd::select(none, Double(0.0),
+                         xsimd::trunc(sum / xsimd::select(none, Double(1.0), weights)));
+  }
+  Double halved(Double number) const { return xsimd::trunc(number * Double(0.5)); }
+  Double look_up(const std::int8_t* table, Double percent) const {
+    // Lanes that are out of range may hold any number.
+    const Double held = xsimd::min(xsimd::max(percent, Double(0.0)), Double(100.0));
+    std::int32_t indices[kDoubleLanes];
+    store_truncated(held, indices);
+    double lanes[kDoubleLanes];
+    for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
+      lanes[lane] = table[indices[lane]];
+    }
+    return Double::load_unaligned(lanes);
+  }
+
+  template <bool with_pod>
+  Double used(const Term& term) const {
+    const Double requested = term.capacity - term.headroom + (with_pod ? term.need : Double(0.0));
+    const Double one(1.0);
+    return xsimd::min(requested / xsimd::select(has_capacity(term), term.capacity, one), one);
+  }
+  Double balanced(Double deviation, DoubleMask /*several*/ = DoubleMask(true)) const {
+    return xsimd::trunc((Double(1.0) - deviation) * Double(100.0));
+  }
+
+  // Stores the lanes that are in range; marks the others.
+  void store(Double values, std::int32_t* out, RowBits& left) const {
+    std::int32_t lanes[kDoubleLanes];
+    store_truncated(values, lanes);
+    const std::uint32_t good = bits(in_range_);
+    for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
+      if ((good >> lane & 1) != 0) {
+        out[first_ + lane] = lanes[lane];
+      } else {
+        left.set_row(first_ + lane);
+      }
+    }
+  }
+
+ private:
+  const Block& block_;
+  const Score& score_;
+  const std::uint32_t first_;
+  DoubleMask in_range_ = DoubleMask(true), all_have_capacity_ = DoubleMask(true);
+};
+
+bool needs_in_range(const Score& score) {
   return std::all_of(score.terms, score.terms + score.count, [](const ScoreTerm& term) {
     return term.need < kDoubleMax && term.need > -kDoubleMax;
   });
 }
 
-// Stores `values` of the lanes that are in range; marks the others.
-void store_in_range(Double values, DoubleMask in_range, std::uint32_t i, std::int32_t* out,
-                    RowBits& left) {
-  std::int32_t lanes[kDoubleLanes];
-  store_truncated(values, lanes);
-  const std::uint32_t good = bits(in_range);
-  for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
-    if ((good >> lane & 1) != 0) {
-      out[i + lane] = lanes[lane];
-    } else {
-      left.set_row(i + lane);
-    }
-  }
-}
-
-// Overwrites out[] of every row but those returned.
-RowBits mean_in_doubles(const Block& block, const Score& score, std::int32_t* out) {
-  RowBits left;
-  const Double zero(0.0);
-  for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
-    Double sum(0.0), weights(0.0), least(100.0);
-    DoubleMask in_range(true), any(false);
-    for (std::uint32_t t = 0; t < score.count; ++t) {
-      const ScoreTerm& term = score.terms[t];
-      const Truth truth = load_truth(block, term, i);
-      in_range = in_range && truth.in_range;
-      const DoubleMask has = truth.capacity > zero;
-      const DoubleMask counts = has || DoubleMask(score.zero_capacity_counts);
-      const Double free = truth.headroom - Double(static_cast<double>(term.need));
-      Double value;
-      if (score.kind == ScoreKind::kMost) {
-        const Double used = xsimd::min(truth.capacity - free, truth.capacity);
-        value = xsimd::trunc(used * Double(100.0) / truth.capacity);
-      } else {
-        value = xsimd::trunc(free * Double(100.0) / truth.capacity);
-      }
-      if (score.kind == ScoreKind::kLeast) {
-        value = xsimd::max(value, zero);
-        value = score.at_most_100 ? xsimd::min(value, Double(100.0)) : value;
-      }
-      value = xsimd::select(has, value, zero);
-      const Double weight(static_cast<double>(term.weight));
-      sum = sum + value * weight;
-      weights = weights + xsimd::select(counts, weight, zero);
-      least = xsimd::select(counts, xsimd::min(least, value), least);
-      any = any || counts;
-    }
-    const Double dominant(static_cast<double>(score.dominant_weight));
-    sum = sum + xsimd::select(any, least * dominant, zero);
-    weights = weights + xsimd::select(any, dominant, zero);
-    const DoubleMask weighs = weights > zero;
-    const Double mean = xsimd::select(
-        weighs, xsimd::trunc(sum / xsimd::select(weighs, weights, Double(1.0))), zero);
-    in_range = in_range && (xsimd::abs(sum) < Double(1 << 30));
-    store_in_range(mean, in_range, i, out, left);
-  }
-  return left;
-}
-
-// kube-scheduler's doubles, in its order. Resources without capacity drop out.
-RowBits balance_in_doubles(const Block& block, const Score& score, bool with_pod,
-                           std::int32_t* out) {
-  RowBits left;
-  const std::uint32_t count = score.count;
-  const Double zero(0.0), one(1.0);
-  for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
-    Double fraction[kScoreTermsMax];
-    DoubleMask has[kScoreTermsMax];
-    Double total(0.0), resources(0.0), least(1.0), most(-1e300);
-    DoubleMask in_range(true);
-    for (std::uint32_t t = 0; t < count; ++t) {
-      const ScoreTerm& term = score.terms[t];
-      const Truth truth = load_truth(block, term, i);
-      in_range = in_range && truth.in_range;
-      has[t] = truth.capacity > zero;
-      const Double need(with_pod ? static_cast<double>(term.need) : 0.0);
-      const Double used = truth.capacity - truth.headroom + need;
-      fraction[t] = xsimd::min(used / xsimd::select(has[t], truth.capacity, one), one);
-      total = total + xsimd::select(has[t], fraction[t], zero);
-      resources = resources + xsimd::select(has[t], one, zero);
-      least = xsimd::select(has[t], xsimd::min(least, fraction[t]), least);
-      most = xsimd::select(has[t], xsimd::max(most, fraction[t]), most);
-    }
-    const Double divisor = xsimd::max(resources, one);
-    const Double mean = total / divisor;
-    Double sum(0.0);
-    for (std::uint32_t t = 0; t < count; ++t) {
-      const Double off = fraction[t] - mean;
-      sum = sum + xsimd::select(has[t], off * off, zero);
-    }
-    // Of two fractions the distance is halved, be they first and second or not.
-    Double deviation = xsimd::sqrt(sum / divisor);
-    deviation = xsimd::select(resources == Double(2.0), (most - least) / Double(2.0), deviation);
-    deviation = xsimd::select(resources > one, deviation, zero);
-    store_in_range((one - deviation) * Double(100.0), in_range, i, out, left);
-  }
-  return left;
-}
-
 }  // namespace
 
 RowBits in_doubles(const Block& block, const Score& score, std::int32_t* out) {
-  if (!need_in_range(score) || score.kind == ScoreKind::kRatio) {
+  if (!needs_in_range(score)) {
     return everything(block.count);
   }
-  if (score.kind == ScoreKind::kBalanced) {
-    return balance_in_doubles(block, score, true, out);
-  }
-  if (score.kind == ScoreKind::kBalancedChange) {
-    std::int32_t without[kBlockNodes + kPadNodes] = {};
-    RowBits left = balance_in_doubles(block, score, true, out);
-    balance_in_doubles(block, score, false, without);
-    for (std::uint32_t i = 0; i < block.count; ++i) {
-      out[i] = change_of_balance(out[i], without[i]);
+  return with_formula(score, [&](auto formula) {
+    RowBits left;
+    for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
+      Doubles with(block, score, i);
+      const Double value = formula(with, score);
+      with.store(value, out, left);
     }
     return left;
-  }
-  return mean_in_doubles(block, score, out);
+  });
 }
 
 }  // namespace headroom::HEADROOM_ISA

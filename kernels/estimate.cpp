@@ -7,6 +7,7 @@
 // Where only answers above 0 matter, either N <= 2 * H, and the error is below 2 * kError * H, or
 // H - N is below 0 by more than the error.
 #include "kernels/block.h"
+#include "kernels/formula.h"
 
 namespace headroom::HEADROOM_ISA {
 
@@ -22,314 +23,253 @@ constexpr std::int32_t kSmallMax = 1 << 24;
 // Below this 100 / scale is the capacity once it is rounded: the error is below 2^-23 of it.
 constexpr std::int32_t kSmallCapacityMax = 1 << 21;
 
-struct Term {
+// A term's columns of a block.
+struct TermColumns {
   const float* headroom;
   const float* scale;
   Float need, weight;
   bool small_need;
 };
 
-Term resolve(const Block& block, const ScoreTerm& term) {
-  return {block.narrow(term.headroom), block.narrow(term.capacity), Float(term.need_nearest),
-          Float(static_cast<float>(term.weight)), term.need < kSmallMax};
-}
-
-// The answer before truncation lies in [low, high].
-struct Range {
-  Float low, high;
+// A term at the rows of a vector.
+struct Term {
+  const TermColumns& columns;
+  Float scale, weight;
 };
 
-template <ScoreKind kind>
-Range estimate(const Term& term, std::uint32_t i, Float scale) {
-  const Float all = Float::load_unaligned(term.headroom + i) * scale;
-  const Float free = fnma(term.need, scale, all);
-  if constexpr (kind == ScoreKind::kSigned) {
-    const Float magnitude = fma(term.need, scale, xsimd::abs(all));
-    return {fnma(magnitude, Float(kError), free), fma(magnitude, Float(kError), free)};
-  } else if constexpr (kind == ScoreKind::kMost || kind == ScoreKind::kRatio) {
-    // used = capacity - free, at most the capacity
-    const Float used = Float(100.0F) - free;
-    const Float magnitude = fma(term.need, scale, xsimd::abs(all)) + Float(100.0F);
-    return {xsimd::min(fnma(magnitude, Float(kError), used), Float(100.0F)),
-            xsimd::min(fma(magnitude, Float(kError), used), Float(100.0F))};
-  } else {
-    return {xsimd::max(fnma(all, Float(2 * kError), free), Float(0.0F)),
-            xsimd::max(fma(all, Float(2 * kError), free), Float(0.0F))};
-  }
-}
+// A number that lies in [low, high].
+struct Range {
+  Range(Float its_low, Float its_high) : low(its_low), high(its_high) {}
+  explicit Range(Float both) : low(both), high(both) {}
 
-template <ScoreKind kind>
-FloatMask truncates_apart(const Range& range, Float value) {
-  // Not !=, which is false for NaN on some instruction sets.
-  return kind == ScoreKind::kLeast ? range.low < value : !(xsimd::trunc(range.low) == value);
-}
+  Float low, high;
 
-// Settles lanes in doubt whose numbers are small by the remainder, in whole numbers; what is left
-// in doubt keeps its value.
-template <ScoreKind kind>
-void settle(const Term& term, std::uint32_t i, Float scale, const Range& range, Float& value,
-            FloatMask& doubt) {
-  const Float small(static_cast<float>(kSmallMax));
-  const Float headroom = Float::load_unaligned(term.headroom + i);
-  const Float capacity = xsimd::nearbyint(Float(100.0F) / scale);
-  Float amount = headroom - term.need;
-  if constexpr (kind == ScoreKind::kMost || kind == ScoreKind::kRatio) {
-    amount = xsimd::min(capacity - amount, capacity);
+  friend Range operator-(const Range& a, const Range& b) {
+    return {a.low - b.high, a.high - b.low};
   }
-  const FloatMask settled = doubt && FloatMask(term.small_need) &&
-                            capacity < Float(static_cast<float>(kSmallCapacityMax)) &&
-                            xsimd::abs(headroom) < small && xsimd::abs(amount) < small &&
-                            range.high - range.low < Float(0.5F);
-  // The greatest whole number that is not above the quotient is this or the next below.
-  const Int above = xsimd::to_int(xsimd::floor(range.high));
-  const Int rest = xsimd::to_int(amount) * Int(100) - above * xsimd::to_int(capacity);
-  Int whole = above - xsimd::select(rest < Int(0), Int(1), Int(0));
-  if constexpr (kind == ScoreKind::kLeast) {
-    whole = xsimd::max(whole, Int(0));
-  } else {
+  friend Range min(const Range& a, const Range& b) {
+    return {xsimd::min(a.low, b.low), xsimd::min(a.high, b.high)};
+  }
+  friend Range max(const Range& a, const Range& b) {
+    return {xsimd::max(a.low, b.low), xsimd::max(a.high, b.high)};
+  }
+};
+
+// The arithmetic of whole numbers that float32 holds: one percentage whose floor is known but for
+// one. is_small() says of which lanes it holds.
+template <ScoreKind kind>
+class Remainders {
+ public:
+  using Number = Int;
+
+  // `above`: the greatest whole number that is not above the percentage, or the next one.
+  Remainders(const Term& term, Float headroom, Float above)
+      : headroom_(headroom),
+        capacity_(xsimd::nearbyint(Float(100.0F) / term.scale)),
+        above_(xsimd::to_int(above)),
+        small_(FloatMask(term.columns.small_need) &&
+               capacity_ < Float(static_cast<float>(kSmallCapacityMax)) && is_small(headroom)) {}
+
+  Float free(const Term& term) const { return headroom_ - term.columns.need; }
+  Float capacity(const Term& /*term*/) const { return capacity_; }
+  Int percent(Float amount, const Term& /*term*/) {
+    small_ = small_ && is_small(amount);
+    const Int capacity = xsimd::to_int(capacity_);
+    const Int rest = xsimd::to_int(amount) * Int(100) - above_ * capacity;
+    const Int whole = above_ - xsimd::select(rest < Int(0), Int(1), Int(0));
+    if constexpr (kind == ScoreKind::kLeast || kind == ScoreKind::kRatio) {
+      return whole;  // below 0 it does not matter by how much
+    }
     // Negative quotients are truncated upwards.
-    const IntMask is_whole = rest == Int(0) || rest == Int(0) - xsimd::to_int(capacity);
-    whole = whole + xsimd::select(whole < Int(0) && !is_whole, Int(1), Int(0));
+    const IntMask is_whole = rest == Int(0) || rest == Int(0) - capacity;
+    return whole + xsimd::select(whole < Int(0) && !is_whole, Int(1), Int(0));
   }
-  value = xsimd::select(settled, xsimd::to_float(whole), value);
-  doubt = doubt && !settled;
-}
+  Int truncated(Int percent, const Term& /*term*/) const { return percent; }
 
-// Weighted mean of the terms. `fixed_count` is score.count where that is small, else 0.
-template <ScoreKind kind, std::uint32_t fixed_count, bool dominant, bool at_most_100>
-RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
-  const std::uint32_t count = fixed_count != 0 ? fixed_count : score.count;
-  Term terms[fixed_count != 0 ? fixed_count : kScoreTermsMax];
-  for (std::uint32_t t = 0; t < count; ++t) {
-    terms[t] = resolve(block, score.terms[t]);
+  FloatMask small() const { return small_; }
+
+ private:
+  static FloatMask is_small(Float value) {
+    return xsimd::abs(value) < Float(static_cast<float>(kSmallMax));
+  }
+
+  const Float headroom_, capacity_;
+  const Int above_;
+  FloatMask small_;
+};
+
+// The arithmetic of float32 and its error, at one vector of rows. Amounts are in percent of the
+// capacity. `fixed_count`: the terms of the score where they are few, else 0.
+template <typename Formula, std::uint32_t fixed_count>
+class Estimates {
+ public:
+  using Number = Float;
+  using Sum = Float;
+  using Fraction = Float;  // in percent
+  static constexpr std::uint32_t kTermsMax = fixed_count != 0 ? fixed_count : kScoreTermsMax;
+
+  Estimates(const TermColumns* terms, std::uint32_t count, Float reciprocal, std::uint32_t first)
+      : terms_(terms), count_(count), reciprocal_(reciprocal), first_(first) {}
+
+  std::uint32_t count() const { return fixed_count != 0 ? fixed_count : count_; }
+  Term term(std::uint32_t t) {
+    const Float scale = Float::load_unaligned(terms_[t].scale + first_);
+    least_scale_ = xsimd::min(least_scale_, scale);
+    return {terms_[t], scale, terms_[t].weight};
+  }
+  FloatMask has_capacity(const Term& term) const { return !(term.scale == Float(0.0F)); }
+  bool all_have_capacity() const { return bits(least_scale_ == Float(0.0F)) == 0; }
+
+  Range free(const Term& term) const {
+    const Float need = term.columns.need;
+    const Float all = headroom(term) * term.scale;
+    const Float value = fnma(need, term.scale, all);
+    if constexpr (Formula::kKind == ScoreKind::kLeast) {
+      return {fnma(all, Float(2 * kError), value), fma(all, Float(2 * kError), value)};
+    } else {
+      Float magnitude = fma(need, term.scale, xsimd::abs(all));
+      if constexpr (Formula::kKind != ScoreKind::kSigned) {
+        magnitude = magnitude + Float(100.0F);  // of what is used
+      }
+      return {fnma(magnitude, Float(kError), value), fma(magnitude, Float(kError), value)};
+    }
+  }
+  Range capacity(const Term& term) const {
+    return Range(xsimd::select(has_capacity(term), Float(100.0F), Float(0.0F)));
+  }
+  Range percent(const Range& amount, const Term& /*term*/) const { return amount; }
+  Float truncated(const Range& percent, const Term& term) {
+    Float value = xsimd::trunc(percent.high);
+    FloatMask apart(false);
+    if constexpr (Formula::kKind == ScoreKind::kLeast) {
+      apart = percent.low < value;
+    } else {
+      // Not !=, which is false for NaN on some instruction sets.
+      apart = !(xsimd::trunc(percent.low) == value);
+    }
+    if (bits(apart) != 0) {
+      settle(percent, term, value, apart);
+    }
+    doubt_ = doubt_ | apart;
+    return value;
+  }
+
+  static Float weight(std::int32_t weight) { return Float(static_cast<float>(weight)); }
+  Float add(Float sum, Float value, Float weight) {
+    if constexpr (Formula::kKind == ScoreKind::kSigned) {
+      doubt_ = doubt_ | (xsimd::abs(value) * weight >= Float(kTermMax));
+    }
+    return fma(value, weight, sum);
+  }
+  Float mean(Float sum) { return xsimd::trunc(checked(sum) * reciprocal_); }
+  Float quotient(Float sum, Float weights) {
+    const FloatMask none = weights == Float(0.0F);
+    return xsimd::select(none, Float(0.0F),
+                         xsimd::trunc(checked(sum) / xsimd::select(none, Float(1.0F), weights)));
+  }
+  Float halved(Float number) const { return xsimd::trunc(number * Float(0.5F)); }
+  Float look_up(const std::int8_t* table, Float percent) const {
+    std::int32_t lanes[kLanes];
+    xsimd::to_int(percent).store_unaligned(lanes);
+    for (std::int32_t& lane : lanes) {
+      lane = table[lane];
+    }
+    return xsimd::to_float(Int::load_unaligned(lanes));
+  }
+
+  // From 100 downwards: a deviation does not see from where its numbers count.
+  template <bool with_pod>
+  Float used(const Term& term) {
+    const Float all = headroom(term) * term.scale;
+    const Float need = with_pod ? term.columns.need * term.scale : Float(0.0F);
+    magnitude_ = xsimd::max(xsimd::abs(all) + need, magnitude_);
+    return xsimd::min(need - all, Float(0.0F));
+  }
+  // With every fraction the deviation moves by no more than the greatest of their errors, of two by
+  // half of both. The sums of more add a relative error below 2^-23 a term.
+  Float balanced(Float deviation) {
+    const float terms = fixed_count == 2 ? 1 : static_cast<float>(2 + count());
+    // Of magnitude_ + 100, at most.
+    const Float error(2 * kError * terms);
+    const Float value = Float(100.0F) - deviation;
+    const Float high = xsimd::trunc(fma(magnitude_, error, value));
+    doubt_ = doubt_ | !(fnma(magnitude_, error, value) >= high);
+    magnitude_ = Float(kLeastMagnitude);
+    return high;
+  }
+  Float balanced(Float deviation, FloatMask several) {
+    const FloatMask before = doubt_;
+    const Float value = balanced(deviation);
+    doubt_ = before | (doubt_ && several);
+    return xsimd::select(several, value, Float(100.0F));
+  }
+
+  std::uint32_t doubtful() const { return bits(doubt_); }
+
+ private:
+  Float headroom(const Term& term) const {
+    return Float::load_unaligned(term.columns.headroom + first_);
+  }
+  // Settles lanes in doubt whose numbers are small; what is left in doubt keeps its value.
+  void settle(const Range& percent, const Term& term, Float& value, FloatMask& apart) const {
+    Remainders<Formula::kKind> remainders(term, headroom(term), xsimd::floor(percent.high));
+    const Int whole = percentage<Formula::kKind, Formula::kAtMost100>(remainders, term);
+    const FloatMask settled =
+        apart && remainders.small() && percent.high - percent.low < Float(0.5F);
+    value = xsimd::select(settled, xsimd::to_float(whole), value);
+    apart = apart && !settled;
+  }
+  // A sum that float32 holds exactly, or doubt.
+  Float checked(Float sum) {
+    if constexpr (!Formula::kAtMost100) {
+      doubt_ = doubt_ | (xsimd::abs(sum) >= Float(kSumMax));
+    }
+    return sum;
+  }
+
+  static constexpr float kLeastMagnitude = 100;
+
+  const TermColumns* const terms_;
+  const std::uint32_t count_;
+  const Float reciprocal_;
+  const std::uint32_t first_;
+  Float least_scale_ = Float(1000.0F), magnitude_ = Float(kLeastMagnitude);
+  FloatMask doubt_ = FloatMask(false);
+};
+
+template <std::uint32_t fixed_count, typename Formula>
+RowBits estimate(const Block& block, const Score& score, Formula formula, std::int32_t* out) {
+  using With = Estimates<Formula, fixed_count>;
+  TermColumns terms[With::kTermsMax];
+  for (std::uint32_t t = 0; t < score.count; ++t) {
+    const ScoreTerm& term = score.terms[t];
+    terms[t] = {block.narrow(term.headroom), block.narrow(term.capacity), Float(term.need_nearest),
+                With::weight(term.weight), term.need < kSmallMax};
   }
   const Float reciprocal(kRaise / static_cast<float>(std::max(score.weight_sum, 1)));
-  const Float dominant_weight(static_cast<float>(score.dominant_weight));
   RowBits doubtful;
   for (std::uint32_t i = 0; i < block.count; i += kLanes) {
-    Float sum(0.0F);
-    Float least_scale(1000.0F);
-    Float least_value(100.0F);
-    FloatMask doubt(false);
-    for (std::uint32_t t = 0; t < count; ++t) {
-      const Float scale = Float::load_unaligned(terms[t].scale + i);
-      Range range = estimate<kind>(terms[t], i, scale);
-      if constexpr (at_most_100) {
-        range = {xsimd::min(range.low, Float(100.0F)), xsimd::min(range.high, Float(100.0F))};
-      }
-      Float value = xsimd::trunc(range.high);
-      FloatMask apart = truncates_apart<kind>(range, value);
-      if (bits(apart) != 0) {
-        settle<kind>(terms[t], i, scale, range, value, apart);
-      }
-      doubt = doubt | apart;
-      if constexpr (kind == ScoreKind::kMost) {
-        value = xsimd::select(scale == Float(0.0F), Float(0.0F), value);
-      }
-      least_scale = xsimd::min(least_scale, scale);
-      if constexpr (kind == ScoreKind::kSigned) {
-        doubt = doubt | (xsimd::abs(value) * terms[t].weight >= Float(kTermMax));
-      }
-      sum = fma(value, terms[t].weight, sum);
-      if constexpr (dominant) {
-        const FloatMask drops = scale == Float(0.0F) && FloatMask(!score.zero_capacity_counts);
-        least_value = xsimd::select(drops, least_value, xsimd::min(least_value, value));
-      }
-    }
-    if constexpr (dominant) {
-      sum = fma(least_value, dominant_weight, sum);
-    }
-    Float mean = xsimd::trunc(sum * reciprocal);
-    if (!score.zero_capacity_counts && bits(least_scale == Float(0.0F)) != 0) {
-      // Weights of resources without capacity drop out, row by row.
-      Float weights(0.0F);
-      FloatMask any(false);
-      for (std::uint32_t t = 0; t < count; ++t) {
-        const FloatMask has = !(Float::load_unaligned(terms[t].scale + i) == Float(0.0F));
-        any = any | has;
-        weights = weights + xsimd::select(has, terms[t].weight, Float(0.0F));
-      }
-      if constexpr (dominant) {
-        weights = weights + xsimd::select(any, dominant_weight, Float(0.0F));
-        sum = xsimd::select(any, sum, Float(0.0F));
-      }
-      const FloatMask none = weights == Float(0.0F);
-      mean = xsimd::select(none, Float(0.0F),
-                           xsimd::trunc(sum / xsimd::select(none, Float(1.0F), weights)));
-    }
-    if constexpr (kind == ScoreKind::kSigned || !at_most_100) {
-      doubt = doubt | (xsimd::abs(sum) >= Float(kSumMax));
-    }
-    xsimd::to_int(mean).store_unaligned(out + i);
-    doubtful.set(i, bits(doubt));
+    With with(terms, score.count, reciprocal, i);
+    xsimd::to_int(formula(with, score)).store_unaligned(out + i);
+    doubtful.set(i, with.doubtful());
   }
   return doubtful;
-}
-
-template <ScoreKind kind, bool at_most_100>
-RowBits mean_scores(const Block& block, const Score& score, std::int32_t* out) {
-  if (score.count == 0) {
-    std::fill_n(out, block.count, 0);
-    return {};
-  }
-  if (score.dominant_weight != 0) {
-    return mean_scores<kind, 0, true, at_most_100>(block, score, out);
-  }
-  switch (score.count) {
-    case 1:
-      return mean_scores<kind, 1, false, at_most_100>(block, score, out);
-    case 2:
-      return mean_scores<kind, 2, false, at_most_100>(block, score, out);
-    default:
-      return mean_scores<kind, 0, false, at_most_100>(block, score, out);
-  }
-}
-
-// Utilizations go through the table one row at a time, between two vector passes.
-RowBits ratio_scores(const Block& block, const Score& score, std::int32_t* out) {
-  alignas(64) float sum[kBlockNodes + kPadNodes] = {};
-  alignas(64) float weights[kBlockNodes + kPadNodes] = {};
-  alignas(64) std::int32_t utilization[kBlockNodes + kPadNodes];
-  RowBits doubtful;
-  for (std::uint32_t t = 0; t < score.count; ++t) {
-    const Term term = resolve(block, score.terms[t]);
-    RowBits doubtful_here;
-    for (std::uint32_t i = 0; i < block.count; i += kLanes) {
-      const Float scale = Float::load_unaligned(term.scale + i);
-      const Range range = estimate<ScoreKind::kRatio>(term, i, scale);
-      const FloatMask has = !(scale == Float(0.0F));
-      Float value = xsimd::max(xsimd::trunc(range.high), Float(0.0F));
-      FloatMask doubt = truncates_apart<ScoreKind::kRatio>(range, value) && has;
-      if (bits(doubt) != 0) {
-        settle<ScoreKind::kRatio>(term, i, scale, range, value, doubt);
-        value = xsimd::max(value, Float(0.0F));
-      }
-      xsimd::to_int(xsimd::select(has, value, Float(-1.0F))).store_unaligned(utilization + i);
-      doubtful_here.set(i, bits(doubt));
-    }
-    doubtful.unite(doubtful_here);
-    for (std::uint32_t i = 0; i < block.count; ++i) {
-      const int value = utilization[i] < 0 ? 0 : score.ratio_table[utilization[i]];
-      sum[i] += static_cast<float>(value * score.terms[t].weight);
-      weights[i] += static_cast<float>(value > 0 ? score.terms[t].weight : 0);
-    }
-  }
-  for (std::uint32_t i = 0; i < block.count; ++i) {
-    // Rounds half up. Sums stay below 100 * 64 * 100, so every step is exact but the division,
-    // which cannot round up to the next whole number.
-    const float mean = weights[i] == 0 ? 0 : (2 * sum[i] + weights[i]) / (2 * weights[i]);
-    out[i] = static_cast<std::int32_t>(mean);
-  }
-  return doubtful;
-}
-
-// 100 * (1 - |f0 - f1| / 2) of two resources: the fractions are 1 - free / capacity, at most 1.
-template <bool with_pod>
-RowBits balanced_pair(const Block& block, const Score& score, std::int32_t* out) {
-  const Term first = resolve(block, score.terms[0]);
-  const Term second = resolve(block, score.terms[1]);
-  RowBits doubtful;
-  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
-    Float magnitude(200.0F);
-    const auto free = [&](const Term& term, Float scale) {
-      const Float all = Float::load_unaligned(term.headroom + i) * scale;
-      magnitude = magnitude + xsimd::abs(all);
-      if constexpr (with_pod) {
-        const Float need = term.need * scale;
-        magnitude = magnitude + need;
-        return xsimd::max(all - need, Float(0.0F));
-      } else {
-        return xsimd::max(all, Float(0.0F));
-      }
-    };
-    const Float scale0 = Float::load_unaligned(first.scale + i);
-    const Float scale1 = Float::load_unaligned(second.scale + i);
-    const Float free0 = free(first, scale0), free1 = free(second, scale1);
-    const Float value = fnma(xsimd::abs(free0 - free1), Float(0.5F), Float(100.0F));
-    const Float high = xsimd::trunc(fma(magnitude, Float(kError), value));
-    const Float low = fnma(magnitude, Float(kError), value);
-    xsimd::to_int(high).store_unaligned(out + i);
-    doubtful.set(i, bits(low < high || xsimd::min(scale0, scale1) == Float(0.0F)));
-  }
-  return doubtful;
-}
-
-// The same of more resources: 100 less the standard deviation of 100 * fraction. With every
-// fraction it moves by no more than the greatest of their errors. The sums of its own add a
-// relative error below 2^-23 a term. A resource without capacity drops out; one alone deviates by
-// nothing.
-template <bool with_pod>
-RowBits balanced_many(const Block& block, const Score& score, std::int32_t* out) {
-  Term terms[kScoreTermsMax];
-  for (std::uint32_t t = 0; t < score.count; ++t) {
-    terms[t] = resolve(block, score.terms[t]);
-  }
-  const Float relative_error(kError * static_cast<float>(2 + score.count));
-  const Float zero(0.0F), one(1.0F), hundred(100.0F);
-  RowBits doubtful;
-  for (std::uint32_t i = 0; i < block.count; i += kLanes) {
-    Float used[kScoreTermsMax];
-    Float total(0.0F), resources(0.0F), magnitude(0.0F);
-    for (std::uint32_t t = 0; t < score.count; ++t) {
-      const Float scale = Float::load_unaligned(terms[t].scale + i);
-      const Float all = Float::load_unaligned(terms[t].headroom + i) * scale;
-      const Float need = with_pod ? terms[t].need * scale : zero;
-      const FloatMask has = !(scale == zero);
-      used[t] = xsimd::min(hundred - (all - need), hundred);
-      total = total + xsimd::select(has, used[t], zero);
-      resources = resources + xsimd::select(has, one, zero);
-      magnitude = xsimd::max(xsimd::abs(all) + need, magnitude);
-    }
-    const Float divisor = xsimd::max(resources, one);
-    const Float mean = total / divisor;
-    Float squares(0.0F);
-    for (std::uint32_t t = 0; t < score.count; ++t) {
-      const FloatMask has = !(Float::load_unaligned(terms[t].scale + i) == zero);
-      const Float off = used[t] - mean;
-      squares = squares + xsimd::select(has, off * off, zero);
-    }
-    const Float value = hundred - xsimd::sqrt(squares / divisor);
-    const Float error = (magnitude + hundred) * relative_error;
-    const FloatMask several = resources > one;
-    const Float high = xsimd::trunc(xsimd::min(value + error, hundred));
-    xsimd::to_int(xsimd::select(several, high, hundred)).store_unaligned(out + i);
-    doubtful.set(i, bits(several && !(value - error >= high)));
-  }
-  return doubtful;
-}
-
-template <bool with_pod>
-RowBits balanced_scores(const Block& block, const Score& score, std::int32_t* out) {
-  return score.count == 2 ? balanced_pair<with_pod>(block, score, out)
-                          : balanced_many<with_pod>(block, score, out);
 }
 
 }  // namespace
 
 RowBits estimate_scores(const Block& block, const Score& score, std::int32_t* out) {
-  switch (score.kind) {
-    case ScoreKind::kSigned:
-      return mean_scores<ScoreKind::kSigned, false>(block, score, out);
-    case ScoreKind::kLeast:
-      return score.at_most_100 ? mean_scores<ScoreKind::kLeast, true>(block, score, out)
-                               : mean_scores<ScoreKind::kLeast, false>(block, score, out);
-    case ScoreKind::kMost:
-      return mean_scores<ScoreKind::kMost, false>(block, score, out);
-    case ScoreKind::kRatio:
-      return ratio_scores(block, score, out);
-    case ScoreKind::kBalanced:
-      return balanced_scores<true>(block, score, out);
-    case ScoreKind::kBalancedChange: {
-      std::int32_t without[kBlockNodes + kPadNodes] = {};
-      RowBits doubtful = balanced_scores<true>(block, score, out);
-      doubtful.unite(balanced_scores<false>(block, score, without));
-      for (std::uint32_t i = 0; i < block.count; ++i) {
-        out[i] = change_of_balance(out[i], without[i]);
+  return with_formula(score, [&](auto formula) {
+    if constexpr (!formula.kDominant) {
+      if (score.count == 1) {
+        return estimate<1>(block, score, formula, out);
       }
-      return doubtful;
+      if (score.count == 2) {
+        return estimate<2>(block, score, formula, out);
+      }
     }
-  }
-  return everything(block.count);
+    return estimate<0>(block, score, formula, out);
+  });
 }
 
 }  // namespace headroom::HEADROOM_ISA

@@ -5,13 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/formula.h"
+
 namespace headroom {
 
 namespace {
-
-__int128 used(std::int64_t headroom, std::int64_t need, std::int64_t capacity) {
-  return static_cast<__int128>(capacity) - headroom + need;
-}
 
 std::int64_t saturate(__int128 value) {
   constexpr __int128 kMax = std::numeric_limits<std::int64_t>::max();
@@ -19,123 +17,95 @@ std::int64_t saturate(__int128 value) {
   return static_cast<std::int64_t>(std::clamp(value, kMin, kMax));
 }
 
-// kube-scheduler balanced_allocation.go, balancedResourceScorer: doubles, in this order.
-std::int64_t balance(const Score& score, const std::int64_t* truth, bool with_pod) {
-  double fractions[kScoreTermsMax];
-  std::uint32_t count = 0;
-  double total = 0;
-  for (std::uint32_t t = 0; t < score.count; ++t) {
-    const ScoreTerm& term = score.terms[t];
-    const std::int64_t capacity = truth[term.capacity];
-    if (capacity == 0) {
-      continue;
-    }
-    const std::int64_t requested =
-        saturate(used(truth[term.headroom], with_pod ? term.need : 0, capacity));
-    const double fraction =
-        std::min(static_cast<double>(requested) / static_cast<double>(capacity), 1.0);
-    total += fraction;
-    fractions[count++] = fraction;
-  }
-  double deviation = 0;
-  if (count == 2) {
-    deviation = std::abs((fractions[0] - fractions[1]) / 2);
-  } else if (count > 2) {
-    const double mean = total / count;
-    double sum = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      sum = sum + (fractions[i] - mean) * (fractions[i] - mean);
-    }
-    deviation = std::sqrt(sum / count);
-  }
-  // Sums that wrapped (mode Upstream) deviate by more than int64 holds.
-  return static_cast<std::int64_t>(std::max((1 - deviation) * 100.0, -0x1p62));
-}
+// A term at a row.
+struct Term {
+  std::int64_t headroom, need, capacity;
+  __int128 weight;
+};
 
-// RequestedToCapacityRatio: only scores above 0 enter, rounded half away from zero.
-std::int64_t ratio_score(const Score& score, const std::int64_t* truth) {
-  std::int64_t sum = 0;
-  std::int64_t weights = 0;
-  for (std::uint32_t t = 0; t < score.count; ++t) {
-    const ScoreTerm& term = score.terms[t];
-    const std::int64_t capacity = truth[term.capacity];
-    if (capacity == 0) {
-      continue;
-    }
-    const std::int64_t value = exact_term(score, truth[term.headroom], term.need, capacity);
-    if (value > 0) {
-      sum += value * term.weight;
-      weights += term.weight;
-    }
+// The arithmetic of whole numbers, at one row.
+class Exact {
+ public:
+  using Number = std::int64_t;
+  using Sum = __int128;
+  using Fraction = double;
+  static constexpr std::uint32_t kTermsMax = kScoreTermsMax;
+
+  Exact(const Score& score, const std::int64_t* truth) : score_(score), truth_(truth) {}
+
+  std::uint32_t count() const { return score_.count; }
+  Term term(std::uint32_t t) {
+    const ScoreTerm& term = score_.terms[t];
+    const std::int64_t capacity = truth_[term.capacity];
+    all_have_capacity_ = all_have_capacity_ && capacity != 0;
+    return {truth_[term.headroom], term.need, capacity, term.weight};
   }
-  return weights == 0 ? 0 : std::llround(static_cast<double>(sum) / static_cast<double>(weights));
-}
+  static bool has_capacity(const Term& term) { return term.capacity != 0; }
+  bool all_have_capacity() const { return all_have_capacity_; }
+
+  static __int128 free(const Term& term) {
+    return static_cast<__int128>(term.headroom) - term.need;
+  }
+  static __int128 capacity(const Term& term) { return term.capacity; }
+  static std::int64_t percent(__int128 amount, const Term& term) {
+    constexpr std::int64_t kSmall = std::numeric_limits<std::int64_t>::max() / 100;
+    if (term.capacity == 0) {
+      return 0;
+    }
+    if (amount <= kSmall && amount >= -kSmall) {
+      return static_cast<std::int64_t>(amount) * 100 / term.capacity;  // several times as fast
+    }
+    return saturate(amount * 100 / term.capacity);
+  }
+  static std::int64_t truncated(std::int64_t percent, const Term& /*term*/) { return percent; }
+
+  static __int128 weight(std::int32_t weight) { return weight; }
+  static __int128 add(__int128 sum, std::int64_t value, __int128 weight) {
+    return sum + value * weight;
+  }
+  std::int64_t mean(__int128 sum) const { return quotient(sum, score_.weight_sum); }
+  static std::int64_t quotient(__int128 sum, __int128 weights) {
+    return weights == 0 ? 0 : saturate(sum / weights);
+  }
+  static std::int64_t halved(std::int64_t number) { return number / 2; }
+  static std::int64_t look_up(const std::int8_t* table, std::int64_t percent) {
+    return table[percent];
+  }
+
+  template <bool with_pod>
+  static double used(const Term& term) {
+    const __int128 requested = capacity(term) - term.headroom + (with_pod ? term.need : 0);
+    return term.capacity == 0 ? 0
+                              : std::min(static_cast<double>(saturate(requested)) /
+                                             static_cast<double>(term.capacity),
+                                         1.0);
+  }
+  static std::int64_t balanced(double deviation, bool /*several*/ = true) {
+    // Sums that wrapped (mode Upstream) deviate by more than int64 holds.
+    return static_cast<std::int64_t>(std::max((1 - deviation) * 100.0, -0x1p62));
+  }
+
+ private:
+  const Score& score_;
+  const std::int64_t* const truth_;
+  bool all_have_capacity_ = true;
+};
 
 }  // namespace
 
-std::int64_t exact_quotient(std::int64_t headroom, std::int64_t need, std::int64_t capacity) {
-  constexpr std::int64_t kSmall = std::numeric_limits<std::int64_t>::max() / 100;
-  std::int64_t free = 0;
-  if (!__builtin_sub_overflow(headroom, need, &free) && free <= kSmall && free >= -kSmall) {
-    return free * 100 / capacity;  // several times as fast
-  }
-  return saturate((static_cast<__int128>(headroom) - need) * 100 / capacity);
-}
-
 std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t need,
                         std::int64_t capacity) {
-  switch (score.kind) {
-    case ScoreKind::kLeast: {
-      const std::int64_t value =
-          std::max<std::int64_t>(exact_quotient(headroom, need, capacity), 0);
-      return score.at_most_100 ? std::min<std::int64_t>(value, 100) : value;
-    }
-    case ScoreKind::kMost:
-    case ScoreKind::kRatio: {
-      const __int128 requested = std::min<__int128>(used(headroom, need, capacity), capacity);
-      const std::int64_t utilization = saturate(requested * 100 / capacity);
-      return score.kind == ScoreKind::kMost
-                 ? utilization
-                 : score.ratio_table[std::max<std::int64_t>(utilization, 0)];
-    }
-    default:
-      return exact_quotient(headroom, need, capacity);
-  }
+  return with_formula(score, [&](auto formula) {
+    Exact with(score, nullptr);
+    return formula.of_term(with, Term{headroom, need, capacity, 0}, score);
+  });
 }
 
 std::int64_t exact_score(const Score& score, const std::int64_t* truth) {
-  switch (score.kind) {
-    case ScoreKind::kBalanced:
-      return balance(score, truth, true);
-    case ScoreKind::kBalancedChange:
-      return 50 + (50 + balance(score, truth, true) - balance(score, truth, false)) / 2;
-    case ScoreKind::kRatio:
-      return ratio_score(score, truth);
-    default:
-      break;
-  }
-  __int128 sum = 0;
-  std::int64_t weights = 0;
-  std::int64_t dominant = 100;
-  bool any = false;
-  for (std::uint32_t t = 0; t < score.count; ++t) {
-    const ScoreTerm& term = score.terms[t];
-    const std::int64_t capacity = truth[term.capacity];
-    if (capacity == 0 && !score.zero_capacity_counts) {
-      continue;
-    }
-    const std::int64_t value =
-        capacity == 0 ? 0 : exact_term(score, truth[term.headroom], term.need, capacity);
-    sum += static_cast<__int128>(value) * term.weight;
-    weights += term.weight;
-    dominant = std::min(dominant, value);
-    any = true;
-  }
-  if (score.dominant_weight != 0 && any) {
-    sum += static_cast<__int128>(dominant) * score.dominant_weight;
-    weights += score.dominant_weight;
-  }
-  return weights == 0 ? 0 : saturate(sum / weights);
+  return with_formula(score, [&](auto formula) {
+    Exact with(score, truth);
+    return formula(with, score);
+  });
 }
 
 std::uint32_t exact_code(const Program& program, const std::int64_t* truth) {
@@ -164,13 +134,13 @@ std::int64_t normalize(std::int64_t raw, std::int64_t lo, std::int64_t hi, bool 
   if (in_double) {
     const double range = static_cast<double>(static_cast<__int128>(hi) - lo);
     const double above = static_cast<double>(static_cast<__int128>(raw) - lo);
-    return static_cast<std::int64_t>(100.0 * (above / range));
+    return static_cast<std::int64_t>(percent_of_range_in_double(above, range));
   }
   if (lo > -kSmall && hi < kSmall) {
-    return (raw - lo) * 100 / (hi - lo);
+    return percent_of_range(raw - lo, hi - lo);
   }
-  return static_cast<std::int64_t>((static_cast<__int128>(raw) - lo) * 100 /
-                                   (static_cast<__int128>(hi) - lo));
+  return static_cast<std::int64_t>(
+      percent_of_range(static_cast<__int128>(raw) - lo, static_cast<__int128>(hi) - lo));
 }
 
 std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32_t plain,

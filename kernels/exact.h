@@ -9,10 +9,8 @@
 
 namespace headroom {
 
-// trunc(100 * (headroom - need) / capacity), capacity > 0; saturates at int64.
-std::int64_t exact_quotient(std::int64_t headroom, std::int64_t need, std::int64_t capacity);
-
-// One resource's part of a score (not kBalanced*), capacity > 0.
+// One resource's part of a score, saturated at int64; of kBalanced* how many percent of it are
+// used.
 std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t need,
                         std::int64_t capacity);
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "kernels/block.h"
+#include "kernels/formula.h"
 #include "kernels/parts.h"
 
 namespace headroom::HEADROOM_ISA {
@@ -63,8 +64,8 @@ class LineTotals {
       const double range = range_[n].get(0);
       for (std::int32_t& value : values) {
         const double score = range == 0   ? 0
-                             : in_double_ ? 100.0 * (value / range)
-                                          : value * 100.0 / range;
+                             : in_double_ ? percent_of_range_in_double(value, range)
+                                          : percent_of_range<double>(value, range);
         value = static_cast<std::int32_t>(score);
       }
       return Int::load_unaligned(values);

@@ -124,19 +124,12 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
       line.aggregate = difference(line.capacity, truth[term.headroom]);
       line.need = term.need;
       line.formula = score_formula(score);
-      const bool balanced =
-          score.kind == ScoreKind::kBalanced || score.kind == ScoreKind::kBalancedChange;
       if (cluster_.table().base(row, term.headroom) == kNoScore) {
         line.aggregate = 0;
         line.formula.clear();
         line.note = "no usage is known: scores 0";
       } else if (line.capacity == 0) {
         line.note = score.zero_capacity_counts ? "no capacity: scores 0" : "no capacity: drops out";
-      } else if (balanced) {
-        line.note = fmt::format("weight {}", term.weight);
-        line.result = difference(truth[term.headroom], term.need) < 0
-                          ? 100
-                          : exact_quotient(line.aggregate, -term.need, line.capacity);
       } else {
         line.result = exact_term(score, truth[term.headroom], term.need, line.capacity);
         line.note = fmt::format("weight {}", term.weight);

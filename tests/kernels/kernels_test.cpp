@@ -770,6 +770,30 @@ TEST_P(KernelsTest, ScoresOfNeedsBelowZero) {
   }
 }
 
+// Quotients one unit below a whole number, of numbers so great that a double rounds them up to it:
+// 257 - 1 / capacity, of capacities between 2^45 and 2^45.6.
+TEST_P(KernelsTest, QuotientsThatADoubleRoundsUp) {
+  for (const ScoreKind kind : {ScoreKind::kSigned, ScoreKind::kLeast}) {
+    for (std::int64_t capacity = (std::int64_t{1} << 45) + 1; capacity < std::int64_t{54} << 40;
+         capacity += (std::int64_t{1} << 40) + 1) {
+      while (257 * capacity % 100 != 1) {
+        ++capacity;
+      }
+      const std::int64_t free = (257 * capacity - 1) / 100;
+      Scorer scorer;
+      scorer.score.kind = kind;
+      scorer.add(0, 1, -(free / 2), 1);
+      Table table(kRows, 1, 1);
+      for (std::uint32_t row = 0; row < kRows; ++row) {
+        table.set(row, 0, free - free / 2);
+        table.set(row, 1, capacity);
+      }
+      const Score score = scorer.finished();
+      ASSERT_NO_FATAL_FAILURE(check_all(table.columns(), scores_only({&score, 1}), table));
+    }
+  }
+}
+
 // As many resources as an engine knows (64), each with the greatest weight.
 TEST_P(KernelsTest, ManyResources) {
   Random random(test_seed());
