@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
 #include "bench/checks.h"
 #include "workloads/openb.h"
@@ -47,7 +48,7 @@ Engine make_capacity_engine(const CapacityClusterSpec& spec) {
   profile.capacity_scheduling = true;
   Engine engine = value_of(Engine::create(profile, {.threads = spec.threads}));
   check_done(engine.advance(kTraceStartUs));
-  engine.set_bulk(true);
+  std::optional bulk = engine.bulk();
   Random random({spec.seed});
   std::vector<std::int64_t> used(spec.quotas);
   std::uint32_t name = 0;
@@ -107,7 +108,7 @@ Engine make_capacity_engine(const CapacityClusterSpec& spec) {
     pod.nominated_node_name = fmt::format("node-{:06}", p % spec.nodes);
     check_done(engine.upsert(pod));
   }
-  engine.set_bulk(false);
+  bulk.reset();
   return engine;
 }
 

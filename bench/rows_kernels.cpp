@@ -28,7 +28,7 @@ class KernelPass {
         check_done(cluster_.upsert(*metric));
       }
     });
-    shape_ = value_of(cluster_.decidable_shape_of(pending_pod(0)));
+    shape_ = value_of(cluster_.shapes().for_decision(pending_pod(0)));
     cluster_.prepare(*shape_);
   }
 

@@ -23,13 +23,11 @@ auto all_or_none(Engine& engine, const Change& change) {
   return done;
 }
 
-// The same for many facts without a decision between them; not for an engine that is in bulk.
+// The same for many facts without a decision between them.
 template <typename Change>
 auto all_or_none_in_bulk(Engine& engine, const Change& change) {
-  engine.set_bulk(true);
-  auto done = all_or_none(engine, change);
-  engine.set_bulk(false);
-  return done;
+  const Engine::Bulk bulk = engine.bulk();
+  return all_or_none(engine, change);
 }
 
 // Takes the objects as facts, but for CapacityQuotas. Returns how many.

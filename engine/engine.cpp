@@ -215,7 +215,14 @@ void Engine::rollback() { impl_->cluster.rollback(); }
 void Engine::commit() { impl_->cluster.commit(); }
 std::uint32_t Engine::forks() const { return impl_->cluster.forks(); }
 
-void Engine::set_bulk(bool on) { impl_->cluster.set_bulk(on); }
+Engine::Bulk Engine::bulk() { return Bulk(*impl_, impl_->cluster.set_bulk(true)); }
+
+Engine::Bulk::~Bulk() {
+  if (impl_ != nullptr) {
+    impl_->cluster.set_bulk(was_);
+  }
+}
+
 bool Engine::settle(const Pause& pause) { return impl_->cluster.settle(pause); }
 
 void Engine::set_shape_cache_bytes_max(std::size_t bytes) {
@@ -247,7 +254,7 @@ Result<bool> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, co
 }
 
 Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
-  const auto shape = impl_->cluster.lasting_shape_of(pod);
+  const auto shape = impl_->cluster.shapes().for_good(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -271,24 +278,20 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     return fail(ErrorCode::kUnsupported,
                 "place: preempt: the profile does not enable CapacityScheduling");
   }
-  std::vector<PodShape*> shapes;
-  ShapeHolds holds(cluster);
+  PodShapes shapes(cluster.shapes());
   for (const Pod& pod : pods) {
     if (auto checked = cluster.check_room(pod, pods.size()); !checked) {
       return tl::unexpected(checked.error());
     }
-    const auto shape = cluster.kept_shape_of(pod);
-    if (!shape) {
+    if (const auto shape = shapes.add(pod); !shape) {
       return tl::unexpected(shape.error());
     }
-    shapes.push_back(*shape);
-    holds.add(*shape);
   }
   std::vector<Placement> placements(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     Placement& placement = placements[p];
     Decision& decision = placement.decision;
-    PodShape& shape = cluster.shape_again(pods[p], shapes[p]);
+    PodShape& shape = shapes.at(p, pods[p]);
     if (auto evaluated = impl_->evaluator.evaluate(pods[p], shape, options, decision); !evaluated) {
       return tl::unexpected(evaluated.error());
     }
@@ -307,7 +310,7 @@ Result<void> Engine::place(const Pod& pod, const EvaluateOptions& options, Place
   if (auto checked = cluster.check_room(pod, 1); !checked) {
     return checked;
   }
-  const auto shape = cluster.decidable_shape_of(pod);
+  const auto shape = cluster.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/answers.h"
@@ -80,9 +81,11 @@ class Engine {
   void correct_clock(std::int64_t now_us);
   std::int64_t now_us() const;
 
-  // While on, events only mark the rows that they change, and the next look derives their columns:
-  // for many facts without a decision between them. No answer changes.
-  void set_bulk(bool on);
+  // While the scope lives, events only mark the rows that they change, and the next look derives
+  // their columns: for many facts without a decision between them. No answer changes. Its engine
+  // may be moved meanwhile, and outlives it; where one lives already, a second one changes nothing.
+  class [[nodiscard]] Bulk;
+  Bulk bulk();
   // A turn of what the next look would have to derive; true when nothing of it is left.
   bool settle(const Pause& pause);
 
@@ -197,6 +200,20 @@ class Engine {
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
+};
+
+class Engine::Bulk {
+ public:
+  Bulk(Bulk&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)), was_(other.was_) {}
+  Bulk& operator=(Bulk&&) = delete;
+  ~Bulk();
+
+ private:
+  friend class Engine;
+  Bulk(Impl& impl, bool was) : impl_(&impl), was_(was) {}
+
+  Impl* impl_;
+  bool was_;
 };
 
 }  // namespace headroom

@@ -40,7 +40,7 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
       tie_order_{options.seed},
       arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic),
       uncached_(kernels) {
-  cluster_.on_drop([this](ShapeId shape) {
+  cluster_.shapes().on_drop([this](ShapeId shape) {
     std::unique_ptr<CachedShape> dropped = std::move(slots_[shape].cached);
     if (spares_.size() < spares_max_) {
       spares_.push_back(std::move(dropped));
@@ -52,12 +52,12 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
 
 Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
                                  Decision& decision) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   return shape ? evaluate(pod, **shape, options, decision) : tl::unexpected(shape.error());
 }
 
 Result<bool> Evaluator::prepare(const Pod& pod, const Pause& pause) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -66,7 +66,7 @@ Result<bool> Evaluator::prepare(const Pod& pod, const Pause& pause) {
 
 Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
                                  Decision& decision) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -84,36 +84,37 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  cluster_.without(pod, [&] {
-    if (const PreFilterStatus status = cluster_.pre_filter(pod, shape);
-        status.code != Code::kSuccess) {
-      ++decisions_;
-      begin(decision);
-      decision.code = status.code;
-      decision.feasible = 0;
-      decision.pre_filter = status.reasons;
-      return;
-    }
-    decide_for(pod, shape, options, decision);
-  });
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  if (const PreFilterStatus status = cluster_.pre_filter(pod, shape);
+      status.code == Code::kSuccess) {
+    decide_on_nodes(pod, shape, options, decision);
+  } else {
+    ++decisions_;
+    begin(decision);
+    decision.code = status.code;
+    decision.feasible = 0;
+    decision.pre_filter = status.reasons;
+  }
   decision.not_considered = cluster_.not_considered(pod);
   return {};
 }
 
-void Evaluator::decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
-                           Decision& decision) {
-  const std::vector<std::string> named = cluster_.named_node(pod);
-  cluster_.with_nominated(pod, shape, [&] { decide(shape, named, options, decision); });
+void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                                Decision& decision) {
+  Supposition supposed(cluster_);
+  supposed.add_nominated(pod, shape);
+  decide(shape, cluster_.named_node(pod), options, decision);
 }
 
 Result<PreFilterStatus> Evaluator::pre_filter(const Pod& pod) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  PreFilterStatus status;
-  cluster_.without(pod, [&] { status = cluster_.pre_filter(pod, **shape); });
-  return status;
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  return cluster_.pre_filter(pod, **shape);
 }
 
 Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& options,
@@ -121,7 +122,7 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  PodShape* shape = cluster_.shape_at(static_cast<ShapeId>(index));
+  PodShape* shape = cluster_.shapes().at(static_cast<ShapeId>(index));
   if (shape == nullptr) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("shape {} is not known", static_cast<std::uint32_t>(index)));
@@ -175,7 +176,8 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
     }
     if ((count.code & kClassRejection) != 0) {
       if (options.reasons) {
-        decision.reasons.push_back({cluster_.class_reason(count.code).reason, count.rows});
+        decision.reasons.push_back(
+            {cluster_.class_filters().reason(count.code).reason, count.rows});
       }
       continue;
     }
@@ -289,8 +291,8 @@ CachedShape& Evaluator::bring_up(PodShape& shape) {
 
 void Evaluator::count_cached(PodShape& shape) {
   if (options_.shape_cache) {
-    cluster_.set_cached_bytes(shape, slots_[shape.id].cached->bytes());
-    cluster_.trim_shapes();
+    cluster_.shapes().set_cached_bytes(shape, slots_[shape.id].cached->bytes());
+    cluster_.shapes().trim();
   }
 }
 
@@ -303,7 +305,7 @@ void Evaluator::note_update(const PodShape& shape, std::uint64_t cold_before,
 
 void Evaluator::set_cache_bytes_max(std::size_t bytes) {
   options_.shape_cache_bytes_max = bytes;
-  cluster_.set_shape_bytes_max(bytes);
+  cluster_.shapes().set_bytes_max(bytes);
 }
 
 void Evaluator::drop_cache() noexcept {
@@ -312,8 +314,8 @@ void Evaluator::drop_cache() noexcept {
       continue;
     }
     slots_[id].cached.reset();
-    if (PodShape* shape = cluster_.shape_at(id); shape != nullptr) {
-      cluster_.set_cached_bytes(*shape, 0);
+    if (PodShape* shape = cluster_.shapes().at(id); shape != nullptr) {
+      cluster_.shapes().set_cached_bytes(*shape, 0);
     }
   }
   spares_.clear();
@@ -329,15 +331,13 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   if (auto checked = check(options); !checked) {
     return tl::unexpected(checked.error());
   }
-  std::vector<PodShape*> shapes, looking;  // all, and those of pods that may look at nodes
-  ShapeHolds holds(cluster_);
+  PodShapes shapes(cluster_.shapes());
+  std::vector<PodShape*> looking;  // of pods that may look at nodes
   for (const Pod& pod : pods) {
-    const auto shape = cluster_.kept_shape_of(pod);
+    const auto shape = shapes.add(pod);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
-    shapes.push_back(*shape);
-    holds.add(*shape);
     const bool looks =
         *shape != nullptr && cluster_.pre_filter(pod, **shape).code == Code::kSuccess;
     looking.push_back(looks ? *shape : nullptr);
@@ -351,8 +351,8 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
       bring_up_all(std::span(looking).subspan(p, std::min(at_once, pods.size() - p)),
                    options.top_k);
     }
-    PodShape& shape = cluster_.shape_again(pods[p], shapes[p]);
-    if (auto evaluated = evaluate(pods[p], shape, options, decisions[p]); !evaluated) {
+    if (auto evaluated = evaluate(pods[p], shapes.at(p, pods[p]), options, decisions[p]);
+        !evaluated) {
       return tl::unexpected(evaluated.error());
     }
   }
@@ -378,7 +378,7 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
   // Room first: what goes is what the new ones are made of.
   spares_max_ = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [this](const Work& work) { return !is_cached(*work.shape); }));
-  cluster_.trim_shapes(spares_max_ * bytes_of_entry(table));
+  cluster_.shapes().trim(spares_max_ * bytes_of_entry(table));
   for (Work& work : all) {
     cluster_.prepare(*work.shape);
     work.cached = cached(*work.shape).cached.get();
@@ -424,11 +424,11 @@ void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t to
   });
   for (const Work& work : all) {
     note_update(*work.shape, work.cold_before, work.replayed_before);
-    cluster_.set_cached_bytes(*work.shape, work.cached->bytes());
+    cluster_.shapes().set_cached_bytes(*work.shape, work.cached->bytes());
   }
   spares_max_ = 1;
   spares_.resize(std::min(spares_.size(), spares_max_));
-  cluster_.trim_shapes();
+  cluster_.shapes().trim();
 }
 
 // --- Row by row ---
@@ -443,7 +443,8 @@ const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t ro
   std::vector<std::int64_t>& truth = truth_;
   truth.assign(table.truth_of(row), table.truth_of(row) + table.column_count());
   for (const AllocatableNeed& need : shape.allocatable_needs) {
-    const std::int64_t amount = need.at(cluster_.allocatable(row, need.resource));
+    const std::string& resource = cluster_.resources().name(need.resource);
+    const std::int64_t amount = need.at(cluster_.node(row).exact_allocatable(resource));
     std::int64_t& headroom = truth[need.headroom];
     headroom = __builtin_sub_overflow(headroom, amount, &headroom) ? INT64_MIN : headroom;
   }
@@ -453,7 +454,7 @@ const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t ro
 std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row,
                                         const std::vector<std::string>& named) {
   // Tells the row apart by what the shape's selectors read, where no pass over all rows has yet.
-  const std::uint32_t code = cluster_.row_class_code(shape, row);
+  const std::uint32_t code = cluster_.class_filters().row_code(shape, row);
   if (named.empty() && !shape.pinned) {
     return code;
   }
@@ -463,7 +464,8 @@ std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row
   }
   const std::string& name = cluster_.node(row).name;
   const bool name_matches = named.empty() || named.front() == name;
-  return cluster_.class_code(shape, cluster_.classes().at(node_class), name, name_matches);
+  return cluster_.class_filters().code(shape, cluster_.row_classes().classes().at(node_class), name,
+                                       name_matches);
 }
 
 std::uint32_t Evaluator::row_code(const PodShape& shape, std::uint32_t row,
@@ -542,9 +544,9 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     }
   } else {
     // All other nodes are rejected by name, class by class.
-    std::vector<std::uint32_t> others(cluster_.classes().size());
+    std::vector<std::uint32_t> others(cluster_.row_classes().classes().size());
     for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
-      others[node_class] = cluster_.nodes_in_class(node_class);
+      others[node_class] = cluster_.row_classes().nodes_in(node_class);
     }
     for (const std::string& name : *names) {
       const std::uint32_t row = cluster_.find_row(name);
@@ -555,7 +557,8 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     }
     for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
       if (others[node_class] != 0) {
-        count_code(cluster_.class_code(shape, cluster_.classes().at(node_class), "", named.empty()),
+        count_code(cluster_.class_filters().code(
+                       shape, cluster_.row_classes().classes().at(node_class), "", named.empty()),
                    others[node_class]);
       }
     }
@@ -609,12 +612,12 @@ void Evaluator::look_at(ExactLook& look, const PodShape& shape, std::uint32_t ro
 bool Evaluator::bring_up(ExactLook& look, PodShape& shape, const Pause& pause) {
   const NodeTable& table = cluster_.table();
   if (look.next == 0 || look.epoch < table.oldest() ||
-      look.shapes_generation != cluster_.shapes_generation() ||
-      look.class_generation != cluster_.classes().generation()) {
+      look.shapes_generation != cluster_.shapes().generation() ||
+      look.class_generation != cluster_.row_classes().classes().generation()) {
     look.next = 0;
     look.epoch = table.epoch();
-    look.shapes_generation = cluster_.shapes_generation();
-    look.class_generation = cluster_.classes().generation();
+    look.shapes_generation = cluster_.shapes().generation();
+    look.class_generation = cluster_.row_classes().classes().generation();
   }
   look.codes.resize(table.size());
   look.raw.resize(table.size());
@@ -696,14 +699,14 @@ EngineStats Evaluator::stats() const {
   stats.cache_hits = cache_hits_;
   stats.cold_passes = cold_passes_;
   stats.rows_replayed = rows_replayed_;
-  stats.cache_bytes = cluster_.shape_bytes();
+  stats.cache_bytes = cluster_.shapes().bytes();
   stats.bad_annotations = cluster_.bad_annotations();
   stats.nodes = cluster_.node_count();
   stats.pods = cluster_.pod_count();
-  stats.shapes = cluster_.shape_count();
+  stats.shapes = cluster_.shapes().count();
   stats.resources = cluster_.resources().count();
   stats.resources_beyond = cluster_.resources().beyond_count();
-  stats.node_classes = cluster_.classes().size() - 1;
+  stats.node_classes = cluster_.row_classes().classes().size() - 1;
   return stats;
 }
 

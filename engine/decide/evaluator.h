@@ -18,6 +18,7 @@
 #include "engine/decide/cached_shape.h"
 #include "engine/decide/exact_look.h"
 #include "engine/facts/cluster.h"
+#include "engine/facts/supposition.h"
 #include "engine/options.h"
 
 namespace headroom {
@@ -48,12 +49,12 @@ class Evaluator {
   void drop_cache() noexcept;
 
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.
-  void decide_for(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
-                  Decision& decision);
+  void decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                       Decision& decision);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
   std::uint32_t row_code(const PodShape& shape, std::uint32_t row,
                          const std::vector<std::string>& named);
-  // What its class says of it alone.
+  // What the row's class says of the shape, alone.
   std::uint32_t row_class_code(const PodShape& shape, std::uint32_t row,
                                const std::vector<std::string>& named);
   // Code and reasons of a row that rejects with `code`.

@@ -103,7 +103,7 @@ void Evaluator::explain_ports(const Pod& pod, const PodShape& shape, std::uint32
   } else {
     const CapacityScheduling* capacity = cluster_.capacity();
     line.note = fmt::format(
-        "{}: {}", cluster_.class_reason(kPortsTaken).reason,
+        "{}: {}", cluster_.class_filters().reason(kPortsTaken).reason,
         cluster_.taken_port(shape, row, capacity == nullptr ? 0 : capacity->claim(pod).priority));
   }
   out.terms.push_back(std::move(line));
@@ -178,7 +178,7 @@ Evaluator::RowOfAll Evaluator::row_of_all(PodShape& shape, std::uint32_t row,
 }
 
 Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
-  const auto found = cluster_.decidable_shape_of(pod);
+  const auto found = cluster_.shapes().for_decision(pod);
   if (!found) {
     return tl::unexpected(found.error());
   }
@@ -186,69 +186,67 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   const std::vector<std::string> named = cluster_.named_node(pod);
   Explanation out;
   out.not_considered = cluster_.not_considered(pod);
-  const auto look = [&] {
-    cluster_.prepare(shape);
-    const RowOfAll its = row_of_all(shape, row, named);
-    const std::uint32_t code = its.code;
-    const bool by_class = (code & kClassRejection) != 0 && code != kPortsTaken;
-    for (const PluginId plugin : cluster_.profile().filters) {
-      if (plugin > PluginId::kNodeAffinity) {
-        continue;
-      }
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  const bool rejected = explain_quotas(pod, shape, out);
+  supposed.add_nominated(pod, shape);
+  cluster_.prepare(shape);
+  const RowOfAll its = row_of_all(shape, row, named);
+  const std::uint32_t code = its.code;
+  const bool by_class = (code & kClassRejection) != 0 && code != kPortsTaken;
+  for (const PluginId plugin : cluster_.profile().filters) {
+    if (plugin > PluginId::kNodeAffinity) {
+      continue;
+    }
+    ExplainTerm line;
+    line.plugin = plugin;
+    line.extension_point = "Filter";
+    line.passed = !by_class || cluster_.class_filters().reason(code).plugin != plugin;
+    line.note = line.passed ? "" : cluster_.class_filters().reason(code).reason;
+    out.terms.push_back(std::move(line));
+    if (!out.terms.back().passed) {
+      break;
+    }
+  }
+  if (!by_class) {
+    explain_ports(pod, shape, row, out);
+    explain_filters(shape, row, out);
+  }
+  NodeDetail detail;
+  if (code != 0) {
+    describe(shape, row, code, detail);
+    out.code = detail.code;
+  } else {
+    explain_scores(shape, row, out);
+    out.plugins = plugin_scores(shape, its.scored);
+    out.total = its.scored.total;
+    for (std::size_t s = 0; s < shape.normalized; ++s) {
       ExplainTerm line;
-      line.plugin = plugin;
-      line.extension_point = "Filter";
-      line.passed = !by_class || cluster_.class_reason(code).plugin != plugin;
-      line.note = line.passed ? "" : cluster_.class_reason(code).reason;
-      out.terms.push_back(std::move(line));
-      if (!out.terms.back().passed) {
-        break;
-      }
-    }
-    if (!by_class) {
-      explain_ports(pod, shape, row, out);
-      explain_filters(shape, row, out);
-    }
-    NodeDetail detail;
-    if (code != 0) {
-      describe(shape, row, code, detail);
-      out.code = detail.code;
-    } else {
-      explain_scores(shape, row, out);
-      out.plugins = plugin_scores(shape, its.scored);
-      out.total = its.scored.total;
-      for (std::size_t s = 0; s < shape.normalized; ++s) {
-        ExplainTerm line;
-        line.plugin = shape.score_labels[s].plugin;
-        line.extension_point = "NormalizeScore";
-        line.formula = "(raw - lowest) * 100 / (highest - lowest)";
-        line.result = its.scored.score[s];
-        line.note =
-            fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes", its.scored.raw[s],
-                        its.extremes.lo[s], its.extremes.hi[s], its.feasible);
-        out.terms.push_back(std::move(line));
-      }
-    }
-    std::vector<Note> notes;
-    cluster_.notes(row, notes);
-    for (const std::string& ignored : shape.ignored) {
-      notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's annotation " + ignored});
-    }
-    for (Note& note : notes) {
-      ExplainTerm line;
-      line.plugin = note.plugin;
-      line.extension_point = "Note";
-      line.note = std::move(note.text);
+      line.plugin = shape.score_labels[s].plugin;
+      line.extension_point = "NormalizeScore";
+      line.formula = "(raw - lowest) * 100 / (highest - lowest)";
+      line.result = its.scored.score[s];
+      line.note =
+          fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes", its.scored.raw[s],
+                      its.extremes.lo[s], its.extremes.hi[s], its.feasible);
       out.terms.push_back(std::move(line));
     }
-  };
-  cluster_.without(pod, [&] {
-    const bool rejected = explain_quotas(pod, shape, out);
-    cluster_.with_nominated(pod, shape, look);
-    if (rejected) {
-      out.code = Code::kUnschedulable;
-    }
-  });
+  }
+  std::vector<Note> notes;
+  cluster_.notes(row, notes);
+  for (const std::string& ignored : shape.ignored) {
+    notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's annotation " + ignored});
+  }
+  for (Note& note : notes) {
+    ExplainTerm line;
+    line.plugin = note.plugin;
+    line.extension_point = "Note";
+    line.note = std::move(note.text);
+    out.terms.push_back(std::move(line));
+  }
+  if (rejected) {
+    out.code = Code::kUnschedulable;
+  }
   return out;
 }
 

@@ -29,7 +29,7 @@ bool Evaluator::beyond_capacity(const PodShape& shape, std::uint32_t row,
 NodeVerdict Evaluator::verdict(const PodShape& shape, std::uint32_t row, std::uint32_t code) const {
   NodeVerdict verdict;
   if ((code & kClassRejection) != 0) {
-    const ClassReason reason = cluster_.class_reason(code);
+    const ClassReason reason = cluster_.class_filters().reason(code);
     // No pod's going makes a node's class another.
     verdict.code = code == kPortsTaken ? Code::kUnschedulable : Code::kUnschedulableAndUnresolvable;
     verdict.rejected_by = reason.plugin;
@@ -118,7 +118,7 @@ void Evaluator::begin(NodesDecision& decision) const {
 }
 
 Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -126,10 +126,11 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   begin(decision);
   decision.not_considered = cluster_.not_considered(pod);
   ++decisions_;
-  cluster_.without(pod, [&] {
-    decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
-    cluster_.with_nominated(pod, **shape, [&] { look_at_all(**shape, named, decision); });
-  });
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
+  supposed.add_nominated(pod, **shape);
+  look_at_all(**shape, named, decision);
   return {};
 }
 
@@ -170,33 +171,33 @@ void Evaluator::look_at_all(PodShape& shape, const std::vector<std::string>& nam
 }
 
 Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
   const std::vector<std::string> named = cluster_.named_node(pod);
   std::vector<NodeDetail> details;
-  const auto look = [&] {
-    cluster_.prepare(**shape);
-    const ExactAnswer answer = exact_answer(**shape, named, true);
-    auto scored = answer.rows.begin();
-    for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
-      if (cluster_.table().node_class(row) == kNoNodeClass) {
-        continue;
-      }
-      NodeDetail detail;
-      detail.node = static_cast<NodeIndex>(row);
-      if (answer.row_codes[row] != 0) {
-        describe(**shape, row, answer.row_codes[row], detail);
-      } else {
-        detail.plugins = plugin_scores(**shape, *scored);
-        detail.total = scored->total;
-        ++scored;
-      }
-      details.push_back(std::move(detail));
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  supposed.add_nominated(pod, **shape);
+  cluster_.prepare(**shape);
+  const ExactAnswer answer = exact_answer(**shape, named, true);
+  auto scored = answer.rows.begin();
+  for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
+    if (cluster_.table().node_class(row) == kNoNodeClass) {
+      continue;
     }
-  };
-  cluster_.without(pod, [&] { cluster_.with_nominated(pod, **shape, look); });
+    NodeDetail detail;
+    detail.node = static_cast<NodeIndex>(row);
+    if (answer.row_codes[row] != 0) {
+      describe(**shape, row, answer.row_codes[row], detail);
+    } else {
+      detail.plugins = plugin_scores(**shape, *scored);
+      detail.total = scored->total;
+      ++scored;
+    }
+    details.push_back(std::move(detail));
+  }
   return details;
 }
 
@@ -204,40 +205,38 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
 
 Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
                                const FilterOptions& options, NodesDecision& decision) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
   const std::vector<std::string> named = cluster_.named_node(pod);
   begin(decision);
   decision.not_considered = cluster_.not_considered(pod);
-  const auto look = [&] {
-    cluster_.prepare_for_rows(**shape);
-    decision.epoch = cluster_.table().epoch();
-    Standings standings(*this, **shape, decision);
-    for (const NodeIndex node : nodes) {
-      const auto row = static_cast<std::uint32_t>(node);
-      const std::uint32_t code = row_code(**shape, row, named);
-      if (code == 0) {
-        standings.add_feasible(row, 0);
-      } else {
-        standings.add_rejected(row, code);
-      }
+  ShapeHolds holds(cluster_.shapes());
+  Supposition supposed(cluster_);
+  if (!options.without.empty() || !options.with.empty()) {
+    holds.add(*shape);
+    if (auto changed = supposed.change(static_cast<std::uint32_t>(nodes.front()), options);
+        !changed) {
+      return changed;
     }
-  };
-  const auto ask = [&] {
-    cluster_.without(pod, [&] {
-      decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
-      cluster_.with_nominated(pod, **shape, look);
-    });
-  };
-  if (options.without.empty() && options.with.empty()) {
-    ask();
-    return {};
   }
-  ShapeHolds holds(cluster_);
-  holds.add(*shape);
-  return cluster_.as_if(static_cast<std::uint32_t>(nodes.front()), options, ask);
+  supposed.leave_out(pod);
+  decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
+  supposed.add_nominated(pod, **shape);
+  cluster_.prepare_for_rows(**shape);
+  decision.epoch = cluster_.table().epoch();
+  Standings standings(*this, **shape, decision);
+  for (const NodeIndex node : nodes) {
+    const auto row = static_cast<std::uint32_t>(node);
+    const std::uint32_t code = row_code(**shape, row, named);
+    if (code == 0) {
+      standings.add_feasible(row, 0);
+    } else {
+      standings.add_rejected(row, code);
+    }
+  }
+  return {};
 }
 
 Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row,

@@ -37,8 +37,8 @@ Audit::Audit(Cluster& cluster, AuditOptions options)
 
 Result<bool> Audit::turn(const Pause& pause) {
   cluster_.settle();
-  const bool seen = notes_->rows.seen(static_cast<std::uint32_t>(cluster_.nodes_.size())) &&
-                    notes_->pods.seen(cluster_.pods_.size());
+  const bool seen = notes_->rows.seen(static_cast<std::uint32_t>(cluster_.facts_.nodes.size())) &&
+                    notes_->pods.seen(cluster_.facts_.pods.size());
   catching_up_ = seen ? catching_up_ + 1 : 0;
   for (;;) {
     const Result<bool> looked = look();
@@ -62,17 +62,17 @@ Result<bool> Audit::look() {
   const auto done = [](const Result<void>& looked) {
     return looked ? Result<bool>(true) : tl::unexpected(looked.error());
   };
-  for (; options_.validate && shape_ < cluster_.shapes_.size(); ++shape_) {
-    if (const PodShape* shape = cluster_.shapes_[shape_].get(); shape != nullptr) {
+  for (; options_.validate && shape_ < cluster_.facts_.shapes.size(); ++shape_) {
+    if (const PodShape* shape = cluster_.facts_.shapes[shape_].get(); shape != nullptr) {
       ++shape_;
-      return done(cluster_.validate_shape(*shape));
+      return done(cluster_.shape_book_.validate(*shape));
     }
   }
-  const auto rows = static_cast<std::uint32_t>(cluster_.nodes_.size());
+  const auto rows = static_cast<std::uint32_t>(cluster_.facts_.nodes.size());
   if (const std::uint32_t row = notes_->rows.next(rows); row != AuditItems::kNone) {
     return done(look_at_row(row));
   }
-  if (const PodId id = notes_->pods.next(cluster_.pods_.size()); id != AuditItems::kNone) {
+  if (const PodId id = notes_->pods.next(cluster_.facts_.pods.size()); id != AuditItems::kNone) {
     return done(look_at_pod(id));
   }
   return false;
@@ -125,7 +125,7 @@ Result<void> Audit::end() {
 
 // Sums are taken modulo 2^64, as hashes are.
 std::uint64_t Audit::balance_of_row(std::uint32_t row) const {
-  const NodeFacts& facts = cluster_.nodes_[row];
+  const NodeFacts& facts = cluster_.facts_.nodes[row];
   const MetricFacts* metric =
       cluster_.load_aware_ == nullptr ? nullptr : cluster_.load_aware_->metric(row);
   std::uint64_t balance = std::uint64_t{0} - facts.mentions * hash_of(About::kMention, row);
@@ -154,7 +154,7 @@ std::uint64_t Audit::balance_of_row(std::uint32_t row) const {
 }
 
 std::uint64_t Audit::balance_of_pod(PodId id) const {
-  const PodFacts& pod = cluster_.pods_[id];
+  const PodFacts& pod = cluster_.facts_.pods[id];
   std::uint64_t balance = std::uint64_t{0} - pod.mentions * hash_of(About::kListing, id);
   if (!pod.known()) {
     return balance;
@@ -176,9 +176,9 @@ std::uint64_t Audit::balance_of_pod(PodId id) const {
   if (counts) {
     balance += hash_of(About::kRanked, pod.counted_row);
   }
-  if (counts ||
-      (Cluster::waits_for_room(pod) && cluster_.nodes_[pod.rank.nominated_row].node != nullptr)) {
-    for (const auto& [resource, amount] : cluster_.shapes_[pod.shape]->quota_request) {
+  if (counts || (Cluster::waits_for_room(pod) &&
+                 cluster_.facts_.nodes[pod.rank.nominated_row].node != nullptr)) {
+    for (const auto& [resource, amount] : cluster_.facts_.shapes[pod.shape]->quota_request) {
       balance += static_cast<std::uint64_t>(amount) *
                  hash_of(counts ? About::kUsed : About::kWaiting, pod.rank.namespace_id, resource);
     }

@@ -14,7 +14,7 @@ namespace headroom {
 
 std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
   Digest digest;
-  const std::string& name = nodes_[row].name;
+  const std::string& name = facts_.nodes[row].name;
   if (name.empty()) {
     return 0;
   }
@@ -22,7 +22,7 @@ std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
       metric != nullptr) {
     digest.add("metric", name, metric->updated_us, metric->interval_us);
   }
-  const Node* node = nodes_[row].node.get();
+  const Node* node = facts_.nodes[row].node.get();
   if (node == nullptr) {
     return digest.total();  // what its pods add up to counts once the node is there
   }
@@ -45,12 +45,12 @@ std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
 
 std::uint64_t Cluster::digest_of_pod(PodId id) const {
   Digest digest;
-  const PodFacts& pod = pods_[id];
+  const PodFacts& pod = facts_.pods[id];
   if (!pod.known()) {
     return 0;
   }
   const auto name_of = [&](std::uint32_t row) {
-    return row == kNoRow ? std::string() : nodes_[row].name;
+    return row == kNoRow ? std::string() : facts_.nodes[row].name;
   };
   if (capacity_ != nullptr) {
     digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
@@ -64,7 +64,7 @@ std::uint64_t Cluster::digest_of_pod(PodId id) const {
   }
   digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
              name_of(pod.bound_row), name_of(pod.assumed_row),
-             static_cast<std::int64_t>(shapes_[pod.shape]->key_hash),
+             static_cast<std::int64_t>(facts_.shapes[pod.shape]->key_hash),
              pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled_us.value_or(0),
              pod.initialized_us.value_or(0));
   return digest.total();
@@ -81,17 +81,17 @@ std::uint64_t Cluster::digest_of_rest() const {
 
 std::uint64_t Cluster::digest() const {
   std::uint64_t total = digest_of_rest();
-  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     total += digest_of_row(row);
   }
-  for (PodId id = 0; id < pods_.size(); ++id) {
+  for (PodId id = 0; id < facts_.pods.size(); ++id) {
     total += digest_of_pod(id);
   }
   return total;
 }
 
 Result<void> Cluster::validate_row(std::uint32_t row) {
-  const NodeFacts& node = nodes_[row];
+  const NodeFacts& node = facts_.nodes[row];
   const auto broken = [&](const std::string& what) {
     return fail(ErrorCode::kConflict, fmt::format("validate: node {}: {}", node.name, what));
   };
@@ -108,13 +108,13 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
     return broken("a narrow column differs from its truth");
   }
   // Of a split that is under way the row may be still to come.
-  if (node.node != nullptr && splits_done_ == splits_begun_ &&
-      classes_.classify(*node.node) != table_.node_class(row)) {
+  if (node.node != nullptr && row_classes_.all_split() &&
+      row_classes_.classes().classify(*node.node) != table_.node_class(row)) {
     return broken("its class differs");
   }
   PodId previous = kNoPod;
-  for (PodId id = node.first_pod; id != kNoPod; id = pods_[id].next) {
-    if (pods_[id].previous != previous || pods_[id].counted_row != row) {
+  for (PodId id = node.first_pod; id != kNoPod; id = facts_.pods[id].next) {
+    if (facts_.pods[id].previous != previous || facts_.pods[id].counted_row != row) {
       return broken("its pods are linked wrongly");
     }
     previous = id;
@@ -123,27 +123,26 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   const std::uint64_t bad_before = bad_annotations_;
   table_.clear_sums(row);
   TakenPorts ports;
-  bool unestimated = false;
+  bool behind = false;  // a pod that need not stand first
   bool ordered = true;
-  for (PodId id = node.first_pod; id != kNoPod; id = pods_[id].next) {
-    PodFacts& pod = pods_[id];
-    const PodShape& shape = *shapes_[pod.shape];
-    table_.add(row, shape.contributions);
-    add_allocatable_needs(row, shape, 1);
+  for (PodId id = node.first_pod; id != kNoPod; id = facts_.pods[id].next) {
+    PodFacts& pod = facts_.pods[id];
+    table_.add(row, facts_.shape_of(id).contributions);
     if (pod.host_ports != nullptr) {
       ports.add(*pod.host_ports);
     }
-    if (load_aware_ != nullptr) {
-      ordered = ordered && !(unestimated && load_aware_->depends_on_metric(pod));
-      unestimated = unestimated || !load_aware_->depends_on_metric(pod);
-      load_aware_->add_pod(row, shape, id, pod);
+    bool first = false;
+    for (const auto& policy : policies_) {
+      first |= policy->count(row, id);
     }
+    ordered = ordered && !(first && behind);
+    behind = behind || !first;
   }
   if (node.node != nullptr) {
     set_node_columns(row);
   }
-  if (load_aware_ != nullptr) {
-    load_aware_->refresh(row, now_us_);
+  for (const auto& policy : policies_) {
+    policy->refresh(row, now_us_);
   }
   table_.derive(row);
   const bool same = table_.row_state(row) == before;
@@ -170,7 +169,7 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
 
 // A pod's own facts, and what the row where it counts or waits keeps of it.
 Result<void> Cluster::validate_pod(PodId id) const {
-  const PodFacts& pod = pods_[id];
+  const PodFacts& pod = facts_.pods[id];
   const auto broken = [&](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: pod " + pod.key + " " + what);
   };
@@ -186,8 +185,8 @@ Result<void> Cluster::validate_pod(PodId id) const {
   }
   const bool waits = waits_for_room(pod);
   if (waits != rank.nominated ||
-      (waits && std::count(nodes_[rank.nominated_row].nominated.begin(),
-                           nodes_[rank.nominated_row].nominated.end(), id) != 1)) {
+      (waits && std::count(facts_.nodes[rank.nominated_row].nominated.begin(),
+                           facts_.nodes[rank.nominated_row].nominated.end(), id) != 1)) {
     return broken("is nominated otherwise than its facts say");
   }
   if (pod.known() && capacity_->priority_now(rank) != rank.priority) {
@@ -224,7 +223,7 @@ Result<void> Cluster::validate_capacity() const {
   };
   const ElasticQuotas& quotas = capacity_->quotas();
   std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
-  std::vector<std::uint32_t> ranked(nodes_.size()), listed(nodes_.size());
+  std::vector<std::uint32_t> ranked(facts_.nodes.size()), listed(facts_.nodes.size());
   // By namespace, and by name of a class: the pods and budgets that hold it.
   std::vector<std::uint32_t> held(quotas.namespace_count()), named(capacity_->class_name_count());
   for (const PodDisruptionBudget& budget : capacity_->budgets().all()) {
@@ -234,8 +233,8 @@ Result<void> Cluster::validate_capacity() const {
     }
     ++held[id];
   }
-  for (PodId id = 0; id < pods_.size(); ++id) {
-    const PodFacts& pod = pods_[id];
+  for (PodId id = 0; id < facts_.pods.size(); ++id) {
+    const PodFacts& pod = facts_.pods[id];
     const PodRank& rank = pod.rank;
     if (pod.known()) {
       ++held[rank.namespace_id];
@@ -244,10 +243,10 @@ Result<void> Cluster::validate_capacity() const {
       ++named[rank.priority_class - 1];
     }
     const bool counts = pod.counted_row != kNoRow;
-    if (!counts && !(waits_for_room(pod) && nodes_[rank.nominated_row].node != nullptr)) {
+    if (!counts && !(waits_for_room(pod) && facts_.nodes[rank.nominated_row].node != nullptr)) {
       continue;
     }
-    for (const auto& [resource, amount] : shapes_[pod.shape]->quota_request) {
+    for (const auto& [resource, amount] : facts_.shapes[pod.shape]->quota_request) {
       (counts ? used : waiting)[rank.namespace_id][resource] += amount;
     }
     if (counts) {
@@ -257,12 +256,13 @@ Result<void> Cluster::validate_capacity() const {
   for (const std::uint32_t row : nominated_rows_) {
     ++listed[row];
   }
-  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (capacity_->pods_of(row).size() != ranked[row]) {
-      return broken("the pods of " + nodes_[row].name + " are others than those that count there");
+      return broken("the pods of " + facts_.nodes[row].name +
+                    " are others than those that count there");
     }
-    if (listed[row] != (nodes_[row].nominated.empty() ? 0U : 1U)) {
-      return broken("the nominated pods of " + nodes_[row].name + " are not listed");
+    if (listed[row] != (facts_.nodes[row].nominated.empty() ? 0U : 1U)) {
+      return broken("the nominated pods of " + facts_.nodes[row].name + " are not listed");
     }
   }
   for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
@@ -292,7 +292,7 @@ Result<void> Cluster::validate_capacity() const {
 
 Result<void> Cluster::validate_names() const {
   std::map<std::string, std::uint32_t, std::less<>> of_nodes;
-  for (const NodeFacts& facts : nodes_) {
+  for (const NodeFacts& facts : facts_.nodes) {
     for (const std::string& name : names_of(facts.node.get())) {
       if (const ResourceId id = names_.find(name); id == kNoResource || !names_.is_pinned(id)) {
         ++of_nodes[name];
@@ -304,48 +304,20 @@ Result<void> Cluster::validate_names() const {
              : fail(ErrorCode::kConflict, "validate: names of resources are held by other nodes");
 }
 
-// Against a new description.
-Result<void> Cluster::validate_shape(const PodShape& shape) {
-  // Who has borrowed a number is no fact: there may be room now where there was none.
-  const auto held = [this](Amounts request) {
-    std::erase_if(request, [this](const auto& asked) {
-      return capacity_->quotas().is_borrowed(asked.first);
-    });
-    return request;
-  };
-  PodShape again;
-  again.key = shape.key;
-  again.daemon_set = shape.daemon_set;
-  describe(again, pod_of_shape_key(shape.key));
-  const auto same = [](const Contribution& a, const Contribution& b) {
-    return a.sum == b.sum && a.amount == b.amount;
-  };
-  const bool same_reasons = again.reasons == shape.reasons;
-  release_reasons(again);
-  if (!same_reasons ||
-      !std::equal(again.contributions.begin(), again.contributions.end(),
-                  shape.contributions.begin(), shape.contributions.end(), same) ||
-      held(again.quota_request) != held(shape.quota_request)) {
-    return fail(ErrorCode::kConflict,
-                fmt::format("validate: shape {} is described otherwise than its pods", shape.id));
-  }
-  return {};
-}
-
 Result<void> Cluster::validate() {
-  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (auto checked = validate_row(row); !checked) {
       return checked;
     }
   }
-  for (PodId id = 0; id < pods_.size(); ++id) {
+  for (PodId id = 0; id < facts_.pods.size(); ++id) {
     if (auto checked = validate_pod(id); !checked) {
       return checked;
     }
   }
-  for (const auto& shape : shapes_) {
+  for (const auto& shape : facts_.shapes) {
     if (shape != nullptr) {
-      if (auto checked = validate_shape(*shape); !checked) {
+      if (auto checked = shape_book_.validate(*shape); !checked) {
         return checked;
       }
     }
@@ -357,8 +329,8 @@ Result<void> Cluster::validate_sums() const {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: " + what);
   };
-  std::vector<std::uint32_t> mentions(nodes_.size(), 0), listed(pods_.size(), 0);
-  for (std::uint32_t row = 0; load_aware_ != nullptr && row < nodes_.size(); ++row) {
+  std::vector<std::uint32_t> mentions(facts_.nodes.size(), 0), listed(facts_.pods.size(), 0);
+  for (std::uint32_t row = 0; load_aware_ != nullptr && row < facts_.nodes.size(); ++row) {
     const MetricFacts* metric = load_aware_->metric(row);
     for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
       ++listed[metric->pods[p].pod];
@@ -368,8 +340,8 @@ Result<void> Cluster::validate_sums() const {
     return checked;
   }
   std::uint32_t known = 0;
-  for (PodId id = 0; id < pods_.size(); ++id) {
-    const PodFacts& pod = pods_[id];
+  for (PodId id = 0; id < facts_.pods.size(); ++id) {
+    const PodFacts& pod = facts_.pods[id];
     known += pod.known();
     for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
       if (row != kNoRow) {
@@ -387,11 +359,12 @@ Result<void> Cluster::validate_sums() const {
     return broken(fmt::format("{} pods are known, {} were counted", known, pod_count_));
   }
   std::uint32_t nodes = 0;
-  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
-    nodes += nodes_[row].node != nullptr;
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    nodes += facts_.nodes[row].node != nullptr;
     mentions[row] += load_aware_ != nullptr && load_aware_->metric(row) != nullptr;
-    if (mentions[row] != nodes_[row].mentions) {
-      return broken("the row of " + nodes_[row].name + " is mentioned otherwise than counted");
+    if (mentions[row] != facts_.nodes[row].mentions) {
+      return broken("the row of " + facts_.nodes[row].name +
+                    " is mentioned otherwise than counted");
     }
   }
   return nodes == node_count_

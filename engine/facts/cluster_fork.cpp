@@ -20,21 +20,15 @@ std::unique_ptr<const T> copy_of(const T* known) {
 
 void Cluster::remember(PodId id) {
   note_pod(id);
-  const PodFacts& pod = pods_[id];
+  const PodFacts& pod = facts_.pods[id];
   if (!journal_.open() || !pod.known()) {
     return;
   }
   if (capacity_ != nullptr) {
     capacity_->retain_rank(pod.rank);
   }
-  hold(pod.shape);
+  shape_book_.hold(pod.shape);
   journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
-}
-
-void Cluster::remember_metric(std::uint32_t row) {
-  if (journal_.open()) {
-    journal_.put(MetricBefore{row, load_aware_->take_metric(row)});
-  }
 }
 
 void Cluster::remember_quota(std::string_view namespace_name, std::string_view name) {
@@ -65,7 +59,7 @@ struct Cluster::TakeBack {
   Cluster& cluster;
 
   void operator()(const RowAcquired& change) const {
-    assert(cluster.nodes_[change.row].mentions == 0);
+    assert(cluster.facts_.nodes[change.row].mentions == 0);
     cluster.release_row_if_unused(change.row);
   }
 
@@ -75,7 +69,7 @@ struct Cluster::TakeBack {
   }
 
   void operator()(const PodIdAcquired& change) const {
-    assert(!cluster.pods_[change.id].known() && cluster.pods_[change.id].mentions == 0);
+    assert(!cluster.facts_.pods[change.id].known() && cluster.facts_.pods[change.id].mentions == 0);
     cluster.release_pod_if_unused(change.id);
   }
 
@@ -90,42 +84,24 @@ struct Cluster::TakeBack {
   }
 
   void operator()(MetricBefore& change) const {
-    LoadAware& load_aware = *cluster.load_aware_;
-    NodeFacts& node = cluster.nodes_[change.row];
-    std::vector<PodId> listed;
-    if (change.metric != nullptr) {
-      ++node.mentions;
-      for (const MetricFacts::PodUsage& usage : change.metric->pods) {
-        listed.push_back(usage.pod);
-        ++cluster.pods_[usage.pod].mentions;
-      }
-    }
-    if (const MetricFacts* present = load_aware.metric(change.row); present != nullptr) {
-      --node.mentions;
-      for (const MetricFacts::PodUsage& usage : present->pods) {
-        --cluster.pods_[usage.pod].mentions;
-      }
-    }
-    cluster.begin_recount(change.row, listed, true);
-    load_aware.put_metric(change.row, std::move(change.metric));
-    cluster.end_recount(change.row);
-    cluster.schedule_expiry(change.row);
+    cluster.load_aware_->put(change.row, std::move(change.metric));
+    cluster.load_aware_->watch_expiry(change.row, cluster.now_us_);
     cluster.mark(change.row, Stale::kEverything);
   }
 
   void operator()(PodBefore& change) const {
-    PodFacts& pod = cluster.pods_[change.id];
+    PodFacts& pod = cluster.facts_.pods[change.id];
     const std::uint32_t row_before = pod.counted_row;
     cluster.uncount(change.id);
     for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
       if (row != kNoRow) {
-        --cluster.nodes_[row].mentions;
+        --cluster.facts_.nodes[row].mentions;
       }
     }
     if (cluster.capacity_ != nullptr) {
       cluster.capacity_->clear_rank(pod);
     }
-    cluster.set_shape(pod, kNoShape);
+    cluster.shape_book_.give(pod, kNoShape);
     cluster.pod_count_ -= pod.known();
     PodFacts before = change.facts != nullptr ? std::move(*change.facts) : PodFacts();
     before.mentions = pod.mentions;
@@ -137,7 +113,7 @@ struct Cluster::TakeBack {
     cluster.exchange(change.id, before);
     for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
       if (row != kNoRow) {
-        ++cluster.nodes_[row].mentions;
+        ++cluster.facts_.nodes[row].mentions;
       }
     }
     cluster.pod_count_ += pod.known();
@@ -163,7 +139,7 @@ struct Cluster::TakeBack {
 
   // Comes after the clock went back: it lies before it in the journal.
   void operator()(const MetricExpired& change) const {
-    cluster.schedule_expiry(change.row);
+    cluster.load_aware_->watch_expiry(change.row, cluster.now_us_);
     cluster.mark(change.row, Stale::kEverything);
   }
 
@@ -172,12 +148,11 @@ struct Cluster::TakeBack {
 
 void Cluster::rollback() {
   Journal journal = std::exchange(journal_, {});  // taking back is no change to remember
-  const bool bulk = std::exchange(bulk_, true);   // each row once
+  const Bulk bulk(*this);                         // each row once
   while (std::optional<Journal::Change> change = journal.take_back()) {
     std::visit(TakeBack{*this}, *change);
   }
   journal_ = std::move(journal);
-  set_bulk(bulk);
   if (!audits_.empty()) {
     tell_audits([](AuditNotes& notes) { notes = {}; });  // they begin anew
   }
@@ -190,7 +165,7 @@ void Cluster::commit() {
       if (capacity_ != nullptr) {
         capacity_->clear_rank(*pod->facts);
       }
-      set_shape(*pod->facts, kNoShape);
+      shape_book_.give(*pod->facts, kNoShape);
     }
   }
 }

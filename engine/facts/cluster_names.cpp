@@ -33,35 +33,11 @@ std::vector<std::string> Cluster::names_of(const Node* node) const {
     for (const auto& [name, quantity] : node->allocatable) {
       names.push_back(name);
     }
-    for (const Policy* policy : policies_) {
+    for (const auto& policy : policies_) {
       policy->names_of(*node, names);
     }
     sort_once(names);
   }
-  return names;
-}
-
-std::vector<std::string> Cluster::names_of(const Pod& pod) {
-  std::vector<std::string> names;
-  const auto add = [&](const ResourceList& list) {
-    for (const auto& [name, quantity] : list) {
-      if (name != "cpu" && name != "memory" && name != "ephemeral-storage") {
-        names.push_back(name);
-      }
-    }
-  };
-  for (const auto* containers : {&pod.containers, &pod.init_containers}) {
-    for (const Container& container : *containers) {
-      add(container.requests);
-      add(container.limits);
-      add(container.actuated_requests.value_or(ResourceList()));
-      add(container.allocated_requests);
-    }
-  }
-  add(pod.pod_requests);
-  add(pod.pod_limits);
-  add(pod.overhead);
-  sort_once(names);
   return names;
 }
 
@@ -87,18 +63,13 @@ Cluster::Renaming Cluster::begin_renaming(const ResourceNames::Change& change) {
   }
   std::vector<std::string> names = change.names;
   sort_once(names);
-  std::vector<bool> renamed(shapes_.size());
-  for (const auto& shape : shapes_) {
-    if (shape != nullptr &&
-        std::any_of(shape->names.begin(), shape->names.end(), [&](const std::string& name) {
-          return std::binary_search(names.begin(), names.end(), name);
-        })) {
-      renaming.shapes.push_back(shape->id);
-      renamed[shape->id] = true;
-    }
+  renaming.shapes = shape_book_.naming(names);
+  std::vector<bool> renamed(shape_book_.id_limit());
+  for (const ShapeId id : renaming.shapes) {
+    renamed[id] = true;
   }
-  for (PodId id = 0; !renaming.shapes.empty() && id < pods_.size(); ++id) {
-    const PodFacts& pod = pods_[id];
+  for (PodId id = 0; !renaming.shapes.empty() && id < facts_.pods.size(); ++id) {
+    const PodFacts& pod = facts_.pods[id];
     if (pod.known() && renamed[pod.shape] && (pod.counted_row != kNoRow || pod.rank.nominated)) {
       renaming.pods.emplace_back(id, pod.counted_row);
       uncount(id);
@@ -108,30 +79,22 @@ Cluster::Renaming Cluster::begin_renaming(const ResourceNames::Change& change) {
 }
 
 void Cluster::end_renaming(const Renaming& renaming) {
-  for (const ShapeId id : renaming.shapes) {
-    shapes_[id]->quota_request.clear();  // its numbers may be others' now
-  }
-  for (const ShapeId id : renaming.shapes) {
-    describe(*shapes_[id], pod_of_shape_key(shapes_[id]->key));
-    measure(*shapes_[id]);
-    count_bytes(*shapes_[id]);
-  }
+  shape_book_.describe_again(renaming.shapes);
   for (const auto& [id, row] : renaming.pods) {
     recount(id, row);
   }
-  ++shapes_generation_;
 }
 
 // The numbers of names changed: other nodes have their amounts under others.
 void Cluster::renumber(const ResourceNames::Change& change) {
   for (const ResourceId id : change.ids) {
-    for (Policy* policy : policies_) {
+    for (const auto& policy : policies_) {
       policy->forget(id);
     }
   }
-  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
-    set_allocatable(nodes_[row]);
-    if (change.moved && nodes_[row].node != nullptr) {
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    set_allocatable(facts_.nodes[row]);
+    if (change.moved && facts_.nodes[row].node != nullptr) {
       set_node_columns(row);
       mark(row, Stale::kEverything);
     }
@@ -164,21 +127,6 @@ void Cluster::put_quota(std::string_view namespace_name, std::string_view name,
   const Renaming renaming = begin_renaming(change);
   quotas.put(namespace_name, name, quota);
   end_renaming(renaming);
-}
-
-// Where there is no number left for what pods ask of quotas: takes those of names that no shape has
-// any more.
-void Cluster::free_quota_names() {
-  if (!capacity_->quotas().names_full()) {
-    return;
-  }
-  ResourceMask used = 0;
-  for (const auto& shape : shapes_) {
-    for (const auto& [resource, amount] : shape == nullptr ? Amounts() : shape->quota_request) {
-      used |= ResourceMask{1} << resource;
-    }
-  }
-  capacity_->quotas().forget_names_but(used);
 }
 
 }  // namespace headroom

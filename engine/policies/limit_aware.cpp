@@ -25,16 +25,19 @@ std::int64_t percent_of(std::int64_t allocatable, std::int64_t percent) {
 
 }  // namespace
 
-LimitAware::LimitAware(const Profile& profile, ResourceNames& names, NodeTable& table)
-    : profile_(profile), upstream_(profile.mode == Mode::kUpstream), names_(names), table_(table) {
+LimitAware::LimitAware(const PolicyContext& context)
+    : profile_(context.profile),
+      upstream_(profile_.mode == Mode::kUpstream),
+      names_(context.names),
+      table_(context.table) {
   for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage}) {
     columns(resource);
   }
   for (const auto& [name, percent] :
-       profile.limit_aware.default_limit_to_allocatable_ratio.value_or(ResourcePercents())) {
+       profile_.limit_aware.default_limit_to_allocatable_ratio.value_or(ResourcePercents())) {
     columns(names_.pin(name));
   }
-  for (const ResourceWeight& resource : profile.limit_aware.resources) {
+  for (const ResourceWeight& resource : profile_.limit_aware.resources) {
     const ResourceId id = names_.pin(resource.name);
     Columns& its = columns(id);
     const std::string label = "scored limit " + resource.name;
@@ -281,6 +284,12 @@ void LimitAware::notes(std::uint32_t, const NodeFacts& node, std::vector<Note>& 
       {PluginId::kLimitAware,
        std::string(ignored ? "ignored, the default applies: annotation " : "annotation ") +
            std::string(kLimitToAllocatableAnnotation) + "=" + *annotation});
+}
+
+void LimitAware::add_figures(ResourceId resource, NodeFigures& figures) const {
+  const auto found = columns_.find(resource);
+  figures.limits = found == columns_.end() ? std::vector<std::int64_t>(table_.size())
+                                           : table_.sums(found->second.limit);
 }
 
 }  // namespace headroom

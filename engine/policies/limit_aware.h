@@ -19,7 +19,7 @@ namespace headroom {
 
 class LimitAware final : public Policy {
  public:
-  LimitAware(const Profile& profile, ResourceNames& names, NodeTable& table);
+  explicit LimitAware(const PolicyContext& context);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   void names_of(const Node& node, std::vector<std::string>& names) const override;
@@ -28,12 +28,7 @@ class LimitAware final : public Policy {
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;
-
-  // nullopt: nothing has a limit of the resource yet.
-  std::optional<SumId> limit(ResourceId resource) const {
-    const auto found = columns_.find(resource);
-    return found == columns_.end() ? std::nullopt : std::optional(found->second.limit);
-  }
+  void add_figures(ResourceId resource, NodeFigures& figures) const override;
 
  private:
   struct Columns {

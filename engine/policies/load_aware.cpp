@@ -76,12 +76,13 @@ const std::int64_t* aggregated_usage(const MetricFacts& metric, const std::strin
 
 }  // namespace
 
-LoadAware::LoadAware(const Profile& profile, ResourceNames& names, NodeTable& table)
-    : profile_(profile),
-      args_(profile.load_aware),
-      upstream_(profile.mode == Mode::kUpstream),
-      names_(names),
-      table_(table) {
+LoadAware::LoadAware(const PolicyContext& context)
+    : profile_(context.profile),
+      args_(profile_.load_aware),
+      upstream_(profile_.mode == Mode::kUpstream),
+      names_(context.names),
+      table_(context.table),
+      facts_(context.facts) {
   std::set<std::string> resources = {"cpu", "memory"};
   const auto add_keys = [&](const auto& map) {
     for (const auto& [name, value] : map) {
@@ -362,17 +363,17 @@ const MetricFacts::PodUsage* LoadAware::reported(std::uint32_t row, PodId id) co
   return found != listed.end() && found->pod == id ? &*found : nullptr;
 }
 
-void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, PodId id,
-                           const LoadApplied& load, int sign) {
+void LoadAware::change_pod(std::uint32_t row, PodId id, const LoadApplied& load, int sign) {
   if (!load.delta && !load.prod_delta && !load.prod_usage) {
     return;
   }
+  const LoadShape& its = facts_.shape_of(id).load;
   const MetricFacts::PodUsage* its_report = reported(row, id);
   const std::int64_t* reported_usage =
       its_report != nullptr ? rows_[row].metric->at(its_report->usage) : nullptr;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
-    const std::int64_t estimate = shape.load.estimate[d];
+    const std::int64_t estimate = its.estimate[d];
     const std::int64_t usage = reported_usage != nullptr ? reported_usage[d] : 0;
     const auto add = [&](SumId sum, std::int64_t value) {
       const Contribution contribution{sum, value};
@@ -390,34 +391,35 @@ void LoadAware::change_pod(std::uint32_t row, const PodShape& shape, PodId id,
   }
 }
 
-LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, PodId id,
-                               const PodFacts& pod) const {
+LoadApplied LoadAware::load_of(std::uint32_t row, PodId id) const {
+  const PodFacts& pod = facts_.pods[id];
+  const LoadShape& its = facts_.shape_of(id).load;
   LoadApplied load;
-  if (!shape.load.counted) {
+  if (!its.counted) {
     return load;
   }
   const PodView view = row < pod_views_.size() ? pod_views_[row] : PodView();
   const std::int64_t assigned_us = pod.scheduled_us.value_or(pod.first_seen_us);
   bool has_deadline = false;
   std::int64_t deadline_us = 0;
-  if (pod.initialized_us && shape.load.after_initialized_us > 0) {
+  if (pod.initialized_us && its.after_initialized_us > 0) {
     has_deadline = true;
-    deadline_us = *pod.initialized_us + shape.load.after_initialized_us;
-  } else if (shape.load.after_scheduled_us > 0) {
+    deadline_us = *pod.initialized_us + its.after_initialized_us;
+  } else if (its.after_scheduled_us > 0) {
     has_deadline = true;
-    deadline_us = assigned_us + shape.load.after_scheduled_us;
+    deadline_us = assigned_us + its.after_scheduled_us;
   }
   const bool recent =
       assigned_us > view.estimated_after_us || (has_deadline && deadline_us > view.updated_us);
-  if (!recent && !upstream_ && !shape.load.prod) {
+  if (!recent && !upstream_ && !its.prod) {
     return load;  // whatever the report says of the pod
   }
   const MetricFacts::PodUsage* its_report = reported(row, id);
   const bool counts = recent || (upstream_ && its_report == nullptr);
-  const bool active_prod = shape.load.prod && its_report != nullptr && its_report->prod;
+  const bool active_prod = its.prod && its_report != nullptr && its_report->prod;
   load.prod_usage = active_prod;
-  load.delta = shape.load.estimated && counts;
-  if (shape.load.prod && shape.load.estimated) {
+  load.delta = its.estimated && counts;
+  if (its.prod && its.estimated) {
     // A prod pod that the report does not call prod has no usage among prod pods.
     const bool stranger = its_report != nullptr && !active_prod;
     load.prod_delta = counts || (upstream_ && stranger);
@@ -426,20 +428,117 @@ LoadApplied LoadAware::load_of(std::uint32_t row, const PodShape& shape, PodId i
   return load;
 }
 
-void LoadAware::add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
-  pod.load = load_of(row, shape, id, pod);
-  change_pod(row, shape, id, pod.load, 1);
+bool LoadAware::count(std::uint32_t row, PodId id) {
+  PodFacts& pod = facts_.pods[id];
+  pod.load = load_of(row, id);
+  change_pod(row, id, pod.load, 1);
+  return depends_on_metric(pod);
 }
 
-void LoadAware::remove_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod) {
-  change_pod(row, shape, id, pod.load, -1);
+// Before anything of the pod changes.
+void LoadAware::uncount(std::uint32_t row, PodId id) {
+  PodFacts& pod = facts_.pods[id];
+  change_pod(row, id, pod.load, -1);
   pod.load = {};
 }
 
 // --- Metrics ---
 
+void LoadAware::begin_recount(std::uint32_t row, bool everything) {
+  recounts_.clear();
+  const auto add = [&](PodId id) {
+    if (facts_.pods[id].counted_row == row) {
+      recounts_.push_back({id, depends_on_metric(facts_.pods[id])});
+    }
+  };
+  for (PodId id = facts_.nodes[row].first_pod; id != kNoPod; id = facts_.pods[id].next) {
+    if (!everything && !depends_on_metric(facts_.pods[id])) {
+      break;
+    }
+    add(id);
+  }
+  for (const PodId id : mentioned_) {
+    add(id);
+  }
+  std::sort(recounts_.begin(), recounts_.end(),
+            [](const Recount& a, const Recount& b) { return a.pod < b.pod; });
+  recounts_.erase(std::unique(recounts_.begin(), recounts_.end(),
+                              [](const Recount& a, const Recount& b) { return a.pod == b.pod; }),
+                  recounts_.end());
+  for (const Recount& recount : recounts_) {
+    uncount(row, recount.pod);
+  }
+}
+
+void LoadAware::end_recount(std::uint32_t row) {
+  for (const Recount& recount : recounts_) {
+    if (const bool first = count(row, recount.pod); first != recount.stood_first) {
+      facts_.unlink(recount.pod);
+      facts_.link(recount.pod, first);
+    }
+  }
+}
+
+void LoadAware::mention(const MetricFacts* metric, int sign) {
+  for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
+    facts_.pods[metric->pods[p].pod].mentions += static_cast<std::uint32_t>(sign);
+  }
+}
+
+std::unique_ptr<MetricFacts> LoadAware::upsert(std::uint32_t row, const NodeMetric& metric,
+                                               const std::vector<PodId>& listed, bool keep) {
+  const MetricFacts* old = this->metric(row);
+  facts_.nodes[row].mentions += old == nullptr;
+  mentioned_ = listed;
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    mentioned_.push_back(old->pods[p].pod);
+  }
+  begin_recount(row, !upstream_ && counts_more(row, metric));
+  mention(old, -1);
+  std::unique_ptr<MetricFacts> before = keep ? std::move(rows_[row].metric) : nullptr;
+  set_metric(row, metric, listed);
+  mention(this->metric(row), 1);
+  end_recount(row);
+  return before;
+}
+
+std::unique_ptr<MetricFacts> LoadAware::put(std::uint32_t row,
+                                            std::unique_ptr<MetricFacts> metric) {
+  Row& its = this->row(row);
+  facts_.nodes[row].mentions += metric != nullptr;
+  facts_.nodes[row].mentions -= its.metric != nullptr;
+  mentioned_.clear();
+  for (const MetricFacts* facts : {its.metric.get(), metric.get()}) {
+    for (std::size_t p = 0; facts != nullptr && p < facts->pods.size(); ++p) {
+      mentioned_.push_back(facts->pods[p].pod);
+    }
+  }
+  begin_recount(row, true);
+  mention(its.metric.get(), -1);
+  mention(metric.get(), 1);
+  std::unique_ptr<MetricFacts> before = std::exchange(its.metric, std::move(metric));
+  refresh_view(row);
+  end_recount(row);
+  return before;
+}
+
+void LoadAware::prefetch(std::uint32_t row, const NodeMetric& metric) const {
+  table_.prefetch(row);
+  const MetricFacts* old = this->metric(row);
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    __builtin_prefetch(&facts_.pods[old->pods[p].pod]);
+  }
+  for (const PodMetricInfo& pod : metric.pods) {
+    __builtin_prefetch(pod.name.data());
+    __builtin_prefetch(pod.usage.data());
+  }
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    __builtin_prefetch(facts_.pods[old->pods[p].pod].key.data());
+  }
+}
+
 void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
-                           const std::vector<PodId>& pod_ids) {
+                           const std::vector<PodId>& listed) {
   Row& row = this->row(row_index);
   if (row.metric == nullptr) {
     row.metric = std::make_unique<MetricFacts>();
@@ -464,7 +563,7 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
   for (std::size_t p = 0; p < metric.pods.size(); ++p) {
     const PodMetricInfo& pod = metric.pods[p];
     if (!pod.usage.empty()) {
-      facts.pods.push_back({pod_ids[p], pod.priority == "koord-prod", add_usage(facts, pod.usage)});
+      facts.pods.push_back({listed[p], pod.priority == "koord-prod", add_usage(facts, pod.usage)});
     }
   }
   // Of several entries of a pod the last counts, as koord-prod if any says so: in order of their
@@ -495,13 +594,10 @@ void LoadAware::refresh_view(std::uint32_t row) {
 bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
   const std::int64_t updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
   const MetricFacts* old = this->metric(row);
-  return updated_us - interval_us(metric) < estimated_after_us(row) ||
+  const std::int64_t estimated_after_us =
+      row < pod_views_.size() ? pod_views_[row].estimated_after_us : MetricFacts::kZeroTimeUs;
+  return updated_us - interval_us(metric) < estimated_after_us ||
          (old != nullptr && old->updated_us > updated_us);
-}
-
-void LoadAware::put_metric(std::uint32_t row, std::unique_ptr<MetricFacts> metric) {
-  this->row(row).metric = std::move(metric);
-  refresh_view(row);
 }
 
 std::int64_t LoadAware::expires_us(std::uint32_t row) const {
@@ -509,6 +605,50 @@ std::int64_t LoadAware::expires_us(std::uint32_t row) const {
   return known == nullptr || known->updated_us == MetricFacts::kZeroTimeUs
              ? INT64_MAX
              : known->updated_us + micros(args_.node_metric_expiration_seconds);
+}
+
+void LoadAware::watch_expiry(std::uint32_t row, std::int64_t now_us) {
+  const std::int64_t due_us = expires_us(row);
+  if (due_us == INT64_MAX || due_us <= now_us) {
+    return;
+  }
+  // Begin anew where entries that lapse outnumber the rows.
+  if (expiries_.size() > 4 * facts_.nodes.size() + 1024) {
+    expiries_.clear();
+    for (std::uint32_t other = 0; other < facts_.nodes.size(); ++other) {
+      const std::int64_t other_due_us = expires_us(other);
+      if (other != row && other_due_us != INT64_MAX && other_due_us > now_us) {
+        expiries_.push_back({other_due_us, other});
+      }
+    }
+    std::make_heap(expiries_.begin(), expiries_.end(), std::greater<>());
+  }
+  expiries_.push_back({due_us, row});
+  std::push_heap(expiries_.begin(), expiries_.end(), std::greater<>());
+}
+
+std::uint32_t LoadAware::expire(std::int64_t now_us) {
+  while (!expiries_.empty() && expiries_.front().due_us <= now_us) {
+    const Expiry due = expiries_.front();
+    std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>());
+    expiries_.pop_back();
+    if (expires_us(due.row) == due.due_us) {
+      return due.row;
+    }
+  }
+  return kNoRow;
+}
+
+std::vector<std::uint32_t> LoadAware::expire_again(std::int64_t now_us) {
+  std::vector<std::uint32_t> rows;
+  expiries_.clear();
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    if (expires_us(row) != INT64_MAX) {
+      watch_expiry(row, now_us);
+      rows.push_back(row);
+    }
+  }
+  return rows;
 }
 
 bool LoadAware::expired(const MetricFacts& metric, std::int64_t now_us) const {
@@ -596,14 +736,17 @@ void LoadAware::set_usage(std::uint32_t row, Use use, const Usage& usage) {
   }
 }
 
-std::optional<std::int64_t> LoadAware::estimated(std::uint32_t row, ResourceId resource) const {
+std::int64_t LoadAware::estimated(std::uint32_t row, const Dimension& dimension) const {
+  const bool scored = row < pod_views_.size() && pod_views_[row].adds[kScore] != kNothing;
+  return table_.sum(row, scored ? dimension.used[kScore] : dimension.estimate);
+}
+
+void LoadAware::add_figures(ResourceId resource, NodeFigures& figures) const {
   for (const Dimension& dimension : dimensions_) {
-    if (dimension.resource == resource) {
-      const bool scored = row < pod_views_.size() && pod_views_[row].adds[kScore] != kNothing;
-      return table_.sum(row, scored ? dimension.used[kScore] : dimension.estimate);
+    for (std::uint32_t row = 0; dimension.resource == resource && row < table_.size(); ++row) {
+      figures.estimated.push_back(estimated(row, dimension));
     }
   }
-  return std::nullopt;
 }
 
 void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int64_t now_us) {

@@ -6,7 +6,9 @@
 //
 // A dimension is a resource that the arguments name. Per row the policy keeps four sums by
 // dimension that pods add to (see Sums) and the metric's own figures; refresh() makes of them the
-// columns that filters and scores read, one set for prod pods and one for the others.
+// columns that filters and scores read, one set for prod pods and one for the others. What a metric
+// lists it mentions (PodFacts::mentions, NodeFacts::mentions): who released a name because of it is
+// the cluster.
 #pragma once
 
 #include <map>
@@ -50,7 +52,7 @@ inline constexpr std::int64_t kNoScore = INT64_MIN / 4;
 
 class LoadAware final : public Policy {
  public:
-  LoadAware(const Profile& profile, ResourceNames& names, NodeTable& table);
+  explicit LoadAware(const PolicyContext& context);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   bool describe(const Pod& pod, PodShape& shape) override;
@@ -58,42 +60,41 @@ class LoadAware final : public Policy {
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;
 
-  // --- Metrics. `pod_ids` side by side with metric.pods. ---
-  void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& pod_ids);
-  // What takes its place is put before anything else is asked.
-  std::unique_ptr<MetricFacts> take_metric(std::uint32_t row) {
-    return std::move(this->row(row).metric);
-  }
-  void put_metric(std::uint32_t row, std::unique_ptr<MetricFacts> metric);  // nullptr: none
-  std::uint32_t dimension_count() const { return static_cast<std::uint32_t>(dimensions_.size()); }
-  // True if the metric may make pods count that the row's metric of now does not: it is older, or
-  // covers more. A newer report only ever stops estimates of pods that it does not list.
-  bool counts_more(std::uint32_t row, const NodeMetric& metric) const;
+  bool count(std::uint32_t row, PodId id) override;
+  void uncount(std::uint32_t row, PodId id) override;
+  void refresh(std::uint32_t row, std::int64_t now_us) override;
+  void refresh_pods(std::uint32_t row) override;
+  void add_figures(ResourceId resource, NodeFigures& figures) const override;
+
+  // --- Metrics ---
+  // Takes the metric in the place of the row's, and counts those pods of the row again that it
+  // makes count in another way. `listed`: the pods of metric.pods, side by side. Returns the metric
+  // of before if it is to be kept (nullptr: there was none).
+  std::unique_ptr<MetricFacts> upsert(std::uint32_t row, const NodeMetric& metric,
+                                      const std::vector<PodId>& listed, bool keep);
+  // The same of what was worked out before; nullptr: the row has a metric no more.
+  std::unique_ptr<MetricFacts> put(std::uint32_t row, std::unique_ptr<MetricFacts> metric);
+  // Of the last upsert() or put(): the pods that one of the two metrics lists; some twice.
+  const std::vector<PodId>& mentioned() const { return mentioned_; }
   const MetricFacts* metric(std::uint32_t row) const {
     return row < rows_.size() ? rows_[row].metric.get() : nullptr;
   }
-  // When the row's metric expires; INT64_MAX if never (or it has).
-  std::int64_t expires_us(std::uint32_t row) const;
+  // Asks for what an upsert() is about to read, all at once: most of its cost is waiting for
+  // memory. A report mostly lists the pods of the one before.
+  void prefetch(std::uint32_t row, const NodeMetric& metric) const;
+  std::uint32_t dimension_count() const { return static_cast<std::uint32_t>(dimensions_.size()); }
 
-  // --- Pods that count on a row. The caller takes a pod's load away before anything of it changes.
-  void add_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod);
-  void remove_pod(std::uint32_t row, const PodShape& shape, PodId id, PodFacts& pod);
+  // --- The clock ---
+  // Has expire() name the row when its metric expires; does nothing where it never does, or has.
+  void watch_expiry(std::uint32_t row, std::int64_t now_us);
+  // The next row whose metric has expired by now, each once; kNoRow: none is left.
+  std::uint32_t expire(std::int64_t now_us);
+  // The clock was put back: the rows whose metrics ever expire; they are watched anew.
+  std::vector<std::uint32_t> expire_again(std::int64_t now_us);
+
   // True if a metric of another age or interval would count the pod in another way, though it does
-  // not list it.
+  // not list it. Such pods stand first on their row.
   bool depends_on_metric(const PodFacts& pod) const { return pod.load.delta && !upstream_; }
-  // From when on an unlisted pod counts: pods that were assigned later than this.
-  std::int64_t estimated_after_us(std::uint32_t row) const {
-    return row < pod_views_.size() ? pod_views_[row].estimated_after_us : MetricFacts::kZeroTimeUs;
-  }
-
-  // What the score takes as the row's usage of the resource; where no report says it, all
-  // estimates. nullopt: the resource is no dimension.
-  std::optional<std::int64_t> estimated(std::uint32_t row, ResourceId resource) const;
-
-  // Derives the row's columns: from its node, metric and the clock, and from its pods. Before the
-  // row is committed, whichever of them changed.
-  void refresh(std::uint32_t row, std::int64_t now_us);
-  void refresh_pods(std::uint32_t row);
 
  private:
   using Vector = std::vector<std::int64_t>;
@@ -149,7 +150,32 @@ class LoadAware final : public Policy {
     Adds adds[kUses] = {};
   };
 
+  // A pod that a new metric of its row may count in another way.
+  struct Recount {
+    PodId pod;
+    bool stood_first;  // among the pods of its row
+  };
+  // Rows whose metrics expire; a heap, the next one first. Entries of metrics that were replaced
+  // since lapse when they fall due.
+  struct Expiry {
+    std::int64_t due_us;
+    std::uint32_t row;
+    friend auto operator<=>(const Expiry&, const Expiry&) = default;
+  };
+
   Row& row(std::uint32_t row);
+  // True if the metric may make pods count that the row's metric of now does not: it is older, or
+  // covers more. A newer report only ever stops estimates of pods that it does not list.
+  bool counts_more(std::uint32_t row, const NodeMetric& metric) const;
+  // Between them the row's metric may change: the load of those pods is taken away that it may
+  // count in another way. They are all pods of the row, or those that `mentioned_` names and that
+  // count by the metric's age.
+  void begin_recount(std::uint32_t row, bool everything);
+  void end_recount(std::uint32_t row);
+  void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& listed);
+  void mention(const MetricFacts* metric, int sign);
+  // When the row's metric expires; INT64_MAX if never (or it has none).
+  std::int64_t expires_us(std::uint32_t row) const;
   void refresh_view(std::uint32_t row);
   std::uint32_t add_usage(MetricFacts& facts, const ResourceList& usage) const;
   Vector vector_of(const ResourcePercents& percents) const;
@@ -166,21 +192,26 @@ class LoadAware final : public Policy {
   void refresh_filter(std::uint32_t row, bool for_prod, std::int64_t now_us);
   void refresh_score(std::uint32_t row, std::int64_t now_us);
   const MetricFacts::PodUsage* reported(std::uint32_t row, PodId id) const;
-  LoadApplied load_of(std::uint32_t row, const PodShape& shape, PodId id,
-                      const PodFacts& pod) const;
-  void change_pod(std::uint32_t row, const PodShape& shape, PodId id, const LoadApplied& load,
-                  int sign);
+  LoadApplied load_of(std::uint32_t row, PodId id) const;
+  void change_pod(std::uint32_t row, PodId id, const LoadApplied& load, int sign);
+  // What the score takes as the row's usage of the dimension; where no report says it, all
+  // estimates.
+  std::int64_t estimated(std::uint32_t row, const Dimension& dimension) const;
 
   const Profile& profile_;
   const LoadAwareArgs& args_;
   const bool upstream_;
   ResourceNames& names_;
   NodeTable& table_;
+  Facts& facts_;
   std::vector<Dimension> dimensions_;  // sorted by resource name
   ColumnId expired_ = kNoColumn, prod_expired_ = kNoColumn;
   std::shared_ptr<const Thresholds> default_thresholds_;  // of nodes without an annotation
   std::vector<Row> rows_;
   std::vector<PodView> pod_views_;  // by row
+  std::vector<Expiry> expiries_;
+  std::vector<PodId> mentioned_;
+  std::vector<Recount> recounts_;  // scratch
 };
 
 }  // namespace headroom

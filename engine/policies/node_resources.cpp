@@ -39,19 +39,19 @@ std::int64_t broken_line(const std::vector<NodeResourcesFitArgs::ShapePoint>& sh
 
 }  // namespace
 
-NodeResources::NodeResources(const Profile& profile, ResourceNames& names, NodeTable& table)
-    : profile_(profile), names_(names), table_(table) {
+NodeResources::NodeResources(const PolicyContext& context)
+    : profile_(context.profile), names_(context.names), table_(context.table) {
   for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage, kPods}) {
     columns(resource);
   }
-  for (const auto* resources : {&profile.fit.resources, &profile.balanced.resources}) {
+  for (const auto* resources : {&profile_.fit.resources, &profile_.balanced.resources}) {
     for (const ResourceWeight& resource : *resources) {
       columns(names_.pin(resource.name));
     }
   }
   for (std::int64_t utilization = 0; utilization <= 100; ++utilization) {
     ratio_table_[utilization] =
-        static_cast<std::int8_t>(broken_line(profile.fit.shape, utilization));
+        static_cast<std::int8_t>(broken_line(profile_.fit.shape, utilization));
   }
 }
 
@@ -260,6 +260,12 @@ void NodeResources::add_balanced_score(const ScorePlugin& plugin, const Pod& pod
     builder.add_score(plugin.plugin, plugin.weight, score, std::move(terms), std::move(resources),
                       false);
   }
+}
+
+void NodeResources::add_figures(ResourceId resource, NodeFigures& figures) const {
+  const auto found = columns_.find(resource);
+  figures.requested = found == columns_.end() ? std::vector<std::int64_t>(table_.size())
+                                              : table_.sums(found->second.requested);
 }
 
 }  // namespace headroom

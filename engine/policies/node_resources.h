@@ -13,19 +13,14 @@ namespace headroom {
 
 class NodeResources final : public Policy {
  public:
-  NodeResources(const Profile& profile, ResourceNames& names, NodeTable& table);
+  explicit NodeResources(const PolicyContext& context);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   void forget(ResourceId resource) override;
   bool describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
-
-  // nullopt: nothing asked for the resource yet.
-  std::optional<SumId> requested(ResourceId resource) const {
-    const auto found = columns_.find(resource);
-    return found == columns_.end() ? std::nullopt : std::optional(found->second.requested);
-  }
+  void add_figures(ResourceId resource, NodeFigures& figures) const override;
 
  private:
   struct Columns {

@@ -15,10 +15,12 @@ bool depends_on_node(const PodLimit& limit) {
 
 }  // namespace
 
-ResourceLimitAware::ResourceLimitAware(const Profile& profile, ResourceNames& names,
-                                       NodeTable& table)
-    : profile_(profile), names_(names), table_(table) {
-  for (const ResourceWeight& resource : profile.resource_limit_aware.resources) {
+ResourceLimitAware::ResourceLimitAware(const PolicyContext& context)
+    : profile_(context.profile),
+      names_(context.names),
+      table_(context.table),
+      facts_(context.facts) {
+  for (const ResourceWeight& resource : profile_.resource_limit_aware.resources) {
     Columns added{};
     const std::string label = "resource limit " + resource.name;
     added.limit = table_.add_sum(label);
@@ -88,6 +90,32 @@ void ResourceLimitAware::add_score(const ScorePlugin& plugin, const Pod& pod,
   }
   builder.add_score(plugin.plugin, plugin.weight, score, std::move(terms), std::move(resources),
                     true);
+}
+
+bool ResourceLimitAware::count(std::uint32_t row, PodId id) {
+  for (const AllocatableNeed& need : facts_.shape_of(id).allocatable_needs) {
+    const Contribution contribution{need.sum, need_on(row, need)};
+    table_.add(row, {&contribution, 1});
+  }
+  return false;
+}
+
+void ResourceLimitAware::uncount(std::uint32_t row, PodId id) {
+  for (const AllocatableNeed& need : facts_.shape_of(id).allocatable_needs) {
+    const Contribution contribution{need.sum, need_on(row, need)};
+    table_.subtract(row, {&contribution, 1});
+  }
+}
+
+std::int64_t ResourceLimitAware::need_on(std::uint32_t row, const AllocatableNeed& need) const {
+  return need.at(facts_.nodes[row].exact_allocatable(names_.name(need.resource)));
+}
+
+void ResourceLimitAware::add_figures(ResourceId resource, NodeFigures& figures) const {
+  const auto found = columns_.find(resource);
+  if (found != columns_.end() && figures.limits.empty()) {
+    figures.limits = table_.sums(found->second.limit);
+  }
 }
 
 }  // namespace headroom

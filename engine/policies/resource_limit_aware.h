@@ -5,7 +5,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 
 #include "engine/policies/policy.h"
 
@@ -13,18 +12,16 @@ namespace headroom {
 
 class ResourceLimitAware final : public Policy {
  public:
-  ResourceLimitAware(const Profile& profile, ResourceNames& names, NodeTable& table);
+  explicit ResourceLimitAware(const PolicyContext& context);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   bool describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
-
-  // nullopt: the resource is not scored.
-  std::optional<SumId> limit(ResourceId resource) const {
-    const auto found = columns_.find(resource);
-    return found == columns_.end() ? std::nullopt : std::optional(found->second.limit);
-  }
+  bool count(std::uint32_t row, PodId id) override;
+  void uncount(std::uint32_t row, PodId id) override;
+  bool counts_by_node() const override { return true; }
+  void add_figures(ResourceId resource, NodeFigures& figures) const override;
 
  private:
   struct Columns {
@@ -32,9 +29,12 @@ class ResourceLimitAware final : public Policy {
     ColumnId capacity, headroom;
   };
 
+  std::int64_t need_on(std::uint32_t row, const AllocatableNeed& need) const;
+
   const Profile& profile_;
   ResourceNames& names_;
   NodeTable& table_;
+  const Facts& facts_;
   std::map<ResourceId, Columns> columns_;
 };
 

@@ -64,7 +64,7 @@ void DryRun::change_used(const RankedPod& pod, int sign) {
   const NamespaceFacts& facts = quotas.at(pod.namespace_id);
   UsedNow& now = used_now(pod.namespace_id);
   Int128* used = amounts_.data() + now.amounts;
-  for (const auto& [r, amount] : preemptor_.cluster.shape_at(pod.shape)->quota_request) {
+  for (const auto& [r, amount] : preemptor_.cluster.shapes().at(pod.shape)->quota_request) {
     used[r] += static_cast<Int128>(amount) * sign;
   }
   if (!preemptor_.upstream && !preemptor_.nominated_return) {
@@ -100,7 +100,7 @@ bool DryRun::may_go(const RankedPod& pod) const {
     return now == nullptr || now->over_min;
   }
   const Int128* used = now == nullptr ? facts.used.data() : amounts_.data() + now->amounts;
-  const Amounts& request = preemptor_.cluster.shape_at(pod.shape)->quota_request;
+  const Amounts& request = preemptor_.cluster.shapes().at(pod.shape)->quota_request;
   return std::any_of(request.begin(), request.end(), [&](const auto& asked) {
     const auto& [r, amount] = asked;
     return amount > 0 && (quotas.min_compared() >> r & 1) != 0 && used[r] > facts.min[r];

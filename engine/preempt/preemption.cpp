@@ -76,7 +76,7 @@ Result<PostFilter> Preemption::post_filter(const Pod& pod, const PostFilterOptio
 Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& options,
                                      const Pause& pause, PostFilterTurns& turns,
                                      PostFilter& answer) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -85,9 +85,9 @@ Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& op
                 "post_filter: the profile does not enable CapacityScheduling");
   }
   answer.not_considered = cluster_.not_considered(pod);
-  bool done = false;
-  cluster_.without(pod, [&] { done = look(pod, **shape, options, pause, turns, answer); });
-  return done;
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  return look(pod, **shape, options, pause, turns, answer);
 }
 
 // What the filters say of the row.
@@ -114,9 +114,9 @@ bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, PodShap
     return true;
   }
   if (preemptor.upstream && !preemptor.standing.rejected()) {
-    Code code = Code::kSuccess;
-    cluster_.with_nominated(pod, shape, [&] { code = status_of(pod, shape, row).code; });
-    if (code == Code::kUnschedulableAndUnresolvable) {
+    Supposition supposed(cluster_);
+    supposed.add_nominated(pod, shape);
+    if (status_of(pod, shape, row).code == Code::kUnschedulableAndUnresolvable) {
       return true;
     }
   }
@@ -166,7 +166,7 @@ std::vector<std::uint32_t> Preemption::rows_of(PodShape& shape,
   std::vector<std::uint32_t> rows;
   if (named.empty() && !shape.pinned) {
     for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
-      if (cluster_.row_class_code(shape, row) == 0) {
+      if (cluster_.class_filters().row_code(shape, row) == 0) {
         rows.push_back(row);
       }
     }
@@ -320,7 +320,7 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
   }
   if (!preemptor.standing.rejected()) {
     Decision decision;
-    evaluator_.decide_for(pod, shape, {.plugin_scores = false, .reasons = false}, decision);
+    evaluator_.decide_on_nodes(pod, shape, {.plugin_scores = false, .reasons = false}, decision);
     if (decision.code == Code::kError) {
       return not_looked_for(Code::kError, "a filter failed: there is no decision to improve on");
     }
@@ -404,13 +404,15 @@ void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, PodSh
                                std::uint32_t end, PostFilterTurns& turns, PostFilter& answer) {
   const std::uint32_t begin = std::exchange(turns.next_row, end);
   std::vector<NodeDetail> details(end - begin);
-  cluster_.with_nominated(pod, shape, [&] {
+  {
+    Supposition supposed(cluster_);
+    supposed.add_nominated(pod, shape);
     for (std::uint32_t row = begin; row < end; ++row) {
       if (cluster_.table().node_class(row) != kNoNodeClass) {
         details[row - begin] = status_of(pod, shape, row);
       }
     }
-  });
+  }
   DryRun dry_run(preemptor);
   for (std::uint32_t row = begin; row < end; ++row) {
     if (cluster_.table().node_class(row) == kNoNodeClass) {
@@ -481,7 +483,7 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
   std::vector<std::string> lacking;
   std::uint32_t code = dry_run.filter_code();
   if (code == kPortsTaken) {
-    lacking.emplace_back(cluster_.class_reason(std::exchange(code, 0)).reason);
+    lacking.emplace_back(cluster_.class_filters().reason(std::exchange(code, 0)).reason);
   }
   for (; code != 0; code &= code - 1) {
     lacking.push_back(
@@ -526,7 +528,7 @@ std::string Preemption::why_not_victim(const RankedPod& pod, const Preemptor& pr
 }
 
 Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std::uint32_t row) {
-  const auto shape = cluster_.decidable_shape_of(pod);
+  const auto shape = cluster_.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
@@ -535,25 +537,24 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
                 "explain_victims: the profile does not enable CapacityScheduling");
   }
   std::vector<PodVerdict> verdicts;
-  cluster_.without(pod, [&] {
-    cluster_.prepare(**shape);
-    given_back_.extend(cluster_);
-    const Preemptor preemptor(cluster_, given_back_, pod, **shape);
-    DryRun dry_run(preemptor);
-    const bool helps = dry_run.run(row) == DryRunOutcome::kVictims;
-    const std::span<const RankedPod> pods = preemptor.capacity.pods_of(row);
-    for (std::size_t i = pods.size(); i-- > 0;) {
-      PodVerdict& verdict = verdicts.emplace_back();
-      verdict.pod = victim_of(pods[i].pod);
-      const auto victims = dry_run.victims();
-      verdict.victim =
-          helps && std::find(victims.begin(), victims.end(), &pods[i]) != victims.end();
-      verdict.why = verdict.victim ? why_victim(pods[i], preemptor, dry_run)
-                    : !helps && preemptor.may_be_victim(pods[i])
-                        ? "could go, and the node would not help even so"
-                        : why_not_victim(pods[i], preemptor, dry_run);
-    }
-  });
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  cluster_.prepare(**shape);
+  given_back_.extend(cluster_);
+  const Preemptor preemptor(cluster_, given_back_, pod, **shape);
+  DryRun dry_run(preemptor);
+  const bool helps = dry_run.run(row) == DryRunOutcome::kVictims;
+  const std::span<const RankedPod> pods = preemptor.capacity.pods_of(row);
+  for (std::size_t i = pods.size(); i-- > 0;) {
+    PodVerdict& verdict = verdicts.emplace_back();
+    verdict.pod = victim_of(pods[i].pod);
+    const auto victims = dry_run.victims();
+    verdict.victim = helps && std::find(victims.begin(), victims.end(), &pods[i]) != victims.end();
+    verdict.why = verdict.victim ? why_victim(pods[i], preemptor, dry_run)
+                  : !helps && preemptor.may_be_victim(pods[i])
+                      ? "could go, and the node would not help even so"
+                      : why_not_victim(pods[i], preemptor, dry_run);
+  }
   return verdicts;
 }
 

@@ -6,15 +6,15 @@
 namespace headroom {
 
 void GivenBack::extend(const Cluster& cluster) {
-  if (generation_ != cluster.shapes_generation()) {
+  if (generation_ != cluster.shapes().generation()) {
     *this = {};
-    generation_ = cluster.shapes_generation();
+    generation_ = cluster.shapes().generation();
   }
   const std::uint32_t sums = cluster.table().sum_count();
   const std::uint32_t resources = cluster.capacity()->quotas().resource_count();
   by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
   by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
-  const std::uint32_t shapes = cluster.shape_limit();
+  const std::uint32_t shapes = cluster.shapes().id_limit();
   const auto grow = [&](std::vector<std::vector<std::int64_t>>& tables) {
     for (std::vector<std::int64_t>& table : tables) {
       if (table.size() < shapes) {
@@ -26,7 +26,7 @@ void GivenBack::extend(const Cluster& cluster) {
   grow(by_resource_);
   versions_.resize(shapes);
   for (ShapeId id = 0; id < shapes; ++id) {
-    const PodShape* shape = cluster.shape_at(id);
+    const PodShape* shape = cluster.shapes().at(id);
     if (shape == nullptr || std::exchange(versions_[id], shape->version) == shape->version) {
       continue;
     }

@@ -27,7 +27,7 @@ class GivenBack {
  private:
   std::vector<std::vector<std::int64_t>> by_sum_, by_resource_;
   std::vector<std::uint64_t> versions_;  // of the shapes, as they are entered
-  std::uint64_t generation_ = 0;         // Cluster::shapes_generation()
+  std::uint64_t generation_ = 0;         // ShapeBook::generation()
 };
 
 struct Preemptor {

@@ -17,8 +17,8 @@ constexpr std::uint32_t kStretchRows = 1024;
 
 void VictimColumns::begin() {
   ++round_;
-  if (generation_ != cluster_.shapes_generation()) {
-    generation_ = cluster_.shapes_generation();
+  if (generation_ != cluster_.shapes().generation()) {
+    generation_ = cluster_.shapes().generation();
     entries_.clear();  // numbers of sums, resources and shapes may mean others now
   }
 }

@@ -70,7 +70,7 @@ class VictimColumns {
   tbb::task_arena& arena_;
   std::vector<Entry> entries_;
   std::uint64_t round_ = 0;
-  std::uint64_t generation_ = 0;  // Cluster::shapes_generation()
+  std::uint64_t generation_ = 0;  // ShapeBook::generation()
 };
 
 }  // namespace headroom

@@ -1,6 +1,8 @@
 // The names of the plugins, and the profile that stands when nothing is configured.
 #include "engine/profile/profile.h"
 
+#include <algorithm>
+
 namespace headroom {
 
 const char* to_string(PluginId plugin) {
@@ -43,6 +45,10 @@ Profile Profile::standard() {
                     {PluginId::kNodeResourcesBalancedAllocation}};
   profile.capacity_scheduling = true;
   return profile;
+}
+
+bool Profile::filters_by(PluginId plugin) const {
+  return std::find(filters.begin(), filters.end(), plugin) != filters.end();
 }
 
 }  // namespace headroom

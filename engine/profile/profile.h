@@ -139,6 +139,8 @@ struct Profile {
   LoadAwareArgs load_aware;
   CapacitySchedulingArgs capacity;
 
+  bool filters_by(PluginId plugin) const;
+
   // What Headroom decides with when nothing is configured: the four class filters, NodePorts,
   // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,
   // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each; and

@@ -1,19 +1,86 @@
 #include "engine/quotas/capacity_scheduling.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
+#include "engine/limits.h"
+#include "engine/table/check_resources.h"
 #include "engine/table/digest.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
 
-CapacityScheduling::CapacityScheduling(const Profile& profile, const Chunked<PodFacts>& pods)
+CapacityScheduling::CapacityScheduling(const Profile& profile, const Facts& facts)
     : mode_(profile.mode),
       cross_node_(profile.capacity.cross_node_preemption),
-      pods_(pods),
+      facts_(facts),
       quotas_(profile.mode),
       budgets_(profile.mode) {}
+
+// --- What can be kept ---
+
+Result<void> CapacityScheduling::check(const ElasticQuota& quota) const {
+  const std::string object = "ElasticQuota " + pod_key(quota.namespace_name, quota.name);
+  if (quota.name.empty()) {
+    return fail(ErrorCode::kInvalid, "ElasticQuota: metadata.name is empty");
+  }
+  for (const auto& [list, field] : {std::pair(&quota.min, "spec.min"), {&quota.max, "spec.max"}}) {
+    if (auto checked = check_resources(list->value_or(ResourceList()), object, field); !checked) {
+      return checked;
+    }
+  }
+  if (quotas_.find(quota.namespace_name, quota.name) == nullptr &&
+      quotas_.object_count() >= kElasticQuotasMax) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("{}: kElasticQuotasMax ({}) quotas are known", object, kElasticQuotasMax));
+  }
+  if (!quotas_.has_room_for(quota)) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{}: with what it names quotas would name more than kResourcesMax ({}) "
+                            "resources",
+                            object, kResourcesMax));
+  }
+  return {};
+}
+
+Result<void> CapacityScheduling::check(const PodDisruptionBudget& budget) const {
+  const std::string key = pod_key(budget.namespace_name, budget.name);
+  if (budget.name.empty()) {
+    return fail(ErrorCode::kInvalid, "PodDisruptionBudget: metadata.name is empty");
+  }
+  for (const NodeSelectorRequirement& requirement : budget.selector) {
+    const bool lists = requirement.op == "In" || requirement.op == "NotIn";
+    const bool known = lists || requirement.op == "Exists" || requirement.op == "DoesNotExist";
+    if (requirement.key.empty() || !known || lists == requirement.values.empty()) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("PodDisruptionBudget {}: spec.selector: key \"{}\", operator \"{}\" "
+                              "and {} values are no requirement",
+                              key, requirement.key, requirement.op, requirement.values.size()));
+    }
+  }
+  if (budgets_.find(key) == nullptr && budgets_.count() >= kPodDisruptionBudgetsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("PodDisruptionBudget {}: kPodDisruptionBudgetsMax ({}) are known", key,
+                            kPodDisruptionBudgetsMax));
+  }
+  return {};
+}
+
+Result<void> CapacityScheduling::check(const PriorityClass& priority_class) const {
+  if (priority_class.name.empty()) {
+    return fail(ErrorCode::kInvalid, "PriorityClass: metadata.name is empty");
+  }
+  if (find_priority_class(priority_class.name) == nullptr &&
+      priority_class_count() >= kPriorityClassesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("PriorityClass {}: kPriorityClassesMax ({}) are known",
+                            priority_class.name, kPriorityClassesMax));
+  }
+  return {};
+}
 
 // --- Priority classes ---
 
@@ -154,15 +221,15 @@ bool CapacityScheduling::less_important(const RankedPod& a, const RankedPod& b) 
   if (a.start_us != b.start_us) {
     return a.start_us > b.start_us;
   }
-  return pods_[a.pod].key > pods_[b.pod].key;
+  return facts_.pods[a.pod].key > facts_.pods[b.pod].key;
 }
 
-void CapacityScheduling::add(std::uint32_t row, PodId id, const PodFacts& facts,
-                             const PodShape& shape) {
+void CapacityScheduling::count(std::uint32_t row, PodId id) {
   if (row >= ranked_.size()) {
     ranked_.resize(row + 1);
   }
-  const PodRank& rank = facts.rank;
+  const PodRank& rank = facts_.pods[id].rank;
+  const PodShape& shape = facts_.shape_of(id);
   const RankedPod pod{rank.priority, rank.namespace_id, rank.start_us, id, shape.id, rank.group};
   std::vector<RankedPod>& pods = ranked_[row];
   const auto at = std::lower_bound(
@@ -172,15 +239,19 @@ void CapacityScheduling::add(std::uint32_t row, PodId id, const PodFacts& facts,
   quotas_.add_used(rank.namespace_id, shape.quota_request, 1);
 }
 
-void CapacityScheduling::remove(std::uint32_t row, PodId id, const PodFacts& facts,
-                                const PodShape& shape) {
+void CapacityScheduling::uncount(std::uint32_t row, PodId id) {
   std::vector<RankedPod>& pods = ranked_[row];
   pods.erase(
       std::find_if(pods.begin(), pods.end(), [id](const RankedPod& pod) { return pod.pod == id; }));
   if (pods.empty()) {
     pods.shrink_to_fit();
   }
-  quotas_.add_used(facts.rank.namespace_id, shape.quota_request, -1);
+  quotas_.add_used(facts_.pods[id].rank.namespace_id, facts_.shape_of(id).quota_request, -1);
+}
+
+void CapacityScheduling::count_nominated(PodId id, int sign) {
+  const PodRank& rank = facts_.pods[id].rank;
+  quotas_.add_nominated(rank.namespace_id, rank.priority, facts_.shape_of(id).quota_request, sign);
 }
 
 PodClaim CapacityScheduling::claim(const Pod& pod) const {

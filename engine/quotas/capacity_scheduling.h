@@ -14,11 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/policies/policy.h"
 #include "engine/quotas/disruption_budgets.h"
 #include "engine/quotas/elastic_quotas.h"
-#include "engine/table/chunked.h"
 #include "engine/table/facts.h"
+#include "objects/error.h"
 
 namespace headroom {
 
@@ -41,12 +40,16 @@ struct PodClaim {
 
 class CapacityScheduling {
  public:
-  CapacityScheduling(const Profile& profile, const Chunked<PodFacts>& pods);
+  CapacityScheduling(const Profile& profile, const Facts& facts);
 
   // --- Facts ---
   ElasticQuotas& quotas() { return quotas_; }
   const ElasticQuotas& quotas() const { return quotas_; }
   const DisruptionBudgets& budgets() const { return budgets_; }
+  // kInvalid or kLimitExceeded if the object cannot be kept; it says which field, and why.
+  Result<void> check(const ElasticQuota& quota) const;
+  Result<void> check(const PodDisruptionBudget& budget) const;
+  Result<void> check(const PriorityClass& priority_class) const;
   void upsert(const PodDisruptionBudget& budget);
   void remove_budget(std::string_view key);  // "namespace/name"
   void upsert(const PriorityClass& priority_class);
@@ -71,9 +74,12 @@ class CapacityScheduling {
   const std::string& priority_class_name(const PodRank& rank) const {
     return class_names_[rank.priority_class - 1].name;
   }
-  // Used, and the row's order; both ways with the same facts.
-  void add(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
-  void remove(std::uint32_t row, PodId id, const PodFacts& facts, const PodShape& shape);
+  // A pod begins or ends to count on the row: used, and the row's order. Both ways with the same
+  // facts.
+  void count(std::uint32_t row, PodId id);
+  void uncount(std::uint32_t row, PodId id);
+  // A pod begins (1) or ends (-1) to wait for room on a node that is there.
+  void count_nominated(PodId id, int sign);
   PodClaim claim(const Pod& pod) const;
   // How the quotas see a pod of that claim and shape.
   QuotaStanding standing(const PodClaim& claim, const PodShape& shape) const {
@@ -110,7 +116,7 @@ class CapacityScheduling {
 
   const Mode mode_;
   const bool cross_node_;
-  const Chunked<PodFacts>& pods_;
+  const Facts& facts_;
   ElasticQuotas quotas_;
   DisruptionBudgets budgets_;
   std::map<std::string, PriorityClass, std::less<>> priority_classes_;

@@ -78,7 +78,7 @@ class ClusterState::Saver {
   Saver(const Cluster& cluster, StateWriter& writer) : cluster_(cluster), write_(writer) {}
 
   Result<void> save() {
-    const std::vector<NodeFacts>& nodes = cluster_.nodes_;
+    const std::vector<NodeFacts>& nodes = cluster_.facts_.nodes;
     std::size_t rows = nodes.size();
     while (rows > 0 && nodes[rows - 1].name.empty()) {
       --rows;
@@ -138,14 +138,14 @@ class ClusterState::Saver {
   std::vector<PodId> pods_in_order() const {
     std::vector<PodId> order;
     order.reserve(cluster_.pod_ids_.size());
-    std::vector<bool> listed(cluster_.pods_.size());
-    for (const NodeFacts& node : cluster_.nodes_) {
+    std::vector<bool> listed(cluster_.facts_.pods.size());
+    for (const NodeFacts& node : cluster_.facts_.nodes) {
       const auto first = static_cast<std::ptrdiff_t>(order.size());
       auto behind = first;
-      for (PodId id = node.first_pod; id != kNoPod; id = cluster_.pods_[id].next) {
+      for (PodId id = node.first_pod; id != kNoPod; id = cluster_.facts_.pods[id].next) {
         order.push_back(id);
         behind += cluster_.load_aware_ != nullptr &&
-                  cluster_.load_aware_->depends_on_metric(cluster_.pods_[id]);
+                  cluster_.load_aware_->depends_on_metric(cluster_.facts_.pods[id]);
       }
       std::reverse(order.begin() + first, order.begin() + behind);
       order.insert(order.end(), node.nominated.begin(), node.nominated.end());
@@ -153,8 +153,9 @@ class ClusterState::Saver {
     for (const PodId id : order) {
       listed[id] = true;
     }
-    for (PodId id = 0; id < cluster_.pods_.size(); ++id) {
-      if (!listed[id] && (cluster_.pods_[id].known() || cluster_.pods_[id].mentions != 0)) {
+    for (PodId id = 0; id < cluster_.facts_.pods.size(); ++id) {
+      if (!listed[id] &&
+          (cluster_.facts_.pods[id].known() || cluster_.facts_.pods[id].mentions != 0)) {
         order.push_back(id);
       }
     }
@@ -163,10 +164,10 @@ class ClusterState::Saver {
 
   void write_pods() {
     const std::vector<PodId> order = pods_in_order();
-    pod_numbers_.resize(cluster_.pods_.size());
+    pod_numbers_.resize(cluster_.facts_.pods.size());
     write_(std::uint64_t{order.size()});
     for (std::uint32_t number = 0; number < order.size(); ++number) {
-      const PodFacts& pod = cluster_.pods_[order[number]];
+      const PodFacts& pod = cluster_.facts_.pods[order[number]];
       pod_numbers_[order[number]] = number;
       write_(pod.key, pod.known());
       if (pod.known()) {
@@ -190,7 +191,7 @@ class ClusterState::Saver {
     }
     write_(saved);
     if (shapes_.add(pod.shape)) {
-      write_(shapes_[pod.shape], cluster_.shapes_[pod.shape]->key);
+      write_(shapes_[pod.shape], cluster_.facts_.shapes[pod.shape]->key);
     } else {
       write_(shapes_[pod.shape]);
     }
@@ -280,7 +281,7 @@ class ClusterState::Restorer {
   Restorer(Cluster& cluster, StateReader& reader) : cluster_(cluster), read_(reader) {}
 
   Result<void> restore() {
-    cluster_.set_bulk(true);
+    const Bulk bulk(cluster_);
     Result<void> restored = read_now();
     const auto then = [&](auto step) {
       if (restored) {
@@ -310,7 +311,7 @@ class ClusterState::Restorer {
     return time_us >= -kStateTimeMaxUs && time_us <= kStateTimeMaxUs;
   }
   bool is_row(std::uint32_t row) const {
-    return row < cluster_.nodes_.size() && !cluster_.nodes_[row].name.empty();
+    return row < cluster_.facts_.nodes.size() && !cluster_.facts_.nodes[row].name.empty();
   }
   bool is_row_or_none(std::uint32_t row) const { return row == kNoRow || is_row(row); }
 
@@ -399,7 +400,7 @@ class ClusterState::Restorer {
 
   // It does not count yet: how its load counts depends on its row's metric.
   Result<void> read_pod(PodId id) {
-    PodFacts& pod = cluster_.pods_[id];
+    PodFacts& pod = cluster_.facts_.pods[id];
     const auto saved = read_.read<SavedPod>();
     const PodShape* shape = nullptr;
     if (auto read = read_shape(); read) {
@@ -450,7 +451,8 @@ class ClusterState::Restorer {
     object.deleting = rank.deleting;
     object.priority = rank.priority;
     object.priority_class_name = priority_class ? classes_[*priority_class] : "";
-    object.nominated_node_name = nominated_row == kNoRow ? "" : cluster_.nodes_[nominated_row].name;
+    object.nominated_node_name =
+        nominated_row == kNoRow ? "" : cluster_.facts_.nodes[nominated_row].name;
     pod.uid = saved.uid;
     pod.applied = saved.applied;
     pod.first_seen_us = saved.first_seen_us;
@@ -475,7 +477,7 @@ class ClusterState::Restorer {
     if (!example) {
       return tl::unexpected(example.error());
     }
-    const auto shape = cluster_.counting_shape_of(*example);
+    const auto shape = cluster_.shapes().for_counting(*example);
     if (!shape) {
       return tl::unexpected(shape.error());
     }
@@ -483,7 +485,7 @@ class ClusterState::Restorer {
   }
 
   Result<void> read_metrics() {
-    std::vector<bool> has_metric(cluster_.nodes_.size());
+    std::vector<bool> has_metric(cluster_.facts_.nodes.size());
     for (auto left = read_.read<std::uint64_t>(); left > 0; --left) {
       const auto row = read_.read<std::uint32_t>();
       MetricFacts metric = read_metric();
@@ -495,12 +497,8 @@ class ClusterState::Restorer {
         return bad(fmt::format("what cannot be of the metric of row {}", row));
       }
       has_metric[row] = true;
-      ++cluster_.nodes_[row].mentions;
-      for (const MetricFacts::PodUsage& usage : metric.pods) {
-        ++cluster_.pods_[usage.pod].mentions;
-      }
-      cluster_.load_aware_->put_metric(row, std::make_unique<MetricFacts>(std::move(metric)));
-      cluster_.schedule_expiry(row);
+      cluster_.load_aware_->put(row, std::make_unique<MetricFacts>(std::move(metric)));
+      cluster_.load_aware_->watch_expiry(row, cluster_.now_us_);
       cluster_.mark(row, Cluster::Stale::kEverything);
     }
     return {};
@@ -528,7 +526,7 @@ class ClusterState::Restorer {
       read_(usage.pod, usage.prod);
       usage.usage = read_usage();
       // A pod's place in the file is its PodId here.
-      if (usage.pod >= cluster_.pods_.size() ||
+      if (usage.pod >= cluster_.facts_.pods.size() ||
           (!metric.pods.empty() && usage.pod <= metric.pods.back().pod)) {
         read_.fail();
       }
@@ -538,13 +536,13 @@ class ClusterState::Restorer {
   }
 
   Result<void> finish() {
-    for (PodId id = 0; id < cluster_.pods_.size(); ++id) {
+    for (PodId id = 0; id < cluster_.facts_.pods.size(); ++id) {
       cluster_.recount(id, kNoRow);
-      if (!cluster_.pods_[id].known() && cluster_.pods_[id].mentions == 0) {
-        return bad("pod " + cluster_.pods_[id].key + ", of which nothing is known");
+      if (!cluster_.facts_.pods[id].known() && cluster_.facts_.pods[id].mentions == 0) {
+        return bad("pod " + cluster_.facts_.pods[id].key + ", of which nothing is known");
       }
     }
-    for (const NodeFacts& facts : cluster_.nodes_) {
+    for (const NodeFacts& facts : cluster_.facts_.nodes) {
       if (!facts.name.empty() && facts.node == nullptr && facts.mentions == 0) {
         return bad("node " + facts.name + ", of which nothing is known");
       }
@@ -555,7 +553,6 @@ class ClusterState::Restorer {
     if (!read_.at_end()) {
       return bad("more than belongs to it");
     }
-    cluster_.set_bulk(false);
     return {};
   }
 

@@ -1,5 +1,8 @@
 // What the engine keeps of the objects it was given: compact, and enough to derive every aggregate
-// anew. Plain values; the cluster (cluster.h) owns them.
+// anew.
+//
+// Plain values. The cluster (cluster.h) alone adds and removes; a policy reads them all and writes
+// what is its own of a pod (PodFacts::load). Thread safety: one writer, or any number of readers.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/table/chunked.h"
 #include "engine/table/host_ports.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
@@ -32,7 +36,7 @@ struct NodeFacts {
   std::unique_ptr<const Node> node;  // nullptr: only mentioned
   // node->allocatable in the resources' units; resources beyond its end have none.
   std::vector<std::int64_t> allocatable;
-  PodId first_pod = kNoPod;  // pods that count here, those with a load estimate first
+  PodId first_pod = kNoPod;  // pods that count here, those first that a policy put there
   PodId last_pod = kNoPod;
   std::vector<PodId> nominated;  // pods that wait for room here
   TakenPorts ports;              // of the pods that count here; empty without NodePorts
@@ -41,6 +45,11 @@ struct NodeFacts {
 
   std::int64_t allocatable_of(ResourceId resource) const {
     return resource < allocatable.size() ? allocatable[resource] : 0;
+  }
+  // Exact; 0 without a node.
+  Quantity exact_allocatable(const std::string& resource) const {
+    const Quantity* quantity = node == nullptr ? nullptr : find(node->allocatable, resource);
+    return quantity == nullptr ? Quantity() : *quantity;
   }
 };
 
@@ -86,6 +95,17 @@ struct PodFacts {
   std::string_view name() const { return std::string_view(key).substr(key.find('/') + 1); }
   bool known() const { return applied || assumed_row != kNoRow; }
   std::uint32_t row() const { return bound_row != kNoRow ? bound_row : assumed_row; }
+};
+
+struct Facts {
+  std::vector<NodeFacts> nodes;  // by row
+  Chunked<PodFacts> pods;
+  std::vector<std::unique_ptr<PodShape>> shapes;  // nullptr: the number is free
+
+  const PodShape& shape_of(PodId id) const { return *shapes[pods[id].shape]; }
+  // The list of the pods that count on a row: the pod's counted_row, which has been set.
+  void link(PodId id, bool first);
+  void unlink(PodId id);
 };
 
 }  // namespace headroom

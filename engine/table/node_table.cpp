@@ -391,4 +391,12 @@ std::size_t NodeTable::bytes() const {
   return total;
 }
 
+std::vector<std::int64_t> NodeTable::sums(SumId id) const {
+  std::vector<std::int64_t> all(size_);
+  for (std::uint32_t row = 0; row < size_; ++row) {
+    all[row] = sum(row, id);
+  }
+  return all;
+}
+
 }  // namespace headroom

@@ -83,6 +83,7 @@ class NodeTable {
     return carries_.empty() ? low : in_int64(exact_sum(row, id), beyond_);
   }
   Int128 exact_sum(std::uint32_t row, SumId id) const;
+  std::vector<std::int64_t> sums(SumId id) const;  // by row
   void set_sum(std::uint32_t row, SumId id, Int128 value) {
     sums_[row * sum_stride_ + id] = static_cast<std::int64_t>(value);
     if (value != static_cast<std::int64_t>(value) || !carries_.empty()) {

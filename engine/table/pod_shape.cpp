@@ -38,18 +38,6 @@ void PodShape::measure() {
       heap_bytes(filter_terms) + heap_bytes(filter_plugins);
 }
 
-void PodShape::index_reasons() {
-  for (const FilterLabel& label : filter_labels) {
-    reasons.push_back(label.reason);
-  }
-  std::sort(reasons.begin(), reasons.end());
-  reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
-  for (const FilterLabel& label : filter_labels) {
-    const auto found = std::lower_bound(reasons.begin(), reasons.end(), label.reason);
-    reason_of.push_back(static_cast<std::uint8_t>(found - reasons.begin()));
-  }
-}
-
 void PodShape::activate(const NodeTable& table) {
   if (active_generation == table.limited_generation()) {
     return;
@@ -83,7 +71,7 @@ void ProgramBuilder::add_filter_term(FilterLabel label, ColumnId column, std::in
 void ProgramBuilder::end_filter(bool first_only) {
   const std::size_t count = shape_.filter_terms.size() - first_term_;
   if (count != 0) {
-    // Beyond kFilterTermsMax no decision is made; see Cluster::decidable_shape_of().
+    // Beyond kFilterTermsMax no decision is made; see ShapeBook::for_decision().
     const auto mask = static_cast<std::uint32_t>(
         ((std::uint64_t{1} << std::min<std::size_t>(count, kFilterTermsMax)) - 1)
         << std::min<std::size_t>(first_term_, 32));
@@ -108,6 +96,26 @@ void ProgramBuilder::add_score(PluginId plugin, std::int64_t weight, Score score
                              {plugin, weight, std::move(resources)});
   for (std::size_t s = 0; s < shape_.scores.size(); ++s) {
     shape_.scores[s].terms = shape_.score_terms[s].data();
+  }
+}
+
+void ProgramBuilder::finish(const std::vector<ScorePlugin>& scores) {
+  for (const ScorePlugin& score : scores) {
+    for (std::size_t s = 0; s < shape_.score_labels.size(); ++s) {
+      if (shape_.score_labels[s].plugin == score.plugin) {
+        shape_.score_order.push_back(static_cast<std::uint8_t>(s));
+      }
+    }
+  }
+  std::vector<std::string_view>& reasons = shape_.reasons;
+  for (const FilterLabel& label : shape_.filter_labels) {
+    reasons.push_back(label.reason);
+  }
+  std::sort(reasons.begin(), reasons.end());
+  reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+  for (const FilterLabel& label : shape_.filter_labels) {
+    const auto found = std::lower_bound(reasons.begin(), reasons.end(), label.reason);
+    shape_.reason_of.push_back(static_cast<std::uint8_t>(found - reasons.begin()));
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "engine/answers.h"
 #include "engine/limits.h"
+#include "engine/profile/profile.h"
 #include "engine/table/host_ports.h"
 #include "engine/table/node_class.h"
 #include "engine/table/node_table.h"
@@ -77,26 +78,12 @@ struct AllocatableNeed {
   std::int64_t at(const Quantity& allocatable) const;
 };
 
-struct PodShape {
-  ShapeId id = 0;
-  ShapeId counts_as = 0;       // the shape of such pods without `constraint`
-  std::string key;             // what pods of the shape have in common
-  std::uint64_t key_hash = 0;  // of it
-  // Grows with every description: what was cached under another one is worth nothing.
-  std::uint64_t version = 0;
-  std::vector<std::string> names;  // extended resources that the pods name, sorted
-  bool daemon_set = false;
+// What the policies say of the shape's pods.
+struct ShapeDescription {
   std::vector<Contribution> contributions;
   std::vector<AllocatableNeed> allocatable_needs;  // contributions too, and needs of score terms
   LoadShape load;
   Amounts quota_request;  // what the pod asks of its quota, keys of 0 included
-
-  ClassConstraint constraint;
-  std::unique_ptr<const NodeAffinity> affinity;    // of constraint; nullptr: it asks for none
-  std::optional<std::vector<std::string>> pinned;  // constraint.pinned()
-  // Of Cluster's splits of classes the last that has to be done before a decision.
-  std::uint64_t split = 0;
-  HostPorts host_ports;  // that its node must have free
 
   std::vector<FilterTerm> filter_terms;
   std::vector<FilterLabel> filter_labels;
@@ -110,8 +97,26 @@ struct PodShape {
   std::vector<ScoreLabel> score_labels;
   std::vector<std::uint8_t> score_order;  // indices of scores in the profile's order
   std::uint32_t normalized = 0;
-  bool normalize_in_double = false;
   std::vector<std::string> ignored;  // annotations that were not usable, for explain()
+};
+
+struct PodShape : ShapeDescription {
+  ShapeId id = 0;
+  ShapeId counts_as = 0;       // the shape of such pods without `constraint`
+  std::string key;             // what pods of the shape have in common
+  std::uint64_t key_hash = 0;  // of it
+  // Grows with every description: what was cached under another one is worth nothing.
+  std::uint64_t version = 0;
+  std::vector<std::string> names;  // extended resources that the pods name, sorted
+  bool daemon_set = false;
+  bool normalize_in_double = false;
+
+  ClassConstraint constraint;
+  std::unique_ptr<const NodeAffinity> affinity;    // of constraint; nullptr: it asks for none
+  std::optional<std::vector<std::string>> pinned;  // constraint.pinned()
+  // Of RowClasses' splits the last that has to be done before a decision.
+  std::uint64_t split = 0;
+  HostPorts host_ports;  // that its node must have free
 
   // Mutable: the code of each class so far known, and the generation of classes it is for. None
   // where the pod names its nodes.
@@ -138,8 +143,6 @@ struct PodShape {
   bool row_by_row() const {
     return pinned.has_value() || !allocatable_needs.empty() || !host_ports.empty();
   }
-  // Once filter_labels are complete.
-  void index_reasons();
   void activate(const NodeTable& table);
   Program program() const {
     return {class_codes.data(), active_terms, active_plugins, scores, normalized};
@@ -149,7 +152,7 @@ struct PodShape {
 // Collects a shape's program from the policies.
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(PodShape& shape) : shape_(shape) {}
+  explicit ProgramBuilder(ShapeDescription& shape) : shape_(shape) {}
 
   // The terms of one plugin, in the order of its reasons, then end_filter().
   void add_filter_term(FilterLabel label, ColumnId column, std::int64_t need);
@@ -157,9 +160,11 @@ class ProgramBuilder {
   // `terms` and `resources` side by side.
   void add_score(PluginId plugin, std::int64_t weight, Score score, std::vector<ScoreTerm> terms,
                  std::vector<ResourceId> resources, bool normalized);
+  // Once all terms and scores are there; `scores` are the profile's.
+  void finish(const std::vector<ScorePlugin>& scores);
 
  private:
-  PodShape& shape_;
+  ShapeDescription& shape_;
   std::size_t first_term_ = 0;  // of the plugin being built
 };
 

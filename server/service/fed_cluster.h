@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -59,6 +60,10 @@ class FedCluster {
   // Sets it, backwards too; see Engine.
   void correct_clock(std::int64_t now_us);
 
+  // Between them many changes come and no decision; see Engine::bulk().
+  void begin_bulk() { bulk_.emplace(engine_.bulk()); }
+  void end_bulk() { bulk_.reset(); }
+
   // A pod is reserved on a node, and no more. Afterwards the cluster is what the facts say,
   // whatever the pod that was reserved differs in from the one that was fed under its name.
   Result<void> assume(const Pod& pod, std::string_view node_name);
@@ -81,6 +86,7 @@ class FedCluster {
   Result<Applied> remove_quota(const wire::RemovedCapacityQuota& removed);
 
   Engine engine_;
+  std::optional<Engine::Bulk> bulk_;
   CapacityQuotas quotas_;
   PendingPods pending_;
   // Scratch: its memory is used again.

@@ -44,8 +44,8 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
     return;
   }
   options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
-  engine->set_bulk(true);
   next_ = std::make_unique<FedCluster>(std::move(*engine), options_.quotas);
+  next_->begin_bulk();
   next_feeder_time_ = begin.now_us() != 0;
   if (next_feeder_time_) (void)next_->advance(begin.now_us());
   ++resyncs_;
@@ -224,7 +224,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
 void Service::end_resync() {
   adopt_reservations();
   next_->quotas().adopt(current_->quotas());
-  next_->engine().set_bulk(false);
+  next_->end_bulk();
   replace_current(std::move(next_));
   given_up_ = false;
   if (small_cache_) set_cache_size(*current_);

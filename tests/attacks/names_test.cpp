@@ -137,11 +137,11 @@ TEST(NamesAttack, TaintsGoWithTheirClasses) {
     Node node = node_of("n" + std::to_string(i % 4));
     node.taints = {{"taint-with-a-long-name", "value-" + std::to_string(i), "NoSchedule"}};
     ASSERT_TRUE(cluster.upsert(node));
-    const Result<PodShape*> shape = cluster.decidable_shape_of(pod);
+    const Result<PodShape*> shape = cluster.shapes().for_decision(pod);
     ASSERT_TRUE(shape);
     cluster.prepare(**shape);
-    ASSERT_LE(cluster.class_reason_count(), 1'100u);
-    most = std::max(most, cluster.class_reason_count());
+    ASSERT_LE(cluster.class_filters().reason_count(), 1'100u);
+    most = std::max(most, cluster.class_filters().reason_count());
     if (i == 8'000) bytes = mallinfo2().uordblks;
   }
   EXPECT_GT(most, 100u);

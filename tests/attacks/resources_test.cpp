@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -144,7 +145,7 @@ TEST(ResourcesAttack, APodIsToldTheSameWhetherSomeNodeHasItOrNone) {
 TEST(ResourcesAttack, ANameThatComesCountsThePodsThatAskedForIt) {
   for (const bool bulk : {false, true}) {
     Engine engine = make_engine();
-    engine.set_bulk(bulk);
+    const auto scope = bulk ? std::optional(engine.bulk()) : std::nullopt;
     const std::string fpga = "example.com/fpga";
     ASSERT_TRUE(engine.upsert(pod_of("there", {fpga}, 1, "n1")));
     const std::uint64_t digest = engine.digest();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -104,14 +105,13 @@ void tell(const Result<void>& told) {
 
 // Some of everything: pods that are bound, assumed, pending, nominated, and on a node that is not
 // known; ports that two pods have; metrics that list pods, one of which is not known.
-Engine cluster(Mode mode, bool bulk, EngineOptions options = {.threads = 1}) {
+Engine cluster(Mode mode, EngineOptions options = {.threads = 1}) {
   Profile profile = Profile::standard();
   profile.mode = mode;
   profile.scores.push_back({PluginId::kResourceLimitAware});
   Result<Engine> made = Engine::create(profile, options);
   if (!made) throw std::invalid_argument(made.error().message);
   Engine engine = std::move(*made);
-  engine.set_bulk(bulk);
   tell(engine.advance(kStartUs));
   for (const char* name : {"n0", "n1", "n2", "n3"}) tell(engine.upsert(node(name, 4)));
   tell(engine.upsert(priority_class("usual", 10, true)));
@@ -250,7 +250,10 @@ const std::vector<Change>& changes() {
 // mode, bulk
 class ForkTest : public testing::TestWithParam<std::tuple<Mode, bool>> {
  protected:
-  Engine made() const { return cluster(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  Engine made() const { return cluster(std::get<0>(GetParam())); }
+  std::optional<Engine::Bulk> in_bulk(Engine& engine) const {
+    return std::get<1>(GetParam()) ? std::optional(engine.bulk()) : std::nullopt;
+  }
   static std::string snapshot(Engine& engine) {
     const Result<void> valid = engine.validate();
     EXPECT_TRUE(valid) << valid.error().message;
@@ -266,6 +269,7 @@ TEST_P(ForkTest, TakesEveryKindOfChangeBack) {
   for (const Change& change : changes()) {
     SCOPED_TRACE(change.name);
     Engine engine = made();
+    const auto bulk = in_bulk(engine);
     const std::string before = snapshot(engine);
     const std::uint64_t epoch = engine.epoch();
     engine.fork();
@@ -285,6 +289,7 @@ TEST_P(ForkTest, KeepsWhatIsCommitted) {
   for (const Change& change : changes()) {
     SCOPED_TRACE(change.name);
     Engine engine = made(), plain = made();
+    const auto bulk = in_bulk(engine);
     engine.fork();
     change.make(engine);
     engine.commit();
@@ -296,6 +301,7 @@ TEST_P(ForkTest, KeepsWhatIsCommitted) {
 // Nobody looks between the changes, so that in bulk none is derived before the last rollback.
 TEST_P(ForkTest, NestsWhateverComesAfterWhatever) {
   Engine engine = made();
+  const auto bulk = in_bulk(engine);
   const std::string before = snapshot(engine);
   for (const Change& first : changes()) {
     for (const Change& second : changes()) {
@@ -318,6 +324,7 @@ TEST_P(ForkTest, TheInnerRollbackLeavesTheOuterForksChanges) {
   for (const Change& first : changes()) {
     SCOPED_TRACE(first.name);
     Engine engine = made();
+    const auto bulk = in_bulk(engine);
     const std::string before = snapshot(engine);
     engine.fork();
     first.make(engine);
@@ -335,6 +342,7 @@ TEST_P(ForkTest, TheInnerRollbackLeavesTheOuterForksChanges) {
 
 TEST_P(ForkTest, CountsOpenForks) {
   Engine engine = made();
+  const auto bulk = in_bulk(engine);
   EXPECT_EQ(0U, engine.forks());
   engine.fork();
   engine.fork();
@@ -350,6 +358,7 @@ TEST_P(ForkTest, CountsOpenForks) {
 // What is refused inside a fork changes nothing, and neither does asking.
 TEST_P(ForkTest, RefusalsAndQuestionsInsideAForkLeaveNothing) {
   Engine engine = made();
+  const auto bulk = in_bulk(engine);
   const std::string before = snapshot(engine);
   engine.fork();
   Pod bad = pod("team-a", "a0", 1000, "n9");
@@ -374,6 +383,7 @@ TEST_P(ForkTest, RefusalsAndQuestionsInsideAForkLeaveNothing) {
 // The order in which names of resources were met first shows in no answer.
 TEST_P(ForkTest, WhatAForkMetShowsInNoAnswer) {
   Engine engine = made(), plain = made();
+  const auto bulk = in_bulk(engine);
   const auto bound = [](const std::string& resource) {
     ElasticQuota bounds = quota("team-a", 6, 9);
     for (const char* name : {"example.com/a", "example.com/z"}) {
@@ -397,6 +407,7 @@ TEST_P(ForkTest, WhatAForkMetShowsInNoAnswer) {
 // Decisions that follow a rollback from the cache, after more changes than its ring holds.
 TEST_P(ForkTest, TheCacheIsRightAfterManyChanges) {
   Engine engine = made();
+  const auto bulk = in_bulk(engine);
   const std::string before = snapshot(engine);
   engine.fork();
   for (int i = 0; i < 12'000; ++i) {

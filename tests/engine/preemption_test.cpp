@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,7 @@ Engine random_engine(std::uint64_t seed, Mode mode, std::uint32_t nodes, std::in
   Random random({seed});
   const std::vector<std::int32_t> priorities = {0, 1, 5, 5, 100};
   const std::uint32_t spaces = 2 + random.below(12);
-  engine.set_bulk(true);
+  std::optional bulk = engine.bulk();
   std::uint32_t count = 0;
   for (std::uint32_t n = 0; n < nodes; ++n) {
     const std::string name = "n" + std::to_string(n);
@@ -102,7 +103,7 @@ Engine random_engine(std::uint64_t seed, Mode mode, std::uint32_t nodes, std::in
       EXPECT_TRUE(engine.upsert(budget));
     }
   }
-  engine.set_bulk(false);
+  bulk.reset();
   return engine;
 }
 

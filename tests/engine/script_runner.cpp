@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -47,7 +48,6 @@ Result<Engine> make(const Profile& profile, const Configuration& configuration,
   Result<Engine> engine = path.empty() ? Engine::create(profile, configuration.options)
                                        : Engine::load(profile, path, configuration.options);
   unsetenv("HEADROOM_KERNELS");
-  if (engine) engine->set_bulk(configuration.bulk);
   return engine;
 }
 
@@ -201,6 +201,8 @@ class ScriptRunner {
     for (const Configuration& configuration : configurations) {
       engines_.push_back(create(random.profile, configuration));
     }
+    bulks_.resize(engines_.size());
+    for (std::size_t e = 0; e < engines_.size(); ++e) begin_bulk(e);
   }
 
   // What is wrong after the step; "" for nothing.
@@ -281,9 +283,15 @@ class ScriptRunner {
       if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
       if (bytes_of(path) != bytes_of(again)) wrong += "it is saved in other bytes once loaded\n";
       if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+      bulks_[e].reset();
       engines_[e] = std::move(*loaded);
+      begin_bulk(e);
     }
     return check_state();
+  }
+
+  void begin_bulk(std::size_t e) {
+    if (configurations_[e].bulk) bulks_[e].emplace(engines_[e].bulk());
   }
 
   static std::string bytes_of(const std::string& path) {
@@ -671,7 +679,8 @@ class ScriptRunner {
   const std::vector<Configuration>& configurations_;
   oracle::Oracle oracle_;
   std::vector<Engine> engines_;
-  std::vector<std::unique_ptr<Audit>> audits_;  // under way, by engine
+  std::vector<std::optional<Engine::Bulk>> bulks_;  // by engine
+  std::vector<std::unique_ptr<Audit>> audits_;      // under way, by engine
   std::vector<Fork> forks_;
   const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-script").value();
 };

@@ -64,7 +64,7 @@ void check(std::span<const std::uint8_t> bytes) {
   const std::size_t cache_bytes = draws.one_in(4) ? 1 : EngineOptions().shape_cache_bytes_max;
   Engine cached = create(random.profile, {.shape_cache_bytes_max = cache_bytes, .threads = 1});
   Engine plain = create(random.profile, {.shape_cache = false, .threads = 1});
-  plain.set_bulk(true);
+  const Engine::Bulk bulk = plain.bulk();
   RandomCluster cluster(draws, random.profile);
   std::vector<std::uint64_t> digests;
   for (int e = 0; e < kEventsMax && !draws.used_up(); ++e) {

@@ -1,0 +1,106 @@
+#include "engine/facts/class_filters.h"
+
+#include <fmt/format.h>
+
+namespace headroom {
+
+ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Reasons& reasons)
+    : unschedulable_(profile.filters_by(PluginId::kNodeUnschedulable)),
+      node_name_(profile.filters_by(PluginId::kNodeName)),
+      taint_toleration_(profile.filters_by(PluginId::kTaintToleration)),
+      node_affinity_(profile.filters_by(PluginId::kNodeAffinity)),
+      names_taint_(profile.mode == Mode::kProposal),
+      rows_(rows),
+      texts_(reasons),
+      reasons_{{PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"},
+               {PluginId::kNodeUnschedulable, "node(s) were unschedulable"},
+               {PluginId::kNodeName, "node(s) didn't match the requested node name"},
+               {PluginId::kNodeAffinity, "node(s) didn't match Pod's node affinity/selector"},
+               {PluginId::kTaintToleration, "node(s) had untolerated taint(s)"}} {}
+
+std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_class,
+                                 std::string_view node_name, bool name_matches) {
+  if (unschedulable_ && !passes_node_unschedulable(shape.constraint, node_class)) {
+    return kUnschedulableMark;
+  }
+  if (node_name_ && !name_matches) {
+    return kOtherNodeName;
+  }
+  if (const Taint* taint =
+          taint_toleration_ ? untolerated_taint(shape.constraint, node_class) : nullptr;
+      taint != nullptr) {
+    return names_taint_ ? code_of_taint(*taint) : kUntoleratedTaint;
+  }
+  if (node_affinity_ && shape.affinity != nullptr &&
+      !shape.affinity->passes(node_class, node_name)) {
+    return kAffinityMismatch;
+  }
+  return 0;
+}
+
+std::uint32_t ClassFilters::code_of_taint(const Taint& taint) {
+  if (generation_ != rows_.classes().generation()) {
+    generation_ = rows_.classes().generation();
+    for (const auto& [text, index] : of_taints_) {
+      texts_.release(text);
+    }
+    reasons_.resize(reasons_.size() - of_taints_.size());
+    of_taints_.clear();
+  }
+  const std::string text =
+      fmt::format("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value);
+  if (const auto known = of_taints_.find(text); known != of_taints_.end()) {
+    return kClassRejection | known->second;
+  }
+  const auto index = static_cast<std::uint32_t>(reasons_.size());
+  std::string_view kept = text;
+  texts_.hold(kept);
+  reasons_.push_back({PluginId::kTaintToleration, kept});
+  of_taints_.emplace(kept, index);
+  return kClassRejection | index;
+}
+
+std::uint32_t ClassFilters::row_code(const PodShape& shape, std::uint32_t row) {
+  if (!rows_.has_split(shape.split)) {
+    rows_.split_row(row);
+  }
+  const std::uint32_t its = rows_.of(row);
+  const NodeClasses& classes = rows_.classes();
+  if (its == kNoNodeClass) {
+    return kClassRejection | kNoNodeReason;
+  }
+  if (shape.class_generation == classes.generation() && its < shape.class_codes.size()) {
+    return shape.class_codes[its];
+  }
+  return code(shape, classes.at(its), classes.at(its).name, true);
+}
+
+bool ClassFilters::prepare(PodShape& shape, const Pause& pause) {
+  const NodeClasses& classes = rows_.classes();
+  if (shape.class_generation != classes.generation()) {
+    shape.class_generation = classes.generation();
+    shape.class_codes.clear();
+  }
+  if (shape.class_codes.empty()) {
+    shape.class_codes.push_back(kClassRejection | kNoNodeReason);
+  }
+  return shape.pinned || code_classes(shape, pause);
+}
+
+bool ClassFilters::code_classes(PodShape& shape, const Pause& pause) {
+  const NodeClasses& classes = rows_.classes();
+  while (shape.class_codes.size() < classes.size()) {
+    const auto next = static_cast<std::uint32_t>(shape.class_codes.size());
+    if (const std::uint32_t parent = rows_.parent_of(next, shape.split); parent != 0) {
+      shape.class_codes.push_back(shape.class_codes[parent]);
+      continue;
+    }
+    shape.class_codes.push_back(code(shape, classes.at(next), classes.at(next).name, true));
+    if (shape.class_codes.size() < classes.size() && pause()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace headroom

@@ -1,0 +1,410 @@
+#include "engine/facts/shape_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/table/check_resources.h"
+#include "engine/table/heap_bytes.h"
+
+namespace headroom {
+
+namespace {
+
+Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
+  if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: its filters check {} things, kFilterTermsMax is {}",
+                            pod_key(pod.namespace_name, pod.name), (*shape)->filter_terms.size(),
+                            kFilterTermsMax));
+  }
+  return shape;
+}
+
+// Extended resources that the pod names, sorted.
+std::vector<std::string> names_of(const Pod& pod) {
+  std::vector<std::string> names;
+  const auto add = [&](const ResourceList& list) {
+    for (const auto& [name, quantity] : list) {
+      if (name != "cpu" && name != "memory" && name != "ephemeral-storage") {
+        names.push_back(name);
+      }
+    }
+  };
+  for (const auto* containers : {&pod.containers, &pod.init_containers}) {
+    for (const Container& container : *containers) {
+      add(container.requests);
+      add(container.limits);
+      add(container.actuated_requests.value_or(ResourceList()));
+      add(container.allocated_requests);
+    }
+  }
+  add(pod.pod_requests);
+  add(pod.pod_limits);
+  add(pod.overhead);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
+ShapeBook::ShapeBook(ShapeSources sources, Facts& facts, std::size_t bytes_max)
+    : sources_(std::move(sources)),
+      has_node_ports_(sources_.profile.filters_by(PluginId::kNodePorts)),
+      has_node_affinity_(sources_.profile.filters_by(PluginId::kNodeAffinity)),
+      facts_(facts),
+      bytes_max_(bytes_max) {}
+
+// --- Finding and making ---
+
+Result<PodShape*> ShapeBook::for_counting(const Pod& pod) {
+  return find_or_make(pod, ShapeUse::kCounting, true);
+}
+
+Result<PodShape*> ShapeBook::for_decision(const Pod& pod) {
+  // Where classes say something of the pod the shape is kept: to ask them all takes turns.
+  const bool passing = (has_node_affinity_ && names_its_nodes(pod.required_node_affinity)) ||
+                       (has_node_ports_ && has_host_ports(pod) && !has_class_constraint(pod));
+  return decidable(pod, find_or_make(pod, ShapeUse::kDecision, !passing));
+}
+
+Result<PodShape*> ShapeBook::for_good(const Pod& pod) {
+  const auto shape = decidable(pod, find_or_make(pod, ShapeUse::kDecision, true));
+  if (shape && !std::exchange((*shape)->handed_out, true)) {
+    hold((*shape)->id);
+  }
+  return shape;
+}
+
+Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool lasting) {
+  const HostPorts ports =
+      use == ShapeUse::kDecision && has_node_ports_ ? host_ports_of(pod) : HostPorts();
+  write_shape_key(pod, use, ports, key_);
+  if (const auto found = ids_.find(std::string_view(key_)); found != ids_.end()) {
+    PodShape& shape = *facts_.shapes[found->second];
+    note_use(shape);
+    return &shape;
+  }
+  ShapeHolds holds(*this);
+  ShapeId counts_as = kNoShape;
+  if (use == ShapeUse::kDecision && (has_class_constraint(pod) || !ports.empty())) {
+    const auto counting = for_counting(pod);
+    if (!counting) {
+      return counting;
+    }
+    holds.add(*counting);
+    counts_as = (*counting)->id;
+    write_shape_key(pod, use, ports, key_);
+  }
+  if (auto checked = check_resources(pod); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  trim();
+  if (!lasting) {
+    return &make_passing(pod, use, counts_as);
+  }
+  if (count_ >= kShapesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: kShapesMax ({}) shapes are needed",
+                            pod_key(pod.namespace_name, pod.name), kShapesMax));
+  }
+  const bool reused = !free_ids_.empty();
+  const ShapeId id = reused ? free_ids_.back() : id_limit();
+  auto made = make(pod, use, id, counts_as);
+  if (reused) {
+    free_ids_.pop_back();
+    facts_.shapes[id] = std::move(made);
+  } else {
+    facts_.shapes.push_back(std::move(made));
+  }
+  ++count_;
+  PodShape& shape = *facts_.shapes[id];
+  ids_.emplace(shape.key, id);
+  count_bytes(shape);
+  return &shape;
+}
+
+PodShape& ShapeBook::make_passing(const Pod& pod, ShapeUse use, ShapeId counts_as) {
+  std::unique_ptr<PodShape> made = make(pod, use, kPassingShape, counts_as);
+  if (passing_ != nullptr) {
+    sources_.classes.unread(passing_->constraint);
+    release_reasons(*passing_);
+    release(passing_->counts_as);
+  }
+  passing_ = std::move(made);
+  return *passing_;
+}
+
+// Its key lies in key_. The shape that it counts as, if it is another one, is held for it.
+std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, ShapeId id,
+                                          ShapeId counts_as) {
+  auto made = std::make_unique<PodShape>();
+  PodShape& shape = *made;
+  shape.id = id;
+  shape.counts_as = id;
+  if (counts_as != kNoShape) {
+    hold(counts_as);
+    shape.counts_as = counts_as;
+  }
+  shape.daemon_set = pod.daemon_set;
+  if (use == ShapeUse::kDecision) {
+    shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
+    shape.host_ports = has_node_ports_ ? host_ports_of(pod) : HostPorts();
+  }
+  shape.key = key_;
+  shape.key_hash = hash_bytes(key_);
+  if (has_node_affinity_) {
+    shape.pinned = shape.constraint.pinned();
+  }
+  shape.names = names_of(pod);
+  describe(shape, pod);
+  if (!shape.constraint.node_selector.empty() || shape.constraint.required) {
+    shape.affinity = std::make_unique<const NodeAffinity>(shape.constraint);
+  }
+  shape.split = sources_.classes.read(shape.constraint);
+  measure(shape);
+  return made;
+}
+
+// What follows from the pod and from what names of resources mean.
+void ShapeBook::describe(PodShape& shape, const Pod& pod) {
+  release_reasons(shape);
+  static_cast<ShapeDescription&>(shape) = {};
+  shape.active_generation = UINT64_MAX;
+  shape.version = ++described_;
+  shape.normalize_in_double = sources_.profile.mode == Mode::kUpstream;
+  if (sources_.capacity != nullptr) {
+    free_quota_names();
+    shape.quota_request = sources_.capacity->quota_request(pod);
+  }
+  bool grown = false;
+  for (const auto& policy : sources_.policies) {
+    grown |= policy->describe(pod, shape);
+  }
+  if (grown) {
+    sources_.columns_grew();
+  }
+  ProgramBuilder builder(shape);
+  for (const PluginId plugin : sources_.profile.filters) {
+    if (Policy* policy = sources_.policies.of(plugin); policy != nullptr) {
+      policy->add_filter(plugin, pod, builder);
+    }
+  }
+  for (const ScorePlugin& score : sources_.profile.scores) {
+    sources_.policies.of(score.plugin)->add_score(score, pod, builder);
+  }
+  builder.finish(sources_.profile.scores);
+  shape.reason_bytes = 0;
+  for (std::string_view& reason : shape.reasons) {
+    shape.reason_bytes += sources_.reasons.hold(reason);
+  }
+}
+
+void ShapeBook::release_reasons(PodShape& shape) {
+  for (const std::string_view reason : shape.reasons) {
+    sources_.reasons.release(reason);
+  }
+  shape.reasons.clear();
+}
+
+// Where there is no number left for what pods ask of quotas: takes those of names that no shape has
+// any more.
+void ShapeBook::free_quota_names() {
+  ElasticQuotas& quotas = sources_.capacity->quotas();
+  if (!quotas.names_full()) {
+    return;
+  }
+  ResourceMask used = 0;
+  for (const auto& shape : facts_.shapes) {
+    for (const auto& [resource, amount] : shape == nullptr ? Amounts() : shape->quota_request) {
+      used |= ResourceMask{1} << resource;
+    }
+  }
+  quotas.forget_names_but(used);
+}
+
+std::vector<ShapeId> ShapeBook::naming(const std::vector<std::string>& names) const {
+  std::vector<ShapeId> ids;
+  for (const auto& shape : facts_.shapes) {
+    if (shape != nullptr &&
+        std::any_of(shape->names.begin(), shape->names.end(), [&](const std::string& name) {
+          return std::binary_search(names.begin(), names.end(), name);
+        })) {
+      ids.push_back(shape->id);
+    }
+  }
+  return ids;
+}
+
+void ShapeBook::describe_again(const std::vector<ShapeId>& ids) {
+  for (const ShapeId id : ids) {
+    facts_.shapes[id]->quota_request.clear();  // its numbers may be others' now
+  }
+  for (const ShapeId id : ids) {
+    PodShape& shape = *facts_.shapes[id];
+    describe(shape, pod_of_shape_key(shape.key));
+    measure(shape);
+    count_bytes(shape);
+  }
+  ++generation_;
+}
+
+// Against a new description.
+Result<void> ShapeBook::validate(const PodShape& shape) {
+  // Who has borrowed a number is no fact: there may be room now where there was none.
+  const auto held = [this](Amounts request) {
+    std::erase_if(request, [this](const auto& asked) {
+      return sources_.capacity->quotas().is_borrowed(asked.first);
+    });
+    return request;
+  };
+  PodShape again;
+  again.key = shape.key;
+  again.daemon_set = shape.daemon_set;
+  describe(again, pod_of_shape_key(shape.key));
+  const auto same = [](const Contribution& a, const Contribution& b) {
+    return a.sum == b.sum && a.amount == b.amount;
+  };
+  const bool same_reasons = again.reasons == shape.reasons;
+  release_reasons(again);
+  if (!same_reasons ||
+      !std::equal(again.contributions.begin(), again.contributions.end(),
+                  shape.contributions.begin(), shape.contributions.end(), same) ||
+      held(again.quota_request) != held(shape.quota_request)) {
+    return fail(ErrorCode::kConflict,
+                fmt::format("validate: shape {} is described otherwise than its pods", shape.id));
+  }
+  return {};
+}
+
+// --- Keeping ---
+
+void ShapeBook::use(ShapeId id, int by) {
+  PodShape& shape = *facts_.shapes[id];
+  const bool needed = shape.users != 0;
+  shape.users += static_cast<std::uint32_t>(by);
+  if (needed != (shape.users != 0)) {
+    count_bytes(shape);
+  }
+}
+
+void ShapeBook::give(PodFacts& pod, ShapeId id) {
+  if (id != kNoShape) {
+    hold(id);
+  }
+  if (const ShapeId before = std::exchange(pod.shape, id); before != kNoShape) {
+    release(before);
+  }
+}
+
+// With the shape that it counts as, which is mostly there for it alone.
+void ShapeBook::measure(PodShape& shape) const {
+  shape.measure();
+  if (shape.counts_as != shape.id) {
+    shape.own_bytes += facts_.shapes[shape.counts_as]->own_bytes;
+  }
+}
+
+// Also puts the shape into the order of use, or takes it out. Its place there stays.
+void ShapeBook::count_bytes(PodShape& shape) {
+  const std::size_t bytes =
+      shape.cached_bytes + heap_bytes(shape.class_codes) + (shape.users == 0 ? shape.own_bytes : 0);
+  bytes_ += bytes - shape.counted_bytes;
+  shape.counted_bytes = bytes;
+  if (!shape.in_use_order && bytes != 0) {
+    shape.use_place = use_order_.insert(use_order_.begin(), shape.id);
+  } else if (shape.in_use_order && bytes == 0) {
+    use_order_.erase(shape.use_place);
+  }
+  shape.in_use_order = bytes != 0;
+}
+
+void ShapeBook::note_use(PodShape& shape) {
+  if (shape.in_use_order) {
+    use_order_.splice(use_order_.begin(), use_order_, shape.use_place);
+  }
+}
+
+void ShapeBook::set_cached_bytes(PodShape& shape, std::size_t bytes) {
+  shape.cached_bytes = bytes;
+  count_bytes(shape);
+  note_use(shape);
+}
+
+void ShapeBook::set_bytes_max(std::size_t bytes) {
+  bytes_max_ = bytes;
+  trim();
+}
+
+void ShapeBook::trim(std::size_t room) {
+  // The one that was used last may be in use now.
+  while (use_order_.size() > 1 && (bytes_ + room > bytes_max_ || count_ >= kShapesMax)) {
+    PodShape& last = *facts_.shapes[use_order_.back()];
+    if (std::exchange(last.cached_bytes, 0) != 0) {
+      drop_cached_(last.id);
+    }
+    if (last.users == 0) {
+      free(last.id);
+    } else {
+      last.class_codes = std::vector<std::uint32_t>();
+      count_bytes(last);
+    }
+  }
+}
+
+void ShapeBook::free(ShapeId id) {
+  PodShape& shape = *facts_.shapes[id];
+  const ShapeId counts_as = shape.counts_as;
+  bytes_ -= shape.counted_bytes;
+  use_order_.erase(shape.use_place);
+  ids_.erase(shape.key);
+  sources_.classes.unread(shape.constraint);
+  release_reasons(shape);
+  facts_.shapes[id] = nullptr;
+  free_ids_.push_back(id);
+  --count_;
+  if (counts_as != id) {
+    PodShape& counting = *facts_.shapes[counts_as];
+    const bool in_order = counting.in_use_order;
+    release(counts_as);
+    if (!in_order && counting.in_use_order) {
+      // Not used later than the one that counted as it.
+      use_order_.splice(use_order_.end(), use_order_, counting.use_place);
+    }
+  }
+}
+
+// --- For the time of a call ---
+
+ShapeHolds::~ShapeHolds() {
+  for (const ShapeId id : held_) {
+    book_.release(id);
+  }
+  if (!held_.empty()) {
+    book_.trim();
+  }
+}
+
+void ShapeHolds::add(const PodShape* shape) {
+  if (shape->id != kPassingShape) {
+    book_.hold(shape->id);
+    held_.push_back(shape->id);
+  }
+}
+
+Result<PodShape*> PodShapes::add(const Pod& pod) {
+  auto shape = book_.for_decision(pod);
+  if (!shape) {
+    return shape;
+  }
+  holds_.add(*shape);
+  if ((*shape)->id == kPassingShape) {
+    *shape = nullptr;
+  }
+  shapes_.push_back(*shape);
+  return shape;
+}
+
+}  // namespace headroom
