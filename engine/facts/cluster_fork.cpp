@@ -84,8 +84,7 @@ struct Cluster::TakeBack {
   }
 
   void operator()(MetricBefore& change) const {
-    cluster.load_aware_->put(change.row, std::move(change.metric));
-    cluster.load_aware_->watch_expiry(change.row, cluster.now_us_);
+    cluster.load_aware_->put(change.row, std::move(change.metric), cluster.now_us_);
     cluster.mark(change.row, Stale::kEverything);
   }
 

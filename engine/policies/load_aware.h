@@ -50,6 +50,9 @@ struct MetricFacts {
 // What a score column starts from where no usage is known: below any usage, so that it scores 0.
 inline constexpr std::int64_t kNoScore = INT64_MIN / 4;
 
+// Whole seconds of an argument, an annotation or a metric; of more than 30,000 years, as those.
+std::int64_t micros_of(std::int64_t seconds);
+
 class LoadAware final : public Policy {
  public:
   explicit LoadAware(const PolicyContext& context);
@@ -67,13 +70,15 @@ class LoadAware final : public Policy {
   void add_figures(ResourceId resource, NodeFigures& figures) const override;
 
   // --- Metrics ---
-  // Takes the metric in the place of the row's, and counts those pods of the row again that it
-  // makes count in another way. `listed`: the pods of metric.pods, side by side. Returns the metric
-  // of before if it is to be kept (nullptr: there was none).
+  // Takes the metric in the place of the row's, counts those pods of the row again that it makes
+  // count in another way, and watches when it expires. `listed`: the pods of metric.pods, side by
+  // side. Returns the metric of before if it is to be kept (nullptr: there was none).
   std::unique_ptr<MetricFacts> upsert(std::uint32_t row, const NodeMetric& metric,
-                                      const std::vector<PodId>& listed, bool keep);
+                                      const std::vector<PodId>& listed, std::int64_t now_us,
+                                      bool keep);
   // The same of what was worked out before; nullptr: the row has a metric no more.
-  std::unique_ptr<MetricFacts> put(std::uint32_t row, std::unique_ptr<MetricFacts> metric);
+  std::unique_ptr<MetricFacts> put(std::uint32_t row, std::unique_ptr<MetricFacts> metric,
+                                   std::int64_t now_us);
   // Of the last upsert() or put(): the pods that one of the two metrics lists; some twice.
   const std::vector<PodId>& mentioned() const { return mentioned_; }
   const MetricFacts* metric(std::uint32_t row) const {

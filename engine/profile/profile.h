@@ -13,29 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/profile/plugins.h"
 #include "objects/quantity.h"
 
 namespace headroom {
 
 enum class Mode : std::uint8_t { kProposal, kUpstream };
-
-enum class PluginId : std::uint8_t {
-  kNodeUnschedulable,
-  kNodeName,
-  kTaintToleration,
-  kNodeAffinity,
-  kNodePorts,
-  kNodeResourcesFit,
-  kNodeResourcesBalancedAllocation,
-  kLimitAware,
-  kResourceLimitAware,
-  kLoadAwareScheduling,
-  kCapacityScheduling,
-};
-inline constexpr int kPluginCount = 11;
-
-// The plugin's name in kube-scheduler's configuration.
-const char* to_string(PluginId plugin);
 
 inline constexpr std::int64_t kPluginWeightMax = 10'000;
 inline constexpr std::int64_t kResourceWeightMax = 100;

@@ -12,14 +12,6 @@ namespace headroom {
 
 namespace {
 
-bool scores(PluginId plugin) {
-  return plugin >= PluginId::kNodeResourcesFit && plugin != PluginId::kCapacityScheduling;
-}
-bool filters(PluginId plugin) {
-  return plugin != PluginId::kNodeResourcesBalancedAllocation &&
-         plugin != PluginId::kResourceLimitAware && plugin != PluginId::kCapacityScheduling;
-}
-
 Result<void> check_weights(const std::vector<ResourceWeight>& resources, const char* field) {
   std::set<std::string> seen;
   for (const ResourceWeight& resource : resources) {
@@ -92,18 +84,18 @@ Result<void> check_resource_count(const Profile& profile) {
 Result<void> check_profile(const Profile& profile) {
   std::set<PluginId> seen;
   for (const PluginId plugin : profile.filters) {
-    if (!filters(plugin) || !seen.insert(plugin).second) {
+    if (!plugin_of(plugin).filters || !seen.insert(plugin).second) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("filters: {} {}", to_string(plugin),
-                              filters(plugin) ? "is listed twice" : "is no filter"));
+                              plugin_of(plugin).filters ? "is listed twice" : "is no filter"));
     }
   }
   seen.clear();
   for (const ScorePlugin& score : profile.scores) {
-    if (!scores(score.plugin) || !seen.insert(score.plugin).second) {
+    if (!plugin_of(score.plugin).scores || !seen.insert(score.plugin).second) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("scores: {} {}", to_string(score.plugin),
-                              scores(score.plugin) ? "is listed twice" : "has no score"));
+                              plugin_of(score.plugin).scores ? "is listed twice" : "has no score"));
     }
     if (score.weight < 1 || score.weight > kPluginWeightMax) {
       return fail(ErrorCode::kInvalid,

@@ -21,29 +21,6 @@ constexpr std::string_view kSchedulerConfigKind = "KubeSchedulerConfiguration";
 constexpr std::string_view kHeadroomConfigVersion = "headroom/v1alpha1";
 constexpr std::string_view kHeadroomConfigKind = "HeadroomConfiguration";
 
-enum class Point : std::uint8_t { kFilter, kScore, kOther };
-
-// In the order in which a configuration that enables all would list them.
-struct PluginTraits {
-  PluginId id;
-  bool filters, scores, reserves;
-  bool preempts;       // preFilter, postFilter
-  bool on_by_default;  // in kube-scheduler
-};
-constexpr std::array<PluginTraits, kPluginCount> kPlugins = {{
-    {PluginId::kNodeUnschedulable, true, false, false, false, true},
-    {PluginId::kNodeName, true, false, false, false, true},
-    {PluginId::kTaintToleration, true, false, false, false, true},
-    {PluginId::kNodeAffinity, true, false, false, false, true},
-    {PluginId::kNodePorts, true, false, false, false, true},
-    {PluginId::kNodeResourcesFit, true, true, false, false, true},
-    {PluginId::kNodeResourcesBalancedAllocation, false, true, false, false, true},
-    {PluginId::kLimitAware, true, true, true, false, false},
-    {PluginId::kResourceLimitAware, false, true, false, false, false},
-    {PluginId::kLoadAwareScheduling, true, true, true, false, false},
-    {PluginId::kCapacityScheduling, false, false, true, true, false},
-}};
-
 // Plugins of kube-scheduler that Headroom does not have. They may be disabled.
 constexpr std::array<std::string_view, 14> kForeignPlugins = {
     "DefaultBinder",      "DefaultPreemption", "DynamicResources",     "GangScheduling",
@@ -53,33 +30,33 @@ constexpr std::array<std::string_view, 14> kForeignPlugins = {
 
 // What a plugin has, by the name of the extension point; nullptr for a point that no plugin of
 // Headroom extends.
-using Extends = bool (*)(const PluginTraits&);
+using Extends = bool (*)(const Plugin&);
 struct ExtensionPoint {
   std::string_view name;
   Extends extends;
 };
-constexpr Extends kExtendsAny = [](const PluginTraits&) { return true; };
-constexpr Extends kExtendsFilter = [](const PluginTraits& plugin) { return plugin.filters; };
-constexpr Extends kExtendsScore = [](const PluginTraits& plugin) { return plugin.scores; };
-constexpr Extends kExtendsPreFilter = [](const PluginTraits& plugin) {
+constexpr Extends kExtendsAny = [](const Plugin&) { return true; };
+constexpr Extends kExtendsFilter = [](const Plugin& plugin) { return plugin.filters; };
+constexpr Extends kExtendsScore = [](const Plugin& plugin) { return plugin.scores; };
+constexpr Extends kExtendsPreFilter = [](const Plugin& plugin) {
   return plugin.filters || plugin.preempts;
 };
-constexpr Extends kExtendsPostFilter = [](const PluginTraits& plugin) { return plugin.preempts; };
-constexpr Extends kExtendsReserve = [](const PluginTraits& plugin) { return plugin.reserves; };
+constexpr Extends kExtendsPostFilter = [](const Plugin& plugin) { return plugin.preempts; };
+constexpr Extends kExtendsReserve = [](const Plugin& plugin) { return plugin.reserves; };
 
 bool is_foreign(std::string_view name) {
   return std::find(kForeignPlugins.begin(), kForeignPlugins.end(), name) != kForeignPlugins.end();
 }
 
-const PluginTraits* find_plugin(std::string_view name) {
+const Plugin* find_plugin(std::string_view name) {
   const auto plugin = std::find_if(kPlugins.begin(), kPlugins.end(),
-                                   [&](const PluginTraits& p) { return name == to_string(p.id); });
+                                   [&](const Plugin& p) { return name == to_string(p.id); });
   return plugin == kPlugins.end() ? nullptr : plugin;
 }
 
 std::string names_of(Extends extends) {
   std::vector<std::string_view> names;
-  for (const PluginTraits& plugin : kPlugins) {
+  for (const Plugin& plugin : kPlugins) {
     if (extends != nullptr && extends(plugin)) names.emplace_back(to_string(plugin.id));
   }
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
@@ -87,17 +64,17 @@ std::string names_of(Extends extends) {
 
 struct PluginSet {
   struct Enabled {
-    const PluginTraits* plugin;
+    const Plugin* plugin;
     std::int64_t weight;
   };
   std::vector<Enabled> enabled;
   std::set<std::string> disabled;  // may hold "*"
 
-  bool has(const PluginTraits* plugin) const {
+  bool has(const Plugin* plugin) const {
     return std::any_of(enabled.begin(), enabled.end(),
                        [&](const Enabled& entry) { return entry.plugin == plugin; });
   }
-  bool disables(const PluginTraits* plugin) const {
+  bool disables(const Plugin* plugin) const {
     return disabled.contains("*") || disabled.contains(to_string(plugin->id));
   }
 };
@@ -105,7 +82,7 @@ struct PluginSet {
 // --- plugins ---
 
 void read_enabled(const ConfigValue& item, const ExtensionPoint& point, PluginSet& set) {
-  const PluginTraits* plugin = nullptr;
+  const Plugin* plugin = nullptr;
   std::int64_t weight = 0;
   std::string name;
   item.fields(
@@ -169,7 +146,7 @@ PluginSet read_plugin_set(const ConfigValue& value, const ExtensionPoint& point)
 // kube-scheduler's mergePluginSet: defaults keep their place, also when enabled anew.
 PluginSet with_defaults(const PluginSet& given) {
   PluginSet merged;
-  for (const PluginTraits& plugin : kPlugins) {
+  for (const Plugin& plugin : kPlugins) {
     if (!plugin.on_by_default || given.disables(&plugin)) continue;
     const auto again = std::find_if(given.enabled.begin(), given.enabled.end(),
                                     [&](const auto& entry) { return entry.plugin == &plugin; });
@@ -239,7 +216,7 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
 // --- pluginConfig ---
 
 void read_plugin_config(const ConfigValue& item, std::set<std::string>& seen, Profile& profile) {
-  const PluginTraits* plugin = nullptr;
+  const Plugin* plugin = nullptr;
   std::string name;
   item.fields({{"name",
                 [&](const ConfigValue& value) {

@@ -497,8 +497,8 @@ class ClusterState::Restorer {
         return bad(fmt::format("what cannot be of the metric of row {}", row));
       }
       has_metric[row] = true;
-      cluster_.load_aware_->put(row, std::make_unique<MetricFacts>(std::move(metric)));
-      cluster_.load_aware_->watch_expiry(row, cluster_.now_us_);
+      cluster_.load_aware_->put(row, std::make_unique<MetricFacts>(std::move(metric)),
+                                cluster_.now_us_);
       cluster_.mark(row, Cluster::Stale::kEverything);
     }
     return {};

@@ -1,0 +1,273 @@
+// Evaluator: decisions row by row, from the truth alone. For shapes whose need depends on the node,
+// that name their nodes or ask for host ports, and for totals that no word holds.
+#include <algorithm>
+#include <utility>
+
+#include "engine/decide/evaluator.h"
+#include "kernels/exact.h"
+
+namespace headroom {
+
+// --- Row by row ---
+
+// The truth of a row, less what the pod needs there where that depends on the node. Valid until
+// the next is asked for.
+const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t row) {
+  const NodeTable& table = cluster_.table();
+  if (shape.allocatable_needs.empty()) {
+    return table.truth_of(row);
+  }
+  std::vector<std::int64_t>& truth = truth_;
+  truth.assign(table.truth_of(row), table.truth_of(row) + table.column_count());
+  for (const AllocatableNeed& need : shape.allocatable_needs) {
+    const std::string& resource = cluster_.resources().name(need.resource);
+    const std::int64_t amount = need.at(cluster_.node(row).exact_allocatable(resource));
+    std::int64_t& headroom = truth[need.headroom];
+    headroom = __builtin_sub_overflow(headroom, amount, &headroom) ? INT64_MIN : headroom;
+  }
+  return truth.data();
+}
+
+std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row,
+                                        const std::vector<std::string>& named) {
+  // Tells the row apart by what the shape's selectors read, where no pass over all rows has yet.
+  const std::uint32_t code = cluster_.class_filters().row_code(shape, row);
+  if (named.empty() && !shape.pinned) {
+    return code;
+  }
+  const std::uint32_t node_class = cluster_.table().node_class(row);
+  if (node_class == kNoNodeClass) {
+    return kClassRejection | kNoNodeReason;
+  }
+  const std::string& name = cluster_.node(row).name;
+  const bool name_matches = named.empty() || named.front() == name;
+  return cluster_.class_filters().code(shape, cluster_.row_classes().classes().at(node_class), name,
+                                       name_matches);
+}
+
+std::uint32_t Evaluator::row_code(const PodShape& shape, std::uint32_t row,
+                                  const std::vector<std::string>& named) {
+  if (const std::uint32_t by_class = row_class_code(shape, row, named); by_class != 0) {
+    return by_class;
+  }
+  if (cluster_.ports_taken(shape, row)) {
+    return kPortsTaken;
+  }
+  return exact_code(shape.program(), row_truth(shape, row));
+}
+
+Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
+                                               const std::vector<std::string>& named,
+                                               bool every_row) {
+  ExactAnswer answer;
+  const auto count_code = [&](std::uint32_t code, std::uint32_t rows) {
+    const auto known = std::find_if(answer.codes.begin(), answer.codes.end(),
+                                    [&](const CodeCount& count) { return count.code == code; });
+    if (known == answer.codes.end()) {
+      answer.codes.push_back({code, rows});
+    } else {
+      known->rows += rows;
+    }
+  };
+  const auto look = [&](std::uint32_t row) {
+    const std::uint32_t code = row_code(shape, row, named);
+    if (code != 0) {
+      count_code(code, 1);
+    } else {
+      ExactRow& feasible = answer.rows.emplace_back();
+      feasible.row = row;
+      read_raw(shape, row, feasible.raw);
+    }
+    if (every_row) {
+      answer.row_codes.push_back(code);
+    }
+  };
+  const std::vector<std::string>* names = !named.empty() ? &named
+                                          : shape.pinned ? &*shape.pinned
+                                                         : nullptr;
+  if (names == nullptr) {
+    // Who asks for every row looks at each anew: tests hold the others against it.
+    const bool follows = options_.shape_cache && shape.row_by_row() && !every_row;
+    ExactLook* kept = follows ? look_of(shape) : nullptr;
+    ExactLook& known = kept != nullptr ? *kept : passing_look_;
+    known.next = kept != nullptr ? known.next : 0;
+    (void)bring_up(known, shape, kInOneTurn);
+    answer.rows.reserve(
+        static_cast<std::size_t>(std::count(known.codes.begin(), known.codes.end(), 0U)));
+    std::uint32_t last = 0, rows = 0;  // a code that comes often in a row
+    for (std::uint32_t row = 0; row < known.codes.size(); ++row) {
+      const std::uint32_t code = known.codes[row];
+      if (code == 0) {
+        ExactRow& feasible = answer.rows.emplace_back();
+        feasible.row = row;
+        std::copy_n(known.raw[row].data(), shape.scores.size(), feasible.raw);
+        continue;
+      }
+      if (code != last && rows != 0) {
+        count_code(last, std::exchange(rows, 0));
+      }
+      last = code;
+      ++rows;
+    }
+    if (rows != 0) {
+      count_code(last, rows);
+    }
+    if (every_row) {
+      answer.row_codes = known.codes;
+    }
+  } else if (every_row) {
+    for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
+      look(row);
+    }
+  } else {
+    // All other nodes are rejected by name, class by class.
+    std::vector<std::uint32_t> others(cluster_.row_classes().classes().size());
+    for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
+      others[node_class] = cluster_.row_classes().nodes_in(node_class);
+    }
+    for (const std::string& name : *names) {
+      const std::uint32_t row = cluster_.find_row(name);
+      if (row != kNoRow && cluster_.table().node_class(row) != kNoNodeClass) {
+        --others[cluster_.table().node_class(row)];
+        look(row);
+      }
+    }
+    for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
+      if (others[node_class] != 0) {
+        count_code(cluster_.class_filters().code(
+                       shape, cluster_.row_classes().classes().at(node_class), "", named.empty()),
+                   others[node_class]);
+      }
+    }
+    std::sort(answer.rows.begin(), answer.rows.end(),
+              [](const ExactRow& a, const ExactRow& b) { return a.row < b.row; });
+  }
+  score_exactly(shape, answer);
+  return answer;
+}
+
+void Evaluator::read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw) {
+  const std::int64_t* truth = row_truth(shape, row);
+  for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+    raw[s] = exact_score(shape.scores[s], truth);
+  }
+}
+
+// The shape's, or one that nobody needs for now.
+ExactLook* Evaluator::look_of(const PodShape& shape) {
+  ++look_uses_;
+  ExactLook* free = nullptr;
+  for (ExactLook& look : looks_) {
+    if (look.key == shape.key) {
+      look.used = look_uses_;
+      return &look;
+    }
+    const bool under_way =
+        !look.key.empty() && !look.complete && look_uses_ - look.used <= kExactLookAbandoned;
+    if (!under_way && (free == nullptr || look.used < free->used)) {
+      free = &look;
+    }
+  }
+  if (free != nullptr) {
+    free->key = shape.key;
+    free->used = look_uses_;
+    free->next = 0;
+    free->complete = false;
+  }
+  return free;
+}
+
+void Evaluator::look_at(ExactLook& look, const PodShape& shape, std::uint32_t row) {
+  const std::uint32_t code = row_code(shape, row, {});
+  look.codes[row] = code;
+  if (code == 0) {
+    read_raw(shape, row, look.raw[row].data());
+  }
+}
+
+// True when it is what the rows say now. The shape is prepared.
+bool Evaluator::bring_up(ExactLook& look, PodShape& shape, const Pause& pause) {
+  const NodeTable& table = cluster_.table();
+  if (look.next == 0 || look.epoch < table.oldest() ||
+      look.shapes_generation != cluster_.shapes().generation() ||
+      look.class_generation != cluster_.row_classes().classes().generation()) {
+    look.next = 0;
+    look.epoch = table.epoch();
+    look.shapes_generation = cluster_.shapes().generation();
+    look.class_generation = cluster_.row_classes().classes().generation();
+  }
+  look.codes.resize(table.size());
+  look.raw.resize(table.size());
+  for (; look.epoch < table.epoch(); ++look.epoch) {
+    if (const std::uint32_t row = table.changed_row(look.epoch); row < look.next) {
+      look_at(look, shape, row);
+    }
+  }
+  while (look.next < table.size()) {
+    look_at(look, shape, look.next++);
+    if (pause()) {
+      break;
+    }
+  }
+  look.complete = look.next == table.size();
+  return look.complete;
+}
+
+// Of a shape that is decided row by row: so that exact_answer() finds each row's say.
+bool Evaluator::look_ahead(const Pod& pod, PodShape& shape, const Pause& pause) {
+  if (!shape.row_by_row() || shape.pinned || !options_.shape_cache ||
+      !cluster_.named_node(pod).empty()) {
+    return true;
+  }
+  ExactLook* look = look_of(shape);
+  return look != nullptr && bring_up(*look, shape, pause);
+}
+
+Evaluator::Extremes Evaluator::extremes_of(const PodShape& shape, const ExactAnswer& answer) {
+  Extremes extremes;
+  for (std::uint32_t n = 0; n < shape.normalized && !answer.rows.empty(); ++n) {
+    const auto [lo, hi] = std::minmax_element(
+        answer.rows.begin(), answer.rows.end(),
+        [n](const ExactRow& a, const ExactRow& b) { return a.raw[n] < b.raw[n]; });
+    extremes.lo[n] = lo->raw[n];
+    extremes.hi[n] = hi->raw[n];
+  }
+  return extremes;
+}
+
+bool Evaluator::normalize_row(const PodShape& shape, const Extremes& extremes,
+                              ExactRow& row) const {
+  bool valid = true;
+  for (std::size_t s = 0; s < shape.scores.size(); ++s) {
+    row.score[s] = s < shape.normalized ? normalize(row.raw[s], extremes.lo[s], extremes.hi[s],
+                                                    shape.normalize_in_double)
+                                        : row.raw[s];
+    // A node whose sums wrapped (mode Upstream) fails no decision about others.
+    if (cluster_.table().beyond_int64(row.row)) {
+      row.score[s] = std::clamp<std::int64_t>(row.score[s], 0, 100);
+    }
+    row.total += shape.score_labels[s].weight * row.score[s];
+    valid = valid && row.score[s] >= 0 && row.score[s] <= 100;
+  }
+  return valid;
+}
+
+void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
+  const Extremes extremes = extremes_of(shape, answer);
+  for (ExactRow& row : answer.rows) {
+    answer.invalid_score = !normalize_row(shape, extremes, row) || answer.invalid_score;
+  }
+}
+
+PluginScores Evaluator::plugin_scores(const PodShape& shape, const ExactRow& row) const {
+  PluginScores scores;
+  for (const std::uint8_t s : shape.score_order) {
+    scores.push_back(
+        {row.raw[s],
+         static_cast<std::int32_t>(std::clamp<std::int64_t>(row.score[s], INT32_MIN, INT32_MAX)),
+         shape.score_labels[s].plugin});
+  }
+  return scores;
+}
+
+}  // namespace headroom

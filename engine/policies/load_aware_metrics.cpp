@@ -1,0 +1,247 @@
+// LoadAware: the metrics of rows, which pods of a row they make count otherwise, and when they
+// expire.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "engine/policies/load_aware.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+// 30,000 years; more counts as this.
+constexpr std::int64_t kSecondsMax = 1'000'000'000'000;
+constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
+
+std::int64_t interval_us(const NodeMetric& metric) {
+  return micros_of(metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds));
+}
+
+}  // namespace
+
+std::int64_t micros_of(std::int64_t seconds) {
+  return std::clamp(seconds, -kSecondsMax, kSecondsMax) * kSecondUs;
+}
+
+// --- Metrics ---
+
+void LoadAware::begin_recount(std::uint32_t row, bool everything) {
+  recounts_.clear();
+  const auto add = [&](PodId id) {
+    if (facts_.pods[id].counted_row == row) {
+      recounts_.push_back({id, depends_on_metric(facts_.pods[id])});
+    }
+  };
+  for (PodId id = facts_.nodes[row].first_pod; id != kNoPod; id = facts_.pods[id].next) {
+    if (!everything && !depends_on_metric(facts_.pods[id])) {
+      break;
+    }
+    add(id);
+  }
+  for (const PodId id : mentioned_) {
+    add(id);
+  }
+  std::sort(recounts_.begin(), recounts_.end(),
+            [](const Recount& a, const Recount& b) { return a.pod < b.pod; });
+  recounts_.erase(std::unique(recounts_.begin(), recounts_.end(),
+                              [](const Recount& a, const Recount& b) { return a.pod == b.pod; }),
+                  recounts_.end());
+  for (const Recount& recount : recounts_) {
+    uncount(row, recount.pod);
+  }
+}
+
+void LoadAware::end_recount(std::uint32_t row) {
+  for (const Recount& recount : recounts_) {
+    if (const bool first = count(row, recount.pod); first != recount.stood_first) {
+      facts_.unlink(recount.pod);
+      facts_.link(recount.pod, first);
+    }
+  }
+}
+
+void LoadAware::mention(const MetricFacts* metric, int sign) {
+  for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
+    facts_.pods[metric->pods[p].pod].mentions += static_cast<std::uint32_t>(sign);
+  }
+}
+
+std::unique_ptr<MetricFacts> LoadAware::upsert(std::uint32_t row, const NodeMetric& metric,
+                                               const std::vector<PodId>& listed,
+                                               std::int64_t now_us, bool keep) {
+  const MetricFacts* old = this->metric(row);
+  facts_.nodes[row].mentions += old == nullptr;
+  mentioned_ = listed;
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    mentioned_.push_back(old->pods[p].pod);
+  }
+  begin_recount(row, !upstream_ && counts_more(row, metric));
+  mention(old, -1);
+  std::unique_ptr<MetricFacts> before = keep ? std::move(rows_[row].metric) : nullptr;
+  set_metric(row, metric, listed);
+  mention(this->metric(row), 1);
+  end_recount(row);
+  watch_expiry(row, now_us);
+  return before;
+}
+
+std::unique_ptr<MetricFacts> LoadAware::put(std::uint32_t row, std::unique_ptr<MetricFacts> metric,
+                                            std::int64_t now_us) {
+  Row& its = this->row(row);
+  facts_.nodes[row].mentions += metric != nullptr;
+  facts_.nodes[row].mentions -= its.metric != nullptr;
+  mentioned_.clear();
+  for (const MetricFacts* facts : {its.metric.get(), metric.get()}) {
+    for (std::size_t p = 0; facts != nullptr && p < facts->pods.size(); ++p) {
+      mentioned_.push_back(facts->pods[p].pod);
+    }
+  }
+  begin_recount(row, true);
+  mention(its.metric.get(), -1);
+  mention(metric.get(), 1);
+  std::unique_ptr<MetricFacts> before = std::exchange(its.metric, std::move(metric));
+  refresh_view(row);
+  end_recount(row);
+  watch_expiry(row, now_us);
+  return before;
+}
+
+void LoadAware::prefetch(std::uint32_t row, const NodeMetric& metric) const {
+  table_.prefetch(row);
+  const MetricFacts* old = this->metric(row);
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    __builtin_prefetch(&facts_.pods[old->pods[p].pod]);
+  }
+  for (const PodMetricInfo& pod : metric.pods) {
+    __builtin_prefetch(pod.name.data());
+    __builtin_prefetch(pod.usage.data());
+  }
+  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
+    __builtin_prefetch(facts_.pods[old->pods[p].pod].key.data());
+  }
+}
+
+void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
+                           const std::vector<PodId>& listed) {
+  Row& row = this->row(row_index);
+  if (row.metric == nullptr) {
+    row.metric = std::make_unique<MetricFacts>();
+  }
+  MetricFacts& facts = *row.metric;
+  facts.amounts.clear();
+  facts.aggregated.clear();
+  facts.pods.clear();
+  facts.amounts.reserve((metric.pods.size() + 2) * dimensions_.size());
+  facts.interval_us = interval_us(metric);
+  facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  facts.has_usage = metric.has_node_metric;
+  facts.node_usage = add_usage(facts, metric.node_usage);
+  facts.system_usage = add_usage(facts, metric.system_usage);
+  for (const AggregatedUsage& aggregated : metric.aggregated) {
+    for (const auto& [type, usage] : aggregated.usage) {
+      if (!usage.empty()) {
+        facts.aggregated.push_back({type, aggregated.duration_us, add_usage(facts, usage)});
+      }
+    }
+  }
+  for (std::size_t p = 0; p < metric.pods.size(); ++p) {
+    const PodMetricInfo& pod = metric.pods[p];
+    if (!pod.usage.empty()) {
+      facts.pods.push_back({listed[p], pod.priority == "koord-prod", add_usage(facts, pod.usage)});
+    }
+  }
+  // Of several entries of a pod the last counts, as koord-prod if any says so: in order of their
+  // usages, which were added in the order of entries.
+  std::sort(facts.pods.begin(), facts.pods.end(), [](const auto& a, const auto& b) {
+    return a.pod != b.pod ? a.pod < b.pod : a.usage < b.usage;
+  });
+  std::size_t kept = 0;
+  for (const MetricFacts::PodUsage usage : facts.pods) {
+    const bool again = kept != 0 && facts.pods[kept - 1].pod == usage.pod;
+    const bool prod = usage.prod || (again && facts.pods[kept - 1].prod);
+    kept += !again;
+    facts.pods[kept - 1] = {usage.pod, prod, usage.usage};
+  }
+  facts.pods.resize(kept);
+  refresh_view(row_index);
+}
+
+void LoadAware::refresh_view(std::uint32_t row) {
+  const MetricFacts* facts = metric(row);
+  const std::int64_t never_us = MetricFacts::kZeroTimeUs;
+  PodView& view = pod_views_[row];
+  view.updated_us = facts == nullptr ? never_us : facts->updated_us;
+  view.estimated_after_us = facts == nullptr ? never_us : facts->updated_us - facts->interval_us;
+  view.lists_pods = facts != nullptr && !facts->pods.empty();
+}
+
+bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
+  const std::int64_t updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
+  const MetricFacts* old = this->metric(row);
+  const std::int64_t estimated_after_us =
+      row < pod_views_.size() ? pod_views_[row].estimated_after_us : MetricFacts::kZeroTimeUs;
+  return updated_us - interval_us(metric) < estimated_after_us ||
+         (old != nullptr && old->updated_us > updated_us);
+}
+
+// --- The clock ---
+
+std::int64_t LoadAware::expires_us(std::uint32_t row) const {
+  const MetricFacts* known = metric(row);
+  return known == nullptr || known->updated_us == MetricFacts::kZeroTimeUs
+             ? INT64_MAX
+             : known->updated_us + micros_of(args_.node_metric_expiration_seconds);
+}
+
+void LoadAware::watch_expiry(std::uint32_t row, std::int64_t now_us) {
+  const std::int64_t due_us = expires_us(row);
+  if (due_us == INT64_MAX || due_us <= now_us) {
+    return;
+  }
+  // Begin anew where entries that lapse outnumber the rows.
+  if (expiries_.size() > 4 * facts_.nodes.size() + 1024) {
+    expiries_.clear();
+    for (std::uint32_t other = 0; other < facts_.nodes.size(); ++other) {
+      const std::int64_t other_due_us = expires_us(other);
+      if (other != row && other_due_us != INT64_MAX && other_due_us > now_us) {
+        expiries_.push_back({other_due_us, other});
+      }
+    }
+    std::make_heap(expiries_.begin(), expiries_.end(), std::greater<>());
+  }
+  expiries_.push_back({due_us, row});
+  std::push_heap(expiries_.begin(), expiries_.end(), std::greater<>());
+}
+
+std::uint32_t LoadAware::expire(std::int64_t now_us) {
+  while (!expiries_.empty() && expiries_.front().due_us <= now_us) {
+    const Expiry due = expiries_.front();
+    std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>());
+    expiries_.pop_back();
+    if (expires_us(due.row) == due.due_us) {
+      return due.row;
+    }
+  }
+  return kNoRow;
+}
+
+std::vector<std::uint32_t> LoadAware::expire_again(std::int64_t now_us) {
+  std::vector<std::uint32_t> rows;
+  expiries_.clear();
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    if (expires_us(row) != INT64_MAX) {
+      watch_expiry(row, now_us);
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+bool LoadAware::expired(const MetricFacts& metric, std::int64_t now_us) const {
+  return metric.updated_us == MetricFacts::kZeroTimeUs ||
+         now_us - metric.updated_us >= micros_of(args_.node_metric_expiration_seconds);
+}
+
+}  // namespace headroom
