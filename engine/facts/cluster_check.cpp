@@ -276,9 +276,9 @@ Result<void> Cluster::validate_capacity() const {
       return broken("namespace " + quotas.at(id).name + " uses other than its pods add up to");
     }
     const NamespaceFacts& facts = quotas.at(id);
+    // One that nothing holds has no name, and some pod's namespace may have none either.
     const bool kept = facts.users != 0 || facts.has_quota();
-    if (miscounted(facts.users, held[id]) ||
-        quotas.find(facts.name) != (kept ? id : kNoNamespace)) {
+    if (miscounted(facts.users, held[id]) || (quotas.find(facts.name) == id) != kept) {
       return broken("namespace " + facts.name + " is held otherwise than by its pods and budgets");
     }
   }

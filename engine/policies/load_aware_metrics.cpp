@@ -79,7 +79,7 @@ std::unique_ptr<MetricFacts> LoadAware::upsert(std::uint32_t row, const NodeMetr
   }
   begin_recount(row, !upstream_ && counts_more(row, metric));
   mention(old, -1);
-  std::unique_ptr<MetricFacts> before = keep ? std::move(rows_[row].metric) : nullptr;
+  std::unique_ptr<MetricFacts> before = keep ? std::move(this->row(row).metric) : nullptr;
   set_metric(row, metric, listed);
   mention(this->metric(row), 1);
   end_recount(row);

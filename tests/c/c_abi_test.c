@@ -678,6 +678,27 @@ static void test_quotas_of_teams(void) {
   headroom_engine_destroy(engine);
 }
 
+/* A metric before its node, by a call that takes back what it did where something is wrong. */
+static void test_metric_first(void) {
+  headroom_engine* engine = make_engine(NULL);
+  OK(apply_text(engine,
+                "apiVersion: slo.koordinator.sh/v1alpha1\nkind: NodeMetric\nmetadata: {name: n1}\n"
+                "status: {nodeMetric: {nodeUsage: {resources: {cpu: 1}}}}\n",
+                NULL));
+  OK(headroom_validate(engine));
+  headroom_engine_destroy(engine);
+}
+
+/* A pod may be in no namespace, whose name is that of namespaces that are gone. */
+static void test_no_namespace(void) {
+  headroom_engine* engine = make_engine(kCapacityProfile);
+  OK(headroom_apply_pod(engine, cpu_pod(NULL, "p1", 100)));
+  OK(headroom_apply_pod(engine, cpu_pod("d", "p2", 100)));
+  OK(headroom_remove(engine, HEADROOM_POD, "d", "p2"));
+  OK(headroom_validate(engine));
+  headroom_engine_destroy(engine);
+}
+
 static void test_explain(void) {
   headroom_engine* engine = make_engine(NULL);
   OK(apply_node(engine, "n1", 2000));
@@ -1047,6 +1068,8 @@ int main(int argc, char** argv) {
   test_evaluate();
   test_place();
   test_quotas_of_teams();
+  test_metric_first();
+  test_no_namespace();
   test_explain();
   test_fork();
   test_save(argv[1]);
