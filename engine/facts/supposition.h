@@ -2,8 +2,7 @@
 //
 //   Supposition supposed(cluster);
 //   supposed.leave_out(pod);                // as the rules see an incoming pod
-//   supposed.add_nominated(pod, shape);
-//   ...                                     // look at the table
+//   supposed.add_nominated(pod, shape);     // until it goes, the table says so
 //
 // The destructor takes all of it back, the last first; meanwhile no event may come, and no fork.
 // No fact changes but the epoch. What is supposed reaches as far as a look needs: a pod that is

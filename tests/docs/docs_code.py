@@ -22,6 +22,7 @@ DOORS = {"autoscaling/capacity_quotas.h", "client/client.h", "engine/engine.h", 
 GIVEN = {"node": "Node", "node_template": "Node", "pod": "Pod", "pending": "Pod", "pending_pod": "Pod",
          "pods": "std::vector<Pod>", "metric": "NodeMetric", "quota": "CapacityQuota", "engine": "Engine"}
 GIVEN_IN = {
+    "engine/facts/supposition.h": {"cluster": "Cluster", "shape": "PodShape"},
     "engine/state/state_bytes.h": {"writer": "StateWriter", "reader": "StateReader"},
     "tools/conformance/upstream/upstream_tracker.h": {"snapshot": "UpstreamSnapshot", "node_template": "UpstreamNode"},
 }
@@ -66,7 +67,7 @@ def cpp_of(source):
         for block in blocks_of_page((source / page).read_text()):
             add(page, block)
     for path in sorted(path for folder in FOLDERS for path in (source / folder).rglob("*.h")):
-        for block in blocks_of_header(path.read_text(), "//", r"\w\(.*\);"):
+        for block in blocks_of_header(path.read_text(), "//", r"\w\(.*\);\s*(//.*)?$"):
             origin = str(path.relative_to(source))
             includes.add(f'#include "{origin}"')
             add(origin, block)
