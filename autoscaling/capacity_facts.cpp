@@ -157,12 +157,13 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
 
 // --- Quotas ---
 
-QuotaState CapacityFacts::read_state(const CapacityQuota& quota, const QuotaKey& key) {
-  const Quota* before = table_.find(key);
-  QuotaState state;
+CapacityQuotaState CapacityFacts::read_state(const CapacityQuota& quota,
+                                             const CapacityQuotaKey& key) {
+  const CountedCapacityQuota* before = table_.find(key);
+  CapacityQuotaState state;
   if (before != nullptr) state = before->state;
   state.object = quota;
-  Result<QuotaSpec> spec = read_quota_spec(quota, options_.aliases);
+  Result<CapacityQuotaSpec> spec = read_capacity_quota_spec(quota, options_.aliases);
   if (!spec) {
     state.invalid = std::move(spec.error().message);
     return state;
@@ -173,39 +174,39 @@ QuotaState CapacityFacts::read_state(const CapacityQuota& quota, const QuotaKey&
   return state;
 }
 
-Result<void> CapacityFacts::upsert(const CapacityQuota& quota, QuotaClass quota_class) {
-  const bool named =
-      quota_class == QuotaClass::kNodeGroup || quota_class == QuotaClass::kCapacityQuota;
+Result<void> CapacityFacts::upsert(const CapacityQuota& quota, CapacityQuotaClass quota_class) {
+  const bool named = quota_class == CapacityQuotaClass::kNodeGroup ||
+                     quota_class == CapacityQuotaClass::kCapacityQuota;
   if (named && quota.name.empty()) {
     return fail(ErrorCode::kInvalid, "CapacityQuota: metadata.name is empty");
   }
-  const QuotaKey key{quota_class, named ? quota.name : std::string()};
-  if (table_.find(key) == nullptr && table_.quotas().size() >= kCapacityQuotasMax) {
+  const CapacityQuotaKey key{quota_class, named ? quota.name : std::string()};
+  if (table_.find(key) == nullptr && table_.capacity_quotas().size() >= kCapacityQuotasMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("{}: kCapacityQuotasMax ({}) quotas are known",
-                            quota_id(quota_class, quota.name), kCapacityQuotasMax));
+                            capacity_quota_id(quota_class, quota.name), kCapacityQuotasMax));
   }
-  QuotaState state = read_state(quota, key);
+  CapacityQuotaState state = read_state(quota, key);
   if (state.in_force) {
-    for (const QuotaLimit& limit : state.in_force->limits) {
+    for (const CapacityQuotaLimit& limit : state.in_force->limits) {
       if (resources_.number(limit.counted)) continue;
       rebuild();  // drops the numbers of resources that are not in use
       Result<std::uint32_t> number = resources_.number(limit.counted);
       if (!number) return tl::unexpected<Error>(std::move(number.error()));
     }
   }
-  set_quota(key, std::move(state));
+  set_capacity_quota(key, std::move(state));
   return {};
 }
 
-void CapacityFacts::remove_quota(std::string_view name, QuotaClass quota_class) {
-  const bool named =
-      quota_class == QuotaClass::kNodeGroup || quota_class == QuotaClass::kCapacityQuota;
-  const QuotaKey key{quota_class, named ? std::string(name) : std::string()};
-  if (table_.find(key) != nullptr) set_quota(key, std::nullopt);
+void CapacityFacts::remove_capacity_quota(std::string_view name, CapacityQuotaClass quota_class) {
+  const bool named = quota_class == CapacityQuotaClass::kNodeGroup ||
+                     quota_class == CapacityQuotaClass::kCapacityQuota;
+  const CapacityQuotaKey key{quota_class, named ? std::string(name) : std::string()};
+  if (table_.find(key) != nullptr) set_capacity_quota(key, std::nullopt);
 }
 
-void CapacityFacts::use_keys(const QuotaState* state, int times) {
+void CapacityFacts::use_keys(const CapacityQuotaState* state, int times) {
   if (state == nullptr || !state->in_force) return;
   for (const NodeSelectorRequirement& asked : state->in_force->selector) {
     std::uint32_t& uses = key_uses_[asked.key];
@@ -214,18 +215,19 @@ void CapacityFacts::use_keys(const QuotaState* state, int times) {
   }
 }
 
-void CapacityFacts::set_quota(const QuotaKey& key, std::optional<QuotaState> state) {
-  const Quota* before = table_.find(key);
+void CapacityFacts::set_capacity_quota(const CapacityQuotaKey& key,
+                                       std::optional<CapacityQuotaState> state) {
+  const CountedCapacityQuota* before = table_.find(key);
   if (forked()) {
     changes_.push_back(
-        QuotaBefore{key, before == nullptr ? std::nullopt : std::optional(before->state)});
+        CapacityQuotaBefore{key, before == nullptr ? std::nullopt : std::optional(before->state)});
   }
   use_keys(state ? &*state : nullptr, 1);
   use_keys(before == nullptr ? nullptr : &before->state, -1);
   std::vector<std::uint32_t> counted;
   if (state && state->in_force) {
     read_keys(state->in_force->selector);
-    for (const QuotaLimit& limit : state->in_force->limits) {
+    for (const CapacityQuotaLimit& limit : state->in_force->limits) {
       counted.push_back(resources_.add(limit.counted));
     }
   }
@@ -452,16 +454,16 @@ void CapacityFacts::adopt(const CapacityFacts& former) {
     const CountedNode& node = nodes_[row];
     take_off(name, labels_.map_of(node.labels), node.amounts, node.reservation);
   }
-  std::vector<std::pair<QuotaKey, QuotaState>> adopted;
-  for (const auto& [key, quota] : table_.quotas()) {
-    const Quota* was = former.table_.find(key);
+  std::vector<std::pair<CapacityQuotaKey, CapacityQuotaState>> adopted;
+  for (const auto& [key, quota] : table_.capacity_quotas()) {
+    const CountedCapacityQuota* was = former.table_.find(key);
     if (quota->state.in_force || was == nullptr || !was->state.in_force) continue;
-    QuotaState state = quota->state;
+    CapacityQuotaState state = quota->state;
     state.in_force = was->state.in_force;
     state.generation_in_force = was->state.generation_in_force;
     adopted.emplace_back(key, std::move(state));
   }
-  for (auto& [key, state] : adopted) set_quota(key, std::move(state));
+  for (auto& [key, state] : adopted) set_capacity_quota(key, std::move(state));
 }
 
 // --- Forks ---
@@ -485,8 +487,8 @@ void CapacityFacts::rollback() {
     changes_.pop_back();
     if (auto* node = std::get_if<NodeBefore>(&before)) {
       set_node(node->name, std::move(node->facts));
-    } else if (auto* quota = std::get_if<QuotaBefore>(&before)) {
-      set_quota(quota->key, std::move(quota->state));
+    } else if (auto* quota = std::get_if<CapacityQuotaBefore>(&before)) {
+      set_capacity_quota(quota->key, std::move(quota->state));
     } else if (auto* held = std::get_if<ReservationBefore>(&before)) {
       set_reservation(held->id, std::move(held->reservation));
     } else if (auto* taken = std::get_if<Registration>(&before)) {

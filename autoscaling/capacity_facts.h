@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "autoscaling/capacity_audit.h"
+#include "autoscaling/capacity_quota_table.h"
 #include "autoscaling/capacity_quotas.h"
-#include "autoscaling/quota_table.h"
 
 namespace headroom {
 
@@ -64,8 +64,8 @@ class CapacityFacts {
 
   Result<void> upsert(const Node& node);
   void remove_node(std::string_view name);
-  Result<void> upsert(const CapacityQuota& quota, QuotaClass quota_class);
-  void remove_quota(std::string_view name, QuotaClass quota_class);
+  Result<void> upsert(const CapacityQuota& quota, CapacityQuotaClass quota_class);
+  void remove_capacity_quota(std::string_view name, CapacityQuotaClass quota_class);
   Result<void> advance(std::int64_t now_us);
   void correct_clock(std::int64_t now_us);
   // The items' templates, with 0 nodes each; kLimitExceeded as CapacityResources::read.
@@ -83,8 +83,8 @@ class CapacityFacts {
   Result<std::uint32_t> look_at(const Node& node_template, ResourceAmounts& amounts);
   void tidy();
 
-  QuotaTable& table() { return table_; }
-  const QuotaTable& table() const { return table_; }
+  CapacityQuotaTable& table() { return table_; }
+  const CapacityQuotaTable& table() const { return table_; }
   const LabelClasses& labels() const { return labels_; }
   // A class's labels, of the keys that a selector in force reads.
   StringMap labels_in_use(std::uint32_t label_class) const;
@@ -113,7 +113,7 @@ class CapacityFacts {
   Result<void> validate_touches(std::uint32_t label_class) const;
   Result<void> validate_sums() const;
   Result<void> validate_rest() const;
-  Result<void> validate_quotas() const;
+  Result<void> validate_capacity_quotas() const;
   void tell_audits(const std::function<void(CapacityAuditNotes&)>& what);
   void note_node(std::uint32_t row) {
     if (!audits_.empty()) {
@@ -125,9 +125,9 @@ class CapacityFacts {
     std::string name;
     std::optional<CountedNode> facts;
   };
-  struct QuotaBefore {
-    QuotaKey key;
-    std::optional<QuotaState> state;
+  struct CapacityQuotaBefore {
+    CapacityQuotaKey key;
+    std::optional<CapacityQuotaState> state;
   };
   struct ReservationBefore {
     std::string id;
@@ -143,17 +143,17 @@ class CapacityFacts {
     std::int64_t now_us = 0;
   };
   using Before =
-      std::variant<NodeBefore, QuotaBefore, ReservationBefore, Registration, ClockBefore>;
+      std::variant<NodeBefore, CapacityQuotaBefore, ReservationBefore, Registration, ClockBefore>;
 
   bool forked() const { return !forks_.empty(); }
   void set_node(std::string_view name, std::optional<CountedNode> facts);
-  void set_quota(const QuotaKey& key, std::optional<QuotaState> state);
+  void set_capacity_quota(const CapacityQuotaKey& key, std::optional<CapacityQuotaState> state);
   void set_reservation(std::string_view id, std::optional<Reservation> reservation);
   void set_registered(std::string_view id, std::size_t item, std::string_view node_name,
                       bool registered);
   void set_now(std::int64_t now_us);
 
-  QuotaState read_state(const CapacityQuota& quota, const QuotaKey& key);
+  CapacityQuotaState read_state(const CapacityQuota& quota, const CapacityQuotaKey& key);
   bool is_counted(const Node& node) const;
   void take_off(std::string_view node_name, const StringMap& labels, const ResourceAmounts& amounts,
                 std::string_view reservation_id);
@@ -161,7 +161,7 @@ class CapacityFacts {
   std::uint32_t classify(const KeptLabels& labels);
   void add_reserved(Reservation& reservation, int times);
   void read_keys(const LabelSelector& selector);
-  void use_keys(const QuotaState* state, int times);
+  void use_keys(const CapacityQuotaState* state, int times);
   void split_classes();
   // Drops classes, values, layouts and resource numbers that nothing holds.
   void rebuild();
@@ -169,7 +169,7 @@ class CapacityFacts {
   const CapacityQuotasOptions options_;
   CapacityResources resources_;
   LabelClasses labels_;
-  QuotaTable table_;
+  CapacityQuotaTable table_;
   BytesMap<std::string, std::uint32_t> rows_;
   std::vector<CountedNode> nodes_;  // by row
   std::vector<std::uint32_t> free_rows_;

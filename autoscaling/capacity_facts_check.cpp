@@ -68,7 +68,7 @@ std::uint64_t CapacityFacts::digest() const {
 
 std::uint64_t CapacityFacts::digest_of_rest() const {
   std::uint64_t sum = mix(static_cast<std::uint64_t>(now_us_));
-  for (const auto& [key, quota] : table_.quotas()) {
+  for (const auto& [key, quota] : table_.capacity_quotas()) {
     Hash hash;
     hash.add(quota->id).add(quota->state.invalid);
     hash.add(static_cast<std::uint64_t>(quota->state.object.generation));
@@ -78,7 +78,7 @@ std::uint64_t CapacityFacts::digest_of_rest() const {
         hash.add(asked.key).add(asked.op);
         for (const std::string& value : asked.values) hash.add(value);
       }
-      for (const QuotaLimit& limit : quota->state.in_force->limits) {
+      for (const CapacityQuotaLimit& limit : quota->state.in_force->limits) {
         hash.add(limit.resource).add(limit.amount);
       }
     }
@@ -131,7 +131,7 @@ Int128 at(const std::vector<Int128>& sums, std::uint32_t resource) {
 }  // namespace
 
 Result<void> CapacityFacts::validate_sums() const {
-  QuotaTable counted;
+  CapacityQuotaTable counted;
   while (counted.classes() < table_.classes()) counted.add_class(labels_);
   std::size_t nodes = 0;
   for (const CountedNode& node : nodes_) {
@@ -157,7 +157,7 @@ Result<void> CapacityFacts::validate_sums() const {
 }
 
 Result<void> CapacityFacts::validate_rest() const {
-  QuotaTable counted;
+  CapacityQuotaTable counted;
   while (counted.classes() < table_.classes()) counted.add_class(labels_);
   for (const auto& [id, held] : reservations_) {
     for (const ReservedItem& item : held.items) {
@@ -183,19 +183,19 @@ Result<void> CapacityFacts::validate_rest() const {
       }
     }
   }
-  return validate_quotas();
+  return validate_capacity_quotas();
 }
 
 // The limits that nodes of the class touch.
 Result<void> CapacityFacts::validate_touches(std::uint32_t label_class) const {
   const NodeClassSums& nodes = table_.at(label_class);
   auto touch = nodes.touches.begin();
-  for (const auto& [key, quota] : table_.quotas()) {
+  for (const auto& [key, quota] : table_.capacity_quotas()) {
     if (!quota->state.in_force ||
         !matches(quota->state.in_force->selector, labels_.labels(label_class))) {
       continue;
     }
-    for (const QuotaEntry& entry : quota->entries) {
+    for (const CapacityQuotaEntry& entry : quota->entries) {
       if (touch == nodes.touches.end() || touch->entry != &entry ||
           touch->resource != entry.resource) {
         return differ(
@@ -211,8 +211,8 @@ Result<void> CapacityFacts::validate_touches(std::uint32_t label_class) const {
 }
 
 // What the limits use against the sums of the classes that touch them.
-Result<void> CapacityFacts::validate_quotas() const {
-  std::unordered_map<const QuotaEntry*, std::pair<Int128, Int128>> sums;  // used, reserved
+Result<void> CapacityFacts::validate_capacity_quotas() const {
+  std::unordered_map<const CapacityQuotaEntry*, std::pair<Int128, Int128>> sums;  // used, reserved
   for (std::uint32_t c = 0; c < table_.classes(); ++c) {
     const NodeClassSums& nodes = table_.at(c);
     for (const NodeClassSums::Touch& touch : nodes.touches) {
@@ -221,8 +221,8 @@ Result<void> CapacityFacts::validate_quotas() const {
       reserved += at(nodes.reserved, touch.resource);
     }
   }
-  for (const auto& [key, quota] : table_.quotas()) {
-    for (const QuotaEntry& entry : quota->entries) {
+  for (const auto& [key, quota] : table_.capacity_quotas()) {
+    for (const CapacityQuotaEntry& entry : quota->entries) {
       const std::string what = fmt::format("{} {}", quota->id, entry.name);
       const auto& [used, reserved] = sums[&entry];
       if (entry.used != used) return differ(what + " used", entry.used, used);

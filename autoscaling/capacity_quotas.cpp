@@ -24,7 +24,8 @@ std::int64_t times(Int128 left, std::int64_t amount) {
   return whole > kMost ? kMost : static_cast<std::int64_t>(whole);
 }
 
-void fill(const QuotaEntry& entry, std::int64_t amount, std::int64_t count, QuotaRow& row) {
+void fill(const CapacityQuotaEntry& entry, std::int64_t amount, std::int64_t count,
+          CapacityQuotaRow& row) {
   row.quota = entry.id;
   row.resource = entry.name;
   row.limit = entry.limit;
@@ -36,9 +37,9 @@ void fill(const QuotaEntry& entry, std::int64_t amount, std::int64_t count, Quot
   row.max_nodes = times(row.headroom, amount);
 }
 
-void mark_binding(std::vector<QuotaRow>& rows, std::int64_t allowed, std::int64_t count) {
+void mark_binding(std::vector<CapacityQuotaRow>& rows, std::int64_t allowed, std::int64_t count) {
   if (allowed >= count) return;
-  for (QuotaRow& row : rows) row.binding = row.max_nodes == allowed;
+  for (CapacityQuotaRow& row : rows) row.binding = row.max_nodes == allowed;
 }
 
 Result<void> check_count(const Node& node, std::int64_t count) {
@@ -100,20 +101,21 @@ struct CapacityQuotas::Impl {
     return asked;
   }
 
-  void list_skipped(std::vector<SkippedQuota>& skipped) const {
+  void list_skipped(std::vector<SkippedCapacityQuota>& skipped) const {
     skipped.clear();
     if (facts.table().skipped() == 0) return;
-    for (const auto& [key, quota] : facts.table().quotas()) {
+    for (const auto& [key, quota] : facts.table().capacity_quotas()) {
       if (!quota->state.in_force) skipped.push_back({quota->id, quota->state.invalid});
     }
   }
 
   // The template's rows for `count` nodes, and how many are allowed.
-  std::int64_t rows_of(const Asked& asked, std::int64_t count, std::vector<QuotaRow>& rows) {
+  std::int64_t rows_of(const Asked& asked, std::int64_t count,
+                       std::vector<CapacityQuotaRow>& rows) {
     std::int64_t allowed = count;
     rows.clear();
-    for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
-      QuotaRow& row = rows.emplace_back();
+    for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+      CapacityQuotaRow& row = rows.emplace_back();
       fill(entry, amount, count, row);
       allowed = std::min(allowed, row.max_nodes);
     });
@@ -123,7 +125,7 @@ struct CapacityQuotas::Impl {
 
   std::int64_t max_nodes(const Asked& asked) {
     std::int64_t most = kMost;
-    for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+    for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
       most = std::min(most, times(entry.headroom(), amount));
     });
     return most;
@@ -137,11 +139,11 @@ struct CapacityQuotas::Impl {
   Walk walk(std::span<const PlanItem> items, const std::vector<Asked>& asked) {
     Walk walk;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      std::vector<QuotaRow> rows;
+      std::vector<CapacityQuotaRow> rows;
       const std::int64_t fits = rows_of(asked[i], items[i].count, rows);
       walk.fits.push_back(fits);
       if (fits < items[i].count && !walk.stopped) {
-        std::erase_if(rows, [](const QuotaRow& row) { return !row.binding; });
+        std::erase_if(rows, [](const CapacityQuotaRow& row) { return !row.binding; });
         walk.stopped = PlanBreak{i, fits, std::move(rows)};
       }
       add_planned(asked[i], fits);
@@ -149,18 +151,19 @@ struct CapacityQuotas::Impl {
     return walk;
   }
   void add_planned(const Asked& asked, std::int64_t count) {
-    for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+    for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
       entry.added += static_cast<Int128>(amount) * count;
     });
   }
   void take_back_added(const std::vector<Asked>& asked) {
     for (const Asked& item : asked) {
-      for_each_touched(item, [](QuotaEntry& entry, std::int64_t) { entry.added = 0; });
+      for_each_touched(item, [](CapacityQuotaEntry& entry, std::int64_t) { entry.added = 0; });
     }
   }
 
   Result<PlanAnswer> plan(const Plan& plan);
-  Result<WhatIf> what_if(std::span<const QuotaChange> changes, std::span<const Node> templates);
+  Result<WhatIf> what_if(std::span<const CapacityQuotaChange> changes,
+                         std::span<const Node> templates);
 
   CapacityFacts facts;
   Asked scratch;  // of check()
@@ -176,11 +179,11 @@ CapacityQuotas& CapacityQuotas::operator=(CapacityQuotas&&) noexcept = default;
 
 Result<void> CapacityQuotas::upsert(const Node& node) { return impl_->facts.upsert(node); }
 void CapacityQuotas::remove_node(std::string_view name) { impl_->facts.remove_node(name); }
-Result<void> CapacityQuotas::upsert(const CapacityQuota& quota, QuotaClass quota_class) {
+Result<void> CapacityQuotas::upsert(const CapacityQuota& quota, CapacityQuotaClass quota_class) {
   return impl_->facts.upsert(quota, quota_class);
 }
-void CapacityQuotas::remove_quota(std::string_view name, QuotaClass quota_class) {
-  impl_->facts.remove_quota(name, quota_class);
+void CapacityQuotas::remove_capacity_quota(std::string_view name, CapacityQuotaClass quota_class) {
+  impl_->facts.remove_capacity_quota(name, quota_class);
 }
 Result<void> CapacityQuotas::advance(std::int64_t now_us) { return impl_->facts.advance(now_us); }
 void CapacityQuotas::correct_clock(std::int64_t now_us) { impl_->facts.correct_clock(now_us); }
@@ -244,17 +247,18 @@ Result<PlanAnswer> CapacityQuotas::Impl::plan(const Plan& plan) {
   answer.peak_break = walk(plan.add, *asked).stopped;
   take_back_added(*asked);
   for (const Asked& node : removed) {
-    for_each_touched(node, [](QuotaEntry& entry, std::int64_t amount) { entry.removed += amount; });
+    for_each_touched(
+        node, [](CapacityQuotaEntry& entry, std::int64_t amount) { entry.removed += amount; });
   }
   answer.net_break = walk(plan.add, *asked).stopped;
   take_back_added(*asked);
   for (std::size_t i = 0; i < plan.add.size(); ++i) add_planned((*asked)[i], plan.add[i].count);
-  std::set<const QuotaEntry*> touched;
-  const auto touch = [&](QuotaEntry& entry, std::int64_t) { touched.insert(&entry); };
+  std::set<const CapacityQuotaEntry*> touched;
+  const auto touch = [&](CapacityQuotaEntry& entry, std::int64_t) { touched.insert(&entry); };
   for (const Asked& item : *asked) for_each_touched(item, touch);
   for (const Asked& node : removed) for_each_touched(node, touch);
-  for (const auto& [key, quota] : facts.table().quotas()) {
-    for (QuotaEntry& entry : quota->entries) {
+  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
+    for (CapacityQuotaEntry& entry : quota->entries) {
       if (!touched.contains(&entry)) continue;
       PlanRow row;
       row.quota = quota->id;
@@ -280,11 +284,11 @@ Result<MaxTotal> CapacityQuotas::max_total(std::span<const PlanItem> items) {
   const Result<std::vector<Asked>> asked = impl_->look_at(items);
   if (!asked) return tl::unexpected<Error>(asked.error());
   std::vector<std::int64_t> counts_max;
-  std::map<const QuotaEntry*, std::size_t> numbers;
+  std::map<const CapacityQuotaEntry*, std::size_t> numbers;
   std::vector<MaxTotalLimit> limits;
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     counts_max.push_back(items[i].count);
-    impl_->for_each_touched((*asked)[i], [&](QuotaEntry& entry, std::int64_t amount) {
+    impl_->for_each_touched((*asked)[i], [&](CapacityQuotaEntry& entry, std::int64_t amount) {
       const auto [it, added] = numbers.try_emplace(&entry, limits.size());
       if (added) limits.push_back({entry.headroom(), {}});
       limits[it->second].items.emplace_back(i, amount);
@@ -306,7 +310,7 @@ Result<std::vector<TemplateHeadroom>> CapacityQuotas::headroom(std::span<const N
     TemplateHeadroom& answer = answers.emplace_back();
     answer.max_nodes = impl_->max_nodes(asked);
     impl_->list_skipped(answer.skipped);
-    impl_->for_each_touched(asked, [&](QuotaEntry& entry, std::int64_t amount) {
+    impl_->for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
       const std::int64_t most = times(entry.headroom(), amount);
       answer.rows.push_back({entry.id, entry.name, entry.headroom(),
                              entry.headroom() - static_cast<Int128>(amount) * answer.max_nodes,
@@ -320,12 +324,12 @@ Result<std::vector<TemplateHeadroom>> CapacityQuotas::headroom(std::span<const N
 
 namespace {
 
-using AmountsByLimit = std::map<std::pair<QuotaKey, std::string>, WhatIf::Amounts>;
+using AmountsByLimit = std::map<std::pair<CapacityQuotaKey, std::string>, WhatIf::Amounts>;
 
-AmountsByLimit amounts_of(const QuotaTable& table) {
+AmountsByLimit amounts_of(const CapacityQuotaTable& table) {
   AmountsByLimit amounts;
-  for (const auto& [key, quota] : table.quotas()) {
-    for (const QuotaEntry& entry : quota->entries) {
+  for (const auto& [key, quota] : table.capacity_quotas()) {
+    for (const CapacityQuotaEntry& entry : quota->entries) {
       amounts[{key, std::string(entry.name)}] = {entry.limit, entry.used, entry.reserved};
     }
   }
@@ -334,7 +338,7 @@ AmountsByLimit amounts_of(const QuotaTable& table) {
 
 void compare(const AmountsByLimit& before, const AmountsByLimit& after,
              std::vector<WhatIf::Row>& rows) {
-  std::set<std::pair<QuotaKey, std::string>> limits;
+  std::set<std::pair<CapacityQuotaKey, std::string>> limits;
   for (const auto& [limit, amounts] : before) limits.insert(limit);
   for (const auto& [limit, amounts] : after) limits.insert(limit);
   const auto find = [](const AmountsByLimit& all, const auto& limit) {
@@ -343,7 +347,7 @@ void compare(const AmountsByLimit& before, const AmountsByLimit& after,
   };
   for (const auto& limit : limits) {
     const auto& [key, resource] = limit;
-    WhatIf::Row row{quota_id(key.first, key.second), resource, find(before, limit),
+    WhatIf::Row row{capacity_quota_id(key.first, key.second), resource, find(before, limit),
                     find(after, limit)};
     if (row.before == row.after) continue;
     row.newly_over = row.after && row.after->over() && !(row.before && row.before->over());
@@ -353,7 +357,7 @@ void compare(const AmountsByLimit& before, const AmountsByLimit& after,
 
 }  // namespace
 
-Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const QuotaChange> changes,
+Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const CapacityQuotaChange> changes,
                                              std::span<const Node> templates) {
   facts.tidy();
   const AmountsByLimit before = amounts_of(facts.table());
@@ -372,12 +376,12 @@ Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const QuotaChange> change
   const Result<std::vector<std::int64_t>> most_before = most();
   if (!most_before) return tl::unexpected<Error>(most_before.error());
   WhatIf answer;
-  for (const QuotaChange& change : changes) {
+  for (const CapacityQuotaChange& change : changes) {
     Result<void> applied;
-    if (const auto* upsert = std::get_if<QuotaUpsert>(&change)) {
+    if (const auto* upsert = std::get_if<CapacityQuotaUpsert>(&change)) {
       applied = facts.upsert(upsert->quota, upsert->quota_class);
-    } else if (const auto* removal = std::get_if<QuotaRemoval>(&change)) {
-      facts.remove_quota(removal->name, removal->quota_class);
+    } else if (const auto* removal = std::get_if<CapacityQuotaRemoval>(&change)) {
+      facts.remove_capacity_quota(removal->name, removal->quota_class);
     } else {
       applied = facts.upsert(std::get<NodeUpsert>(change).node);
     }
@@ -393,7 +397,7 @@ Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const QuotaChange> change
     if (item.newly_blocked()) {
       Asked looked;
       if (!look_at(templates[i], looked)) continue;
-      for_each_touched(looked, [&](QuotaEntry& entry, std::int64_t amount) {
+      for_each_touched(looked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
         std::vector<std::string>& by = item.blocked_by;
         if (times(entry.headroom(), amount) > 0) return;
         if (by.empty() || by.back() != entry.id) by.emplace_back(entry.id);
@@ -401,13 +405,13 @@ Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const QuotaChange> change
     }
     answer.templates.push_back(std::move(item));
   }
-  for (const auto& [key, quota] : facts.table().quotas()) {
+  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
     if (!quota->state.in_force) answer.skipped.emplace_back(quota->id, quota->state.invalid);
   }
   return answer;
 }
 
-Result<WhatIf> CapacityQuotas::what_if(std::span<const QuotaChange> changes,
+Result<WhatIf> CapacityQuotas::what_if(std::span<const CapacityQuotaChange> changes,
                                        std::span<const Node> templates) {
   const std::vector<Node> kinds = templates.empty() ? node_kinds() : std::vector<Node>();
   fork();
@@ -419,9 +423,9 @@ Result<WhatIf> CapacityQuotas::what_if(std::span<const QuotaChange> changes,
 std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
   const CapacityFacts& facts = impl_->facts;
   std::vector<CapacityQuotaStatus> all;
-  for (const auto& [key, quota] : facts.table().quotas()) {
+  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
     CapacityQuotaStatus& status = all.emplace_back();
-    const QuotaState& state = quota->state;
+    const CapacityQuotaState& state = quota->state;
     status.id = quota->id;
     status.name = key.second;
     status.quota_class = key.first;
@@ -436,7 +440,7 @@ std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
         status.nodes += facts.table().at(c).nodes;
       }
     }
-    for (const QuotaEntry& entry : quota->entries) {
+    for (const CapacityQuotaEntry& entry : quota->entries) {
       status.amounts.push_back({std::string(entry.name), entry.limit, entry.used, entry.reserved});
     }
   }
@@ -551,7 +555,7 @@ CapacityQuotasStats CapacityQuotas::stats() const {
   const CapacityFacts& facts = impl_->facts;
   CapacityQuotasStats stats;
   stats.nodes = facts.node_count();
-  stats.quotas = static_cast<std::uint32_t>(facts.table().quotas().size());
+  stats.quotas = static_cast<std::uint32_t>(facts.table().capacity_quotas().size());
   stats.invalid_quotas = static_cast<std::uint32_t>(facts.table().invalid());
   stats.reservations = static_cast<std::uint32_t>(facts.reservations().size());
   stats.node_classes = facts.labels().size();

@@ -34,7 +34,7 @@
 #include <variant>
 #include <vector>
 
-#include "autoscaling/quota_answers.h"
+#include "autoscaling/capacity_quota_answers.h"
 #include "objects/audit_items.h"
 #include "objects/error.h"
 #include "objects/objects.h"
@@ -72,8 +72,9 @@ class CapacityQuotas {
   // every answer lists it. `quota_class` tells CapacityQuota objects from an autoscaler's other
   // limits, which are checked alike.
   Result<void> upsert(const CapacityQuota& quota,
-                      QuotaClass quota_class = QuotaClass::kCapacityQuota);
-  void remove_quota(std::string_view name, QuotaClass quota_class = QuotaClass::kCapacityQuota);
+                      CapacityQuotaClass quota_class = CapacityQuotaClass::kCapacityQuota);
+  void remove_capacity_quota(std::string_view name,
+                             CapacityQuotaClass quota_class = CapacityQuotaClass::kCapacityQuota);
   // Moves the clock; never backwards (kInvalid). Reservations lapse at now >= expiry.
   Result<void> advance(std::int64_t now_us);
   // Sets the clock to what it should have been, backwards too. Reservations that lapsed meanwhile
@@ -99,7 +100,7 @@ class CapacityQuotas {
   Result<std::vector<TemplateHeadroom>> headroom(std::span<const Node> templates);
   // What a change would do. `templates`: whose nodes may be newly blocked; none: the kinds of nodes
   // that are there.
-  Result<WhatIf> what_if(std::span<const QuotaChange> changes,
+  Result<WhatIf> what_if(std::span<const CapacityQuotaChange> changes,
                          std::span<const Node> templates = {});
   // By class, then name: what is used of every limit, what is reserved, what is in force.
   std::vector<CapacityQuotaStatus> status() const;

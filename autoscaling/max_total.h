@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "autoscaling/quota_answers.h"
+#include "autoscaling/capacity_quota_answers.h"
 
 namespace headroom {
 

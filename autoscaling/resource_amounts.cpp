@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "autoscaling/quota_spec.h"
+#include "autoscaling/capacity_quota_spec.h"
 
 namespace headroom {
 

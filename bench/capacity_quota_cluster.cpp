@@ -30,7 +30,7 @@ constexpr const char* kFamilyLabel = "example.com/machine-family";
 
 }  // namespace
 
-Node quota_node(std::uint32_t number, std::uint32_t place) {
+Node capacity_quota_node(std::uint32_t number, std::uint32_t place) {
   Node node;
   node.name = fmt::format("node-{:06}", number);
   node.labels = {{"beta.kubernetes.io/arch", "amd64"},
@@ -52,7 +52,7 @@ Node quota_node(std::uint32_t number, std::uint32_t place) {
   return node;
 }
 
-std::vector<CapacityQuota> make_quotas(std::uint32_t count) {
+std::vector<CapacityQuota> make_capacity_quotas(std::uint32_t count) {
   std::vector<CapacityQuota> quotas;
   for (std::uint32_t i = 0; i < count; ++i) {
     CapacityQuota& quota = quotas.emplace_back();
@@ -86,10 +86,12 @@ std::vector<CapacityQuota> make_quotas(std::uint32_t count) {
   return quotas;
 }
 
-CapacityQuotas make_quota_cluster(const QuotaClusterSpec& spec) {
+CapacityQuotas make_elastic_quota_cluster(const CapacityQuotaClusterSpec& spec) {
   CapacityQuotas cluster;
-  for (const CapacityQuota& quota : make_quotas(spec.quotas)) check_done(cluster.upsert(quota));
-  for (std::uint32_t n = 0; n < spec.nodes; ++n) check_done(cluster.upsert(quota_node(n, n)));
+  for (const CapacityQuota& quota : make_capacity_quotas(spec.quotas))
+    check_done(cluster.upsert(quota));
+  for (std::uint32_t n = 0; n < spec.nodes; ++n)
+    check_done(cluster.upsert(capacity_quota_node(n, n)));
   return cluster;
 }
 

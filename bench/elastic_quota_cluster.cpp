@@ -20,7 +20,7 @@ constexpr std::array<std::int32_t, 4> kPriorities = {0, 100, 1000, 10000};
 Pod make_pod(std::string name, std::uint32_t quota, std::int32_t priority, std::int64_t milli_cpu,
              std::int64_t bytes) {
   Pod pod;
-  pod.namespace_name = quota_namespace(quota);
+  pod.namespace_name = elastic_quota_namespace(quota);
   pod.uid = pod.namespace_name + "/" + name;
   pod.name = std::move(name);
   pod.priority = priority;
@@ -38,7 +38,9 @@ constexpr std::array<std::uint32_t, kPodsOfNode> kSizes = {2, 2, 2, 2, 2, 2, 2, 
 
 }  // namespace
 
-std::string quota_namespace(std::uint32_t quota) { return fmt::format("team-{:04}", quota); }
+std::string elastic_quota_namespace(std::uint32_t quota) {
+  return fmt::format("team-{:04}", quota);
+}
 
 Engine make_capacity_engine(const CapacityClusterSpec& spec) {
   Profile profile;
@@ -80,7 +82,7 @@ Engine make_capacity_engine(const CapacityClusterSpec& spec) {
   const std::int64_t reserve = 1'000'000;  // no quota is at its max, nor is their sum
   for (std::uint32_t q = 0; q < spec.quotas; ++q) {
     ElasticQuota quota;
-    quota.namespace_name = quota_namespace(q);
+    quota.namespace_name = elastic_quota_namespace(q);
     quota.name = "quota";
     const bool borrower = spec.borrower_percent != 0 && q == 0;
     const bool lender = spec.borrower_percent != 0 && q == 1;

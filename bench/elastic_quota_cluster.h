@@ -22,7 +22,7 @@ struct CapacityClusterSpec {
 
 // Identical nodes of 64 cores, each full with 20 pods of priorities 0, 100, 1000 and 10000.
 Engine make_capacity_engine(const CapacityClusterSpec& spec);
-std::string quota_namespace(std::uint32_t quota);
+std::string elastic_quota_namespace(std::uint32_t quota);
 // A pod that finds no room. `size` in cores; another `variant` is another shape.
 Pod preemptor(std::uint32_t index, std::uint32_t quota, std::int32_t priority, std::uint32_t cores,
               std::uint32_t variant);

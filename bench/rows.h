@@ -43,14 +43,14 @@ void open_loop(const BenchOptions& options, Lines& lines);
 void resync(const BenchOptions& options, Lines& lines);
 void hostile_wait(const BenchOptions& options, Lines& lines);
 void codec(const BenchOptions& options, Lines& lines);
-void quota_prefilter(const BenchOptions& options, Lines& lines);
+void elastic_quota_prefilter(const BenchOptions& options, Lines& lines);
 void preempt_cold(const BenchOptions& options, Lines& lines);
 void preempt_pruned(const BenchOptions& options, Lines& lines);
 void preempt_storm(const BenchOptions& options, Lines& lines);
-void quota_check(const BenchOptions& options, Lines& lines);
-void quota_check_batch(const BenchOptions& options, Lines& lines);
-void quota_event(const BenchOptions& options, Lines& lines);
-void quota_edit(const BenchOptions& options, Lines& lines);
+void capacity_quota_check(const BenchOptions& options, Lines& lines);
+void capacity_quota_check_batch(const BenchOptions& options, Lines& lines);
+void capacity_quota_event(const BenchOptions& options, Lines& lines);
+void capacity_quota_edit(const BenchOptions& options, Lines& lines);
 void memory(const BenchOptions& options, Lines& lines);
 
 }  // namespace headroom

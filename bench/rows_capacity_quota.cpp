@@ -1,4 +1,5 @@
-// quota_check, quota_check_batch, quota_event, quota_edit: capacity quotas.
+// capacity_quota_check, capacity_quota_check_batch, capacity_quota_event, capacity_quota_edit:
+// capacity quotas.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,22 +17,22 @@ constexpr std::int64_t kCount = 1'000'000;  // more than any quota allows
 
 std::vector<Node> make_nodes(std::uint32_t count) {
   std::vector<Node> nodes;
-  for (std::uint32_t n = 0; n < count; ++n) nodes.push_back(quota_node(n, n));
+  for (std::uint32_t n = 0; n < count; ++n) nodes.push_back(capacity_quota_node(n, n));
   return nodes;
 }
 
 }  // namespace
 
-void quota_check(const BenchOptions& options, Lines& lines) {
-  constexpr std::uint32_t kQuotas = 100;
+void capacity_quota_check(const BenchOptions& options, Lines& lines) {
+  constexpr std::uint32_t kCapacityQuotas = 100;
   const std::uint32_t small_nodes = options.size(50'000), large_nodes = options.size(500'000);
-  CapacityQuotas small = make_quota_cluster({small_nodes, kQuotas});
-  CapacityQuotas large = make_quota_cluster({large_nodes, kQuotas});
-  const std::vector<CapacityQuota> quotas = make_quotas(kQuotas);
+  CapacityQuotas small = make_elastic_quota_cluster({small_nodes, kCapacityQuotas});
+  CapacityQuotas large = make_elastic_quota_cluster({large_nodes, kCapacityQuotas});
+  const std::vector<CapacityQuota> quotas = make_capacity_quotas(kCapacityQuotas);
   const std::vector<Node> nodes = make_nodes(small_nodes);
   std::vector<Node> templates;
   for (std::uint32_t t = 0; t < 64; ++t) {
-    templates.push_back(quota_node(1'000'000 + t, t * 37));
+    templates.push_back(capacity_quota_node(1'000'000 + t, t * 37));
   }
   CapacityCheck answer;
   std::size_t rows = 0;
@@ -66,8 +67,8 @@ void quota_check(const BenchOptions& options, Lines& lines) {
   const double microseconds = at_small.median() * 1e6;
   lines.push_back(
       {.row = "quota_check",
-       .what = fmt::format("{} quotas, {} nodes, one template, {:.0f} rows of answer", kQuotas,
-                           small_nodes,
+       .what = fmt::format("{} quotas, {} nodes, one template, {:.0f} rows of answer",
+                           kCapacityQuotas, small_nodes,
                            static_cast<double>(rows) / static_cast<double>(templates.size())),
        .measured = fmt::format("{:.2f} us ({:.0f} times faster than counting anew)", microseconds,
                                counted.median() / at_small.median()),
@@ -86,11 +87,12 @@ void quota_check(const BenchOptions& options, Lines& lines) {
        .figures = {}});
 }
 
-void quota_check_batch(const BenchOptions& options, Lines& lines) {
+void capacity_quota_check_batch(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), quotas = options.size(1'000), count = 200;
-  CapacityQuotas cluster = make_quota_cluster({nodes, quotas});
+  CapacityQuotas cluster = make_elastic_quota_cluster({nodes, quotas});
   std::vector<Node> templates;
-  for (std::uint32_t t = 0; t < count; ++t) templates.push_back(quota_node(1'000'000 + t, t * 37));
+  for (std::uint32_t t = 0; t < count; ++t)
+    templates.push_back(capacity_quota_node(1'000'000 + t, t * 37));
   std::vector<PlanItem> items;
   for (const Node& node : templates) items.push_back({&node, kCount});
   std::vector<CapacityCheck> answers;
@@ -118,16 +120,16 @@ void quota_check_batch(const BenchOptions& options, Lines& lines) {
                    .figures = {}});
 }
 
-void quota_event(const BenchOptions& options, Lines& lines) {
-  constexpr std::uint32_t kQuotas = 100;
+void capacity_quota_event(const BenchOptions& options, Lines& lines) {
+  constexpr std::uint32_t kCapacityQuotas = 100;
   // As many at a time as stay in the processor's cache: an event's object was just decoded.
   constexpr std::uint32_t kObjects = 256;
   const std::uint32_t nodes = options.size(50'000), rounds = options.size(100);
-  CapacityQuotas cluster = make_quota_cluster({nodes, kQuotas});
+  CapacityQuotas cluster = make_elastic_quota_cluster({nodes, kCapacityQuotas});
   std::vector<Node> added, relabelled;
   for (std::uint32_t n = 0; n < kObjects; ++n) {
-    added.push_back(quota_node(nodes + n, n));
-    relabelled.push_back(quota_node(nodes + n, n * 3 + 1));
+    added.push_back(capacity_quota_node(nodes + n, n));
+    relabelled.push_back(capacity_quota_node(nodes + n, n * 3 + 1));
   }
   const std::uint64_t before = cluster.digest();
   double seconds[3] = {};
@@ -152,24 +154,24 @@ void quota_event(const BenchOptions& options, Lines& lines) {
   check_done(cluster.validate());
   const double events = kObjects * rounds;
   const double rate = 3 * events / times.median();
-  lines.push_back(
-      {.row = "quota_event",
-       .what = fmt::format("node added, relabelled, removed; {} nodes, {} quotas", nodes, kQuotas),
-       .measured = fmt::format("{:.2f} million a second ({:.2f}, {:.2f}, {:.2f} us)", rate / 1e6,
-                               seconds[0] / events * 1e6, seconds[1] / events * 1e6,
-                               seconds[2] / events * 1e6),
-       .unit = "events a second",
-       .value = rate,
-       .target = at_least(1e6),
-       .figures = {}});
+  lines.push_back({.row = "quota_event",
+                   .what = fmt::format("node added, relabelled, removed; {} nodes, {} quotas",
+                                       nodes, kCapacityQuotas),
+                   .measured = fmt::format("{:.2f} million a second ({:.2f}, {:.2f}, {:.2f} us)",
+                                           rate / 1e6, seconds[0] / events * 1e6,
+                                           seconds[1] / events * 1e6, seconds[2] / events * 1e6),
+                   .unit = "events a second",
+                   .value = rate,
+                   .target = at_least(1e6),
+                   .figures = {}});
 }
 
-void quota_edit(const BenchOptions& options, Lines& lines) {
-  constexpr std::uint32_t kQuotas = 100;
+void capacity_quota_edit(const BenchOptions& options, Lines& lines) {
+  constexpr std::uint32_t kCapacityQuotas = 100;
   const std::uint32_t nodes = options.size(50'000);
-  CapacityQuotas cluster = make_quota_cluster({nodes, kQuotas});
-  const CapacityQuota original = make_quotas(kQuotas)[0];
-  const Node node_template = quota_node(1'000'000, 0);
+  CapacityQuotas cluster = make_elastic_quota_cluster({nodes, kCapacityQuotas});
+  const CapacityQuota original = make_capacity_quotas(kCapacityQuotas)[0];
+  const Node node_template = capacity_quota_node(1'000'000, 0);
   const std::vector<Node> all = make_nodes(nodes);
   const auto edited = [&](const char* key, const std::vector<std::string>& values) {
     CapacityQuota quota = original;
@@ -182,7 +184,7 @@ void quota_edit(const BenchOptions& options, Lines& lines) {
     keep(value_of(cluster.check(node_template, kCount)).allowed);
     return watch.seconds();
   };
-  std::vector<CapacityQuota> quotas = make_quotas(kQuotas);
+  std::vector<CapacityQuota> quotas = make_capacity_quotas(kCapacityQuotas);
   quotas[0] = edited("topology.kubernetes.io/zone", {"zone-3", "zone-4"});
   check_done(cluster.upsert(quotas[0]));
   check(value_of(cluster.check(node_template, kCount)).allowed ==
@@ -205,7 +207,7 @@ void quota_edit(const BenchOptions& options, Lines& lines) {
                    .figures = {}});
   Measurement fresh;
   const Times& first = fresh.add("first", 1, [&] {
-    cluster = make_quota_cluster({nodes, kQuotas});
+    cluster = make_elastic_quota_cluster({nodes, kCapacityQuotas});
     return edit(edited("node.kubernetes.io/instance-type", {"family-3-16", "family-4-16"}));
   });
   fresh.run(options.repetitions(10));

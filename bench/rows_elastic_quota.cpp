@@ -1,4 +1,5 @@
-// quota_prefilter, preempt_cold, preempt_pruned, preempt_storm: elastic quotas and preemption.
+// elastic_quota_prefilter, preempt_cold, preempt_pruned, preempt_storm: elastic quotas and
+// preemption.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void check_post_filter(Engine& engine, const Pod& pod, const PostFilter& answer)
 
 }  // namespace
 
-void quota_prefilter(const BenchOptions& options, Lines& lines) {
+void elastic_quota_prefilter(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), quotas = options.size(1'000);
   const CapacityClusterSpec spec{
       .nodes = nodes, .quotas = quotas, .seed = options.seed, .nominated = 1'000};

@@ -196,7 +196,7 @@ void served_batch(const BenchOptions& options, Lines& lines) {
       // The same decisions as in process.
       check_done(own.advance(served.facts().now_us()));
       served.facts().for_each(Feeder::Emit(
-          [&](const Object& object, wire::QuotaClass) { check_done(own.upsert(object)); }));
+          [&](const Object& object, wire::CapacityQuotaClass) { check_done(own.upsert(object)); }));
       const auto placements = value_of(own.place(workload.pods, {.top_k = 1}));
       for (std::size_t p = 0; p < placed.size(); ++p) {
         check(placed[p] == own.node_name(placements[p].node), workload.pods[p].name);

@@ -101,12 +101,12 @@ headroom_preemption EngineAnswers::preempted(PostFilter found) {
           .reasons = reasons(std::move(found.reasons))};
 }
 
-std::span<const headroom_quota_amount> EngineAnswers::quota_status(
-    std::vector<QuotaStatus> quotas) {
+std::span<const headroom_elastic_quota_amount> EngineAnswers::elastic_quota_status(
+    std::vector<ElasticQuotaStatus> quotas) {
   quotas_ = std::move(quotas);
   amounts_.clear();
-  for (const QuotaStatus& quota : quotas_) {
-    for (const QuotaAmount& amount : quota.amounts) {
+  for (const ElasticQuotaStatus& quota : quotas_) {
+    for (const ElasticQuotaAmount& amount : quota.amounts) {
       amounts_.push_back({.namespace_name = quota.namespace_name.c_str(),
                           .name = quota.name.c_str(),
                           .resource = amount.resource.c_str(),

@@ -23,7 +23,8 @@ class EngineAnswers {
   void placed(std::vector<Placement> from, headroom_placement* placements);
   headroom_texts reasons(std::vector<std::string> reasons);
   headroom_preemption preempted(PostFilter found);
-  std::span<const headroom_quota_amount> quota_status(std::vector<QuotaStatus> quotas);
+  std::span<const headroom_elastic_quota_amount> elastic_quota_status(
+      std::vector<ElasticQuotaStatus> quotas);
   headroom_explanation explained(Explanation explanation);
 
  private:
@@ -39,8 +40,8 @@ class EngineAnswers {
   std::vector<std::string> reasons_;
   std::vector<const char*> reason_texts_;
 
-  std::vector<QuotaStatus> quotas_;
-  std::vector<headroom_quota_amount> amounts_;
+  std::vector<ElasticQuotaStatus> quotas_;
+  std::vector<headroom_elastic_quota_amount> amounts_;
 
   Explanation explanation_;
   std::vector<headroom_term> terms_;

@@ -297,12 +297,13 @@ headroom_status headroom_post_filter(headroom_engine* engine, const headroom_pod
       });
 }
 
-headroom_status headroom_quota_status(headroom_engine* engine,
-                                      const headroom_quota_amount** amounts, size_t* count) {
+headroom_status headroom_elastic_quota_status(headroom_engine* engine,
+                                              const headroom_elastic_quota_amount** amounts,
+                                              size_t* count) {
   return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
     if (amounts == nullptr) return fail_null("amounts");
     if (count == nullptr) return fail_null("count");
-    const auto status = handle.answers.quota_status(handle.engine.quota_status());
+    const auto status = handle.answers.elastic_quota_status(handle.engine.elastic_quota_status());
     *amounts = status.data();
     *count = status.size();
     return {};

@@ -1,6 +1,6 @@
-// Handles: what stands behind a headroom_engine or a headroom_quotas, and the guard through which
-// every call that can fail goes: errors, lack of memory and any exception become a status and a
-// text.
+// Handles: what stands behind a headroom_engine or a headroom_capacity_quotas, and the guard
+// through which every call that can fail goes: errors, lack of memory and any exception become a
+// status and a text.
 //
 // Thread safety: one thread at a time for a handle.
 #pragma once

@@ -20,9 +20,9 @@
  * autoscaling/capacity_quotas.h) say where each rule is from.
  *
  * Errors: every call that can fail returns a headroom_status; where it is not HEADROOM_OK nothing
- * has changed, no answer was written, and headroom_engine_error() or headroom_quotas_error() has
- * the text, which names the field and the value. A NULL handle is HEADROOM_INVALID. No exception
- * and no signal leaves the library.
+ * has changed, no answer was written, and headroom_engine_error() or
+ * headroom_capacity_quotas_error() has the text, which names the field and the value. A NULL handle
+ * is HEADROOM_INVALID. No exception and no signal leaves the library.
  *
  * Memory: what a caller passes is read during the call and not kept. Pointers in answers belong to
  * the handle: they are valid until the next call that takes it, calls that take it as const apart.
@@ -287,17 +287,18 @@ headroom_status headroom_post_filter(headroom_engine* engine, const headroom_pod
                                      headroom_preemption* preemption);
 
 /* One resource of an ElasticQuota that counts. */
-typedef struct headroom_quota_amount {
+typedef struct headroom_elastic_quota_amount {
   const char *namespace_name, *name, *resource;
   int64_t min, max; /* 0 and INT64_MAX where the quota names none */
   int64_t used;
   int64_t nominated; /* by pods that wait for victims to go */
   int32_t over_min;  /* the quota uses more than its min: it borrows */
-} headroom_quota_amount;
+} headroom_elastic_quota_amount;
 
 /* By namespace. */
-headroom_status headroom_quota_status(headroom_engine* engine,
-                                      const headroom_quota_amount** amounts, size_t* count);
+headroom_status headroom_elastic_quota_status(headroom_engine* engine,
+                                              const headroom_elastic_quota_amount** amounts,
+                                              size_t* count);
 
 /* One line of an explanation: the numbers that went in, and what came out. */
 typedef struct headroom_term {
@@ -368,54 +369,60 @@ headroom_status headroom_validate(headroom_engine* engine);
 
 /* ---- CapacityQuotas: may the cluster grow by these nodes? ---- */
 
-typedef struct headroom_quotas headroom_quotas;
+typedef struct headroom_capacity_quotas headroom_capacity_quotas;
 
 /* ignore_deleting: 1: nodes that are marked for deletion do not count. */
-headroom_status headroom_quotas_create(int32_t ignore_deleting, headroom_quotas** quotas);
-void headroom_quotas_destroy(headroom_quotas* quotas);
-const char* headroom_quotas_error(const headroom_quotas* quotas);
+headroom_status headroom_capacity_quotas_create(int32_t ignore_deleting,
+                                                headroom_capacity_quotas** quotas);
+void headroom_capacity_quotas_destroy(headroom_capacity_quotas* quotas);
+const char* headroom_capacity_quotas_error(const headroom_capacity_quotas* quotas);
 
 /* Nodes and CapacityQuotas; other kinds are passed over. Otherwise as headroom_apply(). */
-headroom_status headroom_quotas_apply(headroom_quotas* quotas, const char* text, size_t size,
-                                      size_t* applied);
-headroom_status headroom_quotas_apply_node(headroom_quotas* quotas, const headroom_node* node);
-headroom_status headroom_quotas_remove_node(headroom_quotas* quotas, const char* name);
-headroom_status headroom_quotas_remove_quota(headroom_quotas* quotas, const char* name);
+headroom_status headroom_capacity_quotas_apply(headroom_capacity_quotas* quotas, const char* text,
+                                               size_t size, size_t* applied);
+headroom_status headroom_capacity_quotas_apply_node(headroom_capacity_quotas* quotas,
+                                                    const headroom_node* node);
+headroom_status headroom_capacity_quotas_remove_node(headroom_capacity_quotas* quotas,
+                                                     const char* name);
+headroom_status headroom_capacity_quotas_remove_quota(headroom_capacity_quotas* quotas,
+                                                      const char* name);
 /* Moves the clock; never backwards. Reservations lapse when it reaches their end. */
-headroom_status headroom_quotas_advance(headroom_quotas* quotas, int64_t now_us);
+headroom_status headroom_capacity_quotas_advance(headroom_capacity_quotas* quotas, int64_t now_us);
 
 /* One limit against one request. Amounts beyond int64 are INT64_MAX. */
-typedef struct headroom_quota_limit {
+typedef struct headroom_capacity_quota_limit {
   const char* quota; /* "CapacityQuota/team-a" */
   const char* resource;
   int64_t limit, used, reserved;
   int64_t need;      /* of all nodes that were asked for */
   int64_t max_nodes; /* the most that this limit would take, whatever was asked */
   int32_t binding;   /* max_nodes is what is allowed, and that is less than asked */
-} headroom_quota_limit;
+} headroom_capacity_quota_limit;
 
-typedef struct headroom_quota_check {
+typedef struct headroom_capacity_quota_check {
   int64_t requested, allowed;
-  const headroom_quota_limit* limits; /* all that the node touches */
+  const headroom_capacity_quota_limit* limits; /* all that the node touches */
   size_t limit_count;
-} headroom_quota_check;
+} headroom_capacity_quota_check;
 
 /* May count such nodes be created, and how many? */
-headroom_status headroom_quotas_check(headroom_quotas* quotas, const headroom_node* node_template,
-                                      int64_t count, headroom_quota_check* check);
+headroom_status headroom_capacity_quotas_check(headroom_capacity_quotas* quotas,
+                                               const headroom_node* node_template, int64_t count,
+                                               headroom_capacity_quota_check* check);
 /*
- * Holds the nodes until they register, expires_us, or headroom_quotas_release(). up_to: 1: as many
- * as fit; 0: all or none. *accepted: how many are held. HEADROOM_CONFLICT: the id is live.
+ * Holds the nodes until they register, expires_us, or headroom_capacity_quotas_release(). up_to: 1:
+ * as many as fit; 0: all or none. *accepted: how many are held. HEADROOM_CONFLICT: the id is live.
  */
-headroom_status headroom_quotas_reserve(headroom_quotas* quotas, const char* id,
-                                        const headroom_node* node_template, int64_t count,
-                                        int64_t expires_us, int32_t up_to, int64_t* accepted);
+headroom_status headroom_capacity_quotas_reserve(headroom_capacity_quotas* quotas, const char* id,
+                                                 const headroom_node* node_template, int64_t count,
+                                                 int64_t expires_us, int32_t up_to,
+                                                 int64_t* accepted);
 /* Gives back what is left of it. HEADROOM_NOT_FOUND: no such reservation is live. */
-headroom_status headroom_quotas_release(headroom_quotas* quotas, const char* id);
-headroom_status headroom_quotas_fork(headroom_quotas* quotas);
-headroom_status headroom_quotas_rollback(headroom_quotas* quotas);
-headroom_status headroom_quotas_commit(headroom_quotas* quotas);
-uint64_t headroom_quotas_digest(const headroom_quotas* quotas);
+headroom_status headroom_capacity_quotas_release(headroom_capacity_quotas* quotas, const char* id);
+headroom_status headroom_capacity_quotas_fork(headroom_capacity_quotas* quotas);
+headroom_status headroom_capacity_quotas_rollback(headroom_capacity_quotas* quotas);
+headroom_status headroom_capacity_quotas_commit(headroom_capacity_quotas* quotas);
+uint64_t headroom_capacity_quotas_digest(const headroom_capacity_quotas* quotas);
 
 #ifdef __cplusplus
 }

@@ -246,7 +246,7 @@ struct CapacityAmount {
 
 struct CapacityQuotaState {
   std::string id, name;
-  wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota;
+  wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota;
   std::int64_t generation_in_force = 0, generation = 0;
   bool in_force = false;
   std::string invalid;

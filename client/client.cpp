@@ -216,9 +216,9 @@ Result<answers::PostFiltered> Client::post_filter(const PodRef& pod, bool candid
   return ask<wire::PostFiltered>(true, build).map(kDecode);
 }
 
-Result<answers::ElasticQuotaStatus> Client::quota_status(std::string_view after) {
-  const auto build = [&](Builder& builder) { return encode_quota_status(builder, after); };
-  return ask<wire::QuotaStatusReply>(true, build).map(kDecode);
+Result<answers::ElasticQuotaStatus> Client::elastic_quota_status(std::string_view after) {
+  const auto build = [&](Builder& builder) { return encode_elastic_quota_status(builder, after); };
+  return ask<wire::ElasticQuotaStatusReply>(true, build).map(kDecode);
 }
 
 Result<answers::ExplainedVictims> Client::explain_victims(const PodRef& pod,

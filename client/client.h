@@ -77,14 +77,15 @@ class Client {
   // What this client's owner reserves ends Greeting::reservation_time from now: call it a few times
   // in that time while any of it is still to be bound. How many it holds.
   Result<std::uint32_t> renew_reservations();
-  // Who reserves what, until when; a page, as of quota_status(): `after` is the last one's pod.
+  // Who reserves what, until when; a page, as of elastic_quota_status(): `after` is the last one's
+  // pod.
   Result<answers::Reservations> reservations(const PodName& after = {});
   Result<answers::Placed> place(std::span<const PodRef> pods, bool reasons = true);
   Result<answers::Explained> explain(const PodRef& pod, std::string_view node_name);
   // Who must go so that the pod has its place; kUnsupported without CapacityScheduling.
   Result<answers::PostFiltered> post_filter(const PodRef& pod, bool candidates = false);
   // A page of them; where its `more` says so, ask again with its last namespace.
-  Result<answers::ElasticQuotaStatus> quota_status(std::string_view after = {});
+  Result<answers::ElasticQuotaStatus> elastic_quota_status(std::string_view after = {});
   Result<answers::ExplainedVictims> explain_victims(const PodRef& pod, std::string_view node_name);
   // May so many such nodes be created? kConflict: the server knows no quota yet.
   Result<answers::CapacityChecked> capacity_check(std::span<const CapacityItem> items,
@@ -97,7 +98,7 @@ class Client {
   Result<answers::CapacityReserved> capacity_reserve(const CapacityReserveRequest& request);
   // False: no such reservation is live.
   Result<bool> capacity_release(std::string_view id);
-  // Pages, as of quota_status(): `after` is the last one's id.
+  // Pages, as of elastic_quota_status(): `after` is the last one's id.
   Result<answers::CapacityQuotaStatus> capacity_quota_status(std::string_view after = {});
   Result<answers::CapacityReservations> capacity_reservations(std::string_view after = {});
   Result<answers::Stats> stats(bool digest = false);

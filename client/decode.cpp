@@ -142,7 +142,7 @@ struct Read {
             .why = string_of(from.why())};
   }
 
-  static answers::ElasticQuotaAmount one(const wire::QuotaAmount& from) {
+  static answers::ElasticQuotaAmount one(const wire::ElasticQuotaAmount& from) {
     return {.resource = string_of(from.resource()),
             .min = from.min(),
             .max = from.max(),
@@ -150,14 +150,14 @@ struct Read {
             .nominated = from.nominated()};
   }
 
-  static answers::ElasticQuotaState one(const wire::NamespaceQuota& from) {
+  static answers::ElasticQuotaState one(const wire::ElasticQuotaState& from) {
     return {.namespace_name = string_of(from.namespace_name()),
             .name = string_of(from.name()),
             .over_min = from.over_min(),
             .amounts = list(from.amounts())};
   }
 
-  static answers::CapacityQuotaRow one(const wire::QuotaRow& from) {
+  static answers::CapacityQuotaRow one(const wire::CapacityQuotaRow& from) {
     return {.quota = string_of(from.quota()),
             .resource = string_of(from.resource()),
             .limit = from.limit(),
@@ -170,7 +170,7 @@ struct Read {
             .binding = from.binding()};
   }
 
-  static answers::SkippedCapacityQuota one(const wire::SkippedQuota& from) {
+  static answers::SkippedCapacityQuota one(const wire::SkippedCapacityQuota& from) {
     return {.quota = string_of(from.quota()), .why = string_of(from.why())};
   }
 
@@ -324,7 +324,7 @@ answers::ExplainedVictims decode(const wire::ExplainedVictims& reply) {
   return {.epoch = reply.epoch(), .pods = Read::list(reply.pods()), .left_out = reply.left_out()};
 }
 
-answers::ElasticQuotaStatus decode(const wire::QuotaStatusReply& reply) {
+answers::ElasticQuotaStatus decode(const wire::ElasticQuotaStatusReply& reply) {
   return {.epoch = reply.epoch(), .quotas = Read::list(reply.quotas()), .more = reply.more()};
 }
 

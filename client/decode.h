@@ -20,7 +20,7 @@ answers::Reservations decode(const wire::ReservationsReply& reply);
 answers::Stats decode(const wire::StatsReply& reply);
 answers::PostFiltered decode(const wire::PostFiltered& reply);
 answers::ExplainedVictims decode(const wire::ExplainedVictims& reply);
-answers::ElasticQuotaStatus decode(const wire::QuotaStatusReply& reply);
+answers::ElasticQuotaStatus decode(const wire::ElasticQuotaStatusReply& reply);
 answers::CapacityChecked decode(const wire::CapacityChecked& reply);
 answers::CapacityPlanned decode(const wire::CapacityPlanned& reply);
 answers::CapacityReserved decode(const wire::CapacityReserved& reply);

@@ -237,7 +237,7 @@ Offset<wire::PriorityClass> encode(Builder& builder, const PriorityClass& priori
 }
 
 Offset<wire::CapacityQuota> encode(Builder& builder, const CapacityQuota& quota,
-                                   wire::QuotaClass quota_class) {
+                                   wire::CapacityQuotaClass quota_class) {
   const auto name = write_text(builder, quota.name);
   const auto selector = requirements(builder, quota.selector);
   return wire::CreateCapacityQuota(builder, name, quota.generation, selector,
@@ -245,7 +245,7 @@ Offset<wire::CapacityQuota> encode(Builder& builder, const CapacityQuota& quota,
 }
 
 Offset<wire::Change> encode_upsert(Builder& builder, const Object& object,
-                                   wire::QuotaClass quota_class) {
+                                   wire::CapacityQuotaClass quota_class) {
   if (const auto* quota = std::get_if<CapacityQuota>(&object)) {
     return change(builder, encode(builder, *quota, quota_class));
   }
@@ -286,7 +286,7 @@ Offset<wire::Change> encode_removed_priority_class(Builder& builder, std::string
 }
 
 Offset<wire::Change> encode_removed_capacity_quota(Builder& builder, std::string_view name,
-                                                   wire::QuotaClass quota_class) {
+                                                   wire::CapacityQuotaClass quota_class) {
   return change(builder,
                 wire::CreateRemovedCapacityQuota(builder, write_text(builder, name), quota_class));
 }
@@ -339,8 +339,9 @@ Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod,
   return wire::CreatePostFilter(builder, reference(builder, pod), candidates);
 }
 
-Offset<wire::QuotaStatus> encode_quota_status(Builder& builder, std::string_view after) {
-  return wire::CreateQuotaStatus(builder, write_text_if_any(builder, after));
+Offset<wire::ElasticQuotaStatus> encode_elastic_quota_status(Builder& builder,
+                                                             std::string_view after) {
+  return wire::CreateElasticQuotaStatus(builder, write_text_if_any(builder, after));
 }
 
 Offset<wire::ExplainVictims> encode_explain_victims(Builder& builder, const PodRef& pod,

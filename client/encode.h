@@ -71,12 +71,12 @@ flatbuffers::Offset<wire::PriorityClass> encode(Builder& builder,
                                                 const PriorityClass& priority_class);
 flatbuffers::Offset<wire::CapacityQuota> encode(
     Builder& builder, const CapacityQuota& quota,
-    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
+    wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);
 
 // `quota_class`: of a CapacityQuota.
 flatbuffers::Offset<wire::Change> encode_upsert(
     Builder& builder, const Object& object,
-    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
+    wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);
 flatbuffers::Offset<wire::Change> encode_removed_node(Builder& builder, std::string_view name);
 flatbuffers::Offset<wire::Change> encode_removed_pod(Builder& builder,
                                                      std::string_view namespace_name,
@@ -92,7 +92,7 @@ flatbuffers::Offset<wire::Change> encode_removed_priority_class(Builder& builder
                                                                 std::string_view name);
 flatbuffers::Offset<wire::Change> encode_removed_capacity_quota(
     Builder& builder, std::string_view name,
-    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
+    wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);
 
 flatbuffers::Offset<wire::Evaluate> encode_evaluate(Builder& builder, std::span<const PodRef> pods,
                                                     const EvaluateRequest& request);
@@ -109,8 +109,8 @@ flatbuffers::Offset<wire::Explain> encode_explain(Builder& builder, const PodRef
                                                   std::string_view node_name);
 flatbuffers::Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod,
                                                          bool candidates);
-flatbuffers::Offset<wire::QuotaStatus> encode_quota_status(Builder& builder,
-                                                           std::string_view after);
+flatbuffers::Offset<wire::ElasticQuotaStatus> encode_elastic_quota_status(Builder& builder,
+                                                                          std::string_view after);
 flatbuffers::Offset<wire::ExplainVictims> encode_explain_victims(Builder& builder,
                                                                  const PodRef& pod,
                                                                  std::string_view node_name);

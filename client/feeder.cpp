@@ -58,7 +58,7 @@ Result<void> Feeder::try_resync() {
   builder_.Clear();
   feeding_ = true;
   Result<void> sent;
-  snapshot_(Emit([&](const Object& object, wire::QuotaClass quota_class) {
+  snapshot_(Emit([&](const Object& object, wire::CapacityQuotaClass quota_class) {
     if (!sent || !feeding_) return;
     changes_.push_back(encode_upsert(builder_, object, quota_class));
     if (changes_.size() >= options_.changes_per_facts) sent = send_batch();
@@ -101,7 +101,7 @@ Result<void> Feeder::add(flatbuffers::Offset<wire::Change> change) {
   return changes_.size() < options_.changes_per_facts ? Result<void>() : flush();
 }
 
-Result<void> Feeder::upsert(const Object& object, wire::QuotaClass quota_class) {
+Result<void> Feeder::upsert(const Object& object, wire::CapacityQuotaClass quota_class) {
   return add(encode_upsert(builder_, object, quota_class));
 }
 
@@ -130,7 +130,8 @@ Result<void> Feeder::remove_priority_class(std::string_view name) {
   return add(encode_removed_priority_class(builder_, name));
 }
 
-Result<void> Feeder::remove_capacity_quota(std::string_view name, wire::QuotaClass quota_class) {
+Result<void> Feeder::remove_capacity_quota(std::string_view name,
+                                           wire::CapacityQuotaClass quota_class) {
   return add(encode_removed_capacity_quota(builder_, name, quota_class));
 }
 

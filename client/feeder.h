@@ -24,10 +24,10 @@ class Feeder {
   // Takes an object; of a CapacityQuota also whose limit it is.
   class Emit {
    public:
-    using Function = std::function<void(const Object&, wire::QuotaClass)>;
+    using Function = std::function<void(const Object&, wire::CapacityQuotaClass)>;
     explicit Emit(Function function) : function_(std::move(function)) {}
-    void operator()(const Object& object,
-                    wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota) const {
+    void operator()(const Object& object, wire::CapacityQuotaClass quota_class =
+                                              wire::CapacityQuotaClass::CapacityQuota) const {
       function_(object, quota_class);
     }
 
@@ -51,8 +51,8 @@ class Feeder {
 
   // Feeds the whole snapshot; the server decides on it from its end. Returns when all is sent.
   Result<void> resync();
-  Result<void> upsert(const Object& object,
-                      wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
+  Result<void> upsert(const Object& object, wire::CapacityQuotaClass quota_class =
+                                                wire::CapacityQuotaClass::CapacityQuota);
   Result<void> remove_node(std::string_view name);
   Result<void> remove_pod(std::string_view namespace_name, std::string_view name);
   Result<void> remove_node_metric(std::string_view name);
@@ -60,7 +60,8 @@ class Feeder {
   Result<void> remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name);
   Result<void> remove_priority_class(std::string_view name);
   Result<void> remove_capacity_quota(
-      std::string_view name, wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota);
+      std::string_view name,
+      wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);
   // Sends what is queued, and looks whether the server said anything. A lost server is resynced.
   Result<void> flush();
   // flush(), then waits until the server has applied it all. The answer as in Client::stats().

@@ -202,17 +202,17 @@ struct PodVerdict {
   std::string why;
 };
 
-struct QuotaAmount {
+struct ElasticQuotaAmount {
   std::string resource;
   // In the resource's unit (cpu in milli). min 0 and max INT64_MAX where the quota names none.
   std::int64_t min = 0, max = INT64_MAX, used = 0, nominated = 0;
 };
 
 // What a controller publishes as status.used, and what borrowing and lending come to.
-struct QuotaStatus {
+struct ElasticQuotaStatus {
   std::string namespace_name, name;
-  std::vector<QuotaAmount> amounts;  // of resources that min, max, used or nominated name
-  bool over_min = false;             // uses more than its min: it borrows
+  std::vector<ElasticQuotaAmount> amounts;  // of resources that min, max, used or nominated name
+  bool over_min = false;                    // uses more than its min: it borrows
 };
 
 struct Placement {

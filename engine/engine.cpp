@@ -418,9 +418,10 @@ bool Engine::has_ended(std::string_view namespace_name, std::string_view name,
   return impl_->cluster.has_ended(pod_key(namespace_name, name), uid);
 }
 
-std::vector<QuotaStatus> Engine::quota_status() const {
-  return impl_->cluster.capacity() == nullptr ? std::vector<QuotaStatus>()
-                                              : impl_->cluster.capacity()->quotas().status();
+std::vector<ElasticQuotaStatus> Engine::elastic_quota_status() const {
+  return impl_->cluster.capacity() == nullptr
+             ? std::vector<ElasticQuotaStatus>()
+             : impl_->cluster.capacity()->elastic_quotas().status();
 }
 
 Result<NodeFigures> Engine::node_figures(std::string_view resource) const {

@@ -186,7 +186,7 @@ class Engine {
   bool has_ended(std::string_view namespace_name, std::string_view name,
                  std::string_view uid) const;
   // The quotas that count, by namespace. O(quotas).
-  std::vector<QuotaStatus> quota_status() const;
+  std::vector<ElasticQuotaStatus> elastic_quota_status() const;
   // By row. kNotFound: a resource that no node has. O(nodes).
   Result<NodeFigures> node_figures(std::string_view resource) const;
   // The same for the same facts, whatever their order; O(nodes + pods).

@@ -198,7 +198,8 @@ struct PriorityClass {
 };
 
 // autoscaling.x-k8s.io/v1beta1 and v1alpha1; cluster-scoped. As written: that a spec cannot be used
-// is a state of its quota, not an error of the object (autoscaling/quota_spec.h says which can).
+// is a state of its quota, not an error of the object (autoscaling/capacity_quota_spec.h says which
+// can).
 struct CapacityQuota {
   std::string name;
   std::int64_t generation = 0;

@@ -207,10 +207,10 @@ std::string_view pod_qos_class(const Pod& pod) {
 bool is_extended_resource(std::string_view name) {
   // IsExtendedResourceName: a domain that is not Kubernetes' own, not a quota name, and, with
   // "requests." before it, a qualified name: prefix of at most 253 bytes, name of at most 63.
-  constexpr std::string_view kQuotaPrefix = "requests.";
+  constexpr std::string_view kResourceQuotaPrefix = "requests.";
   const std::size_t slash = name.find('/');
   if (slash == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos ||
-      name.starts_with(kQuotaPrefix)) {
+      name.starts_with(kResourceQuotaPrefix)) {
     return false;
   }
   constexpr std::size_t kPrefixMax = 253, kNameMax = 63;
@@ -218,7 +218,7 @@ bool is_extended_resource(std::string_view name) {
   const auto is_alnum = [&](char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); };
   const std::string_view domain = name.substr(0, slash);
   const std::string_view local = name.substr(slash + 1);
-  if (kQuotaPrefix.size() + domain.size() > kPrefixMax || domain.empty()) return false;
+  if (kResourceQuotaPrefix.size() + domain.size() > kPrefixMax || domain.empty()) return false;
   if (local.empty() || local.size() > kNameMax) return false;
   // A DNS-1123 subdomain: labels of lower case letters, digits and inner hyphens.
   char before = '.';

@@ -33,9 +33,9 @@ inline constexpr std::uint32_t kPodsPerRequestMax = 1024;
 inline constexpr std::uint32_t kCandidatesPerRequestMax = 16'384;
 // Of NodesEvaluated, unless kFrameBytesMax ends it earlier; other nodes come with the next reply.
 inline constexpr std::uint32_t kNodesPerReplyMax = 131'072;
-// Of PostFiltered and ExplainedVictims, of QuotaStatusReply and CapacityQuotaStatusReply. More
-// victims are an error, because some of them are no use; nodes, verdicts and reasons beyond are
-// left out; quotas come with the next reply.
+// Of PostFiltered and ExplainedVictims, of ElasticQuotaStatusReply and CapacityQuotaStatusReply.
+// More victims are an error, because some of them are no use; nodes, verdicts and reasons beyond
+// are left out; quotas come with the next reply.
 inline constexpr std::uint32_t kVictimsPerReplyMax = 16'384;
 inline constexpr std::uint32_t kCandidateNodesPerReplyMax = 1024;
 inline constexpr std::uint32_t kReasonsPerListMax = 64;
@@ -43,9 +43,9 @@ inline constexpr std::uint32_t kQuotasPerReplyMax = 1024;
 // Of a CapacityCheck, CapacityPlan and CapacityReserve; of their replies and those that tell of
 // quotas and reservations. Rows and skipped quotas beyond are left out and counted.
 inline constexpr std::uint32_t kCapacityItemsPerRequestMax = 1024;
-inline constexpr std::uint32_t kQuotaRowsPerReplyMax = 32'768;
+inline constexpr std::uint32_t kCapacityQuotaRowsPerReplyMax = 32'768;
 inline constexpr std::uint32_t kBreakRowsMax = 256;
-inline constexpr std::uint32_t kSkippedQuotasPerReplyMax = 256;
+inline constexpr std::uint32_t kSkippedCapacityQuotasPerReplyMax = 256;
 inline constexpr std::uint32_t kReservationsPerReplyMax = 1024;
 // Of one object.
 inline constexpr std::uint32_t kResourcesPerListMax = 64;
@@ -87,9 +87,9 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kReasonsPerListMax", kReasonsPerListMax},
     {"kQuotasPerReplyMax", kQuotasPerReplyMax},
     {"kCapacityItemsPerRequestMax", kCapacityItemsPerRequestMax},
-    {"kQuotaRowsPerReplyMax", kQuotaRowsPerReplyMax},
+    {"kCapacityQuotaRowsPerReplyMax", kCapacityQuotaRowsPerReplyMax},
     {"kBreakRowsMax", kBreakRowsMax},
-    {"kSkippedQuotasPerReplyMax", kSkippedQuotasPerReplyMax},
+    {"kSkippedCapacityQuotasPerReplyMax", kSkippedCapacityQuotasPerReplyMax},
     {"kReservationsPerReplyMax", kReservationsPerReplyMax},
     {"kResourcesPerListMax", kResourcesPerListMax},
     {"kLabelBytesMax", kLabelBytesMax},

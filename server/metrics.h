@@ -18,7 +18,7 @@
 #include <memory>
 #include <string>
 
-#include "autoscaling/quota_answers.h"
+#include "autoscaling/capacity_quota_answers.h"
 #include "engine/engine.h"
 
 namespace headroom {
@@ -34,7 +34,7 @@ enum class RequestKind : std::uint8_t {
   kFeed,
   kHello,
   kPostFilter,
-  kQuotaStatus,
+  kElasticQuotaStatus,
   kExplainVictims,
   kCapacityCheck,
   kCapacityPlan,

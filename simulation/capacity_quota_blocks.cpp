@@ -4,10 +4,10 @@
 
 namespace headroom {
 
-void QuotaBlocks::set(std::uint32_t node_template, std::int64_t now_us,
-                      const std::vector<Limit>& limits, std::int64_t nodes,
-                      const std::unordered_set<std::uint32_t>& pods,
-                      std::span<const std::uint32_t> new_pods) {
+void CapacityQuotaBlocks::set(std::uint32_t node_template, std::int64_t now_us,
+                              const std::vector<Limit>& limits, std::int64_t nodes,
+                              const std::unordered_set<std::uint32_t>& pods,
+                              std::span<const std::uint32_t> new_pods) {
   for (auto& [limit, entry] : entries_) {
     if (nodes == 0 || std::find(limits.begin(), limits.end(), limit) == limits.end()) {
       stop(entry, node_template, now_us);
@@ -32,27 +32,27 @@ void QuotaBlocks::set(std::uint32_t node_template, std::int64_t now_us,
 }
 
 // While it blocks, last_us is when the stretch began.
-void QuotaBlocks::stop(Entry& entry, std::uint32_t node_template, std::int64_t now_us) {
+void CapacityQuotaBlocks::stop(Entry& entry, std::uint32_t node_template, std::int64_t now_us) {
   if (entry.nodes_now.erase(node_template) == 0 || !entry.nodes_now.empty()) return;
   entry.block.blocked_us += now_us - entry.block.last_us;
   entry.block.last_us = now_us;
 }
 
-void QuotaBlocks::end(std::int64_t now_us) {
+void CapacityQuotaBlocks::end(std::int64_t now_us) {
   for (auto& [limit, entry] : entries_) {
     while (!entry.nodes_now.empty()) stop(entry, entry.nodes_now.begin()->first, now_us);
   }
 }
 
-QuotaBlock QuotaBlocks::find(const Limit& limit) const {
+CapacityQuotaBlock CapacityQuotaBlocks::find(const Limit& limit) const {
   const auto found = entries_.find(limit);
   if (found == entries_.end()) return {};
-  QuotaBlock block = found->second.block;
+  CapacityQuotaBlock block = found->second.block;
   block.pods = found->second.pods.size();
   return block;
 }
 
-std::int64_t QuotaBlocks::refused_now(const Limit& limit) const {
+std::int64_t CapacityQuotaBlocks::refused_now(const Limit& limit) const {
   const auto found = entries_.find(limit);
   std::int64_t most = 0;
   if (found == entries_.end()) return most;

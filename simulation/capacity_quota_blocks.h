@@ -1,4 +1,5 @@
-// QuotaBlocks: which limits of capacity quotas keep nodes away, for how long, and whose pods wait.
+// CapacityQuotaBlocks: which limits of capacity quotas keep nodes away, for how long, and whose
+// pods wait.
 //
 // A limit blocks while it binds for a template of which nodes are refused. Pods and templates are
 // whatever the caller numbers them by. Thread safety: one thread at a time.
@@ -15,7 +16,7 @@
 namespace headroom {
 
 // What one limit did, up to the last end().
-struct QuotaBlock {
+struct CapacityQuotaBlock {
   std::int64_t blocked_us = 0;             // in all
   std::int64_t first_us = 0, last_us = 0;  // from, and to; meaningful where stretches > 0
   std::uint64_t stretches = 0;
@@ -23,7 +24,7 @@ struct QuotaBlock {
   std::map<std::uint32_t, std::int64_t> nodes;  // by template: refused at one moment at most
 };
 
-class QuotaBlocks {
+class CapacityQuotaBlocks {
  public:
   // A quota's id and a resource.
   using Limit = std::pair<std::string, std::string>;
@@ -36,13 +37,13 @@ class QuotaBlocks {
            std::span<const std::uint32_t> new_pods);
   // Nothing is refused from now on.
   void end(std::int64_t now_us);
-  QuotaBlock find(const Limit& limit) const;  // all 0 where it never blocked
+  CapacityQuotaBlock find(const Limit& limit) const;  // all 0 where it never blocked
   // Nodes that the limit keeps away now, of the template of which they are most.
   std::int64_t refused_now(const Limit& limit) const;
 
  private:
   struct Entry {
-    QuotaBlock block;
+    CapacityQuotaBlock block;
     std::unordered_set<std::uint32_t> pods;
     std::map<std::uint32_t, std::int64_t> nodes_now;  // by template for which it binds now
   };

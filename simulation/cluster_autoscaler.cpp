@@ -279,7 +279,7 @@ Result<bool> ClusterAutoscaler::request(std::uint32_t index, const Load& load,
                    .allowed = answer->accepted ? answer->allowed.front() : 0,
                    .binding = {}};
   if (answer->stopped) {
-    for (const QuotaRow& row : answer->stopped->rows) {
+    for (const CapacityQuotaRow& row : answer->stopped->rows) {
       scale_up.binding.push_back({.quota = std::string(row.quota),
                                   .resource = std::string(row.resource),
                                   .limit = row.limit,
@@ -398,11 +398,11 @@ Result<void> ClusterAutoscaler::set_blocks(std::int64_t now_us) {
   for (std::uint32_t t = 0; t < templates_.size(); ++t) {
     Template& at = templates_[t];
     if (!at.changed && (!quotas_changed_ || at.refused_nodes.empty())) continue;
-    std::vector<QuotaBlocks::Limit> limits;
+    std::vector<CapacityQuotaBlocks::Limit> limits;
     if (!at.refused_nodes.empty()) {
       Result<CapacityCheck> check = quotas_.check(options_.templates[t], 1);
       if (!check) return tl::unexpected(check.error());
-      for (const QuotaRow& row : check->rows) {
+      for (const CapacityQuotaRow& row : check->rows) {
         if (row.binding) limits.emplace_back(row.quota, row.resource);
       }
     }

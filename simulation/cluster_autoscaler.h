@@ -80,7 +80,7 @@ struct TemplateReport {
 struct LimitReport {
   std::string resource;
   Int128 limit = 0, used_at_start = 0, used = 0, reserved = 0;
-  QuotaBlock block;  // templates by their place in AutoscalerReport::templates
+  CapacityQuotaBlock block;  // templates by their place in AutoscalerReport::templates
 };
 
 // One limit at one moment.
@@ -201,7 +201,7 @@ class ClusterAutoscaler {
   std::vector<std::uint32_t> new_pods_;
   std::uint64_t requests_ = 0;
   bool quotas_changed_ = false;
-  QuotaBlocks blocks_;
+  CapacityQuotaBlocks blocks_;
   AutoscalerReport report_;
 };
 

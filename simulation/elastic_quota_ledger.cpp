@@ -10,7 +10,8 @@
 
 namespace headroom {
 
-QuotaLedger::QuotaLedger(std::span<const ElasticQuota> quotas, Mode mode) : mode_(mode) {
+ElasticQuotaLedger::ElasticQuotaLedger(std::span<const ElasticQuota> quotas, Mode mode)
+    : mode_(mode) {
   std::map<std::string, const ElasticQuota*> counting;
   for (const ElasticQuota& quota : quotas) {
     const ElasticQuota*& first = counting[quota.namespace_name];
@@ -30,7 +31,7 @@ QuotaLedger::QuotaLedger(std::span<const ElasticQuota> quotas, Mode mode) : mode
   }
   for (const auto& [namespace_name, quota] : counting) {
     quota_of_.emplace(namespace_name, static_cast<std::uint32_t>(quotas_.size()));
-    Quota& added = quotas_.emplace_back();
+    Account& added = quotas_.emplace_back();
     added.namespace_name = namespace_name;
     added.name = quota->name;
     for (const std::string& resource : resources_) {
@@ -44,7 +45,7 @@ QuotaLedger::QuotaLedger(std::span<const ElasticQuota> quotas, Mode mode) : mode
   }
 }
 
-QuotaLedger::Claim QuotaLedger::claim(const Pod& pod) const {
+ElasticQuotaLedger::Claim ElasticQuotaLedger::claim(const Pod& pod) const {
   Claim claim;
   const auto found = quota_of_.find(pod.namespace_name);
   if (found == quota_of_.end()) return claim;
@@ -58,7 +59,7 @@ QuotaLedger::Claim QuotaLedger::claim(const Pod& pod) const {
   return claim;
 }
 
-void QuotaLedger::add(const Claim& claim) {
+void ElasticQuotaLedger::add(const Claim& claim) {
   for (std::size_t r = 0; r < claim.amounts.size(); ++r) {
     Amount& at = quotas_[claim.quota].amounts[r];
     at.used += claim.amounts[r];
@@ -66,20 +67,20 @@ void QuotaLedger::add(const Claim& claim) {
   }
 }
 
-void QuotaLedger::remove(const Claim& claim) {
+void ElasticQuotaLedger::remove(const Claim& claim) {
   for (std::size_t r = 0; r < claim.amounts.size(); ++r) {
     quotas_[claim.quota].amounts[r].used -= claim.amounts[r];
   }
 }
 
-void QuotaLedger::count_victim(const Claim& preemptor, const Claim& victim) {
-  if (victim.quota == Claim::kNoQuota) return;
-  Quota& loser = quotas_[victim.quota];
-  if (preemptor.quota == victim.quota || preemptor.quota == Claim::kNoQuota) {
+void ElasticQuotaLedger::count_victim(const Claim& preemptor, const Claim& victim) {
+  if (victim.quota == Claim::kNoElasticQuota) return;
+  Account& loser = quotas_[victim.quota];
+  if (preemptor.quota == victim.quota || preemptor.quota == Claim::kNoElasticQuota) {
     ++loser.own_victims;
     return;
   }
-  Quota& winner = quotas_[preemptor.quota];
+  Account& winner = quotas_[preemptor.quota];
   ++loser.given_back_pods;
   ++winner.reclaimed_pods;
   for (std::size_t r = 0; r < victim.amounts.size(); ++r) {
@@ -89,9 +90,9 @@ void QuotaLedger::count_victim(const Claim& preemptor, const Claim& victim) {
 }
 
 template <typename F>
-void QuotaLedger::for_each_lent(std::size_t resource, F f) const {
+void ElasticQuotaLedger::for_each_lent(std::size_t resource, F f) const {
   Int128 borrowed = 0, idle = 0;
-  for (const Quota& quota : quotas_) {
+  for (const Account& quota : quotas_) {
     borrowed += quota.amounts[resource].borrowed();
     idle += quota.amounts[resource].idle();
   }
@@ -106,7 +107,7 @@ void QuotaLedger::for_each_lent(std::size_t resource, F f) const {
   }
 }
 
-void QuotaLedger::end_step() {
+void ElasticQuotaLedger::end_step() {
   for (std::size_t r = 0; r < resources_.size(); ++r) {
     for_each_lent(r, [&](std::size_t quota, std::int64_t lent) {
       Amount& at = quotas_[quota].amounts[r];
@@ -115,9 +116,9 @@ void QuotaLedger::end_step() {
   }
 }
 
-std::vector<QuotaReport> QuotaLedger::reports() const {
-  std::vector<QuotaReport> reports;
-  for (const Quota& quota : quotas_) {
+std::vector<ElasticQuotaReport> ElasticQuotaLedger::reports() const {
+  std::vector<ElasticQuotaReport> reports;
+  for (const Account& quota : quotas_) {
     reports.push_back({.namespace_name = quota.namespace_name,
                        .name = quota.name,
                        .resources = {},
@@ -146,7 +147,7 @@ std::vector<QuotaReport> QuotaLedger::reports() const {
   return reports;
 }
 
-std::vector<QuotaLedger::Standing> QuotaLedger::standings() const {
+std::vector<ElasticQuotaLedger::Standing> ElasticQuotaLedger::standings() const {
   std::vector<Standing> standings(quotas_.size() * resources_.size());
   for (std::size_t r = 0; r < resources_.size(); ++r) {
     for_each_lent(r, [&](std::size_t quota, std::int64_t lent) {
@@ -158,9 +159,9 @@ std::vector<QuotaLedger::Standing> QuotaLedger::standings() const {
   return standings;
 }
 
-std::string QuotaLedger::over_max(const Claim& placed) const {
+std::string ElasticQuotaLedger::over_max(const Claim& placed) const {
   for (std::size_t r = 0; r < placed.amounts.size(); ++r) {
-    const Quota& quota = quotas_[placed.quota];
+    const Account& quota = quotas_[placed.quota];
     const Amount& at = quota.amounts[r];
     if (placed.amounts[r] > 0 && at.used > at.max) {
       return fmt::format("ElasticQuota {}: {}: used {} is more than max {}",
@@ -173,8 +174,8 @@ std::string QuotaLedger::over_max(const Claim& placed) const {
 // The victims of a quota stand in the opposite order of their going: of those that are left, one
 // may be the last if the others leave the quota above its min. Which one is taken does not matter:
 // with fewer before it, a victim may still be the last.
-std::string QuotaLedger::wrongly_taken(const Claim& preemptor,
-                                       std::span<const Claim> victims) const {
+std::string ElasticQuotaLedger::wrongly_taken(const Claim& preemptor,
+                                              std::span<const Claim> victims) const {
   for (std::uint32_t q = 0; q < quotas_.size(); ++q) {
     if (q == preemptor.quota) continue;
     std::vector<const Claim*> left;

@@ -1,5 +1,5 @@
-// QuotaLedger: what the elastic quotas of a simulation come to: who borrows, who lends, who had to
-// give back.
+// ElasticQuotaLedger: what the elastic quotas of a simulation come to: who borrows, who lends, who
+// had to give back.
 //
 // Of a resource R, by quota: borrowed is what it uses above its min. Whoever borrows has it from
 // the quotas that use less than their min; whose it is nobody can tell, so that each lends in
@@ -34,7 +34,7 @@
 namespace headroom {
 
 // One resource of one quota, in the resource's unit (cpu in thousandths).
-struct QuotaResourceReport {
+struct ElasticQuotaResourceReport {
   std::string resource;
   std::int64_t min = 0, max = INT64_MAX;          // INT64_MAX: unlimited
   std::int64_t used = 0, borrowed = 0, lent = 0;  // at the end
@@ -42,24 +42,24 @@ struct QuotaResourceReport {
   std::int64_t reclaimed = 0, given_back = 0;
 };
 
-struct QuotaReport {
+struct ElasticQuotaReport {
   std::string namespace_name, name;
-  std::vector<QuotaResourceReport> resources;  // that its min or max names, or that it used
-  std::uint64_t reclaimed_pods = 0;            // victims that it took from other quotas
-  std::uint64_t given_back_pods = 0;           // victims that others took from it
-  std::uint64_t own_victims = 0;               // victims that it took from itself
+  std::vector<ElasticQuotaResourceReport> resources;  // that its min or max names, or that it used
+  std::uint64_t reclaimed_pods = 0;                   // victims that it took from other quotas
+  std::uint64_t given_back_pods = 0;                  // victims that others took from it
+  std::uint64_t own_victims = 0;                      // victims that it took from itself
 };
 
-class QuotaLedger {
+class ElasticQuotaLedger {
  public:
   // What a pod takes of its namespace's quota.
   struct Claim {
-    static constexpr std::uint32_t kNoQuota = 0xFFFFFFFF;
-    std::uint32_t quota = kNoQuota;
+    static constexpr std::uint32_t kNoElasticQuota = 0xFFFFFFFF;
+    std::uint32_t quota = kNoElasticQuota;
     std::vector<std::int64_t> amounts;  // by resource
   };
 
-  QuotaLedger(std::span<const ElasticQuota> quotas, Mode mode);
+  ElasticQuotaLedger(std::span<const ElasticQuota> quotas, Mode mode);
 
   bool empty() const { return quotas_.empty(); }
   Claim claim(const Pod& pod) const;
@@ -69,7 +69,7 @@ class QuotaLedger {
   // Takes the peaks of what is lent: once for all that happens at one moment.
   void end_step();
   // By namespace. What is used and lent now is the end.
-  std::vector<QuotaReport> reports() const;
+  std::vector<ElasticQuotaReport> reports() const;
 
   struct Standing {
     std::int64_t used = 0, borrowed = 0, lent = 0;
@@ -94,7 +94,7 @@ class QuotaLedger {
     std::int64_t borrowed() const { return used > min ? used - min : 0; }
     std::int64_t idle() const { return used < min ? min - used : 0; }
   };
-  struct Quota {
+  struct Account {
     std::string namespace_name, name;
     std::vector<Amount> amounts;  // by resource
     std::uint64_t reclaimed_pods = 0, given_back_pods = 0, own_victims = 0;
@@ -107,7 +107,7 @@ class QuotaLedger {
   const Mode mode_;
   std::vector<std::string> resources_;  // sorted; those that some quota names
   std::vector<bool> compared_;          // by resource: some min names it
-  std::vector<Quota> quotas_;           // by namespace
+  std::vector<Account> quotas_;         // by namespace
   std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> quota_of_;
 };
 

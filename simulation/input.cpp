@@ -76,7 +76,7 @@ SimulationInput generated_input(const GeneratedInputOptions& options) {
   for (std::uint32_t c = 0; c < generator->priority_class_count(); ++c) {
     input.priority_classes.push_back(generator->priority_class(c));
   }
-  for (std::uint32_t q = 0; q < generator->quota_count(); ++q) {
+  for (std::uint32_t q = 0; q < generator->elastic_quota_count(); ++q) {
     input.elastic_quotas.push_back(generator->elastic_quota(q));
   }
   for (std::uint32_t b = 0; b < generator->budget_count(); ++b) {

@@ -13,7 +13,7 @@ namespace headroom {
 
 inline constexpr std::uint32_t kSimulatedNodesMax = 1'000'000;
 inline constexpr std::uint32_t kSimulatedPodsMax = 50'000'000;
-inline constexpr std::uint32_t kSimulatedQuotasMax = 10'000;
+inline constexpr std::uint32_t kSimulatedElasticQuotasMax = 10'000;
 inline constexpr std::uint32_t kRepeatMax = 1000;
 inline constexpr std::uint32_t kPodsPerGeneratedNode = 4;
 

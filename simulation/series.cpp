@@ -163,7 +163,7 @@ void SeriesRecorder::take(const Moment& moment) {
   }
 
   sample.quotas = moment.ledger.standings();
-  const std::size_t amounts_max = kQuotasSampledMax * moment.ledger.resources().size();
+  const std::size_t amounts_max = kElasticQuotasSampledMax * moment.ledger.resources().size();
   sample.quotas.resize(std::min(sample.quotas.size(), amounts_max));
   if (moment.autoscaler == nullptr) return;
   std::vector<LimitStanding> limits = moment.autoscaler->standings();
@@ -188,7 +188,7 @@ SimulationSeries SeriesRecorder::finish(const Moment& moment) {
   take(moment);
   series_.quota_resources = moment.ledger.resources();
   series_.quotas = moment.ledger.reports();
-  series_.quotas.resize(std::min(series_.quotas.size(), kQuotasSampledMax));
+  series_.quotas.resize(std::min(series_.quotas.size(), kElasticQuotasSampledMax));
   return std::move(series_);
 }
 

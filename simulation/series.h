@@ -14,7 +14,8 @@
 //              seed for each sample, uses all of its limits
 //
 // Thread safety: one thread at a time. Cost: O(resources) per pod; a sample is O(nodes * resources
-// + pods). Samples take memory for 4 measures of every resource, and for kQuotasSampledMax quotas.
+// + pods). Samples take memory for 4 measures of every resource, and for kElasticQuotasSampledMax
+// quotas.
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ namespace headroom {
 inline constexpr std::size_t kSamplesMax = 128;
 inline constexpr std::uint32_t kBurstEvery = 10;
 // The first of them, by namespace or id.
-inline constexpr std::size_t kQuotasSampledMax = 1000;
+inline constexpr std::size_t kElasticQuotasSampledMax = 1000;
 inline constexpr std::size_t kCapacityLimitsSampledMax = 1000;
 
 enum class Measure : std::uint8_t { kRequested, kLimits, kEstimated, kUsage };
@@ -80,7 +81,7 @@ struct Sample {
   std::vector<std::int64_t> allocatable;                      // by resource
   std::array<std::vector<std::int64_t>, kMeasures> sums;      // by resource
   std::array<std::vector<Distribution>, kMeasures> by_nodes;  // by resource
-  std::vector<QuotaLedger::Standing> quotas;  // [quota * quota_resources + resource]
+  std::vector<ElasticQuotaLedger::Standing> quotas;  // [quota * quota_resources + resource]
   std::vector<CapacityLimit> capacity_limits;
 };
 
@@ -90,8 +91,8 @@ struct SimulationSeries {
   std::vector<std::string> reasons;   // why pods failed, in the order of their first coming
   std::vector<LimitStanding> limits;  // of capacity quotas; the names of Sample's
   std::vector<std::string> quota_resources;
-  std::vector<QuotaReport> quotas;  // at the end
-  std::vector<Sample> samples;      // the first is the beginning, the last the end
+  std::vector<ElasticQuotaReport> quotas;  // at the end
+  std::vector<Sample> samples;             // the first is the beginning, the last the end
 };
 
 class SeriesRecorder {
@@ -101,7 +102,7 @@ class SeriesRecorder {
     std::int64_t time_us = 0;
     std::uint64_t decisions = 0;
     double busy_seconds = 0;
-    const QuotaLedger& ledger;
+    const ElasticQuotaLedger& ledger;
     const ClusterAutoscaler* autoscaler;  // or nullptr
     std::size_t waiting = 0;              // with an autoscaler
   };

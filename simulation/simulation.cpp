@@ -27,7 +27,7 @@ struct Resident {
   std::string namespace_name, name;
   ClusterUsage::Holding holding;
   // Where quotas or priorities count: what it takes of its quota, and what it comes back as.
-  QuotaLedger::Claim claim = {};
+  ElasticQuotaLedger::Claim claim = {};
   std::int64_t departure_us = kNeverUs;
   std::uint32_t origin = 0;
   std::uint64_t serial = 0;  // of this stay; 0: none
@@ -503,8 +503,8 @@ class Simulation {
   // The victims go, and the pod takes the nominated node. False: it has no room there.
   Result<bool> take_place(Pod& pod, const PostFilter& answer) {
     PreemptionReport& preemption = report_.preemption;
-    const QuotaLedger::Claim claim = ledger_.claim(pod);
-    std::vector<QuotaLedger::Claim> lost;
+    const ElasticQuotaLedger::Claim claim = ledger_.claim(pod);
+    std::vector<ElasticQuotaLedger::Claim> lost;
     for (const Victim& victim : answer.victims) {
       const auto found = resident_of_.find(pod_key(victim.namespace_name, victim.name));
       if (found == resident_of_.end()) {
@@ -663,8 +663,8 @@ class Simulation {
 
   // What is used of every quota: the engine's sums equal those of the pods that are here.
   void compare_with_engine() {
-    const std::vector<QuotaReport> own = ledger_.reports();
-    const std::vector<QuotaStatus> engines = engine_.quota_status();
+    const std::vector<ElasticQuotaReport> own = ledger_.reports();
+    const std::vector<ElasticQuotaStatus> engines = engine_.elastic_quota_status();
     for (std::size_t q = 0; q < std::max(own.size(), engines.size()); ++q) {
       const bool same =
           q < own.size() && q < engines.size() &&
@@ -712,7 +712,7 @@ class Simulation {
   ClusterUsage usage_;
   const bool has_quotas_;  // quotas or priorities decide who has to go
   const bool preempts_;
-  QuotaLedger ledger_;  // of no quota where they do not count
+  ElasticQuotaLedger ledger_;  // of no quota where they do not count
   SimulatedBudgets budgets_;
   PendingPods pending_;
   Failures failures_;

@@ -155,7 +155,7 @@ struct SimulationReport {
   std::vector<NotConsideredReport> not_considered;  // in the order of the enum
   std::vector<FailureReport> failures;              // most pods first
   PreemptionReport preemption;
-  std::vector<QuotaReport> quotas;
+  std::vector<ElasticQuotaReport> quotas;
   std::optional<GrowthReport> growth;      // with an autoscaler
   std::optional<SimulationSeries> series;  // with SimulationOptions::series
   // With SimulationOptions::validate: rules that were broken, the first kViolationsMax.

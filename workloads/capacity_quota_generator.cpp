@@ -41,7 +41,7 @@ void CapacityQuotaGenerator::add(const Kind& kind, const Amounts& capacity) {
   sums.gpu += capacity.gpu;
 }
 
-CapacityQuota CapacityQuotaGenerator::quota(std::uint32_t index) const {
+CapacityQuota CapacityQuotaGenerator::capacity_quota(std::uint32_t index) const {
   std::set<std::string> zones, pools;
   for (const auto& [kind, sums] : kinds_) {
     zones.insert(kind.zone);

@@ -34,7 +34,7 @@ class CapacityQuotaGenerator {
   void add(const Kind& kind, const Amounts& capacity);
 
   // Some node was added.
-  CapacityQuota quota(std::uint32_t index) const;
+  CapacityQuota capacity_quota(std::uint32_t index) const;
 
  private:
   const std::uint64_t seed_;

@@ -107,7 +107,7 @@ ClusterGenerator::ClusterGenerator(const Options& options) : options_(options) {
   if (options_.capacity_quotas > 0) set_capacity_quotas();
   if (!options_.follow_trace) scale_to_fit();
   if (options_.bound_permille > 0) bind_pods();
-  if (quotas_) set_quotas();
+  if (quotas_) set_elastic_quotas();
 }
 
 // Compares the trace's mean pod, times the pods, with its mean node, times the nodes.
@@ -219,19 +219,19 @@ void ClusterGenerator::bind_pods() {
   }
 }
 
-void ClusterGenerator::set_quotas() {
-  QuotaGenerator::Amounts allocatable;
+void ClusterGenerator::set_elastic_quotas() {
+  ElasticQuotaGenerator::Amounts allocatable;
   for (std::uint32_t n = 0; n < options_.nodes; ++n) {
     const NodePlan node = plan_node(n);
     allocatable += {node.cpu_milli(), node.memory_mib(), node.shape.gpu};
   }
-  std::vector<QuotaGenerator::Amounts> used(options_.quotas);
+  std::vector<ElasticQuotaGenerator::Amounts> used(options_.quotas);
   for (std::uint32_t p = 0; p < options_.pods; ++p) {
     if (!is_bound(p)) continue;
     const PodPlan pod = plan_pod(p);
     used[quotas_->team_of_pod(p)] += {pod.cpu_milli(), pod.memory_mib(), pod.shape.num_gpu};
   }
-  quotas_->set_quotas(allocatable, used);
+  quotas_->set_elastic_quotas(allocatable, used);
 }
 
 void ClusterGenerator::set_capacity_quotas() {

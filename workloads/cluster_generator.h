@@ -64,21 +64,23 @@ class ClusterGenerator {
   NodeMetric node_metric(std::uint32_t index) const;
 
   // Of each none without quotas.
-  std::uint32_t quota_count() const { return options_.quotas; }
+  std::uint32_t elastic_quota_count() const { return options_.quotas; }
   ElasticQuota elastic_quota(std::uint32_t index) const { return quotas_->elastic_quota(index); }
   std::uint32_t budget_count() const { return quotas_ ? quotas_->budget_count() : 0; }
   PodDisruptionBudget budget(std::uint32_t index) const { return quotas_->budget(index); }
   std::uint32_t priority_class_count() const {
-    return quotas_ ? QuotaGenerator::priority_class_count() : 0;
+    return quotas_ ? ElasticQuotaGenerator::priority_class_count() : 0;
   }
   PriorityClass priority_class(std::uint32_t index) const {
-    return QuotaGenerator::priority_class(index);
+    return ElasticQuotaGenerator::priority_class(index);
   }
 
   std::uint32_t capacity_quota_count() const {
     return capacity_quotas_ ? options_.capacity_quotas : 0;
   }
-  CapacityQuota capacity_quota(std::uint32_t index) const { return capacity_quotas_->quota(index); }
+  CapacityQuota capacity_quota(std::uint32_t index) const {
+    return capacity_quotas_->capacity_quota(index);
+  }
 
   std::string node_name(std::uint32_t index) const;
   bool is_bound(std::uint32_t pod_index) const { return node_of_pod_[pod_index] != kUnbound; }
@@ -97,7 +99,7 @@ class ClusterGenerator {
   std::uint32_t trace_pod(std::uint32_t index) const;
   void scale_to_fit();
   void bind_pods();
-  void set_quotas();
+  void set_elastic_quotas();
   void set_capacity_quotas();
   std::string pod_name(std::uint32_t index) const;
   std::string pod_namespace(std::uint32_t index) const;
@@ -108,7 +110,7 @@ class ClusterGenerator {
   std::vector<std::uint32_t> node_of_pod_;                     // or kUnbound
   // Bound pods by node: pods_of_node_[first_pod_[n]] up to pods_of_node_[first_pod_[n + 1]].
   std::vector<std::uint32_t> first_pod_, pods_of_node_;
-  std::optional<QuotaGenerator> quotas_;
+  std::optional<ElasticQuotaGenerator> quotas_;
   std::optional<CapacityQuotaGenerator> capacity_quotas_;  // if there are any, and nodes
 };
 

@@ -40,11 +40,11 @@ constexpr std::array kClasses = {
     ClassOfPods{"production", 100'000, false, ""},
 };
 
-constexpr std::array kResources = {&QuotaGenerator::Amounts::cpu_milli,
-                                   &QuotaGenerator::Amounts::memory_mib,
-                                   &QuotaGenerator::Amounts::gpu};
+constexpr std::array kResources = {&ElasticQuotaGenerator::Amounts::cpu_milli,
+                                   &ElasticQuotaGenerator::Amounts::memory_mib,
+                                   &ElasticQuotaGenerator::Amounts::gpu};
 
-ResourceList resource_list(const QuotaGenerator::Amounts& amounts, bool with_gpu) {
+ResourceList resource_list(const ElasticQuotaGenerator::Amounts& amounts, bool with_gpu) {
   ResourceList list = {{"cpu", Quantity::from_milli(amounts.cpu_milli)},
                        {"memory", memory_quantity(amounts.memory_mib)}};
   if (with_gpu) list.emplace_back(kGpuResource, Quantity::from_value(amounts.gpu));
@@ -53,12 +53,12 @@ ResourceList resource_list(const QuotaGenerator::Amounts& amounts, bool with_gpu
 
 }  // namespace
 
-QuotaGenerator::Amounts& QuotaGenerator::Amounts::operator+=(const Amounts& other) {
+ElasticQuotaGenerator::Amounts& ElasticQuotaGenerator::Amounts::operator+=(const Amounts& other) {
   for (const auto resource : kResources) this->*resource += other.*resource;
   return *this;
 }
 
-QuotaGenerator::QuotaGenerator(std::uint32_t teams, std::uint64_t seed)
+ElasticQuotaGenerator::ElasticQuotaGenerator(std::uint32_t teams, std::uint64_t seed)
     : seed_(seed), teams_(teams) {
   std::uint64_t pods_until = 0;
   for (std::uint32_t t = 0; t < teams; ++t) {
@@ -75,7 +75,7 @@ QuotaGenerator::QuotaGenerator(std::uint32_t teams, std::uint64_t seed)
   }
 }
 
-std::uint32_t QuotaGenerator::team_of_pod(std::uint32_t pod_index) const {
+std::uint32_t ElasticQuotaGenerator::team_of_pod(std::uint32_t pod_index) const {
   Random random{seed_, kForTeamOfPod, pod_index};
   const std::uint64_t drawn = random.next() % teams_.back().pods_until;
   const auto team =
@@ -86,8 +86,8 @@ std::uint32_t QuotaGenerator::team_of_pod(std::uint32_t pod_index) const {
 
 // Borrowers come first, and the others share what is left: all mins together are what the cluster
 // guarantees, and at least what is used, as far as the nodes have it.
-void QuotaGenerator::set_mins(std::int64_t Amounts::*resource, std::int64_t allocatable,
-                              std::span<const Amounts> used) {
+void ElasticQuotaGenerator::set_mins(std::int64_t Amounts::*resource, std::int64_t allocatable,
+                                     std::span<const Amounts> used) {
   std::int64_t used_sum = 0, weights = 0, weights_of_others = 0;
   for (std::uint32_t t = 0; t < team_count(); ++t) {
     used_sum += used[t].*resource;
@@ -113,7 +113,8 @@ void QuotaGenerator::set_mins(std::int64_t Amounts::*resource, std::int64_t allo
   }
 }
 
-void QuotaGenerator::set_quotas(const Amounts& allocatable, std::span<const Amounts> used) {
+void ElasticQuotaGenerator::set_elastic_quotas(const Amounts& allocatable,
+                                               std::span<const Amounts> used) {
   for (const auto resource : kResources) {
     set_mins(resource, allocatable.*resource, used);
     for (std::uint32_t t = 0; t < team_count(); ++t) {
@@ -126,15 +127,16 @@ void QuotaGenerator::set_quotas(const Amounts& allocatable, std::span<const Amou
   }
 }
 
-std::string QuotaGenerator::team_name(std::uint32_t team) const {
+std::string ElasticQuotaGenerator::team_name(std::uint32_t team) const {
   return fmt::format("team-{:03}", team);
 }
 
-std::uint32_t QuotaGenerator::app_of(std::uint32_t trace_app) const {
+std::uint32_t ElasticQuotaGenerator::app_of(std::uint32_t trace_app) const {
   return trace_app % kAppsPerTeam;
 }
 
-void QuotaGenerator::set_priority(Pod& pod, std::uint32_t pod_index, bool best_effort) const {
+void ElasticQuotaGenerator::set_priority(Pod& pod, std::uint32_t pod_index,
+                                         bool best_effort) const {
   Random random{seed_, kForPriority, pod_index};
   ClassIndex index = kBatch;
   if (!best_effort) {
@@ -149,7 +151,7 @@ void QuotaGenerator::set_priority(Pod& pod, std::uint32_t pod_index, bool best_e
   pod.preemption_policy = kClasses[index].preemption_policy;
 }
 
-ElasticQuota QuotaGenerator::elastic_quota(std::uint32_t team) const {
+ElasticQuota ElasticQuotaGenerator::elastic_quota(std::uint32_t team) const {
   Random random{seed_, kForTeam, team, 1};
   ElasticQuota quota;
   quota.namespace_name = team_name(team);
@@ -160,9 +162,9 @@ ElasticQuota QuotaGenerator::elastic_quota(std::uint32_t team) const {
   return quota;
 }
 
-std::uint32_t QuotaGenerator::budget_count() const { return team_count() * kBudgetsPerTeam; }
+std::uint32_t ElasticQuotaGenerator::budget_count() const { return team_count() * kBudgetsPerTeam; }
 
-PodDisruptionBudget QuotaGenerator::budget(std::uint32_t index) const {
+PodDisruptionBudget ElasticQuotaGenerator::budget(std::uint32_t index) const {
   Random random{seed_, kForBudget, index};
   const std::uint32_t group = index % kBudgetsPerTeam;
   const auto app = [&](std::uint32_t number) {
@@ -179,9 +181,9 @@ PodDisruptionBudget QuotaGenerator::budget(std::uint32_t index) const {
   return budget;
 }
 
-std::uint32_t QuotaGenerator::priority_class_count() { return kClasses.size(); }
+std::uint32_t ElasticQuotaGenerator::priority_class_count() { return kClasses.size(); }
 
-PriorityClass QuotaGenerator::priority_class(std::uint32_t index) {
+PriorityClass ElasticQuotaGenerator::priority_class(std::uint32_t index) {
   const ClassOfPods& drawn = kClasses[index];
   PriorityClass priority_class;
   priority_class.name = drawn.name;

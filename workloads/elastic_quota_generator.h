@@ -1,4 +1,5 @@
-// QuotaGenerator: the teams of a synthetic cluster, their elastic quotas, budgets and priorities.
+// ElasticQuotaGenerator: the teams of a synthetic cluster, their elastic quotas, budgets and
+// priorities.
 //
 // Every team is a namespace (team-000, ...) with one quota over cpu, memory and nvidia.com/gpu. A
 // team is a lender, which has few pods for its min, a borrower, which has many, or neither, a third
@@ -10,7 +11,7 @@
 // of apps in four, of one app or of two, which allows 0 to 3 disruptions.
 //
 // Any object is made on its own, from the options and its index. Thread safety: const after
-// set_quotas(). Cost: O(quotas).
+// set_elastic_quotas(). Cost: O(quotas).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@
 
 namespace headroom {
 
-class QuotaGenerator {
+class ElasticQuotaGenerator {
  public:
   struct Amounts {
     std::int64_t cpu_milli = 0, memory_mib = 0, gpu = 0;
@@ -30,9 +31,9 @@ class QuotaGenerator {
   };
 
   // `teams` above 0.
-  QuotaGenerator(std::uint32_t teams, std::uint64_t seed);
+  ElasticQuotaGenerator(std::uint32_t teams, std::uint64_t seed);
   // Draws min and max. `used`: what bound pods request, by team.
-  void set_quotas(const Amounts& allocatable, std::span<const Amounts> used);
+  void set_elastic_quotas(const Amounts& allocatable, std::span<const Amounts> used);
 
   std::uint32_t team_count() const { return static_cast<std::uint32_t>(teams_.size()); }
   std::uint32_t team_of_pod(std::uint32_t pod_index) const;

@@ -137,7 +137,7 @@ class Evaluator {
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
-  bool explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
+  bool explain_elastic_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
   void explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
                      Explanation& out) const;
   void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out);

@@ -188,7 +188,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   out.not_considered = cluster_.not_considered(pod);
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
-  const bool rejected = explain_quotas(pod, shape, out);
+  const bool rejected = explain_elastic_quotas(pod, shape, out);
   supposed.add_nominated(pod, shape);
   cluster_.prepare(shape);
   const RowOfAll its = row_of_all(shape, row, named);
@@ -251,14 +251,16 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
 }
 
 // The pre-filter's lines. True if it rejects the pod.
-bool Evaluator::explain_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const {
+bool Evaluator::explain_elastic_quotas(const Pod& pod, const PodShape& shape,
+                                       Explanation& out) const {
   const CapacityScheduling* capacity = cluster_.capacity();
-  if (capacity == nullptr || capacity->quotas().quota_count() == 0) {
+  if (capacity == nullptr || capacity->elastic_quotas().elastic_quota_count() == 0) {
     return false;
   }
   const PodClaim claim = capacity->claim(pod);
-  const QuotaStanding standing = capacity->standing(claim, shape);
-  capacity->quotas().explain(claim.namespace_id, shape.quota_request, standing, out.terms);
+  const ElasticQuotaStanding standing = capacity->standing(claim, shape);
+  capacity->elastic_quotas().explain(claim.namespace_id, shape.elastic_quota_request, standing,
+                                     out.terms);
   return standing.rejected();
 }
 

@@ -117,8 +117,8 @@ Result<void> Audit::end() {
   }
   const std::uint64_t balance =
       notes_->rows.total().balance + notes_->pods.total().balance + balance_of_rest();
-  looked_closer_ =
-      balance != 0 || (cluster_.capacity_ != nullptr && !cluster_.capacity_->quotas().consistent());
+  looked_closer_ = balance != 0 || (cluster_.capacity_ != nullptr &&
+                                    !cluster_.capacity_->elastic_quotas().consistent());
   // At once: where something is wrong nobody needs a quick answer.
   return looked_closer_ ? cluster_.validate_sums() : Result<void>();
 }
@@ -178,7 +178,8 @@ std::uint64_t Audit::balance_of_pod(PodId id) const {
   }
   if (counts || (Cluster::waits_for_room(pod) &&
                  cluster_.facts_.nodes[pod.rank.nominated_row].node != nullptr)) {
-    for (const auto& [resource, amount] : cluster_.facts_.shapes[pod.shape]->quota_request) {
+    for (const auto& [resource, amount] :
+         cluster_.facts_.shapes[pod.shape]->elastic_quota_request) {
       balance += static_cast<std::uint64_t>(amount) *
                  hash_of(counts ? About::kUsed : About::kWaiting, pod.rank.namespace_id, resource);
     }
@@ -199,7 +200,7 @@ std::uint64_t Audit::balance_of_rest() const {
     return balance;
   }
   // A journal holds names, too: then each sum is looked at.
-  const ElasticQuotas& quotas = cluster_.capacity_->quotas();
+  const ElasticQuotas& quotas = cluster_.capacity_->elastic_quotas();
   for (const PodDisruptionBudget& budget : cluster_.capacity_->budgets().all()) {
     balance += hash_of(About::kHolder, quotas.find(budget.namespace_name));
   }

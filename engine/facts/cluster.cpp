@@ -411,12 +411,12 @@ NotConsideredSet Cluster::not_considered(const Pod& pod) const {
 }
 
 PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const {
-  if (capacity_ == nullptr || capacity_->quotas().quota_count() == 0) {
+  if (capacity_ == nullptr || capacity_->elastic_quotas().elastic_quota_count() == 0) {
     return {};
   }
   const PodClaim claim = capacity_->claim(pod);
-  return capacity_->quotas().explain(pod, claim.namespace_id, shape.quota_request,
-                                     capacity_->standing(claim, shape));
+  return capacity_->elastic_quotas().explain(pod, claim.namespace_id, shape.elastic_quota_request,
+                                             capacity_->standing(claim, shape));
 }
 
 // --- Quotas, budgets, priorities ---
@@ -428,15 +428,15 @@ Result<void> Cluster::upsert(const ElasticQuota& quota) {
   if (auto checked = capacity_->check(quota); !checked) {
     return checked;
   }
-  remember_quota(quota.namespace_name, quota.name);
-  put_quota(quota.namespace_name, quota.name, &quota);
+  remember_elastic_quota(quota.namespace_name, quota.name);
+  put_elastic_quota(quota.namespace_name, quota.name, &quota);
   return {};
 }
 
 void Cluster::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
   if (capacity_ != nullptr) {
-    remember_quota(namespace_name, name);
-    put_quota(namespace_name, name, nullptr);
+    remember_elastic_quota(namespace_name, name);
+    put_elastic_quota(namespace_name, name, nullptr);
   }
 }
 

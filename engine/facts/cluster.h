@@ -168,7 +168,8 @@ class Cluster {
   void end_renaming(const Renaming& renaming);
   void renumber(const ResourceNames::Change& change);
   void set_allocatable(NodeFacts& facts) const;
-  void put_quota(std::string_view namespace_name, std::string_view name, const ElasticQuota* quota);
+  void put_elastic_quota(std::string_view namespace_name, std::string_view name,
+                         const ElasticQuota* quota);
 
   // Pods.
   PodId pod_of(std::string_view key);
@@ -188,7 +189,7 @@ class Cluster {
 
   // Forks: before a fact is replaced, while one is open. Of a metric nothing is left to replace.
   void remember(PodId id);
-  void remember_quota(std::string_view namespace_name, std::string_view name);
+  void remember_elastic_quota(std::string_view namespace_name, std::string_view name);
   void remember_budget(std::string_view key);
   void remember_priority_class(std::string_view name);
   struct TakeBack;

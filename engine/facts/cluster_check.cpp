@@ -221,7 +221,7 @@ Result<void> Cluster::validate_capacity() const {
   const auto miscounted = [this](std::uint32_t holders, std::uint32_t counted) {
     return journal_.open() ? holders < counted : holders != counted;
   };
-  const ElasticQuotas& quotas = capacity_->quotas();
+  const ElasticQuotas& quotas = capacity_->elastic_quotas();
   std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
   std::vector<std::uint32_t> ranked(facts_.nodes.size()), listed(facts_.nodes.size());
   // By namespace, and by name of a class: the pods and budgets that hold it.
@@ -246,7 +246,7 @@ Result<void> Cluster::validate_capacity() const {
     if (!counts && !(waits_for_room(pod) && facts_.nodes[rank.nominated_row].node != nullptr)) {
       continue;
     }
-    for (const auto& [resource, amount] : facts_.shapes[pod.shape]->quota_request) {
+    for (const auto& [resource, amount] : facts_.shapes[pod.shape]->elastic_quota_request) {
       (counts ? used : waiting)[rank.namespace_id][resource] += amount;
     }
     if (counts) {
@@ -277,7 +277,7 @@ Result<void> Cluster::validate_capacity() const {
     }
     const NamespaceFacts& facts = quotas.at(id);
     // One that nothing holds has no name, and some pod's namespace may have none either.
-    const bool kept = facts.users != 0 || facts.has_quota();
+    const bool kept = facts.users != 0 || facts.has_elastic_quota();
     if (miscounted(facts.users, held[id]) || (quotas.find(facts.name) == id) != kept) {
       return broken("namespace " + facts.name + " is held otherwise than by its pods and budgets");
     }

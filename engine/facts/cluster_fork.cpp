@@ -31,10 +31,11 @@ void Cluster::remember(PodId id) {
   journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
 }
 
-void Cluster::remember_quota(std::string_view namespace_name, std::string_view name) {
+void Cluster::remember_elastic_quota(std::string_view namespace_name, std::string_view name) {
   if (journal_.open()) {
-    journal_.put(QuotaBefore{pod_key(namespace_name, name),
-                             copy_of(capacity_->quotas().find(namespace_name, name))});
+    journal_.put(
+        ElasticQuotaBefore{pod_key(namespace_name, name),
+                           copy_of(capacity_->elastic_quotas().find(namespace_name, name))});
   }
 }
 
@@ -119,10 +120,10 @@ struct Cluster::TakeBack {
     cluster.recount(change.id, row_before);
   }
 
-  void operator()(const QuotaBefore& change) const {
+  void operator()(const ElasticQuotaBefore& change) const {
     const std::string_view key = change.key;
     const std::size_t slash = key.find('/');
-    cluster.put_quota(key.substr(0, slash), key.substr(slash + 1), change.quota.get());
+    cluster.put_elastic_quota(key.substr(0, slash), key.substr(slash + 1), change.quota.get());
   }
 
   void operator()(const BudgetBefore& change) const {

@@ -113,9 +113,9 @@ void Cluster::set_allocatable(NodeFacts& facts) const {
   }
 }
 
-void Cluster::put_quota(std::string_view namespace_name, std::string_view name,
-                        const ElasticQuota* quota) {
-  ElasticQuotas& quotas = capacity_->quotas();
+void Cluster::put_elastic_quota(std::string_view namespace_name, std::string_view name,
+                                const ElasticQuota* quota) {
+  ElasticQuotas& quotas = capacity_->elastic_quotas();
   const ElasticQuota* before = quotas.find(namespace_name, name);
   // Most updates are of the status, which is not read.
   if (before == quota || (before != nullptr && quota != nullptr && *before == *quota)) {

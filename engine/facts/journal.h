@@ -51,7 +51,7 @@ struct PodBefore {
   PodId id;
   std::unique_ptr<PodFacts> facts;  // their group counts a pod more
 };
-struct QuotaBefore {
+struct ElasticQuotaBefore {
   std::string key;  // "namespace/name"
   std::unique_ptr<const ElasticQuota> quota;
 };
@@ -73,7 +73,7 @@ struct ClockBefore {
 class Journal {
  public:
   using Change = std::variant<RowAcquired, RowReleased, PodIdAcquired, PodIdReleased, NodeBefore,
-                              MetricBefore, PodBefore, QuotaBefore, BudgetBefore,
+                              MetricBefore, PodBefore, ElasticQuotaBefore, BudgetBefore,
                               PriorityClassBefore, MetricExpired, ClockBefore>;
 
   bool open() const { return !forks_.empty(); }

@@ -176,8 +176,8 @@ void ShapeBook::describe(PodShape& shape, const Pod& pod) {
   shape.version = ++described_;
   shape.normalize_in_double = sources_.profile.mode == Mode::kUpstream;
   if (sources_.capacity != nullptr) {
-    free_quota_names();
-    shape.quota_request = sources_.capacity->quota_request(pod);
+    free_elastic_quota_names();
+    shape.elastic_quota_request = sources_.capacity->elastic_quota_request(pod);
   }
   bool grown = false;
   for (const auto& policy : sources_.policies) {
@@ -211,14 +211,15 @@ void ShapeBook::release_reasons(PodShape& shape) {
 
 // Where there is no number left for what pods ask of quotas: takes those of names that no shape has
 // any more.
-void ShapeBook::free_quota_names() {
-  ElasticQuotas& quotas = sources_.capacity->quotas();
+void ShapeBook::free_elastic_quota_names() {
+  ElasticQuotas& quotas = sources_.capacity->elastic_quotas();
   if (!quotas.names_full()) {
     return;
   }
   ResourceMask used = 0;
   for (const auto& shape : facts_.shapes) {
-    for (const auto& [resource, amount] : shape == nullptr ? Amounts() : shape->quota_request) {
+    for (const auto& [resource, amount] :
+         shape == nullptr ? Amounts() : shape->elastic_quota_request) {
       used |= ResourceMask{1} << resource;
     }
   }
@@ -240,7 +241,7 @@ std::vector<ShapeId> ShapeBook::naming(const std::vector<std::string>& names) co
 
 void ShapeBook::describe_again(const std::vector<ShapeId>& ids) {
   for (const ShapeId id : ids) {
-    facts_.shapes[id]->quota_request.clear();  // its numbers may be others' now
+    facts_.shapes[id]->elastic_quota_request.clear();  // its numbers may be others' now
   }
   for (const ShapeId id : ids) {
     PodShape& shape = *facts_.shapes[id];
@@ -256,7 +257,7 @@ Result<void> ShapeBook::validate(const PodShape& shape) {
   // Who has borrowed a number is no fact: there may be room now where there was none.
   const auto held = [this](Amounts request) {
     std::erase_if(request, [this](const auto& asked) {
-      return sources_.capacity->quotas().is_borrowed(asked.first);
+      return sources_.capacity->elastic_quotas().is_borrowed(asked.first);
     });
     return request;
   };
@@ -272,7 +273,7 @@ Result<void> ShapeBook::validate(const PodShape& shape) {
   if (!same_reasons ||
       !std::equal(again.contributions.begin(), again.contributions.end(),
                   shape.contributions.begin(), shape.contributions.end(), same) ||
-      held(again.quota_request) != held(shape.quota_request)) {
+      held(again.elastic_quota_request) != held(shape.elastic_quota_request)) {
     return fail(ErrorCode::kConflict,
                 fmt::format("validate: shape {} is described otherwise than its pods", shape.id));
   }

@@ -92,7 +92,7 @@ class ShapeBook {
   PodShape& make_passing(const Pod& pod, ShapeUse use, ShapeId counts_as);
   void describe(PodShape& shape, const Pod& pod);
   void release_reasons(PodShape& shape);
-  void free_quota_names();
+  void free_elastic_quota_names();
   void use(ShapeId id, int by);
   void note_use(PodShape& shape);
   void measure(PodShape& shape) const;

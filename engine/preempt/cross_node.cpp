@@ -47,7 +47,7 @@ CrossNode::CrossNode(const Preemptor& preemptor) : preemptor_(preemptor) {
 void CrossNode::reprieve(DryRun& dry_run, std::vector<Taken>& taken, bool quotas) {
   std::erase_if(taken, [&](const Taken& one) {
     dry_run.put_back(*one.pod, one.here);
-    if (dry_run.fits() && (!quotas || dry_run.within_quotas())) {
+    if (dry_run.fits() && (!quotas || dry_run.within_elastic_quotas())) {
       dry_run.take_from_budgets(*one.pod, -1);
       return true;
     }
@@ -84,7 +84,7 @@ CrossNode::Found CrossNode::run(std::uint32_t row, DryRun& dry_run) const {
     here.push_back(one.pod);
   }
   std::uint64_t steps = 0;
-  for (auto at = pods_.begin(); at != pods_.end() && !dry_run.within_quotas(); ++at) {
+  for (auto at = pods_.begin(); at != pods_.end() && !dry_run.within_elastic_quotas(); ++at) {
     if (++steps > steps_of_a_node_) {
       found.gave_up = true;
       return found;
@@ -99,12 +99,12 @@ CrossNode::Found CrossNode::run(std::uint32_t row, DryRun& dry_run) const {
       take(*at->pod, false, same_row);
     }
   }
-  for (auto at = later.begin(); at != later.end() && !dry_run.within_quotas(); ++at) {
+  for (auto at = later.begin(); at != later.end() && !dry_run.within_elastic_quotas(); ++at) {
     if (dry_run.may_go(*at->pod)) {
       take(*at->pod, true, at->here);
     }
   }
-  if (!dry_run.within_quotas()) {
+  if (!dry_run.within_elastic_quotas()) {
     return found;
   }
   std::sort(taken.begin(), taken.end(), most_important_first);

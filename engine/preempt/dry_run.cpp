@@ -52,7 +52,7 @@ DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
   if (const UsedNow* found = find_used(id); found != nullptr) {
     return used_[static_cast<std::size_t>(found - used_.data())];
   }
-  const ElasticQuotas& quotas = preemptor_.capacity.quotas();
+  const ElasticQuotas& quotas = preemptor_.capacity.elastic_quotas();
   const ResourceSums& used = quotas.at(id).used;
   used_.push_back({id, quotas.at(id).over_min, amounts_.size()});
   amounts_.insert(amounts_.end(), used.begin(), used.begin() + quotas.resource_count());
@@ -60,11 +60,11 @@ DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
 }
 
 void DryRun::change_used(const RankedPod& pod, int sign) {
-  const ElasticQuotas& quotas = preemptor_.capacity.quotas();
+  const ElasticQuotas& quotas = preemptor_.capacity.elastic_quotas();
   const NamespaceFacts& facts = quotas.at(pod.namespace_id);
   UsedNow& now = used_now(pod.namespace_id);
   Int128* used = amounts_.data() + now.amounts;
-  for (const auto& [r, amount] : preemptor_.cluster.shapes().at(pod.shape)->quota_request) {
+  for (const auto& [r, amount] : preemptor_.cluster.shapes().at(pod.shape)->elastic_quota_request) {
     used[r] += static_cast<Int128>(amount) * sign;
   }
   if (!preemptor_.upstream && !preemptor_.nominated_return) {
@@ -93,26 +93,26 @@ bool DryRun::may_go(const RankedPod& pod) const {
   if (!preemptor_.reclaims) {
     return true;
   }
-  const ElasticQuotas& quotas = preemptor_.capacity.quotas();
+  const ElasticQuotas& quotas = preemptor_.capacity.elastic_quotas();
   const NamespaceFacts& facts = quotas.at(pod.namespace_id);
   const UsedNow* now = find_used(pod.namespace_id);
   if (preemptor_.upstream) {
     return now == nullptr || now->over_min;
   }
   const Int128* used = now == nullptr ? facts.used.data() : amounts_.data() + now->amounts;
-  const Amounts& request = preemptor_.cluster.shapes().at(pod.shape)->quota_request;
+  const Amounts& request = preemptor_.cluster.shapes().at(pod.shape)->elastic_quota_request;
   return std::any_of(request.begin(), request.end(), [&](const auto& asked) {
     const auto& [r, amount] = asked;
     return amount > 0 && (quotas.min_compared() >> r & 1) != 0 && used[r] > facts.min[r];
   });
 }
 
-bool DryRun::within_quotas() const {
+bool DryRun::within_elastic_quotas() const {
   return std::all_of(left_.begin(), left_.end(),
                      [this](Int128 left) { return preemptor_.holds(left); });
 }
 
-bool DryRun::within_quotas_by_itself() const {
+bool DryRun::within_elastic_quotas_by_itself() const {
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
     if (!preemptor_.holds(left_[b] + bound.left_by_itself - bound.left)) {
@@ -254,8 +254,9 @@ void DryRun::split_by_budgets_upstream() {
 // Whether the victims could be among those collected so far. More of them gone is no worse, but for
 // nominated pods that return.
 bool DryRun::enough_so_far() const {
-  return fits() && (preemptor_.nominated_return ||
-                    (preemptor_.upstream ? within_quotas_by_itself() : within_quotas()));
+  return fits() &&
+         (preemptor_.nominated_return ||
+          (preemptor_.upstream ? within_elastic_quotas_by_itself() : within_elastic_quotas()));
 }
 
 DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
@@ -276,8 +277,8 @@ DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
   if (code_ != 0) {
     return DryRunOutcome::kFilters;
   }
-  if (!within_quotas_by_itself()) {
-    return DryRunOutcome::kQuotas;
+  if (!within_elastic_quotas_by_itself()) {
+    return DryRunOutcome::kElasticQuotas;
   }
   split_by_budgets_upstream();
   for (const bool breaks : {true, false}) {
@@ -291,7 +292,7 @@ DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
       }
       // The quotas are looked at on their own: a pod that fits and goes for them breaks no budget
       // by its count, and one that is gone already cannot go again.
-      if (!within_quotas()) {
+      if (!within_elastic_quotas()) {
         if (!fit) {
           failed_ = pod;
           return DryRunOutcome::kReprievedTwice;
@@ -348,13 +349,13 @@ DryRunOutcome DryRun::run_proposal(std::int64_t bar) {
     code_ = filter_code();
     return DryRunOutcome::kFilters;
   }
-  if (!within_quotas()) {
-    return DryRunOutcome::kQuotas;
+  if (!within_elastic_quotas()) {
+    return DryRunOutcome::kElasticQuotas;
   }
   for (std::size_t i = collected_.size(); i-- > 0;) {
     const RankedPod* pod = collected_[i];
     put_back(*pod);
-    if (fits() && within_quotas()) {
+    if (fits() && within_elastic_quotas()) {
       take_from_budgets(*pod, -1);
     } else {
       remove(*pod);

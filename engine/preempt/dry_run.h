@@ -20,7 +20,7 @@ enum class DryRunOutcome : std::uint8_t {
   kVictims,  // the pod would fit once they are gone
   kNobody,   // no pod may go
   kFilters,  // not even then; code() says which filters
-  kQuotas,
+  kElasticQuotas,
   kReprievedTwice,  // mode Upstream: its own bookkeeping fails, the node answers Error
   kNotNeeded,       // mode Proposal: everything holds without a victim
   kOutranked,       // victims would be more important than another node's
@@ -67,7 +67,7 @@ class DryRun {
   std::span<const RankedPod* const> collected() const { return collected_; }
   std::size_t first_breaking() const { return harmless_; }
   bool fits() const;
-  bool within_quotas() const;
+  bool within_elastic_quotas() const;
   // The first filter that does not pass, as filters' kernels write it; 0: all pass.
   std::uint32_t filter_code() const;
   // Whether it was a victim before pods were reprieved.
@@ -96,7 +96,7 @@ class DryRun {
   void count_conflicts();
   std::uint32_t conflicts_of(PodId id) const;
   // Without nominated pods, as mode Upstream looks first.
-  bool within_quotas_by_itself() const;
+  bool within_elastic_quotas_by_itself() const;
   void split_by_budgets_upstream();
   UsedNow& used_now(NamespaceId id);
   const UsedNow* find_used(NamespaceId id) const;

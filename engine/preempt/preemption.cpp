@@ -126,7 +126,7 @@ bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, PodShap
     if (!cluster_.pod(other.pod).rank.deleting) {
       continue;
     }
-    const bool own_lesser = preemptor.upstream && preemptor.standing.has_quota &&
+    const bool own_lesser = preemptor.upstream && preemptor.standing.has_elastic_quota &&
                             other.namespace_id == preemptor.claim.namespace_id &&
                             other.priority < preemptor.claim.priority;
     if (own_lesser || dry_run.may_go(other)) {
@@ -185,20 +185,20 @@ std::vector<std::uint32_t> Preemption::rows_of(PodShape& shape,
 std::vector<Preemption::Constraint> Preemption::constraints(const Preemptor& preemptor) {
   victim_columns_.begin();
   std::vector<VictimGroup> groups;
-  if (!preemptor.standing.has_quota) {
-    groups = {{VictimGroup::kNoQuota, preemptor.claim.priority}};
+  if (!preemptor.standing.has_elastic_quota) {
+    groups = {{VictimGroup::kNoElasticQuota, preemptor.claim.priority}};
   } else if (!preemptor.reclaims) {
     groups = {{preemptor.claim.namespace_id, preemptor.claim.priority}};
   } else {
-    const ElasticQuotas& quotas = preemptor.capacity.quotas();
+    const ElasticQuotas& quotas = preemptor.capacity.elastic_quotas();
     for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
-      if (id != preemptor.claim.namespace_id && quotas.at(id).has_quota() &&
+      if (id != preemptor.claim.namespace_id && quotas.at(id).has_elastic_quota() &&
           quotas.at(id).over_min) {
         groups.push_back({id, VictimGroup::kAnyPriority});
       }
     }
     if (groups.size() > kGivenBackMax) {
-      groups = {{VictimGroup::kAllQuotas, VictimGroup::kAnyPriority}};
+      groups = {{VictimGroup::kAllElasticQuotas, VictimGroup::kAnyPriority}};
     }
   }
   std::vector<Constraint> all;
@@ -210,7 +210,7 @@ std::vector<Preemption::Constraint> Preemption::constraints(const Preemptor& pre
   }
   for (const Preemptor::Bound& bound : preemptor.bounds) {
     // Mode Upstream looks at the quotas without nominated pods first, and decides by that.
-    const Int128 left = preemptor.capacity.quotas().compared(
+    const Int128 left = preemptor.capacity.elastic_quotas().compared(
         preemptor.upstream ? bound.left_by_itself : bound.left);
     if (left < 0) {
       all.push_back({nullptr, round_down(std::min(saturated(-left), kUnlimited - 1)), {}});
@@ -453,7 +453,7 @@ void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, PodSh
         node.code = detail.code;
         node.reasons = detail.reasons;
         break;
-      case DryRunOutcome::kQuotas:
+      case DryRunOutcome::kElasticQuotas:
         node.code = Code::kUnschedulable;
         node.reasons = {"global quota max exceeded"};
         break;
@@ -489,7 +489,7 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
     lacking.push_back(
         preemptor.shape.filter_labels[static_cast<std::size_t>(std::countr_zero(code))].reason);
   }
-  if (!dry_run.within_quotas()) {
+  if (!dry_run.within_elastic_quotas()) {
     lacking.push_back("the quotas' bounds do not hold");
   }
   dry_run.remove(victim);
@@ -500,19 +500,19 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
 
 std::string Preemption::why_not_victim(const RankedPod& pod, const Preemptor& preemptor,
                                        const DryRun& dry_run) const {
-  const NamespaceFacts& facts = preemptor.capacity.quotas().at(pod.namespace_id);
+  const NamespaceFacts& facts = preemptor.capacity.elastic_quotas().at(pod.namespace_id);
   const bool lower = pod.priority < preemptor.claim.priority;
   if (preemptor.may_be_victim(pod)) {
     return dry_run.collected(pod)
                ? "reprieved: everything holds with it"
                : fmt::format("namespace {} is back within its min without it", facts.name);
   }
-  if (!preemptor.standing.has_quota) {
-    return facts.has_quota()
+  if (!preemptor.standing.has_elastic_quota) {
+    return facts.has_elastic_quota()
                ? "has a quota, and the preemptor has none"
                : fmt::format("priority {} is not below {}", pod.priority, preemptor.claim.priority);
   }
-  if (!facts.has_quota()) {
+  if (!facts.has_elastic_quota()) {
     return "its namespace has no quota";
   }
   if (preemptor.reclaims) {

@@ -11,7 +11,7 @@ void GivenBack::extend(const Cluster& cluster) {
     generation_ = cluster.shapes().generation();
   }
   const std::uint32_t sums = cluster.table().sum_count();
-  const std::uint32_t resources = cluster.capacity()->quotas().resource_count();
+  const std::uint32_t resources = cluster.capacity()->elastic_quotas().resource_count();
   by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
   by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
   const std::uint32_t shapes = cluster.shapes().id_limit();
@@ -39,7 +39,7 @@ void GivenBack::extend(const Cluster& cluster) {
     for (const Contribution& contribution : shape->contributions) {
       by_sum_[contribution.sum][id] += contribution.amount;
     }
-    for (const auto& [resource, amount] : shape->quota_request) {
+    for (const auto& [resource, amount] : shape->elastic_quota_request) {
       by_resource_[resource][id] = amount;
     }
   }
@@ -53,7 +53,7 @@ Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, con
       claim(capacity.claim(pod)),
       standing(capacity.standing(claim, its_shape)),
       upstream(of_cluster.profile().mode == Mode::kUpstream),
-      reclaims(standing.has_quota && standing.within_min),
+      reclaims(standing.has_elastic_quota && standing.within_min),
       budgets(capacity.budgets().count() != 0) {
   const NodeTable& table = cluster.table();
   for (const FilterTerm& term : shape.active_terms) {
@@ -63,27 +63,28 @@ Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, con
     const SumId sum = table.sum_of(term.column);
     terms.push_back({term.bit, term.column, sum, term.need, given_back.of_sum(sum)});
   }
-  const ElasticQuotas& quotas = capacity.quotas();
+  const ElasticQuotas& quotas = capacity.elastic_quotas();
   gives.resize(quotas.namespace_count());
   for (NamespaceId id = 0; id < gives.size(); ++id) {
     const NamespaceFacts& facts = quotas.at(id);
-    gives[id] = !standing.has_quota ? !facts.has_quota()
-                : !reclaims         ? id == claim.namespace_id
-                            : id != claim.namespace_id && facts.has_quota() && facts.over_min;
+    gives[id] = !standing.has_elastic_quota ? !facts.has_elastic_quota()
+                : !reclaims
+                    ? id == claim.namespace_id
+                    : id != claim.namespace_id && facts.has_elastic_quota() && facts.over_min;
   }
-  if (!standing.has_quota) {
+  if (!standing.has_elastic_quota) {
     return;
   }
   const NamespaceFacts& own = quotas.at(claim.namespace_id);
   if (reclaims && !upstream) {
     for (NamespaceId id = 0; id < quotas.namespace_count() && !nominated_return; ++id) {
-      nominated_return =
-          quotas.at(id).has_quota() && quotas.at(id).over_min && !quotas.at(id).nominated.empty();
+      nominated_return = quotas.at(id).has_elastic_quota() && quotas.at(id).over_min &&
+                         !quotas.at(id).nominated.empty();
     }
   }
   // A bound that holds now holds with fewer pods as well, unless nominated pods return.
   for (ResourceId r = 0; r < quotas.resource_count(); ++r) {
-    const std::int64_t request = amount_of(shape.quota_request, r);
+    const std::int64_t request = amount_of(shape.elastic_quota_request, r);
     const auto add = [&](bool is_own, Int128 bound, Int128 used, Int128 asked) {
       const Int128 unused = bound - used;
       if (!holds(unused - asked) || (nominated_return && !is_own)) {

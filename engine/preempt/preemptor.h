@@ -56,7 +56,7 @@ struct Preemptor {
   const CapacityScheduling& capacity;
   const PodShape& shape;
   const PodClaim claim;
-  const QuotaStanding standing;
+  const ElasticQuotaStanding standing;
   bool upstream;
   // Reclaims what others borrow: victims are pods of other quotas that are over their min.
   bool reclaims;
@@ -70,7 +70,7 @@ struct Preemptor {
   std::vector<std::uint8_t> gives;
 
   // Whether that much left of a bound holds it.
-  bool holds(Int128 left) const { return capacity.quotas().compared(left) >= 0; }
+  bool holds(Int128 left) const { return capacity.elastic_quotas().compared(left) >= 0; }
   // Whether the pod could be a victim before any other is: a condition for all its dry runs.
   bool may_be_victim(const RankedPod& pod) const {
     return gives[pod.namespace_id] != 0 && (reclaims || pod.priority < claim.priority);

@@ -27,10 +27,10 @@ bool VictimColumns::holds(const VictimGroup& group, const RankedPod& pod) const 
   if (pod.priority >= group.below) {
     return false;
   }
-  if (group.namespace_id == VictimGroup::kAllQuotas ||
-      group.namespace_id == VictimGroup::kNoQuota) {
-    return cluster_.capacity()->quotas().at(pod.namespace_id).has_quota() ==
-           (group.namespace_id == VictimGroup::kAllQuotas);
+  if (group.namespace_id == VictimGroup::kAllElasticQuotas ||
+      group.namespace_id == VictimGroup::kNoElasticQuota) {
+    return cluster_.capacity()->elastic_quotas().at(pod.namespace_id).has_elastic_quota() ==
+           (group.namespace_id == VictimGroup::kAllElasticQuotas);
   }
   return pod.namespace_id == group.namespace_id;
 }
@@ -71,7 +71,7 @@ void VictimColumns::fill_all(Entry& entry) {
 bool VictimColumns::replayable(const Entry& entry) const {
   const NodeTable& table = cluster_.table();
   return entry.epoch >= table.oldest() && table.epoch() - entry.epoch < table.size() &&
-         entry.quota_generation == cluster_.capacity()->quotas().generation();
+         entry.elastic_quota_generation == cluster_.capacity()->elastic_quotas().generation();
 }
 
 VictimColumns::Entry& VictimColumns::entry(const VictimGroup& group) {
@@ -133,7 +133,7 @@ std::vector<const float*> VictimColumns::columns(const VictimGroup& group,
     fill(its, table.changed_row(epoch));
   }
   its.epoch = table.epoch();
-  its.quota_generation = cluster_.capacity()->quotas().generation();
+  its.elastic_quota_generation = cluster_.capacity()->elastic_quotas().generation();
   its.round = round_;
   std::vector<const float*> found;
   for (const VictimColumn& what : asked) {

@@ -25,8 +25,8 @@ inline constexpr std::size_t kVictimColumnsMax = kFilterTermsMax + 2 * kResource
 
 struct VictimGroup {
   // A namespace with a quota, or one of these.
-  static constexpr NamespaceId kAllQuotas = kNoNamespace;
-  static constexpr NamespaceId kNoQuota = kNoNamespace - 1;
+  static constexpr NamespaceId kAllElasticQuotas = kNoNamespace;
+  static constexpr NamespaceId kNoElasticQuota = kNoNamespace - 1;
   NamespaceId namespace_id;
   std::int64_t below;  // priority; kAnyPriority for all
   static constexpr std::int64_t kAnyPriority = INT64_MAX;
@@ -53,7 +53,7 @@ class VictimColumns {
  private:
   struct Entry {
     VictimGroup group;
-    std::uint64_t epoch = 0, quota_generation = 0, round = 0;
+    std::uint64_t epoch = 0, elastic_quota_generation = 0, round = 0;
     std::vector<VictimColumn> what;
     std::vector<std::vector<float>> values;  // by column, then row
   };

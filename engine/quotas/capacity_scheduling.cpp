@@ -136,7 +136,7 @@ void CapacityScheduling::remove_budget(std::string_view key) {
 
 // Proposal: what the pod asks of its node. Upstream: scheduler-plugins' own sum, less the names
 // that framework.Resource drops.
-Amounts CapacityScheduling::quota_request(const Pod& pod) {
+Amounts CapacityScheduling::elastic_quota_request(const Pod& pod) {
   return quotas_.request_of(mode_ == Mode::kUpstream ? elastic_quota_requests(pod)
                                                      : pod_requests(pod));
 }
@@ -236,7 +236,7 @@ void CapacityScheduling::count(std::uint32_t row, PodId id) {
       pods.begin(), pods.end(), pod,
       [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });
   pods.insert(at, pod);
-  quotas_.add_used(rank.namespace_id, shape.quota_request, 1);
+  quotas_.add_used(rank.namespace_id, shape.elastic_quota_request, 1);
 }
 
 void CapacityScheduling::uncount(std::uint32_t row, PodId id) {
@@ -246,12 +246,14 @@ void CapacityScheduling::uncount(std::uint32_t row, PodId id) {
   if (pods.empty()) {
     pods.shrink_to_fit();
   }
-  quotas_.add_used(facts_.pods[id].rank.namespace_id, facts_.shape_of(id).quota_request, -1);
+  quotas_.add_used(facts_.pods[id].rank.namespace_id, facts_.shape_of(id).elastic_quota_request,
+                   -1);
 }
 
 void CapacityScheduling::count_nominated(PodId id, int sign) {
   const PodRank& rank = facts_.pods[id].rank;
-  quotas_.add_nominated(rank.namespace_id, rank.priority, facts_.shape_of(id).quota_request, sign);
+  quotas_.add_nominated(rank.namespace_id, rank.priority, facts_.shape_of(id).elastic_quota_request,
+                        sign);
 }
 
 PodClaim CapacityScheduling::claim(const Pod& pod) const {

@@ -43,8 +43,8 @@ class CapacityScheduling {
   CapacityScheduling(const Profile& profile, const Facts& facts);
 
   // --- Facts ---
-  ElasticQuotas& quotas() { return quotas_; }
-  const ElasticQuotas& quotas() const { return quotas_; }
+  ElasticQuotas& elastic_quotas() { return quotas_; }
+  const ElasticQuotas& elastic_quotas() const { return quotas_; }
   const DisruptionBudgets& budgets() const { return budgets_; }
   // kInvalid or kLimitExceeded if the object cannot be kept; it says which field, and why.
   Result<void> check(const ElasticQuota& quota) const;
@@ -62,7 +62,7 @@ class CapacityScheduling {
 
   // --- Pods ---
   // What the pod asks of its quota.
-  Amounts quota_request(const Pod& pod);
+  Amounts elastic_quota_request(const Pod& pod);
   // Everything but the nominated row. A rank holds its namespace, group and class.
   void set_rank(PodFacts& facts, const Pod& pod);
   void clear_rank(PodFacts& facts);
@@ -82,8 +82,8 @@ class CapacityScheduling {
   void count_nominated(PodId id, int sign);
   PodClaim claim(const Pod& pod) const;
   // How the quotas see a pod of that claim and shape.
-  QuotaStanding standing(const PodClaim& claim, const PodShape& shape) const {
-    return quotas_.standing(claim.namespace_id, claim.priority, shape.quota_request);
+  ElasticQuotaStanding standing(const PodClaim& claim, const PodShape& shape) const {
+    return quotas_.standing(claim.namespace_id, claim.priority, shape.elastic_quota_request);
   }
 
   // --- Looking ---

@@ -72,7 +72,7 @@ void ElasticQuotas::release_namespace(NamespaceId id) {
 
 // What its pods used and asked for has been taken away with them.
 void ElasticQuotas::free_if_unused(NamespaceId id) {
-  if (NamespaceFacts& facts = namespaces_[id]; facts.users == 0 && !facts.has_quota()) {
+  if (NamespaceFacts& facts = namespaces_[id]; facts.users == 0 && !facts.has_elastic_quota()) {
     ids_.erase(facts.name);
     facts = {};
     released_namespaces_.push_back(id);
@@ -156,14 +156,14 @@ void ElasticQuotas::change(NamespaceFacts& facts, Change apply) {
   const ResourceMask named_before = named_;
   include(facts, -1);
   apply();
-  if (facts.has_quota()) {
+  if (facts.has_elastic_quota()) {
     set_bounds(facts);
   }
   include(facts, 1);
   if (named_ != named_before) {
     // Other resources tell who is over its min.
     for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
-      if (namespaces_[id].has_quota()) {
+      if (namespaces_[id].has_elastic_quota()) {
         refresh_over_min(namespaces_[id]);
       }
     }
@@ -171,10 +171,10 @@ void ElasticQuotas::change(NamespaceFacts& facts, Change apply) {
 }
 
 void ElasticQuotas::include(NamespaceFacts& facts, int sign) {
-  if (!facts.has_quota()) {
+  if (!facts.has_elastic_quota()) {
     return;
   }
-  quota_count_ += static_cast<std::uint32_t>(sign);
+  elastic_quota_count_ += static_cast<std::uint32_t>(sign);
   for (ResourceId r = 0; r < names_.size(); ++r) {
     named_by_[r] += (facts.min_names >> r & 1) != 0 ? static_cast<std::uint32_t>(sign) : 0;
     named_ = named_by_[r] != 0 ? named_ | bit(r) : named_ & ~bit(r);
@@ -194,7 +194,7 @@ void ElasticQuotas::include(NamespaceFacts& facts, int sign) {
 void ElasticQuotas::set_bounds(NamespaceFacts& facts) {
   facts.min.fill(0);
   facts.max.fill(INT64_MAX);
-  const ElasticQuota& quota = facts.quota();
+  const ElasticQuota& quota = facts.elastic_quota();
   if (mode_ == Mode::kUpstream && quota.max) {
     facts.max[kCpu] = facts.max[kMemory] = facts.max[kEphemeralStorage] = 0;
   }
@@ -239,7 +239,7 @@ void ElasticQuotas::refresh_over_min(NamespaceFacts& facts) {
 void ElasticQuotas::add_used(NamespaceId id, const Amounts& request, int sign) {
   NamespaceFacts& facts = namespaces_[id];
   add(facts.used, request, sign);
-  if (facts.has_quota()) {
+  if (facts.has_elastic_quota()) {
     add(total_used_, request, sign);
     refresh_over_min(facts);
   }
@@ -261,18 +261,18 @@ void ElasticQuotas::add_nominated(NamespaceId id, std::int32_t priority, const A
   if (at->pods == 0) {
     facts.nominated.erase(at);
   }
-  if (facts.has_quota() && !facts.over_min) {
+  if (facts.has_elastic_quota() && !facts.over_min) {
     add(nominated_within_, request, sign);
   }
 }
 
-QuotaStanding ElasticQuotas::standing(NamespaceId id, std::int32_t priority,
-                                      const Amounts& request) const {
-  QuotaStanding standing;
-  if (id == kNoNamespace || !namespaces_[id].has_quota()) {
+ElasticQuotaStanding ElasticQuotas::standing(NamespaceId id, std::int32_t priority,
+                                             const Amounts& request) const {
+  ElasticQuotaStanding standing;
+  if (id == kNoNamespace || !namespaces_[id].has_elastic_quota()) {
     return standing;
   }
-  standing.has_quota = true;
+  standing.has_elastic_quota = true;
   const NamespaceFacts& facts = namespaces_[id];
   const std::uint32_t count = names_.size();
   ResourceMask named_by_pods = 0, asked = 0;
@@ -315,7 +315,7 @@ QuotaStanding ElasticQuotas::standing(NamespaceId id, std::int32_t priority,
 }
 
 PreFilterStatus ElasticQuotas::explain(const Pod& pod, NamespaceId id, const Amounts& request,
-                                       const QuotaStanding& standing) const {
+                                       const ElasticQuotaStanding& standing) const {
   PreFilterStatus status;
   if (!standing.rejected()) {
     return status;
@@ -341,15 +341,17 @@ PreFilterStatus ElasticQuotas::explain(const Pod& pod, NamespaceId id, const Amo
     if ((standing.over_max >> r & 1) != 0) {
       status.reasons.push_back(fmt::format(
           "ElasticQuota {}: {}: used {} + nominated {} + requested {} is more than max {}",
-          pod_key(facts.name, facts.quota().name), names_.name(r), text(shown(facts.used[r])),
-          text(shown(standing.own[r] - amount)), text(amount), text(facts.max[r])));
+          pod_key(facts.name, facts.elastic_quota().name), names_.name(r),
+          text(shown(facts.used[r])), text(shown(standing.own[r] - amount)), text(amount),
+          text(facts.max[r])));
     }
     if ((standing.over_total >> r & 1) != 0) {
       status.reasons.push_back(fmt::format(
           "ElasticQuota {}: {}: of all quotas used {} + nominated {} + requested {} is more than "
           "min {}",
-          pod_key(facts.name, facts.quota().name), names_.name(r), text(shown(total_used_[r])),
-          text(shown(standing.all[r] - amount)), text(amount), text(shown(total_min_[r]))));
+          pod_key(facts.name, facts.elastic_quota().name), names_.name(r),
+          text(shown(total_used_[r])), text(shown(standing.all[r] - amount)), text(amount),
+          text(shown(total_min_[r]))));
     }
   }
   return status;
@@ -361,9 +363,9 @@ std::string ElasticQuotas::others(NamespaceId id, ResourceId resource, bool over
   for (NamespaceId other = 0; other < namespaces_.size(); ++other) {
     const NamespaceFacts& facts = namespaces_[other];
     const std::int64_t unused = shown(facts.min[resource] - compared(facts.used[resource]));
-    if (other != id && facts.has_quota() && (over ? unused < 0 : unused > 0)) {
+    if (other != id && facts.has_elastic_quota() && (over ? unused < 0 : unused > 0)) {
       found.emplace_back(over ? shown(-static_cast<Int128>(unused)) : unused,
-                         pod_key(facts.name, facts.quota().name));
+                         pod_key(facts.name, facts.elastic_quota().name));
     }
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
@@ -380,7 +382,8 @@ std::string ElasticQuotas::others(NamespaceId id, ResourceId resource, bool over
   return texts.empty() ? "nobody" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaStanding& standing,
+void ElasticQuotas::explain(NamespaceId id, const Amounts& request,
+                            const ElasticQuotaStanding& standing,
                             std::vector<ExplainTerm>& out) const {
   const auto line = [&](ResourceId r) -> ExplainTerm& {
     ExplainTerm& term = out.emplace_back();
@@ -389,12 +392,12 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
     term.resource = r == kNoResource ? "" : names_.name(r);
     return term;
   };
-  if (!standing.has_quota) {
+  if (!standing.has_elastic_quota) {
     line(kNoResource).note = "the namespace has no ElasticQuota";
     return;
   }
   const NamespaceFacts& facts = namespaces_[id];
-  const std::string quota = "ElasticQuota " + pod_key(facts.name, facts.quota().name);
+  const std::string quota = "ElasticQuota " + pod_key(facts.name, facts.elastic_quota().name);
   for (const ResourceId r : names_.order()) {
     const std::int64_t need = amount_of(request, r);
     const auto text = [&name = names_.name(r)](std::int64_t its) {
@@ -435,17 +438,17 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request, const QuotaS
   }
 }
 
-std::vector<QuotaStatus> ElasticQuotas::status() const {
+std::vector<ElasticQuotaStatus> ElasticQuotas::status() const {
   const std::vector<ResourceId> order = names_.order();
-  std::vector<QuotaStatus> all;
+  std::vector<ElasticQuotaStatus> all;
   for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
     const NamespaceFacts& facts = namespaces_[id];
-    if (!facts.has_quota()) {
+    if (!facts.has_elastic_quota()) {
       continue;
     }
-    QuotaStatus& status = all.emplace_back();
+    ElasticQuotaStatus& status = all.emplace_back();
     status.namespace_name = facts.name;
-    status.name = facts.quota().name;
+    status.name = facts.elastic_quota().name;
     status.over_min = facts.over_min;
     for (const ResourceId r : order) {
       Int128 waiting = 0;
@@ -456,14 +459,14 @@ std::vector<QuotaStatus> ElasticQuotas::status() const {
       const auto names = [&](const std::optional<ResourceList>& list) {
         return list && headroom::find(*list, name) != nullptr;
       };
-      if (names(facts.quota().min) || names(facts.quota().max) || facts.used[r] != 0 ||
-          waiting != 0) {
+      if (names(facts.elastic_quota().min) || names(facts.elastic_quota().max) ||
+          facts.used[r] != 0 || waiting != 0) {
         status.amounts.push_back(
             {name, facts.min[r], facts.max[r], shown(facts.used[r]), shown(waiting)});
       }
     }
   }
-  std::sort(all.begin(), all.end(), [](const QuotaStatus& a, const QuotaStatus& b) {
+  std::sort(all.begin(), all.end(), [](const ElasticQuotaStatus& a, const ElasticQuotaStatus& b) {
     return a.namespace_name < b.namespace_name;
   });
   return all;
@@ -476,7 +479,7 @@ bool ElasticQuotas::consistent() const {
   for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
     const NamespaceFacts& facts = namespaces_[id];
     objects += static_cast<std::uint32_t>(facts.quotas.size());
-    if (!facts.has_quota()) {
+    if (!facts.has_elastic_quota()) {
       continue;
     }
     ++count;
@@ -492,7 +495,7 @@ bool ElasticQuotas::consistent() const {
       }
     }
   }
-  return count == quota_count_ && objects == object_count_ && names == named_ &&
+  return count == elastic_quota_count_ && objects == object_count_ && names == named_ &&
          min == total_min_ && used == total_used_ && within == nominated_within_;
 }
 

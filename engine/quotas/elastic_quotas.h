@@ -60,13 +60,13 @@ struct NamespaceFacts {
   bool over_min = false;
   std::uint32_t users = 0;
 
-  bool has_quota() const { return !quotas.empty(); }
-  const ElasticQuota& quota() const { return quotas.begin()->second; }
+  bool has_elastic_quota() const { return !quotas.empty(); }
+  const ElasticQuota& elastic_quota() const { return quotas.begin()->second; }
 };
 
 // How the quotas see one incoming pod.
-struct QuotaStanding {
-  bool has_quota = false;
+struct ElasticQuotaStanding {
+  bool has_elastic_quota = false;
   ResourceMask over_max = 0, over_total = 0;  // where the pre-filter rejects
   bool within_min = false;                    // with the pod its quota stays within its min
   ResourceMask max_checked = 0, total_checked = 0;
@@ -107,11 +107,12 @@ class ElasticQuotas {
 
   // --- Questions ---
   // A namespace that is not known has no quota.
-  QuotaStanding standing(NamespaceId id, std::int32_t priority, const Amounts& request) const;
+  ElasticQuotaStanding standing(NamespaceId id, std::int32_t priority,
+                                const Amounts& request) const;
   const NamespaceFacts& at(NamespaceId id) const { return namespaces_[id]; }
   // Every NamespaceId is below it; free ones have no name.
   std::uint32_t namespace_count() const { return namespaces_.size(); }
-  std::uint32_t quota_count() const { return quota_count_; }
+  std::uint32_t elastic_quota_count() const { return elastic_quota_count_; }
   // Quotas that do not count included.
   std::uint32_t object_count() const { return object_count_; }
   // nullptr if it is not known.
@@ -127,13 +128,13 @@ class ElasticQuotas {
   // Grows with every change of a quota.
   std::uint64_t generation() const { return generation_; }
   std::uint32_t resource_count() const { return names_.size(); }
-  std::vector<QuotaStatus> status() const;
+  std::vector<ElasticQuotaStatus> status() const;
   // The same with the numbers, one line for each comparison, and who lends or borrows.
-  void explain(NamespaceId id, const Amounts& request, const QuotaStanding& standing,
+  void explain(NamespaceId id, const Amounts& request, const ElasticQuotaStanding& standing,
                std::vector<ExplainTerm>& out) const;
   // What the pre-filter says of the pod.
   PreFilterStatus explain(const Pod& pod, NamespaceId id, const Amounts& request,
-                          const QuotaStanding& standing) const;
+                          const ElasticQuotaStanding& standing) const;
   // Recomputes what follows from quotas and sums; false if it differs.
   bool consistent() const;
   std::uint64_t digest() const;
@@ -158,7 +159,7 @@ class ElasticQuotas {
   Chunked<NamespaceFacts> namespaces_;
   std::vector<NamespaceId> released_namespaces_;
   BytesMap<std::string, NamespaceId> ids_;
-  std::uint32_t quota_count_ = 0;  // namespaces that have one
+  std::uint32_t elastic_quota_count_ = 0;  // namespaces that have one
   std::uint32_t object_count_ = 0;
   std::uint64_t generation_ = 0;
   ResourceMask named_ = 0;                               // by the min of some quota that counts

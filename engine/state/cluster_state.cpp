@@ -117,11 +117,11 @@ class ClusterState::Saver {
     for (const auto& [name, priority_class] : capacity.priority_classes()) {
       write_(priority_class);
     }
-    const ElasticQuotas& quotas = capacity.quotas();
+    const ElasticQuotas& quotas = capacity.elastic_quotas();
     write_(quotas.object_count());
     std::map<std::string_view, NamespaceId> namespaces;  // by name: numbers are used again
     for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
-      if (quotas.at(id).has_quota()) {
+      if (quotas.at(id).has_elastic_quota()) {
         namespaces.emplace(quotas.at(id).name, id);
       }
     }
@@ -213,7 +213,7 @@ class ClusterState::Saver {
     write_(groups_[rank.group]);
     if (new_group) {
       const DisruptionBudgets& budgets = capacity.budgets();
-      write_(capacity.quotas().at(budgets.namespace_of(rank.group)).name,
+      write_(capacity.elastic_quotas().at(budgets.namespace_of(rank.group)).name,
              budgets.labels_of(rank.group));
     }
     if (rank.priority_class != 0) {

@@ -25,17 +25,18 @@ static std::size_t heap_bytes(const FilterLabel& label) {
 static std::size_t heap_bytes(const ScoreLabel& label) { return heap_bytes(label.resources); }
 
 void PodShape::measure() {
-  own_bytes =
-      allocated_bytes(sizeof(PodShape)) + kShapeIndexBytes + reason_bytes + heap_bytes(key) +
-      heap_bytes(names) + heap_bytes(contributions) + heap_bytes(allocatable_needs) +
-      heap_bytes(load.estimate) + heap_bytes(quota_request) + heap_bytes(constraint.node_selector) +
-      heap_bytes(constraint.required) + heap_bytes(constraint.tolerations) +
-      (affinity == nullptr ? 0 : affinity->bytes()) + heap_bytes(pinned) + heap_bytes(host_ports) +
-      heap_bytes(filter_terms) + heap_bytes(filter_labels) + heap_bytes(filter_plugins) +
-      heap_bytes(reasons) + heap_bytes(reason_of) + heap_bytes(score_terms) + heap_bytes(scores) +
-      heap_bytes(score_labels) + heap_bytes(score_order) + heap_bytes(ignored) +
-      // The active ones are of them.
-      heap_bytes(filter_terms) + heap_bytes(filter_plugins);
+  own_bytes = allocated_bytes(sizeof(PodShape)) + kShapeIndexBytes + reason_bytes +
+              heap_bytes(key) + heap_bytes(names) + heap_bytes(contributions) +
+              heap_bytes(allocatable_needs) + heap_bytes(load.estimate) +
+              heap_bytes(elastic_quota_request) + heap_bytes(constraint.node_selector) +
+              heap_bytes(constraint.required) + heap_bytes(constraint.tolerations) +
+              (affinity == nullptr ? 0 : affinity->bytes()) + heap_bytes(pinned) +
+              heap_bytes(host_ports) + heap_bytes(filter_terms) + heap_bytes(filter_labels) +
+              heap_bytes(filter_plugins) + heap_bytes(reasons) + heap_bytes(reason_of) +
+              heap_bytes(score_terms) + heap_bytes(scores) + heap_bytes(score_labels) +
+              heap_bytes(score_order) + heap_bytes(ignored) +
+              // The active ones are of them.
+              heap_bytes(filter_terms) + heap_bytes(filter_plugins);
 }
 
 void PodShape::activate(const NodeTable& table) {

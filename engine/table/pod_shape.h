@@ -83,7 +83,7 @@ struct ShapeDescription {
   std::vector<Contribution> contributions;
   std::vector<AllocatableNeed> allocatable_needs;  // contributions too, and needs of score terms
   LoadShape load;
-  Amounts quota_request;  // what the pod asks of its quota, keys of 0 included
+  Amounts elastic_quota_request;  // what the pod asks of its quota, keys of 0 included
 
   std::vector<FilterTerm> filter_terms;
   std::vector<FilterLabel> filter_labels;

@@ -235,7 +235,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaAmount:
+class ElasticQuotaAmount:
     """An elastic quota's amounts of one resource (cpu in milli)."""
 
     resource: str
@@ -246,12 +246,12 @@ class QuotaAmount:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaStatus:
+class ElasticQuotaStatus:
     """What an elastic quota uses."""
 
     namespace: str
     name: str
-    amounts: list[QuotaAmount]
+    amounts: list[ElasticQuotaAmount]
     over_min: bool  #: uses more than its min: it borrows
 
 
@@ -340,7 +340,7 @@ class NodeTable:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaRow:
+class CapacityQuotaRow:
     """One limit of a capacity quota against one request."""
 
     quota: str  #: "CapacityQuota/name"
@@ -360,11 +360,11 @@ class CapacityCheck:
     """How many of the nodes asked for may be created."""
 
     allowed: int
-    rows: list[QuotaRow]  #: every limit that the template touches
+    rows: list[CapacityQuotaRow]  #: every limit that the template touches
     skipped: dict[str, str]  #: quotas that cannot be used, and why
 
     def _repr_html_(self) -> str:
-        return _fields_table(self.rows, QuotaRow, f"{self.allowed:,} allowed")
+        return _fields_table(self.rows, CapacityQuotaRow, f"{self.allowed:,} allowed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class PlanBreak:
 
     item: int
     fits: int
-    rows: list[QuotaRow]  #: the binding ones
+    rows: list[CapacityQuotaRow]  #: the binding ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Simulation:
         return _frame(self.summary["failures"])
 
     @property
-    def quotas(self) -> Any:
+    def elastic_quotas(self) -> Any:
         """By elastic quota and resource: min, max, used, borrowed, lent, reclaimed."""
         rows = []
         for quota in self.summary.get("quotas", []):
@@ -150,7 +150,7 @@ def simulate(
     pods: ObjectsLike | int | None = None,
     *,
     nodes: int | None = None,
-    quotas: int = 0,
+    elastic_quotas: int = 0,
     repeat: int = 1,
     profile: ProfileLike = None,
     seed: int = 1,
@@ -171,9 +171,9 @@ def simulate(
 
     cluster: what kubectl printed, as in Engine.upsert(), or a list of paths and texts: pods that have
     a node stay there, pending ones are placed. pods: with cluster more pods, each placed anew when it
-    was created; with nodes their number (4 for each). nodes: generate a cluster of so many. quotas:
-    with nodes, namespaces with an ElasticQuota each. metrics_every: nodes report usage so often, in
-    seconds; None, never. preemption: None, where the input has quotas or priority classes.
+    was created; with nodes their number (4 for each). nodes: generate a cluster of so many.
+    elastic_quotas: with nodes, namespaces with an ElasticQuota each. metrics_every: nodes report usage
+    so often, in seconds; None, never. preemption: None, where the input has quotas or priority classes.
     autoscale: Nodes as templates to add, and CapacityQuotas that limit them; each comes after
     provision_seconds. all_pods: place also pods with schedulingGates and those that name another
     scheduler than the profile; else they are left out and counted. random_ties: ties go to an order drawn from the seed. validate: recompute
@@ -187,7 +187,7 @@ def simulate(
             cluster=cluster,
             pods=pods,
             nodes=nodes,
-            quotas=quotas,
+            elastic_quotas=elastic_quotas,
             repeat=repeat,
             profile=profile,
             seed=seed,

@@ -20,7 +20,7 @@ using namespace nb::literals;
 namespace headroom::python {
 namespace {
 
-using SharedQuotas = Shared<CapacityQuotas>;
+using SharedCapacityQuotas = Shared<CapacityQuotas>;
 
 // --- Answers ---
 
@@ -36,16 +36,16 @@ nb::object count_of(std::int64_t nodes) {
   return nb::int_(nodes);
 }
 
-nb::dict skipped_of(const std::vector<SkippedQuota>& skipped) {
+nb::dict skipped_of(const std::vector<SkippedCapacityQuota>& skipped) {
   nb::dict why;
-  for (const SkippedQuota& quota : skipped) why[text(quota.quota)] = text(quota.why);
+  for (const SkippedCapacityQuota& quota : skipped) why[text(quota.quota)] = text(quota.why);
   return why;
 }
 
-nb::object row_of(const QuotaRow& row) {
-  return make("QuotaRow", text(row.quota), text(row.resource), number(row.limit), number(row.used),
-              number(row.reserved), number(row.need), number(row.headroom), number(row.shortfall),
-              count_of(row.max_nodes), row.binding);
+nb::object row_of(const CapacityQuotaRow& row) {
+  return make("CapacityQuotaRow", text(row.quota), text(row.resource), number(row.limit),
+              number(row.used), number(row.reserved), number(row.need), number(row.headroom),
+              number(row.shortfall), count_of(row.max_nodes), row.binding);
 }
 
 nb::object check_of(const CapacityCheck& check) {
@@ -160,13 +160,13 @@ Result<std::size_t> upsert(CapacityQuotas& quotas, const ObjectFile& file) {
   return file.nodes.size() + file.capacity_quotas.size();
 }
 
-void bind_facts(nb::class_<SharedQuotas>& quotas) {
+void bind_facts(nb::class_<SharedCapacityQuotas>& quotas) {
   quotas
       .def(
           "__init__",
-          [](SharedQuotas* self, bool ignore_deleting,
+          [](SharedCapacityQuotas* self, bool ignore_deleting,
              const std::map<std::string, std::string>& aliases) {
-            new (self) SharedQuotas(CapacityQuotas(
+            new (self) SharedCapacityQuotas(CapacityQuotas(
                 {.ignore_deleting = ignore_deleting, .aliases = {aliases.begin(), aliases.end()}}));
           },
           nb::kw_only(), "ignore_deleting"_a = false,
@@ -177,7 +177,7 @@ void bind_facts(nb::class_<SharedQuotas>& quotas) {
 name counts the resource of the second.)")
       .def(
           "upsert",
-          [](SharedQuotas& self, nb::object objects) {
+          [](SharedCapacityQuotas& self, nb::object objects) {
             const ObjectFile file = facts_of(objects, "objects");
             return value_of(self.run([&](CapacityQuotas& q) { return upsert(q, file); }));
           },
@@ -185,28 +185,30 @@ name counts the resource of the second.)")
           "Takes nodes and CapacityQuotas as facts, as in Engine.upsert(). Returns how many.")
       .def(
           "remove_node",
-          [](SharedQuotas& self, std::string name) {
+          [](SharedCapacityQuotas& self, std::string name) {
             self.run([&](CapacityQuotas& q) { q.remove_node(name); });
           },
           "name"_a, "Deleting what is not there changes nothing.")
       .def(
-          "remove_quota",
-          [](SharedQuotas& self, std::string name) {
-            self.run([&](CapacityQuotas& q) { q.remove_quota(name); });
+          "remove_capacity_quota",
+          [](SharedCapacityQuotas& self, std::string name) {
+            self.run([&](CapacityQuotas& q) { q.remove_capacity_quota(name); });
           },
           "name"_a, "Deleting what is not there changes nothing.")
       .def(
           "advance",
-          [](SharedQuotas& self, nb::object now) {
+          [](SharedCapacityQuotas& self, nb::object now) {
             const std::int64_t now_us = time_us(now, "now");
             value_of(self.run([&](CapacityQuotas& q) { return q.advance(now_us); }));
           },
           "now"_a, nb::sig("def advance(self, now: int | datetime.datetime) -> None"),
           "Moves the clock, as Engine.advance() does. Reservations lapse.")
-      .def("_fork", [](SharedQuotas& self) { self.run([](CapacityQuotas& q) { q.fork(); }); })
+      .def("_fork",
+           [](SharedCapacityQuotas& self) { self.run([](CapacityQuotas& q) { q.fork(); }); })
       .def("_rollback",
-           [](SharedQuotas& self) { self.run([](CapacityQuotas& q) { q.rollback(); }); })
-      .def("_commit", [](SharedQuotas& self) { self.run([](CapacityQuotas& q) { q.commit(); }); })
+           [](SharedCapacityQuotas& self) { self.run([](CapacityQuotas& q) { q.rollback(); }); })
+      .def("_commit",
+           [](SharedCapacityQuotas& self) { self.run([](CapacityQuotas& q) { q.commit(); }); })
       .def(
           "fork",
           [](nb::handle self) { return nb::module_::import_("headroom._fork").attr("Fork")(self); },
@@ -215,11 +217,11 @@ name counts the resource of the second.)")
           "fork's commit() keeps it. Forks nest.");
 }
 
-void bind_questions(nb::class_<SharedQuotas>& quotas) {
+void bind_questions(nb::class_<SharedCapacityQuotas>& quotas) {
   quotas
       .def(
           "check",
-          [](SharedQuotas& self, nb::object node, std::int64_t count) {
+          [](SharedCapacityQuotas& self, nb::object node, std::int64_t count) {
             const Node asked = template_of(node);
             return self.run([&](CapacityQuotas& q) { return q.check(asked, count); },
                             [](auto&, const CapacityCheck& check) { return check_of(check); });
@@ -230,7 +232,7 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
           "May so many such nodes be created, and how many?")
       .def(
           "plan",
-          [](SharedQuotas& self, nb::object add, std::vector<std::string> remove) {
+          [](SharedCapacityQuotas& self, nb::object add, std::vector<std::string> remove) {
             const Items items = items_of(add, "add");
             const Plan plan{.add = items.items, .remove = std::move(remove)};
             return self.run([&](CapacityQuotas& q) { return q.plan(plan); },
@@ -243,7 +245,7 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
           "All of it in order, net of the removed nodes and at its peak. add: pairs (node, count).")
       .def(
           "max_total",
-          [](SharedQuotas& self, nb::object templates) {
+          [](SharedCapacityQuotas& self, nb::object templates) {
             const Items items = items_of(templates, "templates");
             return self.run([&](CapacityQuotas& q) { return q.max_total(items.items); },
                             [](auto&, const MaxTotal& most) {
@@ -257,7 +259,7 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
           "The most nodes of several templates together, at most the counts each.")
       .def(
           "headroom",
-          [](SharedQuotas& self, nb::object templates) {
+          [](SharedCapacityQuotas& self, nb::object templates) {
             const std::vector<Node> nodes = nodes_of(templates, "templates");
             return self.run([&](CapacityQuotas& q) { return q.headroom(nodes); },
                             [](auto&, const std::vector<TemplateHeadroom>& answers) {
@@ -270,30 +272,31 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
           "How many more of each template on its own, and what would then be left over.")
       .def(
           "what_if",
-          [](SharedQuotas& self, nb::object changes, const std::vector<std::string>& remove_quotas,
-             nb::object templates) {
+          [](SharedCapacityQuotas& self, nb::object changes,
+             const std::vector<std::string>& remove_capacity_quotas, nb::object templates) {
             const ObjectFile file = facts_of(changes, "changes");
             const std::vector<Node> nodes = nodes_of(templates, "templates");
-            std::vector<QuotaChange> all;
+            std::vector<CapacityQuotaChange> all;
             for (const CapacityQuota& quota : file.capacity_quotas) {
-              all.push_back(QuotaUpsert{.quota = quota});
+              all.push_back(CapacityQuotaUpsert{.quota = quota});
             }
-            for (const std::string& name : remove_quotas) all.push_back(QuotaRemoval{.name = name});
+            for (const std::string& name : remove_capacity_quotas)
+              all.push_back(CapacityQuotaRemoval{.name = name});
             for (const Node& node : file.nodes) all.push_back(NodeUpsert{.node = node});
             return self.run([&](CapacityQuotas& q) { return q.what_if(all, nodes); },
                             [](auto&, const WhatIf& answer) { return what_if_of(answer); });
           },
           "changes"_a = nb::make_tuple(), nb::kw_only(),
-          "remove_quotas"_a = std::vector<std::string>(), "templates"_a = nb::make_tuple(),
+          "remove_capacity_quotas"_a = std::vector<std::string>(), "templates"_a = nb::make_tuple(),
           nb::sig("def what_if(self, changes: headroom._types.ObjectsLike = (), *, "
-                  "remove_quotas: collections.abc.Sequence[str] = (), "
+                  "remove_capacity_quotas: collections.abc.Sequence[str] = (), "
                   "templates: headroom._types.ObjectsLike = ()) -> headroom._results.WhatIf"),
           "What changed or further CapacityQuotas and nodes would do. templates: whose nodes may "
           "be "
           "newly blocked; none, the kinds of nodes that are there.")
       .def(
           "reserve",
-          [](SharedQuotas& self, std::string id, nb::object templates, nb::object expires,
+          [](SharedCapacityQuotas& self, std::string id, nb::object templates, nb::object expires,
              bool up_to) {
             const Items items = items_of(templates, "templates");
             const std::int64_t expires_us = time_us(expires, "expires");
@@ -313,13 +316,13 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
           "up_to, as many as fit.")
       .def(
           "release",
-          [](SharedQuotas& self, std::string id) {
+          [](SharedCapacityQuotas& self, std::string id) {
             return self.run([&](CapacityQuotas& q) { return q.release(id); });
           },
           "id"_a, "Gives back what is left of a reservation; False: there is none.")
       .def(
           "reservations",
-          [](SharedQuotas& self) {
+          [](SharedCapacityQuotas& self) {
             return list_of(self.run([](CapacityQuotas& q) { return q.reservations(); }),
                            [](const ReservationStatus& status) {
                              return make("ReservationStatus", text(status.id), status.expires_us,
@@ -329,24 +332,26 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
           nb::sig("def reservations(self) -> list[headroom._results.ReservationStatus]"), "By id.")
       .def(
           "status",
-          [](SharedQuotas& self) {
+          [](SharedCapacityQuotas& self) {
             return list_of(self.run([](CapacityQuotas& q) { return q.status(); }), status_of);
           },
           nb::sig("def status(self) -> list[headroom._results.CapacityQuotaStatus]"),
           "What is used of every limit, what is reserved, what is in force; by name.")
       .def(
           "digest",
-          [](SharedQuotas& self) { return self.run([](CapacityQuotas& q) { return q.digest(); }); },
+          [](SharedCapacityQuotas& self) {
+            return self.run([](CapacityQuotas& q) { return q.digest(); });
+          },
           "The same for the same facts, reservations and time.")
       .def(
           "validate",
-          [](SharedQuotas& self) {
+          [](SharedCapacityQuotas& self) {
             value_of(self.run([](CapacityQuotas& q) { return q.validate(); }));
           },
           "Recomputes every sum and compares; raises where one differs.")
       .def(
           "__repr__",
-          [](SharedQuotas& self) {
+          [](SharedCapacityQuotas& self) {
             const CapacityQuotasStats stats = self.run([](CapacityQuotas& q) { return q.stats(); });
             return nb::str("<headroom.CapacityQuotas: {:,} quotas, {:,} nodes, {:,} reservations>")
                 .attr("format")(stats.quotas, stats.nodes, stats.reservations);
@@ -357,7 +362,7 @@ void bind_questions(nb::class_<SharedQuotas>& quotas) {
 }  // namespace
 
 void bind_capacity_quotas(nb::module_& module) {
-  nb::class_<SharedQuotas> quotas(
+  nb::class_<SharedCapacityQuotas> quotas(
       module, "CapacityQuotas",
       R"(May the cluster grow by these nodes, and if not, what stands in the way?
 

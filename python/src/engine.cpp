@@ -293,11 +293,12 @@ void bind_engine_looking(nb::class_<SharedEngine>& engine) {
 The arrays are made for the caller and handed over without another copy. NotFoundError: a resource
 that no fact names.)")
       .def(
-          "quota_status",
+          "elastic_quota_status",
           [](SharedEngine& self) {
-            return list_of(self.run([](Engine& e) { return e.quota_status(); }), quota_status_of);
+            return list_of(self.run([](Engine& e) { return e.elastic_quota_status(); }),
+                           elastic_quota_status_of);
           },
-          nb::sig("def quota_status(self) -> list[headroom._results.QuotaStatus]"),
+          nb::sig("def elastic_quota_status(self) -> list[headroom._results.ElasticQuotaStatus]"),
           "The elastic quotas that count, by namespace.")
       .def(
           "__repr__",

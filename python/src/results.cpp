@@ -121,13 +121,13 @@ nb::object pod_verdict_of(const Engine& engine, const PodVerdict& verdict) {
   return make("PodVerdict", victim_of(engine, verdict.pod), verdict.victim, text(verdict.why));
 }
 
-nb::object quota_status_of(const QuotaStatus& status) {
-  const nb::list amounts = list_of(status.amounts, [](const QuotaAmount& amount) {
+nb::object elastic_quota_status_of(const ElasticQuotaStatus& status) {
+  const nb::list amounts = list_of(status.amounts, [](const ElasticQuotaAmount& amount) {
     const nb::object max = amount.max == INT64_MAX ? nb::none() : nb::object(nb::int_(amount.max));
-    return make("QuotaAmount", text(amount.resource), amount.min, max, amount.used,
+    return make("ElasticQuotaAmount", text(amount.resource), amount.min, max, amount.used,
                 amount.nominated);
   });
-  return make("QuotaStatus", text(status.namespace_name), text(status.name), amounts,
+  return make("ElasticQuotaStatus", text(status.namespace_name), text(status.name), amounts,
               status.over_min);
 }
 

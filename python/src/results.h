@@ -34,7 +34,7 @@ nanobind::object explanation_of(const Explanation& explanation);
 nanobind::object pre_filter_of(const PreFilterStatus& status);
 nanobind::object post_filter_of(const Engine& engine, const PostFilter& answer);
 nanobind::object pod_verdict_of(const Engine& engine, const PodVerdict& verdict);
-nanobind::object quota_status_of(const QuotaStatus& status);
+nanobind::object elastic_quota_status_of(const ElasticQuotaStatus& status);
 nanobind::object stats_of(const EngineStats& stats);
 
 }  // namespace headroom::python

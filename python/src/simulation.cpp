@@ -51,7 +51,7 @@ void check_range(std::uint32_t value, std::uint32_t least, std::uint32_t most, c
 struct Input {
   nb::object cluster, pods;
   std::optional<std::uint32_t> nodes;
-  std::uint32_t quotas = 0, repeat = 1;
+  std::uint32_t elastic_quotas = 0, repeat = 1;
   std::uint64_t seed = 1;
 };
 
@@ -70,7 +70,7 @@ SimulationInput read_input(const Input& input) {
     return trace_input({.repeat = input.repeat, .nodes = {}, .seed = input.seed});
   }
   check_range(*input.nodes, 1, kSimulatedNodesMax, "nodes");
-  check_range(input.quotas, 0, kSimulatedQuotasMax, "quotas");
+  check_range(input.elastic_quotas, 0, kSimulatedElasticQuotasMax, "elastic_quotas");
   std::uint32_t pods = *input.nodes * kPodsPerGeneratedNode;
   if (!input.pods.is_none() && !nb::try_cast(input.pods, pods)) {
     throw nb::type_error("pods: with nodes it is their number");
@@ -78,12 +78,12 @@ SimulationInput read_input(const Input& input) {
   check_range(pods, 0, kSimulatedPodsMax, "pods");
   const nb::gil_scoped_release released;
   return generated_input(
-      {.nodes = *input.nodes, .pods = pods, .quotas = input.quotas, .seed = input.seed});
+      {.nodes = *input.nodes, .pods = pods, .quotas = input.elastic_quotas, .seed = input.seed});
 }
 
 // The report as JSON, and the decisions as lines of JSON.
 nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::uint32_t> nodes,
-                        std::uint32_t quotas, std::uint32_t repeat, nb::object profile,
+                        std::uint32_t elastic_quotas, std::uint32_t repeat, nb::object profile,
                         std::uint64_t seed, bool departures,
                         std::optional<std::int64_t> metrics_every, std::optional<bool> preemption,
                         nb::object autoscale, std::int64_t provision_seconds, bool random_ties,
@@ -121,7 +121,7 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
   const SimulationInput input = read_input({.cluster = std::move(cluster),
                                             .pods = std::move(pods),
                                             .nodes = nodes,
-                                            .quotas = quotas,
+                                            .elastic_quotas = elastic_quotas,
                                             .repeat = repeat,
                                             .seed = seed});
   const std::string profile_name = profile.is_none() ? "standard" : "profile";
@@ -143,7 +143,7 @@ void bind_simulation(nb::module_& module) {
   module.def(
       "report_page", [](const std::string& json) { return text(report_page(json, "")); }, "json"_a);
   module.def("simulate_json", &simulate_json, nb::kw_only(), "cluster"_a = nb::none(),
-             "pods"_a = nb::none(), "nodes"_a = nb::none(), "quotas"_a = 0, "repeat"_a = 1,
+             "pods"_a = nb::none(), "nodes"_a = nb::none(), "elastic_quotas"_a = 0, "repeat"_a = 1,
              "profile"_a = nb::none(), "seed"_a = 1, "departures"_a = true,
              "metrics_every"_a = nb::none(), "preemption"_a = nb::none(),
              "autoscale"_a = nb::none(), "provision_seconds"_a = 60, "random_ties"_a = false,

@@ -6,7 +6,7 @@ from conftest import node, pod
 import headroom
 
 
-def quota(name: str, selector: dict | None = None, **limits) -> dict:
+def capacity_quota(name: str, selector: dict | None = None, **limits) -> dict:
     spec = {"limits": {"resources": limits}}
     if selector is not None:
         spec["selector"] = {"matchLabels": selector}
@@ -23,8 +23,8 @@ def quotas() -> headroom.CapacityQuotas:
     quotas = headroom.CapacityQuotas()
     facts = [
         node("n1", "4", labels={"pool": "a"}),
-        quota("all", cpu="20"),
-        quota("a", {"pool": "a"}, nodes="3"),
+        capacity_quota("all", cpu="20"),
+        capacity_quota("a", {"pool": "a"}, nodes="3"),
     ]
     assert quotas.upsert(facts) == 3
     return quotas
@@ -69,13 +69,13 @@ def test_plans_and_totals(quotas):
 
 
 def test_what_if(quotas):
-    answer = quotas.what_if(quota("a", {"pool": "a"}, nodes="1"), templates=template())
+    answer = quotas.what_if(capacity_quota("a", {"pool": "a"}, nodes="1"), templates=template())
     (changed,) = [row for row in answer.rows if row.resource == "nodes"]
     assert (changed.before.limit, changed.after.limit) == (3, 1)
     (blocked,) = answer.templates
     assert (blocked.max_nodes_before, blocked.max_nodes_after) == (2, 0)
     assert blocked.blocked_by == ["CapacityQuota/a"]
-    assert quotas.what_if(remove_quotas=["a"]).rows[0].after is None
+    assert quotas.what_if(remove_capacity_quotas=["a"]).rows[0].after is None
     assert quotas.check(template(), 5).allowed == 2  # nothing changed
 
 
@@ -99,7 +99,7 @@ def test_forks(quotas):
     with quotas.fork():
         quotas.upsert(node("n2", "4", labels={"pool": "a"}))
         with quotas.fork() as inner:
-            quotas.remove_quota("a")
+            quotas.remove_capacity_quota("a")
             inner.commit()
         assert quotas.check(template(), 9).allowed == 3
     assert quotas.digest() == digest
@@ -115,7 +115,7 @@ def test_forks(quotas):
 
 
 def test_status_and_large_amounts(quotas):
-    quotas.upsert([quota("large", memory="7Ei"), quota("bad", cpu="x")])
+    quotas.upsert([capacity_quota("large", memory="7Ei"), capacity_quota("bad", cpu="x")])
     by_name = {status.name: status for status in quotas.status()}
     assert by_name["large"].amounts["memory"].limit == 7 << 60
     huge = quotas.check(node("huge", "1m", "7Ei"), 1000)
@@ -130,5 +130,5 @@ def test_status_and_large_amounts(quotas):
     with pytest.raises(headroom.UnsupportedError, match="only Node and CapacityQuota"):
         quotas.upsert(pod("p"))
     aliased = headroom.CapacityQuotas(ignore_deleting=True, aliases={"gpu": "nvidia.com/gpu"})
-    aliased.upsert(quota("g", gpu="1"))
+    aliased.upsert(capacity_quota("g", gpu="1"))
     assert aliased.status()[0].amounts["gpu"].limit == 1

@@ -123,7 +123,7 @@ def test_facts_come_and_go(engine):
     assert after != before
     with pytest.warns(UserWarning, match="1 v1/Service not read"):
         assert engine.upsert({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}) == 0
-    (status,) = engine.quota_status()
+    (status,) = engine.elastic_quota_status()
     assert (status.namespace, status.name, status.over_min) == ("default", "q", False)
     (amount,) = [each for each in status.amounts if each.resource == "cpu"]
     assert (amount.min, amount.max, amount.used) == (1000, 2000, 0)
@@ -137,7 +137,7 @@ def test_facts_come_and_go(engine):
     engine.validate()
 
 
-def test_quotas_and_preemption(engine):
+def test_elastic_quotas_and_preemption(engine):
     for name in "ab":
         engine.upsert(
             {

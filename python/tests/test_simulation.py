@@ -38,7 +38,7 @@ def without_speed(summary):
             {
                 "nodes": 60,
                 "pods": 900,
-                "quotas": 4,
+                "elastic_quotas": 4,
                 "metrics_every": 3600,
                 "departures": False,
                 "validate": True,
@@ -109,7 +109,7 @@ def test_frames():
     resources = result.resources.set_index("name")
     assert 0 < resources.loc["cpu", "peak_requested"] <= resources.loc["cpu", "allocatable"]
     assert result.failures["pods_mainly"].sum() == result.failed
-    assert result.quotas.empty and result.intervals.empty
+    assert result.elastic_quotas.empty and result.intervals.empty
     assert repr(result).startswith("<Simulation of the openb trace: 1,523 nodes, 8,150 pods placed")
     assert "<table>" in result._repr_html_()
 
@@ -119,7 +119,7 @@ def test_frames_without_pandas(monkeypatch):
     result = headroom.simulate(nodes=20, pods=50)
     assert set(result.resources) >= {"name", "allocatable", "peak_requested"}
     assert result.decisions["pod"].shape == (50,)
-    assert list(result.quotas) == []
+    assert list(result.elastic_quotas) == []
     engine = headroom.Engine()
     engine.upsert(node("n"))
     assert engine.nodes().frame()["allocatable.cpu"].tolist() == [4000]

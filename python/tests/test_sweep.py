@@ -16,7 +16,7 @@ from headroom._sweep.command import main
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("tqdm", reason="tqdm is not installed")
 
-TRACES = {"small": {"nodes": 20, "pods": 90}, "quotas": {"nodes": 30, "pods": 400, "quotas": 3}}
+TRACES = {"small": {"nodes": 20, "pods": 90}, "quotas": {"nodes": 30, "pods": 400, "elastic_quotas": 3}}
 PROFILE = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",

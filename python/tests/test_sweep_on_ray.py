@@ -23,7 +23,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("yaml", reason="yaml is not installed")
 
 WAITS_ONCE, DIES, WAITS = 1001, 1002, 1003
-TRACES = {"small": {"nodes": 20, "pods": 90}, "quotas": {"nodes": 30, "pods": 400, "quotas": 3}}
+TRACES = {"small": {"nodes": 20, "pods": 90}, "quotas": {"nodes": 30, "pods": 400, "elastic_quotas": 3}}
 PROFILES = {"standard": None, "bad": "x: 1"}
 PATIENCE_SECONDS = 300  # for what happens at some time or never
 

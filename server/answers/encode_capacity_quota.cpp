@@ -4,7 +4,7 @@
 #include <limits>
 #include <string_view>
 
-#include "autoscaling/quota_spec.h"
+#include "autoscaling/capacity_quota_spec.h"
 #include "schema/limits.h"
 
 namespace headroom {
@@ -20,10 +20,11 @@ constexpr std::size_t kTableBytes = 128;
 // What an answer to a reservation may come to, and a page of quotas or reservations.
 static_assert(kCapacityItemsPerRequestMax * sizeof(std::int64_t) +
                   kBreakRowsMax * (kIdBytes + kTextBytesMax + kTableBytes) +
-                  kSkippedQuotasPerReplyMax * (kIdBytes + kMessageBytesMax + kTableBytes) <
+                  kSkippedCapacityQuotasPerReplyMax * (kIdBytes + kMessageBytesMax + kTableBytes) <
               kFrameBytesMax);
-static_assert(kQuotasPerReplyMax * (kIdBytes + kTextBytesMax + kMessageBytesMax + kTableBytes +
-                                    kQuotaLimitsMax * (kQuotaResourceBytesMax + kTableBytes)) <
+static_assert(kQuotasPerReplyMax *
+                  (kIdBytes + kTextBytesMax + kMessageBytesMax + kTableBytes +
+                   kCapacityQuotaLimitsMax * (kCapacityQuotaResourceBytesMax + kTableBytes)) <
               kFrameBytesMax);
 static_assert(kReservationsPerReplyMax * (kTextBytesMax + kTableBytes) < kFrameBytesMax);
 
@@ -31,19 +32,20 @@ std::uint32_t left_out(std::size_t all, std::size_t written) {
   return static_cast<std::uint32_t>(all - written);
 }
 
-Offset<wire::QuotaRow> encode(Builder& builder, const QuotaRow& row) {
+Offset<wire::CapacityQuotaRow> encode(Builder& builder, const CapacityQuotaRow& row) {
   const auto quota = write_shared_text(builder, row.quota);
   const auto resource = write_shared_text(builder, row.resource);
-  return wire::CreateQuotaRow(builder, quota, resource, saturated(row.limit), saturated(row.used),
-                              saturated(row.reserved), saturated(row.need), saturated(row.headroom),
-                              saturated(row.shortfall), row.max_nodes, row.binding);
+  return wire::CreateCapacityQuotaRow(builder, quota, resource, saturated(row.limit),
+                                      saturated(row.used), saturated(row.reserved),
+                                      saturated(row.need), saturated(row.headroom),
+                                      saturated(row.shortfall), row.max_nodes, row.binding);
 }
 
 Offset<wire::CapacityBreak> encode(Builder& builder, const PlanBreak& stopped) {
   const std::size_t count = std::min<std::size_t>(stopped.rows.size(), kBreakRowsMax);
-  const auto rows =
-      write_list_if_any<wire::QuotaRow>(builder, std::span(stopped.rows).first(count),
-                                        [&](const QuotaRow& row) { return encode(builder, row); });
+  const auto rows = write_list_if_any<wire::CapacityQuotaRow>(
+      builder, std::span(stopped.rows).first(count),
+      [&](const CapacityQuotaRow& row) { return encode(builder, row); });
   return wire::CreateCapacityBreak(builder, static_cast<std::uint32_t>(stopped.item), stopped.fits,
                                    rows, left_out(stopped.rows.size(), count));
 }
@@ -53,16 +55,18 @@ Offset<wire::CapacityBreak> encode(Builder& builder, const std::optional<PlanBre
 }
 
 struct EncodedSkipped {
-  ListOffset<wire::SkippedQuota> quotas;
+  ListOffset<wire::SkippedCapacityQuota> quotas;
   std::uint32_t left_out = 0;
 };
 
-EncodedSkipped encode(Builder& builder, const std::vector<SkippedQuota>& skipped) {
-  const std::size_t count = std::min<std::size_t>(skipped.size(), kSkippedQuotasPerReplyMax);
-  const auto quotas = write_list_if_any<wire::SkippedQuota>(
-      builder, std::span(skipped).first(count), [&](const SkippedQuota& quota) {
+EncodedSkipped encode(Builder& builder, const std::vector<SkippedCapacityQuota>& skipped) {
+  const std::size_t count =
+      std::min<std::size_t>(skipped.size(), kSkippedCapacityQuotasPerReplyMax);
+  const auto quotas = write_list_if_any<wire::SkippedCapacityQuota>(
+      builder, std::span(skipped).first(count), [&](const SkippedCapacityQuota& quota) {
         const auto id = write_shared_text(builder, quota.quota);
-        return wire::CreateSkippedQuota(builder, id, write_shared_text(builder, cut(quota.why)));
+        return wire::CreateSkippedCapacityQuota(builder, id,
+                                                write_shared_text(builder, cut(quota.why)));
       });
   return {.quotas = quotas, .left_out = left_out(skipped.size(), count)};
 }
@@ -70,22 +74,22 @@ EncodedSkipped encode(Builder& builder, const std::vector<SkippedQuota>& skipped
 }  // namespace
 
 void CapacityCheckEncoder::add(const CapacityCheck& answer) {
-  std::vector<Offset<wire::QuotaRow>> rows;
+  std::vector<Offset<wire::CapacityQuotaRow>> rows;
   std::size_t wanted = 0;
-  for (const QuotaRow& row : answer.rows) {
+  for (const CapacityQuotaRow& row : answer.rows) {
     if (binding_only_ && !row.binding) continue;
     ++wanted;
-    if (rows_ >= kQuotaRowsPerReplyMax) continue;
+    if (rows_ >= kCapacityQuotaRowsPerReplyMax) continue;
     ++rows_;
     rows.push_back(encode(builder_, row));
   }
-  const ListOffset<wire::QuotaRow> written = rows.empty() ? 0 : builder_.CreateVector(rows);
+  const ListOffset<wire::CapacityQuotaRow> written = rows.empty() ? 0 : builder_.CreateVector(rows);
   answers_.push_back(
       wire::CreateCapacityAnswer(builder_, answer.allowed, written, left_out(wanted, rows.size())));
 }
 
 Offset<wire::CapacityChecked> CapacityCheckEncoder::finish(
-    std::uint64_t epoch, const std::vector<SkippedQuota>& skipped) {
+    std::uint64_t epoch, const std::vector<SkippedCapacityQuota>& skipped) {
   const auto answers = builder_.CreateVector(answers_);
   const EncodedSkipped written = encode(builder_, skipped);
   return wire::CreateCapacityChecked(builder_, epoch, answers, written.quotas, written.left_out);
@@ -95,7 +99,8 @@ Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
                                      std::uint64_t epoch) {
   const auto net_break = encode(builder, answer.net_break);
   const auto peak_break = encode(builder, answer.peak_break);
-  const std::size_t count = std::min<std::size_t>(answer.rows.size(), kQuotaRowsPerReplyMax);
+  const std::size_t count =
+      std::min<std::size_t>(answer.rows.size(), kCapacityQuotaRowsPerReplyMax);
   const auto rows = write_list_if_any<wire::PlanRow>(
       builder, std::span(answer.rows).first(count), [&](const PlanRow& row) {
         const auto quota = write_shared_text(builder, row.quota);
@@ -136,10 +141,10 @@ Offset<wire::CapacityQuotaStatusReply> encode(Builder& builder,
                   builder, write_shared_text(builder, amount.resource), saturated(amount.limit),
                   saturated(amount.used), saturated(amount.reserved));
             });
-        return wire::CreateCapacityQuotaState(builder, id, name,
-                                              static_cast<wire::QuotaClass>(quota.quota_class),
-                                              quota.generation_in_force, quota.generation,
-                                              quota.in_force, invalid, quota.nodes, amounts);
+        return wire::CreateCapacityQuotaState(
+            builder, id, name, static_cast<wire::CapacityQuotaClass>(quota.quota_class),
+            quota.generation_in_force, quota.generation, quota.in_force, invalid, quota.nodes,
+            amounts);
       });
   return wire::CreateCapacityQuotaStatusReply(builder, epoch, written, count < quotas.size());
 }

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "autoscaling/quota_answers.h"
+#include "autoscaling/capacity_quota_answers.h"
 #include "server/answers/encode.h"
 
 namespace headroom {
@@ -17,8 +17,8 @@ class CapacityCheckEncoder {
   CapacityCheckEncoder(Builder& builder, bool binding_only)
       : builder_(builder), binding_only_(binding_only) {}
   void add(const CapacityCheck& answer);
-  flatbuffers::Offset<wire::CapacityChecked> finish(std::uint64_t epoch,
-                                                    const std::vector<SkippedQuota>& skipped);
+  flatbuffers::Offset<wire::CapacityChecked> finish(
+      std::uint64_t epoch, const std::vector<SkippedCapacityQuota>& skipped);
 
  private:
   Builder& builder_;

@@ -89,21 +89,24 @@ Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer, co
   return reply.Finish();
 }
 
-Offset<wire::QuotaStatusReply> encode(Builder& builder, std::span<const QuotaStatus> quotas,
-                                      std::uint64_t epoch) {
+Offset<wire::ElasticQuotaStatusReply> encode(Builder& builder,
+                                             std::span<const ElasticQuotaStatus> quotas,
+                                             std::uint64_t epoch) {
   const std::size_t count = std::min<std::size_t>(quotas.size(), kQuotasPerReplyMax);
-  const auto written = write_list_if_any<wire::NamespaceQuota>(
-      builder, quotas.first(count), [&](const QuotaStatus& quota) {
+  const auto written = write_list_if_any<wire::ElasticQuotaState>(
+      builder, quotas.first(count), [&](const ElasticQuotaStatus& quota) {
         const auto namespace_name = builder.CreateString(quota.namespace_name);
         const auto name = builder.CreateString(quota.name);
-        const auto amounts = write_list_if_any<wire::QuotaAmount>(
-            builder, quota.amounts, [&](const QuotaAmount& amount) {
-              return wire::CreateQuotaAmount(builder, write_shared_text(builder, amount.resource),
-                                             amount.min, amount.max, amount.used, amount.nominated);
+        const auto amounts = write_list_if_any<wire::ElasticQuotaAmount>(
+            builder, quota.amounts, [&](const ElasticQuotaAmount& amount) {
+              return wire::CreateElasticQuotaAmount(
+                  builder, write_shared_text(builder, amount.resource), amount.min, amount.max,
+                  amount.used, amount.nominated);
             });
-        return wire::CreateNamespaceQuota(builder, namespace_name, name, quota.over_min, amounts);
+        return wire::CreateElasticQuotaState(builder, namespace_name, name, quota.over_min,
+                                             amounts);
       });
-  return wire::CreateQuotaStatusReply(builder, epoch, written, count < quotas.size());
+  return wire::CreateElasticQuotaStatusReply(builder, epoch, written, count < quotas.size());
 }
 
 Offset<wire::ExplainedVictims> encode(Builder& builder, const std::vector<PodVerdict>& verdicts,

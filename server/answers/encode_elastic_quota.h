@@ -18,9 +18,8 @@ namespace headroom {
 flatbuffers::Offset<wire::PostFiltered> encode(Builder& builder, const PostFilter& answer,
                                                const Engine& engine, std::uint64_t epoch);
 // `quotas`: those of the reply and of all that follow.
-flatbuffers::Offset<wire::QuotaStatusReply> encode(Builder& builder,
-                                                   std::span<const QuotaStatus> quotas,
-                                                   std::uint64_t epoch);
+flatbuffers::Offset<wire::ElasticQuotaStatusReply> encode(
+    Builder& builder, std::span<const ElasticQuotaStatus> quotas, std::uint64_t epoch);
 flatbuffers::Offset<wire::ExplainedVictims> encode(Builder& builder,
                                                    const std::vector<PodVerdict>& verdicts,
                                                    const Engine& engine, std::uint64_t epoch);

@@ -13,15 +13,15 @@ namespace headroom {
 namespace {
 
 // One enum, said twice.
-static_assert(static_cast<int>(wire::QuotaClass::ClusterWide) ==
-              static_cast<int>(QuotaClass::kClusterWide));
-static_assert(static_cast<int>(wire::QuotaClass::MaxNodes) ==
-              static_cast<int>(QuotaClass::kMaxNodes));
-static_assert(static_cast<int>(wire::QuotaClass::NodeGroup) ==
-              static_cast<int>(QuotaClass::kNodeGroup));
-static_assert(static_cast<int>(wire::QuotaClass::CapacityQuota) ==
-              static_cast<int>(QuotaClass::kCapacityQuota));
-static_assert(wire::QuotaClass::MAX == wire::QuotaClass::CapacityQuota);
+static_assert(static_cast<int>(wire::CapacityQuotaClass::ClusterWide) ==
+              static_cast<int>(CapacityQuotaClass::kClusterWide));
+static_assert(static_cast<int>(wire::CapacityQuotaClass::MaxNodes) ==
+              static_cast<int>(CapacityQuotaClass::kMaxNodes));
+static_assert(static_cast<int>(wire::CapacityQuotaClass::NodeGroup) ==
+              static_cast<int>(CapacityQuotaClass::kNodeGroup));
+static_assert(static_cast<int>(wire::CapacityQuotaClass::CapacityQuota) ==
+              static_cast<int>(CapacityQuotaClass::kCapacityQuota));
+static_assert(wire::CapacityQuotaClass::MAX == wire::CapacityQuotaClass::CapacityQuota);
 static_assert(static_cast<std::uint32_t>(wire::NotConsidered::MAX) + 1 == kNotConsideredCount);
 static_assert(static_cast<int>(wire::NotConsidered::PreferNoScheduleTaints) ==
               static_cast<int>(NotConsidered::kPreferNoScheduleTaints));
@@ -412,13 +412,13 @@ Result<std::size_t> decode(const wire::CapacityQuota& in, CapacityQuota& out) {
   return decoder.result([&] { return fmt::format("capacityquota {}", text(in.name())); });
 }
 
-Result<QuotaClass> decode(wire::QuotaClass in) {
-  if (in > wire::QuotaClass::MAX) {
+Result<CapacityQuotaClass> decode(wire::CapacityQuotaClass in) {
+  if (in > wire::CapacityQuotaClass::MAX) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("quotaClass: {} is not known; accepted: 0 to {}", static_cast<int>(in),
-                            static_cast<int>(wire::QuotaClass::MAX)));
+                            static_cast<int>(wire::CapacityQuotaClass::MAX)));
   }
-  return static_cast<QuotaClass>(in);
+  return static_cast<CapacityQuotaClass>(in);
 }
 
 }  // namespace headroom

@@ -7,7 +7,7 @@
 // of that size before.
 #pragma once
 
-#include "autoscaling/quota_answers.h"
+#include "autoscaling/capacity_quota_answers.h"
 #include "objects/error.h"
 #include "objects/objects.h"
 #include "schema/headroom_generated.h"
@@ -23,6 +23,6 @@ Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out);
 // Any text as operator and as limit.
 Result<std::size_t> decode(const wire::CapacityQuota& in, CapacityQuota& out);
 // kUnsupported: a class that this server does not know.
-Result<QuotaClass> decode(wire::QuotaClass in);
+Result<CapacityQuotaClass> decode(wire::CapacityQuotaClass in);
 
 }  // namespace headroom

@@ -58,9 +58,9 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       engine_.remove_priority_class(text(change.fact_as_RemovedPriorityClass()->name()));
       return Applied{};
     case wire::Fact::CapacityQuota:
-      return apply_quota(*change.fact_as_CapacityQuota());
+      return apply_capacity_quota(*change.fact_as_CapacityQuota());
     case wire::Fact::RemovedCapacityQuota:
-      return remove_quota(*change.fact_as_RemovedCapacityQuota());
+      return remove_capacity_quota(*change.fact_as_RemovedCapacityQuota());
     case wire::Fact::NONE:
       break;
   }
@@ -93,8 +93,9 @@ Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) 
   return Applied{};
 }
 
-Result<FedCluster::Applied> FedCluster::apply_quota(const wire::CapacityQuota& wire_quota) {
-  const Result<QuotaClass> quota_class = decode(wire_quota.quota_class());
+Result<FedCluster::Applied> FedCluster::apply_capacity_quota(
+    const wire::CapacityQuota& wire_quota) {
+  const Result<CapacityQuotaClass> quota_class = decode(wire_quota.quota_class());
   if (!quota_class) {
     return fail(
         quota_class.error().code,
@@ -109,13 +110,14 @@ Result<FedCluster::Applied> FedCluster::apply_quota(const wire::CapacityQuota& w
   return Applied{};
 }
 
-Result<FedCluster::Applied> FedCluster::remove_quota(const wire::RemovedCapacityQuota& removed) {
-  const Result<QuotaClass> quota_class = decode(removed.quota_class());
+Result<FedCluster::Applied> FedCluster::remove_capacity_quota(
+    const wire::RemovedCapacityQuota& removed) {
+  const Result<CapacityQuotaClass> quota_class = decode(removed.quota_class());
   if (!quota_class) {
     return fail(quota_class.error().code, fmt::format("capacityquota {}: {}", text(removed.name()),
                                                       quota_class.error().message));
   }
-  quotas_.remove_quota(text(removed.name()), *quota_class);
+  quotas_.remove_capacity_quota(text(removed.name()), *quota_class);
   return Applied{};
 }
 

@@ -31,7 +31,7 @@ class FedAudit {
   // True when it is done. An error says what is not as it should be.
   Result<bool> turn(const Pause& pause);
   std::uint64_t engine_digest() const { return engine_->digest(); }
-  std::uint64_t quotas_digest() const { return quotas_->digest(); }
+  std::uint64_t capacity_quotas_digest() const { return quotas_->digest(); }
 
  private:
   std::unique_ptr<Audit> engine_;
@@ -71,8 +71,8 @@ class FedCluster {
 
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
-  CapacityQuotas& quotas() { return quotas_; }
-  const CapacityQuotas& quotas() const { return quotas_; }
+  CapacityQuotas& capacity_quotas() { return quotas_; }
+  const CapacityQuotas& capacity_quotas() const { return quotas_; }
   const PendingPods& pending() const { return pending_; }
   // Engine, quotas and pending pods, each with what it keeps twice. O(nodes + pods).
   Result<void> validate() const;
@@ -82,8 +82,8 @@ class FedCluster {
  private:
   Result<Applied> apply_node(const wire::Node& wire_node);
   Result<Applied> apply_pod(const wire::Pod& wire_pod);
-  Result<Applied> apply_quota(const wire::CapacityQuota& wire_quota);
-  Result<Applied> remove_quota(const wire::RemovedCapacityQuota& removed);
+  Result<Applied> apply_capacity_quota(const wire::CapacityQuota& wire_quota);
+  Result<Applied> remove_capacity_quota(const wire::RemovedCapacityQuota& removed);
 
   Engine engine_;
   std::optional<Engine::Bulk> bulk_;

@@ -245,7 +245,7 @@ void Service::finish_stats(std::uint64_t id, const Result<void>& valid, const Fe
   reply.add_capacity_quotas(now.capacity.quotas);
   reply.add_capacity_quotas_invalid(now.capacity.invalid_quotas);
   reply.add_capacity_reservations(now.capacity.reservations);
-  if (digests != nullptr) reply.add_capacity_digest(digests->quotas_digest());
+  if (digests != nullptr) reply.add_capacity_digest(digests->capacity_quotas_digest());
   reply.add_memory_bytes(now.memory_bytes);
   reply.add_memory_bytes_max(now.memory_bytes_max);
   reply.add_time_us(engine().now_us());
@@ -280,7 +280,7 @@ ServiceState Service::state() const {
   state.engine.cache_hits += retired_.cache_hits;
   state.engine.cold_passes += retired_.cold_passes;
   state.engine.rows_replayed += retired_.rows_replayed;
-  state.capacity = quotas().stats();
+  state.capacity = capacity_quotas().stats();
   state.epoch = epoch();
   state.pending_pods = current_->pending().size();
   state.reserved_pods = reservations_.size();

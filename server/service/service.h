@@ -96,7 +96,7 @@ class Service final : public FrameHandler {
   // Whether clients may send it, with some role.
   static bool serves(wire::Body body) { return request_of(body) != nullptr; }
   const Engine& engine() const { return current_->engine(); }
-  const CapacityQuotas& quotas() const { return current_->quotas(); }
+  const CapacityQuotas& capacity_quotas() const { return current_->capacity_quotas(); }
   // How often the cluster was validated because something failed.
   std::uint64_t fault_validations() const { return validations_; }
   // All that is kept twice: of the cluster (FedCluster), of reservations, and of both together.
@@ -175,7 +175,7 @@ class Service final : public FrameHandler {
   Result<void> place(Peer& peer, std::uint64_t id, const wire::Place& request);
   Result<void> explain(std::uint64_t id, const wire::Explain& request);
   Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
-  Result<void> quota_status(std::uint64_t id, const wire::QuotaStatus& request);
+  Result<void> elastic_quota_status(std::uint64_t id, const wire::ElasticQuotaStatus& request);
   Result<void> explain_victims(std::uint64_t id, const wire::ExplainVictims& request);
   Result<void> capacity_check(std::uint64_t id, const wire::CapacityCheck& request);
   Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);

@@ -13,25 +13,28 @@ namespace headroom {
 namespace {
 
 // Where an id stands in the order of quotas.
-struct QuotaPlace {
-  QuotaClass quota_class = QuotaClass::kClusterWide;
+struct CapacityQuotaPlace {
+  CapacityQuotaClass quota_class = CapacityQuotaClass::kClusterWide;
   std::string_view name;  // empty where the class has one quota
 };
 
-Result<QuotaPlace> place_of(std::string_view id) {
-  for (const QuotaClass only : {QuotaClass::kClusterWide, QuotaClass::kMaxNodes}) {
-    if (id == quota_id(only, {})) return QuotaPlace{.quota_class = only, .name = {}};
+Result<CapacityQuotaPlace> place_of(std::string_view id) {
+  for (const CapacityQuotaClass only :
+       {CapacityQuotaClass::kClusterWide, CapacityQuotaClass::kMaxNodes}) {
+    if (id == capacity_quota_id(only, {}))
+      return CapacityQuotaPlace{.quota_class = only, .name = {}};
   }
-  for (const QuotaClass named : {QuotaClass::kNodeGroup, QuotaClass::kCapacityQuota}) {
-    const std::string prefix = quota_id(named, {});
+  for (const CapacityQuotaClass named :
+       {CapacityQuotaClass::kNodeGroup, CapacityQuotaClass::kCapacityQuota}) {
+    const std::string prefix = capacity_quota_id(named, {});
     if (id.starts_with(prefix)) {
-      return QuotaPlace{.quota_class = named, .name = id.substr(prefix.size())};
+      return CapacityQuotaPlace{.quota_class = named, .name = id.substr(prefix.size())};
     }
   }
   return fail(ErrorCode::kInvalid, fmt::format("after: \"{}\" is not the id of a quota", cut(id)));
 }
 
-bool is_after(const CapacityQuotaStatus& quota, const QuotaPlace& place) {
+bool is_after(const CapacityQuotaStatus& quota, const CapacityQuotaPlace& place) {
   if (quota.quota_class != place.quota_class) return quota.quota_class > place.quota_class;
   return !place.name.empty() && quota.name > place.name;
 }
@@ -78,11 +81,12 @@ Result<void> Service::resolve_nodes(
 Result<void> Service::capacity_check(std::uint64_t id, const wire::CapacityCheck& request) {
   if (auto resolved = resolve_nodes("items", request.items()); !resolved) return resolved;
   if (plan_items_.empty()) return fail(ErrorCode::kInvalid, "items: 0: at least 1");
-  if (check_.rows.size() > kQuotaRowsPerReplyMax) check_ = {};
+  if (check_.rows.size() > kCapacityQuotaRowsPerReplyMax) check_ = {};
   CapacityCheckEncoder reply(builder_, request.binding_only());
   for (std::size_t i = 0; i < plan_items_.size(); ++i) {
     const PlanItem& item = plan_items_[i];
-    if (auto checked = current_->quotas().check(*item.node, item.count, check_); !checked) {
+    if (auto checked = current_->capacity_quotas().check(*item.node, item.count, check_);
+        !checked) {
       return fail(checked.error().code, fmt::format("items[{}]: {}", i, checked.error().message));
     }
     metrics_.capacity_asked(check_.allowed == item.count);
@@ -103,7 +107,7 @@ Result<void> Service::capacity_plan(std::uint64_t id, const wire::CapacityPlan& 
     }
     for (const flatbuffers::String* name : *request.remove()) plan.remove.push_back(name->str());
   }
-  const Result<PlanAnswer> answer = current_->quotas().plan(plan);
+  const Result<PlanAnswer> answer = current_->capacity_quotas().plan(plan);
   if (!answer) return tl::unexpected(answer.error());
   metrics_.capacity_asked(!answer->net_break);
   finish(id, encode(builder_, *answer, epoch()));
@@ -122,7 +126,7 @@ Result<void> Service::capacity_reserve(std::uint64_t id, const wire::CapacityRes
   }
   if (auto resolved = resolve_nodes("items", request.items()); !resolved) return resolved;
   if (plan_items_.empty()) return fail(ErrorCode::kInvalid, "items: 0: at least 1");
-  CapacityQuotas& quotas = current_->quotas();
+  CapacityQuotas& quotas = current_->capacity_quotas();
   const Result<ReserveAnswer> answer = quotas.reserve(
       text(request.id()), plan_items_, request.expires_us(),
       request.mode() == wire::ReserveMode::All ? ReserveMode::kAll : ReserveMode::kUpTo);
@@ -133,17 +137,17 @@ Result<void> Service::capacity_reserve(std::uint64_t id, const wire::CapacityRes
 }
 
 Result<void> Service::capacity_release(std::uint64_t id, const wire::CapacityRelease& request) {
-  const bool released = current_->quotas().release(text(request.id()));
+  const bool released = current_->capacity_quotas().release(text(request.id()));
   finish(id, wire::CreateCapacityReleased(builder_, epoch(), released));
   return {};
 }
 
 Result<void> Service::capacity_quota_status(std::uint64_t id,
                                             const wire::CapacityQuotaStatus& request) {
-  const std::vector<CapacityQuotaStatus> all = quotas().status();
+  const std::vector<CapacityQuotaStatus> all = capacity_quotas().status();
   auto first = all.begin();
   if (const std::string_view after = text(request.after()); !after.empty()) {
-    const Result<QuotaPlace> place = place_of(after);
+    const Result<CapacityQuotaPlace> place = place_of(after);
     if (!place) return tl::unexpected(place.error());
     first = std::partition_point(all.begin(), all.end(), [&](const CapacityQuotaStatus& quota) {
       return !is_after(quota, *place);
@@ -155,12 +159,12 @@ Result<void> Service::capacity_quota_status(std::uint64_t id,
 
 Result<void> Service::capacity_reservations(std::uint64_t id,
                                             const wire::CapacityReservations& request) {
-  const std::vector<ReservationStatus> all = quotas().reservations();  // by id
+  const std::vector<ReservationStatus> all = capacity_quotas().reservations();  // by id
   const std::string_view after = text(request.after());
   const auto first = std::partition_point(
       all.begin(), all.end(),
       [&](const ReservationStatus& reservation) { return reservation.id <= after; });
-  finish(id, encode(builder_, std::span(first, all.end()), quotas().now_us(), epoch()));
+  finish(id, encode(builder_, std::span(first, all.end()), capacity_quotas().now_us(), epoch()));
   return {};
 }
 

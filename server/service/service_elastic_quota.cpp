@@ -35,12 +35,14 @@ Result<void> Service::post_filter(std::uint64_t id, const wire::PostFilter& requ
       });
 }
 
-Result<void> Service::quota_status(std::uint64_t id, const wire::QuotaStatus& request) {
-  const std::vector<QuotaStatus> all = engine().quota_status();  // by namespace
+Result<void> Service::elastic_quota_status(std::uint64_t id,
+                                           const wire::ElasticQuotaStatus& request) {
+  const std::vector<ElasticQuotaStatus> all = engine().elastic_quota_status();  // by namespace
   const std::string_view after = text(request.after());
-  const auto first = std::partition_point(all.begin(), all.end(), [&](const QuotaStatus& quota) {
-    return !after.empty() && quota.namespace_name <= after;
-  });
+  const auto first =
+      std::partition_point(all.begin(), all.end(), [&](const ElasticQuotaStatus& quota) {
+        return !after.empty() && quota.namespace_name <= after;
+      });
   finish(id, encode(builder_, std::span(first, all.end()), epoch()));
   return {};
 }

@@ -223,7 +223,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
 
 void Service::end_resync() {
   adopt_reservations();
-  next_->quotas().adopt(current_->quotas());
+  next_->capacity_quotas().adopt(current_->capacity_quotas());
   next_->end_bulk();
   replace_current(std::move(next_));
   given_up_ = false;
@@ -279,7 +279,7 @@ Result<void> Service::set_profile(Profile profile) {
   if (!engine) return tl::unexpected(engine.error());
   options_.profile = std::move(profile);
   const EngineStats stats = current_->engine().stats();
-  const CapacityQuotasStats capacity = quotas().stats();
+  const CapacityQuotasStats capacity = capacity_quotas().stats();
   if (feeder_ != nullptr) {
     stop_feeding(wire::FeedStop::NewProfile, "the server has another profile: resync");
   } else if (stats.nodes == 0 && stats.pods == 0 && capacity.quotas == 0 &&

@@ -55,7 +55,8 @@ const Service::Request* Service::request_of(wire::Body body) {
     add(Body::PostFilter, Role::kLook, K::kPostFilter, Handler<&Service::post_filter>());
     add(Body::ExplainVictims, Role::kLook, K::kExplainVictims,
         Handler<&Service::explain_victims>());
-    add(Body::QuotaStatus, Role::kLook, K::kQuotaStatus, Handler<&Service::quota_status>());
+    add(Body::ElasticQuotaStatus, Role::kLook, K::kElasticQuotaStatus,
+        Handler<&Service::elastic_quota_status>());
     add(Body::Stats, Role::kLook, K::kStats, Handler<&Service::stats>());
     add(Body::Reserve, Role::kDecide, K::kReserve, Handler<&Service::serve_reserve>());
     add(Body::Unreserve, Role::kDecide, K::kUnreserve, Handler<&Service::unreserve>());

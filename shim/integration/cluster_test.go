@@ -81,8 +81,8 @@ type setup struct {
 	// The engine's ranking alone decides: kube-scheduler's own scores are off.
 	engineScores bool
 	// Pods of quotas: preemption is Headroom's. Else kube-scheduler's own stays on beside it.
-	quotas bool
-	leader *lab.LeaderElection
+	elasticQuotas bool
+	leader        *lab.LeaderElection
 }
 
 // start headroomd and the scheduler and wait until headroomd has all facts.
@@ -144,7 +144,7 @@ func (c *cluster) config(s setup) lab.SchedulerConfig {
 	// preemption, which sees the K names alone and would evict somebody on one of them although other
 	// nodes are free.
 	multiPoint := lab.PluginSet{Enabled: []lab.Plugin{{Name: "Headroom", Weight: 10000}}}
-	if s.quotas {
+	if s.elasticQuotas {
 		multiPoint.Disabled = lab.Plugins("DefaultPreemption")
 	}
 	plugins := map[string]lab.PluginSet{

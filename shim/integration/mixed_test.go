@@ -115,7 +115,7 @@ func TestMixedPodsOn1000Nodes(t *testing.T) {
 	teams := []string{c.team("a", "cpu", "400", "600"), c.team("b", "cpu", "400", "600")}
 	c.mixedNodes(1_000, random)
 	ratios := m{"cpu": 150, "memory": "120%"}
-	c.start(setup{engine: standard(argsOf("LimitAware", m{"defaultLimitToAllocatableRatio": ratios})), quotas: true})
+	c.start(setup{engine: standard(argsOf("LimitAware", m{"defaultLimitToAllocatableRatio": ratios})), elasticQuotas: true})
 	pods := c.mixedPods(n, teams, random)
 	began := time.Now()
 	c.pods(pods...)
@@ -130,7 +130,7 @@ func TestMixedPodsOn1000Nodes(t *testing.T) {
 	}))
 	t.Logf("%d pods are bound and %d wait after %v", n-large, large, time.Since(began).Round(10*time.Millisecond))
 	rules := loadRules(c)
-	rules.Quotas = true
+	rules.ElasticQuotas = true
 	rules.LimitRatios = map[v1.ResourceName]int64{"cpu": 150, "memory": 120}
 	c.feasible(rules)
 }
@@ -142,9 +142,9 @@ func TestFullClusterStaysWithinAllBounds(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	c.nodes(lab.UniformNodes("node", 10, zones)...) // 80 cpu
 	teams := []string{c.team("a", "cpu", "20", "30"), c.team("b", "cpu", "20", "25")}
-	c.start(setup{engine: limitsTo(150), quotas: true})
+	c.start(setup{engine: limitsTo(150), elasticQuotas: true})
 	rules := limitRules(150)
-	rules.Quotas = true
+	rules.ElasticQuotas = true
 	var pods []*v1.Pod
 	for i, name := range numbered("p", 150) {
 		options := []lab.PodOption{lab.Request("cpu", fmt.Sprintf("%dm", 200+100*random.IntN(10))), lab.Limit("cpu", "2")}

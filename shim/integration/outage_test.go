@@ -70,7 +70,7 @@ func TestARestartOpensNoGate(t *testing.T) {
 			c := newCluster(t)
 			c.nodes(lab.UniformNodes("node", 5, nil)...) // limits of 5 x 8 cpu are 80 pods
 			team := c.team("team", "cpu", "2", "2")
-			c.start(setup{engine: limitsTo(100), args: args, quotas: true})
+			c.start(setup{engine: limitsTo(100), args: args, elasticQuotas: true})
 			time.Sleep(quiet) // the quota is known
 			var pods []*v1.Pod
 			for _, name := range numbered("replica", 6) {
@@ -87,7 +87,7 @@ func TestARestartOpensNoGate(t *testing.T) {
 			c.awaitFed()
 			time.Sleep(2 * quiet)
 			c.ok(c.countBound([]string{team}, 2), limited())
-			c.feasible(check.Rules{LimitRatios: limitRules(100).LimitRatios, Quotas: true})
+			c.feasible(check.Rules{LimitRatios: limitRules(100).LimitRatios, ElasticQuotas: true})
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestALongOutageReleasesPodsOneByOne(t *testing.T) {
 	c := newCluster(t)
 	c.nodes(lab.Node("node1"))
 	team := c.team("team", "cpu", "2", "2")
-	c.start(setup{engine: limitsTo(100), quotas: true, args: lab.HeadroomArgs{OnUnavailable: "Skip",
+	c.start(setup{engine: limitsTo(100), elasticQuotas: true, args: lab.HeadroomArgs{OnUnavailable: "Skip",
 		OnUnavailableQuotas: "Wait", GracePeriod: "4s", Timeout: "100ms"}})
 	time.Sleep(quiet) // the quota is known
 	c.run(lab.Pod(team, "within", amount("cpu", "2")))
@@ -131,7 +131,7 @@ func TestALongOutageReleasesPodsOneByOne(t *testing.T) {
 		t.Errorf("%d events tell of 3 pods", told)
 	}
 	c.ok(c.countBound([]string{team}, 1))
-	c.feasible(quotaRules)
+	c.feasible(elasticQuotaRules)
 }
 
 func TestHeadroomdKilledWaitHoldsPods(t *testing.T) {

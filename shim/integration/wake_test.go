@@ -88,7 +88,7 @@ func TestWakesWhenAnElasticQuotaChanges(t *testing.T) {
 	c := newCluster(t)
 	c.nodes(lab.Node("node1"))
 	team := c.team("team", "cpu", "2", "2")
-	c.start(withQuotas)
+	c.start(withElasticQuotas)
 	c.run(lab.Pod(team, "first", amount("cpu", "2")))
 	pod := lab.Pod(team, "waits", amount("cpu", "1"))
 	c.pods(pod)
@@ -103,7 +103,7 @@ func TestWakesWhenAnElasticQuotaChanges(t *testing.T) {
 	c.deletes(team, "first")
 	_, err = plane.AwaitBound(c.ctx, wakePatience, team, "last")
 	c.ok(err)
-	c.feasible(quotaRules)
+	c.feasible(elasticQuotaRules)
 }
 
 func TestWakesWhenAPodIsDeleted(t *testing.T) {

@@ -46,9 +46,9 @@ const customKindsAgain = 30 * time.Second
 //
 // Profiles of one scheduler that ask the same headroomd share its facts.
 type facts struct {
-	feeder *client.Feeder
-	pods   *nominations
-	quotas quotas
+	feeder        *client.Feeder
+	pods          *nominations
+	elasticQuotas elasticQuotas
 
 	mu      sync.Mutex
 	plugins []*Headroom
@@ -86,7 +86,7 @@ func factsFor(ctx context.Context, handle fwk.Handle, address client.Address, h 
 	defer f.mu.Unlock()
 	f.plugins = append(f.plugins, h)
 	h.room.pods = f.pod
-	h.gate.quotas = &f.quotas
+	h.gate.elasticQuotas = &f.elasticQuotas
 	return f, nil
 }
 
@@ -157,7 +157,7 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 				logger.Error(err, "Custom resources are not fed to headroomd")
 			}
 		} else {
-			f.quotas.none()
+			f.elasticQuotas.none()
 		}
 		f.feeder.Run(ctx)
 	}()
@@ -267,7 +267,7 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 				continue
 			}
 			if !installed && kind == client.ElasticQuotas {
-				f.quotas.none()
+				f.elasticQuotas.none()
 			}
 			if installed {
 				logger.Info("Feeding a custom resource to headroomd", "resource", resource)
@@ -323,7 +323,7 @@ func (f *facts) followCustomKind(ctx context.Context, kind client.Kind, resource
 		return err
 	}
 	if kind == client.ElasticQuotas {
-		f.quotas.follow(informer.GetIndexer(), informer.HasSynced)
+		f.elasticQuotas.follow(informer.GetIndexer(), informer.HasSynced)
 	}
 	go informer.RunWithContext(ctx)
 	ctx, cancel := context.WithTimeout(ctx, followSync)

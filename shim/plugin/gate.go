@@ -28,8 +28,8 @@ const (
 //     for the grace period, and are released one by one after it: a restart opens no gate, and an
 //     outage opens it slowly, with an event on each pod.
 type gate struct {
-	args   HeadroomArgs
-	quotas *quotas
+	args          HeadroomArgs
+	elasticQuotas *elasticQuotas
 	// When headroomd was first found reachable but not fed, in Unix nanoseconds; 0: it is fed.
 	unfedSince atomic.Int64
 }
@@ -66,7 +66,7 @@ func (g *gate) isBeingFed(why error) bool {
 
 // holds tells whether the pod waits for headroomd, however long that takes.
 func (g *gate) holds(pod *v1.Pod) bool {
-	return g.args.OnUnavailable == Wait || g.args.OnUnavailableQuotas == Wait && g.quotas.rule(pod.Namespace)
+	return g.args.OnUnavailable == Wait || g.args.OnUnavailableQuotas == Wait && g.elasticQuotas.rule(pod.Namespace)
 }
 
 // isAboutThePod: headroomd is there and cannot use this pod, which the gate treats as if it were away for it

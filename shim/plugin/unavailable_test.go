@@ -184,8 +184,8 @@ func TestAnotherOutageHasAGracePeriodOfItsOwn(t *testing.T) {
 	}
 }
 
-// elasticQuotas are those of an informer, one in each of the namespaces.
-func elasticQuotas(t *testing.T, namespaces ...string) cache.Indexer {
+// elasticQuotaStore: those of an informer, one in each of the namespaces.
+func elasticQuotaStore(t *testing.T, namespaces ...string) cache.Indexer {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, namespace := range namespaces {
@@ -202,7 +202,7 @@ func elasticQuotas(t *testing.T, namespaces ...string) cache.Indexer {
 func TestPodsOfQuotasWaitWhereOthersDoNot(t *testing.T) {
 	w := away(t, map[string]any{"onUnavailableQuotas": "Wait", "gracePeriod": "0s"})
 	synced := false
-	w.headroom.facts.quotas.follow(elasticQuotas(t, "team"), func() bool { return synced })
+	w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "team"), func() bool { return synced })
 	team := pod("team", "1")
 	team.Namespace = "team"
 	if try := w.preFilter(pod("p", "1")); !isHeld(try) {
@@ -225,7 +225,7 @@ func TestPodsOfQuotasWaitWhereOthersDoNot(t *testing.T) {
 func TestAPodOfAQuotaThatHeadroomdCannotUseWaits(t *testing.T) {
 	w := newWorld(t, map[string]any{"onUnavailableQuotas": "Wait"}, fitOnly, node("only", "4"))
 	w.fedUntil(1, 0)
-	w.headroom.facts.quotas.follow(elasticQuotas(t, "default"), func() bool { return true })
+	w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "default"), func() bool { return true })
 	if try := w.preFilter(tooLarge("p")); !isHeld(try) || !strings.Contains(try.status.Message(), "cannot decide") {
 		t.Fatal(try.status)
 	}

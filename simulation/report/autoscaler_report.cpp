@@ -174,7 +174,7 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
       const auto text = [limit](Int128 amount) { return amount_text(limit->resource, amount); };
       std::vector<std::string> row = {"  " + label_of(limit->resource), text(limit->limit),
                                       text(limit->used_at_start), text(limit->used)};
-      const QuotaBlock& block = limit->block;
+      const CapacityQuotaBlock& block = limit->block;
       if (block.stretches > 0) {
         row.push_back(duration_text(block.blocked_us));
         row.push_back(share_text(block.blocked_us, growth.end_us - growth.begin_us));

@@ -419,7 +419,7 @@
       {unit: "decisions per second", about: "Of the engine's own time on the machine that ran this: another run differs."});
   }
 
-  function drawQuotas() {
+  function drawElasticQuotas() {
     if (!runs.some((run) => run.series.quota_totals)) return;
     const chosen = choices.quota.value;
     const found = runs.map((run) => {
@@ -554,7 +554,7 @@
     drawCluster();
     drawNodes();
     drawPods();
-    drawQuotas();
+    drawElasticQuotas();
     drawCapacityQuotas();
   }
 

@@ -74,13 +74,13 @@ std::vector<std::size_t> highest(std::size_t count, std::size_t most, F rank) {
   return chosen;
 }
 
-using QuotaAmount = std::int64_t QuotaLedger::Standing::*;
+using ElasticQuotaAmount = std::int64_t ElasticQuotaLedger::Standing::*;
 
-ordered_json quota_totals_json(const SimulationSeries& series) {
+ordered_json elastic_quota_totals_json(const SimulationSeries& series) {
   ordered_json totals = ordered_json::array();
   const std::size_t resources = series.quota_resources.size();
   for (std::size_t r = 0; r < resources; ++r) {
-    const auto total = [&](QuotaAmount amount) {
+    const auto total = [&](ElasticQuotaAmount amount) {
       return column(series, [&](const Sample& sample) {
         std::int64_t sum = 0;
         for (std::size_t at = r; at < sample.quotas.size(); at += resources) {
@@ -91,18 +91,18 @@ ordered_json quota_totals_json(const SimulationSeries& series) {
     };
     totals.push_back({{"name", series.quota_resources[r]},
                       {"unit", unit_of(series.quota_resources[r])},
-                      {"used", total(&QuotaLedger::Standing::used)},
-                      {"borrowed", total(&QuotaLedger::Standing::borrowed)},
-                      {"lent", total(&QuotaLedger::Standing::lent)}});
+                      {"used", total(&ElasticQuotaLedger::Standing::used)},
+                      {"borrowed", total(&ElasticQuotaLedger::Standing::borrowed)},
+                      {"lent", total(&ElasticQuotaLedger::Standing::lent)}});
   }
   return totals;
 }
 
-ordered_json quotas_json(const SimulationSeries& series) {
+ordered_json elastic_quotas_json(const SimulationSeries& series) {
   const auto activity = [&](std::size_t q) {
-    const QuotaReport& quota = series.quotas[q];
+    const ElasticQuotaReport& quota = series.quotas[q];
     double shares = 0;  // of mins that were borrowed or lent, to rank those that lost nobody
-    for (const QuotaResourceReport& at : quota.resources) {
+    for (const ElasticQuotaResourceReport& at : quota.resources) {
       const double moved =
           static_cast<double>(at.peak_borrowed) + static_cast<double>(at.peak_lent);
       shares += moved / static_cast<double>(std::max<std::int64_t>(at.min, 1));
@@ -110,24 +110,24 @@ ordered_json quotas_json(const SimulationSeries& series) {
     return std::pair(quota.reclaimed_pods + quota.given_back_pods + quota.own_victims, shares);
   };
   ordered_json quotas = ordered_json::array();
-  for (const std::size_t q : highest(series.quotas.size(), kQuotaSeriesMax, activity)) {
-    const QuotaReport& quota = series.quotas[q];
+  for (const std::size_t q : highest(series.quotas.size(), kElasticQuotaSeriesMax, activity)) {
+    const ElasticQuotaReport& quota = series.quotas[q];
     ordered_json resources = ordered_json::array();
-    for (const QuotaResourceReport& at : quota.resources) {
+    for (const ElasticQuotaResourceReport& at : quota.resources) {
       const auto found =
           std::find(series.quota_resources.begin(), series.quota_resources.end(), at.resource);
       const std::size_t place = q * series.quota_resources.size() +
                                 static_cast<std::size_t>(found - series.quota_resources.begin());
-      const auto amounts = [&](QuotaAmount amount) {
+      const auto amounts = [&](ElasticQuotaAmount amount) {
         return column(series, [&](const Sample& sample) { return sample.quotas[place].*amount; });
       };
       ordered_json resource = {{"name", at.resource},
                                {"unit", unit_of(at.resource)},
                                {"min", at.min},
                                {"max", at.max},
-                               {"used", amounts(&QuotaLedger::Standing::used)},
-                               {"borrowed", amounts(&QuotaLedger::Standing::borrowed)},
-                               {"lent", amounts(&QuotaLedger::Standing::lent)}};
+                               {"used", amounts(&ElasticQuotaLedger::Standing::used)},
+                               {"borrowed", amounts(&ElasticQuotaLedger::Standing::borrowed)},
+                               {"lent", amounts(&ElasticQuotaLedger::Standing::lent)}};
       if (at.max == INT64_MAX) resource["max"] = nullptr;
       resources.push_back(std::move(resource));
     }
@@ -291,8 +291,8 @@ ordered_json series_json(const SimulationReport& report) {
     json["resources"].push_back(std::move(resource));
   }
   if (!series.quotas.empty()) {
-    json["quota_totals"] = quota_totals_json(series);
-    json["quotas"] = quotas_json(series);
+    json["quota_totals"] = elastic_quota_totals_json(series);
+    json["quotas"] = elastic_quotas_json(series);
   }
   if (!series.limits.empty()) json["capacity_quotas"] = capacity_quotas_json(report);
   return json;

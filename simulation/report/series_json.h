@@ -15,7 +15,7 @@
 //   quota_totals     over all quotas, {name, unit, used, borrowed, lent}
 //   quotas           {namespace, name, resources: {name, unit, min, max, used, borrowed, lent}},
 //   the
-//                    kQuotaSeriesMax that borrowed, lent or lost most
+//                    kElasticQuotaSeriesMax that borrowed, lent or lost most
 //   capacity_quotas  {quota, resource, unit, limit, used, reserved, nodes_refused}, the
 //                    kLimitSeriesMax that blocked longest
 //   summary          by resource and measure, of all samples: mean_percent, p99_percent,
@@ -31,7 +31,7 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kQuotaSeriesMax = 20;
+inline constexpr std::size_t kElasticQuotaSeriesMax = 20;
 inline constexpr std::size_t kLimitSeriesMax = 20;
 
 const char* to_string(Measure measure);

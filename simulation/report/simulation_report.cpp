@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kQuotasShownMax = 20;
+constexpr std::size_t kElasticQuotasShownMax = 20;
 
 std::string percent_text(std::int64_t part, std::int64_t whole) {
   if (whole == 0) return "-";
@@ -84,30 +84,30 @@ void print_victims(std::FILE* file, const PreemptionReport& preemption) {
   fmt::print(file, "\nvictims over time, from\n{}", intervals.text());
 }
 
-std::uint64_t moved_pods(const QuotaReport& quota) {
+std::uint64_t moved_pods(const ElasticQuotaReport& quota) {
   return quota.reclaimed_pods + quota.given_back_pods + quota.own_victims;
 }
 
-void print_quotas(std::FILE* file, const std::vector<QuotaReport>& quotas) {
+void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>& quotas) {
   if (quotas.empty()) return;
-  std::vector<const QuotaReport*> shown;
-  for (const QuotaReport& quota : quotas) shown.push_back(&quota);
-  if (shown.size() > kQuotasShownMax) {
+  std::vector<const ElasticQuotaReport*> shown;
+  for (const ElasticQuotaReport& quota : quotas) shown.push_back(&quota);
+  if (shown.size() > kElasticQuotasShownMax) {
     // Those where most happened.
     std::stable_sort(shown.begin(), shown.end(),
                      [](const auto* a, const auto* b) { return moved_pods(*a) > moved_pods(*b); });
-    shown.resize(kQuotasShownMax);
+    shown.resize(kElasticQuotasShownMax);
     std::sort(shown.begin(), shown.end());
   }
   Table table;
   table.row(
       {"", "min", "max", "used", "borrowed", "lent", "reclaimed", "given back", "to its own"});
   const auto pods = [](std::uint64_t count) { return number_text(count) + " pods"; };
-  for (const QuotaReport* quota : shown) {
+  for (const ElasticQuotaReport* quota : shown) {
     table.row({pod_key(quota->namespace_name, quota->name), "", "", "", "", "",
                pods(quota->reclaimed_pods), pods(quota->given_back_pods),
                pods(quota->own_victims)});
-    for (const QuotaResourceReport& at : quota->resources) {
+    for (const ElasticQuotaResourceReport& at : quota->resources) {
       const auto text = [&](std::int64_t amount) { return amount_text(at.resource, amount); };
       table.row({"  " + resource_label(at.resource), text(at.min),
                  at.max == INT64_MAX ? "-" : text(at.max), text(at.peak_used),
@@ -143,14 +143,14 @@ ordered_json preemption_json(const PreemptionReport& preemption) {
   return json;
 }
 
-ordered_json quota_json(const QuotaReport& quota) {
+ordered_json elastic_quota_json(const ElasticQuotaReport& quota) {
   ordered_json json = {{"namespace", quota.namespace_name},
                        {"name", quota.name},
                        {"reclaimed_pods", quota.reclaimed_pods},
                        {"given_back_pods", quota.given_back_pods},
                        {"own_victims", quota.own_victims}};
   json["resources"] = ordered_json::array();
-  for (const QuotaResourceReport& at : quota.resources) {
+  for (const ElasticQuotaResourceReport& at : quota.resources) {
     ordered_json resource = {{"name", at.resource},
                              {"unit", at.resource == "cpu" ? "milli" : "1"},
                              {"min", at.min},
@@ -204,7 +204,8 @@ ordered_json run_json(const ProfileRun& run) {
   }
   if (!report.quotas.empty()) {
     json["quotas"] = ordered_json::array();
-    for (const QuotaReport& quota : report.quotas) json["quotas"].push_back(quota_json(quota));
+    for (const ElasticQuotaReport& quota : report.quotas)
+      json["quotas"].push_back(elastic_quota_json(quota));
   }
   if (report.growth) json["autoscaler"] = growth_json(*report.growth);
   if (!report.violations.empty()) json["violations"] = report.violations;
@@ -409,7 +410,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
 
   if (report.growth) print_growth(file, *report.growth);
   print_victims(file, report.preemption);
-  print_quotas(file, report.quotas);
+  print_elastic_quotas(file, report.quotas);
 
   if (!report.resources.empty()) {
     Table resources;

@@ -165,8 +165,8 @@ TEST(WrapAttack, QuotasAreNotUsedBelowZero) {
   };
   EXPECT_TRUE(rejects("team"));
   EXPECT_TRUE(rejects("other"));  // all quotas together use more than their min
-  for (const QuotaStatus& status : engine.quota_status()) {
-    for (const QuotaAmount& amount : status.amounts) {
+  for (const ElasticQuotaStatus& status : engine.elastic_quota_status()) {
+    for (const ElasticQuotaAmount& amount : status.amounts) {
       EXPECT_GE(amount.used, 0) << status.namespace_name << " " << amount.resource;
       if (status.namespace_name == "team" && amount.resource == "memory") {
         EXPECT_EQ(amount.used, INT64_MAX);

@@ -12,9 +12,9 @@
 
 namespace {
 
+using oracle::CapacityQuotaClass;
 using oracle::CapacityQuotas;
 using oracle::Json;
-using oracle::QuotaClass;
 
 headroom::Object object_of(const Json& json) {
   auto object = headroom::read_object(json.dump(), "case");
@@ -33,7 +33,7 @@ void apply(CapacityQuotas& quotas, const Json& json) {
   if (const auto* node = std::get_if<headroom::Node>(&object)) {
     if (!quotas.upsert(*node)) throw std::invalid_argument(node->name);
   } else {
-    quotas.upsert(std::get<headroom::CapacityQuota>(object), QuotaClass::kCapacityQuota);
+    quotas.upsert(std::get<headroom::CapacityQuota>(object), CapacityQuotaClass::kCapacityQuota);
   }
 }
 
@@ -42,16 +42,16 @@ void remove(CapacityQuotas& quotas, const Json& json) {
   if (json.at("kind") == "Node") {
     quotas.remove_node(name);
   } else {
-    quotas.remove_quota(name, QuotaClass::kCapacityQuota);
+    quotas.remove_capacity_quota(name, CapacityQuotaClass::kCapacityQuota);
   }
 }
 
 // Within int64, as all amounts of the cases are.
 std::int64_t number(oracle::Int128 amount) { return static_cast<std::int64_t>(amount); }
 
-Json to_expect(const oracle::QuotaCheck& check) {
+Json to_expect(const oracle::CapacityQuotaCheck& check) {
   Json json{{"allowedDelta", check.allowed}, {"exceeded", Json::array()}};
-  for (const oracle::QuotaRow& row : check.rows) {
+  for (const oracle::CapacityQuotaRow& row : check.rows) {
     json["table"][row.quota][row.resource] =
         Json{{"limit", number(row.limit)},       {"used", number(row.used)},
              {"reserved", number(row.reserved)}, {"need", number(row.need)},
@@ -69,10 +69,10 @@ Json to_expect(const oracle::QuotaCheck& check) {
   return json;
 }
 
-Json to_expect(const std::vector<oracle::QuotaStatus>& list) {
+Json to_expect(const std::vector<oracle::CapacityQuotaStatus>& list) {
   Json json = Json::object();
-  for (const oracle::QuotaStatus& status : list) {
-    if (!status.in_force || status.quota_class != QuotaClass::kCapacityQuota) continue;
+  for (const oracle::CapacityQuotaStatus& status : list) {
+    if (!status.in_force || status.quota_class != CapacityQuotaClass::kCapacityQuota) continue;
     Json& used = json[status.name]["used"] = Json::object();
     for (const auto& amount : status.amounts) used[amount.resource] = number(amount.used);
   }
@@ -101,7 +101,7 @@ Json perform(CapacityQuotas& quotas, const Json& step) {
   return Json::object();
 }
 
-TEST(QuotaOracle, EveryFieldOfTheCasesAgrees) {
+TEST(CapacityQuotaOracle, EveryFieldOfTheCasesAgrees) {
   const std::filesystem::path path =
       std::filesystem::path(HEADROOM_SHARED_DIR) / "conformance" / "proposal-capacity-quota.jsonl";
   std::ifstream file(path);
@@ -116,7 +116,7 @@ TEST(QuotaOracle, EveryFieldOfTheCasesAgrees) {
       for (const auto& [resource, limit] : one_case["args"]["clusterLimits"]["max"].items()) {
         cluster.limits.emplace_back(resource, limit.dump());
       }
-      quotas.upsert(cluster, QuotaClass::kClusterWide);
+      quotas.upsert(cluster, CapacityQuotaClass::kClusterWide);
     }
     for (const Json& object : one_case.at("objects")) apply(quotas, object);
     std::string differs;

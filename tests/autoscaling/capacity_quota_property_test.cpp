@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "objects/annotations.h"
-#include "tests/autoscaling/random_quotas.h"
+#include "tests/autoscaling/random_capacity_quotas.h"
 #include "tests/support/seed.h"
 
 namespace headroom {
@@ -21,22 +21,22 @@ TEST(CapacityQuotaProperty, AgreesWithTheOracle) {
   const std::uint64_t seed = test_seed();
   for (int round = 0; round < rounds(150); ++round) {
     Draws draws(seed + static_cast<std::uint64_t>(round));
-    const QuotaScript script = random_quota_script(draws, 100);
-    if (run_quota_script(script)) {
+    const CapacityQuotaScript script = random_capacity_quota_script(draws, 100);
+    if (run_capacity_quota_script(script)) {
       FAIL() << "round " << round << ", HEADROOM_SEED=" << seed + static_cast<std::uint64_t>(round)
              << "\n"
-             << quota_failure_report(script);
+             << capacity_quota_failure_report(script);
     }
   }
 }
 
 // Templates that need different amounts under limits of different resources, so that no simple
 // order finds the most: the oracle tries all choices.
-QuotaScript hard_total(Draws& draws) {
+CapacityQuotaScript hard_total(Draws& draws) {
   constexpr int kResources = 4, kTemplates = 6;
   CapacityQuota quota;
   quota.name = "q";
-  QuotaScript script;
+  CapacityQuotaScript script;
   MaxTotalStep question;
   const auto resource = [](int number) { return "example.com/r" + std::to_string(number); };
   for (int r = 0; r < kResources; ++r) {
@@ -50,7 +50,7 @@ QuotaScript hard_total(Draws& draws) {
     }
     question.items.push_back({node, draws.between(1, 4)});
   }
-  script.steps = {QuotaEditStep{quota, QuotaClass::kCapacityQuota}, question};
+  script.steps = {CapacityQuotaEditStep{quota, CapacityQuotaClass::kCapacityQuota}, question};
   return script;
 }
 
@@ -58,9 +58,9 @@ TEST(CapacityQuotaProperty, MaxTotalSaysWhetherItIsTheMost) {
   const std::uint64_t seed = test_seed();
   for (int round = 0; round < rounds(1'000); ++round) {
     Draws draws(seed + static_cast<std::uint64_t>(round));
-    const QuotaScript script = hard_total(draws);
-    if (run_quota_script(script))
-      FAIL() << "round " << round << "\n" << quota_failure_report(script);
+    const CapacityQuotaScript script = hard_total(draws);
+    if (run_capacity_quota_script(script))
+      FAIL() << "round " << round << "\n" << capacity_quota_failure_report(script);
   }
 }
 

@@ -43,7 +43,7 @@ spec:
 )";
 
 // The quotas of the text, and no nodes.
-CapacityQuotas quotas_of(std::initializer_list<std::string_view> texts) {
+CapacityQuotas capacity_quotas_of(std::initializer_list<std::string_view> texts) {
   CapacityQuotas quotas;
   for (const std::string_view text : texts) {
     const Result<ObjectFile> file = read_objects(text, "seed");
@@ -89,8 +89,9 @@ std::int64_t allowed(CapacityQuotas& quotas, const Node& node, std::int64_t coun
 }
 
 // The one row of that name.
-QuotaRow row_of(const CapacityCheck& answer, std::string_view quota, std::string_view resource) {
-  for (const QuotaRow& row : answer.rows) {
+CapacityQuotaRow row_of(const CapacityCheck& answer, std::string_view quota,
+                        std::string_view resource) {
+  for (const CapacityQuotaRow& row : answer.rows) {
     if (row.quota == quota && row.resource == resource) return row;
   }
   throw std::invalid_argument("no row " + std::string(quota) + " " + std::string(resource));
@@ -99,7 +100,7 @@ QuotaRow row_of(const CapacityCheck& answer, std::string_view quota, std::string
 // "quota resource" of each binding row.
 std::vector<std::string> binding(const CapacityCheck& answer) {
   std::vector<std::string> names;
-  for (const QuotaRow& row : answer.rows) {
+  for (const CapacityQuotaRow& row : answer.rows) {
     if (row.binding) names.push_back(std::string(row.quota) + " " + std::string(row.resource));
   }
   return names;
@@ -107,8 +108,8 @@ std::vector<std::string> binding(const CapacityCheck& answer) {
 
 using Names = std::vector<std::string>;
 
-TEST(QuotaStories, Story1ClusterWideLimits) {
-  CapacityQuotas quotas = quotas_of({kClusterWideLimits});
+TEST(CapacityQuotaStories, Story1ClusterWideLimits) {
+  CapacityQuotas quotas = capacity_quotas_of({kClusterWideLimits});
   // 14 x 8 cores and 16Gi: 112 of 128 cores, 224 of 256Gi; two more fit.
   add(quotas, "n", 14, node_of({{"pool", "any"}}, 8, 16));
   const Node node = node_of({}, 8, 16);
@@ -118,10 +119,10 @@ TEST(QuotaStories, Story1ClusterWideLimits) {
   EXPECT_EQ(three.allowed, 2);
   EXPECT_EQ(binding(three), (Names{"CapacityQuota/cluster-wide-limits cpu",
                                    "CapacityQuota/cluster-wide-limits memory"}));
-  const QuotaRow cpu = row_of(three, "CapacityQuota/cluster-wide-limits", "cpu");
+  const CapacityQuotaRow cpu = row_of(three, "CapacityQuota/cluster-wide-limits", "cpu");
   EXPECT_TRUE(cpu.limit == 128'000 && cpu.used == 112'000 && cpu.reserved == 0);
   EXPECT_TRUE(cpu.need == 24'000 && cpu.headroom == 16'000 && cpu.shortfall == 8'000);
-  const QuotaRow memory = row_of(three, "CapacityQuota/cluster-wide-limits", "memory");
+  const CapacityQuotaRow memory = row_of(three, "CapacityQuota/cluster-wide-limits", "memory");
   EXPECT_TRUE(memory.need == Int128{48} * kGi && memory.headroom == Int128{32} * kGi);
   EXPECT_TRUE(memory.shortfall == Int128{16} * kGi);
 
@@ -131,8 +132,8 @@ TEST(QuotaStories, Story1ClusterWideLimits) {
   EXPECT_EQ(binding(large), Names{"CapacityQuota/cluster-wide-limits memory"});
 }
 
-TEST(QuotaStories, Story2LimitsOfATeamOnTopOfClusterWideLimits) {
-  CapacityQuotas quotas = quotas_of({kClusterWideLimits, kTeamALimits});
+TEST(CapacityQuotaStories, Story2LimitsOfATeamOnTopOfClusterWideLimits) {
+  CapacityQuotas quotas = capacity_quotas_of({kClusterWideLimits, kTeamALimits});
   const Node team_a = node_of({{"team", "a"}}, 8, 16), team_b = node_of({{"team", "b"}}, 8, 16);
   add(quotas, "a", 3, team_a);
   add(quotas, "b", 5, team_b);
@@ -158,8 +159,8 @@ TEST(QuotaStories, Story2LimitsOfATeamOnTopOfClusterWideLimits) {
   EXPECT_EQ(row_of(full, "CapacityQuota/team-a-limits", "cpu").max_nodes, 1);
 }
 
-TEST(QuotaStories, Story3LessSuitableMachinesUpToALimit) {
-  CapacityQuotas quotas = quotas_of({R"(
+TEST(CapacityQuotaStories, Story3LessSuitableMachinesUpToALimit) {
+  CapacityQuotas quotas = capacity_quotas_of({R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
 metadata:
@@ -194,8 +195,8 @@ spec:
   EXPECT_TRUE(better.rows.empty());
 }
 
-TEST(QuotaStories, Story4NodesInAZone) {
-  CapacityQuotas quotas = quotas_of({R"(
+TEST(CapacityQuotaStories, Story4NodesInAZone) {
+  CapacityQuotas quotas = capacity_quotas_of({R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
 metadata:
@@ -214,7 +215,7 @@ spec:
   add(quotas, "c", 3, in_c);
   const CapacityCheck five = check(quotas, in_b, 5);
   EXPECT_EQ(five.allowed, 2);
-  const QuotaRow row = row_of(five, "CapacityQuota/max-nodes-us-central1-b", "nodes");
+  const CapacityQuotaRow row = row_of(five, "CapacityQuota/max-nodes-us-central1-b", "nodes");
   EXPECT_TRUE(row.limit == 64 && row.used == 62 && row.need == 5 && row.shortfall == 3);
   EXPECT_EQ(allowed(quotas, in_c, 500), 500);
   // The zone fills up in one pass: what is accepted counts at once.
@@ -226,8 +227,8 @@ spec:
 }
 
 // Obsolete in the seed: quotas are upper limits. A removal is never refused.
-TEST(QuotaStories, Story5ABaselineIsNoMatterOfQuotas) {
-  CapacityQuotas quotas = quotas_of({kClusterWideLimits});
+TEST(CapacityQuotaStories, Story5ABaselineIsNoMatterOfQuotas) {
+  CapacityQuotas quotas = capacity_quotas_of({kClusterWideLimits});
   add(quotas, "n", 2, node_of({}, 2, 4));
   const PlanAnswer plan = quotas.plan({{}, {"n0", "n1"}}).value();
   EXPECT_FALSE(plan.net_break);
@@ -237,7 +238,7 @@ TEST(QuotaStories, Story5ABaselineIsNoMatterOfQuotas) {
 }
 
 // The object that the proposal begins with.
-TEST(QuotaStories, ExampleResourceQuota) {
+TEST(CapacityQuotaStories, ExampleResourceQuota) {
   constexpr std::string_view kObject = R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
@@ -252,7 +253,7 @@ spec:
       cpu: 64
       memory: 256Gi
 )";
-  CapacityQuotas quotas = quotas_of({kObject});
+  CapacityQuotas quotas = capacity_quotas_of({kObject});
   const Node e2 = node_of({{"example.cloud.com/machine-family", "e2"}}, 4, 16);
   add(quotas, "n", 13, e2);
   // 52 of 64 cores, 208 of 256Gi.
@@ -266,15 +267,15 @@ spec:
   // The deprecated version of the API says the same.
   std::string alpha(kObject);
   alpha.replace(alpha.find("v1beta1"), 7, "v1alpha1");
-  CapacityQuotas older = quotas_of({alpha});
+  CapacityQuotas older = capacity_quotas_of({alpha});
   EXPECT_EQ(allowed(older, e2, 20), 16);
 }
 
-TEST(QuotaStories, ExampleExistingLimitsRejectToo) {
-  CapacityQuotas quotas = quotas_of({kTeamALimits});
+TEST(CapacityQuotaStories, ExampleExistingLimitsRejectToo) {
+  CapacityQuotas quotas = capacity_quotas_of({kTeamALimits});
   CapacityQuota cluster_wide;
   cluster_wide.limits = {{"cpu", "40"}};
-  ASSERT_TRUE(quotas.upsert(cluster_wide, QuotaClass::kClusterWide));
+  ASSERT_TRUE(quotas.upsert(cluster_wide, CapacityQuotaClass::kClusterWide));
   add(quotas, "n", 3, node_of({}, 8, 16));
   // The quota would take four, the cluster-wide limit two.
   const CapacityCheck four = check(quotas, node_of({{"team", "a"}}, 8, 16), 4);
@@ -283,8 +284,8 @@ TEST(QuotaStories, ExampleExistingLimitsRejectToo) {
   EXPECT_EQ(row_of(four, "CapacityQuota/team-a-limits", "cpu").max_nodes, 4);
 }
 
-TEST(QuotaStories, ExampleStatus) {
-  CapacityQuotas quotas = quotas_of({R"(
+TEST(CapacityQuotaStories, ExampleStatus) {
+  CapacityQuotas quotas = capacity_quotas_of({R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
 metadata:
@@ -319,8 +320,8 @@ spec:
   EXPECT_TRUE(status[0].amounts[2].used == 50);
 }
 
-TEST(QuotaStories, ExampleWindowsNodes) {
-  CapacityQuotas quotas = quotas_of({R"(
+TEST(CapacityQuotaStories, ExampleWindowsNodes) {
+  CapacityQuotas quotas = capacity_quotas_of({R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
 metadata:
@@ -348,8 +349,8 @@ spec:
   EXPECT_EQ(answer.net_break->fits, 1);
 }
 
-TEST(QuotaStories, ExampleT4Gpus) {
-  CapacityQuotas quotas = quotas_of({R"(
+TEST(CapacityQuotaStories, ExampleT4Gpus) {
+  CapacityQuotas quotas = capacity_quotas_of({R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
 metadata:
@@ -375,8 +376,8 @@ spec:
   EXPECT_TRUE(quotas.status()[0].amounts.at(0).used == 12);
 }
 
-TEST(QuotaStories, ExampleNoControlPlane) {
-  CapacityQuotas quotas = quotas_of({R"(
+TEST(CapacityQuotaStories, ExampleNoControlPlane) {
+  CapacityQuotas quotas = capacity_quotas_of({R"(
 apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityQuota
 metadata:

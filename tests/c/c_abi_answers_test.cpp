@@ -146,7 +146,8 @@ class CAbiAnswers : public testing::Test {
     for (std::uint32_t i = 0; i < cluster_.priority_class_count(); ++i) {
       add(cluster_.priority_class(i));
     }
-    for (std::uint32_t i = 0; i < cluster_.quota_count(); ++i) add(cluster_.elastic_quota(i));
+    for (std::uint32_t i = 0; i < cluster_.elastic_quota_count(); ++i)
+      add(cluster_.elastic_quota(i));
     for (std::uint32_t i = 0; i < cluster_.budget_count(); ++i) add(cluster_.budget(i));
     for (std::uint32_t i = 0; i < cluster_.options().nodes; ++i) {
       add(cluster_.node(i));
@@ -337,13 +338,13 @@ TEST_F(CAbiAnswers, PlaceAndPreempt) {
   EXPECT_EQ(stats.shapes, expected.shapes);
   EXPECT_EQ(stats.decisions, expected.decisions);
 
-  const headroom_quota_amount* amounts = nullptr;
+  const headroom_elastic_quota_amount* amounts = nullptr;
   std::size_t count = 0, next = 0;
-  check_ok(headroom_quota_status(c_, &amounts, &count));
-  for (const QuotaStatus& quota : cpp_.quota_status()) {
-    for (const QuotaAmount& amount : quota.amounts) {
+  check_ok(headroom_elastic_quota_status(c_, &amounts, &count));
+  for (const ElasticQuotaStatus& quota : cpp_.elastic_quota_status()) {
+    for (const ElasticQuotaAmount& amount : quota.amounts) {
       ASSERT_LT(next, count);
-      const headroom_quota_amount& other = amounts[next++];
+      const headroom_elastic_quota_amount& other = amounts[next++];
       EXPECT_EQ(other.namespace_name, quota.namespace_name);
       EXPECT_EQ(other.name, quota.name);
       EXPECT_EQ(other.resource, amount.resource);
@@ -368,8 +369,8 @@ TEST_F(CAbiAnswers, CapacityQuotas) {
                                   .quotas = 0,
                                   .fill_permille = 700,
                                   .capacity_quotas = 20});
-  headroom_quotas* c = nullptr;
-  check_ok(headroom_quotas_create(0, &c));
+  headroom_capacity_quotas* c = nullptr;
+  check_ok(headroom_capacity_quotas_create(0, &c));
   CapacityQuotas cpp;
   std::string facts;
   for (std::uint32_t i = 0; i < cluster.capacity_quota_count(); ++i) {
@@ -382,8 +383,8 @@ TEST_F(CAbiAnswers, CapacityQuotas) {
     facts += '\n';
     ASSERT_TRUE(cpp.upsert(cluster.node(i)));
   }
-  check_ok(headroom_quotas_apply(c, facts.data(), facts.size(), nullptr));
-  ASSERT_EQ(headroom_quotas_digest(c), cpp.digest());
+  check_ok(headroom_capacity_quotas_apply(c, facts.data(), facts.size(), nullptr));
+  ASSERT_EQ(headroom_capacity_quotas_digest(c), cpp.digest());
   bool binds = false;
   for (std::uint32_t i = 0; i < 200; i += 9) {
     const Node node = cluster.node(i);
@@ -394,21 +395,22 @@ TEST_F(CAbiAnswers, CapacityQuotas) {
     json.json_size = text.size();
     const std::string id = "r" + std::to_string(i);
     std::int64_t accepted = 0;
-    ASSERT_EQ(headroom_quotas_reserve(c, id.c_str(), &json, i / 40, 1'000'000, 1, &accepted),
-              HEADROOM_OK)
-        << headroom_quotas_error(c);
+    ASSERT_EQ(
+        headroom_capacity_quotas_reserve(c, id.c_str(), &json, i / 40, 1'000'000, 1, &accepted),
+        HEADROOM_OK)
+        << headroom_capacity_quotas_error(c);
     const PlanItem item{&node, i / 40};
     const ReserveAnswer reserved =
         cpp.reserve(id, {&item, 1}, 1'000'000, ReserveMode::kUpTo).value();
     EXPECT_EQ(accepted, reserved.accepted ? reserved.allowed[0] : 0);
-    headroom_quota_check came;
-    check_ok(headroom_quotas_check(c, &json, 40, &came));
+    headroom_capacity_quota_check came;
+    check_ok(headroom_capacity_quotas_check(c, &json, 40, &came));
     const CapacityCheck expected = cpp.check(node, 40).value();
     EXPECT_EQ(came.requested, 40);
     EXPECT_EQ(came.allowed, expected.allowed);
     ASSERT_EQ(came.limit_count, expected.rows.size());
     for (std::size_t r = 0; r < came.limit_count; ++r) {
-      const QuotaRow& row = expected.rows[r];
+      const CapacityQuotaRow& row = expected.rows[r];
       EXPECT_EQ(came.limits[r].quota, row.quota);
       EXPECT_EQ(came.limits[r].resource, row.resource);
       EXPECT_EQ(came.limits[r].limit, static_cast<std::int64_t>(row.limit));
@@ -421,8 +423,8 @@ TEST_F(CAbiAnswers, CapacityQuotas) {
     }
   }
   EXPECT_TRUE(binds);
-  EXPECT_EQ(headroom_quotas_digest(c), cpp.digest());
-  headroom_quotas_destroy(c);
+  EXPECT_EQ(headroom_capacity_quotas_digest(c), cpp.digest());
+  headroom_capacity_quotas_destroy(c);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ static void check_status(const char* where, int line, const char* call, const ch
 /* On an engine of the name `engine`, on quotas of the name `quotas`. */
 #define OK(call) \
   check_status(__func__, __LINE__, #call, headroom_engine_error(engine), call, HEADROOM_OK)
-#define QUOTAS_OK(call) \
-  check_status(__func__, __LINE__, #call, headroom_quotas_error(quotas), call, HEADROOM_OK)
+#define CAPACITY_QUOTAS_OK(call) \
+  check_status(__func__, __LINE__, #call, headroom_capacity_quotas_error(quotas), call, HEADROOM_OK)
 /* The call fails with the status, says so in these words, and changes no fact. */
 #define FAILS(call, status, words)                                                        \
   do {                                                                                    \
@@ -56,12 +56,12 @@ static void check_status(const char* where, int line, const char* call, const ch
     CHECK_TEXT(headroom_engine_error(engine), words);                                     \
     CHECK(headroom_digest(engine) == digest_before);                                      \
   } while (0)
-#define QUOTAS_FAIL(call, status, words)                                                  \
-  do {                                                                                    \
-    const uint64_t digest_before = headroom_quotas_digest(quotas);                        \
-    check_status(__func__, __LINE__, #call, headroom_quotas_error(quotas), call, status); \
-    CHECK_TEXT(headroom_quotas_error(quotas), words);                                     \
-    CHECK(headroom_quotas_digest(quotas) == digest_before);                               \
+#define CAPACITY_QUOTAS_FAIL(call, status, words)                                                  \
+  do {                                                                                             \
+    const uint64_t digest_before = headroom_capacity_quotas_digest(quotas);                        \
+    check_status(__func__, __LINE__, #call, headroom_capacity_quotas_error(quotas), call, status); \
+    CHECK_TEXT(headroom_capacity_quotas_error(quotas), words);                                     \
+    CHECK(headroom_capacity_quotas_digest(quotas) == digest_before);                               \
   } while (0)
 
 #define SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -178,11 +178,11 @@ static void test_no_handle(void) {
   headroom_code code;
   headroom_texts texts;
   headroom_preemption preemption;
-  const headroom_quota_amount* amounts;
+  const headroom_elastic_quota_amount* amounts;
   size_t count;
   headroom_explanation explanation;
   headroom_stats stats;
-  headroom_quota_check check;
+  headroom_capacity_quota_check check;
   int64_t accepted;
   const headroom_status came[] = {
       headroom_apply(NULL, "", 0, NULL),
@@ -197,7 +197,7 @@ static void test_no_handle(void) {
       headroom_pre_filter(NULL, pod, &code, &texts),
       headroom_not_considered(NULL, pod, &texts),
       headroom_post_filter(NULL, pod, &preemption),
-      headroom_quota_status(NULL, &amounts, &count),
+      headroom_elastic_quota_status(NULL, &amounts, &count),
       headroom_explain(NULL, pod, "n1", &explanation),
       headroom_fork(NULL),
       headroom_rollback(NULL),
@@ -205,18 +205,18 @@ static void test_no_handle(void) {
       headroom_save(NULL, "nowhere"),
       headroom_engine_stats(NULL, &stats),
       headroom_validate(NULL),
-      headroom_quotas_apply(NULL, "", 0, NULL),
-      headroom_quotas_apply_node(NULL, &node),
-      headroom_quotas_remove_node(NULL, "n1"),
-      headroom_quotas_remove_quota(NULL, "q"),
-      headroom_quotas_advance(NULL, 1),
-      headroom_quotas_check(NULL, &node, 1, &check),
-      headroom_quotas_reserve(NULL, "id", &node, 1, 1, 0, &accepted),
-      headroom_quotas_release(NULL, "id"),
-      headroom_quotas_fork(NULL),
-      headroom_quotas_rollback(NULL),
-      headroom_quotas_commit(NULL),
-      headroom_quotas_create(0, NULL),
+      headroom_capacity_quotas_apply(NULL, "", 0, NULL),
+      headroom_capacity_quotas_apply_node(NULL, &node),
+      headroom_capacity_quotas_remove_node(NULL, "n1"),
+      headroom_capacity_quotas_remove_quota(NULL, "q"),
+      headroom_capacity_quotas_advance(NULL, 1),
+      headroom_capacity_quotas_check(NULL, &node, 1, &check),
+      headroom_capacity_quotas_reserve(NULL, "id", &node, 1, 1, 0, &accepted),
+      headroom_capacity_quotas_release(NULL, "id"),
+      headroom_capacity_quotas_fork(NULL),
+      headroom_capacity_quotas_rollback(NULL),
+      headroom_capacity_quotas_commit(NULL),
+      headroom_capacity_quotas_create(0, NULL),
   };
   for (size_t i = 0; i < SIZE(came); ++i) {
     if (came[i] != HEADROOM_INVALID) {
@@ -225,11 +225,12 @@ static void test_no_handle(void) {
     }
   }
   CHECK(strcmp(headroom_engine_error(NULL), "") == 0);
-  CHECK(strcmp(headroom_quotas_error(NULL), "") == 0);
+  CHECK(strcmp(headroom_capacity_quotas_error(NULL), "") == 0);
   CHECK(strcmp(headroom_node_name(NULL, 0), "") == 0);
   CHECK(headroom_find_node(NULL, "n1") == HEADROOM_NO_NODE);
   CHECK(headroom_node_of_pod(NULL, "d", "p") == HEADROOM_NO_NODE);
-  CHECK(headroom_now(NULL) == 0 && headroom_digest(NULL) == 0 && headroom_quotas_digest(NULL) == 0);
+  CHECK(headroom_now(NULL) == 0 && headroom_digest(NULL) == 0 &&
+        headroom_capacity_quotas_digest(NULL) == 0);
 }
 
 /* ---- Facts ---- */
@@ -613,18 +614,18 @@ static headroom_engine* lent_cluster(void) {
   return engine;
 }
 
-static void test_quotas_of_teams(void) {
+static void test_elastic_quotas_of_teams(void) {
   headroom_engine* engine = lent_cluster();
-  const headroom_quota_amount* amounts = NULL;
+  const headroom_elastic_quota_amount* amounts = NULL;
   size_t count = 0;
-  OK(headroom_quota_status(engine, &amounts, &count));
+  OK(headroom_elastic_quota_status(engine, &amounts, &count));
   CHECK(count == 2);
   CHECK(strcmp(amounts[0].namespace_name, "a") == 0 && strcmp(amounts[0].name, "qa") == 0);
   CHECK(amounts[0].min == 4000 && amounts[0].max == 4000 && amounts[0].used == 0);
   CHECK(strcmp(amounts[1].resource, "cpu") == 0 && amounts[1].used == 4000 && amounts[1].over_min);
   CHECK(!amounts[0].over_min);
-  FAILS(headroom_quota_status(engine, NULL, &count), HEADROOM_INVALID, "amounts: NULL");
-  FAILS(headroom_quota_status(engine, &amounts, NULL), HEADROOM_INVALID, "count: NULL");
+  FAILS(headroom_elastic_quota_status(engine, NULL, &count), HEADROOM_INVALID, "amounts: NULL");
+  FAILS(headroom_elastic_quota_status(engine, &amounts, NULL), HEADROOM_INVALID, "count: NULL");
 
   headroom_code code = HEADROOM_ERROR;
   headroom_texts reasons = {0};
@@ -672,7 +673,7 @@ static void test_quotas_of_teams(void) {
   CHECK(placed.node == HEADROOM_NO_NODE && placed.victim_count == 2);
   CHECK(placed.nominated_node == headroom_find_node(engine, "n1"));
   CHECK_TEXT(placed.victims[1].uid, "b/b");
-  OK(headroom_quota_status(engine, &amounts, &count));
+  OK(headroom_elastic_quota_status(engine, &amounts, &count));
   CHECK(amounts[0].nominated == 2000);
   OK(headroom_validate(engine));
   headroom_engine_destroy(engine);
@@ -881,13 +882,13 @@ static void test_no_memory(void) {
 /* ---- CapacityQuotas ---- */
 
 static void test_capacity_quotas(void) {
-  headroom_quotas* quotas = NULL;
-  CHECK(headroom_quotas_create(2, &quotas) == HEADROOM_INVALID && quotas == NULL);
-  CHECK(headroom_quotas_create(1, &quotas) == HEADROOM_OK);
-  headroom_quotas_destroy(quotas);
-  headroom_quotas_destroy(NULL);
-  CHECK(headroom_quotas_create(0, &quotas) == HEADROOM_OK);
-  CHECK(strcmp(headroom_quotas_error(quotas), "") == 0);
+  headroom_capacity_quotas* quotas = NULL;
+  CHECK(headroom_capacity_quotas_create(2, &quotas) == HEADROOM_INVALID && quotas == NULL);
+  CHECK(headroom_capacity_quotas_create(1, &quotas) == HEADROOM_OK);
+  headroom_capacity_quotas_destroy(quotas);
+  headroom_capacity_quotas_destroy(NULL);
+  CHECK(headroom_capacity_quotas_create(0, &quotas) == HEADROOM_OK);
+  CHECK(strcmp(headroom_capacity_quotas_error(quotas), "") == 0);
 
   const char* text =
       "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityQuota\nmetadata: {name: q}\n"
@@ -897,24 +898,26 @@ static void test_capacity_quotas(void) {
       "---\n"
       "apiVersion: v1\nkind: Pod\nmetadata: {name: p1}\n";
   size_t applied = 99;
-  QUOTAS_OK(headroom_quotas_apply(quotas, NULL, 0, &applied));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_apply(quotas, NULL, 0, &applied));
   CHECK(applied == 0);
-  QUOTAS_OK(headroom_quotas_apply(quotas, text, strlen(text), &applied));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_apply(quotas, text, strlen(text), &applied));
   CHECK(applied == 2);
-  QUOTAS_FAIL(headroom_quotas_apply(quotas, NULL, 3, NULL), HEADROOM_INVALID, "text: NULL");
-  QUOTAS_FAIL(headroom_quotas_apply(quotas, "{", 1, NULL), HEADROOM_INVALID, "malformed");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_apply(quotas, NULL, 3, NULL), HEADROOM_INVALID,
+                       "text: NULL");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_apply(quotas, "{", 1, NULL), HEADROOM_INVALID,
+                       "malformed");
   /* Two nodes, of which the facts take the first alone. */
   const char* too_much =
       "apiVersion: v1\nkind: Node\nmetadata: {name: n5}\nstatus: {capacity: {cpu: 1}}\n"
       "---\n"
       "apiVersion: v1\nkind: Node\nmetadata: {name: n6}\nstatus: {capacity: {cpu: 9E}}\n";
-  QUOTAS_FAIL(headroom_quotas_apply(quotas, too_much, strlen(too_much), NULL),
-              HEADROOM_LIMIT_EXCEEDED, "n6");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_apply(quotas, too_much, strlen(too_much), NULL),
+                       HEADROOM_LIMIT_EXCEEDED, "n6");
 
   const headroom_amount amounts[] = {{.resource = "cpu", .value = 4000}};
   headroom_node node = {.name = "n2", .allocatable = amounts, .allocatable_count = 1};
-  headroom_quota_check check;
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
+  headroom_capacity_quota_check check;
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 5, &check));
   CHECK(check.requested == 5 && check.allowed == 2 && check.limit_count == 2);
   CHECK(strcmp(check.limits[0].quota, "CapacityQuota/q") == 0);
   CHECK(strcmp(check.limits[0].resource, "cpu") == 0);
@@ -922,68 +925,75 @@ static void test_capacity_quotas(void) {
   CHECK(check.limits[0].need == 20000 && check.limits[0].max_nodes == 3);
   CHECK(!check.limits[0].binding && check.limits[1].binding);
   CHECK(strcmp(check.limits[1].resource, "nodes") == 0 && check.limits[1].max_nodes == 2);
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, INT64_MAX, &check));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, INT64_MAX, &check));
   CHECK(check.limits[0].need == INT64_MAX);
-  QUOTAS_FAIL(headroom_quotas_check(quotas, &node, -1, &check), HEADROOM_INVALID, "-1");
-  QUOTAS_FAIL(headroom_quotas_check(quotas, &node, 1, NULL), HEADROOM_INVALID, "check: NULL");
-  QUOTAS_FAIL(headroom_quotas_check(quotas, NULL, 1, &check), HEADROOM_INVALID,
-              "node_template: NULL");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_check(quotas, &node, -1, &check), HEADROOM_INVALID,
+                       "-1");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_check(quotas, &node, 1, NULL), HEADROOM_INVALID,
+                       "check: NULL");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_check(quotas, NULL, 1, &check), HEADROOM_INVALID,
+                       "node_template: NULL");
 
   int64_t accepted = 99;
-  QUOTAS_OK(headroom_quotas_advance(quotas, 1000));
-  QUOTAS_FAIL(headroom_quotas_advance(quotas, 999), HEADROOM_INVALID, "999");
-  QUOTAS_OK(headroom_quotas_reserve(quotas, "r1", &node, 5, 2000, 0, &accepted));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_advance(quotas, 1000));
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_advance(quotas, 999), HEADROOM_INVALID, "999");
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_reserve(quotas, "r1", &node, 5, 2000, 0, &accepted));
   CHECK(accepted == 0);
-  QUOTAS_OK(headroom_quotas_reserve(quotas, "r1", &node, 5, 2000, 1, &accepted));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_reserve(quotas, "r1", &node, 5, 2000, 1, &accepted));
   CHECK(accepted == 2);
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 1, &check));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 1, &check));
   CHECK(check.allowed == 0 && check.limits[0].reserved == 8000);
   accepted = 99;
-  QUOTAS_FAIL(headroom_quotas_reserve(quotas, "r1", &node, 1, 2000, 1, &accepted),
-              HEADROOM_CONFLICT, "r1");
-  QUOTAS_FAIL(headroom_quotas_reserve(quotas, NULL, &node, 1, 2000, 1, &accepted), HEADROOM_INVALID,
-              "id");
-  QUOTAS_FAIL(headroom_quotas_reserve(quotas, "r2", &node, 1, 1000, 1, &accepted), HEADROOM_INVALID,
-              "1000");
-  QUOTAS_FAIL(headroom_quotas_reserve(quotas, "r2", &node, 1, 2000, 3, &accepted), HEADROOM_INVALID,
-              "up_to: 3");
-  QUOTAS_FAIL(headroom_quotas_reserve(quotas, "r2", &node, 1, 2000, 0, NULL), HEADROOM_INVALID,
-              "accepted: NULL");
-  QUOTAS_FAIL(headroom_quotas_reserve(quotas, "r2", NULL, 1, 2000, 0, &accepted), HEADROOM_INVALID,
-              "node_template: NULL");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_reserve(quotas, "r1", &node, 1, 2000, 1, &accepted),
+                       HEADROOM_CONFLICT, "r1");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_reserve(quotas, NULL, &node, 1, 2000, 1, &accepted),
+                       HEADROOM_INVALID, "id");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_reserve(quotas, "r2", &node, 1, 1000, 1, &accepted),
+                       HEADROOM_INVALID, "1000");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_reserve(quotas, "r2", &node, 1, 2000, 3, &accepted),
+                       HEADROOM_INVALID, "up_to: 3");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_reserve(quotas, "r2", &node, 1, 2000, 0, NULL),
+                       HEADROOM_INVALID, "accepted: NULL");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_reserve(quotas, "r2", NULL, 1, 2000, 0, &accepted),
+                       HEADROOM_INVALID, "node_template: NULL");
   CHECK(accepted == 99);
-  QUOTAS_FAIL(headroom_quotas_release(quotas, "r2"), HEADROOM_NOT_FOUND, "r2");
-  QUOTAS_FAIL(headroom_quotas_release(quotas, NULL), HEADROOM_NOT_FOUND, "not live");
-  const uint64_t reserved = headroom_quotas_digest(quotas);
-  QUOTAS_OK(headroom_quotas_fork(quotas));
-  QUOTAS_OK(headroom_quotas_release(quotas, "r1"));
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_release(quotas, "r2"), HEADROOM_NOT_FOUND, "r2");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_release(quotas, NULL), HEADROOM_NOT_FOUND,
+                       "not live");
+  const uint64_t reserved = headroom_capacity_quotas_digest(quotas);
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_fork(quotas));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_release(quotas, "r1"));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 5, &check));
   CHECK(check.allowed == 2);
-  QUOTAS_OK(headroom_quotas_rollback(quotas));
-  CHECK(headroom_quotas_digest(quotas) == reserved);
-  QUOTAS_OK(headroom_quotas_advance(quotas, 2000));
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_rollback(quotas));
+  CHECK(headroom_capacity_quotas_digest(quotas) == reserved);
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_advance(quotas, 2000));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 5, &check));
   CHECK(check.allowed == 2);
 
-  QUOTAS_OK(headroom_quotas_fork(quotas));
-  QUOTAS_OK(headroom_quotas_apply_node(quotas, &node));
-  QUOTAS_OK(headroom_quotas_commit(quotas));
-  QUOTAS_FAIL(headroom_quotas_rollback(quotas), HEADROOM_INVALID, "no fork is open");
-  QUOTAS_FAIL(headroom_quotas_commit(quotas), HEADROOM_INVALID, "no fork is open");
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_fork(quotas));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_apply_node(quotas, &node));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_commit(quotas));
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_rollback(quotas), HEADROOM_INVALID,
+                       "no fork is open");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_commit(quotas), HEADROOM_INVALID,
+                       "no fork is open");
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 5, &check));
   CHECK(check.allowed == 1);
-  QUOTAS_OK(headroom_quotas_remove_node(quotas, "n2"));
-  QUOTAS_OK(headroom_quotas_remove_node(quotas, NULL));
-  QUOTAS_OK(headroom_quotas_remove_quota(quotas, "no-such-quota"));
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_remove_node(quotas, "n2"));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_remove_node(quotas, NULL));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_remove_quota(quotas, "no-such-quota"));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 5, &check));
   CHECK(check.allowed == 2);
-  QUOTAS_OK(headroom_quotas_remove_quota(quotas, "q"));
-  QUOTAS_OK(headroom_quotas_check(quotas, &node, 5, &check));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_remove_quota(quotas, "q"));
+  CAPACITY_QUOTAS_OK(headroom_capacity_quotas_check(quotas, &node, 5, &check));
   CHECK(check.allowed == 5 && check.limit_count == 0);
   node.name = NULL;
-  QUOTAS_FAIL(headroom_quotas_apply_node(quotas, &node), HEADROOM_INVALID, "name is empty");
-  QUOTAS_FAIL(headroom_quotas_apply_node(quotas, NULL), HEADROOM_INVALID, "node: NULL");
-  headroom_quotas_destroy(quotas);
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_apply_node(quotas, &node), HEADROOM_INVALID,
+                       "name is empty");
+  CAPACITY_QUOTAS_FAIL(headroom_capacity_quotas_apply_node(quotas, NULL), HEADROOM_INVALID,
+                       "node: NULL");
+  headroom_capacity_quotas_destroy(quotas);
 }
 
 /* ---- Threads ---- */
@@ -1067,7 +1077,7 @@ int main(int argc, char** argv) {
   test_facts();
   test_evaluate();
   test_place();
-  test_quotas_of_teams();
+  test_elastic_quotas_of_teams();
   test_metric_first();
   test_no_namespace();
   test_explain();

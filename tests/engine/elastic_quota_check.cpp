@@ -217,14 +217,14 @@ std::string post_filter_difference(Engine& engine, const Pod& pod, const oracle:
   return wrong + against_oracle(engine, *full, expected);
 }
 
-std::string quota_difference(const Engine& engine, const oracle::Oracle& expected) {
-  std::map<std::string, oracle::Amounts> by_oracle = expected.quota_used(), came;
+std::string elastic_quota_difference(const Engine& engine, const oracle::Oracle& expected) {
+  std::map<std::string, oracle::Amounts> by_oracle = expected.elastic_quota_used(), came;
   for (auto& [space, amounts] : by_oracle) {
     std::erase_if(amounts, [](const auto& entry) { return entry.second == 0; });
   }
-  for (const QuotaStatus& status : engine.quota_status()) {
+  for (const ElasticQuotaStatus& status : engine.elastic_quota_status()) {
     oracle::Amounts& used = came[status.namespace_name];
-    for (const QuotaAmount& amount : status.amounts) {
+    for (const ElasticQuotaAmount& amount : status.amounts) {
       if (amount.used != 0) used[amount.resource] = amount.used;
     }
   }

@@ -17,7 +17,7 @@ std::string pre_filter_difference(Engine& engine, const Pod& pod, const oracle::
 std::string post_filter_difference(Engine& engine, const Pod& pod, const oracle::Answer& expected);
 
 // What every quota's namespace uses.
-std::string quota_difference(const Engine& engine, const oracle::Oracle& expected);
+std::string elastic_quota_difference(const Engine& engine, const oracle::Oracle& expected);
 
 // All of a post-filter's answer but its cost.
 std::string post_filter_text(const Engine& engine, const PostFilter& answer);

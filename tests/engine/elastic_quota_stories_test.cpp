@@ -42,8 +42,8 @@ Node node_of(const std::string& name, std::string_view resource, std::int64_t am
   return node;
 }
 
-ElasticQuota quota_of(const std::string& space, std::string_view resource, std::int64_t min,
-                      std::int64_t max) {
+ElasticQuota elastic_quota_of(const std::string& space, std::string_view resource, std::int64_t min,
+                              std::int64_t max) {
   ElasticQuota quota;
   quota.namespace_name = quota.name = space;
   quota.min = amount_of(resource, min);
@@ -119,9 +119,9 @@ void make_room_and_run(Engine& engine, Pod pod, const PostFilter& answer,
 // "usera 4 userb 6*": what is used of each quota; *: more than its min.
 std::string used(const Engine& engine) {
   std::string text;
-  for (const QuotaStatus& quota : engine.quota_status()) {
+  for (const ElasticQuotaStatus& quota : engine.elastic_quota_status()) {
     text += (text.empty() ? "" : " ") + quota.namespace_name + " ";
-    for (const QuotaAmount& amount : quota.amounts) text += std::to_string(amount.used);
+    for (const ElasticQuotaAmount& amount : quota.amounts) text += std::to_string(amount.used);
     text += quota.over_min ? "*" : "";
   }
   return text;
@@ -131,8 +131,8 @@ std::string used(const Engine& engine) {
 
 TEST(CapacityStories, Story1BorrowedGpusAreGivenBackAndNoMore) {
   Engine engine = create();
-  tell(engine, node_of("node1", kGpu, 10), quota_of("usera", kGpu, 4, 6),
-       quota_of("userb", kGpu, 6, 8));
+  tell(engine, node_of("node1", kGpu, 10), elastic_quota_of("usera", kGpu, 4, 6),
+       elastic_quota_of("userb", kGpu, 6, 8));
   run(engine, pod_of("usera", "a1", kGpu, 2), 1);
   run(engine, pod_of("userb", "b1", kGpu, 3), 1);
   EXPECT_EQ("usera 2 userb 3", used(engine));
@@ -185,8 +185,8 @@ TEST(CapacityStories, Story1BorrowedGpusAreGivenBackAndNoMore) {
 
 TEST(CapacityStories, Story2VictimsAreOfOthersWithinMinAndOfTheSameQuotaBeyondIt) {
   Engine engine = create();
-  tell(engine, node_of("node1", kGpu, 10), quota_of("usera", kGpu, 3, 4),
-       quota_of("userb", kGpu, 4, 6), quota_of("userc", kGpu, 3, 4));
+  tell(engine, node_of("node1", kGpu, 10), elastic_quota_of("usera", kGpu, 3, 4),
+       elastic_quota_of("userb", kGpu, 4, 6), elastic_quota_of("userc", kGpu, 3, 4));
   run(engine, pod_of("usera", "a1", kGpu, 2), 1);
   run(engine, pod_of("userb", "b1", kGpu, 2), 1);
   run(engine, pod_of("userc", "c1", kGpu, 3), 1);
@@ -231,8 +231,8 @@ TEST(CapacityStories, Story2VictimsAreOfOthersWithinMinAndOfTheSameQuotaBeyondIt
 
 TEST(CapacityExamples, HighPriorityBeyondItsMinTakesNothingFromAnotherNamespace) {
   Engine engine = create();
-  tell(engine, node_of("node1", "cpu", 8), quota_of("quota1", "cpu", 0, 2),
-       quota_of("quota2", "cpu", 0, 2), quota_of("quota3", "cpu", 1, 2));
+  tell(engine, node_of("node1", "cpu", 8), elastic_quota_of("quota1", "cpu", 0, 2),
+       elastic_quota_of("quota2", "cpu", 0, 2), elastic_quota_of("quota3", "cpu", 1, 2));
   // It runs because it borrows the min of quota3.
   run(engine, pod_of("quota1", "nginx", "cpu", 1));
   EXPECT_EQ("quota1 1000* quota2 0 quota3 0", used(engine));
@@ -267,7 +267,7 @@ TEST(CapacityExamples, HighPriorityBeyondItsMinTakesNothingFromAnotherNamespace)
 Engine two_nodes_borrowed(bool cross_node) {
   Engine engine = create(cross_node);
   tell(engine, node_of("node1", "cpu", 2), node_of("node2", "cpu", 2),
-       quota_of("quota1", "cpu", 0, 2), quota_of("quota2", "cpu", 2, 2));
+       elastic_quota_of("quota1", "cpu", 0, 2), elastic_quota_of("quota2", "cpu", 2, 2));
   for (const char* name : {"nginx-1", "nginx-2"}) run(engine, pod_of("quota1", name, "cpu", 1));
   return engine;
 }

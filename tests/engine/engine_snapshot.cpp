@@ -28,11 +28,11 @@ std::string text_of(const Explanation& explanation) {
   return text + "\n";
 }
 
-std::string text_of(const std::vector<QuotaStatus>& quotas) {
+std::string text_of(const std::vector<ElasticQuotaStatus>& quotas) {
   std::string text;
-  for (const QuotaStatus& quota : quotas) {
+  for (const ElasticQuotaStatus& quota : quotas) {
     text += "quota " + quota.namespace_name + "/" + quota.name + (quota.over_min ? " over" : "");
-    for (const QuotaAmount& amount : quota.amounts) {
+    for (const ElasticQuotaAmount& amount : quota.amounts) {
       text += " " + amount.resource + " " + std::to_string(amount.min) + " " +
               std::to_string(amount.max) + " " + std::to_string(amount.used) + " " +
               std::to_string(amount.nominated);
@@ -75,7 +75,8 @@ std::string snapshot_text(Engine& engine, const std::vector<Pod>& pods) {
   std::string text = "digest " + std::to_string(engine.digest()) + " now " +
                      std::to_string(engine.now_us()) + " nodes " + std::to_string(stats.nodes) +
                      " pods " + std::to_string(engine.pod_count()) + " bad annotations " +
-                     std::to_string(stats.bad_annotations) + "\n" + text_of(engine.quota_status());
+                     std::to_string(stats.bad_annotations) + "\n" +
+                     text_of(engine.elastic_quota_status());
   for (std::uint32_t row = 0; row < kRowsMax; ++row) {
     const std::string name(engine.node_name(static_cast<NodeIndex>(row)));
     if (name.empty()) continue;

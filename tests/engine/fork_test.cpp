@@ -73,7 +73,7 @@ NodeMetric metric(const std::string& name, std::int64_t age_seconds, std::int64_
   return made;
 }
 
-ElasticQuota quota(const std::string& space, std::int64_t min, std::int64_t max) {
+ElasticQuota elastic_quota(const std::string& space, std::int64_t min, std::int64_t max) {
   ElasticQuota made;
   made.namespace_name = space;
   made.name = "quota";
@@ -115,8 +115,8 @@ Engine cluster(Mode mode, EngineOptions options = {.threads = 1}) {
   tell(engine.advance(kStartUs));
   for (const char* name : {"n0", "n1", "n2", "n3"}) tell(engine.upsert(node(name, 4)));
   tell(engine.upsert(priority_class("usual", 10, true)));
-  tell(engine.upsert(quota("team-a", 6, 9)));
-  tell(engine.upsert(quota("team-b", 4, 12)));
+  tell(engine.upsert(elastic_quota("team-a", 6, 9)));
+  tell(engine.upsert(elastic_quota("team-b", 4, 12)));
   tell(engine.upsert(budget("a0", "a0", 0)));
   tell(engine.upsert(with_port(pod("team-a", "a0", 1000, "n0"), 80)));
   tell(engine.upsert(with_port(pod("team-a", "a1", 1000, "n0"), 80)));
@@ -216,8 +216,8 @@ const std::vector<Change>& changes() {
          tell(e.upsert(metric("n0", 0, 500, {"a1", "spirit"})));
        }},
       {"a metric goes", [](Engine& e) { e.remove_node_metric("n0"); }},
-      {"a quota appears", [](Engine& e) { tell(e.upsert(quota("team-c", 0, 0))); }},
-      {"a quota changes", [](Engine& e) { tell(e.upsert(quota("team-a", 1, 1))); }},
+      {"a quota appears", [](Engine& e) { tell(e.upsert(elastic_quota("team-c", 0, 0))); }},
+      {"a quota changes", [](Engine& e) { tell(e.upsert(elastic_quota("team-a", 1, 1))); }},
       {"a quota goes", [](Engine& e) { e.remove_elastic_quota("team-a", "quota"); }},
       {"a budget appears", [](Engine& e) { tell(e.upsert(budget("a2", "a2", 0))); }},
       {"a budget changes", [](Engine& e) { tell(e.upsert(budget("a0", "a1", 1))); }},
@@ -385,7 +385,7 @@ TEST_P(ForkTest, WhatAForkMetShowsInNoAnswer) {
   Engine engine = made(), plain = made();
   const auto bulk = in_bulk(engine);
   const auto bound = [](const std::string& resource) {
-    ElasticQuota bounds = quota("team-a", 6, 9);
+    ElasticQuota bounds = elastic_quota("team-a", 6, 9);
     for (const char* name : {"example.com/a", "example.com/z"}) {
       if (resource.empty() || resource == name) {
         bounds.max->emplace_back(name, Quantity::from_value(3));

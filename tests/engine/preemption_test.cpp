@@ -50,7 +50,7 @@ Pod pod(const std::string& space, const std::string& name, std::int64_t milli_cp
   return made;
 }
 
-ElasticQuota quota(const std::string& space, std::int64_t min, std::int64_t max) {
+ElasticQuota elastic_quota(const std::string& space, std::int64_t min, std::int64_t max) {
   ElasticQuota made;
   made.namespace_name = space;
   made.name = "quota";
@@ -92,7 +92,8 @@ Engine random_engine(std::uint64_t seed, Mode mode, std::uint32_t nodes, std::in
     }
   }
   for (std::uint32_t s = 0; s + 1 < spaces; ++s) {  // the last one has no quota
-    EXPECT_TRUE(engine.upsert(quota("s" + std::to_string(s), random.below(2 * nodes * 8 / spaces),
+    EXPECT_TRUE(
+        engine.upsert(elastic_quota("s" + std::to_string(s), random.below(2 * nodes * 8 / spaces),
                                     random.below(3 * nodes * 8 / spaces) + 1)));
     if (random.below(3) == 0) {
       PodDisruptionBudget budget;
@@ -231,15 +232,15 @@ TEST(Preemption, PlaceNeedsThePlugin) {
   ASSERT_TRUE(engine.upsert(node("n1", 1)));
   EXPECT_EQ(engine.explain_victims(pod("a", "x", 1, 0), "n1").error().code,
             ErrorCode::kUnsupported);
-  EXPECT_TRUE(engine.upsert(quota("a", 1, 2))) << "a fact that nobody asks for";
-  EXPECT_TRUE(engine.quota_status().empty());
+  EXPECT_TRUE(engine.upsert(elastic_quota("a", 1, 2))) << "a fact that nobody asks for";
+  EXPECT_TRUE(engine.elastic_quota_status().empty());
 }
 
 TEST(Preemption, ExplainsEveryPod) {
   Engine engine = make_engine();
   ASSERT_TRUE(engine.upsert(node("n1", 8)));
-  ASSERT_TRUE(engine.upsert(quota("a", 4, 8)));
-  ASSERT_TRUE(engine.upsert(quota("b", 4, 8)));
+  ASSERT_TRUE(engine.upsert(elastic_quota("a", 4, 8)));
+  ASSERT_TRUE(engine.upsert(elastic_quota("b", 4, 8)));
   ASSERT_TRUE(engine.upsert(pod("a", "large", 4000, 5, "n1")));
   ASSERT_TRUE(engine.upsert(pod("a", "small", 1000, 0, "n1")));
   ASSERT_TRUE(engine.upsert(pod("a", "tiny", 1000, 1, "n1")));
@@ -266,8 +267,8 @@ TEST(Preemption, ExplainsEveryPod) {
 TEST(Preemption, ExplainsTheQuotas) {
   Engine engine = make_engine();
   ASSERT_TRUE(engine.upsert(node("n1", 8)));
-  ASSERT_TRUE(engine.upsert(quota("a", 2, 4)));
-  ASSERT_TRUE(engine.upsert(quota("b", 4, 8)));
+  ASSERT_TRUE(engine.upsert(elastic_quota("a", 2, 4)));
+  ASSERT_TRUE(engine.upsert(elastic_quota("b", 4, 8)));
   ASSERT_TRUE(engine.upsert(pod("a", "p1", 3000, 0, "n1")));
   const Pod asks = pod("a", "asks", 2000, 0);
   const Result<PreFilterStatus> status = engine.pre_filter(asks);
@@ -336,7 +337,7 @@ TEST(Preemption, FactsWithoutANameAreRefused) {
       engine.upsert(odd).error().message,
       "PodDisruptionBudget a/odd: spec.selector: key \"app\", operator \"NotIn\" and 0 values "
       "are no requirement");
-  ElasticQuota bad = quota("a", 1, 2);
+  ElasticQuota bad = elastic_quota("a", 1, 2);
   bad.max = ResourceList{{"cpu", *Quantity::parse("-1")}};
   EXPECT_EQ(engine.upsert(bad).error().message,
             "ElasticQuota a/quota: spec.max.cpu: -1 is below 0");

@@ -88,7 +88,7 @@ class RandomCluster {
   nlohmann::json capacity_event();
   void add_rank(nlohmann::json& pod);
   void nominate(nlohmann::json& pod);
-  nlohmann::json quota_list(std::int64_t more);
+  nlohmann::json elastic_quota_list(std::int64_t more);
   nlohmann::json elastic_quota();
   nlohmann::json disruption_budget();
   nlohmann::json priority_class();

@@ -64,7 +64,7 @@ void RandomCluster::nominate(json& pod) {
 }
 
 // Around what a few pods ask for: nothing, an exact fit and one too little are common.
-json RandomCluster::quota_list(std::int64_t more) {
+json RandomCluster::elastic_quota_list(std::int64_t more) {
   json list = json::object();
   if (draws_.one_in(10)) return list;
   for (const char* name : {"cpu", "memory", "nvidia.com/gpu", "ephemeral-storage"}) {
@@ -84,8 +84,8 @@ json RandomCluster::elastic_quota() {
   json quota = {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
                 {"kind", "ElasticQuota"},
                 {"metadata", {{"name", name}, {"namespace", namespace_name()}}}};
-  if (!draws_.one_in(8)) quota["spec"]["min"] = quota_list(0);
-  if (!draws_.one_in(4)) quota["spec"]["max"] = quota_list(draws_.between(0, 6));
+  if (!draws_.one_in(8)) quota["spec"]["min"] = elastic_quota_list(0);
+  if (!draws_.one_in(4)) quota["spec"]["max"] = elastic_quota_list(draws_.between(0, 6));
   return quota;
 }
 

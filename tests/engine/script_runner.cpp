@@ -414,7 +414,7 @@ class ScriptRunner {
     if (!engine.profile().capacity_scheduling) return "";
     std::string wrong = pre_filter_difference(engine, pod, answer) +
                         post_filter_difference(engine, pod, answer) +
-                        quota_difference(engine, oracle_);
+                        elastic_quota_difference(engine, oracle_);
     if (const Result<PostFilter> own = engine.post_filter(pod, {.candidates = true}),
         first = engines_.front().post_filter(pod, {.candidates = true});
         own && first) {
@@ -493,7 +493,7 @@ class ScriptRunner {
   }
 
   // Proposal's words are the engine's own: one reason for each limit that is exceeded.
-  std::string quota_rejection_text(const std::vector<std::string>& reasons) const {
+  std::string elastic_quota_rejection_text(const std::vector<std::string>& reasons) const {
     if (engines_.front().profile().mode == Mode::kUpstream) {
       return rejection_text(to_string(Code::kUnschedulable),
                             to_string(PluginId::kCapacityScheduling), reasons);
@@ -517,8 +517,8 @@ class ScriptRunner {
     const oracle::Answer answer = oracle_.schedule_as_if(step.at("pod"), node, keys,
                                                          step.at("with").get<std::vector<json>>());
     const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
-    const std::string expected =
-        rejected ? quota_rejection_text(answer.pre_filter.reasons) : node_texts(answer).at(node);
+    const std::string expected = rejected ? elastic_quota_rejection_text(answer.pre_filter.reasons)
+                                          : node_texts(answer).at(node);
     for (Engine& engine : engines_) {
       const std::string name = configuration_of(engine).text() + " as if";
       const Result<NodeDetail> before = engine.filter(pod, node);
@@ -531,7 +531,7 @@ class ScriptRunner {
         // What an infeasible node answers is compared; a feasible one's scores are not asked for.
         found = answer.totals.contains(node) ? expected : "feasible";
       } else if (detail->rejected_by == PluginId::kCapacityScheduling) {
-        found = quota_rejection_text(detail->reasons);
+        found = elastic_quota_rejection_text(detail->reasons);
       } else if (detail->code != Code::kError) {
         found = rejection_text(to_string(detail->code), to_string(detail->rejected_by),
                                detail->reasons);
@@ -565,7 +565,7 @@ class ScriptRunner {
     oracle_.reserve(object, node);
     for (Engine& engine : engines_) {
       const std::string name = configuration_of(engine).text();
-      const std::vector<QuotaStatus> before = engine.quota_status();
+      const std::vector<ElasticQuotaStatus> before = engine.elastic_quota_status();
       const Result<NodeDetail> place = engine.filter(pod, node);
       if (!place) return "filter: " + place.error().message;
       // An error is a score's: that ends the cycle wherever there is room.
@@ -587,8 +587,8 @@ class ScriptRunner {
   // at all: where there are some, its pre-filter may still reject the preemptor.
   static bool place_is_kept(const Engine& engine) {
     if (engine.profile().mode == Mode::kProposal) return true;
-    for (const QuotaStatus& status : engine.quota_status()) {
-      for (const QuotaAmount& amount : status.amounts) {
+    for (const ElasticQuotaStatus& status : engine.elastic_quota_status()) {
+      for (const ElasticQuotaAmount& amount : status.amounts) {
         if (amount.nominated != 0) return false;
       }
     }
@@ -597,16 +597,16 @@ class ScriptRunner {
 
   // Of what the pod added to its quota nothing is beyond max.
   static std::string over_max(const Engine& engine, const Pod& pod,
-                              const std::vector<QuotaStatus>& before) {
+                              const std::vector<ElasticQuotaStatus>& before) {
     std::map<std::string, std::int64_t> used;
-    for (const QuotaStatus& status : before) {
+    for (const ElasticQuotaStatus& status : before) {
       if (status.namespace_name != pod.namespace_name) continue;
-      for (const QuotaAmount& amount : status.amounts) used[amount.resource] = amount.used;
+      for (const ElasticQuotaAmount& amount : status.amounts) used[amount.resource] = amount.used;
     }
     std::string wrong;
-    for (const QuotaStatus& status : engine.quota_status()) {
+    for (const ElasticQuotaStatus& status : engine.elastic_quota_status()) {
       if (status.namespace_name != pod.namespace_name) continue;
-      for (const QuotaAmount& amount : status.amounts) {
+      for (const ElasticQuotaAmount& amount : status.amounts) {
         if (amount.used <= used[amount.resource] || amount.used <= amount.max) continue;
         wrong += amount.resource + ": uses " + std::to_string(amount.used) + " of max " +
                  std::to_string(amount.max) + "\n";

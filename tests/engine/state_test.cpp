@@ -69,7 +69,7 @@ NodeMetric metric_of(const std::string& name, std::int64_t updated_us,
   return metric;
 }
 
-ElasticQuota quota_of(const std::string& space, std::int64_t min, std::int64_t max) {
+ElasticQuota elastic_quota_of(const std::string& space, std::int64_t min, std::int64_t max) {
   return {space, "quota", ResourceList{{"cpu", Quantity::from_milli(min)}},
           ResourceList{{"cpu", Quantity::from_milli(max)}}};
 }
@@ -126,8 +126,8 @@ std::string answers(Engine& engine) {
       }
     }
   }
-  for (const QuotaStatus& quota : engine.quota_status()) {
-    for (const QuotaAmount& amount : quota.amounts) {
+  for (const ElasticQuotaStatus& quota : engine.elastic_quota_status()) {
+    for (const ElasticQuotaAmount& amount : quota.amounts) {
       text += "\n" + quota.namespace_name + " " + amount.resource + " " +
               std::to_string(amount.used) + " nominated " + std::to_string(amount.nominated);
     }
@@ -210,8 +210,8 @@ Engine full_engine(const Profile& profile = standard_profile()) {
   waiting.nominated_node_name = "c";
   EXPECT_TRUE(engine.upsert(node_of("a")) && engine.upsert(tainted) && engine.upsert(node_of("c")));
   EXPECT_TRUE(engine.upsert(high) && engine.upsert(budget));
-  EXPECT_TRUE(engine.upsert(quota_of("default", 1000, 9000)) &&
-              engine.upsert(quota_of("lender", 9000, 9000)));
+  EXPECT_TRUE(engine.upsert(elastic_quota_of("default", 1000, 9000)) &&
+              engine.upsert(elastic_quota_of("lender", 9000, 9000)));
   EXPECT_TRUE(engine.upsert(host) && engine.upsert(classy) && engine.upsert(ended));
   EXPECT_TRUE(engine.upsert(gpu) && engine.upsert(waiting) && engine.upsert(pod_of("nowhere")));
   EXPECT_TRUE(engine.assume(pod_of("assumed"), "c"));
@@ -297,11 +297,12 @@ TEST_F(StateTest, FactsOfNodesAndPodsThatAreNotThereYet) {
 TEST_F(StateTest, QuotasBudgetsClassesAndNominations) {
   Engine engine = full_engine();
   const PriorityClass higher{"high", 2'000'000, true, ""};
-  expect_same_future(engine, {[](Engine& e) { e.remove_pod_disruption_budget("default", "all"); },
-                              [=](Engine& e) { ASSERT_TRUE(e.upsert(higher)); },
-                              [](Engine& e) { ASSERT_TRUE(e.upsert(pod_of("waiting", "c"))); },
-                              [](Engine& e) { ASSERT_TRUE(e.upsert(quota_of("default", 0, 1))); },
-                              [](Engine& e) { e.remove_elastic_quota("default", "quota"); }});
+  expect_same_future(engine,
+                     {[](Engine& e) { e.remove_pod_disruption_budget("default", "all"); },
+                      [=](Engine& e) { ASSERT_TRUE(e.upsert(higher)); },
+                      [](Engine& e) { ASSERT_TRUE(e.upsert(pod_of("waiting", "c"))); },
+                      [](Engine& e) { ASSERT_TRUE(e.upsert(elastic_quota_of("default", 0, 1))); },
+                      [](Engine& e) { e.remove_elastic_quota("default", "quota"); }});
 }
 
 // The explanation names the first of the row's pods that has the port.

@@ -17,12 +17,12 @@ namespace {
 constexpr std::int64_t kStartUs = 1'767'225'600'000'000;
 constexpr std::int64_t kProvisionUs = 60'000'000;
 // More is as good, and slow.
-constexpr std::size_t kTemplatesTried = 4, kQuotasTried = 8, kPodsTried = 8;
+constexpr std::size_t kTemplatesTried = 4, kCapacityQuotasTried = 8, kPodsTried = 8;
 
 void check(std::string_view text) {
   Result<ObjectFile> file = read_objects(text, "fuzz");
   if (!file || file->nodes.size() > kTemplatesTried ||
-      file->capacity_quotas.size() > kQuotasTried || file->pods.size() > kPodsTried) {
+      file->capacity_quotas.size() > kCapacityQuotasTried || file->pods.size() > kPodsTried) {
     return;
   }
   Profile profile = Profile::standard();

@@ -340,9 +340,9 @@ class Engine {
         return status;
       }
       case 15: {
-        const headroom_quota_amount* amounts = nullptr;
+        const headroom_elastic_quota_amount* amounts = nullptr;
         std::size_t count = 0;
-        const headroom_status status = headroom_quota_status(
+        const headroom_status status = headroom_elastic_quota_status(
             engine, program_.rarely() ? nullptr : &amounts, program_.rarely() ? nullptr : &count);
         for (std::size_t i = 0; status == HEADROOM_OK && i < count; ++i) look(amounts[i].resource);
         return status;
@@ -380,49 +380,50 @@ class Engine {
   headroom_engine* engine_ = nullptr;
 };
 
-class Quotas {
+class CapacityQuotas {
  public:
-  explicit Quotas(Program& program) : program_(program) {
-    HEADROOM_FUZZ_CHECK(headroom_quotas_create(program.byte() % 2, &quotas_) == HEADROOM_OK);
+  explicit CapacityQuotas(Program& program) : program_(program) {
+    HEADROOM_FUZZ_CHECK(headroom_capacity_quotas_create(program.byte() % 2, &quotas_) ==
+                        HEADROOM_OK);
   }
-  ~Quotas() { headroom_quotas_destroy(quotas_); }
-  Quotas(const Quotas&) = delete;
-  Quotas& operator=(const Quotas&) = delete;
+  ~CapacityQuotas() { headroom_capacity_quotas_destroy(quotas_); }
+  CapacityQuotas(const CapacityQuotas&) = delete;
+  CapacityQuotas& operator=(const CapacityQuotas&) = delete;
 
   void call() {
-    headroom_quotas* const quotas = program_.rarely() ? nullptr : quotas_;
-    const std::uint64_t before = headroom_quotas_digest(quotas);
+    headroom_capacity_quotas* const quotas = program_.rarely() ? nullptr : quotas_;
+    const std::uint64_t before = headroom_capacity_quotas_digest(quotas);
     const headroom_status status = chosen(quotas);
     if (quotas == nullptr) {
       HEADROOM_FUZZ_CHECK(status == HEADROOM_INVALID);
-    } else if (!ok(status, headroom_quotas_error(quotas))) {
-      HEADROOM_FUZZ_CHECK(headroom_quotas_digest(quotas) == before);
+    } else if (!ok(status, headroom_capacity_quotas_error(quotas))) {
+      HEADROOM_FUZZ_CHECK(headroom_capacity_quotas_digest(quotas) == before);
     }
   }
 
  private:
-  headroom_status chosen(headroom_quotas* quotas) {
+  headroom_status chosen(headroom_capacity_quotas* quotas) {
     switch (program_.byte() % 11) {
       case 0: {
         const std::string_view text = program_.object();
-        return headroom_quotas_apply(quotas, text.data(), text.size(), nullptr);
+        return headroom_capacity_quotas_apply(quotas, text.data(), text.size(), nullptr);
       }
       case 1: {
         const headroom_node node = program_.node();
-        return headroom_quotas_apply_node(quotas, program_.rarely() ? nullptr : &node);
+        return headroom_capacity_quotas_apply_node(quotas, program_.rarely() ? nullptr : &node);
       }
       case 2:
-        return headroom_quotas_remove_node(quotas, program_.text());
+        return headroom_capacity_quotas_remove_node(quotas, program_.text());
       case 3:
-        return headroom_quotas_remove_quota(quotas, program_.text());
+        return headroom_capacity_quotas_remove_quota(quotas, program_.text());
       case 4:
-        return headroom_quotas_advance(quotas, program_.number());
+        return headroom_capacity_quotas_advance(quotas, program_.number());
       case 5:
       case 6: {
         const headroom_node node = program_.node();
-        headroom_quota_check check{};
-        const headroom_status status = headroom_quotas_check(quotas, &node, program_.number(),
-                                                             program_.rarely() ? nullptr : &check);
+        headroom_capacity_quota_check check{};
+        const headroom_status status = headroom_capacity_quotas_check(
+            quotas, &node, program_.number(), program_.rarely() ? nullptr : &check);
         for (std::size_t i = 0; status == HEADROOM_OK && i < check.limit_count; ++i) {
           look(check.limits[i].quota);
           look(check.limits[i].resource);
@@ -434,21 +435,22 @@ class Quotas {
         std::int64_t accepted = 0;
         const char* const id = program_.text();
         const std::int64_t count = program_.number(), expires_us = program_.number();
-        return headroom_quotas_reserve(quotas, id, &node, count, expires_us, program_.byte() % 3,
-                                       program_.rarely() ? nullptr : &accepted);
+        return headroom_capacity_quotas_reserve(quotas, id, &node, count, expires_us,
+                                                program_.byte() % 3,
+                                                program_.rarely() ? nullptr : &accepted);
       }
       case 8:
-        return headroom_quotas_release(quotas, program_.text());
+        return headroom_capacity_quotas_release(quotas, program_.text());
       case 9:
-        return program_.byte() % 2 == 0 ? headroom_quotas_fork(quotas)
-                                        : headroom_quotas_commit(quotas);
+        return program_.byte() % 2 == 0 ? headroom_capacity_quotas_fork(quotas)
+                                        : headroom_capacity_quotas_commit(quotas);
       default:
-        return headroom_quotas_rollback(quotas);
+        return headroom_capacity_quotas_rollback(quotas);
     }
   }
 
   Program& program_;
-  headroom_quotas* quotas_ = nullptr;
+  headroom_capacity_quotas* quotas_ = nullptr;
 };
 
 }  // namespace
@@ -459,7 +461,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Engine engine(program);
     for (std::size_t calls = 0; calls < kCallsMax && !program.ended(); ++calls) engine.call();
   } else {
-    Quotas quotas(program);
+    CapacityQuotas quotas(program);
     for (std::size_t calls = 0; calls < kCallsMax && !program.ended(); ++calls) quotas.call();
   }
   return 0;

@@ -166,7 +166,7 @@ void check(std::span<const std::uint8_t> bytes) {
   const ServiceState state = (*service)->state();
   HEADROOM_FUZZ_CHECK(state.connections == 1 + kConnections);
   HEADROOM_FUZZ_CHECK((*service)->engine().validate());
-  HEADROOM_FUZZ_CHECK((*service)->quotas().validate());
+  HEADROOM_FUZZ_CHECK((*service)->capacity_quotas().validate());
   HEADROOM_FUZZ_CHECK(state.capacity.nodes <= state.engine.nodes);
   for (auto& connection : connections) connection.reset();
   HEADROOM_FUZZ_CHECK((*service)->engine().validate());

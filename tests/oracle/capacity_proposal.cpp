@@ -23,12 +23,12 @@ class Proposal {
     for (const auto& [space, quota] : start_.quotas) {
       for (const auto& [name, units] : min_of(quota)) total_min_[name] += units;
     }
-    for (const auto& [name, units] : incoming_.quota_requests) {
+    for (const auto& [name, units] : incoming_.elastic_quota_requests) {
       if (units > 0) asked_[name] = units;
     }
     for (const PodView& pod : start_.nominated) {
       if (is_own(pod) && pod.priority >= incoming_.priority) {
-        add_to(own_nominated_, pod.quota_requests);
+        add_to(own_nominated_, pod.elastic_quota_requests);
       }
     }
     within_min_ = is_within_min();
@@ -50,17 +50,17 @@ class Proposal {
 
  private:
   // "A resource missing from max is unlimited, one missing from min is 0."
-  static Amounts min_of(const Quota& quota) { return quota.min.value_or(Amounts()); }
+  static Amounts min_of(const ElasticQuota& quota) { return quota.min.value_or(Amounts()); }
   // "R that some quota's min names".
   bool is_named(const std::string& name) const { return total_min_.contains(name); }
   bool is_own(const PodView& pod) const { return pod.space == incoming_.space; }
 
   // A quota "uses more than its min" in R, over the R that some quota's min names.
-  bool is_over_min(const Quota& quota, const std::string& name) const {
+  bool is_over_min(const ElasticQuota& quota, const std::string& name) const {
     return is_named(name) && amount(quota.used, name) > amount(min_of(quota), name);
   }
 
-  bool is_over_min(const Quota& quota) const {
+  bool is_over_min(const ElasticQuota& quota) const {
     return std::any_of(quota.used.begin(), quota.used.end(),
                        [&](const auto& entry) { return is_over_min(quota, entry.first); });
   }
@@ -71,9 +71,9 @@ class Proposal {
     Sums total = own_nominated_;
     for (const auto& [space, quota] : now.quotas) add_to(total, quota.used);
     for (const PodView& pod : now.nominated) {
-      const Quota* quota = now.quota_of(pod);
+      const ElasticQuota* quota = now.elastic_quota_of(pod);
       if (quota != nullptr && !is_own(pod) && !is_over_min(*quota)) {
-        add_to(total, pod.quota_requests);
+        add_to(total, pod.elastic_quota_requests);
       }
     }
     return total;
@@ -81,7 +81,7 @@ class Proposal {
 
   // "for every R that the pod asks for".
   Status pre_filter(const Situation& now) const {
-    const Quota* quota = now.quota_of(incoming_);
+    const ElasticQuota* quota = now.elastic_quota_of(incoming_);
     if (quota == nullptr) return {};
     Status status;
     const Sums total = total_used(now);
@@ -102,7 +102,7 @@ class Proposal {
   // "used + own nominated + request <= min for every R that it asks for and some quota's min
   // names".
   bool is_within_min() const {
-    const Quota* quota = start_.quota_of(incoming_);
+    const ElasticQuota* quota = start_.elastic_quota_of(incoming_);
     if (quota == nullptr) return false;
     return std::all_of(asked_.begin(), asked_.end(), [&](const auto& entry) {
       const auto& [name, units] = entry;
@@ -114,14 +114,14 @@ class Proposal {
   // The second and third sentence on preemptors; "a victim of another quota must use an R of which
   // its quota is over its min just before its removal".
   bool may_take(const Situation& now, const PodView& pod) const {
-    const Quota* quota = now.quota_of(pod);
+    const ElasticQuota* quota = now.elastic_quota_of(pod);
     const bool lower = pod.priority < incoming_.priority;
-    if (now.quota_of(incoming_) == nullptr) return quota == nullptr && lower;
+    if (now.elastic_quota_of(incoming_) == nullptr) return quota == nullptr && lower;
     if (quota == nullptr) return false;
     if (!within_min_) return is_own(pod) && lower;
     if (is_own(pod)) return false;
     return std::any_of(
-        pod.quota_requests.begin(), pod.quota_requests.end(),
+        pod.elastic_quota_requests.begin(), pod.elastic_quota_requests.end(),
         [&](const auto& entry) { return entry.second > 0 && is_over_min(*quota, entry.first); });
   }
 
@@ -129,7 +129,9 @@ class Proposal {
     return filter_with_nominated(cycle_, now, incoming_, node).code == Code::kSuccess;
   }
 
-  bool quotas_hold(const Situation& now) const { return pre_filter(now).code == Code::kSuccess; }
+  bool elastic_quotas_hold(const Situation& now) const {
+    return pre_filter(now).code == Code::kSuccess;
+  }
 
   // "collected least important first, those that break no budget before those that do", until
   // `enough` of the situation.
@@ -190,7 +192,7 @@ class Proposal {
   NodeVictims victims_on(const std::string& node) const {
     Situation now = start_;
     DisruptionBudgets budgets(*cycle_.facts, Mode::kProposal);
-    const auto works = [&] { return has_room(now, node) && quotas_hold(now); };
+    const auto works = [&] { return has_room(now, node) && elastic_quotas_hold(now); };
     std::vector<Taken> taken = collect(now, now.pods.at(node), budgets, [] { return false; });
     if (!works()) return as_candidate({});
     return as_candidate(reprieve(now, std::move(taken), works));
@@ -201,7 +203,7 @@ class Proposal {
   NodeVictims victims_anywhere(const std::string& node) const {
     Situation now = start_;
     const auto room = [&] { return has_room(now, node); };
-    const auto quotas = [&] { return quotas_hold(now); };
+    const auto quotas = [&] { return elastic_quotas_hold(now); };
     DisruptionBudgets scratch(*cycle_.facts, Mode::kProposal);
     std::vector<Taken> taken = collect(now, now.pods.at(node), scratch, [] { return false; });
     if (!room()) return as_candidate({});

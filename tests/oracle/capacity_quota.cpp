@@ -3,27 +3,27 @@
 
 #include <algorithm>
 
+#include "oracle/capacity_quota_rows.h"
 #include "oracle/label_selector.h"
-#include "oracle/quota_rows.h"
 
 namespace oracle {
 namespace {
 
-CapacityQuotas::QuotaKey key_of(const std::string& name, QuotaClass quota_class) {
-  const bool alone =
-      quota_class == QuotaClass::kClusterWide || quota_class == QuotaClass::kMaxNodes;
+CapacityQuotas::CapacityQuotaKey key_of(const std::string& name, CapacityQuotaClass quota_class) {
+  const bool alone = quota_class == CapacityQuotaClass::kClusterWide ||
+                     quota_class == CapacityQuotaClass::kMaxNodes;
   return {quota_class, alone ? "" : name};
 }
 
 }  // namespace
 
-std::string CapacityQuotas::quota_id(const QuotaKey& key) {
+std::string CapacityQuotas::capacity_quota_id(const CapacityQuotaKey& key) {
   switch (key.first) {
-    case QuotaClass::kClusterWide:
+    case CapacityQuotaClass::kClusterWide:
       return "cluster-wide";
-    case QuotaClass::kMaxNodes:
+    case CapacityQuotaClass::kMaxNodes:
       return "max-nodes";
-    case QuotaClass::kNodeGroup:
+    case CapacityQuotaClass::kNodeGroup:
       return "NodeGroup/" + key.second;
     default:
       return "CapacityQuota/" + key.second;
@@ -40,13 +40,14 @@ headroom::Result<void> CapacityQuotas::upsert(const headroom::Node& node) {
 
 void CapacityQuotas::remove_node(const std::string& name) { facts_.nodes.erase(name); }
 
-void CapacityQuotas::upsert(const headroom::CapacityQuota& quota, QuotaClass quota_class) {
-  QuotaFact& fact = facts_.quotas[key_of(quota.name, quota_class)];
+void CapacityQuotas::upsert(const headroom::CapacityQuota& quota, CapacityQuotaClass quota_class) {
+  CapacityQuotaFact& fact = facts_.quotas[key_of(quota.name, quota_class)];
   fact.seen = quota;
   if (spec_limits(quota, aliases_)) fact.in_force = quota;
 }
 
-void CapacityQuotas::remove_quota(const std::string& name, QuotaClass quota_class) {
+void CapacityQuotas::remove_capacity_quota(const std::string& name,
+                                           CapacityQuotaClass quota_class) {
   facts_.quotas.erase(key_of(name, quota_class));
 }
 
@@ -93,7 +94,7 @@ bool CapacityQuotas::counts(const headroom::Node& node) const {
 std::vector<std::string> CapacityQuotas::skipped() const {
   std::vector<std::string> ids;
   for (const auto& [key, fact] : facts_.quotas) {
-    if (!fact.in_force) ids.push_back(quota_id(key));
+    if (!fact.in_force) ids.push_back(capacity_quota_id(key));
   }
   return ids;
 }
@@ -111,8 +112,13 @@ std::vector<CapacityQuotas::Limit> CapacityQuotas::limits() const {
     if (!fact.in_force) continue;
     const auto specs = spec_limits(*fact.in_force, aliases_);
     for (const auto& [resource, spec] : *specs) {
-      Limit limit{
-          quota_id(key), resource, spec.counted, &fact.in_force->selector, spec.limit, 0, 0};
+      Limit limit{capacity_quota_id(key),
+                  resource,
+                  spec.counted,
+                  &fact.in_force->selector,
+                  spec.limit,
+                  0,
+                  0};
       for (const auto& [name, node] : facts_.nodes) {
         if (counts(node)) limit.used += limit.amount(node);
       }
@@ -127,23 +133,23 @@ std::vector<CapacityQuotas::Limit> CapacityQuotas::limits() const {
   return list;
 }
 
-headroom::Result<QuotaCheck> CapacityQuotas::check(const headroom::Node& node_template,
-                                                   std::int64_t count) const {
+headroom::Result<CapacityQuotaCheck> CapacityQuotas::check(const headroom::Node& node_template,
+                                                           std::int64_t count) const {
   if (count < 0) return headroom::fail(headroom::ErrorCode::kInvalid, "count");
   if (!node_amounts(node_template)) {
     return headroom::fail(headroom::ErrorCode::kLimitExceeded, node_template.name);
   }
-  QuotaCheck answer = check_rows(limits(), node_template, count);
+  CapacityQuotaCheck answer = check_rows(limits(), node_template, count);
   answer.skipped = skipped();
   return answer;
 }
 
-std::vector<QuotaStatus> CapacityQuotas::status() const {
-  std::vector<QuotaStatus> list;
+std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
+  std::vector<CapacityQuotaStatus> list;
   const std::vector<Limit> all = limits();
   for (const auto& [key, fact] : facts_.quotas) {
-    QuotaStatus status;
-    status.id = quota_id(key);
+    CapacityQuotaStatus status;
+    status.id = capacity_quota_id(key);
     status.name = key.second;
     status.quota_class = key.first;
     status.generation = fact.seen.generation;

@@ -18,26 +18,26 @@
 
 #include "objects/error.h"
 #include "objects/objects.h"
+#include "oracle/capacity_quota_amounts.h"
+#include "oracle/capacity_quota_answers.h"
 #include "oracle/capacity_reservations.h"
-#include "oracle/quota_amounts.h"
-#include "oracle/quota_answers.h"
 
 namespace oracle {
 
-struct QuotaItem {
+struct CapacityQuotaItem {
   headroom::Node node;
   std::int64_t count = 0;
 };
 
-struct QuotaEdit {
+struct CapacityQuotaEdit {
   headroom::CapacityQuota quota;
-  QuotaClass quota_class = QuotaClass::kCapacityQuota;
+  CapacityQuotaClass quota_class = CapacityQuotaClass::kCapacityQuota;
 };
-struct QuotaGone {
+struct CapacityQuotaGone {
   std::string name;
-  QuotaClass quota_class = QuotaClass::kCapacityQuota;
+  CapacityQuotaClass quota_class = CapacityQuotaClass::kCapacityQuota;
 };
-using CapacityChange = std::variant<QuotaEdit, QuotaGone, headroom::Node>;
+using CapacityChange = std::variant<CapacityQuotaEdit, CapacityQuotaGone, headroom::Node>;
 
 class CapacityQuotas {
  public:
@@ -46,19 +46,20 @@ class CapacityQuotas {
 
   headroom::Result<void> upsert(const headroom::Node& node);
   void remove_node(const std::string& name);
-  void upsert(const headroom::CapacityQuota& quota, QuotaClass quota_class);
-  void remove_quota(const std::string& name, QuotaClass quota_class);
+  void upsert(const headroom::CapacityQuota& quota, CapacityQuotaClass quota_class);
+  void remove_capacity_quota(const std::string& name, CapacityQuotaClass quota_class);
   headroom::Result<void> advance(std::int64_t now_us);
 
-  headroom::Result<QuotaCheck> check(const headroom::Node& node_template, std::int64_t count) const;
-  headroom::Result<QuotaPlan> plan(const std::vector<QuotaItem>& add,
-                                   const std::vector<std::string>& remove) const;
-  headroom::Result<QuotaHeadroom> headroom(const headroom::Node& node_template) const;
+  headroom::Result<CapacityQuotaCheck> check(const headroom::Node& node_template,
+                                             std::int64_t count) const;
+  headroom::Result<CapacityQuotaPlan> plan(const std::vector<CapacityQuotaItem>& add,
+                                           const std::vector<std::string>& remove) const;
+  headroom::Result<CapacityQuotaHeadroom> headroom(const headroom::Node& node_template) const;
   // Changes are made in order on a copy; a node that it adds registers as any other. One that
   // cannot be made is the error.
-  headroom::Result<QuotaWhatIf> what_if(const std::vector<CapacityChange>& changes,
-                                        const std::vector<headroom::Node>& templates) const;
-  std::vector<QuotaStatus> status() const;
+  headroom::Result<CapacityQuotaWhatIf> what_if(const std::vector<CapacityChange>& changes,
+                                                const std::vector<headroom::Node>& templates) const;
+  std::vector<CapacityQuotaStatus> status() const;
   // Ids of quotas without a spec that can be used.
   std::vector<std::string> skipped() const;
   // Not virtual, not ignored.
@@ -69,9 +70,9 @@ class CapacityQuotas {
                 const std::vector<std::int64_t>& counts) const;
 
   // allowed: greedy in order, as many of each item as fit after those before it.
-  headroom::Result<QuotaReserved> reserve(const std::string& id,
-                                          const std::vector<QuotaItem>& items,
-                                          std::int64_t expires_us, bool up_to);
+  headroom::Result<CapacityQuotaReserved> reserve(const std::string& id,
+                                                  const std::vector<CapacityQuotaItem>& items,
+                                                  std::int64_t expires_us, bool up_to);
   bool release(const std::string& id);
   std::vector<LiveReservation> reservations() const;
 
@@ -94,16 +95,16 @@ class CapacityQuotas {
   };
   std::vector<Limit> limits() const;
 
-  struct QuotaFact {
+  struct CapacityQuotaFact {
     headroom::CapacityQuota seen;                     // the last spec
     std::optional<headroom::CapacityQuota> in_force;  // the last that could be used
   };
   // Of the first two classes there is one quota each, whatever its name: here "".
-  using QuotaKey = std::pair<QuotaClass, std::string>;
-  static std::string quota_id(const QuotaKey& key);
+  using CapacityQuotaKey = std::pair<CapacityQuotaClass, std::string>;
+  static std::string capacity_quota_id(const CapacityQuotaKey& key);
   struct Facts {
     std::map<std::string, headroom::Node> nodes;
-    std::map<QuotaKey, QuotaFact> quotas;
+    std::map<CapacityQuotaKey, CapacityQuotaFact> quotas;
     CapacityReservations reservations;
     std::int64_t now_us = 0;
   };

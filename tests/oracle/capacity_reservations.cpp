@@ -1,7 +1,7 @@
 // See capacity_reservations.h.
 #include "oracle/capacity_reservations.h"
 
-#include "oracle/quota_amounts.h"
+#include "oracle/capacity_quota_amounts.h"
 
 namespace oracle {
 namespace {

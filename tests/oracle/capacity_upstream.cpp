@@ -36,17 +36,17 @@ bool is_over(const Amounts& a, const Amounts& b, const Amounts& y, std::int64_t 
   });
 }
 
-Amounts used_of(const Quota& quota) { return sums_in_int64(Mode::kUpstream, quota.used); }
+Amounts used_of(const ElasticQuota& quota) { return sums_in_int64(Mode::kUpstream, quota.used); }
 
-bool is_over_min_with(const Quota& quota, const Amounts& request) {
+bool is_over_min_with(const ElasticQuota& quota, const Amounts& request) {
   return is_over(request, used_of(quota), bound_of(quota.min, 0), 0);
 }
 
-bool is_over_max_with(const Quota& quota, const Amounts& request) {
+bool is_over_max_with(const ElasticQuota& quota, const Amounts& request) {
   return is_over(request, used_of(quota), bound_of(quota.max, kUnbounded), kUnbounded);
 }
 
-bool is_over_min(const Quota& quota) {
+bool is_over_min(const ElasticQuota& quota) {
   return is_over(used_of(quota), {}, bound_of(quota.min, 0), 0);
 }
 
@@ -90,16 +90,16 @@ class Upstream {
   // 2.3: nominated pods of the same namespace from the pod's priority on, and those of other
   // namespaces whose quota is not over its min; the pod's own request is in both sums.
   void read_nominated() {
-    in_quota_ = all_ = incoming_.quota_requests;
+    in_quota_ = all_ = incoming_.elastic_quota_requests;
     for (const PodView& pod : start_.nominated) {
-      const Quota* quota = start_.quota_of(pod);
+      const ElasticQuota* quota = start_.elastic_quota_of(pod);
       if (quota == nullptr) continue;
       if (pod.space == incoming_.space) {
         if (pod.priority < incoming_.priority) continue;
-        add_in_go(in_quota_, pod.quota_requests);
-        add_in_go(all_, pod.quota_requests);
+        add_in_go(in_quota_, pod.elastic_quota_requests);
+        add_in_go(all_, pod.elastic_quota_requests);
       } else if (!is_over_min(*quota)) {
-        add_in_go(all_, pod.quota_requests);
+        add_in_go(all_, pod.elastic_quota_requests);
       }
     }
   }
@@ -109,7 +109,7 @@ class Upstream {
   }
 
   Status pre_filter() const {
-    const Quota* quota = start_.quota_of(incoming_);
+    const ElasticQuota* quota = start_.elastic_quota_of(incoming_);
     if (quota == nullptr) return {};
     const std::string who = "Pod " + incoming_.key + " is rejected in PreFilter because ";
     if (is_over_max_with(*quota, in_quota_)) {
@@ -124,9 +124,9 @@ class Upstream {
 
   // 2.5, step 3; `more`: with the pod its quota would be over its min.
   bool may_take(const Situation& situation, const PodView& pod, bool more) const {
-    const Quota* quota = situation.quota_of(pod);
+    const ElasticQuota* quota = situation.elastic_quota_of(pod);
     const bool lower = pod.priority < incoming_.priority;
-    if (situation.quota_of(incoming_) == nullptr) return quota == nullptr && lower;
+    if (situation.elastic_quota_of(incoming_) == nullptr) return quota == nullptr && lower;
     if (quota == nullptr) return false;
     if (pod.space == incoming_.space) return more && lower;
     return !more && is_over_min(*quota);
@@ -143,14 +143,15 @@ class Upstream {
     }
     const bool more = is_over_min_before();
     const bool waits = waits_for_victims(start_, incoming_, [&](const PodView& pod) {
-      const bool own = start_.quota_of(incoming_) != nullptr && pod.space == incoming_.space;
+      const bool own =
+          start_.elastic_quota_of(incoming_) != nullptr && pod.space == incoming_.space;
       return may_take(start_, pod, own || more);
     });
     return waits ? "not eligible due to a terminating pod on the nominated node." : "";
   }
 
   bool is_over_min_before() const {
-    const Quota* quota = start_.quota_of(incoming_);
+    const ElasticQuota* quota = start_.elastic_quota_of(incoming_);
     return quota != nullptr && is_over_min_with(*quota, in_quota_);
   }
 
@@ -217,7 +218,8 @@ class Upstream {
     found.status = filter(now, node);
     if (found.status.code != Code::kSuccess) return found;
     // Step 6: without nominated pods.
-    if (breaks_quota(now, incoming_.quota_requests, incoming_.quota_requests)) {
+    if (breaks_elastic_quota(now, incoming_.elastic_quota_requests,
+                             incoming_.elastic_quota_requests)) {
       found.status = {Code::kUnschedulable, {"global quota max exceeded"}};
       return found;
     }
@@ -225,8 +227,9 @@ class Upstream {
     return found;
   }
 
-  bool breaks_quota(const Situation& now, const Amounts& in_quota, const Amounts& all) const {
-    const Quota* quota = now.quota_of(incoming_);
+  bool breaks_elastic_quota(const Situation& now, const Amounts& in_quota,
+                            const Amounts& all) const {
+    const ElasticQuota* quota = now.elastic_quota_of(incoming_);
     return quota != nullptr &&
            (is_over_max_with(*quota, in_quota) || is_total_over_min_with(now, all));
   }
@@ -246,7 +249,7 @@ class Upstream {
         now.put_back(pod);
         const bool fits = filter(now, node).code == Code::kSuccess;
         if (!fits) now.take(pod);
-        const bool quota_bad = breaks_quota(now, in_quota_, all_);
+        const bool quota_bad = breaks_elastic_quota(now, in_quota_, all_);
         if (!fits && quota_bad) {
           // The original removes the pod a second time.
           found.victims.clear();

@@ -12,12 +12,13 @@ std::optional<Amounts> read_bound(const Json& list) {
 }
 
 // README.md, fact 5: of several quotas in a namespace the first by name counts.
-std::map<std::string, Quota> read_quotas(const Facts& facts) {
-  std::map<std::string, Quota> quotas;
+std::map<std::string, ElasticQuota> read_elastic_quotas(const Facts& facts) {
+  std::map<std::string, ElasticQuota> quotas;
   for (const auto& [key, object] : facts.elastic_quotas()) {
     const Json& spec = child(object, "spec");
-    quotas.emplace(text(child(object, "metadata"), "namespace"),
-                   Quota{read_bound(child(spec, "min")), read_bound(child(spec, "max")), {}});
+    quotas.emplace(
+        text(child(object, "metadata"), "namespace"),
+        ElasticQuota{read_bound(child(spec, "min")), read_bound(child(spec, "max")), {}});
   }
   return quotas;
 }
@@ -51,20 +52,21 @@ void add_in_go(Amounts& sum, const Amounts& more) {
 
 void Situation::take(const PodView& pod) {
   std::erase_if(pods[pod.node], [&](const PodView& other) { return other.key == pod.key; });
-  if (Quota* quota = quota_of(pod)) add_to(quota->used, pod.quota_requests, -1);
+  if (ElasticQuota* quota = elastic_quota_of(pod))
+    add_to(quota->used, pod.elastic_quota_requests, -1);
 }
 
 void Situation::put_back(const PodView& pod) {
   pods[pod.node].push_back(pod);
-  if (Quota* quota = quota_of(pod)) add_to(quota->used, pod.quota_requests);
+  if (ElasticQuota* quota = elastic_quota_of(pod)) add_to(quota->used, pod.elastic_quota_requests);
 }
 
-Quota* Situation::quota_of(const PodView& pod) {
+ElasticQuota* Situation::elastic_quota_of(const PodView& pod) {
   const auto found = quotas.find(pod.space);
   return found == quotas.end() ? nullptr : &found->second;
 }
 
-const Quota* Situation::quota_of(const PodView& pod) const {
+const ElasticQuota* Situation::elastic_quota_of(const PodView& pod) const {
   const auto found = quotas.find(pod.space);
   return found == quotas.end() ? nullptr : &found->second;
 }
@@ -72,7 +74,7 @@ const Quota* Situation::quota_of(const PodView& pod) const {
 Situation read_situation(const Facts& facts, Mode mode, const Json& incoming) {
   Situation situation;
   situation.node_names = facts.node_names();
-  situation.quotas = read_quotas(facts);
+  situation.quotas = read_elastic_quotas(facts);
   for (const std::string& name : situation.node_names) situation.pods[name];
   const PodView self = view_pod(facts, mode, incoming);
   for (const LivePod& live : facts.live_pods()) {
@@ -88,19 +90,20 @@ Situation read_situation(const Facts& facts, Mode mode, const Json& incoming) {
       if (node_exists) situation.nominated.push_back(pod);
       continue;
     }
-    if (Quota* quota = situation.quota_of(pod)) add_to(quota->used, pod.quota_requests);
+    if (ElasticQuota* quota = situation.elastic_quota_of(pod))
+      add_to(quota->used, pod.elastic_quota_requests);
     if (node_exists) situation.pods[pod.node].push_back(pod);
   }
   return situation;
 }
 
-std::map<std::string, Amounts> quota_used(const Facts& facts, Mode mode) {
-  std::map<std::string, Quota> quotas = read_quotas(facts);
+std::map<std::string, Amounts> elastic_quota_used(const Facts& facts, Mode mode) {
+  std::map<std::string, ElasticQuota> quotas = read_elastic_quotas(facts);
   for (const LivePod& live : facts.live_pods()) {
     const PodView pod = view_pod(facts, mode, *live.pod);
     const auto quota = quotas.find(pod.space);
     if (!live.node.empty() && quota != quotas.end()) {
-      add_to(quota->second.used, pod.quota_requests);
+      add_to(quota->second.used, pod.elastic_quota_requests);
     }
   }
   std::map<std::string, Amounts> used;

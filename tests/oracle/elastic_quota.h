@@ -13,7 +13,7 @@ namespace oracle {
 // Of any size.
 using Sums = std::map<std::string, Int128>;
 
-struct Quota {
+struct ElasticQuota {
   std::optional<Amounts> min, max;  // nullopt: the object has no such list
   Sums used;
 };
@@ -24,7 +24,7 @@ Amounts sums_in_int64(Mode mode, const Sums& sums);
 
 struct Situation {
   std::vector<std::string> node_names;               // in the order of first apply
-  std::map<std::string, Quota> quotas;               // by namespace
+  std::map<std::string, ElasticQuota> quotas;        // by namespace
   std::map<std::string, std::vector<PodView>> pods;  // on nodes that exist
   std::vector<PodView> nominated;  // to nodes that exist, without the incoming pod
 
@@ -32,8 +32,8 @@ struct Situation {
   void take(const PodView& pod);
   void put_back(const PodView& pod);
 
-  Quota* quota_of(const PodView& pod);
-  const Quota* quota_of(const PodView& pod) const;
+  ElasticQuota* elastic_quota_of(const PodView& pod);
+  const ElasticQuota* elastic_quota_of(const PodView& pod) const;
 };
 
 void add_to(Sums& sum, const Amounts& more, std::int64_t sign = 1);
@@ -45,6 +45,6 @@ void add_in_go(Amounts& sum, const Amounts& more);
 Situation read_situation(const Facts& facts, Mode mode, const Json& incoming);
 
 // README.md, fact 5: what every quota's namespace uses, whichever pod comes in.
-std::map<std::string, Amounts> quota_used(const Facts& facts, Mode mode);
+std::map<std::string, Amounts> elastic_quota_used(const Facts& facts, Mode mode);
 
 }  // namespace oracle

@@ -3,6 +3,11 @@ add_library(headroom_oracle STATIC
   oracle/broken_line.cpp
   oracle/capacity_proposal.cpp
   oracle/capacity_quota.cpp
+  oracle/capacity_quota_amounts.cpp
+  oracle/capacity_quota_answers.cpp
+  oracle/capacity_quota_plans.cpp
+  oracle/capacity_quota_rows.cpp
+  oracle/capacity_quota_total.cpp
   oracle/capacity_reservations.cpp
   oracle/capacity_scheduling.cpp
   oracle/capacity_upstream.cpp
@@ -25,11 +30,6 @@ add_library(headroom_oracle STATIC
   oracle/pod_resources.cpp
   oracle/preemption.cpp
   oracle/quantity.cpp
-  oracle/quota_amounts.cpp
-  oracle/quota_answers.cpp
-  oracle/quota_plans.cpp
-  oracle/quota_rows.cpp
-  oracle/quota_total.cpp
   oracle/resource_limit_aware.cpp
   oracle/time.cpp)
 # Of the product: the plain values of objects/objects.h, no function.

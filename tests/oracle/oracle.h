@@ -71,7 +71,9 @@ class Oracle {
                         const std::vector<Json>& with) const;
 
   // By namespace, for every ElasticQuota: cpu in thousandths, everything else whole.
-  std::map<std::string, Amounts> quota_used() const { return oracle::quota_used(facts_, mode_); }
+  std::map<std::string, Amounts> elastic_quota_used() const {
+    return oracle::elastic_quota_used(facts_, mode_);
+  }
 
  private:
   Cycle cycle_of(const std::string& plugin, const Json& pod) const;

@@ -87,7 +87,7 @@ Json to_json(const oracle::PostFilter& answer, bool with_reasons) {
 // The answer of CapacityScheduling in the form of `expect`; Proposal's cases have no reasons.
 Json to_capacity_expect(const Oracle& oracle, const Answer& answer, bool with_reasons) {
   Json json{{"preFilter", to_json(answer.pre_filter, with_reasons)}, {"quotaUsed", Json::object()}};
-  for (const auto& [space, amounts] : oracle.quota_used()) {
+  for (const auto& [space, amounts] : oracle.elastic_quota_used()) {
     json["quotaUsed"][space] = positive(amounts);
   }
   if (answer.pre_filter.code == oracle::Code::kSuccess) {

@@ -41,7 +41,7 @@ PodView view_pod(const Facts& facts, Mode mode, const Json& pod) {
   // capacity-scheduling.md, fact 1: a missing startTime is later than every given one.
   view.start = parse_time(text(child(pod, "status"), "startTime")).value_or(kNoStart);
   view.terminating = !text(metadata, "deletionTimestamp").empty();
-  view.quota_requests =
+  view.elastic_quota_requests =
       mode == Mode::kUpstream ? elastic_quota_requests(pod) : to_units(pod_requests(pod));
   view.pod = &pod;
   return view;

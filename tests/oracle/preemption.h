@@ -17,9 +17,9 @@ struct PodView {
   std::string uid;
   std::string node;  // where it is, or is nominated to be
   std::int64_t priority = 0;
-  Int128 start = 0;          // status.startTime; without one later than every other
-  bool terminating = false;  // has a deletionTimestamp
-  Amounts quota_requests;    // what its quota counts
+  Int128 start = 0;                // status.startTime; without one later than every other
+  bool terminating = false;        // has a deletionTimestamp
+  Amounts elastic_quota_requests;  // what its quota counts
   const Json* pod = nullptr;
 };
 

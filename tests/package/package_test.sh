@@ -24,9 +24,9 @@ if [ "$answer" != Io ]; then
   echo "ask_nobody said '$answer', not Io"
   exit 1
 fi
-answer=$("$work/build/check_quota")
+answer=$("$work/build/check_capacity_quota")
 if [ "$answer" != 2 ]; then
-  echo "check_quota allowed '$answer', not 2"
+  echo "check_capacity_quota allowed '$answer', not 2"
   exit 1
 fi
 

@@ -26,7 +26,7 @@ Node pool_node(const std::string& name, const std::string& cpu = "4") {
   return node;
 }
 
-CapacityQuota quota_of(const std::string& name, StringMap limits) {
+CapacityQuota capacity_quota_of(const std::string& name, StringMap limits) {
   CapacityQuota quota;
   quota.name = name;
   quota.generation = 1;
@@ -36,7 +36,7 @@ CapacityQuota quota_of(const std::string& name, StringMap limits) {
 }
 
 // "CapacityQuota/q cpu 20000 4000 8000, ": limit, used, reserved.
-std::string quotas_text(Client& client) {
+std::string capacity_quotas_text(Client& client) {
   std::string all;
   for (const answers::CapacityQuotaState& quota : must(client.capacity_quota_status()).quotas) {
     for (const answers::CapacityAmount& amount : quota.amounts) {
@@ -48,9 +48,9 @@ std::string quotas_text(Client& client) {
 }
 
 // From the check to the nodes' registration, with a resync between.
-TEST(DaemonQuotas, FromTheCheckToTheNodes) {
+TEST(DaemonCapacityQuotas, FromTheCheckToTheNodes) {
   const TestDaemon daemon;
-  std::vector<Object> objects = {pool_node("n1"), quota_of("q", {{"cpu", "20"}})};
+  std::vector<Object> objects = {pool_node("n1"), capacity_quota_of("q", {{"cpu", "20"}})};
   const auto feeder = daemon.feeder(objects);
   Client client = daemon.client();
   EXPECT_EQ(client.capacity_check(pool_node(""), 1).error().code, ErrorCode::kConflict);
@@ -70,52 +70,53 @@ TEST(DaemonQuotas, FromTheCheckToTheNodes) {
   EXPECT_EQ(
       client.capacity_reserve({.id = "up-1", .items = items, .expires_us = kSoonUs}).error().code,
       ErrorCode::kConflict);
-  EXPECT_EQ(quotas_text(client), "CapacityQuota/q cpu 20000 4000 12000, ");
+  EXPECT_EQ(capacity_quotas_text(client), "CapacityQuota/q cpu 20000 4000 12000, ");
 
   Node first = pool_node("n2");
   first.annotations = {{std::string(kReservationAnnotation), "up-1"}};
   must(feeder->upsert(first));
   must(feeder->barrier());
-  EXPECT_EQ(quotas_text(client), "CapacityQuota/q cpu 20000 8000 8000, ");
+  EXPECT_EQ(capacity_quotas_text(client), "CapacityQuota/q cpu 20000 8000 8000, ");
   objects.emplace_back(first);
   Node second = first;
   second.name = "n3";
   objects.emplace_back(second);  // came while nobody fed
   must(feeder->resync());
   EXPECT_EQ(must(feeder->barrier(false, true)).invalid, "");
-  EXPECT_EQ(quotas_text(client), "CapacityQuota/q cpu 20000 12000 4000, ");
+  EXPECT_EQ(capacity_quotas_text(client), "CapacityQuota/q cpu 20000 12000 4000, ");
   const answers::CapacityReservations live = must(client.capacity_reservations());
   ASSERT_EQ(live.reservations.size(), 1u);
   EXPECT_EQ(live.reservations[0].nodes_left, 1);
   EXPECT_EQ(live.reservations[0].nodes_registered, 2);
   EXPECT_TRUE(must(client.capacity_release("up-1")));
   EXPECT_FALSE(must(client.capacity_release("up-1")));
-  EXPECT_EQ(quotas_text(client), "CapacityQuota/q cpu 20000 12000 0, ");
+  EXPECT_EQ(capacity_quotas_text(client), "CapacityQuota/q cpu 20000 12000 0, ");
 }
 
-TEST(DaemonQuotas, OtherLimitsAreCheckedAlike) {
+TEST(DaemonCapacityQuotas, OtherLimitsAreCheckedAlike) {
   const TestDaemon daemon;
   const std::vector<Object> objects = {pool_node("n1")};
-  const CapacityQuota own = quota_of("group-a", {{"cpu", "8"}});
+  const CapacityQuota own = capacity_quota_of("group-a", {{"cpu", "8"}});
   Feeder::Options options;
   options.clock = [] { return kTestNowUs; };
   Feeder feeder(daemon.endpoint(), std::move(options), [&](const Feeder::Emit& emit) {
     emit(objects[0]);
-    emit(own, wire::QuotaClass::NodeGroup);
+    emit(own, wire::CapacityQuotaClass::NodeGroup);
   });
   must(feeder.resync());
-  must(feeder.upsert(quota_of("", {{"nodes", "9"}}), wire::QuotaClass::MaxNodes));
+  must(feeder.upsert(capacity_quota_of("", {{"nodes", "9"}}), wire::CapacityQuotaClass::MaxNodes));
   must(feeder.barrier());
   Client client = daemon.client();
-  EXPECT_EQ(quotas_text(client), "max-nodes nodes 9 1 0, NodeGroup/group-a cpu 8000 4000 0, ");
+  EXPECT_EQ(capacity_quotas_text(client),
+            "max-nodes nodes 9 1 0, NodeGroup/group-a cpu 8000 4000 0, ");
   must(feeder.remove_capacity_quota("group-a"));  // there is no object of that name
-  must(feeder.remove_capacity_quota("", wire::QuotaClass::MaxNodes));
+  must(feeder.remove_capacity_quota("", wire::CapacityQuotaClass::MaxNodes));
   must(feeder.barrier());
-  EXPECT_EQ(quotas_text(client), "NodeGroup/group-a cpu 8000 4000 0, ");
+  EXPECT_EQ(capacity_quotas_text(client), "NodeGroup/group-a cpu 8000 4000 0, ");
   EXPECT_EQ(must(client.capacity_check(pool_node(""), 5)).answers[0].allowed, 1);
 }
 
-TEST(DaemonQuotas, AreCountedAsTheOptionsSay) {
+TEST(DaemonCapacityQuotas, AreCountedAsTheOptionsSay) {
   const TestDaemon daemon({.arguments = {"--quota-ignore-deleting", "--quota-alias",
                                          "gpu=nvidia.com/gpu", "--quota-alias", "ram=memory"}});
   Node kept = pool_node("n1"), deleted = pool_node("n2");
@@ -124,14 +125,15 @@ TEST(DaemonQuotas, AreCountedAsTheOptionsSay) {
                    {"nvidia.com/gpu", Quantity::from_value(8)}};
   deleted.capacity = kept.capacity;
   deleted.deleting = true;
-  daemon.feed({kept, deleted, quota_of("q", {{"gpu", "16"}, {"ram", "9"}})});
+  daemon.feed({kept, deleted, capacity_quota_of("q", {{"gpu", "16"}, {"ram", "9"}})});
   Client client = daemon.client();
-  EXPECT_EQ(quotas_text(client), "CapacityQuota/q gpu 16 8 0, CapacityQuota/q ram 9 7 0, ");
+  EXPECT_EQ(capacity_quotas_text(client),
+            "CapacityQuota/q gpu 16 8 0, CapacityQuota/q ram 9 7 0, ");
 }
 
-TEST(DaemonQuotas, OneOfTwoAutoscalersGetsTheLastNode) {
+TEST(DaemonCapacityQuotas, OneOfTwoAutoscalersGetsTheLastNode) {
   const TestDaemon daemon;
-  daemon.feed({pool_node("n1"), quota_of("q", {{"nodes", "2"}})});
+  daemon.feed({pool_node("n1"), capacity_quota_of("q", {{"nodes", "2"}})});
   constexpr int kRounds = 50;
   std::barrier<> line(2);
   std::array<std::array<bool, kRounds>, 2> won{};
@@ -158,13 +160,14 @@ TEST(DaemonQuotas, OneOfTwoAutoscalersGetsTheLastNode) {
 }
 
 // As `headroom load` feeds what a dump has of them, and holds the digests against each other.
-TEST(DaemonQuotas, AreFedAndVerifiedByTheLoadTest) {
+TEST(DaemonCapacityQuotas, AreFedAndVerifiedByTheLoadTest) {
   const TestDaemon daemon;
   LoadFacts::Objects objects;
   objects.now_us = kTestNowUs;
   objects.nodes = {pool_node("n1"), pool_node("n2", "8")};
   objects.pods = {small_pod("asked")};
-  objects.capacity_quotas = {quota_of("q", {{"cpu", "20"}}), quota_of("broken", {{"cpu", "4x"}})};
+  objects.capacity_quotas = {capacity_quota_of("q", {{"cpu", "20"}}),
+                             capacity_quota_of("broken", {{"cpu", "4x"}})};
   const auto facts = must(LoadFacts::create(std::move(objects), Profile::standard(), 1));
   EXPECT_EQ(facts->object_count(), 5u);
   Feeder::Options options;
@@ -174,7 +177,7 @@ TEST(DaemonQuotas, AreFedAndVerifiedByTheLoadTest) {
   must(feeder.resync());
   const ClientOptions asking;
   must(verify_server(daemon.endpoint(), asking, *facts, feeder, 2));
-  must(feeder.upsert(quota_of("q", {{"cpu", "21"}})));
+  must(feeder.upsert(capacity_quota_of("q", {{"cpu", "21"}})));
   const auto differs = verify_server(daemon.endpoint(), asking, *facts, feeder, 2);
   ASSERT_FALSE(differs);
   EXPECT_NE(differs.error().message.find("capacity digest "), std::string::npos)

@@ -215,7 +215,8 @@ TEST_F(DaemonMessages, CountsInStats) {
 
 // --- Quotas and preemption -----------------------------------------------------------------------
 
-ElasticQuota small_quota(const std::string& namespace_name, std::int64_t min, std::int64_t max) {
+ElasticQuota small_elastic_quota(const std::string& namespace_name, std::int64_t min,
+                                 std::int64_t max) {
   ElasticQuota quota;
   quota.namespace_name = namespace_name;
   quota.name = "quota";
@@ -225,9 +226,9 @@ ElasticQuota small_quota(const std::string& namespace_name, std::int64_t min, st
 }
 
 // "red 4000 0, ": namespace, used and nominated cpu.
-std::string quotas_text(Client& client) {
+std::string elastic_quotas_text(Client& client) {
   std::string text;
-  for (const answers::ElasticQuotaState& quota : must(client.quota_status()).quotas) {
+  for (const answers::ElasticQuotaState& quota : must(client.elastic_quota_status()).quotas) {
     text += fmt::format("{} {} {}, ", quota.namespace_name, quota.amounts[0].used,
                         quota.amounts[0].nominated);
   }
@@ -249,9 +250,13 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   PriorityClass low;
   low.name = "low";
   low.value = -7;
-  const std::vector<Object> objects = {
-      small_node("n1", "4"),    borrower, waiting, low, budget, small_quota("red", 4, 4),
-      small_quota("blue", 0, 4)};
+  const std::vector<Object> objects = {small_node("n1", "4"),
+                                       borrower,
+                                       waiting,
+                                       low,
+                                       budget,
+                                       small_elastic_quota("red", 4, 4),
+                                       small_elastic_quota("blue", 0, 4)};
   const auto feeder = daemon.feeder(objects);
   must(feeder->resync());
   must(feeder->barrier());
@@ -283,20 +288,20 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   answer = must(client.post_filter(pod));
   EXPECT_EQ(answer.victims[0].priority, 0);
   EXPECT_EQ(answer.pdb_violations, 0);
-  EXPECT_EQ(quotas_text(client), "blue 4000 0, red 0 0, ");
+  EXPECT_EQ(elastic_quotas_text(client), "blue 4000 0, red 0 0, ");
 
   waiting.nominated_node_name = "n1";
   must(feeder->upsert(waiting));
   must(feeder->remove_pod("blue", "borrower"));
   must(feeder->barrier());
-  EXPECT_EQ(quotas_text(client), "blue 0 0, red 0 4000, ");
+  EXPECT_EQ(elastic_quotas_text(client), "blue 0 0, red 0 4000, ");
   must(client.reserve(pod, "n1"));
-  EXPECT_EQ(quotas_text(client), "blue 0 0, red 4000 0, ");
+  EXPECT_EQ(elastic_quotas_text(client), "blue 0 0, red 4000 0, ");
   waiting.node_name = "n1";
   must(feeder->upsert(waiting));
   must(feeder->remove_elastic_quota("blue", "quota"));
   EXPECT_EQ(must(feeder->barrier(false, true)).invalid, "");
-  EXPECT_EQ(quotas_text(client), "red 4000 0, ");
+  EXPECT_EQ(elastic_quotas_text(client), "red 4000 0, ");
 }
 
 // --- Who is first ------------------------------------------------------------------------------

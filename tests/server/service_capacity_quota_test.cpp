@@ -41,7 +41,8 @@ Node reserved_as(const std::string& id, Node node) {
 }
 
 // Of the nodes of the pool; of all where that is empty.
-CapacityQuota quota_of(const std::string& name, StringMap limits, const std::string& pool = "") {
+CapacityQuota capacity_quota_of(const std::string& name, StringMap limits,
+                                const std::string& pool = "") {
   CapacityQuota quota;
   quota.name = name;
   quota.generation = 1;
@@ -51,15 +52,15 @@ CapacityQuota quota_of(const std::string& name, StringMap limits, const std::str
 }
 
 CapacityQuota unusable(const std::string& name, std::int64_t generation = 1) {
-  CapacityQuota quota = quota_of(name, {{"cpu", "4x"}});
+  CapacityQuota quota = capacity_quota_of(name, {{"cpu", "4x"}});
   quota.generation = generation;
   return quota;
 }
 
-std::string text_of(const flatbuffers::Vector<Offset<wire::QuotaRow>>* rows) {
+std::string text_of(const flatbuffers::Vector<Offset<wire::CapacityQuotaRow>>* rows) {
   std::string all;
   for (std::uint32_t r = 0; rows != nullptr && r < rows->size(); ++r) {
-    const wire::QuotaRow& row = *rows->Get(r);
+    const wire::CapacityQuotaRow& row = *rows->Get(r);
     all += fmt::format(
         "{}{} {} limit {} used {} reserved {} need {} headroom {} shortfall {} max {}{}",
         r == 0 ? "" : "; ", text(row.quota()), text(row.resource()), row.limit(), row.used(),
@@ -78,7 +79,7 @@ template <typename Reply>
 std::string skipped_of(const Reply& reply) {
   std::string all;
   for (std::uint32_t s = 0; reply.skipped() != nullptr && s < reply.skipped()->size(); ++s) {
-    const wire::SkippedQuota& quota = *reply.skipped()->Get(s);
+    const wire::SkippedCapacityQuota& quota = *reply.skipped()->Get(s);
     all += fmt::format("{}{}: {}", s == 0 ? "" : "; ", text(quota.quota()), text(quota.why()));
   }
   return all;
@@ -155,7 +156,7 @@ std::string decoded(const Object& object, Object out) {
   return "ok";
 }
 std::string decoded(const CapacityQuota& quota) {
-  return decoded<wire::CapacityQuota>(quota, quota_of("other", {{"gpu", "7"}}, "b"));
+  return decoded<wire::CapacityQuota>(quota, capacity_quota_of("other", {{"gpu", "7"}}, "b"));
 }
 std::string decoded(const Node& node) {
   Node other = sized("other", 7, "b");
@@ -169,7 +170,7 @@ TEST_F(CapacityFacts, ComeBackAsTheyWere) {
   node.deleting = true;
   node.capacity.clear();
   EXPECT_EQ(decoded(node), "ok");
-  CapacityQuota quota = quota_of("q", {{"cpu", "10"}, {"nodes", "3"}}, "a");
+  CapacityQuota quota = capacity_quota_of("q", {{"cpu", "10"}, {"nodes", "3"}}, "a");
   EXPECT_EQ(decoded(quota), "ok");
   // Whether it can be used is not the decoder's to say.
   quota.selector = {{"", "Near", {}}, {"pool", "", {"a", "a"}}};
@@ -188,7 +189,7 @@ TEST_F(CapacityFacts, ErrorsNameTheField) {
   node.capacity.assign(kResourcesPerListMax + 1, {"r", {}});
   EXPECT_EQ(decoded(node),
             "LimitExceeded: node n1: capacity: 65 resources: kResourcesPerListMax is 64");
-  CapacityQuota quota = quota_of("q", {{"cpu", "1"}, {"cpu", "2"}});
+  CapacityQuota quota = capacity_quota_of("q", {{"cpu", "1"}, {"cpu", "2"}});
   EXPECT_EQ(decoded(quota), "Invalid: capacityquota q: limits: \"cpu\" comes twice");
   quota.limits = {{"cpu", "1"}, {std::string(kTextBytesMax, 'r'), "1"}};
   EXPECT_EQ(decoded(quota), "ok");
@@ -201,7 +202,7 @@ TEST_F(CapacityFacts, ErrorsNameTheField) {
   quota.limits.resize(kItemsPerListMax + 1);
   EXPECT_EQ(decoded(quota),
             "LimitExceeded: capacityquota q: limits: 4097 items: kItemsPerListMax is 4096");
-  quota = quota_of("q", {}, "a");
+  quota = capacity_quota_of("q", {}, "a");
   quota.selector[0].values.emplace_back(kTextBytesMax + 1, 'v');
   EXPECT_EQ(decoded(quota),
             "LimitExceeded: capacityquota q: selector[0].values[1]: 1025 bytes: kTextBytesMax is"
@@ -209,16 +210,16 @@ TEST_F(CapacityFacts, ErrorsNameTheField) {
   quota.selector.assign(kItemsPerListMax + 1, {});
   EXPECT_EQ(decoded(quota),
             "LimitExceeded: capacityquota q: selector: 4097 items: kItemsPerListMax is 4096");
-  quota = quota_of(std::string(kTextBytesMax + 1, 'q'), {});
+  quota = capacity_quota_of(std::string(kTextBytesMax + 1, 'q'), {});
   EXPECT_NE(decoded(quota).find("name: 1025 bytes: kTextBytesMax is 1024"), std::string::npos);
 }
 
 TEST_F(CapacityFacts, AnUnknownClassIsRefused) {
   feeder.feed({});
-  const auto unknown = static_cast<wire::QuotaClass>(9);
-  const std::uint64_t id =
-      feeder.facts({ClassedQuota{quota_of("q", {{"cpu", "1"}}), unknown},
-                    removed_capacity_quota("q", unknown), quota_of("r", {{"nodes", "1"}})});
+  const auto unknown = static_cast<wire::CapacityQuotaClass>(9);
+  const std::uint64_t id = feeder.facts(
+      {ClassedCapacityQuota{capacity_quota_of("q", {{"cpu", "1"}}), unknown},
+       removed_capacity_quota("q", unknown), capacity_quota_of("r", {{"nodes", "1"}})});
   EXPECT_EQ(
       feeder.error(id),
       "Unsupported: capacityquota q: quotaClass: 9 is not known; accepted: 0 to 3 (change 0)");
@@ -230,9 +231,10 @@ TEST_F(CapacityFacts, AnUnknownClassIsRefused) {
 }
 
 TEST_F(CapacityFacts, ARefusedOneStopsNoOther) {
-  feeder.feed({quota_of("q", {{"nodes", "5"}})});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "5"}})});
   Node nameless = sized("", 1);
-  const std::uint64_t id = feeder.facts({nameless, quota_of("", {{"cpu", "1"}}), sized("n1", 1)});
+  const std::uint64_t id =
+      feeder.facts({nameless, capacity_quota_of("", {{"cpu", "1"}}), sized("n1", 1)});
   EXPECT_EQ(feeder.error(id), "Invalid: Node: metadata.name is empty (change 0)");
   EXPECT_EQ(feeder.error(id), "Invalid: CapacityQuota: metadata.name is empty (change 1)");
   EXPECT_FALSE(feeder.has_answer());
@@ -242,11 +244,11 @@ TEST_F(CapacityFacts, ARefusedOneStopsNoOther) {
 TEST_F(CapacityFacts, TheirNumberHasALimit) {
   std::vector<Fact> quotas;
   for (std::uint32_t q = 0; q < kCapacityQuotasMax; ++q) {
-    quotas.emplace_back(quota_of(fmt::format("quota-{:06}", q), {{"nodes", "7"}}));
+    quotas.emplace_back(capacity_quota_of(fmt::format("quota-{:06}", q), {{"nodes", "7"}}));
   }
   feeder.feed(quotas);
-  const std::uint64_t id =
-      feeder.facts({quota_of("quota-000000", {{"nodes", "6"}}), quota_of("more", {})});
+  const std::uint64_t id = feeder.facts(
+      {capacity_quota_of("quota-000000", {{"nodes", "6"}}), capacity_quota_of("more", {})});
   const std::string error = feeder.error(id);
   EXPECT_EQ(error.rfind("LimitExceeded: ", 0), 0U);
   for (const char* part : {"more", "kCapacityQuotasMax", "(change 1)"}) {
@@ -256,15 +258,16 @@ TEST_F(CapacityFacts, TheirNumberHasALimit) {
   const wire::CapacityChecked& checked =
       client.capacity_checked({{sized("", 1), 9}, {sized("", 1), 8}});
   EXPECT_EQ(checked.answers()->Get(0)->allowed(), 6);
-  EXPECT_EQ(checked.answers()->Get(0)->rows()->size(), kQuotaRowsPerReplyMax);
-  EXPECT_EQ(checked.answers()->Get(0)->rows_left_out(), kCapacityQuotasMax - kQuotaRowsPerReplyMax);
+  EXPECT_EQ(checked.answers()->Get(0)->rows()->size(), kCapacityQuotaRowsPerReplyMax);
+  EXPECT_EQ(checked.answers()->Get(0)->rows_left_out(),
+            kCapacityQuotasMax - kCapacityQuotaRowsPerReplyMax);
   EXPECT_EQ(checked.answers()->Get(1)->allowed(), 6);
   EXPECT_EQ(checked.answers()->Get(1)->rows_left_out(), kCapacityQuotasMax);
 }
 
 // A node that one of them refuses is in neither, and one that may not change stays as it was.
 TEST_F(CapacityFacts, EngineAndQuotasHaveTheSameNodes) {
-  feeder.feed({quota_of("q", {{"cpu", "90"}}), sized("n1", 1)});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "90"}}), sized("n1", 1)});
   Node engine_refuses = sized("n2", 2), quotas_refuse = sized("n3", 4), changed = sized("n1", 8);
   engine_refuses.allocatable = changed.allocatable = {{"cpu", Quantity::from_value(-1)}};
   // cpu is counted in thousandths.
@@ -282,28 +285,32 @@ TEST_F(CapacityFacts, EngineAndQuotasHaveTheSameNodes) {
 }
 
 TEST_F(CapacityFacts, ClassesHaveNamesOfTheirOwn) {
-  using wire::QuotaClass;
-  feeder.feed({sized("n1", 1), quota_of("q", {{"cpu", "2"}}),
-               ClassedQuota{quota_of("q", {{"cpu", "3"}}), QuotaClass::NodeGroup},
-               ClassedQuota{quota_of("any", {{"nodes", "4"}}), QuotaClass::MaxNodes},
-               ClassedQuota{quota_of("", {{"cpu", "5"}}), QuotaClass::ClusterWide}});
+  using wire::CapacityQuotaClass;
+  feeder.feed(
+      {sized("n1", 1), capacity_quota_of("q", {{"cpu", "2"}}),
+       ClassedCapacityQuota{capacity_quota_of("q", {{"cpu", "3"}}), CapacityQuotaClass::NodeGroup},
+       ClassedCapacityQuota{capacity_quota_of("any", {{"nodes", "4"}}),
+                            CapacityQuotaClass::MaxNodes},
+       ClassedCapacityQuota{capacity_quota_of("", {{"cpu", "5"}}),
+                            CapacityQuotaClass::ClusterWide}});
   EXPECT_EQ(
       text_of(client.capacity_quota_status()),
       "cluster-wide 1/1 nodes 1 cpu 5000 1000 0; max-nodes 1/1 nodes 1 nodes 4 1 0;"
       " NodeGroup/q 1/1 nodes 1 cpu 3000 1000 0; CapacityQuota/q 1/1 nodes 1 cpu 2000 1000 0");
   EXPECT_EQ(client.allowed(sized("new", 1), 9), 1);
   const wire::CapacityQuotaStatusReply& reply = client.capacity_quota_status();
-  EXPECT_EQ(reply.quotas()->Get(1)->quota_class(), QuotaClass::MaxNodes);
+  EXPECT_EQ(reply.quotas()->Get(1)->quota_class(), CapacityQuotaClass::MaxNodes);
   EXPECT_EQ(text(reply.quotas()->Get(2)->name()), "q");
-  feeder.facts({removed_capacity_quota("q"), removed_capacity_quota("other", QuotaClass::MaxNodes),
-                removed_capacity_quota("q", QuotaClass::NodeGroup)});
+  feeder.facts({removed_capacity_quota("q"),
+                removed_capacity_quota("other", CapacityQuotaClass::MaxNodes),
+                removed_capacity_quota("q", CapacityQuotaClass::NodeGroup)});
   EXPECT_FALSE(feeder.has_answer());
   EXPECT_EQ(text_of(client.capacity_quota_status()), "cluster-wide 1/1 nodes 1 cpu 5000 1000 0");
 }
 
 TEST_F(CapacityFacts, NeedNoOrder) {
-  std::vector<Fact> facts = {quota_of("all", {{"cpu", "100"}, {"nodes", "9"}}),
-                             quota_of("pool", {{"cpu", "50"}}, "b"),
+  std::vector<Fact> facts = {capacity_quota_of("all", {{"cpu", "100"}, {"nodes", "9"}}),
+                             capacity_quota_of("pool", {{"cpu", "50"}}, "b"),
                              unusable("broken"),
                              sized("n1", 1),
                              sized("n2", 2, "b"),
@@ -332,8 +339,8 @@ TEST_F(CapacityFacts, NeedNoOrder) {
 }
 
 TEST_F(CapacityFacts, NodesChangeAndGo) {
-  feeder.feed({quota_of("a", {{"cpu", "10"}}, "a"), quota_of("b", {{"cpu", "10"}}, "b"),
-               sized("n1", 1), sized("n2", 2)});
+  feeder.feed({capacity_quota_of("a", {{"cpu", "10"}}, "a"),
+               capacity_quota_of("b", {{"cpu", "10"}}, "b"), sized("n1", 1), sized("n2", 2)});
   EXPECT_EQ(
       text_of(client.capacity_quota_status()),
       "CapacityQuota/a 1/1 nodes 2 cpu 10000 3000 0; CapacityQuota/b 1/1 nodes 0 cpu 10000 0 0");
@@ -344,15 +351,15 @@ TEST_F(CapacityFacts, NodesChangeAndGo) {
 }
 
 TEST_F(CapacityFacts, AResyncReplacesThemAsAWhole) {
-  feeder.feed({quota_of("old", {{"nodes", "2"}}), sized("n1", 1), sized("n2", 1)});
+  feeder.feed({capacity_quota_of("old", {{"nodes", "2"}}), sized("n1", 1), sized("n2", 1)});
   const std::string old = "CapacityQuota/old 1/1 nodes 2 nodes 2 2 0";
   feeder.begin();
-  feeder.facts({quota_of("new", {{"nodes", "3"}}), sized("n1", 1)});
+  feeder.facts({capacity_quota_of("new", {{"nodes", "3"}}), sized("n1", 1)});
   EXPECT_EQ(text_of(client.capacity_quota_status()), old);
   EXPECT_EQ(client.allowed(sized("more", 1), 9), 0);
   feeder.begin();  // that resync is dropped
   EXPECT_EQ(text_of(client.capacity_quota_status()), old);
-  feeder.facts({quota_of("new", {{"nodes", "3"}}), sized("n1", 1)});
+  feeder.facts({capacity_quota_of("new", {{"nodes", "3"}}), sized("n1", 1)});
   feeder.end();
   EXPECT_EQ(text_of(client.capacity_quota_status()), "CapacityQuota/new 1/1 nodes 1 nodes 3 1 0");
   EXPECT_EQ(client.allowed(sized("more", 1), 9), 2);
@@ -360,7 +367,7 @@ TEST_F(CapacityFacts, AResyncReplacesThemAsAWhole) {
 
 // The last spec that could be used stays in force, over a resync as well.
 TEST_F(CapacityFacts, WhatCannotBeUsedLeavesTheLastThatCould) {
-  CapacityQuota quota = quota_of("q", {{"cpu", "4"}});
+  CapacityQuota quota = capacity_quota_of("q", {{"cpu", "4"}});
   feeder.feed({sized("n1", 1), quota, unusable("broken")});
   EXPECT_EQ(text_of(client.capacity_quota_status()),
             "CapacityQuota/broken 0/1 skipped invalid nodes 0; CapacityQuota/q 1/1 nodes 1 cpu 4000"
@@ -389,9 +396,9 @@ TEST_F(CapacityFacts, WhatCannotBeUsedLeavesTheLastThatCould) {
 
 TEST_F(CapacityChecking, SaysEveryNumber) {
   feeder.feed({sized("n1", 2), sized("n2", 1, "b"),
-               quota_of("all", {{"cpu", "10"}, {"gpu", "4"}, {"memory", "1Gi"}}),
-               quota_of("pool", {{"nodes", "3"}}, "a"), quota_of("other", {{"cpu", "0"}}, "b"),
-               unusable("broken")});
+               capacity_quota_of("all", {{"cpu", "10"}, {"gpu", "4"}, {"memory", "1Gi"}}),
+               capacity_quota_of("pool", {{"nodes", "3"}}, "a"),
+               capacity_quota_of("other", {{"cpu", "0"}}, "b"), unusable("broken")});
   ASSERT_EQ(client.capacity_reserved("r", {{sized("", 1), 1}}, kSoonUs).accepted(), true);
   const wire::CapacityChecked& checked = client.capacity_checked({{sized("", 2), 4}});
   ASSERT_EQ(checked.answers()->size(), 1U);
@@ -408,7 +415,7 @@ TEST_F(CapacityChecking, SaysEveryNumber) {
 }
 
 TEST_F(CapacityChecking, EachItemStandsForItself) {
-  feeder.feed({quota_of("q", {{"cpu", "8"}})});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "8"}})});
   const NodeCounts nodes = {{sized("", 2), 4}, {sized("", 3), 4}, {sized("", 9), 1}, {Node(), 7}};
   const wire::CapacityChecked& all = client.capacity_checked(nodes);
   ASSERT_EQ(all.answers()->size(), 4U);
@@ -436,7 +443,7 @@ TEST_F(CapacityChecking, NothingIsAllowedBeforeTheFirstResync) {
   EXPECT_EQ(client.error(client.capacity_plan({}, {})),
             "Conflict: add: no quota is known: no feeder has completed a resync");
   feeder.begin();
-  feeder.facts({quota_of("q", {{"cpu", "1"}})});
+  feeder.facts({capacity_quota_of("q", {{"cpu", "1"}})});
   EXPECT_EQ(client.error(client.capacity_check({{sized("", 1), 1}})), error);
   EXPECT_EQ(text_of(client.capacity_quota_status()), "");
   EXPECT_EQ(text_of(client.capacity_reservations()), "");
@@ -463,7 +470,7 @@ TEST_F(CapacityChecking, ErrorsNameTheItem) {
 }
 
 TEST_F(CapacityChecking, TheNumberOfItemsHasALimit) {
-  feeder.feed({quota_of("q", {{"cpu", "8"}})});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "8"}})});
   NodeCounts nodes(kCapacityItemsPerRequestMax - 1, {sized("", 1), 1});
   EXPECT_EQ(client.capacity_checked(nodes).answers()->size(), kCapacityItemsPerRequestMax - 1);
   nodes.emplace_back(sized("", 1), 1);
@@ -504,8 +511,8 @@ TEST_F(CapacityChecking, ItemsTogetherHaveALimitOfBytes) {
 
 // Amounts without bound become int64's ends.
 TEST_F(CapacityChecking, AmountsSaturate) {
-  feeder.feed({quota_of("greatest", {{"cpu", "9223372036854775807"}}),
-               quota_of("none", {{"cpu", "0"}, {"memory", "9223372036854775807"}})});
+  feeder.feed({capacity_quota_of("greatest", {{"cpu", "9223372036854775807"}}),
+               capacity_quota_of("none", {{"cpu", "0"}, {"memory", "9223372036854775807"}})});
   Node huge = sized("n1", 0);
   huge.capacity = {{"cpu", *Quantity::parse("9223372036854775807m")},
                    {"memory", Quantity::from_value(kMost)}};
@@ -534,7 +541,7 @@ TEST_F(CapacityChecking, AmountsSaturate) {
 // What a client asks with leaves nothing behind: neither in the answers nor in what is full one
 // day.
 TEST_F(CapacityChecking, QuestionsLeaveNothingBehind) {
-  feeder.feed({quota_of("q", {{"cpu", "8"}}, "a"), sized("n1", 1)}, kNowUs);
+  feeder.feed({capacity_quota_of("q", {{"cpu", "8"}}, "a"), sized("n1", 1)}, kNowUs);
   const std::uint64_t digest = client.stats(true).capacity_digest();
   for (std::uint32_t round = 0; round < 80; ++round) {
     Node asked = sized(fmt::format("t-{}", round), 1, fmt::format("pool-{}", round));
@@ -557,7 +564,8 @@ TEST_F(CapacityChecking, QuestionsLeaveNothingBehind) {
 // --- Plans -------------------------------------------------------------------------------------
 
 TEST_F(CapacityPlanning, NetAndPeak) {
-  feeder.feed({quota_of("q", {{"cpu", "6"}}), sized("n1", 2), sized("n2", 2), unusable("broken")});
+  feeder.feed(
+      {capacity_quota_of("q", {{"cpu", "6"}}), sized("n1", 2), sized("n2", 2), unusable("broken")});
   const auto planned = [&](const NodeCounts& add, const std::vector<std::string>& remove) {
     return text_of(client.take<wire::CapacityPlanned>(client.capacity_plan(add, remove)));
   };
@@ -601,7 +609,7 @@ TEST_F(CapacityPlanning, ErrorsNameWhatIsRemoved) {
 // --- Reservations ------------------------------------------------------------------------------
 
 TEST_F(CapacityReserving, AllOrNone) {
-  feeder.feed({quota_of("q", {{"cpu", "4"}}), unusable("broken")});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "4"}}), unusable("broken")});
   const wire::CapacityReserved& refused =
       client.capacity_reserved("r", {{sized("", 1), 2}, {sized("", 3), 1}}, kSoonUs);
   EXPECT_EQ(text_of(refused), "refused 2 0");
@@ -624,7 +632,7 @@ TEST_F(CapacityReserving, AllOrNone) {
 }
 
 TEST_F(CapacityReserving, AsManyAsFit) {
-  feeder.feed({quota_of("q", {{"cpu", "4"}})});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "4"}})});
   const auto up_to = wire::ReserveMode::UpTo;
   const wire::CapacityReserved& some =
       client.capacity_reserved("r", {{sized("", 3), 2}, {sized("", 1), 2}}, kSoonUs, up_to);
@@ -640,7 +648,7 @@ TEST_F(CapacityReserving, AsManyAsFit) {
 }
 
 TEST_F(CapacityReserving, ReleasingGivesBack) {
-  feeder.feed({quota_of("q", {{"cpu", "4"}})});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "4"}})});
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 2), 2}}, kSoonUs)), "accepted 2");
   EXPECT_FALSE(client.capacity_released("other"));
   EXPECT_FALSE(client.capacity_released(""));
@@ -674,7 +682,7 @@ TEST_F(CapacityReserving, ErrorsNameTheField) {
 }
 
 TEST_F(CapacityReserving, OneOfTwoGetsTheLastNode) {
-  feeder.feed({quota_of("q", {{"nodes", "1"}})});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})});
   Client other(*service);
   other.greet();
   EXPECT_EQ(client.allowed(sized("", 1), 1), 1);
@@ -686,7 +694,7 @@ TEST_F(CapacityReserving, OneOfTwoGetsTheLastNode) {
 }
 
 TEST_F(CapacityReserving, LapsesByTheServersClock) {
-  feeder.feed({quota_of("q", {{"nodes", "1"}})});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})});
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 1}}, kSoonUs)), "accepted 1");
   wall_clock_us = kSoonUs - 1;
   EXPECT_EQ(text_of(client.capacity_reservations()), "r left 1 registered 0");
@@ -699,7 +707,7 @@ TEST_F(CapacityReserving, LapsesByTheServersClock) {
 }
 
 TEST_F(CapacityReserving, LapsesByTheFeedersClock) {
-  feeder.feed({quota_of("q", {{"nodes", "1"}})}, 1000);
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})}, 1000);
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 1}}, 2000)), "accepted 1");
   wall_clock_us = kSoonUs;
   EXPECT_EQ(client.allowed(sized("", 1), 1), 0);
@@ -711,7 +719,7 @@ TEST_F(CapacityReserving, LapsesByTheFeedersClock) {
 }
 
 TEST_F(CapacityReserving, ANodeThatNamesItTakesOneOff) {
-  feeder.feed({quota_of("q", {{"nodes", "3"}}), sized("n0", 1)});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "3"}}), sized("n0", 1)});
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 2}}, kSoonUs)), "accepted 2");
   const Node first = reserved_as("r", sized("n1", 1));
   feeder.facts({first});
@@ -726,7 +734,7 @@ TEST_F(CapacityReserving, ANodeThatNamesItTakesOneOff) {
 // --- Reservations over a resync ------------------------------------------------------------------
 
 TEST_F(CapacityReserving, OutlivesAResync) {
-  const std::vector<Fact> facts = {quota_of("q", {{"nodes", "5"}}), sized("n0", 1)};
+  const std::vector<Fact> facts = {capacity_quota_of("q", {{"nodes", "5"}}), sized("n0", 1)};
   feeder.feed(facts);
   EXPECT_EQ(text_of(client.capacity_reserved("before", {{sized("", 1), 1}}, kSoonUs)),
             "accepted 1");
@@ -752,7 +760,7 @@ TEST_F(CapacityReserving, OutlivesAResync) {
 
 // A node that was there before the resync has taken its part already; a new one takes it now.
 TEST_F(CapacityReserving, AResyncCountsEveryNodeOnce) {
-  const Fact quota = quota_of("q", {{"nodes", "9"}});
+  const Fact quota = capacity_quota_of("q", {{"nodes", "9"}});
   const Fact one = reserved_as("r", sized("n1", 1)), two = reserved_as("r", sized("n2", 1));
   feeder.feed({quota});
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 3}}, kSoonUs)), "accepted 3");
@@ -767,12 +775,12 @@ TEST_F(CapacityReserving, AResyncCountsEveryNodeOnce) {
 }
 
 TEST_F(CapacityReserving, AResyncThatLimitsMoreKeepsIt) {
-  feeder.feed({quota_of("q", {{"cpu", "9"}})});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "9"}})});
   EXPECT_EQ(
       text_of(client.capacity_reserved("r", {{sized("", 1), 1}, {sized("", 4, "b"), 2}}, kSoonUs)),
       "accepted 1 2");
   // Another limit, and a selector that reads a label which none read before.
-  feeder.feed({quota_of("q", {{"cpu", "2"}}, "b")});
+  feeder.feed({capacity_quota_of("q", {{"cpu", "2"}}, "b")});
   EXPECT_EQ(text_of(client.capacity_quota_status()), "CapacityQuota/q 1/1 nodes 0 cpu 2000 0 8000");
   EXPECT_EQ(client.allowed(sized("", 1, "b"), 1), 0);
   EXPECT_TRUE(client.capacity_released("r"));
@@ -780,17 +788,17 @@ TEST_F(CapacityReserving, AResyncThatLimitsMoreKeepsIt) {
 }
 
 TEST_F(CapacityReserving, AResyncLaterThanItEndsIt) {
-  feeder.feed({quota_of("q", {{"nodes", "1"}})}, 1000);
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})}, 1000);
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 1}}, 2000)), "accepted 1");
-  feeder.feed({quota_of("q", {{"nodes", "1"}})}, 1999);
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})}, 1999);
   EXPECT_EQ(client.allowed(sized("", 1), 1), 0);
-  feeder.feed({quota_of("q", {{"nodes", "1"}})}, 2000);
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})}, 2000);
   EXPECT_EQ(client.allowed(sized("", 1), 1), 1);
   EXPECT_EQ(text_of(client.capacity_reservations()), "");
 }
 
 TEST_F(CapacityReserving, AnAbortedResyncChangesNothing) {
-  feeder.feed({quota_of("q", {{"nodes", "5"}})});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "5"}})});
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 2}}, kSoonUs)), "accepted 2");
   {
     Client other(*service);
@@ -804,7 +812,7 @@ TEST_F(CapacityReserving, AnAbortedResyncChangesNothing) {
 }
 
 TEST_F(CapacityReserving, AProfileForgetsNoQuota) {
-  feeder.feed({quota_of("q", {{"nodes", "1"}})});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})});
   feeder.disconnect();
   EXPECT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 1}}, kSoonUs)), "accepted 1");
@@ -816,17 +824,20 @@ TEST_F(CapacityReserving, AProfileForgetsNoQuota) {
 
 TEST_F(CapacityStatus, ManyQuotasComeInPages) {
   const std::uint32_t count = kQuotasPerReplyMax + 100;
-  std::vector<Fact> facts = {
-      ClassedQuota{quota_of("", {{"cpu", "1"}}), wire::QuotaClass::ClusterWide},
-      ClassedQuota{quota_of("", {{"cpu", "1"}}), wire::QuotaClass::MaxNodes}};
+  std::vector<Fact> facts = {ClassedCapacityQuota{capacity_quota_of("", {{"cpu", "1"}}),
+                                                  wire::CapacityQuotaClass::ClusterWide},
+                             ClassedCapacityQuota{capacity_quota_of("", {{"cpu", "1"}}),
+                                                  wire::CapacityQuotaClass::MaxNodes}};
   for (std::uint32_t q = 0; q < count - 2; ++q) {
-    const CapacityQuota quota = quota_of(fmt::format("quota-{:05}", count - q), {{"cpu", "1"}});
-    facts.emplace_back(ClassedQuota{
-        quota, q % 2 == 0 ? wire::QuotaClass::NodeGroup : wire::QuotaClass::CapacityQuota});
+    const CapacityQuota quota =
+        capacity_quota_of(fmt::format("quota-{:05}", count - q), {{"cpu", "1"}});
+    facts.emplace_back(ClassedCapacityQuota{quota, q % 2 == 0
+                                                       ? wire::CapacityQuotaClass::NodeGroup
+                                                       : wire::CapacityQuotaClass::CapacityQuota});
   }
   feeder.feed(facts);
   std::string after;
-  std::vector<std::pair<wire::QuotaClass, std::string>> seen;
+  std::vector<std::pair<wire::CapacityQuotaClass, std::string>> seen;
   for (const std::uint32_t size : {kQuotasPerReplyMax, 100U, 0U}) {
     const wire::CapacityQuotaStatusReply& page = client.capacity_quota_status(after);
     ASSERT_EQ(page.quotas() == nullptr ? 0 : page.quotas()->size(), size);
@@ -843,11 +854,11 @@ TEST_F(CapacityStatus, ManyQuotasComeInPages) {
 }
 
 TEST_F(CapacityStatus, GoesOnAfterAnyId) {
-  using wire::QuotaClass;
-  feeder.feed({ClassedQuota{quota_of("", {}), QuotaClass::ClusterWide},
-               ClassedQuota{quota_of("", {}), QuotaClass::MaxNodes},
-               ClassedQuota{quota_of("b", {}), QuotaClass::NodeGroup}, quota_of("a", {}),
-               quota_of("c", {})});
+  using wire::CapacityQuotaClass;
+  feeder.feed({ClassedCapacityQuota{capacity_quota_of("", {}), CapacityQuotaClass::ClusterWide},
+               ClassedCapacityQuota{capacity_quota_of("", {}), CapacityQuotaClass::MaxNodes},
+               ClassedCapacityQuota{capacity_quota_of("b", {}), CapacityQuotaClass::NodeGroup},
+               capacity_quota_of("a", {}), capacity_quota_of("c", {})});
   const auto after = [&](const std::string& id) {
     std::string ids;
     const wire::CapacityQuotaStatusReply& reply = client.capacity_quota_status(id);
@@ -891,7 +902,7 @@ TEST_F(CapacityStatus, ManyReservationsComeInPages) {
 }
 
 TEST_F(CapacityStatus, IsCountedInTheMetrics) {
-  feeder.feed({quota_of("q", {{"nodes", "2"}}), unusable("broken")});
+  feeder.feed({capacity_quota_of("q", {{"nodes", "2"}}), unusable("broken")});
   client.capacity_checked({{sized("", 1), 2}, {sized("", 1), 3}});
   client.take<wire::CapacityPlanned>(client.capacity_plan({{sized("", 1), 3}}, {}));
   client.capacity_reserved("r", {{sized("", 1), 1}}, kSoonUs);
@@ -933,7 +944,7 @@ TEST(CapacityOptions, AreThoseOfTheQuotas) {
   deleted.capacity = kept.capacity;
   deleted.deleting = true;
   for (int round = 0; round < 2; ++round) {  // the next cluster has them as well
-    feeder.feed({quota_of("q", {{"gpu", "16"}}), kept, deleted});
+    feeder.feed({capacity_quota_of("q", {{"gpu", "16"}}), kept, deleted});
     EXPECT_EQ(text_of(feeder.capacity_quota_status()), "CapacityQuota/q 1/1 nodes 1 gpu 16 8 0");
   }
 }
@@ -948,8 +959,8 @@ const Body& written(Builder& builder, const Answer&... answer) {
   return *flatbuffers::GetRoot<Body>(builder.GetBufferPointer());
 }
 
-QuotaRow row_of(std::string_view id, bool binding) {
-  QuotaRow row;
+CapacityQuotaRow row_of(std::string_view id, bool binding) {
+  CapacityQuotaRow row;
   row.quota = id;
   row.resource = "cpu";
   row.binding = binding;
@@ -967,18 +978,18 @@ TEST(CapacityAnswers, LeaveOutWhatIsAboveTheirLimits) {
     return *flatbuffers::GetRoot<wire::CapacityChecked>(builder.GetBufferPointer());
   };
   std::vector<CapacityCheck> answers(2);
-  answers[0].rows.assign(kQuotaRowsPerReplyMax - 1, row_of("q", false));
+  answers[0].rows.assign(kCapacityQuotaRowsPerReplyMax - 1, row_of("q", false));
   answers[1].rows.assign(3, row_of("q", true));
   answers[1].rows.resize(1);
-  answers[1].skipped.assign(kSkippedQuotasPerReplyMax, {"q", "because"});
+  answers[1].skipped.assign(kSkippedCapacityQuotasPerReplyMax, {"q", "because"});
   const wire::CapacityChecked& full = checked(answers, false);
-  EXPECT_EQ(full.answers()->Get(0)->rows()->size(), kQuotaRowsPerReplyMax - 1);
+  EXPECT_EQ(full.answers()->Get(0)->rows()->size(), kCapacityQuotaRowsPerReplyMax - 1);
   EXPECT_EQ(full.answers()->Get(1)->rows()->size(), 1U);
   EXPECT_EQ(full.answers()->Get(1)->rows_left_out(), 0U);
-  EXPECT_EQ(full.skipped()->size(), kSkippedQuotasPerReplyMax);
+  EXPECT_EQ(full.skipped()->size(), kSkippedCapacityQuotasPerReplyMax);
   EXPECT_EQ(full.skipped_left_out(), 0U);
   answers[1].rows.assign(3, row_of("q", true));
-  answers[1].skipped.resize(kSkippedQuotasPerReplyMax + 2);
+  answers[1].skipped.resize(kSkippedCapacityQuotasPerReplyMax + 2);
   const wire::CapacityChecked& over = checked(answers, false);
   EXPECT_EQ(over.answers()->Get(1)->rows()->size(), 1U);
   EXPECT_EQ(over.answers()->Get(1)->rows_left_out(), 2U);
@@ -989,15 +1000,15 @@ TEST(CapacityAnswers, LeaveOutWhatIsAboveTheirLimits) {
   EXPECT_EQ(binding.answers()->Get(1)->rows()->size(), 3U);
 
   PlanAnswer plan;
-  plan.rows.resize(kQuotaRowsPerReplyMax);
+  plan.rows.resize(kCapacityQuotaRowsPerReplyMax);
   EXPECT_EQ(written<wire::CapacityPlanned>(builder, plan, std::uint64_t{1}).rows_left_out(), 0U);
-  plan.rows.resize(kQuotaRowsPerReplyMax + 3);
+  plan.rows.resize(kCapacityQuotaRowsPerReplyMax + 3);
   plan.net_break.emplace();
   plan.net_break->rows.assign(kBreakRowsMax, row_of("q", true));
   plan.peak_break.emplace();
   plan.peak_break->rows.assign(kBreakRowsMax + 1, row_of("q", true));
   const auto& planned = written<wire::CapacityPlanned>(builder, plan, std::uint64_t{1});
-  EXPECT_EQ(planned.rows()->size(), kQuotaRowsPerReplyMax);
+  EXPECT_EQ(planned.rows()->size(), kCapacityQuotaRowsPerReplyMax);
   EXPECT_EQ(planned.rows_left_out(), 3U);
   EXPECT_EQ(planned.net_break()->rows()->size(), kBreakRowsMax);
   EXPECT_EQ(planned.net_break()->rows_left_out(), 0U);
@@ -1028,8 +1039,9 @@ TEST(CapacityAnswers, TheLargestFitAFrame) {
     EXPECT_LE(builder.GetSize(), kFrameBytesMax);
   };
   std::vector<std::string> ids, resources;
-  for (std::uint32_t i = 0; i < kBreakRowsMax + kSkippedQuotasPerReplyMax; ++i) {
-    ids.push_back(quota_id(QuotaClass::kCapacityQuota, fmt::format("{:01024}", i)));
+  for (std::uint32_t i = 0; i < kBreakRowsMax + kSkippedCapacityQuotasPerReplyMax; ++i) {
+    ids.push_back(
+        capacity_quota_id(CapacityQuotaClass::kCapacityQuota, fmt::format("{:01024}", i)));
     resources.push_back(fmt::format("{:01024}", i));
   }
   const std::string why(2 * kMessageBytesMax, 'w');
@@ -1040,14 +1052,14 @@ TEST(CapacityAnswers, TheLargestFitAFrame) {
     reserved.stopped->rows.push_back(row_of(ids[r], true));
     reserved.stopped->rows.back().resource = resources[r];
   }
-  for (std::uint32_t s = 0; s < kSkippedQuotasPerReplyMax; ++s) {
+  for (std::uint32_t s = 0; s < kSkippedCapacityQuotasPerReplyMax; ++s) {
     reserved.skipped.push_back({ids[kBreakRowsMax + s], why});
   }
   fits(reserved, std::int64_t{1}, std::uint64_t{1});
   std::vector<CapacityQuotaStatus> quotas(kQuotasPerReplyMax);
   for (std::uint32_t q = 0; q < quotas.size(); ++q) {
     quotas[q].name = fmt::format("{:01024}", q);
-    quotas[q].id = quota_id(QuotaClass::kCapacityQuota, quotas[q].name);
+    quotas[q].id = capacity_quota_id(CapacityQuotaClass::kCapacityQuota, quotas[q].name);
     quotas[q].invalid = fmt::format("{:03000}", q);
     for (std::uint32_t a = 0; a < 20; ++a) {
       quotas[q].amounts.push_back({fmt::format("{:063}", q * 20 + a), 1, 2, 3});

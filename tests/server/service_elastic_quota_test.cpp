@@ -14,11 +14,11 @@
 namespace headroom::in_memory {
 namespace {
 
-class QuotaFacts : public ServiceTest {};
+class ElasticQuotaFacts : public ServiceTest {};
 class PreFiltering : public ServiceTest {};
 class PostFiltering : public ServiceTest {};
 class Nominating : public ServiceTest {};
-class QuotaStatusOf : public ServiceTest {};
+class ElasticQuotaStatusOf : public ServiceTest {};
 class ExplainingVictims : public ServiceTest {};
 
 Profile without_capacity_scheduling() {
@@ -31,7 +31,8 @@ class WithoutCapacityScheduling : public ServiceTest {
   WithoutCapacityScheduling() : ServiceTest(without_capacity_scheduling()) {}
 };
 
-ElasticQuota quota_of(const std::string& namespace_name, std::int64_t min, std::int64_t max) {
+ElasticQuota elastic_quota_of(const std::string& namespace_name, std::int64_t min,
+                              std::int64_t max) {
   ElasticQuota quota;
   quota.namespace_name = namespace_name;
   quota.name = "quota";
@@ -66,7 +67,7 @@ PodDisruptionBudget budget_of(const std::string& namespace_name, std::int64_t al
 
 // Blue borrows what red may have: "high" and "low" fill the one node, each half of it.
 std::vector<Fact> borrowed() {
-  return {node_of("n1", 8), quota_of("red", 4, 8), quota_of("blue", 4, 8),
+  return {node_of("n1", 8), elastic_quota_of("red", 4, 8), elastic_quota_of("blue", 4, 8),
           pod_in("blue", "high", 4, 5, "n1"), pod_in("blue", "low", 4, 1, "n1")};
 }
 const char* const kTotalReason =
@@ -104,14 +105,14 @@ std::string text_of(const wire::PostFiltered& answer) {
 }
 
 // "blue/quota over cpu 4000 8000 8000 0": min, max, used, nominated.
-std::string text_of(const wire::QuotaStatusReply& reply) {
+std::string text_of(const wire::ElasticQuotaStatusReply& reply) {
   std::string all;
   for (std::uint32_t q = 0; reply.quotas() != nullptr && q < reply.quotas()->size(); ++q) {
-    const wire::NamespaceQuota& quota = *reply.quotas()->Get(q);
+    const wire::ElasticQuotaState& quota = *reply.quotas()->Get(q);
     all += fmt::format("{}{}/{}{}", q == 0 ? "" : ", ", text(quota.namespace_name()),
                        text(quota.name()), quota.over_min() ? " over" : "");
     for (std::uint32_t a = 0; quota.amounts() != nullptr && a < quota.amounts()->size(); ++a) {
-      const wire::QuotaAmount& amount = *quota.amounts()->Get(a);
+      const wire::ElasticQuotaAmount& amount = *quota.amounts()->Get(a);
       all += fmt::format(" {} {} {} {} {}", text(amount.resource()), amount.min(), amount.max(),
                          amount.used(), amount.nominated());
     }
@@ -132,7 +133,7 @@ std::string decoded(const Object& object, Object out) {
   return "ok";
 }
 std::string decoded(const ElasticQuota& quota) {
-  return decoded<wire::ElasticQuota>(quota, quota_of("other", 1, 2));
+  return decoded<wire::ElasticQuota>(quota, elastic_quota_of("other", 1, 2));
 }
 std::string decoded(const PodDisruptionBudget& budget) {
   PodDisruptionBudget other = budget_of("other", 7);
@@ -146,8 +147,8 @@ std::string decoded(const PriorityClass& priority_class) {
   return decoded<wire::PriorityClass>(priority_class, other);
 }
 
-TEST_F(QuotaFacts, ComeBackAsTheyWere) {
-  ElasticQuota quota = quota_of("red", 1, 2);
+TEST_F(ElasticQuotaFacts, ComeBackAsTheyWere) {
+  ElasticQuota quota = elastic_quota_of("red", 1, 2);
   EXPECT_EQ(decoded(quota), "ok");
   quota.min = ResourceList();  // empty and absent differ
   EXPECT_EQ(decoded(quota), "ok");
@@ -168,13 +169,13 @@ TEST_F(QuotaFacts, ComeBackAsTheyWere) {
   EXPECT_EQ(decoded(priority_class), "ok");
 }
 
-TEST_F(QuotaFacts, ErrorsNameTheField) {
-  ElasticQuota quota = quota_of("", 1, 2);
+TEST_F(ElasticQuotaFacts, ErrorsNameTheField) {
+  ElasticQuota quota = elastic_quota_of("", 1, 2);
   EXPECT_EQ(decoded(quota), "Invalid: elasticquota /quota: namespace: is empty");
-  quota = quota_of("red", 1, 2);
+  quota = elastic_quota_of("red", 1, 2);
   quota.max = {{"cpu", {}}, {"cpu", {}}};
   EXPECT_EQ(decoded(quota), "Invalid: elasticquota red/quota: max: \"cpu\" comes twice");
-  quota = quota_of("red", 1, 2);
+  quota = elastic_quota_of("red", 1, 2);
   quota.min->assign(kResourcesPerListMax + 1, {"r", {}});
   EXPECT_EQ(decoded(quota),
             "LimitExceeded: elasticquota red/quota: min: 65 resources: kResourcesPerListMax is 64");
@@ -208,24 +209,24 @@ TEST_F(QuotaFacts, ErrorsNameTheField) {
             "LimitExceeded: pod team/p: nominatedNodeName: 1025 bytes: kTextBytesMax is 1024");
 }
 
-TEST_F(QuotaFacts, ARefusedOneStopsNoOther) {
+TEST_F(ElasticQuotaFacts, ARefusedOneStopsNoOther) {
   feeder.feed({node_of("n1", 8)});
-  ElasticQuota nameless = quota_of("red", 1, 2), negative = quota_of("blue", -1, 2);
+  ElasticQuota nameless = elastic_quota_of("red", 1, 2), negative = elastic_quota_of("blue", -1, 2);
   nameless.name.clear();
   PodDisruptionBudget budget = budget_of("red", 1);
   budget.name.clear();
-  const std::uint64_t id = feeder.facts(
-      {nameless, negative, budget, class_of("", 1), quota_of("red", 1, 2), class_of("high", 9)});
+  const std::uint64_t id = feeder.facts({nameless, negative, budget, class_of("", 1),
+                                         elastic_quota_of("red", 1, 2), class_of("high", 9)});
   EXPECT_EQ(feeder.error(id), "Invalid: ElasticQuota: metadata.name is empty (change 0)");
   const std::string error = feeder.error(id);
   EXPECT_EQ(error.rfind("Invalid: ElasticQuota blue/quota: spec.min", 0), 0U) << error;
   EXPECT_EQ(feeder.error(id), "Invalid: PodDisruptionBudget: metadata.name is empty (change 2)");
   EXPECT_EQ(feeder.error(id), "Invalid: PriorityClass: metadata.name is empty (change 3)");
   EXPECT_FALSE(feeder.has_answer());
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 1000 2000 0 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 1000 2000 0 0");
 }
 
-TEST_F(QuotaFacts, TheirNumberHasALimit) {
+TEST_F(ElasticQuotaFacts, TheirNumberHasALimit) {
   std::vector<Fact> classes, quotas;
   for (std::uint32_t c = 0; c < kPriorityClassesMax; ++c) {
     classes.emplace_back(class_of(fmt::format("class-{}", c), static_cast<std::int32_t>(c)));
@@ -237,7 +238,7 @@ TEST_F(QuotaFacts, TheirNumberHasALimit) {
             " (change 1)");
   EXPECT_FALSE(feeder.has_answer());
   // In one namespace, of which the first by name counts.
-  ElasticQuota quota = quota_of("red", 1, 2);
+  ElasticQuota quota = elastic_quota_of("red", 1, 2);
   for (std::uint32_t q = 0; q < kElasticQuotasMax; ++q) {
     quota.name = fmt::format("quota-{:06}", q);
     quotas.emplace_back(quota);
@@ -248,10 +249,10 @@ TEST_F(QuotaFacts, TheirNumberHasALimit) {
   EXPECT_EQ(feeder.error(id),
             "LimitExceeded: ElasticQuota red/quota-one-more: kElasticQuotasMax (100000) quotas are"
             " known (change 0)");
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota-000000 cpu 1000 2000 0 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota-000000 cpu 1000 2000 0 0");
 }
 
-TEST_F(QuotaFacts, NeedNoOrder) {
+TEST_F(ElasticQuotaFacts, NeedNoOrder) {
   Pod ranked = pod_in("red", "ranked", 1, 0, "n1"), waiting = pod_in("red", "waiting", 2, 3);
   ranked.priority.reset();
   ranked.priority_class_name = "high";
@@ -260,7 +261,7 @@ TEST_F(QuotaFacts, NeedNoOrder) {
   ranked.deleting = true;
   waiting.nominated_node_name = "n1";
   waiting.preemption_policy = "Never";
-  ElasticQuota second = quota_of("red", 9, 9);
+  ElasticQuota second = elastic_quota_of("red", 9, 9);
   second.name = "second";
   std::vector<Fact> facts = borrowed();
   facts.insert(facts.end(), {ranked, waiting, second, class_of("high", 9), budget_of("red", 1)});
@@ -272,11 +273,11 @@ TEST_F(QuotaFacts, NeedNoOrder) {
     std::shuffle(facts.begin(), facts.end(), random);
     feeder.feed(facts, kNowUs);
     EXPECT_EQ(client.stats(true).digest(), digest);
-    EXPECT_EQ(text_of(client.quota_status()), status);
+    EXPECT_EQ(text_of(client.elastic_quota_status()), status);
   }
 }
 
-TEST_F(QuotaFacts, RemovedOnesAreGone) {
+TEST_F(ElasticQuotaFacts, RemovedOnesAreGone) {
   Pod low = pod_in("blue", "low", 4, 0, "n1");
   low.priority.reset();
   low.priority_class_name = "low";
@@ -293,35 +294,36 @@ TEST_F(QuotaFacts, RemovedOnesAreGone) {
   EXPECT_EQ(text_of(client.post_filtered(red)), "Success n1: blue/low uid-low 1 on n1");
   feeder.facts({removed_class("low")});
   EXPECT_EQ(text_of(client.post_filtered(red)), "Success n1: blue/low uid-low 0 on n1");
-  feeder.facts({removed_quota(quota_of("red", 0, 0)), removed_quota(quota_of("nobody", 0, 0)),
-                removed_class("nobody"), removed_budget(budget_of("nobody", 0))});
+  feeder.facts({removed_elastic_quota(elastic_quota_of("red", 0, 0)),
+                removed_elastic_quota(elastic_quota_of("nobody", 0, 0)), removed_class("nobody"),
+                removed_budget(budget_of("nobody", 0))});
   EXPECT_FALSE(feeder.has_answer());
-  EXPECT_EQ(text_of(client.quota_status()), "blue/quota over cpu 4000 8000 8000 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "blue/quota over cpu 4000 8000 8000 0");
   EXPECT_EQ(text_of_pre_filter(*client.evaluated({red}).decisions()->Get(0)),
             "Unschedulable feasible 0 ");
 }
 
-TEST_F(QuotaFacts, AResyncCarriesThem) {
+TEST_F(ElasticQuotaFacts, AResyncCarriesThem) {
   const Pod red = pod_in("red", "r", 4, 0);
   const std::vector<Fact> facts = borrowed();
   feeder.feed(facts);
   const std::uint64_t digest = client.stats(true).digest();
   feeder.begin();
-  feeder.facts({node_of("n1", 8), quota_of("blue", 1, 2)});
-  EXPECT_EQ(text_of(client.quota_status()),
+  feeder.facts({node_of("n1", 8), elastic_quota_of("blue", 1, 2)});
+  EXPECT_EQ(text_of(client.elastic_quota_status()),
             "blue/quota over cpu 4000 8000 8000 0, red/quota cpu 4000 8000 0 0");
   EXPECT_EQ(text_of_pre_filter(*client.evaluated({red}).decisions()->Get(0)),
             fmt::format("Unschedulable feasible 0 {}", kTotalReason));
   feeder.end();
-  EXPECT_EQ(text_of(client.quota_status()), "blue/quota cpu 1000 2000 0 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "blue/quota cpu 1000 2000 0 0");
   EXPECT_EQ(client.best(red), "n1");
   feeder.feed({});
-  EXPECT_EQ(text_of(client.quota_status()), "");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "");
   feeder.feed(facts);
   EXPECT_EQ(client.stats(true).digest(), digest);
 }
 
-TEST_F(QuotaFacts, AResyncForgetsBudgetsAndClasses) {
+TEST_F(ElasticQuotaFacts, AResyncForgetsBudgetsAndClasses) {
   std::vector<Fact> facts = borrowed();
   for (Fact& fact : facts) {
     if (auto* pod = std::get_if<Pod>(&fact); pod != nullptr && pod->name == "low") {
@@ -375,7 +377,7 @@ TEST_F(PreFiltering, RejectsWithoutLookingAtNodes) {
 
 // Two front-ends ask for what only one of them can have.
 TEST_F(PreFiltering, AReservationLooksAgain) {
-  feeder.feed({node_of("n1", 8), quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
   const Pod one = pod_in("red", "one", 3, 0), two = pod_in("red", "two", 3, 0);
   Client other(*service);
   other.greet();
@@ -386,18 +388,18 @@ TEST_F(PreFiltering, AReservationLooksAgain) {
             "Conflict: node n1: ElasticQuota red/quota: cpu: used 3 + nominated 0 + requested"
             " 3 is more than max 4, ElasticQuota red/quota: cpu: of all quotas used 3 +"
             " nominated 0 + requested 3 is more than min 4");
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 4000 3000 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 4000 3000 0");
   EXPECT_EQ(client.reserve_text(one, "n1"), "ok");  // it is not counted twice
   client.unreserve(one, one.uid, "n1");
   EXPECT_EQ(other.reserve_text(two, "n1"), "ok");
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 4000 3000 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 4000 3000 0");
   // A resync repeats the reservation.
-  feeder.feed({node_of("n1", 8), quota_of("red", 4, 4)});
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 4000 3000 0");
+  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 4000 3000 0");
 }
 
 TEST_F(PreFiltering, ReserveAndEvaluateInOneSeeTheQuota) {
-  feeder.feed({node_of("n1", 8), quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
   const Pod one = pod_in("red", "one", 3, 0), two = pod_in("red", "two", 3, 0);
   const wire::Evaluated& evaluated = client.evaluated({two}, {.reserve = std::pair{one, "n1"}});
   EXPECT_EQ(Client::reserved_text(*evaluated.reserved()), "ok");
@@ -406,14 +408,14 @@ TEST_F(PreFiltering, ReserveAndEvaluateInOneSeeTheQuota) {
 }
 
 TEST_F(PreFiltering, PlaceGoesOnWithTheNextPod) {
-  feeder.feed({node_of("n1", 8), quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
   const std::vector<PodArg> pods = {pod_in("red", "one", 3, 0), pod_in("red", "two", 3, 0),
                                     pod_in("red", "three", 1, 0)};
   const wire::Placed& placed = client.take<wire::Placed>(client.place(pods));
   EXPECT_EQ(joined(placed.node_names()), "n1; ; n1");
   ASSERT_EQ(placed.failures()->size(), 1U);
   EXPECT_EQ(placed.failures()->Get(0)->pre_filter()->size(), 2U);
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 4000 4000 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 4000 4000 0");
 }
 
 // --- Post-filter -------------------------------------------------------------------------------
@@ -462,7 +464,8 @@ TEST_F(PostFiltering, TellsOfEveryCandidate) {
 }
 
 TEST_F(PostFiltering, CountsBrokenBudgets) {
-  std::vector<Fact> facts = {node_of("n1", 4), quota_of("red", 4, 4), quota_of("blue", 0, 4)};
+  std::vector<Fact> facts = {node_of("n1", 4), elastic_quota_of("red", 4, 4),
+                             elastic_quota_of("blue", 0, 4)};
   Pod victim = pod_in("blue", "only", 4, 5, "n1");
   victim.labels = {{"app", "web"}};
   facts.emplace_back(victim);
@@ -498,7 +501,7 @@ TEST_F(WithoutCapacityScheduling, ThereIsNoPreemption) {
   feeder.feed(borrowed());  // the facts are accepted
   EXPECT_EQ(client.error(client.post_filter(pod_in("red", "r", 4, 0))),
             "Unsupported: post_filter: the profile does not enable CapacityScheduling");
-  EXPECT_EQ(text_of(client.quota_status()), "");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "");
   EXPECT_EQ(text_of_pre_filter(*client.evaluated({pod_in("red", "r", 4, 0)}).decisions()->Get(0)),
             "Unschedulable feasible 0 ");
 }
@@ -506,8 +509,8 @@ TEST_F(WithoutCapacityScheduling, ThereIsNoPreemption) {
 TEST_F(PostFiltering, IsCountedInTheMetrics) {
   feeder.feed(borrowed());
   client.post_filtered(pod_in("red", "r", 4, 0));
-  client.quota_status();
-  client.quota_status();
+  client.elastic_quota_status();
+  client.elastic_quota_status();
   client.error(client.explain_victims(pod_in("red", "r", 4, 0), "nowhere"));
   const std::string text = metrics.text();
   for (const char* sample :
@@ -533,7 +536,7 @@ TEST_F(Nominating, FromTheRejectionToTheBinding) {
   Pod low = pod_in("blue", "low", 4, 1, "n1");
   low.deleting = true;
   feeder.facts({red, low});
-  EXPECT_EQ(text_of(client.quota_status()),
+  EXPECT_EQ(text_of(client.elastic_quota_status()),
             "blue/quota over cpu 4000 8000 8000 0, red/quota cpu 4000 8000 0 4000");
   EXPECT_EQ(client.best(red.uid), "");
   EXPECT_EQ(text_of(client.post_filtered(red.uid)),
@@ -549,11 +552,11 @@ TEST_F(Nominating, FromTheRejectionToTheBinding) {
             " nominated 4 + requested 4 is more than min 8");
   EXPECT_EQ(client.best(red.uid), "n1");
   EXPECT_EQ(client.reserve_text(red.uid, "n1"), "ok");
-  EXPECT_EQ(text_of(client.quota_status()),
+  EXPECT_EQ(text_of(client.elastic_quota_status()),
             "blue/quota cpu 4000 8000 4000 0, red/quota cpu 4000 8000 4000 0");
   red.node_name = "n1";
   feeder.facts({red});
-  EXPECT_EQ(text_of(client.quota_status()),
+  EXPECT_EQ(text_of(client.elastic_quota_status()),
             "blue/quota cpu 4000 8000 4000 0, red/quota cpu 4000 8000 4000 0");
   EXPECT_EQ(client.stats().pending_pods(), 0U);
 }
@@ -564,54 +567,54 @@ TEST_F(Nominating, EndsWithTheNominationAndWithThePod) {
   red.nominated_node_name = "n1";
   const std::string nominated = "red/quota cpu 4000 8000 0 4000";
   const std::string not_nominated = "red/quota cpu 4000 8000 0 0";
-  feeder.feed({quota_of("red", 4, 8), red});
-  EXPECT_EQ(text_of(client.quota_status()), not_nominated);  // its node is not there yet
+  feeder.feed({elastic_quota_of("red", 4, 8), red});
+  EXPECT_EQ(text_of(client.elastic_quota_status()), not_nominated);  // its node is not there yet
   feeder.facts({node_of("n1", 8)});
-  EXPECT_EQ(text_of(client.quota_status()), nominated);
+  EXPECT_EQ(text_of(client.elastic_quota_status()), nominated);
   feeder.facts({plain});
-  EXPECT_EQ(text_of(client.quota_status()), not_nominated);
+  EXPECT_EQ(text_of(client.elastic_quota_status()), not_nominated);
   feeder.facts({red});
-  EXPECT_EQ(text_of(client.quota_status()), nominated);
+  EXPECT_EQ(text_of(client.elastic_quota_status()), nominated);
   EXPECT_EQ(client.best(pod_in("red", "other", 6, 0)), "");
   Pod done = red;
   done.phase = "Failed";
   feeder.facts({done});
-  EXPECT_EQ(text_of(client.quota_status()), not_nominated);
+  EXPECT_EQ(text_of(client.elastic_quota_status()), not_nominated);
   feeder.facts({red, removed_pod(red)});
-  EXPECT_EQ(text_of(client.quota_status()), not_nominated);
+  EXPECT_EQ(text_of(client.elastic_quota_status()), not_nominated);
   Pod another = plain;
   another.uid = "uid-another";
   feeder.facts({red, another});
-  EXPECT_EQ(text_of(client.quota_status()), not_nominated);
+  EXPECT_EQ(text_of(client.elastic_quota_status()), not_nominated);
   EXPECT_EQ(client.stats().pending_pods(), 1U);
 }
 
 TEST_F(Nominating, IsCarriedByAResync) {
   Pod red = pod_in("red", "r", 4, 0);
   red.nominated_node_name = "n1";
-  const std::vector<Fact> facts = {node_of("n1", 8), quota_of("red", 4, 8), red};
+  const std::vector<Fact> facts = {node_of("n1", 8), elastic_quota_of("red", 4, 8), red};
   feeder.feed(facts);
   EXPECT_EQ(client.reserve_text(red.uid, "n1"), "ok");
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 8000 4000 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 4000 0");
   feeder.feed(facts);  // pending still, and reserved
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 8000 4000 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 4000 0");
   client.unreserve(red, red.uid, "n1");
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 8000 0 4000");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 0 4000");
   feeder.feed(facts);
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 8000 0 4000");
-  feeder.feed({node_of("n1", 8), quota_of("red", 4, 8)});
-  EXPECT_EQ(text_of(client.quota_status()), "red/quota cpu 4000 8000 0 0");
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 0 4000");
+  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 8)});
+  EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 0 0");
 }
 
 // --- Quota status ------------------------------------------------------------------------------
 
-TEST_F(QuotaStatusOf, SaysWhatQuotasNameAndHave) {
-  ElasticQuota open = quota_of("open", 0, 0);
+TEST_F(ElasticQuotaStatusOf, SaysWhatQuotasNameAndHave) {
+  ElasticQuota open = elastic_quota_of("open", 0, 0);
   open.min = {{"memory", *Quantity::parse("1Gi")}};
   open.max.reset();
   feeder.feed(
       {node_of("n1", 8), open, pod_in("open", "p", 2, 0, "n1"), pod_in("none", "p", 1, 0, "n1")});
-  const wire::QuotaStatusReply& reply = client.quota_status();
+  const wire::ElasticQuotaStatusReply& reply = client.elastic_quota_status();
   EXPECT_EQ(text_of(reply),
             "open/quota cpu 0 9223372036854775807 2000 0"
             " memory 1073741824 9223372036854775807 0 0");
@@ -620,17 +623,17 @@ TEST_F(QuotaStatusOf, SaysWhatQuotasNameAndHave) {
   EXPECT_EQ(epoch, client.evaluated({pod_of("p", 1)}).epoch());
 }
 
-TEST_F(QuotaStatusOf, ManyComeInPages) {
+TEST_F(ElasticQuotaStatusOf, ManyComeInPages) {
   const std::uint32_t count = kQuotasPerReplyMax + 100;
   std::vector<Fact> facts;
   for (std::uint32_t q = 0; q < count; ++q) {
-    facts.emplace_back(quota_of(fmt::format("team-{:05}", count - q), 1, 2));
+    facts.emplace_back(elastic_quota_of(fmt::format("team-{:05}", count - q), 1, 2));
   }
   feeder.feed(facts);
   std::string after;
   std::vector<std::string> seen;
   for (const std::uint32_t size : {kQuotasPerReplyMax, 100U, 0U}) {
-    const wire::QuotaStatusReply& page = client.quota_status(after);
+    const wire::ElasticQuotaStatusReply& page = client.elastic_quota_status(after);
     ASSERT_EQ(page.quotas() == nullptr ? 0 : page.quotas()->size(), size);
     EXPECT_EQ(page.more(), size == kQuotasPerReplyMax);
     for (std::uint32_t q = 0; q < size; ++q) {
@@ -644,8 +647,8 @@ TEST_F(QuotaStatusOf, ManyComeInPages) {
 }
 
 // Names and resources as long as they may be, and a page that is full.
-TEST_F(QuotaStatusOf, TheLargestPageFitsAFrame) {
-  std::vector<QuotaStatus> quotas(kQuotasPerReplyMax);
+TEST_F(ElasticQuotaStatusOf, TheLargestPageFitsAFrame) {
+  std::vector<ElasticQuotaStatus> quotas(kQuotasPerReplyMax);
   for (std::size_t q = 0; q < quotas.size(); ++q) {
     quotas[q].namespace_name = quotas[q].name = std::string(kTextBytesMax, 'n');
     quotas[q].over_min = true;
@@ -654,7 +657,7 @@ TEST_F(QuotaStatusOf, TheLargestPageFitsAFrame) {
     }
   }
   Builder builder;
-  finish_frame(builder, 1, encode(builder, std::span<const QuotaStatus>(quotas), 1));
+  finish_frame(builder, 1, encode(builder, std::span<const ElasticQuotaStatus>(quotas), 1));
   EXPECT_LE(builder.GetSize(), kFrameBytesMax);
 }
 

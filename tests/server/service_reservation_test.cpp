@@ -388,8 +388,8 @@ TEST_F(RolesOfPeers, EveryRequestTakesItsRole) {
        create([p](Builder& builder) { return encode_explain(builder, PodRef(p), "n1"); })},
       {"PostFilter", Role::kLook, [p](auto& peer) { peer.post_filter(p); }},
       {"ExplainVictims", Role::kLook, [p](auto& peer) { peer.explain_victims(p, "n1"); }},
-      {"QuotaStatus", Role::kLook,
-       create([](Builder& builder) { return encode_quota_status(builder, ""); })},
+      {"ElasticQuotaStatus", Role::kLook,
+       create([](Builder& builder) { return encode_elastic_quota_status(builder, ""); })},
       {"Stats", Role::kLook, create([](Builder& builder) { return wire::CreateStats(builder); })},
       {"Reserve", Role::kDecide, create([p](Builder& builder) {
          return encode_reserve(builder, {.pod = PodRef(p), .node_name = "n1"});

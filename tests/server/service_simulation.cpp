@@ -74,12 +74,12 @@ void ServiceSimulation::change_node() {
   }
 }
 
-void ServiceSimulation::change_quota() {
+void ServiceSimulation::change_elastic_quota() {
   ElasticQuota quota;
   quota.namespace_name = "team";
   quota.name = draws_.one_in(3) ? "other" : "quota";
   if (quotas_.contains(quota.name) && draws_.one_in(2)) {
-    changes_.emplace_back(removed_quota(quota));
+    changes_.emplace_back(removed_elastic_quota(quota));
     quotas_.erase(quota.name);
     return;
   }
@@ -142,7 +142,7 @@ void ServiceSimulation::repeat_an_old_fact() {
 void ServiceSimulation::cluster_changes() {
   change_pod();
   if (draws_.one_in(20)) change_node();
-  if (draws_.one_in(40)) change_quota();
+  if (draws_.one_in(40)) change_elastic_quota();
   if (draws_.one_in(12)) repeat_an_old_fact();
 }
 

@@ -63,7 +63,7 @@ class ServiceSimulation {
   // The cluster, as the API server has it.
   void add_node(std::uint32_t n);
   void change_node();
-  void change_quota();
+  void change_elastic_quota();
   void change_pod();
   void create_pod(const std::string& name);
   void repeat_an_old_fact();

@@ -365,7 +365,7 @@ TEST_F(Turns, ADigestIsThatOfTheFactsAtItsLastTurn) {
   EXPECT_EQ(digest, at_once.digest());
   EXPECT_EQ(of_quotas, at_once.capacity_digest());
   EXPECT_EQ(digest, service->engine().digest());
-  EXPECT_EQ(of_quotas, service->quotas().digest());
+  EXPECT_EQ(of_quotas, service->capacity_quotas().digest());
 }
 
 TEST_F(Turns, AResyncAmidADigestMakesItOneOfTheNewState) {
@@ -380,7 +380,7 @@ TEST_F(Turns, AResyncAmidADigestMakesItOneOfTheNewState) {
   const wire::StatsReply& reply = client.take<wire::StatsReply>(asked);
   EXPECT_EQ(reply.nodes(), 1U);
   EXPECT_EQ(reply.digest(), service->engine().digest());
-  EXPECT_EQ(reply.capacity_digest(), service->quotas().digest());
+  EXPECT_EQ(reply.capacity_digest(), service->capacity_quotas().digest());
   EXPECT_EQ(reply.invalid(), nullptr);
 }
 

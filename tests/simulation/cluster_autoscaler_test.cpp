@@ -47,7 +47,8 @@ Pod pod(std::uint32_t index, std::int64_t cpu_milli) {
   return pod;
 }
 
-CapacityQuota quota(const std::string& name, StringMap limits, LabelSelector selector = {}) {
+CapacityQuota capacity_quota(const std::string& name, StringMap limits,
+                             LabelSelector selector = {}) {
   return {
       .name = name, .generation = 1, .selector = std::move(selector), .limits = std::move(limits)};
 }
@@ -215,7 +216,8 @@ TEST(ClusterAutoscaler, TheRulesOfTheProfileDecideWhatFits) {
 }
 
 TEST(ClusterAutoscaler, AQuotaStopsGrowthAndIsNamed) {
-  Autoscaler autoscaler({node("small", 8)}, {quota("total", {{"cpu", "24"}, {"nodes", "10"}})},
+  Autoscaler autoscaler({node("small", 8)},
+                        {capacity_quota("total", {{"cpu", "24"}, {"nodes", "10"}})},
                         {node("n1", 8)});
   autoscaler.add(0, 6, 3000);
   EXPECT_EQ(Said{"2/3 small CapacityQuota/total cpu"}, autoscaler.step(100));
@@ -243,7 +245,8 @@ TEST(ClusterAutoscaler, AQuotaStopsGrowthAndIsNamed) {
   EXPECT_EQ(0u, nodes.block.stretches);
 
   // With a higher limit nothing is in the way.
-  Autoscaler raised({node("small", 8)}, {quota("total", {{"cpu", "32"}})}, {node("n1", 8)});
+  Autoscaler raised({node("small", 8)}, {capacity_quota("total", {{"cpu", "32"}})},
+                    {node("n1", 8)});
   raised.add(0, 6, 3000);
   EXPECT_EQ(Said{"3/3 small"}, raised.step(0));
   EXPECT_EQ(0u, limit(raised->report(1), "total", "cpu").block.stretches);
@@ -251,7 +254,7 @@ TEST(ClusterAutoscaler, AQuotaStopsGrowthAndIsNamed) {
 
 // Pods come one by one; what was refused for one has room for another.
 TEST(ClusterAutoscaler, RefusedNodesAreCountedAsPodsWouldFillThem) {
-  Autoscaler autoscaler({node("small", 8)}, {quota("none", {{"nodes", "0"}})});
+  Autoscaler autoscaler({node("small", 8)}, {capacity_quota("none", {{"nodes", "0"}})});
   for (std::uint32_t p = 0; p < 5; ++p) {
     autoscaler.add(p, 1, 3000);
     EXPECT_EQ(Said{"0/1 small CapacityQuota/none nodes"}, autoscaler.step(10 * p));
@@ -269,7 +272,7 @@ TEST(ClusterAutoscaler, RefusedNodesAreCountedAsPodsWouldFillThem) {
 }
 
 TEST(ClusterAutoscaler, BlockedTimeHasGaps) {
-  Autoscaler autoscaler({node("small", 8)}, {quota("none", {{"nodes", "0"}})});
+  Autoscaler autoscaler({node("small", 8)}, {capacity_quota("none", {{"nodes", "0"}})});
   autoscaler.add(0, 1, 3000);
   autoscaler.step(10);
   autoscaler->remove(0);
@@ -277,7 +280,7 @@ TEST(ClusterAutoscaler, BlockedTimeHasGaps) {
   autoscaler.add(1, 1, 3000);
   autoscaler.step(50);
   const AutoscalerReport report = autoscaler->report(55 * kSecondUs);
-  const QuotaBlock& block = limit(report, "none", "nodes").block;
+  const CapacityQuotaBlock& block = limit(report, "none", "nodes").block;
   EXPECT_EQ(2u, block.stretches);
   EXPECT_EQ(15 * kSecondUs, block.blocked_us);
   EXPECT_EQ(10 * kSecondUs, block.first_us);
@@ -287,8 +290,8 @@ TEST(ClusterAutoscaler, BlockedTimeHasGaps) {
 TEST(ClusterAutoscaler, WhatOneTemplateIsRefusedAnotherGets) {
   Autoscaler autoscaler(
       {node("gpu", 32, {{"pool", "gpu"}}), node("small", 8, {{"pool", "general"}})},
-      {quota("gpus", {{"nodes", "1"}}, in("pool", "gpu")),
-       quota("general", {{"nodes", "2"}}, in("pool", "general"))});
+      {capacity_quota("gpus", {{"nodes", "1"}}, in("pool", "gpu")),
+       capacity_quota("general", {{"nodes", "2"}}, in("pool", "general"))});
   autoscaler.add(0, 26, 3000);  // ten on a gpu node, two on a small one
   EXPECT_EQ((Said{"1/2 gpu CapacityQuota/gpus nodes", "2/8 small CapacityQuota/general nodes"}),
             autoscaler.step(0));
@@ -310,14 +313,14 @@ TEST(ClusterAutoscaler, OverlappingQuotasBlockTogetherOrOneAfterTheOther) {
     its.node_selector = {{"zone", zone}};
     return its;
   };
-  Autoscaler together(templates, {quota("all", {{"nodes", "1"}}),
-                                  quota("zone-a", {{"cpu", "8"}}, in("zone", "a"))});
+  Autoscaler together(templates, {capacity_quota("all", {{"nodes", "1"}}),
+                                  capacity_quota("zone-a", {{"cpu", "8"}}, in("zone", "a"))});
   together->add(0, to_zone(0, "a"));
   together->add(1, to_zone(1, "a"));
   EXPECT_EQ(Said{"1/2 a CapacityQuota/all nodes CapacityQuota/zone-a cpu"}, together.step(0));
 
-  Autoscaler later(templates, {quota("all", {{"nodes", "2"}}),
-                               quota("zone-a", {{"cpu", "8"}}, in("zone", "a"))});
+  Autoscaler later(templates, {capacity_quota("all", {{"nodes", "2"}}),
+                               capacity_quota("zone-a", {{"cpu", "8"}}, in("zone", "a"))});
   later->add(0, to_zone(0, "a"));
   later->add(1, to_zone(1, "a"));
   EXPECT_EQ(Said{"1/2 a CapacityQuota/zone-a cpu"}, later.step(10));
@@ -355,14 +358,14 @@ TEST(ClusterAutoscaler, WhoseNodeCameInVainAsksAgainButNotForever) {
 }
 
 TEST(ClusterAutoscaler, AQuotaThatIsOverItsLimitIsNoBrokenRule) {
-  Autoscaler autoscaler({node("small", 8)}, {quota("total", {{"nodes", "1"}})},
+  Autoscaler autoscaler({node("small", 8)}, {capacity_quota("total", {{"nodes", "1"}})},
                         {node("n1", 8), node("n2", 8)});
   autoscaler.add(0, 1, 3000);
   EXPECT_EQ(Said{"0/1 small CapacityQuota/total nodes"}, autoscaler.step(0));
 }
 
 TEST(ClusterAutoscaler, AQuotaThatCannotBeUsedIsSkippedAndSaid) {
-  Autoscaler autoscaler({node("small", 8)}, {quota("bad", {{"nodes", "-1"}})});
+  Autoscaler autoscaler({node("small", 8)}, {capacity_quota("bad", {{"nodes", "-1"}})});
   autoscaler.add(0, 1, 3000);
   EXPECT_EQ(Said{"1/1 small"}, autoscaler.step(0));
   const AutoscalerReport report = autoscaler->report(0);
@@ -455,7 +458,7 @@ TEST(SimulationThatGrows, PodsWaitForNodesAndTakeThem) {
 // The pods that leave make room for those that the quota keeps waiting; these leave later, then.
 TEST(SimulationThatGrows, WhoLeavesEndsTheBlockAndWhoWaitedLeavesLater) {
   Growth growth({.templates = {node("small", 8)},
-                 .quotas = {quota("total", {{"nodes", "1"}})},
+                 .quotas = {capacity_quota("total", {{"nodes", "1"}})},
                  .provision_us = 60 * kSecondUs});
   growth.input.nodes = {node("n1", 4)};
   growth.arrive(pod(0, 3000), 0, 100);
@@ -466,14 +469,15 @@ TEST(SimulationThatGrows, WhoLeavesEndsTheBlockAndWhoWaitedLeavesLater) {
                   "scale_up", "default/pod-1 on n1 after 60", "default/pod-2 on n1 after 100"}),
             growth.lines);
   EXPECT_EQ(150 * kSecondUs, growth.report.growth->end_us);  // until when the second was there
-  const QuotaBlock& block = limit(growth.report.growth->autoscaler, "total", "nodes").block;
+  const CapacityQuotaBlock& block = limit(growth.report.growth->autoscaler, "total", "nodes").block;
   EXPECT_EQ(110 * kSecondUs, block.blocked_us);
   EXPECT_EQ(2u, block.pods);
   EXPECT_EQ(1, block.nodes.at(0));
 }
 
 TEST(SimulationThatGrows, WhoStillWaitsAtTheEndHasFailed) {
-  Growth growth({.templates = {node("small", 8)}, .quotas = {quota("total", {{"nodes", "1"}})}});
+  Growth growth(
+      {.templates = {node("small", 8)}, .quotas = {capacity_quota("total", {{"nodes", "1"}})}});
   growth.input.nodes = {node("n1", 4)};
   growth.arrive(pod(0, 3000), 0);
   growth.arrive(pod(1, 3000), 10);
@@ -591,7 +595,7 @@ TEST(SimulationThatGrows, RandomSimulationsKeepTheRules) {
                                       .capacity_quotas = random.below(10)});
     SimulationInput input;
     for (std::uint32_t n = 0; n < nodes; ++n) input.nodes.push_back(generator.node(n));
-    for (std::uint32_t q = 0; q < generator.quota_count(); ++q) {
+    for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q) {
       input.elastic_quotas.push_back(generator.elastic_quota(q));
     }
     for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {

@@ -198,7 +198,7 @@ TEST(Series, NeverMoreSamplesAndNothingIsLost) {
 TEST(Series, HalvingKeepsEveryCount) {
   const std::vector<Node> nodes = {node("n1", 4000)};
   const ClusterUsage usage(nodes);
-  const QuotaLedger ledger({}, Mode::kProposal);
+  const ElasticQuotaLedger ledger({}, Mode::kProposal);
   for (const std::int64_t end_us : {5000, 4992}) {  // 4992: the last sample's own moment
     SCOPED_TRACE(end_us);
     SeriesRecorder recorder(usage, {.begin_us = 0, .end_us = 127, .arrivals = 1}, 1);
@@ -245,7 +245,7 @@ TEST(Series, ChangesNoDecisionAndAddsUp) {
     SimulationInput input;
     input.title = "generated";
     for (std::uint32_t n = 0; n < 12; ++n) input.nodes.push_back(generator->node(n));
-    for (std::uint32_t q = 0; q < generator->quota_count(); ++q) {
+    for (std::uint32_t q = 0; q < generator->elastic_quota_count(); ++q) {
       input.elastic_quotas.push_back(generator->elastic_quota(q));
     }
     input.start_us = generator->options().now_us;

@@ -352,7 +352,7 @@ TEST(Simulation, LatenciesAreRanks) {
 
 // --- Quotas and preemption ---
 
-ElasticQuota gpu_quota(const std::string& user, std::int64_t min, std::int64_t max) {
+ElasticQuota gpu_elastic_quota(const std::string& user, std::int64_t min, std::int64_t max) {
   ElasticQuota quota;
   quota.namespace_name = user;
   quota.name = "quota";
@@ -414,15 +414,19 @@ struct Story {
     EXPECT_EQ(std::vector<std::string>(), report.violations);
     EXPECT_EQ(0u, report.preemption.without_place);
   }
-  const QuotaReport& quota(std::size_t index) const { return report.quotas.at(index); }
-  const QuotaResourceReport& gpus(std::size_t index) const { return quota(index).resources.at(0); }
+  const ElasticQuotaReport& elastic_quota(std::size_t index) const {
+    return report.quotas.at(index);
+  }
+  const ElasticQuotaResourceReport& gpus(std::size_t index) const {
+    return elastic_quota(index).resources.at(0);
+  }
 };
 
 // The seed's story 1: QuotaA (min 4, max 6) and QuotaB (min 6, max 8) share ten GPUs.
-TEST(SimulationOfQuotas, Story1WhatWasBorrowedComesBack) {
+TEST(SimulationOfElasticQuotas, Story1WhatWasBorrowedComesBack) {
   Story story;
   story.input.nodes = {gpu_node("n1", 10)};
-  story.input.elastic_quotas = {gpu_quota("a", 4, 6), gpu_quota("b", 6, 8)};
+  story.input.elastic_quotas = {gpu_elastic_quota("a", 4, 6), gpu_elastic_quota("b", 6, 8)};
   story.pods = {gpu_pod("a", "1", 2), gpu_pod("b", "1", 3), gpu_pod("a", "2", 2),
                 // Of the three GPUs that are left only two may be had: the max is six.
                 gpu_pod("a", "3", 2), gpu_pod("a", "4", 1),
@@ -439,11 +443,11 @@ TEST(SimulationOfQuotas, Story1WhatWasBorrowedComesBack) {
   EXPECT_EQ(6, story.gpus(0).peak_used);
   EXPECT_EQ(2, story.gpus(0).peak_borrowed);
   EXPECT_EQ(2, story.gpus(0).given_back);
-  EXPECT_EQ(1u, story.quota(0).given_back_pods);
+  EXPECT_EQ(1u, story.elastic_quota(0).given_back_pods);
   EXPECT_EQ(6, story.gpus(1).used);
   EXPECT_EQ(2, story.gpus(1).peak_lent);
   EXPECT_EQ(2, story.gpus(1).reclaimed);
-  EXPECT_EQ(1u, story.quota(1).reclaimed_pods);
+  EXPECT_EQ(1u, story.elastic_quota(1).reclaimed_pods);
   EXPECT_EQ(1u, story.report.preemption.victims);
   EXPECT_EQ(1u, story.report.preemption.victims_not_placed);
   EXPECT_EQ(5u, story.report.placed);
@@ -452,10 +456,11 @@ TEST(SimulationOfQuotas, Story1WhatWasBorrowedComesBack) {
 
 // The seed's story 2: QuotaA (3, 4), QuotaB (4, 6) and QuotaC (3, 4) share ten GPUs. First half:
 // within its min, B takes from whoever is above it.
-TEST(SimulationOfQuotas, Story2WithinMinTheVictimIsOfTheQuotaThatBorrows) {
+TEST(SimulationOfElasticQuotas, Story2WithinMinTheVictimIsOfTheQuotaThatBorrows) {
   Story story;
   story.input.nodes = {gpu_node("n1", 10)};
-  story.input.elastic_quotas = {gpu_quota("a", 3, 4), gpu_quota("b", 4, 6), gpu_quota("c", 3, 4)};
+  story.input.elastic_quotas = {gpu_elastic_quota("a", 3, 4), gpu_elastic_quota("b", 4, 6),
+                                gpu_elastic_quota("c", 3, 4)};
   story.pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1), gpu_pod("b", "1", 2),
                 gpu_pod("c", "1", 3), gpu_pod("a", "3", 1), gpu_pod("a", "4", 1),
                 gpu_pod("b", "2", 1), gpu_pod("b", "3", 1)};
@@ -465,14 +470,15 @@ TEST(SimulationOfQuotas, Story2WithinMinTheVictimIsOfTheQuotaThatBorrows) {
   EXPECT_EQ(3, story.gpus(0).used);
   EXPECT_EQ(4, story.gpus(1).used);
   EXPECT_EQ(3, story.gpus(2).used);
-  EXPECT_EQ(0u, story.quota(2).given_back_pods);
+  EXPECT_EQ(0u, story.elastic_quota(2).given_back_pods);
 }
 
 // Second half: above its min, B takes from itself, and from those of lower priority only.
-TEST(SimulationOfQuotas, Story2AboveMinTheVictimIsOfTheSameQuota) {
+TEST(SimulationOfElasticQuotas, Story2AboveMinTheVictimIsOfTheSameQuota) {
   Story story;
   story.input.nodes = {gpu_node("n1", 10)};
-  story.input.elastic_quotas = {gpu_quota("a", 3, 4), gpu_quota("b", 4, 6), gpu_quota("c", 3, 4)};
+  story.input.elastic_quotas = {gpu_elastic_quota("a", 3, 4), gpu_elastic_quota("b", 4, 6),
+                                gpu_elastic_quota("c", 3, 4)};
   story.input.present_pods = {gpu_pod("a", "1", 2), gpu_pod("c", "1", 3),
                               gpu_pod("b", "pod-a", 2, 1), gpu_pod("b", "pod-b", 3, 10)};
   for (Pod& pod : story.input.present_pods) {
@@ -483,17 +489,17 @@ TEST(SimulationOfQuotas, Story2AboveMinTheVictimIsOfTheSameQuota) {
   story.play();
   EXPECT_EQ((std::vector<std::string>{"b/pod-c on n1, takes b/pod-a", "b/pod-a again fails"}),
             story.lines);
-  EXPECT_EQ(1u, story.quota(1).own_victims);
-  EXPECT_EQ(0u, story.quota(1).reclaimed_pods);
+  EXPECT_EQ(1u, story.elastic_quota(1).own_victims);
+  EXPECT_EQ(0u, story.elastic_quota(1).reclaimed_pods);
   EXPECT_EQ(4, story.gpus(1).used);
 }
 
 // The seed's known limitation: two nodes with one borrowed GPU each, and a pod that needs both.
-TEST(SimulationOfQuotas, CrossNodePreemptionHelpsWhereItIsOn) {
+TEST(SimulationOfElasticQuotas, CrossNodePreemptionHelpsWhereItIsOn) {
   for (const bool cross_node : {false, true}) {
     Story story;
     story.input.nodes = {gpu_node("n1", 2), gpu_node("n2", 2)};
-    story.input.elastic_quotas = {gpu_quota("a", 0, 2), gpu_quota("b", 2, 2)};
+    story.input.elastic_quotas = {gpu_elastic_quota("a", 0, 2), gpu_elastic_quota("b", 2, 2)};
     story.input.present_pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1)};
     story.input.present_pods[0].node_name = "n1";
     story.input.present_pods[1].node_name = "n2";
@@ -508,10 +514,10 @@ TEST(SimulationOfQuotas, CrossNodePreemptionHelpsWhereItIsOn) {
   }
 }
 
-TEST(SimulationOfQuotas, AVictimThatFindsAnotherPlaceTakesIt) {
+TEST(SimulationOfElasticQuotas, AVictimThatFindsAnotherPlaceTakesIt) {
   Story story;
   story.input.nodes = {gpu_node("n1", 2), gpu_node("n2", 1)};
-  story.input.elastic_quotas = {gpu_quota("a", 1, 3), gpu_quota("b", 2, 2)};
+  story.input.elastic_quotas = {gpu_elastic_quota("a", 1, 3), gpu_elastic_quota("b", 2, 2)};
   story.input.present_pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1)};
   for (Pod& pod : story.input.present_pods) pod.node_name = "n1";
   story.input.present_pods[0].start_us = 1;
@@ -536,7 +542,7 @@ TEST(SimulationOfQuotas, AVictimThatFindsAnotherPlaceTakesIt) {
   EXPECT_EQ(2u, other.report.quotas[0].resources[0].used);
 }
 
-TEST(SimulationOfQuotas, WhoArrivesTogetherIsPlacedByPriority) {
+TEST(SimulationOfElasticQuotas, WhoArrivesTogetherIsPlacedByPriority) {
   for (const bool has_class : {false, true}) {
     Story story;
     story.input.nodes = {gpu_node("n1", 1)};
@@ -561,10 +567,10 @@ TEST(SimulationOfQuotas, WhoArrivesTogetherIsPlacedByPriority) {
   }
 }
 
-TEST(SimulationOfQuotas, NobodyHasToGoWithoutPreemption) {
+TEST(SimulationOfElasticQuotas, NobodyHasToGoWithoutPreemption) {
   Story story;
   story.input.nodes = {gpu_node("n1", 2)};
-  story.input.elastic_quotas = {gpu_quota("a", 0, 2), gpu_quota("b", 2, 2)};
+  story.input.elastic_quotas = {gpu_elastic_quota("a", 0, 2), gpu_elastic_quota("b", 2, 2)};
   story.pods = {gpu_pod("a", "1", 2), gpu_pod("b", "1", 2)};
   SimulationOptions options;
   options.preemption = false;
@@ -576,11 +582,11 @@ TEST(SimulationOfQuotas, NobodyHasToGoWithoutPreemption) {
 }
 
 // Victims and their departures: a pod leaves when its time ends, wherever it is then, and once.
-TEST(SimulationOfQuotas, AVictimLeavesWhenItsTimeEnds) {
+TEST(SimulationOfElasticQuotas, AVictimLeavesWhenItsTimeEnds) {
   Story story;
   story.input.nodes = {gpu_node("n1", 1), gpu_node("n2", 1)};
   story.input.nodes[0].labels = {{"zone", "one"}};
-  story.input.elastic_quotas = {gpu_quota("a", 0, 2), gpu_quota("b", 2, 2)};
+  story.input.elastic_quotas = {gpu_elastic_quota("a", 0, 2), gpu_elastic_quota("b", 2, 2)};
   story.pods = {gpu_pod("a", "1", 1), gpu_pod("b", "1", 1), gpu_pod("b", "2", 1)};
   story.pods[1].node_selector = {{"zone", "one"}};
   story.input.arrivals = {{.time_us = 1 * kSecondUs, .departure_us = 9 * kSecondUs, .pod = 0},
@@ -599,9 +605,9 @@ TEST(SimulationOfQuotas, AVictimLeavesWhenItsTimeEnds) {
 
 // A and B are above their mins in GPUs, and within them in cpu. In mode Upstream each may take the
 // other's place on the only node with cpu; in mode Proposal a victim uses what its quota borrows.
-TEST(SimulationOfQuotas, VictimsThatTakeEachOthersPlaceEnd) {
-  const auto quota_of = [](const std::string& user, std::int64_t cpus, std::int64_t gpus) {
-    ElasticQuota quota = gpu_quota(user, gpus, 9);
+TEST(SimulationOfElasticQuotas, VictimsThatTakeEachOthersPlaceEnd) {
+  const auto elastic_quota_of = [](const std::string& user, std::int64_t cpus, std::int64_t gpus) {
+    ElasticQuota quota = gpu_elastic_quota(user, gpus, 9);
     quota.min->insert(quota.min->begin(), {"cpu", Quantity::from_value(cpus)});
     quota.max.reset();
     return quota;
@@ -616,7 +622,8 @@ TEST(SimulationOfQuotas, VictimsThatTakeEachOthersPlaceEnd) {
     Story story;
     story.input.nodes = {node("n1", 1000), gpu_node("n2", 2)};
     story.input.nodes[1].allocatable[0].second = Quantity();  // no cpu
-    story.input.elastic_quotas = {quota_of("a", 1, 0), quota_of("b", 1, 0), quota_of("c", 0, 2)};
+    story.input.elastic_quotas = {elastic_quota_of("a", 1, 0), elastic_quota_of("b", 1, 0),
+                                  elastic_quota_of("c", 0, 2)};
     story.input.present_pods = {gpu_pod("a", "gpu", 1), gpu_pod("b", "gpu", 1)};
     for (Pod& pod : story.input.present_pods) pod.node_name = "n2";
     story.pods = {cpu_pod("a"), cpu_pod("b")};
@@ -633,7 +640,7 @@ TEST(SimulationOfQuotas, VictimsThatTakeEachOthersPlaceEnd) {
 
 // A cluster that has less than is asked for: at every moment no quota is above its max by a
 // decision, none loses a pod while it is within its min, and whoever preempts has its place.
-TEST(SimulationOfQuotas, RulesHoldAtEveryMoment) {
+TEST(SimulationOfElasticQuotas, RulesHoldAtEveryMoment) {
   const std::uint64_t first = test_seed();
   for (std::uint64_t seed = first; seed < first + 6; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -651,7 +658,7 @@ TEST(SimulationOfQuotas, RulesHoldAtEveryMoment) {
     for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
       input.priority_classes.push_back(generator.priority_class(c));
     }
-    for (std::uint32_t q = 0; q < generator.quota_count(); ++q) {
+    for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q) {
       input.elastic_quotas.push_back(generator.elastic_quota(q));
     }
     for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
@@ -685,7 +692,7 @@ TEST(SimulationOfQuotas, RulesHoldAtEveryMoment) {
                 preemption.victims_placed_again + preemption.victims_not_placed);
       EXPECT_EQ(input.arrivals.size(), report.placed + report.failed);
       std::uint64_t reclaimed = 0, given_back = 0, own = 0, victims = 0;
-      for (const QuotaReport& quota : report.quotas) {
+      for (const ElasticQuotaReport& quota : report.quotas) {
         reclaimed += quota.reclaimed_pods;
         given_back += quota.given_back_pods;
         own += quota.own_victims;
@@ -700,15 +707,16 @@ TEST(SimulationOfQuotas, RulesHoldAtEveryMoment) {
 
 // --- The parts ---
 
-TEST(QuotaLedger, EachLendsInProportionToWhatItLeavesUnused) {
-  QuotaLedger ledger(std::vector<ElasticQuota>{gpu_quota("a", 2, 9), gpu_quota("b", 4, 9),
-                                               gpu_quota("c", 7, 9), gpu_quota("d", 1, 1)},
-                     Mode::kProposal);
+TEST(ElasticQuotaLedger, EachLendsInProportionToWhatItLeavesUnused) {
+  ElasticQuotaLedger ledger(
+      std::vector<ElasticQuota>{gpu_elastic_quota("a", 2, 9), gpu_elastic_quota("b", 4, 9),
+                                gpu_elastic_quota("c", 7, 9), gpu_elastic_quota("d", 1, 1)},
+      Mode::kProposal);
   ledger.add(ledger.claim(gpu_pod("a", "1", 7)));  // five above its min
   ledger.add(ledger.claim(gpu_pod("b", "1", 1)));  // leaves three
   ledger.add(ledger.claim(gpu_pod("d", "1", 1)));
   ledger.add(ledger.claim(gpu_pod("nobody", "1", 1)));
-  std::vector<QuotaReport> reports = ledger.reports();
+  std::vector<ElasticQuotaReport> reports = ledger.reports();
   ASSERT_EQ(4u, reports.size());
   EXPECT_EQ(5, reports[0].resources[0].borrowed);
   EXPECT_EQ(0, reports[0].resources[0].lent);
@@ -726,12 +734,13 @@ TEST(QuotaLedger, EachLendsInProportionToWhatItLeavesUnused) {
   EXPECT_EQ(4, reports[2].resources[0].peak_lent);
 }
 
-TEST(QuotaLedger, NoticesWhatMustNotHappen) {
-  QuotaLedger ledger(std::vector<ElasticQuota>{gpu_quota("a", 4, 6), gpu_quota("b", 6, 8)},
-                     Mode::kProposal);
-  const QuotaLedger::Claim three = ledger.claim(gpu_pod("a", "1", 3));
-  const QuotaLedger::Claim one = ledger.claim(gpu_pod("a", "2", 1));
-  const QuotaLedger::Claim other = ledger.claim(gpu_pod("b", "1", 1));
+TEST(ElasticQuotaLedger, NoticesWhatMustNotHappen) {
+  ElasticQuotaLedger ledger(
+      std::vector<ElasticQuota>{gpu_elastic_quota("a", 4, 6), gpu_elastic_quota("b", 6, 8)},
+      Mode::kProposal);
+  const ElasticQuotaLedger::Claim three = ledger.claim(gpu_pod("a", "1", 3));
+  const ElasticQuotaLedger::Claim one = ledger.claim(gpu_pod("a", "2", 1));
+  const ElasticQuotaLedger::Claim other = ledger.claim(gpu_pod("b", "1", 1));
   ledger.add(three);
   ledger.add(three);
   EXPECT_EQ("", ledger.over_max(three));

@@ -49,17 +49,17 @@ auto write_list(Builder& builder, const std::vector<Item>& items, Write write_it
 struct Removed {
   wire::Fact kind;
   std::string name, namespace_name;
-  wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota;
+  wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota;
 };
 // Another limit of an autoscaler.
-struct ClassedQuota {
+struct ClassedCapacityQuota {
   CapacityQuota quota;
-  wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota;
+  wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota;
 };
 // Of a change that no server knows.
 struct UnknownFact {};
 using Fact = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
-                          CapacityQuota, ClassedQuota, Removed, UnknownFact>;
+                          CapacityQuota, ClassedCapacityQuota, Removed, UnknownFact>;
 
 inline Removed removed_node(const std::string& name) { return {wire::Fact::RemovedNode, name, ""}; }
 inline Removed removed_metric(const std::string& name) {
@@ -71,7 +71,7 @@ inline Removed removed_class(const std::string& name) {
 inline Removed removed_pod(const Pod& pod) {
   return {wire::Fact::RemovedPod, pod.name, pod.namespace_name};
 }
-inline Removed removed_quota(const ElasticQuota& quota) {
+inline Removed removed_elastic_quota(const ElasticQuota& quota) {
   return {wire::Fact::RemovedElasticQuota, quota.name, quota.namespace_name};
 }
 inline Removed removed_budget(const PodDisruptionBudget& budget) {
@@ -79,7 +79,8 @@ inline Removed removed_budget(const PodDisruptionBudget& budget) {
 }
 
 inline Removed removed_capacity_quota(
-    const std::string& name, wire::QuotaClass quota_class = wire::QuotaClass::CapacityQuota) {
+    const std::string& name,
+    wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota) {
   return {wire::Fact::RemovedCapacityQuota, name, "", quota_class};
 }
 
@@ -109,7 +110,7 @@ inline Offset<wire::Change> write(Builder& builder, const Fact& fact) {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, Removed>) {
           return write(builder, held);
-        } else if constexpr (std::is_same_v<Held, ClassedQuota>) {
+        } else if constexpr (std::is_same_v<Held, ClassedCapacityQuota>) {
           return encode_upsert(builder, held.quota, held.quota_class);
         } else if constexpr (std::is_same_v<Held, UnknownFact>) {
           return wire::CreateChange(builder, static_cast<wire::Fact>(77),
@@ -125,7 +126,8 @@ inline void tell(Engine& engine, const Fact& fact) {
   const Result<void> told = std::visit(
       [&](const auto& object) -> Result<void> {
         using Object = std::decay_t<decltype(object)>;
-        if constexpr (std::is_same_v<Object, Removed> || std::is_same_v<Object, ClassedQuota> ||
+        if constexpr (std::is_same_v<Object, Removed> ||
+                      std::is_same_v<Object, ClassedCapacityQuota> ||
                       std::is_same_v<Object, UnknownFact>) {
           throw std::logic_error("engines are told objects only");
         } else {
@@ -374,9 +376,9 @@ class Client final : public Peer {
   const wire::PostFiltered& post_filtered(const PodArg& pod, bool candidates = false) {
     return take<wire::PostFiltered>(post_filter(pod, candidates));
   }
-  const wire::QuotaStatusReply& quota_status(const std::string& after = "") {
-    return take<wire::QuotaStatusReply>(
-        ask([&](Builder& builder) { return encode_quota_status(builder, after); }));
+  const wire::ElasticQuotaStatusReply& elastic_quota_status(const std::string& after = "") {
+    return take<wire::ElasticQuotaStatusReply>(
+        ask([&](Builder& builder) { return encode_elastic_quota_status(builder, after); }));
   }
   std::uint64_t explain_victims(const PodArg& pod, const std::string& node) {
     return ask([&](Builder& builder) {
@@ -573,7 +575,7 @@ class ServiceTest : public testing::Test {
   ~ServiceTest() override {
     const Result<void> valid = service->engine().validate();
     EXPECT_TRUE(valid) << valid.error().message;
-    const Result<void> counted = service->quotas().validate();
+    const Result<void> counted = service->capacity_quotas().validate();
     EXPECT_TRUE(counted) << counted.error().message;
   }
 

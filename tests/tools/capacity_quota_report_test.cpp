@@ -30,8 +30,9 @@ Node node_of(const std::string& name) {
   return node;
 }
 
-QuotaLine line_of(const std::string& name, std::vector<CapacityQuotaStatus::Amount> amounts) {
-  QuotaLine line;
+CapacityQuotaLine line_of(const std::string& name,
+                          std::vector<CapacityQuotaStatus::Amount> amounts) {
+  CapacityQuotaLine line;
   line.status.id = "CapacityQuota/" + name;
   line.status.name = name;
   line.status.in_force = true;
@@ -99,7 +100,7 @@ TEST(BarText, BeyondTheLimit) {
   EXPECT_EQ("[----------]    -", bar_text(0, 0, 0, 10));
 }
 
-TEST(QuotaReport, SelectorsAsKubectlTakesThem) {
+TEST(CapacityQuotaReport, SelectorsAsKubectlTakesThem) {
   EXPECT_EQ("all nodes", selector_text({}));
   EXPECT_EQ("a=b,c!=d,e in (f,g),h notin (i,j),k,!l", selector_text({{"a", "In", {"b"}},
                                                                      {"c", "NotIn", {"d"}},
@@ -110,8 +111,8 @@ TEST(QuotaReport, SelectorsAsKubectlTakesThem) {
   EXPECT_EQ("a Near b", selector_text({{"a", "Near", {"b"}}}));
 }
 
-std::vector<QuotaLine> make_lines() {
-  std::vector<QuotaLine> lines = {
+std::vector<CapacityQuotaLine> make_lines() {
+  std::vector<CapacityQuotaLine> lines = {
       line_of("a", {{"cpu", 32000, 16000, 8000}, {"memory", 64 * kGi, 80 * kGi, 0}}),
       line_of("broken", {}), line_of("edited", {{"nodes", 4, 3, 0}}), line_of("empty", {})};
   lines[0].selector = {{"team", "In", {"a"}}};
@@ -123,8 +124,8 @@ std::vector<QuotaLine> make_lines() {
   return lines;
 }
 
-TEST(QuotaReport, Table) {
-  EXPECT_EQ(quota_table_text(AmountText(), make_lines(), 0),
+TEST(CapacityQuotaReport, Table) {
+  EXPECT_EQ(capacity_quota_table_text(AmountText(), make_lines(), 0),
             R"(            limit  used  reserved  headroom
   CapacityQuota/a: 3 nodes (team=a)
     cpu        32    16         8         8  [############======......]  75%
@@ -138,16 +139,16 @@ TEST(QuotaReport, Table) {
 
   # used   = reserved   . headroom   | the limit, and ! what is over it
 )");
-  EXPECT_EQ(quota_table_text(AmountText(), {}, 0),
+  EXPECT_EQ(capacity_quota_table_text(AmountText(), {}, 0),
             "There is no quota: nothing limits how many nodes may be added.\n");
 }
 
 // The bar gives way, then the selector; no number does.
-TEST(QuotaReport, TableOfANarrowTerminal) {
-  std::vector<QuotaLine> lines = make_lines();
+TEST(CapacityQuotaReport, TableOfANarrowTerminal) {
+  std::vector<CapacityQuotaLine> lines = make_lines();
   lines[0].selector[0].values[0] = std::string(60, 'x');
   for (const std::size_t columns : {60u, 70u, 79u}) {
-    const std::string text = quota_table_text(AmountText(), lines, columns);
+    const std::string text = capacity_quota_table_text(AmountText(), lines, columns);
     EXPECT_NE(text.find("] 125%\n"), std::string::npos) << text;
     EXPECT_NE(text.find("xxx...\n"), std::string::npos) << text;
     std::size_t widest = 0;
@@ -199,7 +200,7 @@ CheckedTemplate make_check() {
   return check;
 }
 
-TEST(QuotaReport, Check) {
+TEST(CapacityQuotaReport, Check) {
   EXPECT_EQ(check_text(AmountText(), {make_check()}),
             R"(allowed: 2 of 5 more nodes like web (cpu 7.5, memory 30Gi, nvidia.com/gpu 2)
 
@@ -226,7 +227,7 @@ CapacityQuota/d is skipped, it limits nothing: spec.selector: no
             "No quota limits such nodes.\n");
 }
 
-TEST(QuotaReport, CheckAsJson) {
+TEST(CapacityQuotaReport, CheckAsJson) {
   const json answer = json::parse(check_json({make_check()}, {}));
   const json& check = answer.at("checks").at(0);
   EXPECT_EQ(check.at("template"), "web");
@@ -243,8 +244,8 @@ TEST(QuotaReport, CheckAsJson) {
             json::parse(R"([{"quota":"CapacityQuota/d","why":"spec.selector: no"}])"));
 }
 
-TEST(QuotaReport, TableAsJson) {
-  const json answer = json::parse(quota_table_json(make_lines(), {}));
+TEST(CapacityQuotaReport, TableAsJson) {
+  const json answer = json::parse(capacity_quota_table_json(make_lines(), {}));
   EXPECT_EQ(answer.at("quotas").at(0), json::parse(R"({"quota":"CapacityQuota/a",
       "selector":"team=a","inForce":true,"generation":0,"generationInForce":0,"nodes":3,"limits":[
       {"resource":"cpu","limit":32000,"used":16000,"reserved":8000,"headroom":8000},
@@ -271,7 +272,7 @@ struct Planned {
   }
 };
 
-TEST(QuotaReport, Plan) {
+TEST(CapacityQuotaReport, Plan) {
   const Planned plan;
   EXPECT_EQ(plan_text(AmountText(), plan.items, std::vector<std::string>{"n1", "n2"}, plan.answer),
             R"(add 4 x web; remove 2 nodes
@@ -300,7 +301,7 @@ added first, then removed: DOES NOT FIT, it stops after 2 of 4 nodes like web
       "peak":5})"));
 }
 
-TEST(QuotaReport, Headroom) {
+TEST(CapacityQuotaReport, Headroom) {
   const std::vector<Node> templates = {node_of("web"), node_of("gpu"), node_of("free")};
   std::vector<TemplateHeadroom> answers(3);
   answers[0].max_nodes = 2;
@@ -333,7 +334,7 @@ CapacityQuota/d is skipped, it limits nothing: spec.selector: no
   EXPECT_EQ(answer.at("/skipped/0/quota"_json_pointer), "CapacityQuota/d");
 }
 
-TEST(QuotaReport, Most) {
+TEST(CapacityQuotaReport, Most) {
   const std::vector<Node> templates = {node_of("web"), node_of("gpu")};
   MaxTotal most{.total = 3, .counts = {3, 0}, .upper_bound = 3, .skipped = {}};
   EXPECT_EQ(most_text(templates, most),
@@ -350,7 +351,7 @@ TEST(QuotaReport, Most) {
       {"template":"web","count":3},{"template":"gpu","count":0}],"skipped":[]})"));
 }
 
-TEST(QuotaReport, WhatIf) {
+TEST(CapacityQuotaReport, WhatIf) {
   WhatIf what_if;
   EXPECT_EQ("Nothing changes.\n", what_if_text(AmountText(), what_if));
   what_if.rows = {{"CapacityQuota/a", "cpu", WhatIf::Amounts{32000, 16000, 0},
@@ -384,7 +385,7 @@ CapacityQuota/d is skipped, it limits nothing: spec.selector: no
   EXPECT_EQ(answer.at("/skipped/0/why"_json_pointer), "spec.selector: no");
 }
 
-TEST(QuotaReport, Lint) {
+TEST(CapacityQuotaReport, Lint) {
   const std::vector<LintFinding> findings = {
       {LintKind::kDominated, "CapacityQuota/a", "cpu", "CapacityQuota/b", "never binds"}};
   EXPECT_EQ("CapacityQuota/a: Dominated: never binds\n1 finding in 2 quotas\n",

@@ -120,7 +120,8 @@ std::string cluster_text(const ClusterGenerator& generator) {
   for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
     write(generator.priority_class(c));
   }
-  for (std::uint32_t q = 0; q < generator.quota_count(); ++q) write(generator.elastic_quota(q));
+  for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q)
+    write(generator.elastic_quota(q));
   for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
   for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
     write(generator.capacity_quota(q));
@@ -205,7 +206,8 @@ TEST(ClusterGenerator, WithQuotasTheSameOptionsGiveTheSameObjects) {
   options.seed = 8;
   EXPECT_NE(first, cluster_text(ClusterGenerator(options)));
   const ClusterGenerator without({.nodes = 50, .pods = 500, .seed = 7});
-  EXPECT_EQ(0u, without.quota_count() + without.budget_count() + without.priority_class_count());
+  EXPECT_EQ(
+      0u, without.elastic_quota_count() + without.budget_count() + without.priority_class_count());
   // The same pods on the same nodes, whoever they belong to.
   options.seed = 7;
   const ClusterGenerator with(options);
@@ -324,7 +326,7 @@ TEST(ClusterGenerator, QuotasAreWithinTheClusterAndSomeBorrow) {
         }
       }
       int borrowers = 0, lenders = 0;
-      ASSERT_EQ(9u, generator.quota_count());
+      ASSERT_EQ(9u, generator.elastic_quota_count());
       for (std::uint32_t q = 0; q < 9; ++q) {
         const ElasticQuota quota = generator.elastic_quota(q);
         EXPECT_EQ("team-00" + text(q), quota.namespace_name);

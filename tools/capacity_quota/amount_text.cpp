@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "autoscaling/quota_spec.h"
+#include "autoscaling/capacity_quota_spec.h"
 
 namespace headroom {
 namespace {

@@ -1,6 +1,7 @@
 // Amounts of a resource as Kubernetes quantities that a person reads, and as bars.
 //
-// Amounts are those of autoscaling/quota_answers.h: cpu in thousandths, all else in whole units.
+// Amounts are those of autoscaling/capacity_quota_answers.h: cpu in thousandths, all else in whole
+// units.
 #pragma once
 
 #include <cstddef>

@@ -17,14 +17,14 @@ tl::unexpected<Error> invalid(std::string message) {
 }
 
 // "QUOTA.RESOURCE=VALUE", where names of both may have dots: the longest quota that is there.
-Result<void> apply_set(const std::string& text, const QuotaInput& input,
-                       std::vector<QuotaUpsert>& specs) {
+Result<void> apply_set(const std::string& text, const CapacityQuotaInput& input,
+                       std::vector<CapacityQuotaUpsert>& specs) {
   const std::size_t equals = text.rfind('=');
   const std::string_view left = std::string_view(text).substr(0, equals);
-  QuotaUpsert* found = nullptr;
+  CapacityQuotaUpsert* found = nullptr;
   std::size_t found_bytes = 0;
-  for (QuotaUpsert& spec : specs) {
-    const std::string id = quota_id(spec.quota_class, spec.quota.name);
+  for (CapacityQuotaUpsert& spec : specs) {
+    const std::string id = capacity_quota_id(spec.quota_class, spec.quota.name);
     for (const std::string_view name : {std::string_view(id), std::string_view(spec.quota.name)}) {
       if (name.size() <= found_bytes || left.size() <= name.size()) continue;
       if (left.substr(0, name.size()) != name || left[name.size()] != '.') continue;
@@ -45,7 +45,7 @@ Result<void> apply_set(const std::string& text, const QuotaInput& input,
 }
 
 // "NODE:key=value" or "NODE:key-".
-Result<void> apply_label(const std::string& text, const QuotaInput& input,
+Result<void> apply_label(const std::string& text, const CapacityQuotaInput& input,
                          std::vector<Node>& changed) {
   const std::size_t colon = text.find(':');
   const std::string label = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -78,18 +78,20 @@ Result<void> apply_label(const std::string& text, const QuotaInput& input,
 
 }  // namespace
 
-Result<std::vector<QuotaChange>> read_quota_changes(const QuotaChangeOptions& options,
-                                                    QuotaInput& input) {
-  std::vector<QuotaUpsert> specs = input.specs;
+Result<std::vector<CapacityQuotaChange>> read_capacity_quota_changes(
+    const CapacityQuotaChangeOptions& options, CapacityQuotaInput& input) {
+  std::vector<CapacityQuotaUpsert> specs = input.specs;
   for (const std::string& path : options.quota_files) {
-    Result<Dump> file = read_quota_files({path}, input.warnings);
+    Result<Dump> file = read_capacity_quota_files({path}, input.warnings);
     if (!file) return tl::unexpected(file.error());
     if (file->capacity_quotas.empty()) return invalid(path + ": has no CapacityQuota");
     for (CapacityQuota& quota : file->capacity_quotas) {
-      const auto same = std::find_if(specs.begin(), specs.end(), [&](const QuotaUpsert& spec) {
-        return spec.quota_class == QuotaClass::kCapacityQuota && spec.quota.name == quota.name;
-      });
-      QuotaUpsert& spec = same == specs.end() ? specs.emplace_back() : *same;
+      const auto same =
+          std::find_if(specs.begin(), specs.end(), [&](const CapacityQuotaUpsert& spec) {
+            return spec.quota_class == CapacityQuotaClass::kCapacityQuota &&
+                   spec.quota.name == quota.name;
+          });
+      CapacityQuotaUpsert& spec = same == specs.end() ? specs.emplace_back() : *same;
       spec.quota = std::move(quota);
     }
   }
@@ -101,16 +103,16 @@ Result<std::vector<QuotaChange>> read_quota_changes(const QuotaChangeOptions& op
     if (auto ok = apply_label(text, input, nodes); !ok) return tl::unexpected(ok.error());
   }
 
-  std::vector<QuotaChange> changes;
+  std::vector<CapacityQuotaChange> changes;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (i >= input.specs.size() || !(specs[i].quota == input.specs[i].quota)) {
       changes.emplace_back(std::move(specs[i]));
     }
   }
-  for (const std::string& name : options.remove_quota) {
-    const Result<const QuotaUpsert*> spec = input.spec_named(name, "--remove-quota");
+  for (const std::string& name : options.remove_capacity_quota) {
+    const Result<const CapacityQuotaUpsert*> spec = input.spec_named(name, "--remove-quota");
     if (!spec) return tl::unexpected(spec.error());
-    changes.emplace_back(QuotaRemoval{(*spec)->quota.name, (*spec)->quota_class});
+    changes.emplace_back(CapacityQuotaRemoval{(*spec)->quota.name, (*spec)->quota_class});
   }
   for (Node& node : nodes) changes.emplace_back(NodeUpsert{std::move(node)});
   return changes;

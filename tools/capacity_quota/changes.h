@@ -4,24 +4,24 @@
 #include <string>
 #include <vector>
 
-#include "autoscaling/quota_answers.h"
+#include "autoscaling/capacity_quota_answers.h"
 #include "objects/error.h"
 #include "tools/capacity_quota/input.h"
 
 namespace headroom {
 
-struct QuotaChangeOptions {
-  std::vector<std::string> set;           // "QUOTA.RESOURCE=VALUE"
-  std::vector<std::string> quota_files;   // CapacityQuotas, changed or new
-  std::vector<std::string> remove_quota;  // names or ids
-  std::vector<std::string> labels;        // "NODE:key=value", "NODE:key-"
+struct CapacityQuotaChangeOptions {
+  std::vector<std::string> set;                    // "QUOTA.RESOURCE=VALUE"
+  std::vector<std::string> quota_files;            // CapacityQuotas, changed or new
+  std::vector<std::string> remove_capacity_quota;  // names or ids
+  std::vector<std::string> labels;                 // "NODE:key=value", "NODE:key-"
   bool empty() const {
-    return set.empty() && quota_files.empty() && remove_quota.empty() && labels.empty();
+    return set.empty() && quota_files.empty() && remove_capacity_quota.empty() && labels.empty();
   }
 };
 
 // kInvalid: also where a change leaves a spec that cannot be used, unless it comes from a file.
-Result<std::vector<QuotaChange>> read_quota_changes(const QuotaChangeOptions& options,
-                                                    QuotaInput& input);
+Result<std::vector<CapacityQuotaChange>> read_capacity_quota_changes(
+    const CapacityQuotaChangeOptions& options, CapacityQuotaInput& input);
 
 }  // namespace headroom

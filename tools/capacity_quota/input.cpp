@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "autoscaling/quota_spec.h"
+#include "autoscaling/capacity_quota_spec.h"
 #include "simulation/dump.h"
 
 namespace headroom {
@@ -53,18 +53,19 @@ Result<void> parse_pairs(std::string_view option, std::string_view text, StringM
   return {};
 }
 
-Result<void> add_limits(const QuotaInputOptions& options, std::vector<QuotaUpsert>& specs) {
+Result<void> add_limits(const CapacityQuotaInputOptions& options,
+                        std::vector<CapacityQuotaUpsert>& specs) {
   if (!options.cluster_limits.empty()) {
-    QuotaUpsert& quota = specs.emplace_back();
-    quota.quota_class = QuotaClass::kClusterWide;
+    CapacityQuotaUpsert& quota = specs.emplace_back();
+    quota.quota_class = CapacityQuotaClass::kClusterWide;
     for (const std::string& text : options.cluster_limits) {
       if (auto ok = parse_pairs("--cluster-limit", text, quota.quota.limits); !ok) return ok;
     }
     if (auto ok = check_spec("--cluster-limit", quota.quota); !ok) return ok;
   }
   if (options.max_nodes) {
-    QuotaUpsert& quota = specs.emplace_back();
-    quota.quota_class = QuotaClass::kMaxNodes;
+    CapacityQuotaUpsert& quota = specs.emplace_back();
+    quota.quota_class = CapacityQuotaClass::kMaxNodes;
     quota.quota.limits = {{std::string(kNodesResource), std::to_string(*options.max_nodes)}};
     if (auto ok = check_spec("--max-nodes", quota.quota); !ok) return ok;
   }
@@ -73,8 +74,8 @@ Result<void> add_limits(const QuotaInputOptions& options, std::vector<QuotaUpser
     if (colon == std::string::npos || equals == 0 || equals > colon) {
       return invalid(fmt::format("--group-limit {}: want KEY=VALUE:RESOURCE=QUANTITY,...", text));
     }
-    QuotaUpsert& quota = specs.emplace_back();
-    quota.quota_class = QuotaClass::kNodeGroup;
+    CapacityQuotaUpsert& quota = specs.emplace_back();
+    quota.quota_class = CapacityQuotaClass::kNodeGroup;
     quota.quota.name = text.substr(0, colon);
     quota.quota.selector = {
         {text.substr(0, equals), "In", {text.substr(equals + 1, colon - equals - 1)}}};
@@ -82,8 +83,9 @@ Result<void> add_limits(const QuotaInputOptions& options, std::vector<QuotaUpser
       return ok;
     }
     if (auto ok = check_spec("--group-limit " + text, quota.quota); !ok) return ok;
-    const auto same = [&](const QuotaUpsert& other) {
-      return other.quota_class == QuotaClass::kNodeGroup && other.quota.name == quota.quota.name;
+    const auto same = [&](const CapacityQuotaUpsert& other) {
+      return other.quota_class == CapacityQuotaClass::kNodeGroup &&
+             other.quota.name == quota.quota.name;
     };
     if (std::count_if(specs.begin(), specs.end(), same) > 1) {
       return invalid(fmt::format("--group-limit {}: {} is there twice", text, quota.quota.name));
@@ -92,7 +94,7 @@ Result<void> add_limits(const QuotaInputOptions& options, std::vector<QuotaUpser
   return {};
 }
 
-Result<void> add_templates(const QuotaInputOptions& options, QuotaInput& input) {
+Result<void> add_templates(const CapacityQuotaInputOptions& options, CapacityQuotaInput& input) {
   const auto add = [&](Node node, const std::string& option) -> Result<void> {
     const std::vector<std::string> names = names_of(input.templates);
     if (std::find(names.begin(), names.end(), node.name) != names.end()) {
@@ -102,7 +104,7 @@ Result<void> add_templates(const QuotaInputOptions& options, QuotaInput& input) 
     return {};
   };
   for (const std::string& path : options.template_files) {
-    Result<Dump> file = read_quota_files({path}, input.warnings);
+    Result<Dump> file = read_capacity_quota_files({path}, input.warnings);
     if (!file) return tl::unexpected(file.error());
     if (file->nodes.empty()) return invalid(path + ": has no Node to be a template");
     for (Node& node : file->nodes) {
@@ -117,7 +119,7 @@ Result<void> add_templates(const QuotaInputOptions& options, QuotaInput& input) 
   return {};
 }
 
-Result<void> add_reserved(const QuotaInputOptions& options, QuotaInput& input) {
+Result<void> add_reserved(const CapacityQuotaInputOptions& options, CapacityQuotaInput& input) {
   if (options.reserve.empty()) return {};
   std::vector<Node> nodes;
   std::vector<std::int64_t> counts;
@@ -145,7 +147,7 @@ Result<void> add_reserved(const QuotaInputOptions& options, QuotaInput& input) {
 }  // namespace
 
 Result<void> check_spec(std::string_view option, const CapacityQuota& quota) {
-  const Result<QuotaSpec> spec = read_quota_spec(quota);
+  const Result<CapacityQuotaSpec> spec = read_capacity_quota_spec(quota);
   if (spec) return {};
   return fail(spec.error().code, fmt::format("{}: {}", option, spec.error().message));
 }
@@ -161,7 +163,8 @@ void assign(StringMap& map, std::string key, std::string value) {
   }
 }
 
-Result<const Node*> QuotaInput::node_named(std::string_view name, std::string_view option) const {
+Result<const Node*> CapacityQuotaInput::node_named(std::string_view name,
+                                                   std::string_view option) const {
   const auto node = std::find_if(nodes.begin(), nodes.end(),
                                  [&](const Node& known) { return known.name == name; });
   if (node != nodes.end()) return &*node;
@@ -169,7 +172,8 @@ Result<const Node*> QuotaInput::node_named(std::string_view name, std::string_vi
                                                 known_names(names_of(nodes), "node")));
 }
 
-Result<Node> QuotaInput::template_named(std::string_view name, std::string_view option) const {
+Result<Node> CapacityQuotaInput::template_named(std::string_view name,
+                                                std::string_view option) const {
   const auto named = [&](const Node& node) { return node.name == name; };
   const auto given = std::find_if(templates.begin(), templates.end(), named);
   if (given != templates.end()) return *given;
@@ -188,15 +192,15 @@ Result<Node> QuotaInput::template_named(std::string_view name, std::string_view 
   return like;
 }
 
-std::vector<Node> QuotaInput::templates_or_kinds() const {
+std::vector<Node> CapacityQuotaInput::templates_or_kinds() const {
   return templates.empty() ? quotas.node_kinds() : templates;
 }
 
-Result<const QuotaUpsert*> QuotaInput::spec_named(std::string_view quota,
-                                                  std::string_view option) const {
+Result<const CapacityQuotaUpsert*> CapacityQuotaInput::spec_named(std::string_view quota,
+                                                                  std::string_view option) const {
   std::vector<std::string> ids;
-  for (const QuotaUpsert& spec : specs) {
-    ids.push_back(quota_id(spec.quota_class, spec.quota.name));
+  for (const CapacityQuotaUpsert& spec : specs) {
+    ids.push_back(capacity_quota_id(spec.quota_class, spec.quota.name));
     if (ids.back() == quota || (!quota.empty() && spec.quota.name == quota)) return &spec;
   }
   return fail(ErrorCode::kNotFound,
@@ -218,8 +222,8 @@ Result<NamedCount> parse_named_count(std::string_view option, std::string_view t
       fmt::format("{} {}: want NAME=COUNT, where COUNT is a number from 0 on", option, text));
 }
 
-Result<Dump> read_quota_files(const std::vector<std::string>& paths,
-                              std::vector<InputWarning>& warnings) {
+Result<Dump> read_capacity_quota_files(const std::vector<std::string>& paths,
+                                       std::vector<InputWarning>& warnings) {
   Result<Dump> dump = read_dump(paths);
   if (!dump) return dump;
   report_oddities(*dump, "quota");
@@ -227,12 +231,12 @@ Result<Dump> read_quota_files(const std::vector<std::string>& paths,
   return dump;
 }
 
-Result<QuotaInput> read_quota_input(const QuotaInputOptions& options) {
+Result<CapacityQuotaInput> read_capacity_quota_input(const CapacityQuotaInputOptions& options) {
   if (options.cluster_files.empty()) {
     return invalid("--cluster is missing: files that kubectl get -o json or yaml printed");
   }
   std::vector<InputWarning> warnings;
-  Result<Dump> dump = read_quota_files(options.cluster_files, warnings);
+  Result<Dump> dump = read_capacity_quota_files(options.cluster_files, warnings);
   if (!dump) return tl::unexpected(dump.error());
   CapacityQuotasOptions quota_options;
   quota_options.ignore_deleting = options.ignore_deleting;
@@ -241,17 +245,17 @@ Result<QuotaInput> read_quota_input(const QuotaInputOptions& options) {
       return invalid(fmt::format("--alias {}: want NAME=RESOURCE", text));
     }
   }
-  QuotaInput input{.options = quota_options,
-                   .quotas = CapacityQuotas(quota_options),
-                   .specs = {},
-                   .nodes = std::move(dump->nodes),
-                   .templates = {},
-                   .warnings = std::move(warnings)};
+  CapacityQuotaInput input{.options = quota_options,
+                           .quotas = CapacityQuotas(quota_options),
+                           .specs = {},
+                           .nodes = std::move(dump->nodes),
+                           .templates = {},
+                           .warnings = std::move(warnings)};
   if (auto ok = add_limits(options, input.specs); !ok) return tl::unexpected(ok.error());
   for (CapacityQuota& quota : dump->capacity_quotas) {
-    input.specs.push_back({std::move(quota), QuotaClass::kCapacityQuota});
+    input.specs.push_back({std::move(quota), CapacityQuotaClass::kCapacityQuota});
   }
-  for (const QuotaUpsert& spec : input.specs) {
+  for (const CapacityQuotaUpsert& spec : input.specs) {
     if (auto ok = input.quotas.upsert(spec.quota, spec.quota_class); !ok) {
       return tl::unexpected(ok.error());
     }

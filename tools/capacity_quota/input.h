@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-struct QuotaInputOptions {
+struct CapacityQuotaInputOptions {
   std::vector<std::string> cluster_files;
   std::vector<std::string> cluster_limits;  // "cpu=128,memory=256Gi"
   std::optional<std::int64_t> max_nodes;
@@ -27,10 +27,10 @@ struct QuotaInputOptions {
   std::vector<std::string> reserve;  // "NAME=K"
 };
 
-struct QuotaInput {
+struct CapacityQuotaInput {
   CapacityQuotasOptions options;
   CapacityQuotas quotas;
-  std::vector<QuotaUpsert> specs;  // as they were told to `quotas`
+  std::vector<CapacityQuotaUpsert> specs;  // as they were told to `quotas`
   std::vector<Node> nodes;
   std::vector<Node> templates;         // those asked for, each name once
   std::vector<InputWarning> warnings;  // of all files that were read
@@ -43,15 +43,16 @@ struct QuotaInput {
   // `templates`, or every kind of node that is there.
   std::vector<Node> templates_or_kinds() const;
   // The spec of a quota by its name or id. kNotFound.
-  Result<const QuotaUpsert*> spec_named(std::string_view quota, std::string_view option) const;
+  Result<const CapacityQuotaUpsert*> spec_named(std::string_view quota,
+                                                std::string_view option) const;
 };
 
 // The objects of files; what is odd in them goes to standard error and into `warnings`.
-Result<Dump> read_quota_files(const std::vector<std::string>& paths,
-                              std::vector<InputWarning>& warnings);
+Result<Dump> read_capacity_quota_files(const std::vector<std::string>& paths,
+                                       std::vector<InputWarning>& warnings);
 
 // Errors name the option or the file, and the value.
-Result<QuotaInput> read_quota_input(const QuotaInputOptions& options);
+Result<CapacityQuotaInput> read_capacity_quota_input(const CapacityQuotaInputOptions& options);
 
 // "NAME=K": the name and the count. kInvalid: no such form, or a count below 0.
 struct NamedCount {

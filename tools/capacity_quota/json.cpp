@@ -35,17 +35,17 @@ ordered_json binding(const std::vector<Row>& rows) {
   return list;
 }
 
-ordered_json skipped_json(const std::vector<SkippedQuota>& skipped) {
+ordered_json skipped_json(const std::vector<SkippedCapacityQuota>& skipped) {
   ordered_json list = ordered_json::array();
-  for (const SkippedQuota& quota : skipped) {
+  for (const SkippedCapacityQuota& quota : skipped) {
     list.push_back({{"quota", quota.quota}, {"why", quota.why}});
   }
   return list;
 }
 
-ordered_json rows_json(const std::vector<QuotaRow>& rows) {
+ordered_json rows_json(const std::vector<CapacityQuotaRow>& rows) {
   ordered_json list = ordered_json::array();
-  for (const QuotaRow& row : rows) {
+  for (const CapacityQuotaRow& row : rows) {
     list.push_back({{"quota", row.quota},
                     {"resource", row.resource},
                     {"limit", number(row.limit)},
@@ -74,10 +74,11 @@ std::string print(ordered_json json, Warnings warnings) {
 
 }  // namespace
 
-std::string quota_table_json(const std::vector<QuotaLine>& quotas, Warnings warnings) {
+std::string capacity_quota_table_json(const std::vector<CapacityQuotaLine>& quotas,
+                                      Warnings warnings) {
   ordered_json list = ordered_json::array();
-  std::vector<SkippedQuota> skipped;
-  for (const QuotaLine& quota : quotas) {
+  std::vector<SkippedCapacityQuota> skipped;
+  for (const CapacityQuotaLine& quota : quotas) {
     const CapacityQuotaStatus& status = quota.status;
     ordered_json json = {{"quota", status.id},
                          {"selector", selector_text(quota.selector)},

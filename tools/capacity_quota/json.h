@@ -31,7 +31,8 @@ namespace headroom {
 
 using Warnings = std::span<const InputWarning>;
 
-std::string quota_table_json(const std::vector<QuotaLine>& quotas, Warnings warnings);
+std::string capacity_quota_table_json(const std::vector<CapacityQuotaLine>& quotas,
+                                      Warnings warnings);
 std::string check_json(const std::vector<CheckedTemplate>& checks, Warnings warnings);
 std::string plan_json(std::span<const PlanItem> items, const PlanAnswer& answer, Warnings warnings);
 std::string headroom_json(const std::vector<Node>& templates,

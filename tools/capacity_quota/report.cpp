@@ -54,7 +54,7 @@ std::string cut(std::string line, std::size_t columns) {
 }
 
 // "CapacityQuota/team-a: 12 nodes (team=a)"
-std::string heading(const QuotaLine& quota) {
+std::string heading(const CapacityQuotaLine& quota) {
   const CapacityQuotaStatus& status = quota.status;
   std::string text = status.id;
   if (status.in_force) text += ": " + plural(static_cast<std::int64_t>(status.nodes), "node");
@@ -70,10 +70,10 @@ std::string state_text(const CapacityQuotaStatus& status) {
                      status.generation, status.invalid);
 }
 
-std::string rows_text(const AmountText& amounts, const std::vector<QuotaRow>& rows) {
+std::string rows_text(const AmountText& amounts, const std::vector<CapacityQuotaRow>& rows) {
   Table table;
   table.row({"", "limit", "used", "reserved", "headroom", "need", "shortfall", "most nodes"});
-  for (const QuotaRow& row : rows) {
+  for (const CapacityQuotaRow& row : rows) {
     const auto amount = [&](Int128 value) { return amounts.amount(row.resource, value); };
     table.row({limit_name(row.quota, row.resource), amount(row.limit), amount(row.used),
                amount(row.reserved), amount(row.headroom), amount(row.need),
@@ -86,7 +86,7 @@ std::string rows_text(const AmountText& amounts, const std::vector<QuotaRow>& ro
 // "to allow 5:\n  raise cpu of CapacityQuota/team-a from 32 to 40".
 std::string raise_text(const AmountText& amounts, const CheckedTemplate& check) {
   std::string text;
-  for (const QuotaRow& row : check.answer.rows) {
+  for (const CapacityQuotaRow& row : check.answer.rows) {
     if (row.shortfall == 0) continue;
     const std::string limit = amounts.limit(row.resource, row.limit + row.shortfall);
     text += Quantity::parse(limit)
@@ -105,9 +105,9 @@ std::string skipped_lines(const std::vector<std::pair<std::string, std::string>>
   return text.empty() ? text : '\n' + text;
 }
 
-std::string skipped_lines(const std::vector<SkippedQuota>& skipped) {
+std::string skipped_lines(const std::vector<SkippedCapacityQuota>& skipped) {
   std::vector<std::pair<std::string, std::string>> copies;
-  for (const SkippedQuota& quota : skipped) copies.emplace_back(quota.quota, quota.why);
+  for (const SkippedCapacityQuota& quota : skipped) copies.emplace_back(quota.quota, quota.why);
   return skipped_lines(copies);
 }
 
@@ -159,14 +159,15 @@ std::string selector_text(const LabelSelector& selector) {
   return text.empty() ? "all nodes" : text;
 }
 
-std::string quota_table_text(const AmountText& amounts, const std::vector<QuotaLine>& quotas,
-                             std::size_t columns) {
+std::string capacity_quota_table_text(const AmountText& amounts,
+                                      const std::vector<CapacityQuotaLine>& quotas,
+                                      std::size_t columns) {
   if (quotas.empty()) return "There is no quota: nothing limits how many nodes may be added.\n";
   if (columns != 0) columns = std::max(columns, kColumnsMin);
   const auto lay_out = [&](std::size_t cells) {
     Table table;
     table.row({"", "limit", "used", "reserved", "headroom", ""});
-    for (const QuotaLine& quota : quotas) {
+    for (const CapacityQuotaLine& quota : quotas) {
       for (const CapacityQuotaStatus::Amount& of : quota.status.amounts) {
         const auto amount = [&](Int128 value) { return amounts.amount(of.resource, value); };
         table.row({"  " + of.resource, amount(of.limit), amount(of.used), amount(of.reserved),
@@ -196,7 +197,7 @@ std::string quota_table_text(const AmountText& amounts, const std::vector<QuotaL
     return rows.substr(begin, at - begin);
   };
   std::string text = next_row();
-  for (const QuotaLine& quota : quotas) {
+  for (const CapacityQuotaLine& quota : quotas) {
     text += "  " + cut(heading(quota), columns == 0 ? 0 : columns - 2) + '\n' +
             state_text(quota.status);
     for (std::size_t i = 0; i < quota.status.amounts.size(); ++i) text += next_row();

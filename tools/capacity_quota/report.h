@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "autoscaling/quota_answers.h"
-#include "autoscaling/quota_lint.h"
+#include "autoscaling/capacity_quota_answers.h"
+#include "autoscaling/capacity_quota_lint.h"
 #include "objects/objects.h"
 #include "tools/capacity_quota/amount_text.h"
 
 namespace headroom {
 
 // A quota of a cluster and the selector as its object has it.
-struct QuotaLine {
+struct CapacityQuotaLine {
   CapacityQuotaStatus status;
   LabelSelector selector;
 };
@@ -32,8 +32,9 @@ struct CheckedTemplate {
 std::string selector_text(const LabelSelector& selector);
 
 // `columns`: the width that lines should keep to; 0: any.
-std::string quota_table_text(const AmountText& amounts, const std::vector<QuotaLine>& quotas,
-                             std::size_t columns);
+std::string capacity_quota_table_text(const AmountText& amounts,
+                                      const std::vector<CapacityQuotaLine>& quotas,
+                                      std::size_t columns);
 std::string check_text(const AmountText& amounts, const std::vector<CheckedTemplate>& checks);
 // `items` and `removed` are those of the plan.
 std::string plan_text(const AmountText& amounts, std::span<const PlanItem> items,

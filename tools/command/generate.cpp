@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kGeneratedNodesMax = 1'000'000;
 constexpr std::uint32_t kGeneratedPodsMax = 20'000'000;
-constexpr std::uint32_t kGeneratedQuotasMax = 10'000;
+constexpr std::uint32_t kGeneratedElasticQuotasMax = 10'000;
 constexpr std::uint32_t kFillPermilleMax = 10'000;
 
 struct GenerateOptions {
@@ -38,10 +38,10 @@ int generate(const GenerateOptions& options) {
   bool first = true;
   std::uint64_t done = 0;
   {
-    ProgressBar progress("writing objects", std::uint64_t{generator.priority_class_count()} +
-                                                generator.quota_count() + generator.budget_count() +
-                                                generator.capacity_quota_count() +
-                                                std::uint64_t{nodes} * 2 + pods);
+    ProgressBar progress("writing objects",
+                         std::uint64_t{generator.priority_class_count()} +
+                             generator.elastic_quota_count() + generator.budget_count() +
+                             generator.capacity_quota_count() + std::uint64_t{nodes} * 2 + pods);
     std::string& text = output->text();
     const auto write = [&](const auto& object) {
       if (!first) text += options.json_lines ? "\n" : ",\n";
@@ -54,7 +54,8 @@ int generate(const GenerateOptions& options) {
     for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
       write(generator.priority_class(c));
     }
-    for (std::uint32_t q = 0; q < generator.quota_count(); ++q) write(generator.elastic_quota(q));
+    for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q)
+      write(generator.elastic_quota(q));
     for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
     for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
       write(generator.capacity_quota(q));
@@ -101,13 +102,13 @@ void add_generate_command(CLI::App& app, int& exit_code) {
       ->add_option("--quotas", options->cluster.quotas,
                    "Namespaces with an ElasticQuota each, with PodDisruptionBudgets and "
                    "PriorityClasses; 0: none of these")
-      ->check(between(0u, kGeneratedQuotasMax))
+      ->check(between(0u, kGeneratedElasticQuotasMax))
       ->type_name("NUMBER")
       ->capture_default_str();
   command
       ->add_option("--capacity-quotas", options->cluster.capacity_quotas,
                    "CapacityQuotas over the nodes' zones, pools and machine types")
-      ->check(between(0u, kGeneratedQuotasMax))
+      ->check(between(0u, kGeneratedElasticQuotasMax))
       ->type_name("NUMBER")
       ->capture_default_str();
   command

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "simulation/text/printable.h"
+#include "tools/command/capacity_quota.h"
 #include "tools/command/command_line.h"
 #include "tools/command/conformance.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/explain.h"
 #include "tools/command/generate.h"
 #include "tools/command/load.h"
-#include "tools/command/quota.h"
 #include "tools/command/simulate.h"
 
 namespace {
@@ -44,7 +44,7 @@ what to do.
   headroom::add_simulate_command(app, exit_code, std::move(command_line));
   headroom::add_generate_command(app, exit_code);
   headroom::add_explain_command(app, exit_code);
-  headroom::add_quota_command(app, exit_code);
+  headroom::add_capacity_quota_command(app, exit_code);
   headroom::add_load_command(app, exit_code);
   headroom::add_conformance_command(app, exit_code);
   try {

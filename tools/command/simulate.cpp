@@ -289,7 +289,7 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
       ->add_option("--quotas", options->quotas,
                    "With --nodes, namespaces with an ElasticQuota each, budgets and priorities")
       ->type_name("NUMBER")
-      ->check(between(0u, kSimulatedQuotasMax))
+      ->check(between(0u, kSimulatedElasticQuotasMax))
       ->needs(nodes)
       ->capture_default_str();
   command

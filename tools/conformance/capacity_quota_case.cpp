@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-class QuotaCaseRunner {
+class CapacityQuotaCaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     at_ = "args";
@@ -43,7 +43,7 @@ class QuotaCaseRunner {
       for (const auto& [resource, limit] : value.at("max").items()) {
         quota.limits.emplace_back(resource, limit.dump());
       }
-      check(name, quotas_.upsert(quota, QuotaClass::kClusterWide));
+      check(name, quotas_.upsert(quota, CapacityQuotaClass::kClusterWide));
     }
   }
 
@@ -52,7 +52,7 @@ class QuotaCaseRunner {
     if (op == "apply") return apply(step.at("object"));
     if (op == "delete") return remove(step.at("object"));
     if (op == "advance") return advance(step.at("now"));
-    if (op == "checkQuota") return check_quota(step);
+    if (op == "checkQuota") return check_capacity_quota(step);
     if (op == "quotaStatus") return status(step.at("expect"));
     if (op == "reserveQuota") return reserve(step);
     if (op == "releaseQuota") {
@@ -82,7 +82,7 @@ class QuotaCaseRunner {
     const std::string kind = object.at("kind");
     const std::string name = object.at("metadata").at("name");
     if (kind == "Node") return quotas_.remove_node(name);
-    if (kind == "CapacityQuota") return quotas_.remove_quota(name);
+    if (kind == "CapacityQuota") return quotas_.remove_capacity_quota(name);
     differ("object.kind", kind, "not supported");
   }
 
@@ -103,13 +103,13 @@ class QuotaCaseRunner {
     return Quantity::from_nanos(value * 1'000'000'000).canonical();
   }
 
-  void check_quota(const json& step) {
+  void check_capacity_quota(const json& step) {
     Node node;
     if (!read_template(step.at("node"), node)) return;
     const Result<CapacityCheck> answer = quotas_.check(node, step.at("count"));
     if (!answer) return differ("checkQuota", "an answer", answer.error().message);
     json got = {{"allowedDelta", answer->allowed}, {"exceeded", json::array()}};
-    for (const QuotaRow& row : answer->rows) {
+    for (const CapacityQuotaRow& row : answer->rows) {
       got["table"][std::string(row.quota)][std::string(row.resource)] = {
           {"limit", amount(row.limit)},       {"used", amount(row.used)},
           {"reserved", amount(row.reserved)}, {"need", amount(row.need)},
@@ -123,7 +123,8 @@ class QuotaCaseRunner {
       }
       exceeded.back()["resources"].push_back(row.resource);
     }
-    for (const SkippedQuota& skipped : answer->skipped) got["skipped"].push_back(skipped.quota);
+    for (const SkippedCapacityQuota& skipped : answer->skipped)
+      got["skipped"].push_back(skipped.quota);
     compare(step.at("expect"), got);
   }
 
@@ -143,7 +144,7 @@ class QuotaCaseRunner {
   void status(const json& expected) {
     json got = json::object();
     for (const CapacityQuotaStatus& quota : quotas_.status()) {
-      if (!quota.in_force || quota.quota_class != QuotaClass::kCapacityQuota) continue;
+      if (!quota.in_force || quota.quota_class != CapacityQuotaClass::kCapacityQuota) continue;
       json& used = got[quota.name]["used"] = json::object();
       for (const CapacityQuotaStatus::Amount& limit : quota.amounts) {
         used[limit.resource] = amount(limit.used);
@@ -180,7 +181,7 @@ class QuotaCaseRunner {
 }  // namespace
 
 std::vector<ConformanceDifference> run_capacity_quota_case(const json& recorded) {
-  return QuotaCaseRunner().run(recorded);
+  return CapacityQuotaCaseRunner().run(recorded);
 }
 
 }  // namespace headroom

@@ -144,7 +144,7 @@ class CaseRunner {
       json change = step;
       change.erase("expect");
       perform(change);
-      return compare(step.at("expect"), {{"quotaUsed", quota_used(engines_.front())}});
+      return compare(step.at("expect"), {{"quotaUsed", elastic_quota_used(engines_.front())}});
     }
     if (op == "quantity") return quantity(step);
     if (op == "podResources") return pod_resources(step);
@@ -226,11 +226,11 @@ class CaseRunner {
 
   // --- CapacityScheduling ---
 
-  static json quota_used(const Engine& engine) {
+  static json elastic_quota_used(const Engine& engine) {
     json all = json::object();
-    for (const QuotaStatus& quota : engine.quota_status()) {
+    for (const ElasticQuotaStatus& quota : engine.elastic_quota_status()) {
       json& used = all[quota.namespace_name] = json::object();
-      for (const QuotaAmount& amount : quota.amounts) {
+      for (const ElasticQuotaAmount& amount : quota.amounts) {
         if (amount.used != 0) used[amount.resource] = amount.used;
       }
     }
@@ -240,7 +240,7 @@ class CaseRunner {
   void preempt(const json& step, const Pod& pod) {
     Engine& engine = engines_.front();
     const json& expected = step.at("expect");
-    json got = {{"quotaUsed", quota_used(engine)}};
+    json got = {{"quotaUsed", elastic_quota_used(engine)}};
     const Result<PreFilterStatus> pre_filter = engine.pre_filter(pod);
     if (!pre_filter) return differ("preFilter", "an answer", pre_filter.error().message);
     got["preFilter"]["code"] = to_string(pre_filter->code);
@@ -498,7 +498,7 @@ std::vector<ConformanceDifference> run_conformance_case(const json& recorded) {
   try {
     const std::string mode = recorded.value("mode", "Upstream");
     if (recorded.value("plugin", "") == kCapacityQuotaPlugin) {
-      if (mode == "Upstream") return run_upstream_quota_case(recorded);
+      if (mode == "Upstream") return run_upstream_capacity_quota_case(recorded);
       if (mode == "Proposal") return run_capacity_quota_case(recorded);
     }
     return CaseRunner().run(recorded);

@@ -67,8 +67,8 @@ UpstreamNode read_node(const json& object) {
   return node;
 }
 
-UpstreamQuotaStatus read_status(const json& object) {
-  UpstreamQuotaStatus status;
+UpstreamCapacityQuotaStatus read_status(const json& object) {
+  UpstreamCapacityQuotaStatus status;
   if (object.contains("used")) status.used = texts(object_at(object.at("used"), "resources"));
   for (const json& condition : object.value("conditions", json::array())) {
     status.conditions.push_back({condition.at("type"), condition.at("status"),
@@ -79,13 +79,13 @@ UpstreamQuotaStatus read_status(const json& object) {
   return status;
 }
 
-json to_json(const UpstreamQuotaStatus& status) {
+json to_json(const UpstreamCapacityQuotaStatus& status) {
   json result = {{"conditions", json::array()}, {"observedGeneration", status.observed_generation}};
   if (status.used) {
     json& used = result["used"] = json::object();
     for (const auto& [resource, text] : *status.used) used[resource] = text;
   }
-  for (const UpstreamQuotaCondition& condition : status.conditions) {
+  for (const UpstreamCapacityQuotaCondition& condition : status.conditions) {
     result["conditions"].push_back({{"type", condition.type},
                                     {"status", condition.status},
                                     {"reason", condition.reason},
@@ -96,13 +96,15 @@ json to_json(const UpstreamQuotaStatus& status) {
 
 json left_of(const UpstreamTracker& tracker) {
   json result = json::object();
-  for (const UpstreamTracker::Quota& quota : tracker.quotas()) result[quota.id] = quota.left;
+  for (const UpstreamTracker::TrackedCapacityQuota& quota : tracker.capacity_quotas())
+    result[quota.id] = quota.left;
   return result;
 }
 
 json usage_of(const UpstreamTracker& tracker) {
   json result = json::object();
-  for (const UpstreamTracker::Quota& quota : tracker.quotas()) result[quota.id] = quota.usage;
+  for (const UpstreamTracker::TrackedCapacityQuota& quota : tracker.capacity_quotas())
+    result[quota.id] = quota.usage;
   return result;
 }
 
@@ -117,7 +119,7 @@ bool same_used(const json& want, const json& came) {
   });
 }
 
-class UpstreamQuotaRunner {
+class UpstreamCapacityQuotaRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     at_ = "args";
@@ -174,7 +176,7 @@ class UpstreamQuotaRunner {
     if (op == "apply") return apply(step.at("object"));
     if (op == "delete") return remove(step.at("object"));
     if (op == "advance") return advance(step.at("now"));
-    if (op == "quotaStatus") return compare_status(step.at("expect"), quota_status());
+    if (op == "quotaStatus") return compare_status(step.at("expect"), elastic_quota_status());
     if (op == "tracker") return compare(step.at("expect"), build_tracker(step));
     if (op == "trackerState") return compare(step.at("expect"), tracker_state(step));
     if (op == "checkQuota" || op == "applyDelta") return compare(step.at("expect"), ask(step));
@@ -227,11 +229,11 @@ class UpstreamQuotaRunner {
   }
 
   // Reconciles all of them.
-  json quota_status() {
+  json elastic_quota_status() {
     const std::vector<UpstreamNode> all = nodes();
     json result = json::object();
     for (auto& [name, quota] : quotas_) {
-      Result<UpstreamQuotaStatus> status = reconciled(quota, all);
+      Result<UpstreamCapacityQuotaStatus> status = reconciled(quota, all);
       if (!status) {
         result[name] = status.error().message;
         continue;
@@ -244,7 +246,7 @@ class UpstreamQuotaRunner {
 
   json build_tracker(const json& step) {
     const std::vector<UpstreamNode> all = nodes();
-    std::vector<UpstreamQuota> quotas;
+    std::vector<UpstreamCapacityQuota> quotas;
     for (const auto& [name, quota] : quotas_) quotas.push_back(quota);
     UpcomingNodes upcoming{amounts(object_at(step, "upcoming")),
                            step.value("notStarted", std::vector<std::string>())};
@@ -276,7 +278,7 @@ class UpstreamQuotaRunner {
         applies ? tracker.consume(node, count) : tracker.check(node, count);
     if (!answer) return {{"error", answer.error().message}};
     json got = {{"allowedDelta", answer->allowed}, {"exceeded", json::array()}};
-    for (const ExceededQuota& exceeded : answer->exceeded) {
+    for (const ExceededCapacityQuota& exceeded : answer->exceeded) {
       got["exceeded"].push_back({{"quota", exceeded.quota}, {"resources", exceeded.resources}});
     }
     if (applies) {
@@ -343,7 +345,7 @@ class UpstreamQuotaRunner {
   std::set<std::string> no_instance_;
   std::int64_t now_us_ = 0;
   std::map<std::string, UpstreamNode> nodes_;
-  std::map<std::string, UpstreamQuota> quotas_;
+  std::map<std::string, UpstreamCapacityQuota> quotas_;
   std::map<Mode, UpstreamTracker> trackers_;
   std::string at_;  // what is performed
   std::vector<ConformanceDifference> differences_;
@@ -351,8 +353,8 @@ class UpstreamQuotaRunner {
 
 }  // namespace
 
-std::vector<ConformanceDifference> run_upstream_quota_case(const json& recorded) {
-  return UpstreamQuotaRunner().run(recorded);
+std::vector<ConformanceDifference> run_upstream_capacity_quota_case(const json& recorded) {
+  return UpstreamCapacityQuotaRunner().run(recorded);
 }
 
 }  // namespace headroom

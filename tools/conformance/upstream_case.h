@@ -12,6 +12,6 @@ namespace headroom {
 
 // The differences of the first step that has any; empty if the case passes. Throws
 // nlohmann::json::exception for a case of another form.
-std::vector<ConformanceDifference> run_upstream_quota_case(const nlohmann::json& recorded);
+std::vector<ConformanceDifference> run_upstream_capacity_quota_case(const nlohmann::json& recorded);
 
 }  // namespace headroom

@@ -57,7 +57,7 @@ Result<std::unique_ptr<LoadFacts>> LoadFacts::create(Objects objects, const Prof
 Result<void> LoadFacts::load() {
   Result<void> loaded = engine_.advance(objects_.now_us);
   if (loaded) loaded = quotas_.advance(objects_.now_us);
-  for_each(Feeder::Emit([&](const Object& object, wire::QuotaClass) {
+  for_each(Feeder::Emit([&](const Object& object, wire::CapacityQuotaClass) {
     if (!loaded) return;
     if (const auto* quota = std::get_if<CapacityQuota>(&object)) {
       loaded = quotas_.upsert(*quota);

@@ -19,7 +19,7 @@ config.yaml; paths in it are relative to its own directory:
 
   traces:                        by name, the input of headroom.simulate()
     openb: {}                    the trace that comes with headroom; repeat: 4 plays it 4 times
-    small: {nodes: 500, pods: 2000, quotas: 10}
+    small: {nodes: 500, pods: 2000, elastic_quotas: 10}
     ours: {cluster: [nodes.json, pods.yaml]}
   profiles:                      by name, a path, or a KubeSchedulerConfiguration itself
     standard: null

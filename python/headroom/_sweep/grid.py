@@ -195,7 +195,7 @@ TRACE: dict[str, Callable[[Any, str], Any]] = {
     "cluster": _or_none(_objects(None)),
     "pods": _or_none(_pods),
     "nodes": _or_none(_whole),
-    "quotas": _whole,
+    "elastic_quotas": _whole,
     "repeat": _whole,
 }
 OPTIONS: dict[str, Callable[[Any, str], Any]] = {

@@ -40,8 +40,8 @@ def sweep(
         >>> profiles = {"standard": None, "mine": pathlib.Path("profile.yaml")}
         >>> frame = headroom.sweep(traces, profiles, range(1, 17), out="results").frame
 
-    traces: by name what simulate() takes as input: cluster, pods, nodes, quotas, repeat. Files are
-    read once, here. The arguments from departures to validate are simulate()'s, for all runs.
+    traces: by name what simulate() takes as input: cluster, pods, nodes, elastic_quotas, repeat. Files
+    are read once, here. The arguments from departures to validate are simulate()'s, for all runs.
 
     out: a directory. A run that ends well is kept there at once, so calling again continues after
     any stop; a run whose input, or headroom's build, is another is done anew. At the end runs.parquet

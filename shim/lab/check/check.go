@@ -39,8 +39,8 @@ type Rules struct {
 	LimitRatios map[v1.ResourceName]int64
 	// Load of LoadAwareScheduling; nil: it is off.
 	Load *Load
-	// Quotas: CapacityScheduling is on.
-	Quotas bool
+	// ElasticQuotas: CapacityScheduling is on.
+	ElasticQuotas bool
 	// Placed by someone else than the scheduler: a node may be over its bounds because of them alone.
 	Foreign func(*v1.Pod) bool
 }
@@ -89,8 +89,8 @@ func Check(cluster Cluster) []Violation {
 	for i := range c.Nodes {
 		c.room(&c.Nodes[i])
 	}
-	if c.Rules.Quotas {
-		c.quotas()
+	if c.Rules.ElasticQuotas {
+		c.elasticQuotas()
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Object, b.Object))

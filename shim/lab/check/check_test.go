@@ -91,9 +91,9 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{"usage", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p")}, NodeMetrics: []NodeMetric{{"n", began, list("cpu", "4")}}, Rules: load}, "usage: pod ns/p: node n uses 4000 of 8000 cpu"},
 		{"low usage", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p")}, NodeMetrics: []NodeMetric{{"n", began, list("cpu", "3999m")}}, Rules: load}, ""},
 		{"silent", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p")}, NodeMetrics: []NodeMetric{{"n", began.Add(-time.Minute), list("cpu", "1")}}, Rules: load}, "usage: pod ns/p: node n has reported nothing"},
-		{"quota max", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("2", "2"))}, ElasticQuotas: []ElasticQuota{{"ns", "q", list("cpu", "9"), list("cpu", "1999m")}}, Rules: Rules{Quotas: true}}, "quota max: quota ns/q: cpu: used 2000 of 1999"},
-		{"quota min", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("2", "2"))}, ElasticQuotas: []ElasticQuota{{"ns", "q", list("cpu", "1"), nil}}, Rules: Rules{Quotas: true}}, "quota min: all quotas: cpu: together they use 2000, their min are 1000"},
-		{"quota kept", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("2", "2"))}, ElasticQuotas: []ElasticQuota{{"ns", "q", list("cpu", "2"), list("cpu", "2")}, {"ns", "r", nil, list("cpu", "0")}}, Rules: Rules{Quotas: true}}, ""},
+		{"quota max", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("2", "2"))}, ElasticQuotas: []ElasticQuota{{"ns", "q", list("cpu", "9"), list("cpu", "1999m")}}, Rules: Rules{ElasticQuotas: true}}, "quota max: quota ns/q: cpu: used 2000 of 1999"},
+		{"quota min", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("2", "2"))}, ElasticQuotas: []ElasticQuota{{"ns", "q", list("cpu", "1"), nil}}, Rules: Rules{ElasticQuotas: true}}, "quota min: all quotas: cpu: together they use 2000, their min are 1000"},
+		{"quota kept", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("2", "2"))}, ElasticQuotas: []ElasticQuota{{"ns", "q", list("cpu", "2"), list("cpu", "2")}, {"ns", "r", nil, list("cpu", "0")}}, Rules: Rules{ElasticQuotas: true}}, ""},
 		{"foreign", Cluster{Nodes: pair, Pods: []v1.Pod{at("n", "p", cpus("9", "9"), lab.SelectZone("y"))}, Rules: Rules{Foreign: func(*v1.Pod) bool { return true }}}, ""},
 	} {
 		found := Text(Check(test.cluster))

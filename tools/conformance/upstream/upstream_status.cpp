@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "autoscaling/quota_spec.h"
+#include "autoscaling/capacity_quota_spec.h"
 #include "tools/conformance/upstream/upstream_quantity.h"
 
 namespace headroom {
@@ -16,11 +16,12 @@ constexpr std::string_view kValidCondition = "cluster-autoscaler.kubernetes.io/v
 constexpr std::string_view kReconciledCondition = "Reconciled";
 
 // In place, or behind the others.
-void set_condition(std::vector<UpstreamQuotaCondition>& conditions,
-                   UpstreamQuotaCondition condition) {
-  const auto found = std::find_if(
-      conditions.begin(), conditions.end(),
-      [&](const UpstreamQuotaCondition& existing) { return existing.type == condition.type; });
+void set_condition(std::vector<UpstreamCapacityQuotaCondition>& conditions,
+                   UpstreamCapacityQuotaCondition condition) {
+  const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                  [&](const UpstreamCapacityQuotaCondition& existing) {
+                                    return existing.type == condition.type;
+                                  });
   if (found == conditions.end()) {
     conditions.push_back(std::move(condition));
   } else {
@@ -65,16 +66,17 @@ bool is_virtual_node(const UpstreamNode& node) {
   return type != nullptr && *type == "virtual-kubelet";
 }
 
-bool is_marked_valid(const UpstreamQuotaStatus& status) {
-  const auto found = std::find_if(
-      status.conditions.begin(), status.conditions.end(),
-      [](const UpstreamQuotaCondition& condition) { return condition.type == kValidCondition; });
+bool is_marked_valid(const UpstreamCapacityQuotaStatus& status) {
+  const auto found = std::find_if(status.conditions.begin(), status.conditions.end(),
+                                  [](const UpstreamCapacityQuotaCondition& condition) {
+                                    return condition.type == kValidCondition;
+                                  });
   return found != status.conditions.end() && found->status == "True";
 }
 
-Result<UpstreamQuotaStatus> reconciled(const UpstreamQuota& quota,
-                                       std::span<const UpstreamNode> nodes) {
-  UpstreamQuotaStatus status = quota.status;
+Result<UpstreamCapacityQuotaStatus> reconciled(const UpstreamCapacityQuota& quota,
+                                               std::span<const UpstreamNode> nodes) {
+  UpstreamCapacityQuotaStatus status = quota.status;
   status.observed_generation = quota.spec.generation;
   const auto set = [&](std::string_view type, bool holds, std::string reason, std::string message) {
     set_condition(status.conditions,

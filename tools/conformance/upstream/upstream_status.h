@@ -23,33 +23,35 @@ namespace headroom {
 // A node or template labelled type=virtual-kubelet.
 bool is_virtual_node(const UpstreamNode& node);
 
-struct UpstreamQuotaCondition {
+struct UpstreamCapacityQuotaCondition {
   std::string type, status, reason, message;
   std::int64_t observed_generation = 0;
-  friend bool operator==(const UpstreamQuotaCondition&, const UpstreamQuotaCondition&) = default;
+  friend bool operator==(const UpstreamCapacityQuotaCondition&,
+                         const UpstreamCapacityQuotaCondition&) = default;
 };
 
-struct UpstreamQuotaStatus {
-  std::optional<StringMap> used;                   // resource to quantity; nullopt: never reported
-  std::vector<UpstreamQuotaCondition> conditions;  // each type once
+struct UpstreamCapacityQuotaStatus {
+  std::optional<StringMap> used;  // resource to quantity; nullopt: never reported
+  std::vector<UpstreamCapacityQuotaCondition> conditions;  // each type once
   std::int64_t observed_generation = 0;
-  friend bool operator==(const UpstreamQuotaStatus&, const UpstreamQuotaStatus&) = default;
+  friend bool operator==(const UpstreamCapacityQuotaStatus&,
+                         const UpstreamCapacityQuotaStatus&) = default;
 };
 
-struct UpstreamQuota {
+struct UpstreamCapacityQuota {
   CapacityQuota spec;
-  UpstreamQuotaStatus status;
-  friend bool operator==(const UpstreamQuota&, const UpstreamQuota&) = default;
+  UpstreamCapacityQuotaStatus status;
+  friend bool operator==(const UpstreamCapacityQuota&, const UpstreamCapacityQuota&) = default;
 };
 
 // What the tracker asks: condition cluster-autoscaler.kubernetes.io/valid is True, whatever
 // generation it was observed at.
-bool is_marked_valid(const UpstreamQuotaStatus& status);
+bool is_marked_valid(const UpstreamCapacityQuotaStatus& status);
 
 // The status that follows `quota.status`. Of quantities only the printed form depends on the order
 // of nodes. kInvalid naming the node and the field: a capacity that is no quantity; kLimitExceeded:
 // one too large (kUpstreamDigitsMax).
-Result<UpstreamQuotaStatus> reconciled(const UpstreamQuota& quota,
-                                       std::span<const UpstreamNode> nodes);
+Result<UpstreamCapacityQuotaStatus> reconciled(const UpstreamCapacityQuota& quota,
+                                               std::span<const UpstreamNode> nodes);
 
 }  // namespace headroom

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "autoscaling/quota_spec.h"
+#include "autoscaling/capacity_quota_spec.h"
 #include "tools/conformance/upstream/upstream_quantity.h"
 
 namespace headroom {
@@ -82,16 +82,16 @@ Result<UpstreamTracker> UpstreamTracker::create(const UpstreamSnapshot& snapshot
   tracker.gpu_label_ = snapshot.gpu_label;
   tracker.dra_gpu_types_ = snapshot.dra_gpu_types;
   for (const UpstreamNodeGroup& group : snapshot.node_groups) tracker.groups_[group.id] = group;
-  tracker.quotas_.push_back({std::string(kClusterWideQuota),
+  tracker.quotas_.push_back({std::string(kClusterWideCapacityQuota),
                              {},
                              mode == Mode::kMax ? snapshot.max : minima(snapshot),
                              {},
                              {}});
   if (mode == Mode::kMax) {
-    const auto name = [](const UpstreamQuota& quota) -> const std::string& {
+    const auto name = [](const UpstreamCapacityQuota& quota) -> const std::string& {
       return quota.spec.name;
     };
-    for (const UpstreamQuota* quota : sorted(snapshot.quotas, name)) {
+    for (const UpstreamCapacityQuota* quota : sorted(snapshot.quotas, name)) {
       if (!is_marked_valid(quota->status) || !check_selector(quota->spec.selector)) continue;
       Result<UpstreamAmounts> limits = limits_of(quota->spec);
       if (!limits) return tl::unexpected<Error>(limits.error());
@@ -102,7 +102,7 @@ Result<UpstreamTracker> UpstreamTracker::create(const UpstreamSnapshot& snapshot
   if (Result<void> counted = tracker.count_nodes(snapshot); !counted) {
     return tl::unexpected<Error>(counted.error());
   }
-  for (Quota& quota : tracker.quotas_) {
+  for (TrackedCapacityQuota& quota : tracker.quotas_) {
     for (const auto& [resource, limit] : quota.limits) {
       const auto used = quota.usage.find(resource);
       const std::int64_t usage = used == quota.usage.end() ? 0 : used->second;
@@ -119,7 +119,7 @@ Result<void> UpstreamTracker::count_nodes(const UpstreamSnapshot& snapshot) {
     if (is_virtual_node(node)) return {};
     const Result<UpstreamAmounts> amounts = amounts_of(node);
     if (!amounts) return tl::unexpected<Error>(amounts.error());
-    for (Quota& quota : quotas_) {
+    for (TrackedCapacityQuota& quota : quotas_) {
       if (matches(quota.selector, node.labels)) add(*amounts, copies, quota.usage);
     }
     return {};
@@ -211,9 +211,9 @@ Result<UpstreamCheck> UpstreamTracker::check(const UpstreamNode& node, std::int6
   if (!amounts) return tl::unexpected<Error>(amounts.error());
   UpstreamCheck check;
   check.allowed = count;
-  for (const Quota& quota : quotas_) {
+  for (const TrackedCapacityQuota& quota : quotas_) {
     if (!matches(quota.selector, node.labels)) continue;
-    ExceededQuota exceeded{quota.id, {}};
+    ExceededCapacityQuota exceeded{quota.id, {}};
     for (const auto& [resource, amount] : *amounts) {
       const auto left = quota.left.find(resource);
       if (amount <= 0 || left == quota.left.end()) continue;
@@ -231,7 +231,7 @@ Result<UpstreamCheck> UpstreamTracker::consume(const UpstreamNode& node, std::in
   if (!checked || checked->allowed != count) return checked;
   checked->applied = true;
   const Result<UpstreamAmounts> amounts = amounts_of(node);
-  for (Quota& quota : quotas_) {
+  for (TrackedCapacityQuota& quota : quotas_) {
     if (!matches(quota.selector, node.labels)) continue;
     for (const auto& [resource, amount] : *amounts) {
       const auto left = quota.left.find(resource);

@@ -39,29 +39,29 @@ inline constexpr std::array<std::string_view, 5> kGpuResources = {
     "nvidia.com/gpu", "habana.ai/gaudi", "gpu.intel.com/xe", "amd.com/gpu",
     "microsoft.com/directx"};
 // The quota of the cluster's own limits, which is always there and applies to every node.
-inline constexpr std::string_view kClusterWideQuota = "cluster-wide";
+inline constexpr std::string_view kClusterWideCapacityQuota = "cluster-wide";
 
 struct UpstreamSnapshot {
   // Each in any order.
   std::span<const UpstreamNode> nodes;
   std::span<const UpstreamNodeGroup> node_groups;
-  std::span<const UpstreamQuota> quotas;
+  std::span<const UpstreamCapacityQuota> quotas;
   UpcomingNodes upcoming = {};
   UpstreamAmounts min = {}, max = {};  // of the whole cluster, in whole units
   std::string gpu_label = {};
   std::vector<std::string> dra_gpu_types = {};  // values of that label whose GPUs are not counted
 };
 
-struct ExceededQuota {
+struct ExceededCapacityQuota {
   std::string quota;                   // cluster-wide, CapacityQuota/name
   std::vector<std::string> resources;  // sorted
-  friend bool operator==(const ExceededQuota&, const ExceededQuota&) = default;
+  friend bool operator==(const ExceededCapacityQuota&, const ExceededCapacityQuota&) = default;
 };
 
 struct UpstreamCheck {
   std::int64_t allowed = 0;
   // Quotas that do not take all of the nodes: cluster-wide first, then by name.
-  std::vector<ExceededQuota> exceeded;
+  std::vector<ExceededCapacityQuota> exceeded;
   bool applied = false;  // consume() only
   friend bool operator==(const UpstreamCheck&, const UpstreamCheck&) = default;
 };
@@ -83,7 +83,7 @@ class UpstreamTracker {
   // The same, and takes them off what is left where all of them are allowed.
   Result<UpstreamCheck> consume(const UpstreamNode& node, std::int64_t count);
 
-  struct Quota {
+  struct TrackedCapacityQuota {
     std::string id;
     LabelSelector selector;
     UpstreamAmounts limits;
@@ -91,7 +91,7 @@ class UpstreamTracker {
     UpstreamAmounts left;   // of those in `limits`; never negative
   };
   // cluster-wide first, then by name.
-  const std::vector<Quota>& quotas() const { return quotas_; }
+  const std::vector<TrackedCapacityQuota>& capacity_quotas() const { return quotas_; }
 
  private:
   UpstreamTracker() = default;
@@ -104,7 +104,7 @@ class UpstreamTracker {
   Result<void> add_gpus(const UpstreamNode& node, const UpstreamNodeGroup* group,
                         UpstreamAmounts& amounts) const;
 
-  std::vector<Quota> quotas_;
+  std::vector<TrackedCapacityQuota> quotas_;
   std::map<std::string, UpstreamNodeGroup, std::less<>> groups_;
   std::map<std::string, UpstreamAmounts, std::less<>> group_amounts_;
   std::string gpu_label_;

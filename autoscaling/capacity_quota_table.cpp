@@ -1,0 +1,161 @@
+#include "autoscaling/capacity_quota_table.h"
+
+#include <algorithm>
+
+namespace headroom {
+
+namespace {
+
+// The order of answers.
+bool before(const CapacityQuotaEntry& a, const CapacityQuotaEntry& b) {
+  return a.quota == b.quota ? a.name < b.name : a.quota->key < b.quota->key;
+}
+
+void add(std::vector<Int128>& sums, const ResourceAmounts& amounts, std::int64_t times) {
+  for (const ResourceAmount& had : amounts) {
+    if (had.resource >= sums.size()) sums.resize(had.resource + 1);
+    sums[had.resource] += static_cast<Int128>(had.amount) * times;
+  }
+}
+
+Int128 sum_of(const std::vector<Int128>& sums, std::uint32_t resource) {
+  return resource < sums.size() ? sums[resource] : 0;
+}
+
+}  // namespace
+
+const CountedCapacityQuota* CapacityQuotaTable::find(const CapacityQuotaKey& key) const {
+  const auto it = quotas_.find(key);
+  return it == quotas_.end() ? nullptr : it->second.get();
+}
+
+void CapacityQuotaTable::read_amounts(const ResourceAmounts& amounts) {
+  for (const ResourceAmount& had : amounts) {
+    if (had.resource >= amounts_.size()) amounts_.resize(had.resource + 1);
+    amounts_[had.resource] = had.amount;
+  }
+}
+
+void CapacityQuotaTable::forget_amounts(const ResourceAmounts& amounts) {
+  for (const ResourceAmount& had : amounts) amounts_[had.resource] = 0;
+}
+
+void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<CapacityQuotaState> state,
+                             const std::vector<std::uint32_t>& resources,
+                             const LabelClasses& labels) {
+  auto it = quotas_.find(key);
+  if (it != quotas_.end()) {
+    detach(*it->second);
+    skipped_ -= it->second->state.in_force ? 0 : 1;
+    invalid_ -= it->second->state.invalid.empty() ? 0 : 1;
+    if (!state) {
+      quotas_.erase(it);
+      return;
+    }
+  } else {
+    if (!state) return;
+    it = quotas_.emplace(key, std::make_unique<CountedCapacityQuota>()).first;
+    it->second->key = key;
+    it->second->id = capacity_quota_id(key.first, key.second);
+  }
+  CountedCapacityQuota& quota = *it->second;
+  quota.state = std::move(*state);
+  quota.entries.clear();
+  invalid_ += quota.state.invalid.empty() ? 0 : 1;
+  if (!quota.state.in_force) {
+    ++skipped_;
+    return;
+  }
+  const std::vector<CapacityQuotaLimit>& limits = quota.state.in_force->limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    CapacityQuotaEntry& entry = quota.entries.emplace_back();
+    entry.quota = &quota;
+    entry.id = quota.id;
+    entry.name = limits[i].resource;
+    entry.resource = resources[i];
+    entry.limit = limits[i].amount;
+  }
+  attach(quota, labels);
+}
+
+void CapacityQuotaTable::attach(CountedCapacityQuota& quota, const LabelClasses& labels) {
+  for (std::uint32_t c = 0; c < classes(); ++c) {
+    if (!matches(quota.state.in_force->selector, labels.labels(c))) continue;
+    NodeClassSums& sums = classes_[c];
+    for (CapacityQuotaEntry& entry : quota.entries) {
+      entry.used += sum_of(sums.used, entry.resource);
+      entry.reserved += sum_of(sums.reserved, entry.resource);
+      const auto at =
+          std::upper_bound(sums.touches.begin(), sums.touches.end(), entry,
+                           [](const CapacityQuotaEntry& a, const NodeClassSums::Touch& b) {
+                             return before(a, *b.entry);
+                           });
+      sums.touches.insert(at, {&entry, entry.resource});
+    }
+  }
+}
+
+void CapacityQuotaTable::detach(const CountedCapacityQuota& quota) {
+  if (quota.entries.empty()) return;
+  for (NodeClassSums& sums : classes_) {
+    std::erase_if(sums.touches,
+                  [&](const NodeClassSums::Touch& touch) { return touch.entry->quota == &quota; });
+  }
+}
+
+void CapacityQuotaTable::add_class(const LabelClasses& labels) {
+  const std::uint32_t added = classes();
+  NodeClassSums& sums = classes_.emplace_back();
+  for (const auto& [key, quota] : quotas_) {
+    if (!quota->state.in_force || !matches(quota->state.in_force->selector, labels.labels(added))) {
+      continue;
+    }
+    for (CapacityQuotaEntry& entry : quota->entries)
+      sums.touches.push_back({&entry, entry.resource});
+  }
+}
+
+void CapacityQuotaTable::add_class(std::uint32_t parent) {
+  std::vector<NodeClassSums::Touch> touches = classes_[parent].touches;
+  classes_.emplace_back().touches = std::move(touches);
+}
+
+void CapacityQuotaTable::count_node(NodeClassSums& sums, int times) {
+  const bool had = sums.nodes > 0;
+  sums.nodes += static_cast<std::uint64_t>(static_cast<std::int64_t>(times));
+  classes_with_nodes_ += static_cast<std::uint32_t>((sums.nodes > 0) - had);
+}
+
+void CapacityQuotaTable::add_node(std::uint32_t label_class, const ResourceAmounts& amounts,
+                                  int times) {
+  NodeClassSums& sums = classes_[label_class];
+  count_node(sums, times);
+  add(sums.used, amounts, times);
+  for_each_touched(label_class, amounts, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+    entry.used += times * amount;
+  });
+}
+
+void CapacityQuotaTable::add_reserved(std::uint32_t label_class, const ResourceAmounts& amounts,
+                                      std::int64_t times) {
+  add(classes_[label_class].reserved, amounts, times);
+  for_each_touched(label_class, amounts, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+    entry.reserved += static_cast<Int128>(amount) * times;
+  });
+}
+
+void CapacityQuotaTable::move_node(std::uint32_t from, std::uint32_t to,
+                                   const ResourceAmounts& amounts) {
+  count_node(classes_[from], -1);
+  count_node(classes_[to], 1);
+  add(classes_[from].used, amounts, -1);
+  add(classes_[to].used, amounts, 1);
+}
+
+void CapacityQuotaTable::move_reserved(std::uint32_t from, std::uint32_t to,
+                                       const ResourceAmounts& amounts, std::int64_t times) {
+  add(classes_[from].reserved, amounts, -times);
+  add(classes_[to].reserved, amounts, times);
+}
+
+}  // namespace headroom

@@ -1,0 +1,141 @@
+// CapacityQuotaTable: the quotas in force and not, what each of their limits has used and reserved,
+// and which limits the nodes of a class touch.
+//
+// Per class of labels it keeps what its nodes have in all, so that a new selector or limit is
+// summed over classes. A node's event adds its amounts to its class and to the limits that the
+// class touches.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "autoscaling/capacity_quota_answers.h"
+#include "autoscaling/capacity_quota_spec.h"
+#include "autoscaling/label_classes.h"
+#include "autoscaling/resource_amounts.h"
+
+namespace headroom {
+
+using CapacityQuotaKey = std::pair<CapacityQuotaClass, std::string>;
+
+// A quota as its events left it.
+struct CapacityQuotaState {
+  CapacityQuota object;                       // the last one seen
+  std::optional<CapacityQuotaSpec> in_force;  // of the last object whose spec could be used
+  std::int64_t generation_in_force = 0;
+  std::string invalid;  // why the last one cannot be used; empty: it can
+};
+
+struct CountedCapacityQuota;
+
+// One limit of a quota in force.
+struct alignas(64) CapacityQuotaEntry {
+  std::string_view id;         // of the quota
+  std::string_view name;       // of the limit
+  std::uint32_t resource = 0;  // that it counts
+  const CountedCapacityQuota* quota = nullptr;
+  Int128 limit = 0, used = 0, reserved = 0;
+  Int128 added = 0, removed = 0;  // by the plan that is being looked at; else 0
+  Int128 headroom() const { return limit - used - reserved - added + removed; }
+};
+
+struct CountedCapacityQuota {
+  CapacityQuotaKey key;
+  std::string id;
+  CapacityQuotaState state;
+  std::vector<CapacityQuotaEntry> entries;  // by name
+};
+
+// The nodes of one class, and the limits that they touch where they have the resource.
+struct NodeClassSums {
+  struct Touch {
+    CapacityQuotaEntry* entry = nullptr;
+    std::uint32_t resource = 0;
+  };
+  std::uint64_t nodes = 0;
+  std::vector<Int128> used, reserved;  // by resource
+  std::vector<Touch> touches;          // in the order of answers
+};
+
+class CapacityQuotaTable {
+ public:
+  using ByKey = std::map<CapacityQuotaKey, std::unique_ptr<CountedCapacityQuota>>;
+
+  // nullopt: the quota is gone. `resources` are the numbers that the limits count, by limit.
+  void set(const CapacityQuotaKey& key, std::optional<CapacityQuotaState> state,
+           const std::vector<std::uint32_t>& resources, const LabelClasses& labels);
+  const ByKey& capacity_quotas() const { return quotas_; }
+  const CountedCapacityQuota* find(const CapacityQuotaKey& key) const;
+  std::size_t skipped() const { return skipped_; }  // quotas that are not in force
+  std::size_t invalid() const { return invalid_; }  // quotas whose last spec cannot be used
+
+  // Sums for a class that `labels` has added; split: its nodes were in `parent` so far, which no
+  // quota tells apart from it.
+  void add_class(const LabelClasses& labels);
+  void add_class(std::uint32_t parent);
+  std::uint32_t classes() const { return static_cast<std::uint32_t>(classes_.size()); }
+  std::uint32_t classes_with_nodes() const { return classes_with_nodes_; }
+  const NodeClassSums& at(std::uint32_t label_class) const { return classes_[label_class]; }
+
+  // `times`: 1 or -1.
+  void add_node(std::uint32_t label_class, const ResourceAmounts& amounts, int times);
+  void add_reserved(std::uint32_t label_class, const ResourceAmounts& amounts, std::int64_t times);
+  // The same for the class's sums alone: for nodes that move between classes of equal touches.
+  void move_node(std::uint32_t from, std::uint32_t to, const ResourceAmounts& amounts);
+  void move_reserved(std::uint32_t from, std::uint32_t to, const ResourceAmounts& amounts,
+                     std::int64_t times);
+
+  // `limit(entry, amount)` for each limit that such a node touches, in the order of answers.
+  template <typename Limit>
+  void for_each_touched(std::uint32_t label_class, const ResourceAmounts& amounts,
+                        const Limit& limit);
+  // Drops all classes. `number(resource)` is what the limits count from now on.
+  template <typename Number>
+  void clear_classes(const Number& number);
+
+ private:
+  void count_node(NodeClassSums& sums, int times);
+  void attach(CountedCapacityQuota& quota, const LabelClasses& labels);
+  void detach(const CountedCapacityQuota& quota);
+  void read_amounts(const ResourceAmounts& amounts);
+  void forget_amounts(const ResourceAmounts& amounts);
+
+  ByKey quotas_;
+  std::size_t skipped_ = 0, invalid_ = 0;
+  std::vector<NodeClassSums> classes_;
+  std::uint32_t classes_with_nodes_ = 0;
+  std::vector<std::int64_t> amounts_;  // by resource, of the node that is being looked at; else 0
+};
+
+template <typename Number>
+void CapacityQuotaTable::clear_classes(const Number& number) {
+  classes_.clear();
+  classes_with_nodes_ = 0;
+  for (const auto& [key, quota] : quotas_) {
+    for (CapacityQuotaEntry& entry : quota->entries) {
+      entry.resource = number(entry.resource);
+      entry.used = entry.reserved = 0;
+    }
+  }
+}
+
+template <typename Limit>
+void CapacityQuotaTable::for_each_touched(std::uint32_t label_class, const ResourceAmounts& amounts,
+                                          const Limit& limit) {
+  read_amounts(amounts);
+  for (const NodeClassSums::Touch& touch : classes_[label_class].touches) {
+    const std::int64_t amount = touch.resource < amounts_.size() ? amounts_[touch.resource] : 0;
+    if (amount != 0) limit(*touch.entry, amount);
+  }
+  forget_amounts(amounts);
+}
+
+}  // namespace headroom
