@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <utility>
 
 #include "objects/annotations.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -434,7 +434,7 @@ void CapacityFacts::correct_clock(std::int64_t now_us) {
 }
 
 void CapacityFacts::adopt(const CapacityFacts& former) {
-  assert(reservations_.empty() && !forked());
+  HEADROOM_ASSERT(reservations_.empty() && !forked());
   for (const auto& [id, held] : former.reservations_) {
     if (held.expires_us <= now_us_) continue;
     Reservation adopted = held;
@@ -471,13 +471,13 @@ void CapacityFacts::adopt(const CapacityFacts& former) {
 void CapacityFacts::fork() { forks_.push_back(changes_.size()); }
 
 void CapacityFacts::commit() {
-  assert(forked());
+  HEADROOM_ASSERT(forked());
   forks_.pop_back();
   if (!forked()) changes_.clear();
 }
 
 void CapacityFacts::rollback() {
-  assert(forked());
+  HEADROOM_ASSERT(forked());
   const std::size_t kept = forks_.back();
   forks_.pop_back();
   // Taking back is no change to remember.

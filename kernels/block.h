@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
+#include "objects/assert.h"
 
 namespace headroom::HEADROOM_ISA {
 
@@ -80,7 +81,10 @@ struct Block {
   const Columns& columns;
   std::uint32_t first, count;
 
-  const float* narrow(std::uint32_t column) const { return columns.narrow[column] + first; }
+  const float* narrow(std::uint32_t column) const {
+    HEADROOM_ASSERT(column < columns.truth_stride);
+    return columns.narrow[column] + first;
+  }
   const std::int64_t* truth(std::uint32_t i) const {
     return columns.truth_of(columns.rows != nullptr ? columns.rows[first + i] : first + i);
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/formula.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -95,6 +96,7 @@ class Exact {
 
 std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t need,
                         std::int64_t capacity) {
+  HEADROOM_ASSERT(capacity != 0);
   return with_formula(score, [&](auto formula) {
     Exact with(score, nullptr);
     return formula.of_term(with, Term{headroom, need, capacity, 0}, score);
@@ -102,6 +104,7 @@ std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t 
 }
 
 std::int64_t exact_score(const Score& score, const std::int64_t* truth) {
+  HEADROOM_ASSERT(score.count <= kScoreTermsMax);
   return with_formula(score, [&](auto formula) {
     Exact with(score, truth);
     return formula(with, score);

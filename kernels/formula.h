@@ -26,7 +26,10 @@
 //   balanced(deviation)      trunc(100 * (1 - deviation)); a second argument is a mask that is not
 //                            set where the deviation is 0 for certain
 //
-// Remainders know one percentage only. Pure functions.
+// Remainders know one percentage only. What stands twice all the same, for vectors and in exact.h
+// for a row, has no arithmetic to share: filters (a comparison with a rounded need that rules rows
+// out) and packing (the words of a line). Totals estimate the normalised score by a raised
+// reciprocal. Pure functions.
 #pragma once
 
 #include <algorithm>

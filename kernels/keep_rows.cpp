@@ -1,5 +1,6 @@
 // The bound of a preemption: rows that cannot have room whoever goes are let go.
 #include "kernels/parts.h"
+#include "objects/assert.h"
 
 namespace headroom::HEADROOM_ISA {
 
@@ -10,6 +11,7 @@ static_assert(kGivenBackMax + 3 <= 1 << 4);
 
 void keep_rows(const float* headroom, std::span<const float* const> given_back, float need_low,
                std::uint32_t count, std::uint64_t* rows) {
+  HEADROOM_ASSERT(given_back.size() <= kGivenBackMax);
   const Float need(need_low);
   for (std::uint32_t i = 0; i < count; i += kLanes) {
     Float most(0.0f), magnitude(0.0f);

@@ -8,6 +8,7 @@
 #include "kernels/block.h"
 #include "kernels/exact.h"
 #include "kernels/parts.h"
+#include "objects/assert.h"
 
 #define HEADROOM_STRING2(name) #name
 #define HEADROOM_STRING(name) HEADROOM_STRING2(name)
@@ -26,6 +27,8 @@ bool needs_at_least_zero(const Score& score) {
 
 void score_rows(const Block& block, const Score& score, const RowBits& feasible,
                 std::int32_t* out) {
+  HEADROOM_ASSERT(score.count <= kScoreTermsMax);
+  HEADROOM_ASSERT(score.kind != ScoreKind::kRatio || score.ratio_table != nullptr);
   // The error bound holds for needs of 0 and more.
   RowBits doubtful =
       needs_at_least_zero(score) ? estimate_scores(block, score, out) : everything(block.count);
@@ -50,6 +53,11 @@ bool supported() {
 
 void score_block(const Columns& columns, const Program& program, std::uint32_t first,
                  std::uint32_t count, BlockScores& out) {
+  HEADROOM_ASSERT(count <= kBlockNodes);
+  HEADROOM_ASSERT(program.scores.size() <= kScoresMax);
+  HEADROOM_ASSERT(program.normalized <=
+                  std::min<std::size_t>(program.scores.size(), kNormalizedMax));
+  HEADROOM_ASSERT(program.filter_terms.size() <= kFilterTermsMax);
   const Block block{columns, first, count};
   const RowBits feasible = filter(block, program, out);
   std::memcpy(out.feasible, feasible.words, sizeof(feasible.words));

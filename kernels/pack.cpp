@@ -5,6 +5,7 @@
 
 #include "kernels/exact.h"
 #include "kernels/parts.h"
+#include "objects/assert.h"
 
 namespace headroom::HEADROOM_ISA {
 
@@ -120,6 +121,8 @@ void pack_one(const Packing& to, std::uint32_t i, PackedRows& result) {
 PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
                 std::uint32_t first_row, std::uint32_t count, std::span<CodeCount> codes,
                 std::uint32_t* lines) {
+  HEADROOM_ASSERT(count <= kBlockNodes && first_row % kBlockNodes == 0);
+  HEADROOM_ASSERT(layout.normalized <= kNormalizedMax && plain <= kPlainMax);
   const Packing to{scores,
                    layout,
                    plain,

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "objects/assert.h"
 #include "objects/yaml_parser.h"
 
 namespace headroom {
@@ -63,6 +64,7 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   void close() {
+    HEADROOM_ASSERT(!open_.empty());
     Open last = std::move(open_.back());
     open_.pop_back();
     add(last.mark, last.anchor, std::move(last.value));

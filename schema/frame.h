@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "objects/assert.h"
 #include "objects/error.h"
 #include "schema/headroom_generated.h"
 #include "schema/limits.h"
@@ -30,7 +31,10 @@ class FrameBuffer {
 
   // Where to receive the next bytes; never empty. Ends the life of the last frame.
   std::span<std::uint8_t> room();
-  void received(std::size_t bytes) { end_ += bytes; }
+  void received(std::size_t bytes) {
+    HEADROOM_ASSERT(bytes <= bytes_.size() - end_);
+    end_ += bytes;
+  }
 
   struct Received {
     const wire::Frame* frame = nullptr;   // nullptr: not all of it is there yet

@@ -1,9 +1,9 @@
 // Cluster::fork, rollback, commit: what is remembered of a change, and how it is taken back.
-#include <cassert>
 #include <utility>
 
 #include "engine/facts/audit.h"
 #include "engine/facts/cluster.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -60,7 +60,7 @@ struct Cluster::TakeBack {
   Cluster& cluster;
 
   void operator()(const RowAcquired& change) const {
-    assert(cluster.facts_.nodes[change.row].mentions == 0);
+    HEADROOM_ASSERT(cluster.facts_.nodes[change.row].mentions == 0);
     cluster.release_row_if_unused(change.row);
   }
 
@@ -70,12 +70,13 @@ struct Cluster::TakeBack {
   }
 
   void operator()(const PodIdAcquired& change) const {
-    assert(!cluster.facts_.pods[change.id].known() && cluster.facts_.pods[change.id].mentions == 0);
+    HEADROOM_ASSERT(!cluster.facts_.pods[change.id].known() &&
+                    cluster.facts_.pods[change.id].mentions == 0);
     cluster.release_pod_if_unused(change.id);
   }
 
   void operator()(PodIdReleased& change) const {
-    assert(cluster.released_pods_.back() == change.id);
+    HEADROOM_ASSERT(cluster.released_pods_.back() == change.id);
     cluster.released_pods_.pop_back();
     cluster.name_pod(change.id, std::move(change.key));
   }

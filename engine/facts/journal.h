@@ -8,7 +8,6 @@
 // Thread safety: one thread at a time. Cost: fork() and put() are O(1); nothing while none is open.
 #pragma once
 
-#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 
 #include "engine/policies/load_aware.h"
 #include "engine/table/facts.h"
+#include "objects/assert.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -89,13 +89,13 @@ class Journal {
   void fork() { forks_.push_back(changes_.size()); }
   // Ends the last fork. Returns what nothing can take back any more: all, once none is open.
   std::vector<Change> commit() {
-    assert(open());
+    HEADROOM_ASSERT(open());
     forks_.pop_back();
     return open() ? std::vector<Change>() : std::exchange(changes_, {});
   }
   // Takes the last change since the last fork off; nothing, and the fork ends, where there is none.
   std::optional<Change> take_back() {
-    assert(open());
+    HEADROOM_ASSERT(open());
     if (changes_.size() == forks_.back()) {
       forks_.pop_back();
       return std::nullopt;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "objects/assert.h"
+
 namespace headroom {
 
 namespace {
@@ -99,6 +101,7 @@ void TakenPorts::remove(const HostPorts& ports) {
     const auto at =
         std::lower_bound(taken_.begin(), taken_.end(), port,
                          [](const Taken& taken, const HostPort& p) { return taken.port < p; });
+    HEADROOM_ASSERT(at != taken_.end() && at->port == port);
     if (--at->pods == 0) {
       taken_.erase(at);
     }

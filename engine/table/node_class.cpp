@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/table/heap_bytes.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -262,7 +263,11 @@ void NodeClasses::count_labels(const Node& node, int sign) {
   for (const auto& [key, value] : node.labels) {
     if (sign > 0) {
       ++label_keys_[key];
-    } else if (const auto found = label_keys_.find(key); --found.value() == 0) {
+      continue;
+    }
+    const auto found = label_keys_.find(key);
+    HEADROOM_ASSERT(found != label_keys_.end());
+    if (--found.value() == 0) {
       label_keys_.erase(found);
     }
   }
@@ -324,6 +329,7 @@ void NodeClasses::unread(const ClassConstraint& constraint) {
       constraint,
       [&](const std::string& key) {
         const auto known = keys_.find(key);
+        HEADROOM_ASSERT(known != keys_.end() && known->second != 0);
         if (--known.value() != 0) {
           return;
         }
@@ -333,7 +339,11 @@ void NodeClasses::unread(const ClassConstraint& constraint) {
           keys_.erase(known);
         }
       },
-      [&](const std::string& name) { unread_ += --names_.find(name).value() == 0; });
+      [&](const std::string& name) {
+        const auto known = names_.find(name);
+        HEADROOM_ASSERT(known != names_.end() && known->second != 0);
+        unread_ += --known.value() == 0;
+      });
 }
 
 bool NodeClasses::split(const Node& node) const {

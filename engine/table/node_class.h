@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "objects/assert.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 
@@ -103,7 +104,10 @@ class NodeClasses {
   void end_split();  // all those nodes have been classified
   // The class of a node. Class kNoNodeClass holds no node.
   std::uint32_t classify(const Node& node);
-  const NodeClass& at(std::uint32_t node_class) const { return classes_[node_class]; }
+  const NodeClass& at(std::uint32_t node_class) const {
+    HEADROOM_ASSERT(node_class < classes_.size());
+    return classes_[node_class];
+  }
   std::uint32_t size() const { return static_cast<std::uint32_t>(classes_.size()); }
   // Drops all classes, also those that no node has or no constraint tells apart any more: every
   // node has to be classified again.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/exact.h"
+#include "objects/assert.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -53,12 +54,17 @@ SumId NodeTable::add_sum(std::string label) {
 ColumnId NodeTable::add_capacity() { return add_column({false, 0, kUnlimited}); }
 
 ColumnId NodeTable::add_headroom(SumId sum, std::int64_t initial_base) {
+  HEADROOM_ASSERT(sum < sum_labels_.size());
   return add_column({true, sum, initial_base});
 }
 
-void NodeTable::remove_sum(SumId id) { free_sums_.push_back(id); }
+void NodeTable::remove_sum(SumId id) {
+  HEADROOM_ASSERT(id < sum_labels_.size() && free_sums_.size() < sum_labels_.size());
+  free_sums_.push_back(id);
+}
 
 void NodeTable::remove_column(ColumnId id) {
+  HEADROOM_ASSERT(id < columns_.size() && free_columns_.size() < columns_.size());
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_base(row, id, kUnlimited);
   }
@@ -113,6 +119,7 @@ void NodeTable::allocate(Narrow& narrow, ColumnId id, std::size_t rows) const {
   const std::size_t page = kCacheSets * kCacheLine;
   const std::size_t to_page = (page - address % page) % page / sizeof(float);
   float* data = storage.data() + to_page + stagger;
+  HEADROOM_ASSERT(reinterpret_cast<std::uintptr_t>(data) % kCacheLine == 0);
   if (narrow.data != nullptr) {
     std::copy_n(narrow.data, size_, data);
   }
@@ -155,7 +162,8 @@ std::uint32_t NodeTable::acquire_row() {
 }
 
 void NodeTable::acquire_row(std::uint32_t row) {
-  released_.erase(row);
+  const bool was_free = released_.erase(row) == 1;
+  HEADROOM_ASSERT(was_free && row < size_);
   clear_sums(row);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     // A new row's bases are 0, a released one's kUnlimited.
@@ -167,15 +175,18 @@ void NodeTable::acquire_row(std::uint32_t row) {
 }
 
 void NodeTable::release_row(std::uint32_t row) {
+  HEADROOM_ASSERT(row < size_);
   classes_[row] = kNoNodeClass;
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     set_base(row, id, kUnlimited);
   }
   commit(row);
-  released_.insert(row);
+  const bool was_used = released_.insert(row).second;
+  HEADROOM_ASSERT(was_used);
 }
 
 void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {
+  HEADROOM_ASSERT(row < size_);
   std::int64_t* sums = sums_.data() + row * sum_stride_;
   for (const auto& [sum, amount] : contributions) {
     if (__builtin_add_overflow(sums[sum], amount, &sums[sum])) [[unlikely]] {
@@ -185,6 +196,7 @@ void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributio
 }
 
 void NodeTable::subtract(std::uint32_t row, std::span<const Contribution> contributions) {
+  HEADROOM_ASSERT(row < size_);
   std::int64_t* sums = sums_.data() + row * sum_stride_;
   for (const auto& [sum, amount] : contributions) {
     if (__builtin_sub_overflow(sums[sum], amount, &sums[sum])) [[unlikely]] {
@@ -245,10 +257,12 @@ void NodeTable::set_truth(std::uint32_t row, ColumnId id, std::int64_t value) {
 }
 
 void NodeTable::set_capacity(std::uint32_t row, ColumnId id, std::int64_t value) {
+  HEADROOM_ASSERT(row < size_ && id < columns_.size() && !columns_[id].headroom);
   set_truth(row, id, value);
 }
 
 void NodeTable::change_base(std::uint32_t row, ColumnId id, std::int64_t value) {
+  HEADROOM_ASSERT(row < size_ && id < columns_.size());
   std::int64_t& base = bases_[row * stride_ + id];
   Column& column = columns_[id];
   const bool limited_before = column.limited_rows != 0;
@@ -280,6 +294,7 @@ float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
 }
 
 void NodeTable::prefetch(std::uint32_t row) const {
+  HEADROOM_ASSERT(row < size_);
   const auto fetch = [](const auto* first, std::size_t count) {
     const auto* begin = reinterpret_cast<const char*>(first);
     for (std::size_t offset = 0; offset < count * sizeof(*first); offset += kCacheLine) {
@@ -293,6 +308,7 @@ void NodeTable::prefetch(std::uint32_t row) const {
 }
 
 void NodeTable::commit(std::uint32_t row) {
+  HEADROOM_ASSERT(row < size_);
   const std::uint32_t at = slot(epoch_);
   std::int64_t* truth = truth_.data() + row * stride_;
   float* row_narrow = row_narrow_.data() + row * stride_;
@@ -321,6 +337,7 @@ Columns NodeTable::ring_columns() const {
 }
 
 NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
+  HEADROOM_ASSERT(row < size_);
   const auto part = [row](const std::vector<std::int64_t>& values, std::size_t stride) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * stride);
     return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(stride));
@@ -331,6 +348,8 @@ NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
 }
 
 void NodeTable::restore(std::uint32_t row, const RowState& state) {
+  HEADROOM_ASSERT(row < size_ && state.sums.size() <= sum_stride_);
+  HEADROOM_ASSERT(state.bases.size() >= columns_.size() && state.truth.size() >= columns_.size());
   std::copy(state.sums.begin(), state.sums.end(), sums_.data() + row * sum_stride_);
   carries_.erase(row);
   if (!state.carries.empty()) {
@@ -343,11 +362,13 @@ void NodeTable::restore(std::uint32_t row, const RowState& state) {
 }
 
 void NodeTable::clear_sums(std::uint32_t row) {
+  HEADROOM_ASSERT(row < size_);
   std::fill_n(sums_.data() + row * sum_stride_, sum_stride_, 0);
   carries_.erase(row);
 }
 
 void NodeTable::derive(std::uint32_t row) {
+  HEADROOM_ASSERT(row < size_);
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     if (columns_[id].headroom) {
       truth_[row * stride_ + id] = headroom(row, id);

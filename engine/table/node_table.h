@@ -27,6 +27,7 @@
 
 #include "engine/table/beyond_int64.h"
 #include "kernels/kernels.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -85,6 +86,7 @@ class NodeTable {
   Int128 exact_sum(std::uint32_t row, SumId id) const;
   std::vector<std::int64_t> sums(SumId id) const;  // by row
   void set_sum(std::uint32_t row, SumId id, Int128 value) {
+    HEADROOM_ASSERT(row < size_ && id < sum_labels_.size());
     sums_[row * sum_stride_ + id] = static_cast<std::int64_t>(value);
     if (value != static_cast<std::int64_t>(value) || !carries_.empty()) {
       set_carry(row, id, (value - static_cast<std::int64_t>(value)) >> 64);
@@ -108,7 +110,10 @@ class NodeTable {
   bool limited(ColumnId id) const { return columns_[id].limited_rows != 0; }
   std::uint64_t limited_generation() const { return limited_generation_; }
   void set_capacity(std::uint32_t row, ColumnId id, std::int64_t value);
-  void set_class(std::uint32_t row, std::uint32_t node_class) { classes_[row] = node_class; }
+  void set_class(std::uint32_t row, std::uint32_t node_class) {
+    HEADROOM_ASSERT(row < size_);
+    classes_[row] = node_class;
+  }
   std::uint32_t node_class(std::uint32_t row) const { return classes_[row]; }
 
   void commit(std::uint32_t row);

@@ -4,6 +4,7 @@
 
 #include "engine/table/heap_bytes.h"
 #include "kernels/exact.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -84,6 +85,9 @@ void ProgramBuilder::end_filter(bool first_only) {
 void ProgramBuilder::add_score(PluginId plugin, std::int64_t weight, Score score,
                                std::vector<ScoreTerm> terms, std::vector<ResourceId> resources,
                                bool normalized) {
+  HEADROOM_ASSERT(terms.size() <= kScoreTermsMax && terms.size() == resources.size());
+  HEADROOM_ASSERT(shape_.scores.size() < kScoresMax);
+  HEADROOM_ASSERT(!normalized || shape_.normalized < kNormalizedMax);
   score.count = static_cast<std::uint32_t>(terms.size());
   score.weight_sum = score.dominant_weight;
   for (const ScoreTerm& term : terms) {

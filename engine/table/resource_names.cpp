@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/limits.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -103,6 +104,7 @@ void ResourceNames::release(std::string_view name, Change& change) {
   change.names.emplace_back(name);
   const ResourceId id = find(name);
   if (id == kNoResource) {
+    HEADROOM_ASSERT(beyond_ != 0);
     --beyond_;
     return;
   }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "objects/assert.h"
 #include "objects/error.h"
 #include "objects/quantity.h"
 
@@ -36,7 +37,10 @@ class ResourceNames {
   // Every number is below it; a free one has an empty name.
   std::uint32_t size() const { return static_cast<std::uint32_t>(names_.size()); }
   std::uint32_t count() const;  // names that have a number
-  const std::string& name(ResourceId id) const { return names_[id]; }
+  const std::string& name(ResourceId id) const {
+    HEADROOM_ASSERT(id < names_.size());
+    return names_[id];
+  }
   // kNoResource if the name has no number; cpu and memory are found first.
   ResourceId find(std::string_view name) const;
   // For good. kNoResource beyond kResourcesMax.
@@ -56,7 +60,10 @@ class ResourceNames {
   // Lets go of those that were borrowed and are not in `used`, a bit for each.
   void keep_borrowed(std::uint64_t used);
   bool is_borrowed(ResourceId id) const;
-  bool is_pinned(ResourceId id) const { return pinned_[id]; }
+  bool is_pinned(ResourceId id) const {
+    HEADROOM_ASSERT(id < pinned_.size());
+    return pinned_[id];
+  }
   bool full() const;
   const std::map<std::string, std::uint32_t, std::less<>>& held() const { return held_; }
 

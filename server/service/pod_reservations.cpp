@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "objects/assert.h"
+
 namespace headroom {
 
 const PodReservation* PodReservations::find(std::string_view key) const {
@@ -44,6 +46,7 @@ void PodReservations::erase(std::string_view key) {
   by_due_.erase({reservation.due, found->first});
   by_age_.erase({reservation.made, found->first});
   const auto owner = owners_.find(reservation.owner);
+  HEADROOM_ASSERT(owner != owners_.end() && owner->second.count != 0);
   if (--owner->second.count == 0) owners_.erase(owner);
   by_key_.erase(found);
 }
@@ -67,7 +70,9 @@ SteadyTime PodReservations::ends(const PodReservation& reservation) const {
 std::string_view PodReservations::ended(SteadyTime now) {
   while (!by_due_.empty() && by_due_.begin()->first <= now) {
     const std::string_view key = by_due_.begin()->second;
-    PodReservation& reservation = by_key_.find(key)->second;
+    const auto held = by_key_.find(key);
+    HEADROOM_ASSERT(held != by_key_.end());
+    PodReservation& reservation = held->second;
     const SteadyTime end = ends(reservation);
     if (end <= now) return key;
     reservation.due = end;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <utility>
 
+#include "objects/assert.h"
+
 namespace headroom {
 
 namespace {
@@ -60,6 +62,7 @@ void Service::broken(Peer& peer, FrameFault fault, const Error& error) {
 }
 
 bool Service::handle(Peer& peer, const FrameBuffer::Received& received) {
+  HEADROOM_ASSERT(received.frame != nullptr);
   const wire::Frame& frame = *received.frame;
   const Request* request = request_of(frame.body_type());
   const bool feeds = request != nullptr && request->role == Role::kFeed && feeder_ == &peer;
@@ -115,6 +118,7 @@ void Service::answer(Peer& peer, std::uint64_t id, const Request& request,
   } else if (request.replies && builder_.GetSize() > kFrameBytesMax) {
     send_error(peer, id, too_large());
   } else if (request.replies) {
+    HEADROOM_ASSERT(builder_.GetSize() != 0);
     peer.send(bytes_of(builder_));
   }
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "objects/assert.h"
 #include "server/service/service.h"
 
 namespace headroom {
@@ -75,6 +76,7 @@ bool Service::step() {
   if (under_way_.empty()) return false;
   UnderWay now = std::move(under_way_.front());
   under_way_.pop_front();
+  HEADROOM_ASSERT(now.peer != nullptr && now.work != nullptr && now.request != nullptr);
   advance();
   expire_reservations();
   begin_turn();

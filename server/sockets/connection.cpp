@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "objects/assert.h"
 #include "schema/frame.h"
 #include "server/answers/encode.h"
 #include "server/sockets/access.h"
@@ -63,6 +64,7 @@ class StreamConnection final : public Connection,
 
   void send(std::span<const std::uint8_t> frame) override {
     if (ended_ || overflowed_) return;
+    HEADROOM_ASSERT(!frame.empty());
     if (queued_bytes() + frame.size() > kQueuedBytesMax) {
       context_.metrics.rejected(Rejection::kSlowReader);
       cut_off("cut off: it does not read its replies", "kQueuedBytesMax", kQueuedBytesMax);
@@ -111,6 +113,7 @@ class StreamConnection final : public Connection,
   }
 
   void resume() override {
+    HEADROOM_ASSERT(waiting_);
     waiting_ = false;
     heard_at = Clock::now();
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->turn(); });
@@ -265,6 +268,7 @@ class StreamConnection final : public Connection,
         break;
       }
       if (received->frame == nullptr) break;
+      HEADROOM_ASSERT(received->bytes.size() <= kFrameBytesMax + sizeof(flatbuffers::uoffset_t));
       heard_at = start;
       if (!context_.handler.handle(*this, *received)) {
         wait();
@@ -289,6 +293,7 @@ class StreamConnection final : public Connection,
 
   // The answer takes turns. Nothing is read until then, so that a peer that goes is noticed here.
   void wait() {
+    HEADROOM_ASSERT(!waiting_);
     waiting_ = true;
     context_.turns.begin();
     if (watched_) return;
@@ -327,6 +332,7 @@ class StreamConnection final : public Connection,
         return;
       }
       out_begin_ += written;
+      HEADROOM_ASSERT(out_begin_ <= out_.size());
     }
     drop_taken(out_);
     out_begin_ = 0;
@@ -368,6 +374,7 @@ class StreamConnection final : public Connection,
   }
 
   void begin_writing() {
+    HEADROOM_ASSERT(!writing_);
     writing_ = true;
     taken_at_ = Clock::now();
   }

@@ -17,6 +17,8 @@
 #include <map>
 #include <string_view>
 
+#include "objects/assert.h"
+
 namespace headroom {
 
 namespace {
@@ -390,6 +392,7 @@ void Listeners::let_go(Connection& connection, LetGo why) {
 
 void Listeners::held(std::ptrdiff_t bytes) {
   held_bytes_ += bytes;
+  HEADROOM_ASSERT(held_bytes_ >= 0);
   while (held_bytes_ > static_cast<std::ptrdiff_t>(kBufferedBytesMax)) {
     std::map<std::string_view, std::size_t> sums;
     for (const Connection* c : connections_) sums[c->principal] += c->held_bytes();

@@ -794,6 +794,21 @@ TEST_P(KernelsTest, QuotientsThatADoubleRoundsUp) {
   }
 }
 
+// What a kernel asks of its caller, on every instruction set and in every build.
+TEST_P(KernelsTest, CallsBeyondTheirBordersDie) {
+  Scorer scorer;
+  scorer.add(0, 1, 0, 1);
+  const Score score = scorer.finished();
+  const Table table(kBlockNodes + 1, 1, 1);
+  const Program program = scores_only({&score, 1});
+  EXPECT_DEATH(kernels().score_block(table.columns(), program, 0, kBlockNodes + 1, out_),
+               "count <= kBlockNodes");
+  scorer.terms[0].headroom = 1000;
+  EXPECT_DEATH(kernels().score_block(table.columns(), program, 0, 1, out_),
+               "column < columns.truth_stride");
+  EXPECT_DEATH(kernels().index_of_max(nullptr, 0), "count != 0");
+}
+
 // As many resources as an engine knows (64), each with the greatest weight.
 TEST_P(KernelsTest, ManyResources) {
   Random random(test_seed());
