@@ -58,23 +58,23 @@ std::vector<Pod> with_new_keys(int round) {
 // The longest that a client waits for a pod of a known shape meanwhile, as a share of what the
 // attack takes: near 1 where it is done in one piece.
 double longest_wait(const TestDaemon& daemon, const std::vector<Pod>& pods) {
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   Client client = daemon.client(), hostile = daemon.client("hostile");
   const Pod known = small_pod("known");
   must(client.evaluate(known));
   std::atomic<bool> done{false};
-  Clock::duration attack{}, longest{};
+  SteadyClock::duration attack{}, longest{};
   std::thread attacker([&] {
     const std::vector<PodRef> refs(pods.begin(), pods.end());
-    const auto start = Clock::now();
+    const auto start = SteadyClock::now();
     EXPECT_EQ(must(hostile.evaluate(refs)).decisions.size(), pods.size());
-    attack = Clock::now() - start;
+    attack = SteadyClock::now() - start;
     done = true;
   });
   while (!done) {
-    const auto start = Clock::now();
+    const auto start = SteadyClock::now();
     must(client.evaluate(known));
-    longest = std::max(longest, Clock::now() - start);
+    longest = std::max(longest, SteadyClock::now() - start);
   }
   attacker.join();
   return std::chrono::duration<double>(longest) / attack;

@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kAttackBytes = 128 << 20;
+constexpr std::size_t kBombBytes = 128 << 20;
 
 struct Bomb {
   const char* name;
@@ -46,7 +46,7 @@ TEST(Attack, Httpbomb) {
     RawSocket peer(daemon.metrics_endpoint());
     bool taken = peer.send(bomb.start);
     std::size_t sent = 0;
-    for (; taken && sent < kAttackBytes; sent += bomb.more.size()) taken = peer.send(bomb.more);
+    for (; taken && sent < kBombBytes; sent += bomb.more.size()) taken = peer.send(bomb.more);
     EXPECT_FALSE(taken) << sent << " bytes were taken";
     EXPECT_EQ(peer.receive_text().substr(0, 12), fmt::format("HTTP/1.1 {}", bomb.status));
     EXPECT_TRUE(daemon.running());

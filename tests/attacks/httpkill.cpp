@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kAttackBytes = 256 << 20;
+constexpr std::size_t kKillBytes = 256 << 20;
 
 TEST(Attack, Httpkill) {
   const TestDaemon daemon({.metrics = true});
@@ -20,7 +20,7 @@ TEST(Attack, Httpkill) {
   bool taken = peer.send("GET /metrics HTTP/1.1\r\n");
   const std::string value(4000, 'v');
   std::size_t sent = 0;
-  for (int n = 0; taken && sent < kAttackBytes; ++n) {
+  for (int n = 0; taken && sent < kKillBytes; ++n) {
     std::string headers;
     for (int j = 0; j < 64; ++j) headers += fmt::format("X-{}-{}: {}\r\n", n, j, value);
     taken = peer.send(headers);

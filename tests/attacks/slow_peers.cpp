@@ -12,7 +12,7 @@ namespace headroom {
 namespace {
 
 // Enough for each to stay below its own limit, and for all to be far above what they may together.
-constexpr std::size_t kPeers = 40;
+constexpr std::size_t kSlowPeers = 40;
 
 class SlowPeers : public testing::Test {
  protected:
@@ -20,7 +20,7 @@ class SlowPeers : public testing::Test {
 
   std::vector<std::unique_ptr<RawSocket>> greeted_peers() {
     std::vector<std::unique_ptr<RawSocket>> peers;
-    for (std::size_t p = 0; p < kPeers; ++p) {
+    for (std::size_t p = 0; p < kSlowPeers; ++p) {
       peers.push_back(std::make_unique<RawSocket>(daemon_.endpoint()));
       peers.back()->greet("slow");
     }

@@ -25,10 +25,6 @@ ClientOptions impatient() {
   return options;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(DaemonClient, DoesNotWaitForeverForAServerThatIsSilent) {
   TestDaemon daemon;
   daemon.feed({small_node("a")});

@@ -27,10 +27,6 @@ class DaemonHttp : public testing::Test {
   const TestDaemon daemon_{{.metrics = true}};
 };
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_F(DaemonHttp, AnswersOneRequestAfterTheOtherOnAConnection) {
   RawSocket peer(daemon_.metrics_endpoint());
   for (int r = 0; r < 3; ++r) {

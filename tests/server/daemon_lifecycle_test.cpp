@@ -57,10 +57,6 @@ class BoundSocket {
   const int socket_;
 };
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string unix_text(const std::string& path) { return "unix://" + path; }
 
 // headroomd without metrics: those of its neighbours may use the port.

@@ -23,6 +23,7 @@ function(headroom_add_daemon_test name)
     LABELS threads)
   add_dependencies(${name} headroomd)
   target_compile_definitions(${name} PRIVATE HEADROOMD_PATH="$<TARGET_FILE:headroomd>")
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${HEADROOM_UNITY} UNITY_BUILD_BATCH_SIZE 7)
 endfunction()
 
 headroom_add_daemon_test(daemon_test

@@ -57,6 +57,11 @@ T must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
+// For EXPECT_PRED2, which shows both.
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 // Asks again and again until it is true; false: it never was.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds within = kPatience);
