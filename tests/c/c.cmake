@@ -11,7 +11,10 @@ function(headroom_add_c_program name source)
   target_link_libraries(${name} PRIVATE headroom::c Threads::Threads)
   if(HEADROOM_SANITIZE)
     target_compile_options(${name} PRIVATE -fsanitize=${HEADROOM_SANITIZE})
+    target_compile_definitions(${name} PRIVATE HEADROOM_SANITIZED)
     target_link_options(${name} PRIVATE -fsanitize=${HEADROOM_SANITIZE})
+    # clang links the checks that only C++ code asks for with C++ programs alone.
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
 endfunction()
 

@@ -861,7 +861,7 @@ static void test_nothing_is_kept(void) {
 }
 
 /* Sanitizers take memory that a limit would count. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HEADROOM_SANITIZED
 static void test_no_memory(void) {
   headroom_engine* engine = make_engine(NULL);
   static const headroom_pod pod = {.name = "p"};
@@ -1085,7 +1085,7 @@ int main(int argc, char** argv) {
   test_save(argv[1]);
   test_looking();
   test_nothing_is_kept();
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HEADROOM_SANITIZED
   test_no_memory();
 #endif
   test_capacity_quotas();
