@@ -104,16 +104,11 @@ auto with_line_totals(const Totals& totals, Visit visit) {
   }
 }
 
-bool weighs(std::int32_t weight) { return weight >= 0 && weight <= kTotalWeightMax; }
-
 }  // namespace
 
 void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
                  const Totals& totals, std::int32_t* out) {
   HEADROOM_ASSERT(totals.normalized <= kNormalizedMax);
-  HEADROOM_ASSERT(
-      std::all_of(totals.normalized_weight, totals.normalized_weight + totals.normalized, weighs));
-  HEADROOM_ASSERT(std::all_of(totals.plain_weight, totals.plain_weight + kPlainMax, weighs));
   with_line_totals(totals, [&](const auto line_totals) {
     const auto line = [&](std::uint32_t i) {
       return lines + std::size_t{rows != nullptr ? rows[i] / kLineNodes : i} * line_totals.kStride;
@@ -131,7 +126,6 @@ void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uin
 
 std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,
                             RowTotal (&out)[kLineNodes]) {
-  HEADROOM_ASSERT(at_least >= 0);
   return with_line_totals(totals, [&](const auto line_totals) {
     std::int32_t values[kLineVectors * kLanes];
     for (std::uint32_t v = 0; v < kLineVectors; ++v) {
@@ -148,7 +142,6 @@ std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std
 }
 
 std::uint32_t index_of_max(const std::int32_t* values, std::uint32_t count) {
-  HEADROOM_ASSERT(count != 0);
   std::int32_t greatest = values[0];
   std::uint32_t i = 0;
   if (count >= kLanes) {
