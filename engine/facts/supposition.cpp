@@ -144,7 +144,7 @@ void Supposition::assume(const Pod& object, const PodShape& shape, std::uint32_t
   const bool same = known.known() && known.uid == object.uid;
   const bool there = same && known.row() == row;
   if (same && (known.bound_row != kNoRow || (there && !known.terminal))) {
-    if (there && known.counted_row == kNoRow) {
+    if (there && known.counted_row == kNoRow && !known.terminal) {
       bring_back(id);  // it was left out
     }
     return;
