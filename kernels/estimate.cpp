@@ -147,7 +147,7 @@ class Estimates {
       // Not !=, which is false for NaN on some instruction sets.
       apart = !(xsimd::trunc(percent.low) == value);
     }
-    if (bits(apart) != 0) {
+    if (bits(apart) != 0) [[unlikely]] {
       settle(percent, term, value, apart);
     }
     doubt_ = doubt_ | apart;

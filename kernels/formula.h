@@ -98,7 +98,7 @@ struct Mean {
     if constexpr (dominant) {
       sum = with.add(sum, least, dominant_weight);
     }
-    if (score.zero_capacity_counts || with.all_have_capacity()) {
+    if (score.zero_capacity_counts || with.all_have_capacity()) [[likely]] {
       return with.mean(sum);
     }
     // The weights of resources without capacity drop out, row by row.
@@ -160,7 +160,7 @@ auto balance(Arithmetic& with) {
   }
   const Fraction zero(0), one(1);
   if constexpr (Arithmetic::kTermsMax > 1) {
-    if (with.count() == 2 && with.all_have_capacity()) {
+    if (with.count() == 2 && with.all_have_capacity()) [[likely]] {
       return with.balanced(abs(used[0] - used[1]) * Fraction(0.5F));
     }
   }
@@ -177,7 +177,7 @@ auto balance(Arithmetic& with) {
   }
   Fraction deviation = sqrt(squares / divisor);
   const auto two = resources == Fraction(2);
-  if (any(two)) {
+  if (any(two)) [[unlikely]] {
     // Of two the distance is halved, be they first and second or not.
     Fraction low(HUGE_VALF), high(-HUGE_VALF);
     for (std::uint32_t t = 0; t < with.count(); ++t) {
