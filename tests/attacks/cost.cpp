@@ -14,8 +14,8 @@
 namespace headroom {
 namespace {
 
-// As the attack has them; where ThreadSanitizer watches each of a minute's reads, a tenth.
-#ifdef HEADROOM_SANITIZED_THREAD
+// As the attack has them; a tenth where a sanitizer makes seconds of it.
+#ifdef HEADROOM_SANITIZED
 constexpr int kNodes = 400;
 #else
 constexpr int kNodes = 4000;
