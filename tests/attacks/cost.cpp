@@ -16,9 +16,9 @@ namespace {
 
 // As the attack has them; a tenth where a sanitizer makes seconds of it.
 #ifdef HEADROOM_SANITIZED
-constexpr int kNodes = 400;
+constexpr int kNodes = 400, kValues = 400;
 #else
-constexpr int kNodes = 4000;
+constexpr int kNodes = 4000, kValues = 4000;
 #endif
 
 std::vector<Object> nodes_with_hostnames() {
@@ -40,7 +40,8 @@ std::vector<Pod> with_long_affinity(int round) {
       NodeSelectorRequirement& named = term.match_expressions.emplace_back();
       named.key = "kubernetes.io/hostname";
       named.op = "In";
-      for (int v = 0; v < 4000; ++v) named.values.push_back(fmt::format("v{}-{}-{}", round, p, v));
+      for (int v = 0; v < kValues; ++v)
+        named.values.push_back(fmt::format("v{}-{}-{}", round, p, v));
     }
   }
   return pods;
