@@ -11,7 +11,6 @@ namespace headroom {
 
 Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
     : profile_(std::move(profile)),
-      has_node_ports_(profile_.filters_by(PluginId::kNodePorts)),
       table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
       policies_({profile_, names_, table_, facts_}),
       load_aware_(static_cast<LoadAware*>(policies_.of(PluginId::kLoadAwareScheduling))),
@@ -196,8 +195,7 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
     const int sign = node != nullptr ? 1 : -1;
     node_count_ += static_cast<std::uint32_t>(sign);
     for (const PodId id : facts.nominated) {
-      note_pod(id);
-      capacity_->count_nominated(id, sign);
+      count_nominated(id, sign);
     }
   }
   if (facts.node != nullptr) {

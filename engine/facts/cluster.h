@@ -183,6 +183,9 @@ class Cluster {
   void recount(PodId id, std::uint32_t row_before);
   void nominate(PodId id);
   void withdraw_nomination(PodId id);
+  void count_nominated(PodId id, int sign);
+  void add_to_row(std::uint32_t row, PodId id);
+  void subtract_from_row(std::uint32_t row, PodId id);
   void exchange(PodId id, PodFacts& facts);
   void refresh_priorities();
   void release_unmentioned();
@@ -219,12 +222,7 @@ class Cluster {
   void tell_of_row(std::uint32_t row);
   void tell_of_pod(PodId id);
 
-  HostPorts host_ports(const Pod& pod) const {  // none without NodePorts
-    return has_node_ports_ ? host_ports_of(pod) : HostPorts();
-  }
-
   const Profile profile_;
-  const bool has_node_ports_;
   ResourceNames names_;
   NodeTable table_;
   Facts facts_;

@@ -75,8 +75,7 @@ void Cluster::nominate(PodId id) {
   }
   node.nominated.push_back(id);
   if (node.node != nullptr) {
-    note_pod(id);
-    capacity_->count_nominated(id, 1);
+    count_nominated(id, 1);
   }
 }
 
@@ -90,8 +89,27 @@ void Cluster::withdraw_nomination(PodId id) {
     std::erase(nominated_rows_, rank.nominated_row);
   }
   if (node.node != nullptr) {
-    note_pod(id);
-    capacity_->count_nominated(id, -1);
+    count_nominated(id, -1);
+  }
+}
+
+void Cluster::count_nominated(PodId id, int sign) {
+  note_pod(id);
+  capacity_->count_nominated(id, sign);
+}
+
+// What a pod takes of a row by its shape and its ports.
+void Cluster::add_to_row(std::uint32_t row, PodId id) {
+  table_.add(row, facts_.shape_of(id).contributions);
+  if (const auto& ports = facts_.pods[id].host_ports; ports != nullptr) {
+    facts_.nodes[row].ports.add(*ports);
+  }
+}
+
+void Cluster::subtract_from_row(std::uint32_t row, PodId id) {
+  table_.subtract(row, facts_.shape_of(id).contributions);
+  if (const auto& ports = facts_.pods[id].host_ports; ports != nullptr) {
+    facts_.nodes[row].ports.remove(*ports);
   }
 }
 
@@ -109,10 +127,7 @@ void Cluster::count(PodId id) {
     return;
   }
   const std::uint32_t row = pod.counted_row = pod.row();
-  table_.add(row, facts_.shape_of(id).contributions);
-  if (pod.host_ports != nullptr) {
-    facts_.nodes[row].ports.add(*pod.host_ports);
-  }
+  add_to_row(row, id);
   bool first = false;
   for (const auto& policy : policies_) {
     first |= policy->count(row, id);
@@ -137,10 +152,7 @@ void Cluster::uncount(PodId id) {
   if (capacity_ != nullptr) {
     capacity_->uncount(row, id);
   }
-  table_.subtract(row, facts_.shape_of(id).contributions);
-  if (pod.host_ports != nullptr) {
-    facts_.nodes[row].ports.remove(*pod.host_ports);
-  }
+  subtract_from_row(row, id);
   for (const auto& policy : policies_) {
     policy->uncount(row, id);
   }
@@ -171,7 +183,7 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   pod.terminal = object.terminal();
   pod.scheduled_us = since(object.scheduled);
   pod.initialized_us = since(object.initialized);
-  if (HostPorts ports = host_ports(object); !ports.empty()) {
+  if (HostPorts ports = shape_book_.host_ports(object); !ports.empty()) {
     pod.host_ports = std::make_shared<const HostPorts>(std::move(ports));
   } else {
     pod.host_ports.reset();

@@ -79,8 +79,7 @@ Result<PodShape*> ShapeBook::for_good(const Pod& pod) {
 }
 
 Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool lasting) {
-  const HostPorts ports =
-      use == ShapeUse::kDecision && has_node_ports_ ? host_ports_of(pod) : HostPorts();
+  HostPorts ports = use == ShapeUse::kDecision ? host_ports(pod) : HostPorts();
   write_shape_key(pod, use, ports, key_);
   if (const auto found = ids_.find(std::string_view(key_)); found != ids_.end()) {
     PodShape& shape = *facts_.shapes[found->second];
@@ -103,7 +102,7 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
   }
   trim();
   if (!lasting) {
-    return &make_passing(pod, use, counts_as);
+    return &take_passing(make(pod, use, std::move(ports), kPassingShape, counts_as));
   }
   if (count_ >= kShapesMax) {
     return fail(ErrorCode::kLimitExceeded,
@@ -112,7 +111,7 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
   }
   const bool reused = !free_ids_.empty();
   const ShapeId id = reused ? free_ids_.back() : id_limit();
-  auto made = make(pod, use, id, counts_as);
+  auto made = make(pod, use, std::move(ports), id, counts_as);
   if (reused) {
     free_ids_.pop_back();
     facts_.shapes[id] = std::move(made);
@@ -126,8 +125,7 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
   return &shape;
 }
 
-PodShape& ShapeBook::make_passing(const Pod& pod, ShapeUse use, ShapeId counts_as) {
-  std::unique_ptr<PodShape> made = make(pod, use, kPassingShape, counts_as);
+PodShape& ShapeBook::take_passing(std::unique_ptr<PodShape> made) {
   if (passing_ != nullptr) {
     sources_.classes.unread(passing_->constraint);
     release_reasons(*passing_);
@@ -138,7 +136,7 @@ PodShape& ShapeBook::make_passing(const Pod& pod, ShapeUse use, ShapeId counts_a
 }
 
 // Its key lies in key_. The shape that it counts as, if it is another one, is held for it.
-std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, ShapeId id,
+std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, HostPorts ports, ShapeId id,
                                           ShapeId counts_as) {
   auto made = std::make_unique<PodShape>();
   PodShape& shape = *made;
@@ -149,9 +147,9 @@ std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, ShapeId 
     shape.counts_as = counts_as;
   }
   shape.daemon_set = pod.daemon_set;
+  shape.host_ports = std::move(ports);
   if (use == ShapeUse::kDecision) {
     shape.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
-    shape.host_ports = has_node_ports_ ? host_ports_of(pod) : HostPorts();
   }
   shape.key = key_;
   shape.key_hash = hash_bytes(key_);

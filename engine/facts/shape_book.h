@@ -54,6 +54,11 @@ class ShapeBook {
   // The same, but kept for good.
   Result<PodShape*> for_good(const Pod& pod);
 
+  // Those that the profile's filters look at: none without NodePorts.
+  HostPorts host_ports(const Pod& pod) const {
+    return has_node_ports_ ? host_ports_of(pod) : HostPorts();
+  }
+
   PodShape* at(ShapeId id) const {  // nullptr if there is none
     return id < facts_.shapes.size() ? facts_.shapes[id].get() : nullptr;
   }
@@ -88,8 +93,9 @@ class ShapeBook {
 
  private:
   Result<PodShape*> find_or_make(const Pod& pod, ShapeUse use, bool lasting);
-  std::unique_ptr<PodShape> make(const Pod& pod, ShapeUse use, ShapeId id, ShapeId counts_as);
-  PodShape& make_passing(const Pod& pod, ShapeUse use, ShapeId counts_as);
+  std::unique_ptr<PodShape> make(const Pod& pod, ShapeUse use, HostPorts ports, ShapeId id,
+                                 ShapeId counts_as);
+  PodShape& take_passing(std::unique_ptr<PodShape> made);
   void describe(PodShape& shape, const Pod& pod);
   void release_reasons(PodShape& shape);
   void free_elastic_quota_names();

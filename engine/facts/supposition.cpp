@@ -56,7 +56,7 @@ void Supposition::add_nominated(const Pod& pod, PodShape& shape) {
     const std::size_t steps_before = steps_.size();
     for (const PodId id : node.nominated) {
       if (cluster_.facts_.pods[id].rank.priority >= priority) {
-        add(row, id);
+        cluster_.add_to_row(row, id);
         steps_.emplace_back(Nominated{id, row});
       }
     }
@@ -68,7 +68,7 @@ void Supposition::add_nominated(const Pod& pod, PodShape& shape) {
       continue;
     }
     for (; steps_.size() > steps_before; steps_.pop_back()) {
-      subtract(row, std::get<Nominated>(steps_.back()).pod);
+      cluster_.subtract_from_row(row, std::get<Nominated>(steps_.back()).pod);
     }
   }
 }
@@ -84,20 +84,6 @@ std::uint32_t Supposition::code_of(const PodShape& shape, std::uint32_t row) con
             << term.bit;
   }
   return first_rejection(shape.program(), code);
-}
-
-void Supposition::add(std::uint32_t row, PodId id) {
-  cluster_.table_.add(row, cluster_.facts_.shape_of(id).contributions);
-  if (const auto& ports = cluster_.facts_.pods[id].host_ports; ports != nullptr) {
-    cluster_.facts_.nodes[row].ports.add(*ports);
-  }
-}
-
-void Supposition::subtract(std::uint32_t row, PodId id) {
-  cluster_.table_.subtract(row, cluster_.facts_.shape_of(id).contributions);
-  if (const auto& ports = cluster_.facts_.pods[id].host_ports; ports != nullptr) {
-    cluster_.facts_.nodes[row].ports.remove(*ports);
-  }
 }
 
 // --- One row ---
@@ -184,7 +170,7 @@ struct Supposition::TakeBack {
 
   // The row is committed once, with the first of its pods.
   void operator()(const Nominated& step) const {
-    supposed.subtract(step.row, step.pod);
+    cluster.subtract_from_row(step.row, step.pod);
     const Step* before = supposed.steps_.empty() ? nullptr : &supposed.steps_.back();
     const auto* other = before == nullptr ? nullptr : std::get_if<Nominated>(before);
     if (other == nullptr || other->row != step.row) {

@@ -67,8 +67,6 @@ class Supposition {
   void withdraw(PodId id);
   void bring_back(PodId id);
   void assume(const Pod& object, const PodShape& shape, std::uint32_t row);
-  void add(std::uint32_t row, PodId id);
-  void subtract(std::uint32_t row, PodId id);
   std::uint32_t code_of(const PodShape& shape, std::uint32_t row) const;
 
   struct TakeBack;

@@ -178,7 +178,9 @@ class LoadAware final : public Policy {
   void begin_recount(std::uint32_t row, bool everything);
   void end_recount(std::uint32_t row);
   void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& listed);
-  void mention(const MetricFacts* metric, int sign);
+  // The row's metric begins (1) or ends (-1) to mention its row and the pods that it lists.
+  void mention(std::uint32_t row, int sign);
+  void list_mentioned(const MetricFacts* metric);
   // When the row's metric expires; INT64_MAX if never (or it has none).
   std::int64_t expires_us(std::uint32_t row) const;
   void refresh_view(std::uint32_t row);

@@ -62,26 +62,33 @@ void LoadAware::end_recount(std::uint32_t row) {
   }
 }
 
-void LoadAware::mention(const MetricFacts* metric, int sign) {
+void LoadAware::mention(std::uint32_t row, int sign) {
+  const MetricFacts* metric = this->metric(row);
+  if (metric == nullptr) {
+    return;
+  }
+  facts_.nodes[row].mentions += static_cast<std::uint32_t>(sign);
+  for (const MetricFacts::PodUsage& usage : metric->pods) {
+    facts_.pods[usage.pod].mentions += static_cast<std::uint32_t>(sign);
+  }
+}
+
+void LoadAware::list_mentioned(const MetricFacts* metric) {
   for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
-    facts_.pods[metric->pods[p].pod].mentions += static_cast<std::uint32_t>(sign);
+    mentioned_.push_back(metric->pods[p].pod);
   }
 }
 
 std::unique_ptr<MetricFacts> LoadAware::upsert(std::uint32_t row, const NodeMetric& metric,
                                                const std::vector<PodId>& listed,
                                                std::int64_t now_us, bool keep) {
-  const MetricFacts* old = this->metric(row);
-  facts_.nodes[row].mentions += old == nullptr;
   mentioned_ = listed;
-  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
-    mentioned_.push_back(old->pods[p].pod);
-  }
+  list_mentioned(this->metric(row));
   begin_recount(row, !upstream_ && counts_more(row, metric));
-  mention(old, -1);
+  mention(row, -1);
   std::unique_ptr<MetricFacts> before = keep ? std::move(this->row(row).metric) : nullptr;
   set_metric(row, metric, listed);
-  mention(this->metric(row), 1);
+  mention(row, 1);
   end_recount(row);
   watch_expiry(row, now_us);
   return before;
@@ -89,20 +96,14 @@ std::unique_ptr<MetricFacts> LoadAware::upsert(std::uint32_t row, const NodeMetr
 
 std::unique_ptr<MetricFacts> LoadAware::put(std::uint32_t row, std::unique_ptr<MetricFacts> metric,
                                             std::int64_t now_us) {
-  Row& its = this->row(row);
-  facts_.nodes[row].mentions += metric != nullptr;
-  facts_.nodes[row].mentions -= its.metric != nullptr;
   mentioned_.clear();
-  for (const MetricFacts* facts : {its.metric.get(), metric.get()}) {
-    for (std::size_t p = 0; facts != nullptr && p < facts->pods.size(); ++p) {
-      mentioned_.push_back(facts->pods[p].pod);
-    }
-  }
+  list_mentioned(this->metric(row));
+  list_mentioned(metric.get());
   begin_recount(row, true);
-  mention(its.metric.get(), -1);
-  mention(metric.get(), 1);
-  std::unique_ptr<MetricFacts> before = std::exchange(its.metric, std::move(metric));
+  mention(row, -1);
+  std::unique_ptr<MetricFacts> before = std::exchange(this->row(row).metric, std::move(metric));
   refresh_view(row);
+  mention(row, 1);
   end_recount(row);
   watch_expiry(row, now_us);
   return before;
