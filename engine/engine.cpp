@@ -131,7 +131,7 @@ Result<Engine> Engine::load(Profile profile, const std::string& path, EngineOpti
   if (!engine) {
     return engine;
   }
-  StateReader reader(file->facts);
+  ValueReader reader(file->facts);
   if (auto restored = ClusterState::restore(engine->impl_->cluster, reader); !restored) {
     return wrong({ErrorCode::kInvalid, restored.error().message});
   }
@@ -142,7 +142,7 @@ Result<Engine> Engine::load(Profile profile, const std::string& path, EngineOpti
 }
 
 Result<void> Engine::save(const std::string& path) const {
-  StateWriter writer;
+  ValueWriter writer;
   if (auto saved = ClusterState::save(impl_->cluster, writer); !saved) {
     return saved;
   }
@@ -163,6 +163,8 @@ Result<void> Engine::upsert(const PodDisruptionBudget& budget) {
 Result<void> Engine::upsert(const PriorityClass& priority_class) {
   return impl_->cluster.upsert(priority_class);
 }
+
+Result<void> Engine::upsert(const ReferredObject& object) { return impl_->cluster.upsert(object); }
 
 Result<void> Engine::upsert(const Object& object) {
   return std::visit(
@@ -196,6 +198,8 @@ void Engine::remove_pod_disruption_budget(std::string_view namespace_name, std::
 void Engine::remove_priority_class(std::string_view name) {
   impl_->cluster.remove_priority_class(name);
 }
+
+void Engine::remove(ReferredKind kind, std::string_view key) { impl_->cluster.remove(kind, key); }
 
 Result<void> Engine::assume(const Pod& pod, std::string_view node_name) {
   return impl_->cluster.assume(pod, node_name);

@@ -58,6 +58,9 @@ class Engine {
   Result<void> upsert(const PodDisruptionBudget& budget);
   // For pods that state no priority of their own.
   Result<void> upsert(const PriorityClass& priority_class);
+  // A namespace, a service, a claim, ... that nodes and pods refer to. Kept only where some plugin
+  // of the profile reads its kind.
+  Result<void> upsert(const ReferredObject& object);
   // kUnsupported for a CapacityQuota, which is asked apart (autoscaling/capacity_quotas.h).
   Result<void> upsert(const Object& object);
   // Deleting what is not there changes nothing.
@@ -67,6 +70,8 @@ class Engine {
   void remove_elastic_quota(std::string_view namespace_name, std::string_view name);
   void remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name);
   void remove_priority_class(std::string_view name);
+  // `key`: "namespace/name", or the name where the kind has no namespace.
+  void remove(ReferredKind kind, std::string_view key);
   // The scheduler has chosen: the pod counts on the node until it is bound, forgotten or deleted.
   // A pod that is bound already stays where it is.
   Result<void> assume(const Pod& pod, std::string_view node_name);

@@ -66,6 +66,61 @@ bool matches(const LabelSelector& selector, const StringMap& labels) {
   });
 }
 
+namespace {
+
+// By ReferredKind.
+constexpr const char* kReferredKinds[kReferredKindCount] = {
+    "Namespace",   "Service",          "ReplicationController", "ReplicaSet",
+    "StatefulSet", "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
+    "CSINode",     "CSIDriver",        "CSIStorageCapacity"};
+
+}  // namespace
+
+const char* to_string(ReferredKind kind) { return kReferredKinds[static_cast<std::size_t>(kind)]; }
+
+std::optional<ReferredKind> parse_referred_kind(std::string_view text) {
+  const auto* found = std::find(std::begin(kReferredKinds), std::end(kReferredKinds), text);
+  return found == std::end(kReferredKinds)
+             ? std::nullopt
+             : std::optional(static_cast<ReferredKind>(found - std::begin(kReferredKinds)));
+}
+
+ReferredKind kind_of(const ReferredObject& object) {
+  if (const auto* controller = std::get_if<WorkloadController>(&object)) {
+    switch (controller->kind) {
+      case WorkloadController::Kind::kReplicationController:
+        return ReferredKind::kReplicationController;
+      case WorkloadController::Kind::kReplicaSet:
+        return ReferredKind::kReplicaSet;
+      case WorkloadController::Kind::kStatefulSet:
+        return ReferredKind::kStatefulSet;
+    }
+  }
+  static_assert(std::variant_size_v<ReferredObject> == kReferredKindCount - 2);
+  constexpr ReferredKind kByIndex[] = {ReferredKind::kNamespace,
+                                       ReferredKind::kService,
+                                       ReferredKind::kReplicaSet,
+                                       ReferredKind::kPersistentVolume,
+                                       ReferredKind::kPersistentVolumeClaim,
+                                       ReferredKind::kStorageClass,
+                                       ReferredKind::kCsiNode,
+                                       ReferredKind::kCsiDriver,
+                                       ReferredKind::kCsiStorageCapacity};
+  return kByIndex[object.index()];
+}
+
+std::string key_of(const ReferredObject& object) {
+  return std::visit(
+      [](const auto& its) {
+        if constexpr (requires { its.namespace_name; }) {
+          return pod_key(its.namespace_name, its.name);
+        } else {
+          return its.name;
+        }
+      },
+      object);
+}
+
 void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key) {
   key.assign(namespace_name).append("/").append(name);
 }

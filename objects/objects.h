@@ -51,15 +51,37 @@ struct NodeSelectorTerm {
   friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
 
+// An entry of preferredDuringSchedulingIgnoredDuringExecution of a node affinity.
+struct PreferredSchedulingTerm {
+  std::int32_t weight = 0;
+  NodeSelectorTerm preference;
+  friend bool operator==(const PreferredSchedulingTerm&, const PreferredSchedulingTerm&) = default;
+};
+
+// metav1.LabelSelector: all requirements must hold; op: In, NotIn, Exists, DoesNotExist.
+// matchLabels are requirements too.
+using LabelSelector = std::vector<NodeSelectorRequirement>;
+// NotIn and DoesNotExist hold for labels without the key. True without requirements.
+bool matches(const LabelSelector& selector, const StringMap& labels);
+
+// An entry of status.images.
+struct ContainerImage {
+  std::vector<std::string> names;
+  std::int64_t size_bytes = 0;
+  friend bool operator==(const ContainerImage&, const ContainerImage&) = default;
+};
+
 struct Node {
   std::string name;
   StringMap labels;
   StringMap annotations;
-  bool unschedulable = false;  // spec.unschedulable
-  std::vector<Taint> taints;   // spec.taints
-  ResourceList capacity;       // status.capacity
-  ResourceList allocatable;    // status.allocatable
-  bool deleting = false;       // metadata.deletionTimestamp is set
+  bool unschedulable = false;                  // spec.unschedulable
+  std::vector<Taint> taints;                   // spec.taints
+  ResourceList capacity;                       // status.capacity
+  ResourceList allocatable;                    // status.allocatable
+  bool deleting = false;                       // metadata.deletionTimestamp is set
+  std::vector<ContainerImage> images;          // status.images
+  std::vector<std::string> declared_features;  // status.declaredFeatures, sorted
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -85,7 +107,65 @@ struct Container {
   // status.containerStatuses[].resources.requests and .allocatedResources of the same name.
   std::optional<ResourceList> actuated_requests;
   ResourceList allocated_requests;
+  std::string image;  // image; "": none stated
   friend bool operator==(const Container&, const Container&) = default;
+};
+
+// An entry of spec.topologySpreadConstraints.
+struct TopologySpreadConstraint {
+  std::int32_t max_skew = 1;
+  std::string topology_key;
+  bool hard = false;                      // whenUnsatisfiable: DoNotSchedule
+  std::optional<LabelSelector> selector;  // labelSelector; absent: selects nothing
+  std::vector<std::string> match_label_keys;
+  std::int32_t min_domains = 1;
+  bool honors_affinity = true;  // nodeAffinityPolicy: Honor
+  bool honors_taints = false;   // nodeTaintsPolicy: Honor
+  friend bool operator==(const TopologySpreadConstraint&,
+                         const TopologySpreadConstraint&) = default;
+};
+
+// A term of podAffinity or podAntiAffinity. matchLabelKeys and mismatchLabelKeys are not read: the
+// API server merges them into the selector, and the scheduler ignores the fields.
+struct PodAffinityTerm {
+  std::optional<LabelSelector> selector;  // labelSelector; absent: selects nothing
+  std::vector<std::string> namespaces;
+  std::optional<LabelSelector> namespace_selector;  // {}: every namespace
+  std::string topology_key;
+  std::int32_t weight = 0;  // of a preferred one
+  friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
+};
+
+// spec.affinity.podAffinity, or podAntiAffinity.
+struct PodAffinity {
+  std::vector<PodAffinityTerm> required, preferred;
+  bool empty() const { return required.empty() && preferred.empty(); }
+  friend bool operator==(const PodAffinity&, const PodAffinity&) = default;
+};
+
+// A disk that is named in a volume itself, in-tree.
+struct Disk {
+  std::string kind;  // the field's name: gcePersistentDisk, awsElasticBlockStore, iscsi, rbd, ...
+  std::string id;    // pdName, volumeID, iqn, diskName, ...; of an RBD image pool/image
+  std::vector<std::string> monitors;  // of an RBD image
+  bool read_only = false;
+  friend bool operator==(const Disk&, const Disk&) = default;
+};
+
+// An entry of spec.volumes that has to do with where the pod can run; others are not kept.
+struct Volume {
+  std::string name;
+  std::optional<std::string> claim;  // persistentVolumeClaim.claimName
+  bool ephemeral = false;            // its claim is POD-NAME
+  std::string image;                 // image.reference; "": none
+  std::optional<Disk> disk;
+  friend bool operator==(const Volume&, const Volume&) = default;
+};
+
+// The entry of metadata.ownerReferences with controller: true.
+struct OwnerReference {
+  std::string api_version, kind, name, uid;
+  friend bool operator==(const OwnerReference&, const OwnerReference&) = default;
 };
 
 struct PodCondition {
@@ -115,7 +195,15 @@ struct Pod {
   StringMap node_selector;
   // spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: nullopt when absent.
   std::optional<std::vector<NodeSelectorTerm>> required_node_affinity;
+  // The other list of it, and spec.affinity.podAffinity and podAntiAffinity.
+  std::vector<PreferredSchedulingTerm> preferred_node_affinity;
+  PodAffinity pod_affinity, pod_anti_affinity;
   std::vector<Toleration> tolerations;
+  std::vector<TopologySpreadConstraint> topology_spread;
+  std::vector<Volume> volumes;
+  std::vector<std::string> scheduling_gates;   // names
+  std::vector<std::string> required_features;  // that a node must declare, sorted
+  std::optional<OwnerReference> controller;
   std::optional<std::int64_t> active_deadline_seconds;
 
   std::string phase;                                   // status.phase
@@ -173,12 +261,6 @@ struct ElasticQuota {
   friend bool operator==(const ElasticQuota&, const ElasticQuota&) = default;
 };
 
-// metav1.LabelSelector: all requirements must hold; op: In, NotIn, Exists, DoesNotExist.
-// matchLabels are requirements too.
-using LabelSelector = std::vector<NodeSelectorRequirement>;
-// NotIn and DoesNotExist hold for labels without the key. True without requirements.
-bool matches(const LabelSelector& selector, const StringMap& labels);
-
 // policy/v1.
 struct PodDisruptionBudget {
   std::string namespace_name, name;
@@ -208,7 +290,127 @@ struct CapacityQuota {
   friend bool operator==(const CapacityQuota&, const CapacityQuota&) = default;
 };
 
+// v1.
+struct Namespace {
+  std::string name;
+  StringMap labels;
+  friend bool operator==(const Namespace&, const Namespace&) = default;
+};
+
+// v1.
+struct Service {
+  std::string namespace_name, name;
+  std::optional<StringMap> selector;
+  friend bool operator==(const Service&, const Service&) = default;
+};
+
+// What makes pods of a template: v1 ReplicationController, apps/v1 ReplicaSet and StatefulSet.
+struct WorkloadController {
+  enum class Kind : std::uint8_t { kReplicationController, kReplicaSet, kStatefulSet };
+  Kind kind = Kind::kReplicaSet;
+  std::string namespace_name, name;
+  // nullopt: none. That of a ReplicationController is a map: In requirements of one value.
+  std::optional<LabelSelector> selector;
+  friend bool operator==(const WorkloadController&, const WorkloadController&) = default;
+};
+
+// v1.
+struct PersistentVolume {
+  std::string name;
+  StringMap labels;
+  std::string storage_class;
+  std::int64_t capacity_bytes = 0;  // spec.capacity.storage
+  std::vector<std::string> access_modes;
+  std::string volume_mode, attributes_class;
+  std::optional<std::vector<NodeSelectorTerm>> node_affinity;  // spec.nodeAffinity.required
+  std::string claim_namespace, claim_name, claim_uid;          // spec.claimRef; no name: none
+  bool available = false;                                      // status.phase is Available
+  bool deleting = false;
+  std::string csi_driver, csi_handle;
+  std::optional<Disk> disk;  // an in-tree one
+  friend bool operator==(const PersistentVolume&, const PersistentVolume&) = default;
+};
+
+// v1.
+struct PersistentVolumeClaim {
+  std::string namespace_name, name, uid;
+  std::optional<OwnerReference> controller;
+  std::string storage_class, volume_name, volume_mode, attributes_class;
+  std::vector<std::string> access_modes;
+  std::optional<std::int64_t> request_bytes;  // spec.resources.requests.storage
+  std::optional<LabelSelector> selector;
+  bool lost = false;  // status.phase is Lost
+  bool deleting = false;
+  bool bind_completed = false;               // pv.kubernetes.io/bind-completed
+  std::optional<std::string> selected_node;  // volume.kubernetes.io/selected-node
+  friend bool operator==(const PersistentVolumeClaim&, const PersistentVolumeClaim&) = default;
+};
+
+// storage.k8s.io/v1.
+struct StorageClass {
+  std::string name, provisioner;
+  bool waits_for_first_consumer = false;  // volumeBindingMode
+  // ORed terms; In requirements, all of which must hold.
+  std::vector<LabelSelector> allowed_topologies;
+  friend bool operator==(const StorageClass&, const StorageClass&) = default;
+};
+
+// storage.k8s.io/v1; of the node of that name.
+struct CsiNode {
+  struct Driver {
+    std::string name;
+    std::optional<std::int64_t> count;  // allocatable.count
+    friend bool operator==(const Driver&, const Driver&) = default;
+  };
+  std::string name;
+  std::vector<Driver> drivers;
+  friend bool operator==(const CsiNode&, const CsiNode&) = default;
+};
+
+// storage.k8s.io/v1.
+struct CsiDriver {
+  std::string name;
+  bool storage_capacity = false;
+  bool prevent_pod_scheduling_if_missing = false;
+  friend bool operator==(const CsiDriver&, const CsiDriver&) = default;
+};
+
+// storage.k8s.io/v1.
+struct CsiStorageCapacity {
+  std::string namespace_name, name;
+  std::string storage_class;
+  std::optional<LabelSelector> node_topology;  // absent: no node
+  std::optional<std::int64_t> capacity_bytes, maximum_volume_bytes;
+  friend bool operator==(const CsiStorageCapacity&, const CsiStorageCapacity&) = default;
+};
+
+// Objects that nodes and pods refer to; only kube-scheduler's default plugins read them.
+using ReferredObject =
+    std::variant<Namespace, Service, WorkloadController, PersistentVolume, PersistentVolumeClaim,
+                 StorageClass, CsiNode, CsiDriver, CsiStorageCapacity>;
+enum class ReferredKind : std::uint8_t {
+  kNamespace,
+  kService,
+  kReplicationController,
+  kReplicaSet,
+  kStatefulSet,
+  kPersistentVolume,
+  kPersistentVolumeClaim,
+  kStorageClass,
+  kCsiNode,
+  kCsiDriver,
+  kCsiStorageCapacity,
+};
+inline constexpr std::uint32_t kReferredKindCount = 11;
+// "CSINode", ...
+const char* to_string(ReferredKind kind);
+// nullopt for another text.
+std::optional<ReferredKind> parse_referred_kind(std::string_view text);
+ReferredKind kind_of(const ReferredObject& object);
+// By which it is known among those of its kind: "namespace/name", or the name.
+std::string key_of(const ReferredObject& object);
+
 using Object = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
-                            CapacityQuota>;
+                            CapacityQuota, ReferredObject>;
 
 }  // namespace headroom

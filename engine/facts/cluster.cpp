@@ -12,6 +12,7 @@ namespace headroom {
 Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
     : profile_(std::move(profile)),
       table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
+      referred_(profile_),
       policies_({profile_, names_, table_, facts_}),
       load_aware_(static_cast<LoadAware*>(policies_.of(PluginId::kLoadAwareScheduling))),
       capacity_(profile_.capacity_scheduling
@@ -476,6 +477,31 @@ void Cluster::remove_priority_class(std::string_view name) {
     capacity_->remove_priority_class(name);
     refresh_priorities();
   }
+}
+
+// --- Objects that nodes and pods refer to ---
+
+Result<void> Cluster::upsert(const ReferredObject& object) {
+  const ReferredKind kind = kind_of(object);
+  if (auto checked = referred_.check(object); !checked || !referred_.reads(kind)) {
+    return checked;
+  }
+  const std::string key = key_of(object);
+  if (const auto known = referred_.at(kind, key); known == nullptr || *known != object) {
+    put(kind, key, std::make_shared<const ReferredObject>(object));
+  }
+  return {};
+}
+
+void Cluster::remove(ReferredKind kind, std::string_view key) {
+  if (referred_.at(kind, key) != nullptr) {
+    put(kind, key, nullptr);
+  }
+}
+
+void Cluster::put(ReferredKind kind, std::string_view key,
+                  std::shared_ptr<const ReferredObject> object) {
+  journal_.put(ReferredBefore{kind, std::string(key), referred_.put(kind, key, std::move(object))});
 }
 
 // Pods that rely on a class are seldom: admission writes priorities into pods.

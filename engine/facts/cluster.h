@@ -32,6 +32,7 @@
 #include "engine/quotas/capacity_scheduling.h"
 #include "engine/table/facts.h"
 #include "engine/table/node_table.h"
+#include "engine/table/referred_objects.h"
 #include "engine/table/resource_names.h"
 #include "objects/hash.h"
 
@@ -54,6 +55,8 @@ class Cluster {
   Result<void> upsert(const ElasticQuota& quota);
   Result<void> upsert(const PodDisruptionBudget& budget);
   Result<void> upsert(const PriorityClass& priority_class);
+  Result<void> upsert(const ReferredObject& object);
+  void remove(ReferredKind kind, std::string_view key);
   void remove_elastic_quota(std::string_view namespace_name, std::string_view name);
   void remove_pod_disruption_budget(std::string_view key);
   void remove_priority_class(std::string_view name);
@@ -195,6 +198,7 @@ class Cluster {
   void remember_elastic_quota(std::string_view namespace_name, std::string_view name);
   void remember_budget(std::string_view key);
   void remember_priority_class(std::string_view name);
+  void put(ReferredKind kind, std::string_view key, std::shared_ptr<const ReferredObject> object);
   struct TakeBack;
 
   std::uint64_t digest_of_row(std::uint32_t row) const;
@@ -226,6 +230,7 @@ class Cluster {
   ResourceNames names_;
   NodeTable table_;
   Facts facts_;
+  ReferredObjects referred_;
   const Policies policies_;
   LoadAware* const load_aware_;  // of policies_; nullptr: none, and metrics are no facts
   const std::unique_ptr<CapacityScheduling> capacity_;

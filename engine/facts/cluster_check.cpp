@@ -73,6 +73,9 @@ std::uint64_t Cluster::digest_of_pod(PodId id) const {
 std::uint64_t Cluster::digest_of_rest() const {
   Digest digest;
   digest.add("now", now_us_);
+  if (referred_.count() != 0) {
+    digest.add("referred", static_cast<std::int64_t>(referred_.digest()));
+  }
   if (capacity_ != nullptr) {
     digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
   }

@@ -138,6 +138,10 @@ struct Cluster::TakeBack {
     cluster.refresh_priorities();
   }
 
+  void operator()(ReferredBefore& change) const {
+    cluster.put(change.kind, change.key, std::move(change.object));
+  }
+
   // Comes after the clock went back: it lies before it in the journal.
   void operator()(const MetricExpired& change) const {
     cluster.load_aware_->watch_expiry(change.row, cluster.now_us_);

@@ -63,6 +63,11 @@ struct PriorityClassBefore {
   std::string name;
   std::unique_ptr<const PriorityClass> priority_class;
 };
+struct ReferredBefore {
+  ReferredKind kind;
+  std::string key;
+  std::shared_ptr<const ReferredObject> object;
+};
 struct MetricExpired {
   std::uint32_t row;
 };
@@ -74,7 +79,7 @@ class Journal {
  public:
   using Change = std::variant<RowAcquired, RowReleased, PodIdAcquired, PodIdReleased, NodeBefore,
                               MetricBefore, PodBefore, ElasticQuotaBefore, BudgetBefore,
-                              PriorityClassBefore, MetricExpired, ClockBefore>;
+                              PriorityClassBefore, ReferredBefore, MetricExpired, ClockBefore>;
 
   bool open() const { return !forks_.empty(); }
   std::uint32_t forks() const { return static_cast<std::uint32_t>(forks_.size()); }

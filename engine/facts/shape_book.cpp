@@ -191,7 +191,9 @@ void ShapeBook::describe(PodShape& shape, const Pod& pod) {
     }
   }
   for (const ScorePlugin& score : sources_.profile.scores) {
-    sources_.policies.of(score.plugin)->add_score(score, pod, builder);
+    if (Policy* policy = sources_.policies.of(score.plugin); policy != nullptr) {
+      policy->add_score(score, pod, builder);
+    }
   }
   builder.finish(sources_.profile.scores);
   shape.reason_bytes = 0;

@@ -466,6 +466,15 @@ void read_args(PluginId plugin, const ConfigValue& args, Profile& profile) {
     case PluginId::kNodeName:
     case PluginId::kTaintToleration:
     case PluginId::kNodePorts:
+    case PluginId::kSchedulingGates:
+    case PluginId::kVolumeRestrictions:
+    case PluginId::kNodeVolumeLimits:
+    case PluginId::kVolumeBinding:
+    case PluginId::kVolumeZone:
+    case PluginId::kPodTopologySpread:
+    case PluginId::kInterPodAffinity:
+    case PluginId::kNodeDeclaredFeatures:
+    case PluginId::kImageLocality:
       args.fields({{"apiVersion", read_api_version()}, {"kind", read_kind(plugin)}});
       return;
   }

@@ -22,4 +22,9 @@ bool Profile::filters_by(PluginId plugin) const {
   return std::find(filters.begin(), filters.end(), plugin) != filters.end();
 }
 
+bool Profile::scores_by(PluginId plugin) const {
+  return std::any_of(scores.begin(), scores.end(),
+                     [plugin](const ScorePlugin& score) { return score.plugin == plugin; });
+}
+
 }  // namespace headroom

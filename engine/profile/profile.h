@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/profile/plugins.h"
+#include "objects/objects.h"
 #include "objects/quantity.h"
 
 namespace headroom {
@@ -98,6 +99,31 @@ struct CapacitySchedulingArgs {
   bool cross_node_preemption = false;
 };
 
+// Of the last minor release whose rules a profile follows, where they differ.
+enum class KubernetesVersion : std::uint8_t { k135, k136, k137 };
+
+struct NodeAffinityArgs {
+  // addedAffinity: what every pod of the profile asks for besides.
+  std::optional<std::vector<NodeSelectorTerm>> required;
+  std::vector<PreferredSchedulingTerm> preferred;
+};
+
+struct PodTopologySpreadArgs {
+  // defaultingType System (default_constraints is empty then) or List.
+  bool system_defaults = true;
+  std::vector<TopologySpreadConstraint> default_constraints;  // without selectors
+};
+
+struct InterPodAffinityArgs {
+  std::int64_t hard_pod_affinity_weight = 1;  // [0, 100]
+  bool ignore_preferred_terms_of_existing_pods = false;
+};
+
+struct VolumeBindingArgs {
+  // Kubernetes 1.37 and later: the score by utilization; as for NodeResourcesFit.
+  std::vector<NodeResourcesFitArgs::ShapePoint> shape = {{0, 10}, {100, 0}};
+};
+
 struct ScorePlugin {
   PluginId plugin;
   std::int64_t weight = 1;  // [1, kPluginWeightMax]
@@ -115,14 +141,23 @@ struct Profile {
   // nominated to a node take room there.
   bool capacity_scheduling = false;
 
+  // Pods with scheduling gates wait (SchedulingGates).
+  bool scheduling_gates = false;
+  KubernetesVersion kubernetes_version = KubernetesVersion::k137;
+
   NodeResourcesFitArgs fit;
   BalancedAllocationArgs balanced;
+  NodeAffinityArgs node_affinity;
+  PodTopologySpreadArgs topology_spread;
+  InterPodAffinityArgs inter_pod_affinity;
+  VolumeBindingArgs volume_binding;
   LimitAwareArgs limit_aware;
   ResourceLimitAwareArgs resource_limit_aware;
   LoadAwareArgs load_aware;
   CapacitySchedulingArgs capacity;
 
   bool filters_by(PluginId plugin) const;
+  bool scores_by(PluginId plugin) const;
 
   // What Headroom decides with when nothing is configured: the four class filters, NodePorts,
   // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,

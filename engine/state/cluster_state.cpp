@@ -75,7 +75,7 @@ class Numbers {
 
 class ClusterState::Saver {
  public:
-  Saver(const Cluster& cluster, StateWriter& writer) : cluster_(cluster), write_(writer) {}
+  Saver(const Cluster& cluster, ValueWriter& writer) : cluster_(cluster), write_(writer) {}
 
   Result<void> save() {
     const std::vector<NodeFacts>& nodes = cluster_.facts_.nodes;
@@ -265,12 +265,12 @@ class ClusterState::Saver {
   }
 
   const Cluster& cluster_;
-  StateWriter& write_;
+  ValueWriter& write_;
   std::vector<std::uint32_t> pod_numbers_;  // by PodId
   Numbers shapes_, groups_, classes_;
 };
 
-Result<void> ClusterState::save(const Cluster& cluster, StateWriter& writer) {
+Result<void> ClusterState::save(const Cluster& cluster, ValueWriter& writer) {
   return Saver(cluster, writer).save();
 }
 
@@ -278,7 +278,7 @@ Result<void> ClusterState::save(const Cluster& cluster, StateWriter& writer) {
 
 class ClusterState::Restorer {
  public:
-  Restorer(Cluster& cluster, StateReader& reader) : cluster_(cluster), read_(reader) {}
+  Restorer(Cluster& cluster, ValueReader& reader) : cluster_(cluster), read_(reader) {}
 
   Result<void> restore() {
     const Bulk bulk(cluster_);
@@ -557,14 +557,14 @@ class ClusterState::Restorer {
   }
 
   Cluster& cluster_;
-  StateReader& read_;
+  ValueReader& read_;
   std::vector<std::uint32_t> free_rows_;
   std::vector<const PodShape*> shapes_;  // by the file's numbers
   std::vector<Pod> groups_;              // with the namespace and the labels
   std::vector<std::string> classes_;
 };
 
-Result<void> ClusterState::restore(Cluster& cluster, StateReader& reader) {
+Result<void> ClusterState::restore(Cluster& cluster, ValueReader& reader) {
   return Restorer(cluster, reader).restore();
 }
 

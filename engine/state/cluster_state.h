@@ -1,6 +1,6 @@
 // ClusterState: the facts of a Cluster as the body of a state file (state_file.h), and back.
 //
-// Values are written as state_bytes.h says, in this order; a row, and a pod by its place in the
+// Values are written as value_bytes.h says, in this order; a row, and a pod by its place in the
 // file, is a number:
 //   now_us; the names of resources
 //   every row up to the last in use: its name, "" for a free one; else whether it has a Node, and
@@ -21,16 +21,16 @@
 #pragma once
 
 #include "engine/facts/cluster.h"
-#include "engine/state/state_bytes.h"
+#include "engine/table/value_bytes.h"
 
 namespace headroom {
 
 class ClusterState {
  public:
   // kLimitExceeded where a cluster could not be restored.
-  static Result<void> save(const Cluster& cluster, StateWriter& writer);
+  static Result<void> save(const Cluster& cluster, ValueWriter& writer);
   // Into a cluster of the same profile that knows nothing; after an error it is of no use.
-  static Result<void> restore(Cluster& cluster, StateReader& reader);
+  static Result<void> restore(Cluster& cluster, ValueReader& reader);
 
  private:
   class Saver;

@@ -1,61 +1,11 @@
-// The members of what state files hold (state_bytes.h), each struct's once for both directions.
-//
-// Members are named by structured bindings: a struct that gains one does not compile until it is
-// saved, and then kStateVersion grows.
+// The members of a profile, for state files: as engine/table/object_fields.h has those of objects.
+// A struct that gains one does not compile until it is saved, and then kStateVersion grows.
 #pragma once
 
-#include <concepts>
-#include <type_traits>
-
 #include "engine/profile/profile.h"
-#include "objects/objects.h"
+#include "engine/table/object_fields.h"
 
 namespace headroom {
-
-// The struct, to be read into or to be written.
-template <typename T, typename Struct>
-concept MaybeConst = std::same_as<std::remove_const_t<T>, Struct>;
-
-// The greatest value of an enum that is read.
-constexpr PortProtocol last_of(PortProtocol) { return PortProtocol::kSctp; }
-constexpr Quantity::Format last_of(Quantity::Format) { return Quantity::Format::kDecimalSI; }
-
-// --- Objects ---
-
-void fields(auto& state, MaybeConst<Taint> auto& taint) {
-  auto& [key, value, effect] = taint;
-  state(key, value, effect);
-}
-
-void fields(auto& state, MaybeConst<NodeSelectorRequirement> auto& requirement) {
-  auto& [key, op, values] = requirement;
-  state(key, op, values);
-}
-
-void fields(auto& state, MaybeConst<Node> auto& node) {
-  auto& [name, labels, annotations, unschedulable, taints, capacity, allocatable, deleting] = node;
-  state(name, labels, annotations, unschedulable, taints, capacity, allocatable, deleting);
-}
-
-void fields(auto& state, MaybeConst<ContainerPort> auto& port) {
-  auto& [host_port, protocol, host_ip] = port;
-  state(host_port, protocol, host_ip);
-}
-
-void fields(auto& state, MaybeConst<ElasticQuota> auto& quota) {
-  auto& [namespace_name, name, min, max] = quota;
-  state(namespace_name, name, min, max);
-}
-
-void fields(auto& state, MaybeConst<PodDisruptionBudget> auto& budget) {
-  auto& [namespace_name, name, selector, disruptions_allowed, disrupted_pods] = budget;
-  state(namespace_name, name, selector, disruptions_allowed, disrupted_pods);
-}
-
-void fields(auto& state, MaybeConst<PriorityClass> auto& priority_class) {
-  auto& [name, value, global_default, preemption_policy] = priority_class;
-  state(name, value, global_default, preemption_policy);
-}
 
 // --- The profile, which is written alone ---
 
@@ -109,15 +59,37 @@ void fields(auto& state, const LoadAwareArgs& args) {
         after_initialized, customize, aggregated, supported);
 }
 
+void fields(auto& state, const NodeAffinityArgs& args) {
+  const auto& [required, preferred] = args;
+  state(required, preferred);
+}
+
+void fields(auto& state, const PodTopologySpreadArgs& args) {
+  const auto& [system_defaults, default_constraints] = args;
+  state(system_defaults, default_constraints);
+}
+
+void fields(auto& state, const InterPodAffinityArgs& args) {
+  const auto& [hard_pod_affinity_weight, ignore_preferred_terms_of_existing_pods] = args;
+  state(hard_pod_affinity_weight, ignore_preferred_terms_of_existing_pods);
+}
+
+void fields(auto& state, const VolumeBindingArgs& args) {
+  const auto& [shape] = args;
+  state(shape);
+}
+
 void fields(auto& state, const CapacitySchedulingArgs& args) {
   const auto& [cross_node_preemption] = args;
   state(cross_node_preemption);
 }
 
 void fields(auto& state, const Profile& profile) {
-  const auto& [scheduler_name, mode, filters, scores, capacity_scheduling, fit, balanced,
-               limit_aware, resource_limit_aware, load_aware, capacity] = profile;
-  state(scheduler_name, mode, filters, scores, capacity_scheduling, fit, balanced, limit_aware,
+  const auto& [scheduler_name, mode, filters, scores, capacity_scheduling, scheduling_gates,
+               version, fit, balanced, node_affinity, topology_spread, inter_pod_affinity,
+               volume_binding, limit_aware, resource_limit_aware, load_aware, capacity] = profile;
+  state(scheduler_name, mode, filters, scores, capacity_scheduling, scheduling_gates, version, fit,
+        balanced, node_affinity, topology_spread, inter_pod_affinity, volume_binding, limit_aware,
         resource_limit_aware, load_aware, capacity);
 }
 

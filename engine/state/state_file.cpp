@@ -12,7 +12,8 @@
 #include <cstring>
 #include <system_error>
 
-#include "engine/state/state_bytes.h"
+#include "engine/state/state_fields.h"
+#include "engine/table/value_bytes.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -57,7 +58,7 @@ bool write_all(int descriptor, std::string_view bytes) {
 }  // namespace
 
 std::uint64_t profile_hash(const Profile& profile) {
-  StateWriter writer;
+  ValueWriter writer;
   writer(profile);
   return hash_bytes(writer.bytes());
 }

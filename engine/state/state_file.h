@@ -4,7 +4,7 @@
 //   8           "HDRMSTAT"
 //   4           kStateVersion
 //   8           the length of the file in bytes
-//   8           hash_bytes() of the profile, every member as state_bytes.h writes it
+//   8           hash_bytes() of the profile, every member as value_bytes.h writes it
 //   ...         the facts (cluster_state.h)
 //   8           Engine::digest()
 //   8           hash_bytes() of everything before

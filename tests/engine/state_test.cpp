@@ -408,7 +408,7 @@ TEST_F(StateTest, NeverTrustsTheFacts) {
   const std::string facts(read_state_file(bytes)->facts);
   const auto restore = [&](const std::string& changed) {
     Cluster cluster(standard_profile());
-    StateReader reader(changed);
+    ValueReader reader(changed);
     const Result<void> restored = ClusterState::restore(cluster, reader);
     if (!restored) return false;
     cluster.settle();

@@ -24,19 +24,19 @@ Profile profile_of(std::uint8_t choice) {
 }
 
 std::string saved(const Cluster& cluster) {
-  StateWriter writer;
+  ValueWriter writer;
   HEADROOM_FUZZ_CHECK(ClusterState::save(cluster, writer));
   return writer.bytes();
 }
 
 void check(std::uint8_t choice, std::string_view facts) {
   Cluster cluster(profile_of(choice));
-  StateReader reader(facts);
+  ValueReader reader(facts);
   if (!ClusterState::restore(cluster, reader)) return;
   HEADROOM_FUZZ_CHECK(cluster.validate());
   const std::string once = saved(cluster);
   Cluster again(profile_of(choice));
-  StateReader once_more(once);
+  ValueReader once_more(once);
   HEADROOM_FUZZ_CHECK(ClusterState::restore(again, once_more));
   HEADROOM_FUZZ_CHECK(cluster.digest() == again.digest());
   HEADROOM_FUZZ_CHECK(once == saved(again));

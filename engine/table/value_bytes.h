@@ -1,11 +1,13 @@
-// StateWriter and StateReader: plain values as bytes and back, for state files (state_file.h).
+// ValueWriter and ValueReader: plain values as bytes and back, for state files (state_file.h) and
+// keys.
 //
 //   writer(node.name, node.labels);  reader(node.name, node.labels);
 //
 // A whole number is a varint: seven bits a byte, the lowest first, all but the last byte with the
 // highest bit set; a signed one is zigzag coded before. A bool or enum is a number. A text is its
 // length and its bytes; a list its length and its elements, a map likewise by key; an optional a
-// bool and, where it is true, the value; a struct its members (state_fields.h). So bytes are the
+// bool and, where it is true, the value; a variant its index and
+// the value; a struct its members (object_fields.h). So bytes are the
 // same on every machine.
 //
 // The reader trusts nothing: once something does not fit it has failed, and all that it reads from
@@ -21,13 +23,14 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "engine/state/state_fields.h"
+#include "engine/table/object_fields.h"
 
 namespace headroom {
 
-class StateWriter {
+class ValueWriter {
  public:
   template <typename... Values>
   void operator()(const Values&... values) {
@@ -79,6 +82,11 @@ class StateWriter {
   void put(const std::map<K, V, Less>& map) {
     put_list(map);
   }
+  template <typename... Ts>
+  void put(const std::variant<Ts...>& value) {
+    put(value.index());
+    std::visit([this](const auto& its) { this->put(its); }, value);
+  }
   template <typename Struct>
   requires std::is_class_v<Struct>
   void put(const Struct& value) { fields(*this, value); }
@@ -92,9 +100,9 @@ class StateWriter {
   std::string bytes_;
 };
 
-class StateReader {
+class ValueReader {
  public:
-  explicit StateReader(std::string_view bytes) : bytes_(bytes) {}
+  explicit ValueReader(std::string_view bytes) : bytes_(bytes) {}
 
   template <typename... Values>
   void operator()(Values&... values) {
@@ -190,6 +198,15 @@ class StateReader {
     list.clear();
     for (auto left = read<std::uint64_t>(); left > 0 && !failed_; --left) {
       get(list.emplace_back());
+    }
+  }
+  template <typename... Ts>
+  void get(std::variant<Ts...>& value) {
+    const auto index = read<std::size_t>();
+    std::size_t i = 0;
+    const bool known = ((i++ == index && (get(value.template emplace<Ts>()), true)) || ...);
+    if (!known) {
+      fail();
     }
   }
   template <typename Struct>

@@ -1,0 +1,87 @@
+#include "engine/table/referred_objects.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/table/digest.h"
+#include "engine/table/value_bytes.h"
+
+namespace headroom {
+
+ReferredObjects::ReferredObjects(const Profile& profile) {
+  const auto uses = [&](PluginId plugin) {
+    return profile.filters_by(plugin) || profile.scores_by(plugin);
+  };
+  const auto read = [this](std::initializer_list<ReferredKind> kinds) {
+    for (const ReferredKind kind : kinds) {
+      reads_[index(kind)] = true;
+    }
+  };
+  if (uses(PluginId::kInterPodAffinity)) {
+    read({ReferredKind::kNamespace});
+  }
+  if (uses(PluginId::kPodTopologySpread)) {
+    read({ReferredKind::kService, ReferredKind::kReplicationController, ReferredKind::kReplicaSet,
+          ReferredKind::kStatefulSet});
+  }
+  if (uses(PluginId::kVolumeRestrictions) || uses(PluginId::kNodeVolumeLimits) ||
+      uses(PluginId::kVolumeBinding) || uses(PluginId::kVolumeZone)) {
+    read({ReferredKind::kPersistentVolume, ReferredKind::kPersistentVolumeClaim,
+          ReferredKind::kStorageClass, ReferredKind::kCsiNode, ReferredKind::kCsiDriver,
+          ReferredKind::kCsiStorageCapacity});
+  }
+}
+
+Result<void> ReferredObjects::check(const ReferredObject& object) const {
+  const ReferredKind kind = kind_of(object);
+  const std::string key = key_of(object);
+  if (key.empty() || key.ends_with('/')) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: metadata.name is empty", to_string(kind)));
+  }
+  if (count_ >= kReferredObjectsMax && !of(kind).contains(key)) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{} {}: kReferredObjectsMax ({}) objects are known", to_string(kind),
+                            key, kReferredObjectsMax));
+  }
+  return {};
+}
+
+std::shared_ptr<const ReferredObject> ReferredObjects::put(
+    ReferredKind kind, std::string_view key, std::shared_ptr<const ReferredObject> object) {
+  Map& map = objects_[index(kind)];
+  const auto found = map.find(key);
+  if (found == map.end()) {
+    if (object != nullptr) {
+      map.emplace(key, std::move(object));
+      ++count_;
+    }
+    return nullptr;
+  }
+  std::shared_ptr<const ReferredObject> before = std::exchange(found->second, std::move(object));
+  if (found->second == nullptr) {
+    map.erase(found);
+    --count_;
+  }
+  return before;
+}
+
+std::shared_ptr<const ReferredObject> ReferredObjects::at(ReferredKind kind,
+                                                          std::string_view key) const {
+  const auto found = of(kind).find(key);
+  return found == of(kind).end() ? nullptr : found->second;
+}
+
+std::uint64_t ReferredObjects::digest() const {
+  Digest digest;
+  for (const Map& map : objects_) {
+    for (const auto& [key, object] : map) {
+      ValueWriter bytes;
+      bytes(*object);
+      digest.add("referred", bytes.bytes());
+    }
+  }
+  return digest.total();
+}
+
+}  // namespace headroom
