@@ -54,17 +54,17 @@ class Daemon {
   Result<void> start() {
     Result<Profile> profile = configured_profile(options_);
     if (!profile) return tl::unexpected(profile.error());
-    Result<std::unique_ptr<Service>> service =
-        Service::create({.profile = std::move(*profile),
-                         .engine = options_.engine,
-                         .quotas = options_.quotas,
-                         .incarnation = new_incarnation(),
-                         .wall_clock = wall_clock_us,
-                         .reservation_time = options_.reservation_time,
+    Result<std::unique_ptr<RequestService>> service =
+        RequestService::create({.profile = std::move(*profile),
+                                .engine = options_.engine,
+                                .quotas = options_.quotas,
+                                .incarnation = new_incarnation(),
+                                .wall_clock = wall_clock_us,
+                                .reservation_time = options_.reservation_time,
 
-                         .memory_bytes_max = options_.memory_bytes_max,
-                         .log = log_},
-                        metrics_);
+                                .memory_bytes_max = options_.memory_bytes_max,
+                                .log = log_},
+                               metrics_);
     if (!service) return tl::unexpected(service.error());
     service_ = std::move(*service);
     ListenOptions listen = options_.listen;
@@ -167,7 +167,7 @@ class Daemon {
   LogLimit log_limit_;
   const LogFunction log_;
   Metrics metrics_;
-  std::unique_ptr<Service> service_;
+  std::unique_ptr<RequestService> service_;
   // After the service: what it still holds at the end refers to it.
   asio::io_context io_{1};
   asio::signal_set signals_;

@@ -18,30 +18,32 @@ constexpr std::int64_t kClockJumpUs = 60'000'000;
 
 }  // namespace
 
-Result<std::unique_ptr<Service>> Service::create(ServiceOptions options, Metrics& metrics) {
+Result<std::unique_ptr<RequestService>> RequestService::create(ServiceOptions options,
+                                                               Metrics& metrics) {
   Result<Engine> engine = Engine::create(options.profile, options.engine);
   if (!engine) return tl::unexpected(engine.error());
-  std::unique_ptr<Service> service(new Service(std::move(options), metrics, std::move(*engine)));
+  std::unique_ptr<RequestService> service(
+      new RequestService(std::move(options), metrics, std::move(*engine)));
   service->tick();
   return service;
 }
 
-Service::Service(ServiceOptions options, Metrics& metrics, Engine engine)
+RequestService::RequestService(ServiceOptions options, Metrics& metrics, Engine engine)
     : options_(std::move(options)),
       metrics_(metrics),
       current_(std::make_unique<FedCluster>(std::move(engine), options_.quotas)),
       reservations_(options_.reservation_time) {}
 
-Service::~Service() {
+RequestService::~RequestService() {
   under_way_.clear();  // works give back what they took
   if (retiring_.joinable()) retiring_.join();
 }
 
 // --- Connections -------------------------------------------------------------------------------
 
-void Service::connected(Peer&) { ++connections_; }
+void RequestService::connected(Peer&) { ++connections_; }
 
-void Service::disconnected(Peer& peer) {
+void RequestService::disconnected(Peer& peer) {
   --connections_;
   drop_work(peer);
   if (feeder_ == &peer) {
@@ -52,7 +54,7 @@ void Service::disconnected(Peer& peer) {
   }
 }
 
-void Service::broken(Peer& peer, FrameFault fault, const Error& error) {
+void RequestService::broken(Peer& peer, FrameFault fault, const Error& error) {
   const auto say = [&] {
     reject(peer, 0, fault == FrameFault::kOversized ? Rejection::kOversized : Rejection::kMalformed,
            error);
@@ -61,7 +63,7 @@ void Service::broken(Peer& peer, FrameFault fault, const Error& error) {
   peer.close();
 }
 
-bool Service::handle(Peer& peer, const FrameBuffer::Received& received) {
+bool RequestService::handle(Peer& peer, const FrameBuffer::Received& received) {
   HEADROOM_ASSERT(received.frame != nullptr);
   const wire::Frame& frame = *received.frame;
   const Request* request = request_of(frame.body_type());
@@ -73,7 +75,7 @@ bool Service::handle(Peer& peer, const FrameBuffer::Received& received) {
   return answered;
 }
 
-bool Service::handle_frame(Peer& peer, const wire::Frame& frame) {
+bool RequestService::handle_frame(Peer& peer, const wire::Frame& frame) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t id = frame.id();
   const wire::Body body = frame.body_type();
@@ -111,8 +113,8 @@ bool Service::handle_frame(Peer& peer, const wire::Frame& frame) {
   return true;
 }
 
-void Service::answer(Peer& peer, std::uint64_t id, const Request& request,
-                     const Result<void>& done) {
+void RequestService::answer(Peer& peer, std::uint64_t id, const Request& request,
+                            const Result<void>& done) {
   if (!done) {
     send_error(peer, id, done.error());
   } else if (request.replies && builder_.GetSize() > kFrameBytesMax) {
@@ -123,7 +125,8 @@ void Service::answer(Peer& peer, std::uint64_t id, const Request& request,
   }
 }
 
-void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::int32_t change) {
+void RequestService::send_error(Peer& peer, std::uint64_t id, const Error& error,
+                                std::int32_t change) {
   metrics_.request_failed(error.code);
   builder_.Clear();
   finish(id, wire::CreateError(builder_, wire_code(error.code),
@@ -131,14 +134,14 @@ void Service::send_error(Peer& peer, std::uint64_t id, const Error& error, std::
   peer.send(bytes_of(builder_));
 }
 
-void Service::reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error) {
+void RequestService::reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error) {
   metrics_.rejected(why);
   options_.log(LogLevel::kWarning, "frame rejected",
                {{"client", peer.name}, {"reason", std::string(cut(error.message))}});
   send_error(peer, id, error);
 }
 
-void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
+void RequestService::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
   const auto refuse = [&](ErrorCode code, const std::string& message) {
     options_.log(LogLevel::kWarning, "hello refused", {{"reason", message}});
     send_error(peer, id, {code, message});
@@ -183,9 +186,9 @@ void Service::greet(Peer& peer, std::uint64_t id, const wire::Hello& hello) {
 
 // Looks at the whole state: its digest, or whether it is what it is made of. The reply is of the
 // moment of the last turn (FedAudit).
-class Service::Auditing final : public Work {
+class RequestService::Auditing final : public Work {
  public:
-  Auditing(Service& service, std::uint64_t id, const wire::Stats& request)
+  Auditing(RequestService& service, std::uint64_t id, const wire::Stats& request)
       : service_(service), id_(id), request_(request) {}
 
   Result<bool> turn(const Pause& pause) override {
@@ -209,14 +212,14 @@ class Service::Auditing final : public Work {
   }
 
  private:
-  Service& service_;
+  RequestService& service_;
   const std::uint64_t id_;
   const wire::Stats& request_;
-  std::uint64_t cluster_ = 0;  // by Service::clusters_
+  std::uint64_t cluster_ = 0;  // by RequestService::clusters_
   std::optional<FedAudit> audit_;
 };
 
-Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
+Result<void> RequestService::stats(std::uint64_t id, const wire::Stats& request) {
   if (request.validate() || request.digest()) {
     return begin(std::make_unique<Auditing>(*this, id, request));
   }
@@ -224,7 +227,8 @@ Result<void> Service::stats(std::uint64_t id, const wire::Stats& request) {
   return {};
 }
 
-void Service::finish_stats(std::uint64_t id, const Result<void>& valid, const FedAudit* digests) {
+void RequestService::finish_stats(std::uint64_t id, const Result<void>& valid,
+                                  const FedAudit* digests) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
   if (!valid) invalid = write_text(builder_, cut(valid.error().message));
@@ -256,12 +260,12 @@ void Service::finish_stats(std::uint64_t id, const Result<void>& valid, const Fe
   finish(id, reply.Finish());
 }
 
-Result<void> Service::validate() const {
+Result<void> RequestService::validate() const {
   if (auto valid = current_->validate(); !valid) return valid;
   return validate_reservations();
 }
 
-Result<void> Service::validate_reservations() const {
+Result<void> RequestService::validate_reservations() const {
   if (!reservations_.valid()) return fail(ErrorCode::kInternal, "reservations: the list is wrong");
   for (const auto& [key, held] : reservations_.by_key()) {
     const NodeIndex node = engine().node_of_pod(held.pod.namespace_name, held.pod.name);
@@ -277,7 +281,7 @@ Result<void> Service::validate_reservations() const {
   return {};
 }
 
-ServiceState Service::state() const {
+ServiceState RequestService::state() const {
   ServiceState state;
   state.engine = engine().stats();
   state.engine.decisions += retired_.decisions;
@@ -298,7 +302,7 @@ ServiceState Service::state() const {
   return state;
 }
 
-void Service::advance() {
+void RequestService::advance() {
   if (!options_.wall_clock) return;
   const std::int64_t now_us = options_.wall_clock();
   watch_clock(now_us);
@@ -315,7 +319,7 @@ void Service::advance() {
 }
 
 // The wall clock against one that never jumps.
-void Service::watch_clock(std::int64_t now_us) {
+void RequestService::watch_clock(std::int64_t now_us) {
   const SteadyTime steady = steady_now();
   const std::int64_t passed_us =
       std::chrono::duration_cast<std::chrono::microseconds>(steady - watched_).count();
@@ -329,7 +333,7 @@ void Service::watch_clock(std::int64_t now_us) {
                {{"seconds", fmt::format("{:.0f}", static_cast<double>(jump_us) / 1e6)}});
 }
 
-void Service::tick() {
+void RequestService::tick() {
   const auto look = [&] {
     watch_memory();
     advance();

@@ -1,4 +1,4 @@
-// Service: every request of the protocol, without a socket in sight.
+// RequestService: every request of the protocol, without a socket in sight.
 //
 // Owns the cluster that decisions are made on and, during a resync, the one that is being fed and
 // will replace it. One control thread calls it; frames are handled in the order they are given, so
@@ -74,11 +74,11 @@ struct ServiceOptions {
   LogFunction log = [](LogLevel, const char*, LogFields) {};
 };
 
-class Service final : public FrameHandler {
+class RequestService final : public FrameHandler {
  public:
   // Errors: what Engine::create refuses.
-  static Result<std::unique_ptr<Service>> create(ServiceOptions options, Metrics& metrics);
-  ~Service() override;
+  static Result<std::unique_ptr<RequestService>> create(ServiceOptions options, Metrics& metrics);
+  ~RequestService() override;
 
   void connected(Peer& peer) override;
   void disconnected(Peer& peer) override;
@@ -109,7 +109,7 @@ class Service final : public FrameHandler {
     std::optional<Role> role;  // nullopt: whoever connects
     RequestKind kind;
     bool replies;  // the answer is in builder_ then; else the request sends what there is to say
-    Result<void> (*serve)(Service&, Peer&, std::uint64_t id, const wire::Frame&);
+    Result<void> (*serve)(RequestService&, Peer&, std::uint64_t id, const wire::Frame&);
   };
   static const Request* request_of(wire::Body body);  // nullptr: no request
   // kForbidden where the peer lacks the role.
@@ -148,7 +148,7 @@ class Service final : public FrameHandler {
   void answer(Peer& peer, std::uint64_t id, const Request& request, const Result<void>& done);
   void drop_work(const Peer& peer);
 
-  Service(ServiceOptions options, Metrics& metrics, Engine engine);
+  RequestService(ServiceOptions options, Metrics& metrics, Engine engine);
 
   void greet(Peer& peer, std::uint64_t id, const wire::Hello& hello);
   void feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin);

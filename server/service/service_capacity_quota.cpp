@@ -1,4 +1,4 @@
-// Service: how many nodes may be added, and which are reserved.
+// RequestService: how many nodes may be added, and which are reserved.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ bool is_after(const CapacityQuotaStatus& quota, const CapacityQuotaPlace& place)
 
 }  // namespace
 
-Result<void> Service::resolve_nodes(
+Result<void> RequestService::resolve_nodes(
     const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items) {
   if (!ready_) {
     return fail(ErrorCode::kConflict,
@@ -78,7 +78,7 @@ Result<void> Service::resolve_nodes(
   return {};
 }
 
-Result<void> Service::capacity_check(std::uint64_t id, const wire::CapacityCheck& request) {
+Result<void> RequestService::capacity_check(std::uint64_t id, const wire::CapacityCheck& request) {
   if (auto resolved = resolve_nodes("items", request.items()); !resolved) return resolved;
   if (plan_items_.empty()) return fail(ErrorCode::kInvalid, "items: 0: at least 1");
   if (check_.rows.size() > kCapacityQuotaRowsPerReplyMax) check_ = {};
@@ -96,7 +96,7 @@ Result<void> Service::capacity_check(std::uint64_t id, const wire::CapacityCheck
   return {};
 }
 
-Result<void> Service::capacity_plan(std::uint64_t id, const wire::CapacityPlan& request) {
+Result<void> RequestService::capacity_plan(std::uint64_t id, const wire::CapacityPlan& request) {
   if (auto resolved = resolve_nodes("add", request.add()); !resolved) return resolved;
   Plan plan{.add = plan_items_, .remove = {}};
   if (request.remove() != nullptr) {
@@ -114,7 +114,8 @@ Result<void> Service::capacity_plan(std::uint64_t id, const wire::CapacityPlan& 
   return {};
 }
 
-Result<void> Service::capacity_reserve(std::uint64_t id, const wire::CapacityReserve& request) {
+Result<void> RequestService::capacity_reserve(std::uint64_t id,
+                                              const wire::CapacityReserve& request) {
   if (request.id()->size() > kTextBytesMax) {
     return fail(ErrorCode::kLimitExceeded, fmt::format("id: {} bytes: kTextBytesMax is {}",
                                                        request.id()->size(), kTextBytesMax));
@@ -136,14 +137,15 @@ Result<void> Service::capacity_reserve(std::uint64_t id, const wire::CapacityRes
   return {};
 }
 
-Result<void> Service::capacity_release(std::uint64_t id, const wire::CapacityRelease& request) {
+Result<void> RequestService::capacity_release(std::uint64_t id,
+                                              const wire::CapacityRelease& request) {
   const bool released = current_->capacity_quotas().release(text(request.id()));
   finish(id, wire::CreateCapacityReleased(builder_, epoch(), released));
   return {};
 }
 
-Result<void> Service::capacity_quota_status(std::uint64_t id,
-                                            const wire::CapacityQuotaStatus& request) {
+Result<void> RequestService::capacity_quota_status(std::uint64_t id,
+                                                   const wire::CapacityQuotaStatus& request) {
   const std::vector<CapacityQuotaStatus> all = capacity_quotas().status();
   auto first = all.begin();
   if (const std::string_view after = text(request.after()); !after.empty()) {
@@ -157,8 +159,8 @@ Result<void> Service::capacity_quota_status(std::uint64_t id,
   return {};
 }
 
-Result<void> Service::capacity_reservations(std::uint64_t id,
-                                            const wire::CapacityReservations& request) {
+Result<void> RequestService::capacity_reservations(std::uint64_t id,
+                                                   const wire::CapacityReservations& request) {
   const std::vector<ReservationStatus> all = capacity_quotas().reservations();  // by id
   const std::string_view after = text(request.after());
   const auto first = std::partition_point(

@@ -1,4 +1,5 @@
-// Service: which nodes are best for a pod, for many, and why. See work.h for what takes turns.
+// RequestService: which nodes are best for a pod, for many, and why. See work.h for what takes
+// turns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +21,8 @@ EvaluateOptions options_of(const wire::Evaluate& request) {
 
 }  // namespace
 
-Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch,
-                                    std::size_t& bytes) const {
+Result<const Pod*> RequestService::resolve(const wire::PodRef& ref, Pod& scratch,
+                                           std::size_t& bytes) const {
   if (ref.pod() != nullptr) {
     const Result<std::size_t> decoded = decode(*ref.pod(), scratch);
     if (!decoded) return tl::unexpected(decoded.error());
@@ -37,8 +38,9 @@ Result<const Pod*> Service::resolve(const wire::PodRef& ref, Pod& scratch,
   return pod;
 }
 
-Result<const Pod*> Service::resolve_at(const char* field, const PodRefs& refs, std::uint32_t at,
-                                       Pod& scratch, std::size_t& bytes) const {
+Result<const Pod*> RequestService::resolve_at(const char* field, const PodRefs& refs,
+                                              std::uint32_t at, Pod& scratch,
+                                              std::size_t& bytes) const {
   Result<const Pod*> pod = resolve(*refs.Get(at), scratch, bytes);
   if (!pod) {
     return fail(pod.error().code, fmt::format("{}[{}]: {}", field, at, pod.error().message));
@@ -51,14 +53,14 @@ Result<const Pod*> Service::resolve_at(const char* field, const PodRefs& refs, s
   return pod;
 }
 
-Result<void> Service::check_count(const PodRefs& refs) {
+Result<void> RequestService::check_count(const PodRefs& refs) {
   if (refs.size() != 0 && refs.size() <= kPodsPerRequestMax) return {};
   return fail(refs.size() == 0 ? ErrorCode::kInvalid : ErrorCode::kLimitExceeded,
               fmt::format("pods: {}: at least 1, and kPodsPerRequestMax is {}", refs.size(),
                           kPodsPerRequestMax));
 }
 
-Result<void> Service::resolve_each(const char* field, const PodRefs* refs) {
+Result<void> RequestService::resolve_each(const char* field, const PodRefs* refs) {
   const std::uint32_t count = refs == nullptr ? 0 : refs->size();
   if (pods_bytes_ > kKeptBytesMax) pods_ = {};
   pods_.resize(count);
@@ -71,13 +73,13 @@ Result<void> Service::resolve_each(const char* field, const PodRefs* refs) {
   return {};
 }
 
-Error Service::too_large() const {
+Error RequestService::too_large() const {
   return {ErrorCode::kLimitExceeded,
           fmt::format("reply of {} bytes: kFrameBytesMax is {}; ask for fewer pods or nodes",
                       builder_.GetSize(), kFrameBytesMax)};
 }
 
-flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result) {
+flatbuffers::Offset<wire::Reserved> RequestService::reserved(const Result<void>& result) {
   if (result) return wire::CreateReserved(builder_, epoch());
   metrics_.request_failed(result.error().code);
   return wire::CreateReserved(builder_, epoch(), wire_code(result.error().code),
@@ -86,7 +88,8 @@ flatbuffers::Offset<wire::Reserved> Service::reserved(const Result<void>& result
 
 // --- One pod, the usual case: without a copy of it, and at once where its shape is known ---
 
-Result<void> Service::evaluate_single(Peer& peer, std::uint64_t id, const wire::Evaluate& request) {
+Result<void> RequestService::evaluate_single(Peer& peer, std::uint64_t id,
+                                             const wire::Evaluate& request) {
   const wire::PodRef& ref = *request.pods()->Get(0);
   const Result<const Pod*> pod = resolve(ref, pod_);
   if (!pod) return fail(pod.error().code, "pods[0]: " + pod.error().message);
@@ -113,8 +116,8 @@ Result<void> Service::evaluate_single(Peer& peer, std::uint64_t id, const wire::
   return finish_single(id, request, {});
 }
 
-Result<void> Service::evaluate_prepared(const Peer& peer, std::uint64_t id,
-                                        const wire::Evaluate& request, const Pod& pod) {
+Result<void> RequestService::evaluate_prepared(const Peer& peer, std::uint64_t id,
+                                               const wire::Evaluate& request, const Pod& pod) {
   flatbuffers::Offset<wire::Reserved> first;
   std::optional<Made> made;
   if (request.reserve() != nullptr) first = reserve_first(peer, *request.reserve(), made);
@@ -124,8 +127,8 @@ Result<void> Service::evaluate_prepared(const Peer& peer, std::uint64_t id,
   return done;
 }
 
-Result<void> Service::finish_single(std::uint64_t id, const wire::Evaluate& request,
-                                    flatbuffers::Offset<wire::Reserved> first) {
+Result<void> RequestService::finish_single(std::uint64_t id, const wire::Evaluate& request,
+                                           flatbuffers::Offset<wire::Reserved> first) {
   metrics_.decided(decision_.code);
   const auto one = encoder_.encode(builder_, decision_, current_->engine(), request.raw_scores());
   finish(id, wire::CreateEvaluated(builder_, epoch(), builder_.CreateVector(&one, 1), first));
@@ -134,9 +137,9 @@ Result<void> Service::finish_single(std::uint64_t id, const wire::Evaluate& requ
 }
 
 // The answer to Evaluate.reserve; `made` where it is reserved.
-flatbuffers::Offset<wire::Reserved> Service::reserve_first(const Peer& peer,
-                                                           const wire::Reserve& request,
-                                                           std::optional<Made>& made) {
+flatbuffers::Offset<wire::Reserved> RequestService::reserve_first(const Peer& peer,
+                                                                  const wire::Reserve& request,
+                                                                  std::optional<Made>& made) {
   Result<Made> reservation = reserve(peer, request);
   if (!reservation) return reserved(tl::unexpected(reservation.error()));
   made = std::move(*reservation);
@@ -146,9 +149,9 @@ flatbuffers::Offset<wire::Reserved> Service::reserve_first(const Peer& peer,
 // --- Many pods ---
 
 // Some at a time: read, prepared, decided and written, so that of a large batch little is held.
-class Service::Evaluating final : public Work {
+class RequestService::Evaluating final : public Work {
  public:
-  Evaluating(Service& service, Peer& peer, std::uint64_t id, const wire::Evaluate& request)
+  Evaluating(RequestService& service, Peer& peer, std::uint64_t id, const wire::Evaluate& request)
       : service_(service), peer_(peer), id_(id), request_(request) {}
 
   // Unless it was answered: on an error, or when the peer went.
@@ -201,7 +204,7 @@ class Service::Evaluating final : public Work {
     return {};
   }
 
-  Service& service_;
+  RequestService& service_;
   Peer& peer_;
   const std::uint64_t id_;
   const wire::Evaluate& request_;
@@ -214,7 +217,7 @@ class Service::Evaluating final : public Work {
   std::vector<flatbuffers::Offset<wire::Decision>> decisions_;
 };
 
-Result<void> Service::evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request) {
+Result<void> RequestService::evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request) {
   const std::uint64_t candidates = std::uint64_t{request.pods()->size()} * request.top_k();
   if (candidates > kCandidatesPerRequestMax) {
     return fail(ErrorCode::kLimitExceeded,
@@ -234,9 +237,9 @@ Result<void> Service::evaluate(Peer& peer, std::uint64_t id, const wire::Evaluat
 
 // First every pod is read, checked and prepared, so that what can be refused is refused before the
 // first is placed; then each is placed and reserved. What fails even then undoes the others.
-class Service::Placing final : public Work {
+class RequestService::Placing final : public Work {
  public:
-  Placing(Service& service, Peer& peer, std::uint64_t id, const wire::Place& request)
+  Placing(RequestService& service, Peer& peer, std::uint64_t id, const wire::Place& request)
       : service_(service), peer_(peer), id_(id), request_(request) {
     std::swap(pods_, service.pods_);  // their memory is used again
   }
@@ -307,7 +310,7 @@ class Service::Placing final : public Work {
   }
 
   Result<void> place(const Pod& pod) {
-    Service& service = service_;
+    RequestService& service = service_;
     std::string key = pod_key(pod.namespace_name, pod.name);
     const Result<const PodReservation*> known = service.check_reservable(peer_, pod, key);
     if (!known) return tl::unexpected(known.error());
@@ -357,7 +360,7 @@ class Service::Placing final : public Work {
                                             builder.CreateVector(failures)));
   }
 
-  Service& service_;
+  RequestService& service_;
   Peer& peer_;
   const std::uint64_t id_;
   const wire::Place& request_;
@@ -375,14 +378,14 @@ class Service::Placing final : public Work {
   std::vector<Decision> bare_failures_;  // without what could exceed a frame
 };
 
-Result<void> Service::place(Peer& peer, std::uint64_t id, const wire::Place& request) {
+Result<void> RequestService::place(Peer& peer, std::uint64_t id, const wire::Place& request) {
   if (auto checked = check_count(*request.pods()); !checked) return checked;
   return begin(std::make_unique<Placing>(*this, peer, id, request));
 }
 
 // --- Why ---
 
-Result<void> Service::explain(std::uint64_t id, const wire::Explain& request) {
+Result<void> RequestService::explain(std::uint64_t id, const wire::Explain& request) {
   return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
     const auto explained = current_->engine().explain(pod, text(request.node_name()));
     if (!explained) return tl::unexpected(explained.error());

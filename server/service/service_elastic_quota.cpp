@@ -1,4 +1,4 @@
-// Service: quotas and preemption. None of it changes a fact.
+// RequestService: quotas and preemption. None of it changes a fact.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-Result<void> Service::post_filter(std::uint64_t id, const wire::PostFilter& request) {
+Result<void> RequestService::post_filter(std::uint64_t id, const wire::PostFilter& request) {
   // In turns where it tells of every node; another cluster is asked from its first node on.
   struct SoFar {
     std::uint64_t cluster = 0;
@@ -35,8 +35,8 @@ Result<void> Service::post_filter(std::uint64_t id, const wire::PostFilter& requ
       });
 }
 
-Result<void> Service::elastic_quota_status(std::uint64_t id,
-                                           const wire::ElasticQuotaStatus& request) {
+Result<void> RequestService::elastic_quota_status(std::uint64_t id,
+                                                  const wire::ElasticQuotaStatus& request) {
   const std::vector<ElasticQuotaStatus> all = engine().elastic_quota_status();  // by namespace
   const std::string_view after = text(request.after());
   const auto first =
@@ -47,7 +47,8 @@ Result<void> Service::elastic_quota_status(std::uint64_t id,
   return {};
 }
 
-Result<void> Service::explain_victims(std::uint64_t id, const wire::ExplainVictims& request) {
+Result<void> RequestService::explain_victims(std::uint64_t id,
+                                             const wire::ExplainVictims& request) {
   return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
     Engine& engine = current_->engine();
     const auto verdicts = engine.explain_victims(pod, text(request.node_name()));

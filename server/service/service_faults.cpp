@@ -1,5 +1,5 @@
-// Service: what is done where memory or the service itself fails. The barrier round every request,
-// the budget of memory, and the cluster that cannot be trusted any more.
+// RequestService: what is done where memory or the service itself fails. The barrier round every
+// request, the budget of memory, and the cluster that cannot be trusted any more.
 #include <fmt/format.h>
 
 #include <exception>
@@ -26,8 +26,8 @@ constexpr std::size_t kSmallCacheDivisor = 16;
 
 }  // namespace
 
-void Service::contain(Peer* peer, std::uint64_t id, bool feeds,
-                      const std::function<void()>& what) noexcept {
+void RequestService::contain(Peer* peer, std::uint64_t id, bool feeds,
+                             const std::function<void()>& what) noexcept {
   try {
     what();
     return;
@@ -42,7 +42,7 @@ void Service::contain(Peer* peer, std::uint64_t id, bool feeds,
 }
 
 // Nothing here may throw: what cannot even be said costs the peer its connection.
-void Service::failed(Peer* peer, std::uint64_t id, bool feeds, const Error& error) noexcept {
+void RequestService::failed(Peer* peer, std::uint64_t id, bool feeds, const Error& error) noexcept {
   metrics_.failed(error.code);
   const auto attempt = [](const auto& what) {
     try {
@@ -77,7 +77,7 @@ void Service::failed(Peer* peer, std::uint64_t id, bool feeds, const Error& erro
 // It takes O(nodes + pods) in one piece, and whoever knows a request that fails could ask for it
 // again and again: what fails within kFaultValidationPeriod of the last is validated by a tick when
 // that has passed.
-void Service::validate_after_fault() noexcept {
+void RequestService::validate_after_fault() noexcept {
   const SteadyTime now = steady_now();
   validation_due_ = validated_ && now - *validated_ < kFaultValidationPeriod;
   if (validation_due_) return;
@@ -93,7 +93,7 @@ void Service::validate_after_fault() noexcept {
 }
 
 // Decisions are refused until a resync has made another cluster.
-void Service::give_up() noexcept {
+void RequestService::give_up() noexcept {
   given_up_ = true;
   ready_ = false;
   try {
@@ -109,7 +109,7 @@ void Service::give_up() noexcept {
 
 // --- The budget --------------------------------------------------------------------------------
 
-void Service::watch_memory() {
+void RequestService::watch_memory() {
   retake_memory_reserve();
   if (options_.memory_bytes_max == 0) {
     set_refusing(memory_reserve_spent());
@@ -131,12 +131,12 @@ void Service::watch_memory() {
                memory_bytes_ >= share(refusing_ ? kAgainPercent : kRefusePercent));
 }
 
-void Service::set_cache_size(FedCluster& cluster) const {
+void RequestService::set_cache_size(FedCluster& cluster) const {
   const std::size_t size = options_.engine.shape_cache_bytes_max;
   cluster.engine().set_shape_cache_bytes_max(small_cache_ ? size / kSmallCacheDivisor : size);
 }
 
-void Service::set_refusing(bool refuse) {
+void RequestService::set_refusing(bool refuse) {
   if (refuse == refusing_) return;
   refusing_ = refuse;
   tell_memory(refuse ? "memory is used up: facts and new connections are refused"
@@ -150,13 +150,13 @@ void Service::set_refusing(bool refuse) {
   }
 }
 
-void Service::tell_memory(const char* what) const {
+void RequestService::tell_memory(const char* what) const {
   options_.log(LogLevel::kWarning, what,
                {{"bytes", fmt::to_string(memory_bytes_)},
                 {"budget", fmt::to_string(options_.memory_bytes_max)}});
 }
 
-Error Service::memory_used_up() const {
+Error RequestService::memory_used_up() const {
   return {ErrorCode::kLimitExceeded,
           options_.memory_bytes_max == 0
               ? "memory: an allocation failed, and facts and connections are refused until there is"

@@ -1,4 +1,4 @@
-// Service: facts, resyncs, and what becomes of reservations in them.
+// RequestService: facts, resyncs, and what becomes of reservations in them.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -17,7 +17,7 @@ constexpr std::uint32_t kFactsPerLook = 16;
 
 }  // namespace
 
-void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
+void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
   if (begin.incarnation() != 0 && begin.incarnation() != options_.incarnation) {
     send_error(peer, id,
                {ErrorCode::kConflict, fmt::format("incarnation: {}; the server's is {}",
@@ -56,7 +56,7 @@ void Service::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& be
 }
 
 // Tells a peer that is not, or no longer, to feed.
-bool Service::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) {
+bool RequestService::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) {
   if (feeder_ == &peer && sequence == expected) return true;
   metrics_.rejected(Rejection::kOutOfOrder);
   if (feeder_ == &peer) {
@@ -68,14 +68,14 @@ bool Service::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) 
   return false;
 }
 
-void Service::tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message) {
+void RequestService::tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message) {
   peer.told_to_stop = true;
   builder_.Clear();
   finish(0, wire::CreateFeedStopped(builder_, why, builder_.CreateString(message)));
   peer.send(bytes_of(builder_));
 }
 
-void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
+void RequestService::stop_feeding(wire::FeedStop why, const std::string& message) {
   Peer& peer = *std::exchange(feeder_, nullptr);
   peer.feeds = false;
   options_.log(LogLevel::kWarning, "feeder stopped",
@@ -84,14 +84,14 @@ void Service::stop_feeding(wire::FeedStop why, const std::string& message) {
   tell_stopped(peer, why, message);
 }
 
-void Service::abort_resync() {
+void RequestService::abort_resync() {
   if (next_ == nullptr) return;
   metrics_.resync_ended(false);
   retire(std::move(next_));
 }
 
 // Epochs and counters go on.
-void Service::replace_current(std::unique_ptr<FedCluster> cluster) {
+void RequestService::replace_current(std::unique_ptr<FedCluster> cluster) {
   epoch_base_ = epoch() + 1;
   retired_ = state().engine;
   std::swap(current_, cluster);
@@ -100,7 +100,7 @@ void Service::replace_current(std::unique_ptr<FedCluster> cluster) {
 }
 
 // Freeing a large cluster takes a while, in which decisions go on.
-void Service::retire(std::unique_ptr<FedCluster> cluster) {
+void RequestService::retire(std::unique_ptr<FedCluster> cluster) {
   if (retiring_.joinable()) retiring_.join();
   try {
     retiring_ = std::thread([old = std::move(cluster)]() mutable {
@@ -113,13 +113,13 @@ void Service::retire(std::unique_ptr<FedCluster> cluster) {
 }
 
 // One change after the other, in their order; a change applies whole or not at all.
-class Service::Applying final : public Work {
+class RequestService::Applying final : public Work {
  public:
-  Applying(Service& service, Peer& peer, std::uint64_t id, const wire::Facts& facts)
+  Applying(RequestService& service, Peer& peer, std::uint64_t id, const wire::Facts& facts)
       : service_(service), peer_(peer), id_(id), facts_(facts) {}
 
   Result<bool> turn(const Pause& pause) override {
-    Service& service = service_;
+    RequestService& service = service_;
     const std::uint32_t count = facts_.changes() == nullptr ? 0 : facts_.changes()->size();
     for (bool first = true; applied_ < count; ++applied_, first = false) {
       if (!first && pause()) return false;
@@ -158,14 +158,14 @@ class Service::Applying final : public Work {
  private:
   FedCluster& cluster() { return service_.next_ != nullptr ? *service_.next_ : *service_.current_; }
 
-  Service& service_;
+  RequestService& service_;
   Peer& peer_;
   const std::uint64_t id_;
   const wire::Facts& facts_;
   std::uint32_t applied_ = 0, refused_ = 0;
 };
 
-void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
+void RequestService::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
   if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
   ++sequence_;
   if (++facts_unwatched_ >= kFactsPerLook) {
@@ -195,9 +195,9 @@ void Service::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
 
 // The columns of the rows that the facts changed are derived in turns, the rest is done at once:
 // decisions go from one state to the other.
-class Service::EndingFeed final : public Work {
+class RequestService::EndingFeed final : public Work {
  public:
-  EndingFeed(Service& service, Peer& peer) : service_(service), peer_(peer) {}
+  EndingFeed(RequestService& service, Peer& peer) : service_(service), peer_(peer) {}
 
   Result<bool> turn(const Pause& pause) override {
     // Another feeds since the last turn, or the server has another profile: this one was told.
@@ -208,11 +208,11 @@ class Service::EndingFeed final : public Work {
   }
 
  private:
-  Service& service_;
+  RequestService& service_;
   Peer& peer_;
 };
 
-void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
+void RequestService::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
   if (!feeds(peer, end.sequence(), sequence_)) return;
   if (next_ == nullptr) {
     send_error(peer, id, {ErrorCode::kConflict, "FeedEnd: no resync is under way"});
@@ -221,7 +221,7 @@ void Service::feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end) {
   (void)begin(std::make_unique<EndingFeed>(*this, peer));
 }
 
-void Service::end_resync() {
+void RequestService::end_resync() {
   adopt_reservations();
   next_->capacity_quotas().adopt(current_->capacity_quotas());
   next_->end_bulk();
@@ -242,7 +242,7 @@ void Service::end_resync() {
 
 // A reservation ends when its pod is bound, terminal, gone, or another one of that name: at once,
 // or with the resync whose facts say so.
-void Service::settle(const FedCluster::Applied& applied) {
+void RequestService::settle(const FedCluster::Applied& applied) {
   if (reservations_.size() == 0 || applied.pod_key.empty()) return;
   const PodReservation* found = reservations_.find(applied.pod_key);
   if (found == nullptr || (applied.waits && found->pod.uid == applied.pod_uid)) return;
@@ -256,7 +256,7 @@ void Service::settle(const FedCluster::Applied& applied) {
 // What is reserved stays so in the next cluster, its owner's and with its times, unless the new
 // facts settle it: the pod is bound, another one has its name, or it was fed before and is not
 // mentioned any more.
-void Service::adopt_reservations() {
+void RequestService::adopt_reservations() {
   std::vector<std::string> ended;
   for (const auto& [key, reservation] : reservations_.by_key()) {
     const Pod& pod = reservation.pod;
@@ -274,7 +274,7 @@ void Service::adopt_reservations() {
   for (const std::string& key : ended) reservations_.erase(key);
 }
 
-Result<void> Service::set_profile(Profile profile) {
+Result<void> RequestService::set_profile(Profile profile) {
   Result<Engine> engine = Engine::create(profile, options_.engine);
   if (!engine) return tl::unexpected(engine.error());
   options_.profile = std::move(profile);

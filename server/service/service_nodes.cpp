@@ -1,4 +1,4 @@
-// Service: what every node says of a pod, and what single nodes would say. Changes no fact.
+// RequestService: what every node says of a pod, and what single nodes would say. Changes no fact.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Result<void> check_size(const char* field, std::uint32_t size) {
 
 }  // namespace
 
-Result<void> Service::evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request) {
+Result<void> RequestService::evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request) {
   const std::uint32_t names = size_of(request.node_names());
   const std::pair<const char*, std::uint32_t> lists[] = {
       {"without_pods", size_of(request.without_pods())},
@@ -62,7 +62,7 @@ Result<void> Service::evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes
 }
 
 // Into nodes_, those that are known; without_, which points into the request; and pods_.
-Result<void> Service::resolve_what_if(const wire::EvaluateNodes& request) {
+Result<void> RequestService::resolve_what_if(const wire::EvaluateNodes& request) {
   nodes_.clear();
   for (const flatbuffers::String* name : *request.node_names()) {
     const NodeIndex node = engine().find_node(text(name));

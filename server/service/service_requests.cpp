@@ -1,5 +1,5 @@
-// Service: every body that clients send, in one table: the role it takes, how it is counted, what
-// serves it. Roles are enforced here and nowhere else.
+// RequestService: every body that clients send, in one table: the role it takes, how it is counted,
+// what serves it. Roles are enforced here and nowhere else.
 #include <fmt/format.h>
 
 #include <array>
@@ -10,32 +10,33 @@ namespace headroom {
 
 // A handler in the table's form. It replies with what it leaves in builder_, unless it says itself
 // what there is to say.
-template <typename Wire, Result<void> (Service::*kMember)(std::uint64_t, const Wire&)>
-struct Service::Handler<kMember> {
+template <typename Wire, Result<void> (RequestService::*kMember)(std::uint64_t, const Wire&)>
+struct RequestService::Handler<kMember> {
   static constexpr bool kReplies = true;
-  static Result<void> serve(Service& service, Peer&, std::uint64_t id, const wire::Frame& frame) {
+  static Result<void> serve(RequestService& service, Peer&, std::uint64_t id,
+                            const wire::Frame& frame) {
     return (service.*kMember)(id, *frame.body_as<Wire>());
   }
 };
-template <typename Wire, Result<void> (Service::*kMember)(Peer&, std::uint64_t, const Wire&)>
-struct Service::Handler<kMember> {
+template <typename Wire, Result<void> (RequestService::*kMember)(Peer&, std::uint64_t, const Wire&)>
+struct RequestService::Handler<kMember> {
   static constexpr bool kReplies = true;
-  static Result<void> serve(Service& service, Peer& peer, std::uint64_t id,
+  static Result<void> serve(RequestService& service, Peer& peer, std::uint64_t id,
                             const wire::Frame& frame) {
     return (service.*kMember)(peer, id, *frame.body_as<Wire>());
   }
 };
-template <typename Wire, void (Service::*kMember)(Peer&, std::uint64_t, const Wire&)>
-struct Service::Handler<kMember> {
+template <typename Wire, void (RequestService::*kMember)(Peer&, std::uint64_t, const Wire&)>
+struct RequestService::Handler<kMember> {
   static constexpr bool kReplies = false;
-  static Result<void> serve(Service& service, Peer& peer, std::uint64_t id,
+  static Result<void> serve(RequestService& service, Peer& peer, std::uint64_t id,
                             const wire::Frame& frame) {
     (service.*kMember)(peer, id, *frame.body_as<Wire>());
     return {};
   }
 };
 
-const Service::Request* Service::request_of(wire::Body body) {
+const RequestService::Request* RequestService::request_of(wire::Body body) {
   constexpr std::size_t kBodies = static_cast<std::size_t>(wire::Body::MAX) + 1;
   static const std::array<Request, kBodies> kTable = [] {
     std::array<Request, kBodies> table{};
@@ -45,43 +46,47 @@ const Service::Request* Service::request_of(wire::Body body) {
     };
     using wire::Body;
     using K = RequestKind;
-    add(Body::Hello, {}, K::kHello, Handler<&Service::greet>());
-    add(Body::FeedBegin, Role::kFeed, K::kFeed, Handler<&Service::feed_begin>());
-    add(Body::Facts, Role::kFeed, K::kFacts, Handler<&Service::facts>());
-    add(Body::FeedEnd, Role::kFeed, K::kFeed, Handler<&Service::feed_end>());
-    add(Body::Evaluate, Role::kLook, K::kEvaluate, Handler<&Service::evaluate>());
-    add(Body::EvaluateNodes, Role::kLook, K::kEvaluateNodes, Handler<&Service::evaluate_nodes>());
-    add(Body::Explain, Role::kLook, K::kExplain, Handler<&Service::explain>());
-    add(Body::PostFilter, Role::kLook, K::kPostFilter, Handler<&Service::post_filter>());
+    add(Body::Hello, {}, K::kHello, Handler<&RequestService::greet>());
+    add(Body::FeedBegin, Role::kFeed, K::kFeed, Handler<&RequestService::feed_begin>());
+    add(Body::Facts, Role::kFeed, K::kFacts, Handler<&RequestService::facts>());
+    add(Body::FeedEnd, Role::kFeed, K::kFeed, Handler<&RequestService::feed_end>());
+    add(Body::Evaluate, Role::kLook, K::kEvaluate, Handler<&RequestService::evaluate>());
+    add(Body::EvaluateNodes, Role::kLook, K::kEvaluateNodes,
+        Handler<&RequestService::evaluate_nodes>());
+    add(Body::Explain, Role::kLook, K::kExplain, Handler<&RequestService::explain>());
+    add(Body::PostFilter, Role::kLook, K::kPostFilter, Handler<&RequestService::post_filter>());
     add(Body::ExplainVictims, Role::kLook, K::kExplainVictims,
-        Handler<&Service::explain_victims>());
+        Handler<&RequestService::explain_victims>());
     add(Body::ElasticQuotaStatus, Role::kLook, K::kElasticQuotaStatus,
-        Handler<&Service::elastic_quota_status>());
-    add(Body::Stats, Role::kLook, K::kStats, Handler<&Service::stats>());
-    add(Body::Reserve, Role::kDecide, K::kReserve, Handler<&Service::serve_reserve>());
-    add(Body::Unreserve, Role::kDecide, K::kUnreserve, Handler<&Service::unreserve>());
-    add(Body::Place, Role::kDecide, K::kPlace, Handler<&Service::place>());
+        Handler<&RequestService::elastic_quota_status>());
+    add(Body::Stats, Role::kLook, K::kStats, Handler<&RequestService::stats>());
+    add(Body::Reserve, Role::kDecide, K::kReserve, Handler<&RequestService::serve_reserve>());
+    add(Body::Unreserve, Role::kDecide, K::kUnreserve, Handler<&RequestService::unreserve>());
+    add(Body::Place, Role::kDecide, K::kPlace, Handler<&RequestService::place>());
     add(Body::RenewReservations, Role::kDecide, K::kRenewReservations,
-        Handler<&Service::renew_reservations>());
-    add(Body::Reservations, Role::kLook, K::kReservations, Handler<&Service::reservations>());
-    add(Body::CapacityCheck, Role::kLook, K::kCapacityCheck, Handler<&Service::capacity_check>());
-    add(Body::CapacityPlan, Role::kLook, K::kCapacityPlan, Handler<&Service::capacity_plan>());
+        Handler<&RequestService::renew_reservations>());
+    add(Body::Reservations, Role::kLook, K::kReservations,
+        Handler<&RequestService::reservations>());
+    add(Body::CapacityCheck, Role::kLook, K::kCapacityCheck,
+        Handler<&RequestService::capacity_check>());
+    add(Body::CapacityPlan, Role::kLook, K::kCapacityPlan,
+        Handler<&RequestService::capacity_plan>());
     add(Body::CapacityReserve, Role::kDecide, K::kCapacityReserve,
-        Handler<&Service::capacity_reserve>());
+        Handler<&RequestService::capacity_reserve>());
     add(Body::CapacityRelease, Role::kDecide, K::kCapacityRelease,
-        Handler<&Service::capacity_release>());
+        Handler<&RequestService::capacity_release>());
     add(Body::CapacityQuotaStatus, Role::kLook, K::kCapacityQuotaStatus,
-        Handler<&Service::capacity_quota_status>());
+        Handler<&RequestService::capacity_quota_status>());
     add(Body::CapacityReservations, Role::kLook, K::kCapacityReservations,
-        Handler<&Service::capacity_reservations>());
+        Handler<&RequestService::capacity_reservations>());
     return table;
   }();
   const auto place = static_cast<std::size_t>(body);
   return place < kBodies && kTable[place].serve != nullptr ? &kTable[place] : nullptr;
 }
 
-Result<void> Service::serve(const Request& request, Peer& peer, std::uint64_t id,
-                            const wire::Frame& frame) {
+Result<void> RequestService::serve(const Request& request, Peer& peer, std::uint64_t id,
+                                   const wire::Frame& frame) {
   std::optional<Role> role = request.role;
   // The one request that asks for more than its body says.
   if (const wire::Evaluate* evaluate = frame.body_as_Evaluate();

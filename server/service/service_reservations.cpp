@@ -1,4 +1,4 @@
-// Service: pods that are reserved: by whom, until when, and what becomes of them.
+// RequestService: pods that are reserved: by whom, until when, and what becomes of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ constexpr std::uint32_t kExpiredPerTurnMax = 256;
 
 }  // namespace
 
-Result<const PodReservation*> Service::check_reservable(const Peer& peer, const Pod& pod,
-                                                        const std::string& key) const {
+Result<const PodReservation*> RequestService::check_reservable(const Peer& peer, const Pod& pod,
+                                                               const std::string& key) const {
   if (const PodReservation* known = reservations_.find(key); known != nullptr) {
     if (known->owner == peer.owner()) return known;
     return fail(ErrorCode::kForbidden, fmt::format("pod {} is reserved on node {} by {}", key,
@@ -33,7 +33,8 @@ Result<const PodReservation*> Service::check_reservable(const Peer& peer, const 
               fmt::format("pod {} is bound to node {}", key, engine().node_name(bound)));
 }
 
-Result<Service::Made> Service::reserve(const Peer& peer, const wire::Reserve& request) {
+Result<RequestService::Made> RequestService::reserve(const Peer& peer,
+                                                     const wire::Reserve& request) {
   const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_);
   if (!found) return tl::unexpected(found.error());
   const Pod& pod = **found;
@@ -77,7 +78,7 @@ Result<Service::Made> Service::reserve(const Peer& peer, const wire::Reserve& re
 }
 
 // Unless it has become another one since: in another turn, of another request.
-void Service::undo(const Made& made) {
+void RequestService::undo(const Made& made) {
   const PodReservation* now = reservations_.find(made.pod_key);
   if (now == nullptr || now->pod.uid != made.uid || now->node_name != made.node_name) return;
   current_->forget(now->pod, now->node_name);
@@ -89,7 +90,7 @@ void Service::undo(const Made& made) {
 }
 
 // For destructors: of what could not be undone for lack of memory the reservation ends by itself.
-void Service::undo_all(std::span<const Made> made) noexcept {
+void RequestService::undo_all(std::span<const Made> made) noexcept {
   try {
     for (std::size_t m = made.size(); m-- > 0;) undo(made[m]);
   } catch (const std::exception& failed) {
@@ -97,13 +98,15 @@ void Service::undo_all(std::span<const Made> made) noexcept {
   }
 }
 
-Result<void> Service::serve_reserve(Peer& peer, std::uint64_t id, const wire::Reserve& request) {
+Result<void> RequestService::serve_reserve(Peer& peer, std::uint64_t id,
+                                           const wire::Reserve& request) {
   const Result<Made> made = reserve(peer, request);
   finish(id, reserved(made ? Result<void>() : Result<void>(tl::unexpected(made.error()))));
   return {};
 }
 
-Result<void> Service::unreserve(Peer& peer, std::uint64_t id, const wire::Unreserve& request) {
+Result<void> RequestService::unreserve(Peer& peer, std::uint64_t id,
+                                       const wire::Unreserve& request) {
   const std::string key = pod_key(text(request.namespace_name()), text(request.name()));
   const PodReservation* found = reservations_.find(key);
   if (found != nullptr && found->pod.uid == text(request.uid()) &&
@@ -115,14 +118,14 @@ Result<void> Service::unreserve(Peer& peer, std::uint64_t id, const wire::Unrese
   return {};
 }
 
-Result<void> Service::renew_reservations(Peer& peer, std::uint64_t id,
-                                         const wire::RenewReservations&) {
+Result<void> RequestService::renew_reservations(Peer& peer, std::uint64_t id,
+                                                const wire::RenewReservations&) {
   finish(id, wire::CreateReservationsRenewed(builder_,
                                              reservations_.renew(peer.owner(), steady_now())));
   return {};
 }
 
-Result<void> Service::reservations(std::uint64_t id, const wire::Reservations& request) {
+Result<void> RequestService::reservations(std::uint64_t id, const wire::Reservations& request) {
   const PodReservations::ByKey& all = reservations_.by_key();
   auto next = all.begin();
   if (const wire::PodKey* after = request.after(); after != nullptr) {
@@ -153,7 +156,7 @@ Result<void> Service::reservations(std::uint64_t id, const wire::Reservations& r
   return {};
 }
 
-void Service::expire_reservations() {
+void RequestService::expire_reservations() {
   const SteadyTime now = steady_now();
   for (std::uint32_t e = 0; e < kExpiredPerTurnMax; ++e) {
     const std::string key(reservations_.ended(now));
@@ -169,7 +172,7 @@ void Service::expire_reservations() {
 }
 
 // Once a tick, however many.
-void Service::tell_expired() {
+void RequestService::tell_expired() {
   if (expired_ == 0) return;
   options_.log(LogLevel::kWarning, "reservations expired: neither bound nor renewed in time",
                {{"pods", fmt::to_string(expired_)},

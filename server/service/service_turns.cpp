@@ -1,4 +1,4 @@
-// Service: requests in turns; see work.h.
+// RequestService: requests in turns; see work.h.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -23,16 +23,16 @@ class PodQuestion final : public Work {
 
 }  // namespace
 
-void Service::begin_turn() { turn_ends_ = steady_now() + kWorkTurnTime; }
+void RequestService::begin_turn() { turn_ends_ = steady_now() + kWorkTurnTime; }
 
-Result<void> Service::begin(std::unique_ptr<Work> work) {
+Result<void> RequestService::begin(std::unique_ptr<Work> work) {
   const Result<bool> done = work->turn(pause_);
   if (!done) return tl::unexpected(done.error());
   if (!*done) begun_ = std::move(work);
   return {};
 }
 
-Result<void> Service::ask(const wire::PodRef& ref, PodAnswer answer) {
+Result<void> RequestService::ask(const wire::PodRef& ref, PodAnswer answer) {
   const Result<const Pod*> pod = resolve(ref, pod_);
   if (!pod) return tl::unexpected(pod.error());
   const Result<bool> prepared = current_->engine().prepare(**pod, pause_);
@@ -42,7 +42,7 @@ Result<void> Service::ask(const wire::PodRef& ref, PodAnswer answer) {
   return {};
 }
 
-void Service::ask_later(const wire::PodRef& ref, PodAnswer answer) {
+void RequestService::ask_later(const wire::PodRef& ref, PodAnswer answer) {
   begun_ =
       question(ref, [answer = std::move(answer)](const Pod& asked, const Pause&) -> Result<bool> {
         if (auto answered = answer(asked); !answered) return tl::unexpected(answered.error());
@@ -50,12 +50,12 @@ void Service::ask_later(const wire::PodRef& ref, PodAnswer answer) {
       });
 }
 
-Result<void> Service::ask_in_turns(const wire::PodRef& ref, PodTurn turn) {
+Result<void> RequestService::ask_in_turns(const wire::PodRef& ref, PodTurn turn) {
   if (const Result<const Pod*> pod = resolve(ref, pod_); !pod) return tl::unexpected(pod.error());
   return begin(question(ref, std::move(turn)));
 }
 
-std::unique_ptr<Work> Service::question(const wire::PodRef& ref, PodTurn turn) {
+std::unique_ptr<Work> RequestService::question(const wire::PodRef& ref, PodTurn turn) {
   return std::make_unique<PodQuestion>(
       [this, &ref, pod = std::exchange(pod_, {}),
        turn = std::move(turn)](const Pause& pause) mutable -> Result<bool> {
@@ -72,7 +72,7 @@ std::unique_ptr<Work> Service::question(const wire::PodRef& ref, PodTurn turn) {
       });
 }
 
-bool Service::step() {
+bool RequestService::step() {
   if (under_way_.empty()) return false;
   UnderWay now = std::move(under_way_.front());
   under_way_.pop_front();
@@ -108,7 +108,7 @@ bool Service::step() {
   return !under_way_.empty();
 }
 
-void Service::drop_work(const Peer& peer) {
+void RequestService::drop_work(const Peer& peer) {
   const auto its = std::find_if(under_way_.begin(), under_way_.end(),
                                 [&peer](const UnderWay& work) { return work.peer == &peer; });
   if (its == under_way_.end()) return;

@@ -26,7 +26,7 @@ constexpr std::size_t kRoomBytes = 128 << 10;  // that a stream may have before 
 
 class Connection final : public Peer {
  public:
-  explicit Connection(Service& service) : service_(service) { service_.connected(*this); }
+  explicit Connection(RequestService& service) : service_(service) { service_.connected(*this); }
   ~Connection() override { service_.disconnected(*this); }
 
   void send(std::span<const std::uint8_t> frame) override {
@@ -71,7 +71,7 @@ class Connection final : public Peer {
     return true;
   }
 
-  Service& service_;
+  RequestService& service_;
   FrameBuffer buffer_{kHelloBytesMax};
   std::size_t received_ = 0;
   bool closed_ = false;
@@ -139,7 +139,7 @@ void check(std::span<const std::uint8_t> bytes) {
   ServiceOptions options;
   options.engine.threads = 1;
   options.wall_clock = [&now_us] { return now_us += 1000; };
-  auto service = Service::create(std::move(options), metrics);
+  auto service = RequestService::create(std::move(options), metrics);
   HEADROOM_FUZZ_CHECK(service);
   Connection feeder(**service);
   feed(feeder);

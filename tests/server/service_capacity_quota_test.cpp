@@ -935,7 +935,7 @@ TEST(CapacityOptions, AreThoseOfTheQuotas) {
   options.engine.threads = 1;
   options.quotas.ignore_deleting = true;
   options.quotas.aliases = {{"gpu", "nvidia.com/gpu"}};
-  auto service = Service::create(std::move(options), metrics);
+  auto service = RequestService::create(std::move(options), metrics);
   ASSERT_TRUE(service);
   Client feeder(**service);
   feeder.greet();

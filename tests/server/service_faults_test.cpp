@@ -215,7 +215,7 @@ class Budget : public testing::Test {
     options.engine.shape_cache_bytes_max = 16 << 10;
     options.memory_bytes_max = 1000;
     options.memory_bytes = [this] { return used; };
-    service = std::move(Service::create(std::move(options), metrics).value());
+    service = std::move(RequestService::create(std::move(options), metrics).value());
     feeder.emplace(*service);
     feeder->greet();
     feeder->feed({node_of("n1", 8)});
@@ -229,7 +229,7 @@ class Budget : public testing::Test {
 
   std::size_t used = 100;
   Metrics metrics;
-  std::unique_ptr<Service> service;
+  std::unique_ptr<RequestService> service;
   std::optional<in_memory::Client> feeder, client;
 };
 

@@ -427,7 +427,7 @@ TEST_F(RolesOfPeers, EveryRequestTakesItsRole) {
     in_memory::Client peer(*service);
     peer.greet();
     const std::string name = wire::EnumNameBody(static_cast<wire::Body>(body));
-    EXPECT_EQ(Service::serves(static_cast<wire::Body>(body)), bodies.contains(name)) << name;
+    EXPECT_EQ(RequestService::serves(static_cast<wire::Body>(body)), bodies.contains(name)) << name;
   }
   const std::uint64_t digest = client.stats(true).digest();
   for (const Role has : kAllRoles) {

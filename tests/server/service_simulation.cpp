@@ -154,7 +154,7 @@ void ServiceSimulation::start() {
   options.incarnation = ++incarnation_;
   options.wall_clock = [this] { return wall_us_; };
   options.steady_clock = [this] { return steady_ += clock_step_; };
-  auto made = Service::create(std::move(options), metrics_);
+  auto made = RequestService::create(std::move(options), metrics_);
   ASSERT_TRUE(made) << made.error().message;
   service_ = std::move(*made);
   known_ = std::make_unique<KnownFacts>(Profile::standard(), /*feeder_time=*/false);

@@ -127,7 +127,7 @@ class ServiceSimulation {
   std::deque<Pod> former_;               // pods as they were, of uids that may be gone
   std::deque<Fact> changes_, snapshot_;  // not sent yet
   Metrics& metrics_;
-  std::unique_ptr<Service> service_;
+  std::unique_ptr<RequestService> service_;
   std::unique_ptr<Client> feeder_, viewer_;
   std::array<Scheduler, 2> schedulers_;
   bool feeding_ = false;

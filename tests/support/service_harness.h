@@ -184,7 +184,7 @@ struct Asked {
 
 class Client final : public Peer {
  public:
-  explicit Client(Service& service) : service_(service) { service_.connected(*this); }
+  explicit Client(RequestService& service) : service_(service) { service_.connected(*this); }
   ~Client() override {
     if (!gone_) service_.disconnected(*this);
   }
@@ -463,7 +463,7 @@ class Client final : public Peer {
     }
   }
 
-  Service& service_;
+  RequestService& service_;
   bool waiting_ = false;
   Bytes backlog_;
   FrameBuffer in_{kFrameBytesMax};
@@ -579,7 +579,7 @@ class ServiceTest : public testing::Test {
     EXPECT_TRUE(counted) << counted.error().message;
   }
 
-  std::unique_ptr<Service> create(Profile profile) {
+  std::unique_ptr<RequestService> create(Profile profile) {
     ServiceOptions options;
     options.profile = std::move(profile);
     options.engine.threads = 1;
@@ -591,7 +591,7 @@ class ServiceTest : public testing::Test {
       for (const auto& [name, value] : fields) log += fmt::format(" {}={}", name, value);
       log += "\n";
     };
-    auto made = Service::create(std::move(options), metrics);
+    auto made = RequestService::create(std::move(options), metrics);
     if (!made) throw std::invalid_argument(made.error().message);
     return std::move(*made);
   }
@@ -601,7 +601,7 @@ class ServiceTest : public testing::Test {
   std::chrono::nanoseconds clock_step{0};  // kWorkTurnTime: a turn is one piece of work
   std::string log;
   Metrics metrics;
-  std::unique_ptr<Service> service;
+  std::unique_ptr<RequestService> service;
   Client feeder, client;
 };
 
