@@ -57,6 +57,8 @@ inline constexpr std::size_t kTextBytesMax = 1024;        // of a name, uid, lab
 inline constexpr std::size_t kObjectBytesMax = 2 << 20;
 inline constexpr std::size_t kRequestBytesMax = 32 << 20;
 inline constexpr std::size_t kItemBytes = 64;
+// Of the JSON of an object that nodes and pods refer to, which says more than it holds, too.
+inline constexpr std::size_t kReferredObjectBytesMax = 512 << 10;
 // Of the message of an Error; what is longer is cut.
 inline constexpr std::size_t kMessageBytesMax = 1024;
 // Fed pods that wait for a node, and reserved pods that are not bound yet.
@@ -97,6 +99,7 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kTextBytesMax", kTextBytesMax},
     {"kObjectBytesMax", kObjectBytesMax},
     {"kRequestBytesMax", kRequestBytesMax},
+    {"kReferredObjectBytesMax", kReferredObjectBytesMax},
     {"kPendingPodsMax", kPendingPodsMax},
     {"kReservedPodsMax", kReservedPodsMax},
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/table/referred_objects.h"
 #include "schema/limits.h"
 
 namespace headroom {
@@ -49,10 +50,16 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
     plugins.push_back(wire::CreatePlugin(builder, write_text(builder, to_string(id)),
                                          score == profile.scores.end() ? 0 : score->weight));
   }
+  const ReferredObjects referred(profile);
+  std::vector<Offset<flatbuffers::String>> kinds;
+  for (std::uint32_t k = 0; k < kReferredKindCount; ++k) {
+    const auto kind = static_cast<ReferredKind>(k);
+    if (referred.reads(kind)) kinds.push_back(write_text(builder, to_string(kind)));
+  }
   const std::vector<Offset<wire::Profile>> profiles = {wire::CreateProfile(
       builder, write_text(builder, profile.scheduler_name),
       write_text(builder, profile.mode == Mode::kUpstream ? "Upstream" : "Proposal"),
-      builder.CreateVector(plugins))};
+      builder.CreateVector(plugins), builder.CreateVector(kinds))};
   std::vector<Offset<wire::Limit>> limits;
   for (const NamedLimit& limit : kNamedLimits) {
     limits.push_back(wire::CreateLimit(builder, write_text(builder, limit.name), limit.value));

@@ -22,6 +22,11 @@ Result<std::size_t> decode(const wire::PodDisruptionBudget& in, PodDisruptionBud
 Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out);
 // Any text as operator and as limit.
 Result<std::size_t> decode(const wire::CapacityQuota& in, CapacityQuota& out);
+// The same errors as read_object(); kLimitExceeded above kReferredObjectBytesMax; kUnsupported for
+// an object of another kind.
+Result<ReferredObject> decode(const wire::ReferredObject& in);
+// kUnsupported: no such kind.
+Result<ReferredKind> decode(const wire::RemovedReferredObject& in);
 // kUnsupported: a class that this server does not know.
 Result<CapacityQuotaClass> decode(wire::CapacityQuotaClass in);
 

@@ -61,6 +61,19 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       return apply_capacity_quota(*change.fact_as_CapacityQuota());
     case wire::Fact::RemovedCapacityQuota:
       return remove_capacity_quota(*change.fact_as_RemovedCapacityQuota());
+    case wire::Fact::ReferredObject: {
+      const Result<ReferredObject> object = decode(*change.fact_as_ReferredObject());
+      if (!object) return tl::unexpected(object.error());
+      if (auto applied = engine_.upsert(*object); !applied) return tl::unexpected(applied.error());
+      return Applied{};
+    }
+    case wire::Fact::RemovedReferredObject: {
+      const wire::RemovedReferredObject& removed = *change.fact_as_RemovedReferredObject();
+      const Result<ReferredKind> kind = decode(removed);
+      if (!kind) return tl::unexpected(kind.error());
+      engine_.remove(*kind, text(removed.key()));
+      return Applied{};
+    }
     case wire::Fact::NONE:
       break;
   }

@@ -50,7 +50,7 @@ grows() {
         found=same
       elif [[ $line == "$old"[\ ,]* ]]; then
         gained=${line#"$old"}
-        if [[ $gained == *required* ]]; then
+        if [[ $gained =~ \([^\)]*required ]]; then
           echo "gains a required field: $old"
           return 1
         fi
