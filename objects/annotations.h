@@ -39,4 +39,13 @@ inline constexpr std::array kAnnotationsRead = {
     kReservationAnnotation,
 };
 
+// On claims: bound for good; the node that its volume is made for; and, on volumes too, the class
+// of before there was a field.
+inline constexpr std::string_view kBindCompletedAnnotation = "pv.kubernetes.io/bind-completed";
+inline constexpr std::string_view kSelectedNodeAnnotation = "volume.kubernetes.io/selected-node";
+inline constexpr std::string_view kStorageClassAnnotation =
+    "volume.beta.kubernetes.io/storage-class";
+inline constexpr std::array kStorageAnnotationsRead = {
+    kBindCompletedAnnotation, kSelectedNodeAnnotation, kStorageClassAnnotation};
+
 }  // namespace headroom

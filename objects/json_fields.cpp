@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "objects/annotations.h"
 #include "objects/object_reader.h"
 
 namespace headroom {
@@ -27,35 +26,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
-                   Quantity& out) {
-  std::string_view text;
-  std::string number;
-  if (value.is_string()) {
-    text = value.get_string().value_unsafe();
-  } else if (value.is_number()) {
-    number = simdjson::minify(value);
-    text = number;
-  } else {
-    return errors.wrong_type(path, value, "a quantity");
-  }
-  // Kubernetes trims white space around a quantity inside an object.
-  Result<Quantity> quantity = Quantity::parse(text);
-  if (!quantity) quantity = Quantity::parse(trimmed(text));
-  if (!quantity) return errors.add(quantity.error().code, path, quantity.error().message);
-  out = *quantity;
-  if (sign == Sign::kNotNegative && out < Quantity()) {
-    return errors.add(ErrorCode::kInvalid, path, shown(value) + " is negative");
-  }
-  constexpr Quantity kMilliMax = Quantity::from_milli(std::numeric_limits<std::int64_t>::max());
-  constexpr Quantity kMilliMin = Quantity::from_milli(std::numeric_limits<std::int64_t>::min());
-  if ((kMilliMax < out || out < kMilliMin) && path.name == "cpu") {
-    return errors.add(ErrorCode::kLimitExceeded, path,
-                      shown(value) + " does not fit a 64-bit integer in thousandths");
-  }
-  return true;
 }
 
 }  // namespace
@@ -165,6 +135,13 @@ bool read_int64(const FieldPath& path, JsonValue value, FieldErrors& errors, std
   return errors.wrong_type(path, value, "a 64-bit integer");
 }
 
+bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out) {
+  std::int64_t wide = 0;
+  if (!read_int64(path, value, errors, wide)) return false;
+  out = static_cast<std::int32_t>(wide);
+  return out == wide || errors.wrong_type(path, value, "a 32-bit integer");
+}
+
 bool read_time(const FieldPath& path, JsonValue value, FieldErrors& errors,
                std::optional<std::int64_t>& out) {
   out.reset();
@@ -199,12 +176,11 @@ bool read_string_map(const FieldPath& path, JsonValue value, FieldErrors& errors
   return true;
 }
 
-bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out) {
+bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      std::span<const std::string_view> kept, StringMap& out) {
   out.clear();
   const bool ok = for_each_field(path, value, errors, [&](std::string_view key, JsonValue inner) {
-    const bool kept =
-        std::find(kAnnotationsRead.begin(), kAnnotationsRead.end(), key) != kAnnotationsRead.end();
-    if (!kept) {
+    if (std::find(kept.begin(), kept.end(), key) == kept.end()) {
       return inner.is_string() || errors.wrong_type(FieldPath{&path, key}, inner, "a string");
     }
     std::string_view text;
@@ -214,6 +190,35 @@ bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& error
   });
   if (ok) sort_last_wins(out);
   return ok;
+}
+
+bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
+                   Quantity& out) {
+  std::string_view text;
+  std::string number;
+  if (value.is_string()) {
+    text = value.get_string().value_unsafe();
+  } else if (value.is_number()) {
+    number = simdjson::minify(value);
+    text = number;
+  } else {
+    return errors.wrong_type(path, value, "a quantity");
+  }
+  // Kubernetes trims white space around a quantity inside an object.
+  Result<Quantity> quantity = Quantity::parse(text);
+  if (!quantity) quantity = Quantity::parse(trimmed(text));
+  if (!quantity) return errors.add(quantity.error().code, path, quantity.error().message);
+  out = *quantity;
+  if (sign == Sign::kNotNegative && out < Quantity()) {
+    return errors.add(ErrorCode::kInvalid, path, shown(value) + " is negative");
+  }
+  constexpr Quantity kMilliMax = Quantity::from_milli(std::numeric_limits<std::int64_t>::max());
+  constexpr Quantity kMilliMin = Quantity::from_milli(std::numeric_limits<std::int64_t>::min());
+  if ((kMilliMax < out || out < kMilliMin) && path.name == "cpu") {
+    return errors.add(ErrorCode::kLimitExceeded, path,
+                      shown(value) + " does not fit a 64-bit integer in thousandths");
+  }
+  return true;
 }
 
 bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
@@ -239,6 +244,15 @@ bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors,
   }
   sort_last_wins(out);
   return true;
+}
+
+bool read_string_list(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      std::size_t bytes_max, std::vector<std::string>& out) {
+  return read_list(path, value, errors, kListMax, out,
+                   [bytes_max](const FieldPath& element, JsonValue inner, FieldErrors& first,
+                               std::string& entry) {
+                     return read_string(element, inner, first, bytes_max, entry);
+                   });
 }
 
 }  // namespace headroom

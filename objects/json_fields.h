@@ -64,12 +64,14 @@ bool read_string(const FieldPath& path, JsonValue value, FieldErrors& errors, st
                  std::string& out);
 bool read_bool(const FieldPath& path, JsonValue value, FieldErrors& errors, bool& out);
 bool read_int64(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int64_t& out);
+bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out);
 // nullopt for null and for the zero time of Go, "0001-01-01T00:00:00Z".
 bool read_time(const FieldPath& path, JsonValue value, FieldErrors& errors,
                std::optional<std::int64_t>& out);
 bool read_string_map(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out);
-// Only the keys of annotations.h.
-bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors, StringMap& out);
+// Only the keys of `kept`.
+bool read_annotations(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      std::span<const std::string_view> kept, StringMap& out);
 
 // Sorts name-value pairs by name, of equal names the last. Printers of objects sort by key; other
 // writers may not, and may repeat a key.
@@ -89,6 +91,9 @@ void sort_last_wins(List& list) {
 }
 
 enum class Sign : std::uint8_t { kNotNegative, kAny };
+// One quantity, a string or a number.
+bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
+                   Quantity& out);
 // Resource names to quantities, each a string or a number, each within int64 in its unit (cpu in
 // thousandths, others whole).
 bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
@@ -150,5 +155,9 @@ bool read_list(const FieldPath& path, JsonValue value, FieldErrors& errors, std:
                             return read(element, inner, errors, out.emplace_back());
                           });
 }
+
+// A list of at most kListMax strings.
+bool read_string_list(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                      std::size_t bytes_max, std::vector<std::string>& out);
 
 }  // namespace headroom

@@ -1,6 +1,8 @@
 // Metadata, nodes and node metrics from JSON.
 #include "objects/object_json.h"
 
+#include <algorithm>
+
 #include "objects/object_reader.h"
 #include "objects/time_text.h"
 
@@ -19,9 +21,11 @@ constexpr std::string_view kMetadataFields[] = {
     "name",       "namespace",         "uid",
     "labels",     "annotations",       "creationTimestamp",
     "generation", "deletionTimestamp", "ownerReferences"};
-constexpr std::string_view kRequirementFields[] = {"key", "operator", "values"};
 constexpr std::string_view kNodeSpecFields[] = {"unschedulable", "taints"};
-constexpr std::string_view kNodeStatusFields[] = {"allocatable", "capacity"};
+constexpr std::string_view kNodeStatusFields[] = {"allocatable", "capacity", "images",
+                                                  "declaredFeatures"};
+constexpr std::string_view kImageFields[] = {"names", "sizeBytes"};
+constexpr std::string_view kOwnerFields[] = {"apiVersion", "kind", "name", "uid", "controller"};
 constexpr std::string_view kUsageFields[] = {"resources"};
 constexpr std::string_view kAggregatedFields[] = {"duration", "usage"};
 constexpr std::string_view kPodMetricFields[] = {"name", "namespace", "priority", "podUsage"};
@@ -129,6 +133,57 @@ bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& o
   return for_each_field(kStatus, value, errors, kMetricStatusFields, read);
 }
 
+// An entry of metadata.ownerReferences, as it stands in the text.
+struct Owner {
+  std::string_view api_version, kind, name, uid;
+  bool controller = false;
+};
+
+bool read_owner(const FieldPath& path, JsonValue value, FieldErrors& errors, Owner& out) {
+  const auto read = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "controller") return read_bool(field, inner, errors, out.controller);
+    std::string_view* text = name == "kind"         ? &out.kind
+                             : name == "name"       ? &out.name
+                             : name == "uid"        ? &out.uid
+                             : name == "apiVersion" ? &out.api_version
+                                                    : nullptr;
+    return text == nullptr || read_text(field, inner, errors, kNameBytesMax, *text);
+  };
+  return for_each_field(path, value, errors, kOwnerFields, read);
+}
+
+// metadata.ownerReferences; the first controller counts (GetControllerOf).
+bool read_owners(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                 const MetadataFields& out) {
+  if (out.daemon_set != nullptr) *out.daemon_set = false;
+  if (out.controller != nullptr) out.controller->reset();
+  if (out.daemon_set == nullptr && out.controller == nullptr) return true;
+  return for_each_element(
+      path, value, errors, kListMax, [&](const FieldPath& element, JsonValue inner) {
+        Owner owner;
+        if (!read_owner(element, inner, errors, owner)) return false;
+        if (out.daemon_set != nullptr && owner.kind == "DaemonSet") *out.daemon_set = true;
+        if (out.controller != nullptr && owner.controller && !out.controller->has_value()) {
+          *out.controller = OwnerReference{std::string(owner.api_version), std::string(owner.kind),
+                                           std::string(owner.name), std::string(owner.uid)};
+        }
+        return true;
+      });
+}
+
+bool read_image(const FieldPath& path, JsonValue value, FieldErrors& errors, ContainerImage& out) {
+  const auto read = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "names") return read_string_list(field, inner, errors, kStringBytesMax, out.names);
+    if (name != "sizeBytes") return true;
+    if (!read_int64(field, inner, errors, out.size_bytes)) return false;
+    return out.size_bytes >= 0 ||
+           errors.add(ErrorCode::kInvalid, field, shown(inner) + " is negative");
+  };
+  return for_each_field(path, value, errors, kImageFields, read);
+}
+
 }  // namespace
 
 bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out) {
@@ -181,7 +236,7 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
           return read_string_map(field, inner, errors, *out.labels);
         }
         if (name == "annotations" && out.annotations != nullptr) {
-          return read_annotations(field, inner, errors, *out.annotations);
+          return read_annotations(field, inner, errors, out.annotations_kept, *out.annotations);
         }
         if (name == "creationTimestamp" && out.creation_us != nullptr) {
           return read_time(field, inner, errors, *out.creation_us);
@@ -195,54 +250,20 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
           *out.deleting = deletion_us.has_value();
           return true;
         }
-        if (name != "ownerReferences" || out.daemon_set == nullptr) return true;
-        *out.daemon_set = false;
-        return for_each_element(
-            field, inner, errors, kListMax, [&](const FieldPath& element, JsonValue owner) {
-              return for_each_field(
-                  element, owner, errors, [&](std::string_view part, JsonValue kind) {
-                    std::string_view text;
-                    if (part != "kind") return true;
-                    if (kind.get(text) != simdjson::SUCCESS) {
-                      return errors.wrong_type(FieldPath{&element, part}, kind, "a string");
-                    }
-                    *out.daemon_set = *out.daemon_set || text == "DaemonSet";
-                    return true;
-                  });
-            });
+        return name != "ownerReferences" || read_owners(field, inner, errors, out);
       });
   if (!ok) return false;
   return !out.name->empty() || errors.missing(name_field);
 }
 
-bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                                 NodeSelectorRequirement& out) {
-  const auto read_value = [](const FieldPath& element, JsonValue inner, FieldErrors& first,
-                             std::string& entry) {
-    return read_string(element, inner, first, kStringBytesMax, entry);
-  };
-  return for_each_field(path, value, errors, kRequirementFields,
-                        [&](std::string_view name, JsonValue inner) {
-                          const FieldPath field{&path, name};
-                          if (name == "key")
-                            return read_string(field, inner, errors, kKeyBytesMax, out.key);
-                          if (name == "operator")
-                            return read_string(field, inner, errors, kStringBytesMax, out.op);
-                          return name != "values" ||
-                                 read_list(field, inner, errors, kListMax, out.values, read_value);
-                        });
-}
-
-bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                               std::span<const std::string_view> operators,
-                               std::string_view expected, NodeSelectorRequirement& out) {
-  if (!read_requirement_as_written(path, value, errors, out)) return false;
-  if (out.key.empty()) return errors.missing(FieldPath{&path, "key"});
-  const FieldPath field{&path, "operator"};
-  if (out.op.empty()) return errors.missing(field);
-  return std::find(operators.begin(), operators.end(), out.op) != operators.end() ||
-         errors.add(ErrorCode::kInvalid, field,
-                    "\"" + out.op + "\" is not " + std::string(expected));
+bool read_namespaced_name(const ObjectParts& parts, FieldErrors& errors,
+                          std::string& namespace_name, std::string& name) {
+  MetadataFields metadata;
+  metadata.name = &name;
+  metadata.namespace_name = &namespace_name;
+  if (!read_metadata(parts, errors, metadata)) return false;
+  if (namespace_name.empty()) namespace_name = "default";
+  return true;
 }
 
 bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
@@ -260,11 +281,19 @@ bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kNodeSpecFields, spec))
     return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
+    const FieldPath field{&kStatus, name};
+    if (name == "images") return read_list(field, inner, errors, kListMax, out.images, read_image);
+    if (name == "declaredFeatures") {
+      if (!read_string_list(field, inner, errors, kStringBytesMax, out.declared_features)) {
+        return false;
+      }
+      std::sort(out.declared_features.begin(), out.declared_features.end());
+      return true;
+    }
     ResourceList* list = name == "allocatable" ? &out.allocatable
                          : name == "capacity"  ? &out.capacity
                                                : nullptr;
-    return list == nullptr ||
-           read_resources(FieldPath{&kStatus, name}, inner, errors, Sign::kNotNegative, *list);
+    return list == nullptr || read_resources(field, inner, errors, Sign::kNotNegative, *list);
   };
   return !parts.status || for_each_field(kStatus, *parts.status, errors, kNodeStatusFields, status);
 }

@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "objects/annotations.h"
 #include "objects/json_fields.h"
 
 namespace headroom {
@@ -28,19 +29,21 @@ bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
                                 PodDisruptionBudget& out);
 bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, CapacityQuota& out);
 bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, PriorityClass& out);
+bool read_referred_object(ReferredKind kind, const ObjectParts& parts, FieldErrors& errors,
+                          ReferredObject& out);
+// Of these kinds, those that hold storage.
+bool read_persistent_volume(const ObjectParts& parts, FieldErrors& errors, PersistentVolume& out);
+bool read_persistent_volume_claim(const ObjectParts& parts, FieldErrors& errors,
+                                  PersistentVolumeClaim& out);
+bool read_storage_class(const ObjectParts& parts, FieldErrors& errors, StorageClass& out);
+bool read_csi_node(const ObjectParts& parts, FieldErrors& errors, CsiNode& out);
+bool read_csi_driver(const ObjectParts& parts, FieldErrors& errors, CsiDriver& out);
+bool read_csi_storage_capacity(const ObjectParts& parts, FieldErrors& errors,
+                               CsiStorageCapacity& out);
 
 // Never or PreemptLowerPriority.
 bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors& errors,
                             std::string& out);
-// One requirement of a node or label selector; `expected` names the operators in an error.
-bool read_selector_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                               std::span<const std::string_view> operators,
-                               std::string_view expected, NodeSelectorRequirement& out);
-// The same where any text may stand in its fields.
-bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                                 NodeSelectorRequirement& out);
-bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out);
-
 // metadata, for every kind. `namespace_name`, `uid`, ...: nullptr where the kind has no use for it.
 struct MetadataFields {
   std::string* name = nullptr;
@@ -48,11 +51,16 @@ struct MetadataFields {
   std::string* uid = nullptr;
   StringMap* labels = nullptr;
   StringMap* annotations = nullptr;
+  std::span<const std::string_view> annotations_kept = kAnnotationsRead;
   bool* daemon_set = nullptr;
+  std::optional<OwnerReference>* controller = nullptr;
   std::optional<std::int64_t>* creation_us = nullptr;
   bool* deleting = nullptr;
   std::int64_t* generation = nullptr;
 };
 bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const MetadataFields& out);
+// Of a kind with nothing else to read there; the namespace is "default" where it is absent.
+bool read_namespaced_name(const ObjectParts& parts, FieldErrors& errors,
+                          std::string& namespace_name, std::string& name);
 
 }  // namespace headroom

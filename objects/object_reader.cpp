@@ -24,6 +24,10 @@ constexpr std::string_view kNodeMetricApi = "slo.koordinator.sh/v1alpha1";
 constexpr std::string_view kElasticQuotaApi = "scheduling.x-k8s.io/v1alpha1";
 constexpr std::string_view kCapacityQuotaApis[] = {"autoscaling.x-k8s.io/v1beta1",
                                                    "autoscaling.x-k8s.io/v1alpha1"};
+constexpr std::string_view kNamespacedKinds[] = {
+    "Pod",         "ElasticQuota",          "PodDisruptionBudget",
+    "Service",     "ReplicationController", "ReplicaSet",
+    "StatefulSet", "PersistentVolumeClaim", "CSIStorageCapacity"};
 constexpr std::string_view kListSuffix = "List";
 
 struct TypeMeta {
@@ -39,8 +43,8 @@ std::string object_name(const ObjectParts& parts) {
   }
   if (name.size() > kNameBytesMax) return {};
   if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS &&
-      (parts.kind == "Pod" || parts.kind == "ElasticQuota" ||
-       parts.kind == "PodDisruptionBudget")) {
+      std::find(std::begin(kNamespacedKinds), std::end(kNamespacedKinds), parts.kind) !=
+          std::end(kNamespacedKinds)) {
     namespace_name = "default";
   }
   std::string result = std::string(parts.kind) + " ";
@@ -277,6 +281,10 @@ class SourceReader {
     if (parts.api_version == "scheduling.k8s.io/v1" && parts.kind == "PriorityClass") {
       return read_priority_class(parts, errors, add(file_.priority_classes));
     }
+    const std::optional<ReferredKind> referred = parse_referred_kind(parts.kind);
+    if (referred && parts.api_version == api_version_of(*referred)) {
+      return read_referred_object(*referred, parts, errors, add(file_.referred_objects));
+    }
     errors.near_count = 0;  // of a kind whose fields nobody reads
     errors.near_fields.clear();
     const std::string kind(parts.kind);
@@ -349,17 +357,22 @@ Result<Object> read_object(std::string_view json, std::string_view source) {
   take(file->pod_disruption_budgets);
   take(file->priority_classes);
   take(file->capacity_quotas);
+  take(file->referred_objects);
   if (count == 1 && file->other_kinds.empty()) return std::move(*only);
   const bool other = !file->other_kinds.empty();
+  std::string message = std::string(source) + ": " +
+                        (other ? file->other_kinds.begin()->first + " is not read"
+                               : std::string("expected one object")) +
+                        "; accepted are one v1/Node, v1/Pod, " + std::string(kNodeMetricApi) +
+                        "/NodeMetric, " + std::string(kElasticQuotaApi) +
+                        "/ElasticQuota, policy/v1/PodDisruptionBudget, "
+                        "scheduling.k8s.io/v1/PriorityClass";
+  for (std::uint32_t i = 0; i < kReferredKindCount; ++i) {
+    const auto kind = static_cast<ReferredKind>(i);
+    message += std::string(", ") + api_version_of(kind) + "/" + to_string(kind);
+  }
   return fail(other ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
-              std::string(source) + ": " +
-                  (other ? file->other_kinds.begin()->first + " is not read"
-                         : std::string("expected one object")) +
-                  "; accepted are one v1/Node, v1/Pod, " + std::string(kNodeMetricApi) +
-                  "/NodeMetric, " + std::string(kElasticQuotaApi) +
-                  "/ElasticQuota, policy/v1/PodDisruptionBudget, "
-                  "scheduling.k8s.io/v1/PriorityClass or " +
-                  std::string(kCapacityQuotaApis[0]) + "/CapacityQuota");
+              message + " or " + std::string(kCapacityQuotaApis[0]) + "/CapacityQuota");
 }
 
 }  // namespace headroom

@@ -57,7 +57,8 @@ struct ObjectFile {
   std::vector<PodDisruptionBudget> pod_disruption_budgets;
   std::vector<PriorityClass> priority_classes;
   std::vector<CapacityQuota> capacity_quotas;
-  std::map<std::string, std::uint64_t> other_kinds;  // "v1/Service" to count
+  std::vector<ReferredObject> referred_objects;      // of all these kinds
+  std::map<std::string, std::uint64_t> other_kinds;  // "apps/v1/Deployment" to count
   // Unknown fields whose names are an edit or two from one that is read there; by name the first
   // kNearFieldsNamedMax, "Pod d/web-1: spec.containers[0].resources.reqests (requests?)".
   std::uint64_t near_count = 0;

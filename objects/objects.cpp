@@ -78,6 +78,26 @@ constexpr const char* kReferredKinds[kReferredKindCount] = {
 
 const char* to_string(ReferredKind kind) { return kReferredKinds[static_cast<std::size_t>(kind)]; }
 
+const char* api_version_of(ReferredKind kind) {
+  switch (kind) {
+    case ReferredKind::kNamespace:
+    case ReferredKind::kService:
+    case ReferredKind::kReplicationController:
+    case ReferredKind::kPersistentVolume:
+    case ReferredKind::kPersistentVolumeClaim:
+      return "v1";
+    case ReferredKind::kReplicaSet:
+    case ReferredKind::kStatefulSet:
+      return "apps/v1";
+    case ReferredKind::kStorageClass:
+    case ReferredKind::kCsiNode:
+    case ReferredKind::kCsiDriver:
+    case ReferredKind::kCsiStorageCapacity:
+      return "storage.k8s.io/v1";
+  }
+  return "";
+}
+
 std::optional<ReferredKind> parse_referred_kind(std::string_view text) {
   const auto* found = std::find(std::begin(kReferredKinds), std::end(kReferredKinds), text);
   return found == std::end(kReferredKinds)

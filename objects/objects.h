@@ -404,6 +404,7 @@ enum class ReferredKind : std::uint8_t {
 inline constexpr std::uint32_t kReferredKindCount = 11;
 // "CSINode", ...
 const char* to_string(ReferredKind kind);
+const char* api_version_of(ReferredKind kind);  // "storage.k8s.io/v1", ...
 // nullopt for another text.
 std::optional<ReferredKind> parse_referred_kind(std::string_view text);
 ReferredKind kind_of(const ReferredObject& object);

@@ -4,6 +4,8 @@
 
 #include "objects/object_json.h"
 #include "objects/object_reader.h"
+#include "objects/pod_placement_json.h"
+#include "objects/volume_json.h"
 
 namespace headroom {
 
@@ -16,13 +18,8 @@ constexpr FieldPath kStatus{&kRoot, "status"};
 // The fields that are read, by place.
 constexpr std::string_view kRequirementsFields[] = {"requests", "limits"};
 constexpr std::string_view kPortFields[] = {"hostPort", "hostIP", "protocol"};
-constexpr std::string_view kContainerFields[] = {"name", "resources", "ports", "restartPolicy"};
-constexpr std::string_view kTermFields[] = {"matchExpressions", "matchFields"};
-constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
-constexpr std::string_view kRuleFields[] = {kRequired, kPreferred};
-constexpr std::string_view kAffinityFields[] = {"nodeAffinity", "podAffinity", "podAntiAffinity"};
-constexpr std::string_view kTolerationFields[] = {"key", "operator", "value", "effect"};
+constexpr std::string_view kContainerFields[] = {
+    "name", "resources", "ports", "restartPolicy", "image", "volumeMounts", "restartPolicyRules"};
 constexpr std::string_view kSpecFields[] = {"containers",        "initContainers",
                                             "nodeName",          "resources",
                                             "overhead",          "priority",
@@ -31,7 +28,8 @@ constexpr std::string_view kSpecFields[] = {"containers",        "initContainers
                                             "schedulerName",     "schedulingGates",
                                             "resourceClaims",    "topologySpreadConstraints",
                                             "volumes",           "activeDeadlineSeconds",
-                                            "tolerations"};
+                                            "tolerations",       "ephemeralContainers",
+                                            "hostNetwork",       "hostUsers"};
 constexpr std::string_view kStatusFields[] = {
     "phase",     "qosClass",          "nominatedNodeName",
     "startTime", "containerStatuses", "initContainerStatuses",
@@ -85,17 +83,56 @@ bool read_ports(const FieldPath& path, JsonValue value, FieldErrors& errors,
   return true;
 }
 
+// What a pod asks of its node's declared features, as kube-scheduler 1.37 finds it
+// (k8s.io/component-helpers/nodedeclaredfeatures).
+struct FeaturesAsked {
+  bool host_network = false, own_users = false;
+  bool restart_all = false, bind_options = false;
+
+  std::vector<std::string> sorted() const {
+    std::vector<std::string> features;
+    if (restart_all) features.emplace_back("RestartAllContainersOnContainerExits");
+    if (host_network && own_users) features.emplace_back("UserNamespacesHostNetworkSupport");
+    if (bind_options) features.emplace_back("VolumeBindMountOptions");
+    return features;
+  }
+};
+
+// A field of a container that may ask for one.
+bool read_features(const FieldPath& field, JsonValue value, FieldErrors& errors,
+                   FeaturesAsked& out) {
+  if (field.name == "volumeMounts") {
+    return for_each_element(field, value, errors, kListMax, [&](const FieldPath&, JsonValue mount) {
+      simdjson::dom::array options;
+      const bool any = mount["bindMountOptions"].get(options) == simdjson::SUCCESS &&
+                       options.begin() != options.end();
+      out.bind_options = out.bind_options || any;
+      return true;
+    });
+  }
+  if (field.name != "restartPolicyRules") return true;
+  return for_each_element(field, value, errors, kListMax, [&](const FieldPath&, JsonValue rule) {
+    std::string_view action;
+    const bool all =
+        rule["action"].get(action) == simdjson::SUCCESS && action == "RestartAllContainers";
+    out.restart_all = out.restart_all || all;
+    return true;
+  });
+}
+
+// init: of initContainers.
 bool read_container(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
-                    Container& out) {
+                    FeaturesAsked& features, Container& out) {
   return for_each_field(
       path, value, errors, kContainerFields, [&](std::string_view name, JsonValue inner) {
         const FieldPath field{&path, name};
         if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
+        if (name == "image") return read_string(field, inner, errors, kStringBytesMax, out.image);
         if (name == "resources") {
           return read_requirements(field, inner, errors, out.requests, out.limits);
         }
         if (name == "ports") return read_ports(field, inner, errors, out.ports);
-        if (name != "restartPolicy" || !init) return true;
+        if (name != "restartPolicy" || !init) return read_features(field, inner, errors, features);
         std::string_view policy;
         if (!read_text(field, inner, errors, kStringBytesMax, policy)) return false;
         out.restart_always = policy == "Always";
@@ -104,29 +141,23 @@ bool read_container(const FieldPath& path, JsonValue value, FieldErrors& errors,
 }
 
 bool read_containers(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
-                     std::vector<Container>& out) {
-  const auto read = [init](const FieldPath& element, JsonValue inner, FieldErrors& first,
-                           Container& container) {
-    return read_container(element, inner, first, init, container);
+                     FeaturesAsked& features, std::vector<Container>& out) {
+  const auto read = [&, init](const FieldPath& element, JsonValue inner, FieldErrors& first,
+                              Container& container) {
+    return read_container(element, inner, first, init, features, container);
   };
   return read_list(path, value, errors, kContainersMax, out, read);
 }
 
-bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                      NodeSelectorRequirement& out) {
-  constexpr std::string_view kOperators[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
-  return read_selector_requirement(path, value, errors, kOperators,
-                                   "In, NotIn, Exists, DoesNotExist, Gt or Lt", out);
-}
-
-bool read_term(const FieldPath& path, JsonValue value, FieldErrors& errors, NodeSelectorTerm& out) {
-  return for_each_field(
-      path, value, errors, kTermFields, [&](std::string_view name, JsonValue inner) {
-        auto* list = name == "matchExpressions" ? &out.match_expressions
-                     : name == "matchFields"    ? &out.match_fields
-                                                : nullptr;
-        return list == nullptr ||
-               read_list(FieldPath{&path, name}, inner, errors, kListMax, *list, read_requirement);
+// They take nothing of the node.
+bool read_ephemeral_containers(const FieldPath& path, JsonValue value, FieldErrors& errors,
+                               FeaturesAsked& features) {
+  return for_each_element(
+      path, value, errors, kContainersMax, [&](const FieldPath& element, JsonValue container) {
+        return for_each_field(
+            element, container, errors, [&](std::string_view name, JsonValue inner) {
+              return read_features(FieldPath{&element, name}, inner, errors, features);
+            });
       });
 }
 
@@ -139,129 +170,25 @@ bool note_list(const FieldPath& path, JsonValue value, FieldErrors& errors, NotC
   return true;
 }
 
-// spec.affinity.podAffinity, or podAntiAffinity
-bool note_pod_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                       NotConsidered required, NotConsidered preferred, Pod& out) {
-  return for_each_field(
-      path, value, errors, kRuleFields, [&](std::string_view rule, JsonValue terms) {
-        const FieldPath field{&path, rule};
-        if (rule == kRequired) return note_list(field, terms, errors, required, out);
-        return rule != kPreferred || note_list(field, terms, errors, preferred, out);
-      });
-}
-
-// spec.affinity; of it only nodeAffinity's required terms are kept.
-bool read_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
-  out.required_node_affinity.reset();
-  return for_each_field(
-      path, value, errors, kAffinityFields, [&](std::string_view name, JsonValue node) {
-        const FieldPath node_path{&path, name};
-        if (name == "podAffinity") {
-          return note_pod_affinity(node_path, node, errors, NotConsidered::kRequiredPodAffinity,
-                                   NotConsidered::kPreferredPodAffinity, out);
-        }
-        if (name == "podAntiAffinity") {
-          return note_pod_affinity(node_path, node, errors, NotConsidered::kRequiredPodAntiAffinity,
-                                   NotConsidered::kPreferredPodAntiAffinity, out);
-        }
-        if (name != "nodeAffinity") return true;
-        return for_each_field(
-            node_path, node, errors, kRuleFields, [&](std::string_view rule, JsonValue selector) {
-              const FieldPath rule_path{&node_path, rule};
-              if (rule == kPreferred) {
-                return note_list(rule_path, selector, errors, NotConsidered::kPreferredNodeAffinity,
-                                 out);
-              }
-              if (rule != kRequired) return true;
-              out.required_node_affinity.emplace();
-              return for_each_field(
-                  rule_path, selector, errors, [&](std::string_view part, JsonValue terms) {
-                    return part != "nodeSelectorTerms" ||
-                           read_list(FieldPath{&rule_path, part}, terms, errors, kListMax,
-                                     *out.required_node_affinity, read_term);
-                  });
-            });
-      });
-}
-
-bool read_toleration(const FieldPath& path, JsonValue value, FieldErrors& errors, Toleration& out) {
-  return for_each_field(
-      path, value, errors, kTolerationFields, [&](std::string_view name, JsonValue inner) {
-        const FieldPath field{&path, name};
-        if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
-        if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
-        if (name == "operator") {
-          if (!read_string(field, inner, errors, kStringBytesMax, out.op)) return false;
-          // Lt and Gt, alpha in Kubernetes 1.35, tolerate nothing here.
-          return out.op.empty() || out.op == "Equal" || out.op == "Exists" || out.op == "Lt" ||
-                 out.op == "Gt" || errors.wrong_type(field, inner, "Equal, Exists, Lt or Gt");
-        }
-        if (name != "effect") return true;
-        if (!read_string(field, inner, errors, kStringBytesMax, out.effect)) return false;
-        return out.effect.empty() || out.effect == "NoSchedule" ||
-               out.effect == "PreferNoSchedule" || out.effect == "NoExecute" ||
-               errors.wrong_type(field, inner, "NoSchedule, PreferNoSchedule or NoExecute");
-      });
-}
-
-// An entry of spec.topologySpreadConstraints. whenUnsatisfiable is required.
-bool note_spread(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
-  std::string_view otherwise;
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
-    return name != "whenUnsatisfiable" ||
-           read_text(FieldPath{&path, name}, inner, errors, kStringBytesMax, otherwise);
-  });
-  out.not_considered.add(otherwise == "ScheduleAnyway" ? NotConsidered::kSoftTopologySpread
-                                                       : NotConsidered::kHardTopologySpread);
-  return ok;
-}
-
-// Volumes that kube-scheduler's volume plugins look at, or that not every node can attach.
-constexpr std::string_view kClaimVolumes[] = {"persistentVolumeClaim", "ephemeral"};
-constexpr std::string_view kAttachedVolumes[] = {"awsElasticBlockStore",
-                                                 "azureDisk",
-                                                 "azureFile",
-                                                 "cinder",
-                                                 "csi",
-                                                 "fc",
-                                                 "flexVolume",
-                                                 "gcePersistentDisk",
-                                                 "iscsi",
-                                                 "photonPersistentDisk",
-                                                 "portworxVolume",
-                                                 "rbd",
-                                                 "scaleIO",
-                                                 "storageos",
-                                                 "vsphereVolume"};
-
-// An entry of spec.volumes.
-bool note_volume(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
-  const auto among = [](std::span<const std::string_view> names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue) {
-    if (among(kClaimVolumes, name)) out.not_considered.add(NotConsidered::kPersistentVolumeClaims);
-    if (among(kAttachedVolumes, name)) out.not_considered.add(NotConsidered::kVolumes);
-    return true;
-  });
-}
-
-using NoteEntry = bool (*)(const FieldPath&, JsonValue, FieldErrors&, Pod&);
-bool note_each(const FieldPath& path, JsonValue value, FieldErrors& errors, NoteEntry note,
-               Pod& out) {
-  return for_each_element(
-      path, value, errors, kListMax,
-      [&](const FieldPath& element, JsonValue entry) { return note(element, entry, errors, out); });
-}
-
 bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
-  return for_each_field(
+  FeaturesAsked features;
+  const bool ok = for_each_field(
       kSpec, value, errors, kSpecFields, [&](std::string_view name, JsonValue inner) {
         const FieldPath field{&kSpec, name};
         if (name == "containers")
-          return read_containers(field, inner, errors, false, out.containers);
+          return read_containers(field, inner, errors, false, features, out.containers);
         if (name == "initContainers") {
-          return read_containers(field, inner, errors, true, out.init_containers);
+          return read_containers(field, inner, errors, true, features, out.init_containers);
+        }
+        if (name == "ephemeralContainers") {
+          return read_ephemeral_containers(field, inner, errors, features);
+        }
+        if (name == "hostNetwork") return read_bool(field, inner, errors, features.host_network);
+        if (name == "hostUsers") {
+          bool of_host = true;
+          if (!read_bool(field, inner, errors, of_host)) return false;
+          features.own_users = !of_host;
+          return true;
         }
         if (name == "nodeName")
           return read_string(field, inner, errors, kNameBytesMax, out.node_name);
@@ -284,21 +211,22 @@ bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
           return read_string(field, inner, errors, kNameBytesMax, out.scheduler_name);
         }
         if (name == "schedulingGates") {
-          return note_list(field, inner, errors, NotConsidered::kSchedulingGates, out);
+          return read_scheduling_gates(field, inner, errors, out);
         }
         if (name == "resourceClaims") {
           return note_list(field, inner, errors, NotConsidered::kResourceClaims, out);
         }
         if (name == "topologySpreadConstraints") {
-          return note_each(field, inner, errors, note_spread, out);
+          return read_topology_spread(field, inner, errors, out);
         }
-        if (name == "volumes") return note_each(field, inner, errors, note_volume, out);
+        if (name == "volumes") return read_volumes(field, inner, errors, out);
         if (name == "activeDeadlineSeconds") {
           return read_int64(field, inner, errors, out.active_deadline_seconds.emplace());
         }
-        return name != "tolerations" ||
-               read_list(field, inner, errors, kListMax, out.tolerations, read_toleration);
+        return name != "tolerations" || read_tolerations(field, inner, errors, out);
       });
+  if (ok) out.required_features = features.sorted();
+  return ok;
 }
 
 // One entry of status.conditions. The first of a type counts (GetPodCondition).
@@ -401,6 +329,7 @@ bool read_pod(const ObjectParts& parts, FieldErrors& errors, Pod& out) {
   metadata.labels = &out.labels;
   metadata.annotations = &out.annotations;
   metadata.daemon_set = &out.daemon_set;
+  metadata.controller = &out.controller;
   metadata.creation_us = &out.creation_us;
   metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;

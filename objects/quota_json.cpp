@@ -4,6 +4,7 @@
 
 #include "objects/object_json.h"
 #include "objects/object_reader.h"
+#include "objects/selector_json.h"
 
 namespace headroom {
 
@@ -13,7 +14,6 @@ constexpr FieldPath kRoot{};
 constexpr FieldPath kSpec{&kRoot, "spec"};
 constexpr FieldPath kStatus{&kRoot, "status"};
 
-constexpr std::string_view kSelectorFields[] = {"matchLabels", "matchExpressions"};
 constexpr std::string_view kElasticFields[] = {"min", "max"};
 constexpr std::string_view kBudgetFields[] = {"selector"};
 constexpr std::string_view kBudgetStatusFields[] = {"disruptionsAllowed", "disruptedPods"};
@@ -22,45 +22,7 @@ constexpr std::string_view kLimitsFields[] = {"resources"};
 // Beside those of every object.
 constexpr std::string_view kClassFields[] = {"value", "globalDefault", "preemptionPolicy"};
 
-bool read_namespaced_name(const ObjectParts& parts, FieldErrors& errors,
-                          std::string& namespace_name, std::string& name) {
-  MetadataFields metadata;
-  metadata.name = &name;
-  metadata.namespace_name = &namespace_name;
-  if (!read_metadata(parts, errors, metadata)) return false;
-  if (namespace_name.empty()) namespace_name = "default";
-  return true;
-}
-
-bool read_requirement(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                      NodeSelectorRequirement& out) {
-  constexpr std::string_view kOperators[] = {"In", "NotIn", "Exists", "DoesNotExist"};
-  return read_selector_requirement(path, value, errors, kOperators,
-                                   "In, NotIn, Exists or DoesNotExist", out);
-}
-
-template <typename ReadRequirement>
-bool read_label_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
-                         const ReadRequirement& read, LabelSelector& out) {
-  StringMap labels;
-  const auto read_field = [&](std::string_view name, JsonValue inner) {
-    const FieldPath field{&path, name};
-    if (name == "matchLabels") return read_string_map(field, inner, errors, labels);
-    return name != "matchExpressions" || read_list(field, inner, errors, kListMax, out, read);
-  };
-  const bool ok = for_each_field(path, value, errors, kSelectorFields, read_field);
-  for (auto& [key, label] : labels) out.push_back({key, "In", {std::move(label)}});
-  return ok;
-}
-
 }  // namespace
-
-bool read_int32(const FieldPath& path, JsonValue value, FieldErrors& errors, std::int32_t& out) {
-  std::int64_t wide = 0;
-  if (!read_int64(path, value, errors, wide)) return false;
-  out = static_cast<std::int32_t>(wide);
-  return out == wide || errors.wrong_type(path, value, "a 32-bit integer");
-}
 
 bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors& errors,
                             std::string& out) {
@@ -85,8 +47,8 @@ bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
                                 PodDisruptionBudget& out) {
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
   const auto spec = [&](std::string_view name, JsonValue inner) {
-    return name != "selector" || read_label_selector(FieldPath{&kSpec, name}, inner, errors,
-                                                     read_requirement, out.selector);
+    return name != "selector" ||
+           read_label_selector(FieldPath{&kSpec, name}, inner, errors, out.selector);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kBudgetFields, spec)) return false;
   const auto status = [&](std::string_view name, JsonValue inner) {
@@ -145,8 +107,7 @@ bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, Capacity
   const auto spec = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name == "limits") return limits(field, inner);
-    return name != "selector" ||
-           read_label_selector(field, inner, errors, read_requirement_as_written, out.selector);
+    return name != "selector" || read_label_selector_as_written(field, inner, errors, out.selector);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kCapacityFields, spec))
     return false;

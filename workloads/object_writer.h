@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "objects/objects.h"
+#include "objects/referred_json_writer.h"
 
 namespace headroom {
 
@@ -22,6 +24,7 @@ void append_json(std::string& text, const CapacityQuota& quota);
 // "2026-01-01T00:00:00Z", with microseconds where there are any.
 void append_time(std::string& text, std::int64_t time_us);
 std::string time_text(std::int64_t time_us);
-std::string second_text(std::int64_t time_us);  // without the microseconds
+std::string time_text(const std::optional<std::int64_t>& time_us);  // "" for none
+std::string second_text(std::int64_t time_us);                      // without the microseconds
 
 }  // namespace headroom

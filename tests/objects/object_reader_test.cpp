@@ -208,7 +208,7 @@ TEST(ObjectReader, EveryField) {
 TEST(ObjectReader, Forms) {
   const std::string a = node(R"("spec": {})");
   const std::string b = pod("{}");
-  const std::string service = R"({"apiVersion": "v1", "kind": "Service"})";
+  const std::string secret = R"({"apiVersion": "v1", "kind": "Secret"})";
   for (const std::string& text :
        {a + b, a + "\n" + b + "\n",
         R"({"apiVersion":"v1","items":[)" + a + "," + b +
@@ -223,8 +223,8 @@ TEST(ObjectReader, Forms) {
     EXPECT_EQ(file.pods[0].name, "web-1");
     EXPECT_TRUE(file.other_kinds.empty());
   }
-  EXPECT_EQ(read(service + service).other_kinds,
-            (std::map<std::string, std::uint64_t>{{"v1/Service", 2}}));
+  EXPECT_EQ(read(secret + secret).other_kinds,
+            (std::map<std::string, std::uint64_t>{{"v1/Secret", 2}}));
   for (const char* empty :
        {"", " \n", "---\n", "# nothing\n", R"({"kind": "List", "apiVersion": "v1", "items": null})",
         R"({"kind": "List", "apiVersion": "v1"})"}) {
@@ -460,7 +460,7 @@ TEST(ObjectReader, UnknownFieldsThatAreNearlyAKnownOne) {
                           true, "resources": {"requests": {"memroy": 1}, "claims": []}}]})",
                       R"({"podIP": "1", "hostIP": "2", "reason": "r", "message": "m"})")),
             "");
-  EXPECT_EQ(noted(R"({"apiVersion": "v1", "kind": "Service", "metadatas": {}, "sepc": {}})"), "");
+  EXPECT_EQ(noted(R"({"apiVersion": "v1", "kind": "Secret", "metadatas": {}, "sepc": {}})"), "");
   // The first by name, all by count.
   std::string many;
   for (int i = 0; i < 25; ++i) many += pod(R"({"nodename": "n"})") + "\n";
@@ -726,10 +726,14 @@ TEST(ObjectReader, Files) {
 TEST(ObjectReader, OneObject) {
   ASSERT_TRUE(read_object(pod("{}"), "test"));
   EXPECT_EQ(std::get<Pod>(*read_object(pod("{}"), "test")).name, "web-1");
-  EXPECT_EQ(read_object(R"({"apiVersion": "v1", "kind": "Service"})", "test").error().message,
-            "test: v1/Service is not read; accepted are one v1/Node, v1/Pod, "
+  EXPECT_EQ(read_object(R"({"apiVersion": "v1", "kind": "Secret"})", "test").error().message,
+            "test: v1/Secret is not read; accepted are one v1/Node, v1/Pod, "
             "slo.koordinator.sh/v1alpha1/NodeMetric, scheduling.x-k8s.io/v1alpha1/ElasticQuota, "
-            "policy/v1/PodDisruptionBudget, scheduling.k8s.io/v1/PriorityClass or "
+            "policy/v1/PodDisruptionBudget, scheduling.k8s.io/v1/PriorityClass, v1/Namespace, "
+            "v1/Service, v1/ReplicationController, apps/v1/ReplicaSet, apps/v1/StatefulSet, "
+            "v1/PersistentVolume, v1/PersistentVolumeClaim, storage.k8s.io/v1/StorageClass, "
+            "storage.k8s.io/v1/CSINode, storage.k8s.io/v1/CSIDriver, "
+            "storage.k8s.io/v1/CSIStorageCapacity or "
             "autoscaling.x-k8s.io/v1beta1/CapacityQuota");
   EXPECT_EQ(read_object("", "test").error().code, ErrorCode::kInvalid);
   EXPECT_EQ(read_object(pod("{}") + pod("{}"), "test").error().code, ErrorCode::kInvalid);

@@ -1,6 +1,7 @@
 # Quantities, pod resources, hashes, the readers of objects and of YAML. See also fuzz/.
 headroom_add_test(objects_test
-  SOURCES objects/assert_test.cpp objects/hash_test.cpp objects/object_reader_test.cpp objects/pod_resources_test.cpp
-    objects/quantity_test.cpp objects/yaml_test.cpp support/colliding_names.cpp
+  SOURCES objects/assert_test.cpp objects/hash_test.cpp objects/object_reader_test.cpp
+    objects/pod_placement_test.cpp objects/pod_resources_test.cpp objects/quantity_test.cpp
+    objects/referred_object_test.cpp objects/yaml_test.cpp support/colliding_names.cpp
   LIBRARIES headroom::objects nlohmann_json::nlohmann_json)
 add_subdirectory(fuzz)
