@@ -24,6 +24,7 @@ ROOMS = {
     'engine/table': ['kernels', 'objects', 'engine'],
     'engine/policies': ['kernels', 'objects', 'engine'],
     'engine/quotas': ['objects', 'engine'],
+    'engine/applications': ['kernels', 'objects', 'engine'],
     'engine/facts': ['kernels', 'objects', 'engine'],
     'engine/decide': ['kernels', 'objects', 'engine'],
     'engine/state': ['objects', 'engine/profile', 'engine/facts'],

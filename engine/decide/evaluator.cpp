@@ -92,9 +92,7 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
   } else {
     ++decisions_;
     begin(decision);
-    decision.code = status.code;
-    decision.feasible = 0;
-    decision.pre_filter = status.reasons;
+    reject(status.code, status.reasons, decision);
   }
   decision.not_considered = cluster_.not_considered(pod);
   return {};
@@ -104,7 +102,39 @@ void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateO
                                 Decision& decision) {
   Supposition supposed(cluster_);
   supposed.add_nominated(pod, shape);
-  decide(shape, cluster_.named_node(pod), options, decision);
+  Asked asked = ask(pod, shape);
+  cluster_.prepare(shape);
+  look_at_application(pod, asked);
+  decide(asked, options, decision);
+}
+
+Asked Evaluator::ask(const Pod& pod, PodShape& shape) {
+  return {shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
+}
+
+void Evaluator::look_at_application(const Pod& pod, Asked& asked) {
+  if (asked.application == nullptr) {
+    return;
+  }
+  cluster_.applications().prepare(*asked.application);
+  asked.look.emplace(cluster_.applications(), *asked.application);
+  if (cluster_.nominated_rows().empty()) {
+    return;
+  }
+  const std::int32_t priority = cluster_.capacity()->claim(pod).priority;
+  for (const std::uint32_t row : cluster_.nominated_rows()) {
+    std::vector<PodId> pods = cluster_.node(row).nominated;
+    std::erase_if(pods, [&](PodId id) { return cluster_.pod(id).rank.priority < priority; });
+    if (!pods.empty() && cluster_.node(row).node != nullptr) {
+      asked.look->expect(row, pods);
+    }
+  }
+}
+
+void Evaluator::reject(Code code, std::vector<std::string> reasons, Decision& decision) {
+  decision.code = code;
+  decision.feasible = 0;
+  decision.pre_filter = std::move(reasons);
 }
 
 Result<PreFilterStatus> Evaluator::pre_filter(const Pod& pod) {
@@ -127,15 +157,22 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
     return fail(ErrorCode::kNotFound,
                 fmt::format("shape {} is not known", static_cast<std::uint32_t>(index)));
   }
-  decide(*shape, {}, options, decision);
+  Asked asked{*shape, {}, nullptr, {}};
+  cluster_.prepare(*shape);
+  decide(asked, options, decision);
   return {};
 }
 
-void Evaluator::decide(PodShape& shape, const std::vector<std::string>& named,
-                       const EvaluateOptions& options, Decision& decision) {
+// The shape is prepared.
+void Evaluator::decide(Asked& asked, const EvaluateOptions& options, Decision& decision) {
   ++decisions_;
-  cluster_.prepare(shape);
-  if (named.empty() && !shape.row_by_row()) {
+  if (asked.look && !asked.look->pre_filter().empty()) {
+    begin(decision);
+    reject(Code::kUnschedulableAndUnresolvable, asked.look->pre_filter(), decision);
+    return;
+  }
+  PodShape& shape = asked.shape;
+  if (asked.named.empty() && !shape.row_by_row() && !asked.look) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
@@ -146,7 +183,7 @@ void Evaluator::decide(PodShape& shape, const std::vector<std::string>& named,
       return;
     }
   }
-  decide_exact(exact_answer(shape, named, false), shape, options, decision);
+  decide_exact(exact_answer(asked, false), asked, options, decision);
 }
 
 void Evaluator::begin(Decision& decision) const {
@@ -175,9 +212,9 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
       terms &= shape.error_terms;  // an error keeps the plugin from looking further
     }
     if ((count.code & kClassRejection) != 0) {
-      if (options.reasons) {
-        decision.reasons.push_back(
-            {cluster_.class_filters().reason(count.code).reason, count.rows});
+      const Rejection& rejection = cluster_.rejections().at(count.code);
+      for (std::size_t i = 0; options.reasons && i < rejection.reasons.size(); ++i) {
+        decision.reasons.push_back({rejection.reasons[i], count.rows});
       }
       continue;
     }
@@ -201,6 +238,16 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
   if (by_class) {
     std::sort(decision.reasons.begin(), decision.reasons.end(),
               [](const auto& a, const auto& b) { return a.reason < b.reason; });
+    // Several codes may give one reason.
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < decision.reasons.size(); ++i) {
+      if (decision.reasons[i].reason == decision.reasons[kept].reason) {
+        decision.reasons[kept].nodes += decision.reasons[i].nodes;
+      } else {
+        decision.reasons[++kept] = decision.reasons[i];
+      }
+    }
+    decision.reasons.resize(kept + 1);
   }
 }
 
@@ -223,7 +270,7 @@ void Evaluator::decide_cached(CachedShape& found, const PodShape& shape,
   end(shape, found.codes(), options, decision);
 }
 
-void Evaluator::decide_exact(const ExactAnswer& answer, const PodShape& shape,
+void Evaluator::decide_exact(const ExactAnswer& answer, const Asked& asked,
                              const EvaluateOptions& options, Decision& decision) const {
   begin(decision);
   decision.feasible = static_cast<std::uint32_t>(answer.rows.size());
@@ -242,9 +289,10 @@ void Evaluator::decide_exact(const ExactAnswer& answer, const PodShape& shape,
   for (std::size_t i = 0; i < count; ++i) {
     decision.candidates.push_back(
         {static_cast<NodeIndex>(ranked[i]->row), ranked[i]->total,
-         options.plugin_scores ? plugin_scores(shape, *ranked[i]) : PluginScores()});
+         options.plugin_scores ? plugin_scores(asked, *ranked[i], applied_of(answer, *ranked[i]))
+                               : PluginScores()});
   }
-  end(shape, answer.codes, options, decision);
+  end(asked.shape, answer.codes, options, decision);
   if (answer.invalid_score) {
     decision.code = Code::kError;
   }

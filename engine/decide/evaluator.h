@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/answers.h"
+#include "engine/decide/asked.h"
 #include "engine/decide/cached_shape.h"
 #include "engine/decide/exact_look.h"
 #include "engine/facts/cluster.h"
@@ -51,9 +52,12 @@ class Evaluator {
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.
   void decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                        Decision& decision);
+  // The pod in the parts that decide.
+  Asked ask(const Pod& pod, PodShape& shape);
+  // Once the shape is prepared: what its application says. Nominated pods are expected.
+  void look_at_application(const Pod& pod, Asked& asked);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
-  std::uint32_t row_code(const PodShape& shape, std::uint32_t row,
-                         const std::vector<std::string>& named);
+  std::uint32_t row_code(const Asked& asked, std::uint32_t row);
   // What the row's class says of the shape, alone.
   std::uint32_t row_class_code(const PodShape& shape, std::uint32_t row,
                                const std::vector<std::string>& named);
@@ -76,9 +80,10 @@ class Evaluator {
   };
   struct ExactAnswer {
     std::vector<ExactRow> rows;
+    std::vector<ScoredRows> applied;  // what the application says of each; empty without one
     std::vector<CodeCount> codes;
     std::vector<std::uint32_t> row_codes;  // of every row, if asked for
-    bool invalid_score = false;            // outside [0, 100] after normalisation
+    bool invalid_score = false;  // outside [0, 100] after normalisation, or a plugin failed
   };
   // What the raw scores of all feasible rows range over, by normalised score.
   struct Extremes {
@@ -88,18 +93,18 @@ class Evaluator {
   struct RowOfAll {
     std::uint32_t code = 0;
     ExactRow scored{};  // where the code is 0
+    ScoredRows applied;
     Extremes extremes;
     std::size_t feasible = 0;  // of all rows
   };
 
-  // `named` holds spec.nodeName, or nothing.
-  void decide(PodShape& shape, const std::vector<std::string>& named,
-              const EvaluateOptions& options, Decision& decision);
+  void decide(Asked& asked, const EvaluateOptions& options, Decision& decision);
   void decide_cached(CachedShape& found, const PodShape& shape, const EvaluateOptions& options,
                      Decision& decision);
-  void decide_exact(const ExactAnswer& answer, const PodShape& shape,
-                    const EvaluateOptions& options, Decision& decision) const;
+  void decide_exact(const ExactAnswer& answer, const Asked& asked, const EvaluateOptions& options,
+                    Decision& decision) const;
   void begin(Decision& decision) const;
+  static void reject(Code code, std::vector<std::string> reasons, Decision& decision);
   void end(const PodShape& shape, const std::vector<CodeCount>& codes,
            const EvaluateOptions& options, Decision& decision) const;
 
@@ -114,25 +119,36 @@ class Evaluator {
   void bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k);
   void note_update(const PodShape& shape, std::uint64_t cold_before, std::uint64_t replayed_before);
 
+  std::uint32_t column_code(const PodShape& shape, std::uint32_t row,
+                            const std::vector<std::string>& named);
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
-  ExactAnswer exact_answer(PodShape& shape, const std::vector<std::string>& named, bool every_row);
+  ExactAnswer exact_answer(Asked& asked, bool every_row);
+  void apply(Asked& asked, ExactAnswer& answer) const;
   // nullptr: all looks are under way for other shapes.
   ExactLook* look_of(const PodShape& shape);
   bool bring_up(ExactLook& look, PodShape& shape, const Pause& pause);
   bool look_ahead(const Pod& pod, PodShape& shape, const Pause& pause);
   void look_at(ExactLook& look, const PodShape& shape, std::uint32_t row);
-  RowOfAll row_of_all(PodShape& shape, std::uint32_t row, const std::vector<std::string>& named);
+  RowOfAll row_of_all(Asked& asked, std::uint32_t row);
   void score_exactly(const PodShape& shape, ExactAnswer& answer);
   void read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw);
   static Extremes extremes_of(const PodShape& shape, const ExactAnswer& answer);
   // False: a score is outside [0, 100].
   bool normalize_row(const PodShape& shape, const Extremes& extremes, ExactRow& row) const;
-  PluginScores plugin_scores(const PodShape& shape, const ExactRow& row) const;
+  // nullptr without an application.
+  static const ScoredRows* applied_of(const ExactAnswer& answer, const ExactRow& row) {
+    return answer.applied.empty()
+               ? nullptr
+               : &answer.applied[static_cast<std::size_t>(&row - answer.rows.data())];
+  }
+  PluginScores plugin_scores(const Asked& asked, const ExactRow& row,
+                             const ScoredRows* applied) const;
 
   // Rows into NodesDecision (node_standings.cpp).
   class Standings;
   void begin(NodesDecision& decision) const;
-  void look_at_all(PodShape& shape, const std::vector<std::string>& named, NodesDecision& decision);
+  static void note_pre_filter(const Asked& asked, NodesDecision& decision);
+  void look_at_all(Asked& asked, NodesDecision& decision);
   // Of a row that rejects with `code`: is a need above the node's whole capacity?
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;

@@ -45,8 +45,18 @@ std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row
                                        name_matches);
 }
 
-std::uint32_t Evaluator::row_code(const PodShape& shape, std::uint32_t row,
-                                  const std::vector<std::string>& named) {
+std::uint32_t Evaluator::row_code(const Asked& asked, std::uint32_t row) {
+  const bool has_node = cluster_.node(row).node != nullptr;
+  if (asked.look && has_node && !asked.look->pre_filter().empty()) {
+    return asked.look->pre_filter_code();
+  }
+  const std::uint32_t code = column_code(asked.shape, row, asked.named);
+  return code == 0 && asked.look ? asked.look->code(row) : code;
+}
+
+// What the row's class and columns say.
+std::uint32_t Evaluator::column_code(const PodShape& shape, std::uint32_t row,
+                                     const std::vector<std::string>& named) {
   if (const std::uint32_t by_class = row_class_code(shape, row, named); by_class != 0) {
     return by_class;
   }
@@ -56,9 +66,9 @@ std::uint32_t Evaluator::row_code(const PodShape& shape, std::uint32_t row,
   return exact_code(shape.program(), row_truth(shape, row));
 }
 
-Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
-                                               const std::vector<std::string>& named,
-                                               bool every_row) {
+Evaluator::ExactAnswer Evaluator::exact_answer(Asked& asked, bool every_row) {
+  PodShape& shape = asked.shape;
+  const std::vector<std::string>& named = asked.named;
   ExactAnswer answer;
   const auto count_code = [&](std::uint32_t code, std::uint32_t rows) {
     const auto known = std::find_if(answer.codes.begin(), answer.codes.end(),
@@ -70,7 +80,7 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     }
   };
   const auto look = [&](std::uint32_t row) {
-    const std::uint32_t code = row_code(shape, row, named);
+    const std::uint32_t code = column_code(shape, row, named);
     if (code != 0) {
       count_code(code, 1);
     } else {
@@ -134,16 +144,48 @@ Evaluator::ExactAnswer Evaluator::exact_answer(PodShape& shape,
     }
     for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
       if (others[node_class] != 0) {
-        count_code(cluster_.class_filters().code(
-                       shape, cluster_.row_classes().classes().at(node_class), "", named.empty()),
+        count_code(shape.pinned ? kNotNamed
+                                : cluster_.class_filters().code(
+                                      shape, cluster_.row_classes().classes().at(node_class), "",
+                                      named.empty()),
                    others[node_class]);
       }
     }
     std::sort(answer.rows.begin(), answer.rows.end(),
               [](const ExactRow& a, const ExactRow& b) { return a.row < b.row; });
   }
+  if (asked.look) {
+    apply(asked, answer);
+  }
   score_exactly(shape, answer);
   return answer;
+}
+
+// Of the rows that pass their columns and classes, what the application says.
+void Evaluator::apply(Asked& asked, ExactAnswer& answer) const {
+  ApplicationLook& look = *asked.look;
+  std::vector<ScoredRows>& applied = answer.applied;
+  std::size_t kept = 0;
+  for (const ExactRow& row : answer.rows) {
+    const std::uint32_t code = look.code(row.row);
+    if (code == 0) {
+      applied.emplace_back().row = row.row;
+      answer.rows[kept++] = row;
+      continue;
+    }
+    const auto known = std::find_if(answer.codes.begin(), answer.codes.end(),
+                                    [&](const CodeCount& count) { return count.code == code; });
+    known == answer.codes.end() ? answer.codes.push_back({code, 1}) : void(++known->rows);
+    if (!answer.row_codes.empty()) {
+      answer.row_codes[row.row] = code;
+    }
+  }
+  answer.rows.resize(kept);
+  look.score(applied);
+  for (std::size_t i = 0; i < kept; ++i) {
+    answer.rows[i].total = applied[i].total;
+  }
+  answer.invalid_score = look.failed();
 }
 
 void Evaluator::read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw) {
@@ -178,7 +220,7 @@ ExactLook* Evaluator::look_of(const PodShape& shape) {
 }
 
 void Evaluator::look_at(ExactLook& look, const PodShape& shape, std::uint32_t row) {
-  const std::uint32_t code = row_code(shape, row, {});
+  const std::uint32_t code = column_code(shape, row, {});
   look.codes[row] = code;
   if (code == 0) {
     read_raw(shape, row, look.raw[row].data());
@@ -259,13 +301,34 @@ void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
   }
 }
 
-PluginScores Evaluator::plugin_scores(const PodShape& shape, const ExactRow& row) const {
+PluginScores Evaluator::plugin_scores(const Asked& asked, const ExactRow& row,
+                                      const ScoredRows* applied) const {
+  const PodShape& shape = asked.shape;
+  const auto of_columns = [&](std::size_t s) {
+    return PluginScore{
+        row.raw[s],
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(row.score[s], INT32_MIN, INT32_MAX)),
+        shape.score_labels[s].plugin};
+  };
   PluginScores scores;
-  for (const std::uint8_t s : shape.score_order) {
-    scores.push_back(
-        {row.raw[s],
-         static_cast<std::int32_t>(std::clamp<std::int64_t>(row.score[s], INT32_MIN, INT32_MAX)),
-         shape.score_labels[s].plugin});
+  if (applied == nullptr) {
+    for (const std::uint8_t s : shape.score_order) {
+      scores.push_back(of_columns(s));
+    }
+    return scores;
+  }
+  const std::vector<ApplicationScore>& of_application = cluster_.applications().scores();
+  std::size_t next = 0, next_column = 0;  // both are in the profile's order
+  for (const ScorePlugin& score : cluster_.profile().scores) {
+    if (next < of_application.size() && of_application[next].plugin == score.plugin) {
+      if (!asked.look->skips(next)) {
+        scores.push_back({applied->raw[next], applied->score[next], score.plugin});
+      }
+      ++next;
+    } else if (next_column < shape.score_order.size() &&
+               shape.score_labels[shape.score_order[next_column]].plugin == score.plugin) {
+      scores.push_back(of_columns(shape.score_order[next_column++]));
+    }
   }
   return scores;
 }

@@ -103,7 +103,7 @@ void Evaluator::explain_ports(const Pod& pod, const PodShape& shape, std::uint32
   } else {
     const CapacityScheduling* capacity = cluster_.capacity();
     line.note = fmt::format(
-        "{}: {}", cluster_.class_filters().reason(kPortsTaken).reason,
+        "{}: {}", cluster_.rejections().at(kPortsTaken).reasons.front(),
         cluster_.taken_port(shape, row, capacity == nullptr ? 0 : capacity->claim(pod).priority));
   }
   out.terms.push_back(std::move(line));
@@ -147,14 +147,14 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
 
 // What all rows come to is in the shape's cached answer, where there is one: then one row is looked
 // at, and not each.
-Evaluator::RowOfAll Evaluator::row_of_all(PodShape& shape, std::uint32_t row,
-                                          const std::vector<std::string>& named) {
+Evaluator::RowOfAll Evaluator::row_of_all(Asked& asked, std::uint32_t row) {
+  PodShape& shape = asked.shape;
   RowOfAll its;
   its.scored.row = row;
-  if (named.empty() && !shape.row_by_row()) {
+  if (asked.named.empty() && !shape.row_by_row() && !asked.look) {
     CachedShape& found = bring_up(shape);
     if (!found.wide()) {
-      its.code = row_code(shape, row, named);
+      its.code = row_code(asked, row);
       its.feasible = found.feasible();
       for (std::uint32_t n = 0; n < shape.normalized && its.feasible != 0; ++n) {
         std::tie(its.extremes.lo[n], its.extremes.hi[n]) = found.range(n);
@@ -166,13 +166,18 @@ Evaluator::RowOfAll Evaluator::row_of_all(PodShape& shape, std::uint32_t row,
       return its;
     }
   }
-  const ExactAnswer answer = exact_answer(shape, named, false);
-  its.code = row_code(shape, row, named);
+  const ExactAnswer answer = exact_answer(asked, false);
+  its.code = row_code(asked, row);
   its.feasible = answer.rows.size();
   its.extremes = extremes_of(shape, answer);
   if (its.code == 0) {
-    its.scored = *std::lower_bound(answer.rows.begin(), answer.rows.end(), row,
-                                   [](const ExactRow& a, std::uint32_t b) { return a.row < b; });
+    const auto scored =
+        std::lower_bound(answer.rows.begin(), answer.rows.end(), row,
+                         [](const ExactRow& a, std::uint32_t b) { return a.row < b; });
+    its.scored = *scored;
+    if (const ScoredRows* applied = applied_of(answer, *scored); applied != nullptr) {
+      its.applied = *applied;
+    }
   }
   return its;
 }
@@ -183,17 +188,19 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
     return tl::unexpected(found.error());
   }
   PodShape& shape = **found;
-  const std::vector<std::string> named = cluster_.named_node(pod);
   Explanation out;
   out.not_considered = cluster_.not_considered(pod);
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
   const bool rejected = explain_elastic_quotas(pod, shape, out);
   supposed.add_nominated(pod, shape);
+  Asked asked = ask(pod, shape);
   cluster_.prepare(shape);
-  const RowOfAll its = row_of_all(shape, row, named);
+  look_at_application(pod, asked);
+  const RowOfAll its = row_of_all(asked, row);
   const std::uint32_t code = its.code;
-  const bool by_class = (code & kClassRejection) != 0 && code != kPortsTaken;
+  const bool by_class = (code & kClassRejection) != 0 &&
+                        cluster_.rejections().at(code).plugin <= PluginId::kNodeAffinity;
   for (const PluginId plugin : cluster_.profile().filters) {
     if (plugin > PluginId::kNodeAffinity) {
       continue;
@@ -201,8 +208,8 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
     ExplainTerm line;
     line.plugin = plugin;
     line.extension_point = "Filter";
-    line.passed = !by_class || cluster_.class_filters().reason(code).plugin != plugin;
-    line.note = line.passed ? "" : cluster_.class_filters().reason(code).reason;
+    line.passed = !by_class || cluster_.rejections().at(code).plugin != plugin;
+    line.note = line.passed ? "" : cluster_.rejections().at(code).reasons.front();
     out.terms.push_back(std::move(line));
     if (!out.terms.back().passed) {
       break;
@@ -218,7 +225,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
     out.code = detail.code;
   } else {
     explain_scores(shape, row, out);
-    out.plugins = plugin_scores(shape, its.scored);
+    out.plugins = plugin_scores(asked, its.scored, asked.look ? &its.applied : nullptr);
     out.total = its.scored.total;
     for (std::size_t s = 0; s < shape.normalized; ++s) {
       ExplainTerm line;

@@ -10,7 +10,9 @@ namespace headroom {
 // --- Codes in words ---
 
 bool Evaluator::is_error(const PodShape& shape, std::uint32_t code) const {
-  return (code & kClassRejection) == 0 && (code & shape.error_terms) != 0;
+  return (code & kClassRejection) == 0 ? (code & shape.error_terms) != 0
+                                       : code != (kClassRejection | kNoNodeReason) &&
+                                             cluster_.rejections().at(code).code == Code::kError;
 }
 
 bool Evaluator::beyond_capacity(const PodShape& shape, std::uint32_t row,
@@ -29,11 +31,10 @@ bool Evaluator::beyond_capacity(const PodShape& shape, std::uint32_t row,
 NodeVerdict Evaluator::verdict(const PodShape& shape, std::uint32_t row, std::uint32_t code) const {
   NodeVerdict verdict;
   if ((code & kClassRejection) != 0) {
-    const ClassReason reason = cluster_.class_filters().reason(code);
-    // No pod's going makes a node's class another.
-    verdict.code = code == kPortsTaken ? Code::kUnschedulable : Code::kUnschedulableAndUnresolvable;
-    verdict.rejected_by = reason.plugin;
-    verdict.reasons = {reason.reason};
+    const Rejection& rejection = cluster_.rejections().at(code);
+    verdict.code = rejection.code;
+    verdict.rejected_by = rejection.plugin;
+    verdict.reasons = rejection.reasons;
     return verdict;
   }
   for (std::uint32_t bits = code; bits != 0; bits &= bits - 1) {
@@ -122,7 +123,6 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const std::vector<std::string> named = cluster_.named_node(pod);
   begin(decision);
   decision.not_considered = cluster_.not_considered(pod);
   ++decisions_;
@@ -130,17 +130,27 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   supposed.leave_out(pod);
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
-  look_at_all(**shape, named, decision);
+  Asked asked = ask(pod, **shape);
+  cluster_.prepare(**shape);
+  look_at_application(pod, asked);
+  note_pre_filter(asked, decision);
+  look_at_all(asked, decision);
   return {};
 }
 
-void Evaluator::look_at_all(PodShape& shape, const std::vector<std::string>& named,
-                            NodesDecision& decision) {
-  cluster_.prepare(shape);
+void Evaluator::note_pre_filter(const Asked& asked, NodesDecision& decision) {
+  if (asked.look) {
+    decision.pre_filter.insert(decision.pre_filter.end(), asked.look->pre_filter().begin(),
+                               asked.look->pre_filter().end());
+  }
+}
+
+void Evaluator::look_at_all(Asked& asked, NodesDecision& decision) {
+  PodShape& shape = asked.shape;
   const NodeTable& table = cluster_.table();
   decision.epoch = table.epoch();
   Standings standings(*this, shape, decision);
-  if (named.empty() && !shape.row_by_row()) {
+  if (asked.named.empty() && !shape.row_by_row() && !asked.look) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
@@ -158,7 +168,7 @@ void Evaluator::look_at_all(PodShape& shape, const std::vector<std::string>& nam
       return;
     }
   }
-  const ExactAnswer answer = exact_answer(shape, named, true);
+  const ExactAnswer answer = exact_answer(asked, true);
   auto scored = answer.rows.begin();
   for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
     if (answer.row_codes[row] == 0) {
@@ -175,13 +185,14 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const std::vector<std::string> named = cluster_.named_node(pod);
   std::vector<NodeDetail> details;
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
   supposed.add_nominated(pod, **shape);
+  Asked asked = ask(pod, **shape);
   cluster_.prepare(**shape);
-  const ExactAnswer answer = exact_answer(**shape, named, true);
+  look_at_application(pod, asked);
+  const ExactAnswer answer = exact_answer(asked, true);
   auto scored = answer.rows.begin();
   for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
     if (cluster_.table().node_class(row) == kNoNodeClass) {
@@ -192,7 +203,7 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
     if (answer.row_codes[row] != 0) {
       describe(**shape, row, answer.row_codes[row], detail);
     } else {
-      detail.plugins = plugin_scores(**shape, *scored);
+      detail.plugins = plugin_scores(asked, *scored, applied_of(answer, *scored));
       detail.total = scored->total;
       ++scored;
     }
@@ -209,7 +220,6 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const std::vector<std::string> named = cluster_.named_node(pod);
   begin(decision);
   decision.not_considered = cluster_.not_considered(pod);
   ShapeHolds holds(cluster_.shapes());
@@ -224,12 +234,15 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   supposed.leave_out(pod);
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
+  Asked asked = ask(pod, **shape);
   cluster_.prepare_for_rows(**shape);
+  look_at_application(pod, asked);
+  note_pre_filter(asked, decision);
   decision.epoch = cluster_.table().epoch();
   Standings standings(*this, **shape, decision);
   for (const NodeIndex node : nodes) {
     const auto row = static_cast<std::uint32_t>(node);
-    const std::uint32_t code = row_code(**shape, row, named);
+    const std::uint32_t code = row_code(asked, row);
     if (code == 0) {
       standings.add_feasible(row, 0);
     } else {

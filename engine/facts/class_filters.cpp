@@ -4,19 +4,20 @@
 
 namespace headroom {
 
-ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Reasons& reasons)
+ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Rejections& rejections)
     : unschedulable_(profile.filters_by(PluginId::kNodeUnschedulable)),
       node_name_(profile.filters_by(PluginId::kNodeName)),
       taint_toleration_(profile.filters_by(PluginId::kTaintToleration)),
       node_affinity_(profile.filters_by(PluginId::kNodeAffinity)),
       names_taint_(profile.mode == Mode::kProposal),
       rows_(rows),
-      texts_(reasons),
-      reasons_{{PluginId::kNodePorts, "node(s) didn't have free ports for the requested pod ports"},
-               {PluginId::kNodeUnschedulable, "node(s) were unschedulable"},
-               {PluginId::kNodeName, "node(s) didn't match the requested node name"},
-               {PluginId::kNodeAffinity, "node(s) didn't match Pod's node affinity/selector"},
-               {PluginId::kTaintToleration, "node(s) had untolerated taint(s)"}} {}
+      rejections_(rejections),
+      added_{{}, profile.node_affinity.required, {}} {
+  if (node_affinity_ && added_.required) {
+    added_affinity_ = std::make_unique<const NodeAffinity>(added_);
+    rows_.read(added_);
+  }
+}
 
 std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_class,
                                  std::string_view node_name, bool name_matches) {
@@ -31,6 +32,9 @@ std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_cl
       taint != nullptr) {
     return names_taint_ ? code_of_taint(*taint) : kUntoleratedTaint;
   }
+  if (added_affinity_ != nullptr && !added_affinity_->passes(node_class, node_name)) {
+    return kAddedAffinityMismatch;
+  }
   if (node_affinity_ && shape.affinity != nullptr &&
       !shape.affinity->passes(node_class, node_name)) {
     return kAffinityMismatch;
@@ -41,23 +45,11 @@ std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_cl
 std::uint32_t ClassFilters::code_of_taint(const Taint& taint) {
   if (generation_ != rows_.classes().generation()) {
     generation_ = rows_.classes().generation();
-    for (const auto& [text, index] : of_taints_) {
-      texts_.release(text);
-    }
-    reasons_.resize(reasons_.size() - of_taints_.size());
-    of_taints_.clear();
+    rejections_.forget();
   }
-  const std::string text =
-      fmt::format("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value);
-  if (const auto known = of_taints_.find(text); known != of_taints_.end()) {
-    return kClassRejection | known->second;
-  }
-  const auto index = static_cast<std::uint32_t>(reasons_.size());
-  std::string_view kept = text;
-  texts_.hold(kept);
-  reasons_.push_back({PluginId::kTaintToleration, kept});
-  of_taints_.emplace(kept, index);
-  return kClassRejection | index;
+  return rejections_.make(
+      PluginId::kTaintToleration, Code::kUnschedulableAndUnresolvable,
+      {fmt::format("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value)});
 }
 
 std::uint32_t ClassFilters::row_code(const PodShape& shape, std::uint32_t row) {

@@ -6,37 +6,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
-#include "engine/facts/reasons.h"
-#include "engine/facts/row_classes.h"
 #include "engine/profile/profile.h"
 #include "engine/table/pod_shape.h"
-#include "objects/hash.h"
+#include "engine/table/rejections.h"
+#include "engine/table/row_classes.h"
 
 namespace headroom {
 
-// Why a class rejects a pod, or a row before its columns are looked at; PodShape::class_codes hold
-// kClassRejection | index.
-struct ClassReason {
-  PluginId plugin;
-  std::string_view reason;
-};
-
-// The reason of rows that hold no node; never shown.
-inline constexpr std::uint32_t kNoNodeReason = kClassRejection - 1;
-// A row whose pods have a port that the shape asks for; the first of the class reasons. Then those
-// whose words are always the same.
-inline constexpr std::uint32_t kPortsTaken = kClassRejection;
-inline constexpr std::uint32_t kUnschedulableMark = kClassRejection | 1;
-inline constexpr std::uint32_t kOtherNodeName = kClassRejection | 2;
-inline constexpr std::uint32_t kAffinityMismatch = kClassRejection | 3;
-inline constexpr std::uint32_t kUntoleratedTaint = kClassRejection | 4;  // mode Upstream
-
 class ClassFilters {
  public:
-  ClassFilters(const Profile& profile, RowClasses& rows, Reasons& reasons);
+  ClassFilters(const Profile& profile, RowClasses& rows, Rejections& rejections);
 
   // 0, or why nodes of the class reject the shape. `name_matches`: spec.nodeName is the node's or
   // empty.
@@ -48,9 +31,7 @@ class ClassFilters {
   // So that the shape, which is no passing one, keeps the code of every class. In turns: true when
   // nothing is left. Other shapes and events may come between them.
   bool prepare(PodShape& shape, const Pause& pause);
-  ClassReason reason(std::uint32_t code) const { return reasons_[code & ~kClassRejection]; }
-  // Of all classes; those that shapes cache codes of.
-  std::uint32_t reason_count() const { return static_cast<std::uint32_t>(reasons_.size()); }
+  const Rejection& rejection(std::uint32_t code) const { return rejections_.at(code); }
 
  private:
   std::uint32_t code_of_taint(const Taint& taint);
@@ -59,11 +40,10 @@ class ClassFilters {
   const bool unschedulable_, node_name_, taint_toleration_, node_affinity_;
   const bool names_taint_;
   RowClasses& rows_;
-  Reasons& texts_;
-  std::vector<ClassReason> reasons_;  // the first is of kPortsTaken
-  // Those of taints, by their text; they stand last, and go with the classes that had them.
-  BytesMap<std::string_view, std::uint32_t> of_taints_;
-  std::uint64_t generation_ = 0;  // of those classes
+  Rejections& rejections_;
+  std::uint64_t generation_ = 0;                        // of the classes whose taints have codes
+  ClassConstraint added_;                               // what the profile asks for besides
+  std::unique_ptr<const NodeAffinity> added_affinity_;  // of it; nullptr: nothing
 };
 
 }  // namespace headroom

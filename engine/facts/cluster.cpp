@@ -19,7 +19,10 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
                     ? std::make_unique<CapacityScheduling>(profile_, facts_)
                     : nullptr),
       row_classes_(table_, facts_),
-      class_filters_(profile_, row_classes_, reasons_),
+      rejections_(reasons_),
+      applications_(profile_, facts_, table_, row_classes_, referred_, rejections_,
+                    shape_bytes_max),
+      class_filters_(profile_, row_classes_, rejections_),
       shape_book_({profile_, policies_, capacity_.get(), row_classes_, reasons_,
                    [this] { set_all_columns(); }},
                   facts_, shape_bytes_max) {}
@@ -206,6 +209,7 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
     soft_taints_.count(*node, 1);
   }
   row_classes_.change_node(row, facts.node.get(), node.get());
+  applications_.change_node(row, facts.node.get(), node.get());
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
   if (change.names.empty()) {
     set_allocatable(facts);
@@ -502,6 +506,7 @@ void Cluster::remove(ReferredKind kind, std::string_view key) {
 void Cluster::put(ReferredKind kind, std::string_view key,
                   std::shared_ptr<const ReferredObject> object) {
   journal_.put(ReferredBefore{kind, std::string(key), referred_.put(kind, key, std::move(object))});
+  applications_.change(kind);
 }
 
 // Pods that rely on a class are seldom: admission writes priorities into pods.

@@ -19,10 +19,9 @@
 #include <vector>
 
 #include "engine/answers.h"
+#include "engine/applications/applications.h"
 #include "engine/facts/class_filters.h"
 #include "engine/facts/journal.h"
-#include "engine/facts/reasons.h"
-#include "engine/facts/row_classes.h"
 #include "engine/facts/shape_book.h"
 #include "engine/facts/soft_taints.h"
 #include "engine/options.h"
@@ -32,8 +31,10 @@
 #include "engine/quotas/capacity_scheduling.h"
 #include "engine/table/facts.h"
 #include "engine/table/node_table.h"
+#include "engine/table/reasons.h"
 #include "engine/table/referred_objects.h"
 #include "engine/table/resource_names.h"
+#include "engine/table/row_classes.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -86,6 +87,11 @@ class Cluster {
   // --- Shapes ---
   ShapeBook& shapes() { return shape_book_; }
   const ShapeBook& shapes() const { return shape_book_; }
+  Applications& applications() { return applications_; }
+  const Applications& applications() const { return applications_; }
+  const Rejections& rejections() const { return rejections_; }
+  // Rows to which some pod is nominated.
+  const std::vector<std::uint32_t>& nominated_rows() const { return nominated_rows_; }
   ClassFilters& class_filters() { return class_filters_; }
   const ClassFilters& class_filters() const { return class_filters_; }
   // What a decision about the pod leaves out.
@@ -236,6 +242,8 @@ class Cluster {
   const std::unique_ptr<CapacityScheduling> capacity_;
   RowClasses row_classes_;
   Reasons reasons_;
+  Rejections rejections_;
+  Applications applications_;
   ClassFilters class_filters_;
   ShapeBook shape_book_;
 

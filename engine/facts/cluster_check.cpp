@@ -37,6 +37,14 @@ std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
   for (const Taint& taint : node->taints) {
     digest.add("taint", name, taint.key, taint.value, taint.effect);
   }
+  for (const ContainerImage& image : node->images) {
+    for (const std::string& image_name : image.names) {
+      digest.add("image", name, image_name, image.size_bytes);
+    }
+  }
+  for (const std::string& feature : node->declared_features) {
+    digest.add("feature", name, feature);
+  }
   for (const auto& [resource, quantity] : node->allocatable) {
     digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
   }
@@ -61,6 +69,10 @@ std::uint64_t Cluster::digest_of_pod(PodId id) const {
     for (const HostPort& port : *pod.host_ports) {
       digest.add("port", pod.key, to_string(port));
     }
+  }
+  if (pod.peer != kNoPeer) {
+    digest.add("peer", pod.key,
+               static_cast<std::int64_t>(applications_.peers().at(pod.peer).key_hash));
   }
   digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
              name_of(pod.bound_row), name_of(pod.assumed_row),
@@ -324,6 +336,9 @@ Result<void> Cluster::validate() {
         return checked;
       }
     }
+  }
+  if (auto checked = applications_.validate(); !checked) {
+    return checked;
   }
   return validate_sums();
 }

@@ -28,6 +28,9 @@ void Cluster::remember(PodId id) {
     capacity_->retain_rank(pod.rank);
   }
   shape_book_.hold(pod.shape);
+  if (pod.peer != kNoPeer) {
+    applications_.peers().hold(pod.peer);
+  }
   journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
 }
 
@@ -103,12 +106,14 @@ struct Cluster::TakeBack {
       cluster.capacity_->clear_rank(pod);
     }
     cluster.shape_book_.give(pod, kNoShape);
+    cluster.applications_.peers().give(pod, kNoPeer);
     cluster.pod_count_ -= pod.known();
     PodFacts before = change.facts != nullptr ? std::move(*change.facts) : PodFacts();
     before.mentions = pod.mentions;
     // What follows from the facts.
     before.counted_row = kNoRow;
     before.previous = before.next = kNoPod;
+    before.peer_previous = before.peer_next = kNoPod;
     before.load = {};
     before.rank.nominated = false;
     cluster.exchange(change.id, before);
@@ -171,6 +176,7 @@ void Cluster::commit() {
         capacity_->clear_rank(*pod->facts);
       }
       shape_book_.give(*pod->facts, kNoShape);
+      applications_.peers().give(*pod->facts, kNoPeer);
     }
   }
 }

@@ -43,6 +43,7 @@ void Cluster::release_pod_if_unused(PodId id) {
   if (!facts_.pods[id].known()) {
     facts_.pods[id].host_ports.reset();
     shape_book_.give(facts_.pods[id], kNoShape);
+    applications_.peers().give(facts_.pods[id], kNoPeer);
   }
   if (!facts_.pods[id].known() && facts_.pods[id].mentions == 0) {
     pod_ids_.erase(facts_.pods[id].key);
@@ -135,6 +136,7 @@ void Cluster::count(PodId id) {
   if (capacity_ != nullptr) {
     capacity_->count(row, id);
   }
+  applications_.count(id);
   facts_.link(id, first);
 }
 
@@ -149,6 +151,7 @@ void Cluster::uncount(PodId id) {
     return;
   }
   facts_.unlink(id);
+  applications_.uncount(id);
   if (capacity_ != nullptr) {
     capacity_->uncount(row, id);
   }
@@ -180,6 +183,7 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
     return condition && condition->is_true ? condition->last_transition_us : std::nullopt;
   };
   shape_book_.give(pod, shape.id);
+  applications_.peers().give(pod, applications_.peers().of(object));
   pod.terminal = object.terminal();
   pod.scheduled_us = since(object.scheduled);
   pod.initialized_us = since(object.initialized);

@@ -186,6 +186,7 @@ struct Supposition::TakeBack {
       cluster.capacity_->clear_rank(cluster.facts_.pods[id]);
     }
     cluster.shapes().give(cluster.facts_.pods[id], kNoShape);
+    cluster.applications().peers().give(cluster.facts_.pods[id], kNoPeer);
     cluster.exchange(id, step.before);
     if (step.counted_row != kNoRow || step.nominated) {
       cluster.count(id);

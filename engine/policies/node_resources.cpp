@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/table/broken_line.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
@@ -14,27 +15,6 @@ namespace {
 bool is_kept(const std::string& name) {
   return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
          is_scalar_resource(name);
-}
-
-constexpr std::int64_t kMaxNodeScore = 100;
-constexpr std::int64_t kMaxCustomPriorityScore = 10;
-
-// kube-scheduler helper.BuildBrokenLinearFunction, with scores already times 10.
-std::int64_t broken_line(const std::vector<NodeResourcesFitArgs::ShapePoint>& shape,
-                         std::int64_t utilization) {
-  constexpr std::int64_t kScale = kMaxNodeScore / kMaxCustomPriorityScore;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (utilization <= shape[i].utilization) {
-      if (i == 0) {
-        return shape[0].score * kScale;
-      }
-      const auto& from = shape[i - 1];
-      return from.score * kScale + (shape[i].score - from.score) * kScale *
-                                       (utilization - from.utilization) /
-                                       (shape[i].utilization - from.utilization);
-    }
-  }
-  return shape.empty() ? 0 : shape.back().score * kScale;
 }
 
 }  // namespace

@@ -93,8 +93,9 @@ Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& op
 // What the filters say of the row.
 NodeDetail Preemption::status_of(const Pod& pod, PodShape& shape, std::uint32_t row) {
   NodeDetail detail;
-  if (const std::uint32_t code = evaluator_.row_code(shape, row, cluster_.named_node(pod));
-      code != 0) {
+  Asked asked = evaluator_.ask(pod, shape);
+  evaluator_.look_at_application(pod, asked);
+  if (const std::uint32_t code = evaluator_.row_code(asked, row); code != 0) {
     evaluator_.describe(shape, row, code, detail);
     detail.node = static_cast<NodeIndex>(row);
   }
@@ -483,7 +484,7 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
   std::vector<std::string> lacking;
   std::uint32_t code = dry_run.filter_code();
   if (code == kPortsTaken) {
-    lacking.emplace_back(cluster_.class_filters().reason(std::exchange(code, 0)).reason);
+    lacking.emplace_back(cluster_.rejections().at(std::exchange(code, 0)).reasons.front());
   }
   for (; code != 0; code &= code - 1) {
     lacking.push_back(

@@ -23,6 +23,9 @@ namespace headroom {
 
 using PodId = std::uint32_t;
 using NamespaceId = std::uint32_t;
+// What other pods' decisions read of a pod; see applications/peers.h.
+using PeerId = std::uint32_t;
+inline constexpr PeerId kNoPeer = UINT32_MAX;
 // Pods of one namespace with equal labels.
 using GroupId = std::uint32_t;
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;
@@ -81,6 +84,8 @@ struct PodFacts {
   std::uint32_t assumed_row = kNoRow;      // where it is assumed
   std::uint32_t counted_row = kNoRow;      // where it counts now
   PodId previous = kNoPod, next = kNoPod;  // among the pods of counted_row
+  PeerId peer = kNoPeer;  // of a pod that is known, where the profile reads peers; held
+  PodId peer_previous = kNoPod, peer_next = kNoPod;  // among the peer's pods that count
   LoadApplied load;
   bool applied = false;  // an object was applied (else only assumed, or only mentioned)
   bool terminal = false;

@@ -92,6 +92,14 @@ bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& require
   return named;
 }
 
+bool is_valid(const NodeSelectorTerm& term) {
+  const auto all = [](const auto& requirements, bool field) {
+    return std::all_of(requirements.begin(), requirements.end(),
+                       [field](const auto& requirement) { return valid(requirement, field); });
+  };
+  return all(term.match_expressions, false) && all(term.match_fields, true);
+}
+
 std::optional<std::vector<std::string>> ClassConstraint::pinned() const {
   if (!names_its_nodes(required)) {
     return std::nullopt;
@@ -186,12 +194,7 @@ NodeAffinity::NodeAffinity(const ClassConstraint& pod) : pod_(pod) {
     return;
   }
   for (const NodeSelectorTerm& term : *pod.required) {
-    const auto all_valid = [](const auto& requirements, bool field) {
-      return std::all_of(requirements.begin(), requirements.end(),
-                         [field](const auto& requirement) { return valid(requirement, field); });
-    };
-    if ((term.match_expressions.empty() && term.match_fields.empty()) ||
-        !all_valid(term.match_expressions, false) || !all_valid(term.match_fields, true)) {
+    if ((term.match_expressions.empty() && term.match_fields.empty()) || !is_valid(term)) {
       continue;
     }
     const NodeSelectorRequirement* named = named_nodes(term);

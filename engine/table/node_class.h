@@ -40,6 +40,9 @@ struct ClassConstraint {
 // Whether pinned() of such a constraint has a value.
 bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& required);
 
+// Whether a term is one that component-helpers' nodeaffinity can use; an empty one is.
+bool is_valid(const NodeSelectorTerm& term);
+
 struct NodeClass {
   StringMap labels;  // of the keys that are read
   std::vector<Taint> taints;

@@ -32,11 +32,15 @@ namespace headroom {
 
 class ValueWriter {
  public:
+  ValueWriter() = default;
+  // Into memory that is used again.
+  explicit ValueWriter(std::string&& memory) : bytes_(std::move(memory)) { bytes_.clear(); }
   template <typename... Values>
   void operator()(const Values&... values) {
     (put(values), ...);
   }
   const std::string& bytes() const { return bytes_; }
+  std::string take() && { return std::move(bytes_); }
 
  private:
   void put(std::unsigned_integral auto value) {

@@ -140,8 +140,8 @@ TEST(NamesAttack, TaintsGoWithTheirClasses) {
     const Result<PodShape*> shape = cluster.shapes().for_decision(pod);
     ASSERT_TRUE(shape);
     cluster.prepare(**shape);
-    ASSERT_LE(cluster.class_filters().reason_count(), 1'100u);
-    most = std::max(most, cluster.class_filters().reason_count());
+    ASSERT_LE(cluster.rejections().count(), 1'100u);
+    most = std::max(most, cluster.rejections().count());
     if (i == 8'000) bytes = mallinfo2().uordblks;
   }
   EXPECT_GT(most, 100u);

@@ -1,4 +1,4 @@
-#include "engine/facts/reasons.h"
+#include "engine/table/reasons.h"
 
 #include "engine/table/heap_bytes.h"
 

@@ -1,4 +1,4 @@
-#include "engine/facts/row_classes.h"
+#include "engine/table/row_classes.h"
 
 #include <algorithm>
 

@@ -1,0 +1,123 @@
+// Application: what a pod asks beyond its node's columns and class: of other pods by topology
+// domain (PodTopologySpread, InterPodAffinity), of nodes softly (NodeAffinity's preferred terms,
+// TaintToleration's and ImageLocality's scores), of volumes.
+//
+// Pods of one workload mostly share one; what columns and classes say of them is the other half,
+// PodShape, of which there are fewer. What it counts of other pods stands in its counters,
+// kept up to date by every pod that comes or goes. Plain data, filled by ApplicationBook.
+// Thread safety: one writer, or any number of readers. Invariant: while `current`, each counter is
+// the sum of its feeds' weights over the pods that count.
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/applications/peers.h"
+#include "engine/applications/topology.h"
+#include "engine/table/node_class.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+// A counter by row and not by domain.
+inline constexpr TopologyKeyId kByRow = UINT32_MAX;
+
+// Sums by domain. One cell for each domain (or row) that some pod feeds.
+struct Counter {
+  enum class Kind : std::uint8_t {
+    kHardSpread,    // pods that match constraint `index`, on nodes that take part
+    kSoftSpread,    //
+    kAffinity,      // pods that match all required affinity terms
+    kAntiAffinity,  // and those that match some required anti-affinity term of this key
+    kOthersAnti,    // pods whose required anti-affinity term of this key matches the application
+    kPreferred,     // weights of preferred terms of this key, the application's and others'
+  };
+  struct Cell {
+    std::int64_t sum = 0;
+    std::uint32_t pods = 0;
+  };
+
+  Kind kind{};
+  std::uint32_t index = 0;  // of the constraint
+  TopologyKeyId key = kByRow;
+  // False: a class knows its domain, as classes read the key.
+  bool fine = true;
+  tsl::robin_map<std::uint32_t, Cell> cells;
+};
+
+struct SpreadConstraint {
+  TopologySpreadConstraint its;  // with its whole selector
+  TopologyKeyId key = 0;
+  std::uint32_t counter = 0;
+  bool self = false;      // the pod matches its own selector
+  bool hostname = false;  // of a soft one: a node counts its own pods
+  // By class: whether its nodes take part, by the policies alone.
+  std::vector<bool> takes_part;
+  // Of a hard one: domains of nodes that take part.
+  std::uint32_t domains = 0;
+};
+
+struct Application {
+  std::string key;  // what its pods have in common
+
+  // --- What its pods say ---
+  std::string namespace_name, pod_name, uid;  // the latter two of a pod with an ephemeral volume
+  ClassConstraint constraint;
+  StringMap labels;
+  PodAffinity affinity, anti_affinity;
+  std::vector<PreferredSchedulingTerm> preferred;
+  std::vector<TopologySpreadConstraint> own_spread;
+  std::optional<OwnerReference> controller;
+  std::vector<std::string> images;  // of containers, then image volumes; with tags
+  std::uint32_t image_count = 0;    // that the score's limit is for
+  std::vector<Volume> volumes;      // with claims or disks
+  std::vector<std::string> required_features;
+
+  // --- What follows from that ---
+  std::unique_ptr<const NodeAffinity> node_affinity;  // of constraint; nullptr: it asks for none
+  bool pinned = false;                                // it names its nodes
+  bool affinity_conflict = false;                     // and none can match
+  bool bad_preference = false;                        // a preferred term is not valid
+  // What classes have to tell apart for it.
+  ClassConstraint reads;
+  std::uint64_t split = 0;  // as PodShape::split
+  struct Preferred {
+    std::int64_t weight;
+    std::unique_ptr<const ClassConstraint> constraint;
+    std::unique_ptr<const NodeAffinity> affinity;  // of the constraint
+  };
+  std::vector<Preferred> preferences;  // that may match, addedAffinity's among them
+  bool matches_own_affinity = false;   // all of its required affinity terms
+
+  // --- What follows from other facts, while `current` ---
+  bool current = false;
+  std::uint64_t nodes_generation = 0, referred_generation = 0, class_generation = 0;
+  bool system_defaults = false;
+  std::vector<SpreadConstraint> hard, soft;
+  std::vector<TopologyKeyId> keys;  // held
+  std::vector<Counter> counters;
+  tsl::robin_map<PeerId, std::vector<Feed>> feeds;
+  bool rows_only = false;  // classes do not tell all: each row is looked at
+
+  // --- The book's ---
+  std::list<Application*>::iterator use_place;
+  std::size_t bytes = 0;
+
+  const Counter* find(Counter::Kind kind, TopologyKeyId its_key) const {
+    for (const Counter& counter : counters) {
+      if (counter.kind == kind && counter.key == its_key) {
+        return &counter;
+      }
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace headroom

@@ -1,0 +1,153 @@
+// Applications: what pods ask of other pods, by topology domain, of nodes softly, and of volumes;
+// and the counters that tell it, kept up to date by every event.
+//
+// The cluster tells it of every pod that begins or ends to count, of nodes and of the objects that
+// both refer to. A decision asks for the pod's application, has it prepared, and looks at nodes
+// through an ApplicationLook (look.h).
+// Thread safety: one thread at a time; const members from any number. Cost: a pod that comes or
+// goes is O(counters that it feeds). A new application is held against the peers of the namespaces
+// that it covers, and a new peer against the applications there are; O(1) a pod that matches. After
+// a node's labels, taints or existence changed each application is counted anew when it is next
+// asked for.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/applications/application.h"
+#include "engine/applications/images.h"
+#include "engine/applications/peers.h"
+#include "engine/applications/topology.h"
+#include "engine/profile/profile.h"
+#include "engine/table/facts.h"
+#include "engine/table/node_table.h"
+#include "engine/table/referred_objects.h"
+#include "engine/table/rejections.h"
+#include "engine/table/row_classes.h"
+
+namespace headroom {
+
+// The least recently used go first, also where they take more than a share of what shapes may.
+inline constexpr std::uint32_t kApplicationsMax = 100'000;
+
+// A plugin whose score an application gives.
+struct ApplicationScore {
+  PluginId plugin;
+  std::int64_t weight;
+};
+inline constexpr std::uint32_t kApplicationScoresMax = 6;
+
+class Applications {
+ public:
+  Applications(const Profile& profile, Facts& facts, const NodeTable& table, RowClasses& classes,
+               const ReferredObjects& referred, Rejections& rejections, std::size_t bytes_max);
+  ~Applications();
+  Applications(const Applications&) = delete;
+  Applications& operator=(const Applications&) = delete;
+
+  // Whether some plugin of the profile is of applications: else no pod has one.
+  bool any() const { return any_; }
+  const std::vector<ApplicationScore>& scores() const { return scores_; }
+  PeerBook& peers() { return peers_; }
+  const PeerBook& peers() const { return peers_; }
+
+  // --- Events ---
+  void count(PodId id);
+  void uncount(PodId id);
+  void change_node(std::uint32_t row, const Node* before, const Node* after);
+  void change(ReferredKind kind);
+
+  // --- Decisions ---
+  // nullptr: none. Valid until the next is asked for, or longer if prepared in between.
+  Application* for_decision(const Pod& pod);
+  // Makes its counters what the facts say. Before rows are looked at for it.
+  void prepare(Application& application);
+  // What the pod's prefilters say: empty if no plugin rejects it everywhere.
+  std::vector<std::string> pre_filter(const Application& application, PluginId& plugin) const;
+  // After a decision: frees what was used least recently until the rest fits.
+  void trim();
+
+  // --- Looking; for ApplicationLook ---
+  const Profile& profile() const { return profile_; }
+  const Facts& facts() const { return facts_; }
+  const NodeTable& table() const { return table_; }
+  const RowClasses& classes() const { return classes_; }
+  const ReferredObjects& referred() const { return referred_; }
+  const Topology& topology() const { return topology_; }
+  const Images& images() const { return images_; }
+  Rejections& rejections() const { return rejections_; }
+  std::uint32_t node_count() const { return node_count_; }
+  // Pods with volumes that count on the row.
+  const std::vector<PodId>& volume_pods(std::uint32_t row) const;
+  // Pods with the claim, "namespace/name", that count.
+  const std::vector<PodId>& claim_pods(std::string_view claim) const;
+  // By class: its nodes' first row; kNoRow: none. As of the last prepare().
+  const std::vector<std::uint32_t>& first_rows() const { return first_rows_; }
+  bool takes_part(const Application& application, const SpreadConstraint& constraint,
+                  std::uint32_t row) const;
+  // What pods of the peer feed of the application; nullptr: nothing.
+  const std::vector<Feed>* feeds(const Application& application, PeerId peer) const;
+  // Where the counter keeps what the row's pods feed; kNoDomain: nowhere.
+  std::uint32_t cell_of(const Application& application, const Counter& counter,
+                        std::uint32_t row) const;
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
+  std::size_t bytes() const { return bytes_; }
+  // kConflict if some counter is not what the pods come to.
+  Result<void> validate();
+
+ private:
+  bool is_current(const Application& application) const;
+  std::unique_ptr<Application> make(const Pod& pod) const;
+  void write_key(const Pod& pod);
+  void describe(Application& application) const;
+  void rebuild(Application& application);
+  void read_classes(Application& application);
+  std::uint32_t counter(Application& application, Counter::Kind kind, std::string_view key,
+                        std::uint32_t index = 0);
+  TopologyKeyId hold_key(Application& application, std::string_view key);
+  void add_spread(Application& application);
+  void count_domains(Application& application);
+  void extend(const Application& application, SpreadConstraint& constraint) const;
+  std::vector<Feed> feeds_of(Application& application, const Peer& peer);
+  void subscribe(Application& application, Peer& peer);
+  void subscribe_all(Application& application);
+  void forget(Application& application);
+  void feed(Application& application, const Feed& feed, std::uint32_t row, int sign);
+  void peer_made(Peer& peer);
+  void peer_gone(Peer& peer);
+  void find_first_rows();
+  void measure(Application& application);
+  void drop(Application& application);
+
+  const Profile& profile_;
+  Facts& facts_;
+  const NodeTable& table_;
+  RowClasses& classes_;
+  const ReferredObjects& referred_;
+  Rejections& rejections_;
+  const std::size_t bytes_max_;
+  const bool any_, spreads_, pod_affinity_, soft_affinity_, volumes_, image_locality_;
+  std::vector<ApplicationScore> scores_;
+
+  Topology topology_;
+  PeerBook peers_;
+  Images images_;
+  BytesMap<std::string_view, std::unique_ptr<Application>> ids_;  // into Application::key
+  std::list<Application*> use_order_;                             // used last first
+  std::size_t bytes_ = 0;
+  std::uint32_t node_count_ = 0;
+  std::uint64_t nodes_generation_ = 1, referred_generation_ = 1;
+  std::vector<std::uint32_t> first_rows_;
+  std::uint64_t first_rows_generation_ = 0, first_rows_class_generation_ = 0;
+  std::size_t first_rows_classes_ = 0;
+  std::vector<std::vector<PodId>> volume_pods_;  // by row
+  BytesMap<std::string, std::vector<PodId>> claim_pods_;
+  std::string key_;  // scratch
+};
+
+}  // namespace headroom

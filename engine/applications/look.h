@@ -1,0 +1,113 @@
+// ApplicationLook: what an application's plugins say of rows, for one decision: filters first, then
+// scores of all that pass among each other.
+//
+// Source: reference default-plugins.md; kube-scheduler v1.37's PodTopologySpread, InterPodAffinity,
+// NodeAffinity, TaintToleration, ImageLocality, volume plugins and NodeDeclaredFeatures. Valid
+// until a fact changes. Thread safety: code() from any number of threads; score() one at a time.
+// Cost: a row is O(what the application asks); score() O(rows given).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/applications/applications.h"
+#include "engine/applications/volumes.h"
+
+namespace headroom {
+
+// What would be on a row: pods that are gone from it, and others that have come.
+struct RowChange {
+  std::vector<PodId> gone, come;
+  std::vector<std::int64_t> deltas;  // by counter
+
+  bool is_gone(PodId id) const;
+  // The pod's peers' feeds of the application, or nullptr.
+  void take(PodId id, const std::vector<Feed>* feeds);
+  void put_back(PodId id, const std::vector<Feed>* feeds);
+  void add(PodId id, const std::vector<Feed>* feeds);
+  void clear();
+
+ private:
+  void shift(const std::vector<Feed>* feeds, int sign);
+};
+
+// Rows that are alike to the application: one of them stands for all.
+struct ScoredRows {
+  std::uint32_t row = 0, rows = 1;
+  // It stands for its whole class, but for rows in whose domains of fine counters pods count.
+  bool plain = false;
+  bool ignored = false;  // by PodTopologySpread's score
+  std::uint32_t code = 0;
+  std::array<std::int64_t, kApplicationScoresMax> raw{};
+  std::array<std::int32_t, kApplicationScoresMax> score{};
+  std::int64_t total = 0;  // of weighted scores
+};
+
+class ApplicationLook {
+ public:
+  // The application is prepared.
+  ApplicationLook(const Applications& applications, const Application& application);
+
+  // Why the pod is rejected everywhere; empty: it is not.
+  const std::vector<std::string>& pre_filter() const { return rejected_; }
+  // Of every row then.
+  std::uint32_t pre_filter_code() const;
+
+  // Pods that are nominated to the row and that the pod must yield to: it has to pass with them,
+  // and without.
+  void expect(std::uint32_t row, const std::vector<PodId>& pods);
+  bool expects_any() const { return !expected_.empty(); }
+  const std::vector<std::pair<std::uint32_t, RowChange>>& expected() const { return expected_; }
+
+  // 0, or why the row rejects the pod beside its columns and class. `plain`: as in ScoredRows.
+  std::uint32_t code(std::uint32_t row, const RowChange* change = nullptr,
+                     bool plain = false) const;
+  // Scores those whose code is 0 among each other.
+  void score(std::span<ScoredRows> rows);
+  // After score(): whether plugin s of Applications::scores() gave scores.
+  bool skips(std::size_t s) const { return skips_[s]; }
+  // A plugin answered Error where nodes passed the filters.
+  bool failed() const { return failed_; }
+
+ private:
+  std::uint32_t code_as_it_is(std::uint32_t row, const RowChange* change, bool plain) const;
+  std::int64_t count(const Counter& counter, std::uint32_t row, bool plain,
+                     const RowChange* change) const;
+  std::uint32_t spread_code(std::uint32_t row, bool plain, const RowChange* change) const;
+  std::uint32_t affinity_code(std::uint32_t row, bool plain, const RowChange* change) const;
+  std::int64_t least(const SpreadConstraint& constraint, std::uint32_t row,
+                     const RowChange* change) const;
+  std::uint32_t index_of(const Counter& counter) const {
+    return static_cast<std::uint32_t>(&counter - application_.counters.data());
+  }
+  bool prefers() const;
+  void score_spread(std::span<ScoredRows> rows, std::size_t s);
+  void score_affinity(std::span<ScoredRows> rows, std::size_t s);
+  void score_by_class(std::span<ScoredRows> rows, std::size_t s, bool taints);
+  void score_images(std::span<ScoredRows> rows, std::size_t s);
+  std::int64_t soft_taints(std::uint32_t row) const;
+  std::int64_t preference(std::uint32_t row) const;
+
+  const Applications& applications_;
+  const Application& application_;
+  std::unique_ptr<const VolumeLook> volumes_;
+  std::vector<std::string> rejected_;
+  PluginId rejected_by_{};
+  std::vector<std::pair<std::uint32_t, RowChange>> expected_;  // by row
+  std::vector<std::int64_t> least_;                            // by hard constraint
+  std::int64_t affinity_pods_ = 0;                             // of all domains
+  std::array<bool, kApplicationScoresMax> skips_{};
+  bool failed_ = false;
+  bool spreads_ = false, pod_affinity_ = false, features_ = false;  // filters
+};
+
+// math.Log of Go for whole numbers of at least 2, bit for bit; the C library's differs in the last
+// one for some.
+double go_log(double x);
+
+}  // namespace headroom

@@ -1,0 +1,166 @@
+#include "engine/applications/peers.h"
+
+#include <algorithm>
+
+#include "engine/table/value_bytes.h"
+#include "objects/assert.h"
+
+namespace headroom {
+
+namespace {
+
+bool uses(const Profile& profile, std::initializer_list<PluginId> plugins) {
+  return std::any_of(plugins.begin(), plugins.end(), [&](PluginId plugin) {
+    return profile.filters_by(plugin) || profile.scores_by(plugin);
+  });
+}
+
+void erase(std::vector<PeerId>& list, PeerId id) {
+  const auto found = std::find(list.begin(), list.end(), id);
+  *found = list.back();
+  list.pop_back();
+}
+
+}  // namespace
+
+PeerBook::PeerBook(const Profile& profile, Facts& facts)
+    : facts_(facts),
+      keeps_(uses(profile, {PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
+                            PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits})),
+      affinity_(uses(profile, {PluginId::kInterPodAffinity})),
+      volumes_(uses(profile, {PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits})) {}
+
+void PeerBook::write_key(const Pod& pod) {
+  ValueWriter writer(std::move(key_));
+  writer(pod.namespace_name, pod.labels, pod.deleting);
+  if (affinity_) {
+    writer(pod.pod_affinity, pod.pod_anti_affinity);
+  } else {
+    writer(PodAffinity(), PodAffinity());
+  }
+  std::vector<Volume> volumes;
+  bool ephemeral = false;
+  for (std::size_t v = 0; volumes_ && v < pod.volumes.size(); ++v) {
+    const Volume& volume = pod.volumes[v];
+    if (!volume.claim && !volume.ephemeral && !volume.disk) {
+      continue;
+    }
+    Volume& kept = volumes.emplace_back(volume);
+    kept.image.clear();
+    if (kept.ephemeral) {
+      kept.claim = pod.name + "-" + volume.name;
+      ephemeral = true;
+    }
+  }
+  writer(volumes, ephemeral ? pod.uid : std::string());
+  key_ = std::move(writer).take();
+}
+
+PeerId PeerBook::of(const Pod& pod) {
+  if (!keeps_) {
+    return kNoPeer;
+  }
+  write_key(pod);
+  return find_or_make();
+}
+
+Result<PeerId> PeerBook::of_key(std::string_view key) {
+  key_ = key;
+  ValueReader reader(key);
+  Peer read;
+  reader(read.namespace_name, read.labels, read.deleting, read.affinity, read.anti_affinity,
+         read.volumes, read.uid);
+  if (!keeps_ || reader.failed() || !reader.at_end()) {
+    return fail(ErrorCode::kInvalid, "no key of a pod's peers");
+  }
+  return find_or_make();
+}
+
+PeerId PeerBook::find_or_make() {
+  if (const auto known = ids_.find(std::string_view(key_)); known != ids_.end()) {
+    return known->second;
+  }
+  PeerId id = 0;
+  if (free_.empty()) {
+    id = id_limit();
+    peers_.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  peers_[id] = std::make_unique<Peer>();
+  Peer& peer = *peers_[id];
+  peer.id = id;
+  peer.key = key_;
+  peer.key_hash = hash_bytes(peer.key);
+  ValueReader reader(peer.key);
+  reader(peer.namespace_name, peer.labels, peer.deleting, peer.affinity, peer.anti_affinity,
+         peer.volumes, peer.uid);
+  HEADROOM_ASSERT(!reader.failed());
+  ids_.emplace(peer.key, id);
+  of_namespace_[peer.namespace_name].push_back(id);
+  if (peer.has_terms()) {
+    with_terms_.push_back(id);
+  }
+  made_(peer);
+  return id;
+}
+
+void PeerBook::give(PodFacts& facts, PeerId id) {
+  if (id != kNoPeer) {
+    hold(id);
+  }
+  if (const PeerId before = std::exchange(facts.peer, id); before != kNoPeer) {
+    release(before);
+  }
+}
+
+void PeerBook::release(PeerId id) {
+  Peer& peer = *peers_[id];
+  HEADROOM_ASSERT(peer.users != 0);
+  if (--peer.users != 0) {
+    return;
+  }
+  HEADROOM_ASSERT(peer.first_pod == kNoPod);
+  gone_(peer);
+  const auto listed = of_namespace_.find(peer.namespace_name);
+  erase(listed.value(), id);
+  if (listed->second.empty()) {
+    of_namespace_.erase(listed);
+  }
+  if (peer.has_terms()) {
+    erase(with_terms_, id);
+  }
+  ids_.erase(std::string_view(peer.key));
+  peers_[id].reset();
+  free_.push_back(id);
+}
+
+const std::vector<PeerId>& PeerBook::in_namespace(std::string_view name) const {
+  static const std::vector<PeerId> kNone;
+  const auto found = of_namespace_.find(name);
+  return found == of_namespace_.end() ? kNone : found->second;
+}
+
+void PeerBook::link(PodId id) {
+  PodFacts& pod = facts_.pods[id];
+  Peer& peer = *peers_[pod.peer];
+  pod.peer_previous = kNoPod;
+  pod.peer_next = peer.first_pod;
+  if (peer.first_pod != kNoPod) {
+    facts_.pods[peer.first_pod].peer_previous = id;
+  }
+  peer.first_pod = id;
+}
+
+void PeerBook::unlink(PodId id) {
+  PodFacts& pod = facts_.pods[id];
+  (pod.peer_previous != kNoPod ? facts_.pods[pod.peer_previous].peer_next
+                               : peers_[pod.peer]->first_pod) = pod.peer_next;
+  if (pod.peer_next != kNoPod) {
+    facts_.pods[pod.peer_next].peer_previous = pod.peer_previous;
+  }
+  pod.peer_next = pod.peer_previous = kNoPod;
+}
+
+}  // namespace headroom

@@ -1,0 +1,115 @@
+// Peers: what decisions about other pods read of a pod on a node, each once.
+//
+// Pods of one namespace with equal labels and terms (those of one application, mostly) are one
+// peer, so that a selector is held against each peer, never against each pod. A peer knows the
+// pods of it that count, and which counters of applications they feed.
+// Thread safety: one thread at a time. Cost: a pod is a look-up by what it says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/profile/profile.h"
+#include "engine/table/facts.h"
+#include "objects/hash.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+struct Application;
+
+// What a pod of the peer adds to a counter where it counts.
+struct Feed {
+  std::uint32_t counter = 0;
+  std::int64_t weight = 0;  // while it counts
+  // What preemption takes off when it takes the pod away in thought: the weight, but for
+  // kube-scheduler's PodTopologySpread, which takes off pods that it never counted.
+  std::int64_t given_back = 0;
+};
+
+struct Subscription {
+  Application* application;
+  Feed feed;
+};
+
+struct Peer {
+  PeerId id = kNoPeer;
+  std::string key;  // what its pods have in common
+  std::uint64_t key_hash = 0;
+  std::string namespace_name;
+  StringMap labels;
+  bool deleting = false;
+  PodAffinity affinity, anti_affinity;
+  std::vector<Volume> volumes;  // an ephemeral one with its claim's name
+  std::string uid;              // of the only pod, where it has an ephemeral volume
+
+  std::uint32_t users = 0;  // pods that are known, and others who hold it
+  PodId first_pod = kNoPod;
+  std::vector<Subscription> subscriptions;
+
+  bool has_terms() const { return !affinity.empty() || !anti_affinity.empty(); }
+};
+
+class PeerBook {
+ public:
+  PeerBook(const Profile& profile, Facts& facts);
+  PeerBook(const PeerBook&) = delete;
+  PeerBook& operator=(const PeerBook&) = delete;
+
+  // Whether some plugin of the profile reads peers at all: else there are none.
+  bool keeps() const { return keeps_; }
+  bool keeps_volumes() const { return volumes_; }
+  // Called where a peer is new, before a pod of it counts, and where it is about to go.
+  void on_change(std::function<void(Peer&)> made, std::function<void(Peer&)> gone) {
+    made_ = std::move(made);
+    gone_ = std::move(gone);
+  }
+
+  // The pod is of that peer now; kNoPeer: of none.
+  void give(PodFacts& facts, PeerId id);
+  PeerId of(const Pod& pod);
+  // By the key of a state file. kInvalid for bytes that are no key.
+  Result<PeerId> of_key(std::string_view key);
+  void hold(PeerId id) { ++peers_[id]->users; }
+  void release(PeerId id);
+
+  const Peer& at(PeerId id) const { return *peers_[id]; }
+  Peer& at(PeerId id) { return *peers_[id]; }
+  std::uint32_t id_limit() const { return static_cast<std::uint32_t>(peers_.size()); }
+  bool exists(PeerId id) const { return id < peers_.size() && peers_[id] != nullptr; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
+  // In no order that means anything.
+  const std::vector<PeerId>& in_namespace(std::string_view name) const;
+  const std::vector<PeerId>& with_terms() const { return with_terms_; }
+
+  // The list of the peer's pods that count.
+  void link(PodId id);
+  void unlink(PodId id);
+  template <typename Visit>
+  void each_pod(const Peer& peer, Visit visit) const {
+    for (PodId id = peer.first_pod; id != kNoPod; id = facts_.pods[id].peer_next) {
+      visit(id);
+    }
+  }
+
+ private:
+  void write_key(const Pod& pod);
+  PeerId find_or_make();  // of key_
+
+  Facts& facts_;
+  const bool keeps_, affinity_, volumes_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<PeerId> free_;
+  BytesMap<std::string_view, PeerId> ids_;  // into Peer::key
+  BytesMap<std::string, std::vector<PeerId>> of_namespace_;
+  std::vector<PeerId> with_terms_;
+  std::function<void(Peer&)> made_, gone_;
+  std::string key_;  // scratch
+};
+
+}  // namespace headroom

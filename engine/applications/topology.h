@@ -1,0 +1,82 @@
+// Topology: which domain of a topology key each node is in.
+//
+// A domain is a value of the key's label. Keys are known while somebody holds them; a node without
+// the label is in none. Numbers of domains are used again once no node is in them, so what is kept
+// by them is worth nothing after a node changed (Applications::nodes_generation()).
+// Thread safety: one writer, or any number of readers. Cost: a key that is new is O(nodes); a node
+// that changes O(keys).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/table/facts.h"
+#include "objects/hash.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+using TopologyKeyId = std::uint32_t;
+using DomainId = std::uint32_t;
+inline constexpr DomainId kNoDomain = UINT32_MAX;
+inline constexpr std::string_view kHostnameKey = "kubernetes.io/hostname";
+
+class Topology {
+ public:
+  explicit Topology(const Facts& facts) : facts_(facts) {}
+
+  TopologyKeyId hold(std::string_view key);
+  void release(TopologyKeyId id);
+  // The row's node is another one now; nullptr: none.
+  void set_node(std::uint32_t row, const Node* node);
+
+  DomainId domain(TopologyKeyId key, std::uint32_t row) const {
+    const std::vector<DomainId>& of_row = keys_[key].of_row;
+    return row < of_row.size() ? of_row[row] : kNoDomain;
+  }
+  // Every DomainId of the key is below it.
+  std::uint32_t domain_limit(TopologyKeyId key) const {
+    return static_cast<std::uint32_t>(keys_[key].domains.size());
+  }
+  // Domains with a node, and nodes with the label.
+  std::uint32_t domain_count(TopologyKeyId key) const { return keys_[key].domain_count; }
+  std::uint32_t node_count(TopologyKeyId key) const { return keys_[key].node_count; }
+  const std::string& name(TopologyKeyId key) const { return keys_[key].name; }
+  // Calls visit(row) for each node of the domain.
+  template <typename Visit>
+  void each_row(TopologyKeyId key, DomainId domain, Visit visit) const {
+    const Key& its = keys_[key];
+    for (std::uint32_t row = its.domains[domain].first; row != kNoRow; row = its.next[row]) {
+      visit(row);
+    }
+  }
+  const std::string& value(TopologyKeyId key, DomainId domain) const {
+    return keys_[key].domains[domain].value;
+  }
+  std::size_t bytes() const;
+
+ private:
+  struct Domain {
+    std::string value;
+    std::uint32_t first = kNoRow;  // of its rows
+  };
+  struct Key {
+    std::string name;
+    std::uint32_t users = 0, domain_count = 0, node_count = 0;
+    std::vector<DomainId> of_row;
+    std::vector<std::uint32_t> next, previous;  // rows of the same domain
+    std::vector<Domain> domains;
+    std::vector<DomainId> free;
+    BytesMap<std::string, DomainId> ids;
+  };
+
+  static void put(Key& key, std::uint32_t row, const Node* node);
+
+  const Facts& facts_;
+  std::vector<Key> keys_;
+  BytesMap<std::string, TopologyKeyId> ids_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,87 @@
+// VolumeLook: what the volume plugins say of nodes, for one pod: VolumeRestrictions,
+// NodeVolumeLimits, VolumeBinding and VolumeZone.
+//
+// Source: reference default-plugins.md; kube-scheduler v1.37's plugins of these names. Claims are
+// read when it is made; it is valid until a fact changes. Thread safety: const members from any
+// number of threads. Cost: a node is O(volumes of the pod x (volumes of the class + pods with
+// volumes on the node)).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/applications/applications.h"
+#include "engine/applications/csi_volume.h"
+
+namespace headroom {
+
+struct RowChange;
+
+class VolumeLook {
+ public:
+  VolumeLook(const Applications& applications, const Application& application);
+
+  // Why the pod is rejected everywhere; empty: it is not. `plugin` says so.
+  const std::vector<std::string>& pre_filter() const { return rejected_; }
+  PluginId plugin() const { return rejected_by_; }
+  // 0, or the code of the first of the plugins that rejects the row. `change`: what would be.
+  std::uint32_t code(std::uint32_t row, const RowChange* change) const;
+  // VolumeBinding's score of a row that passes.
+  std::int64_t score(std::uint32_t row) const;
+
+ private:
+  struct Use {
+    std::int64_t requested_bytes = 0, capacity_bytes = 0;
+  };
+  // What VolumeBinding would do on a node.
+  struct Binding {
+    std::uint32_t why_not = 0;                      // bits of BindingReason
+    std::map<std::string, Use> found, provisioned;  // by storage class
+  };
+  struct ZoneLabel {
+    std::string key;
+    std::set<std::string> values;
+  };
+  using Claim = PersistentVolumeClaim;
+
+  bool filters_by(PluginId plugin) const { return profile_.filters_by(plugin); }
+  const Claim* claim_of(const Volume& volume) const;
+  void reject(PluginId plugin, std::string reason);
+  void look_at_restrictions();
+  void look_at_limits();
+  void look_at_binding();
+  void look_at_zones();
+  bool waits(const Claim& claim) const;
+  std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
+  std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change) const;
+  bool in_zone(const Node& node) const;
+  Binding bind(std::uint32_t row) const;
+  void bind_waiting(const Node& node, Binding& binding) const;
+  const PersistentVolume* find_volume(const Claim& claim, const Node& node,
+                                      const std::set<std::string>& chosen) const;
+  void provision(const std::vector<const Claim*>& claims, const Node& node, Binding& binding) const;
+  std::int64_t rate(const Use& use) const;
+
+  const Applications& applications_;
+  const Application& application_;
+  const Profile& profile_;
+  const ReferredObjects& referred_;
+  std::vector<std::string> rejected_;
+  PluginId rejected_by_{};
+  // NodeVolumeLimits: by whether the node has a CSINode, the pod's volumes; why they cannot be
+  // known; and by driver the code of a node that has to have it and does not.
+  bool counts_ = false;
+  std::set<CsiVolume> wanted_[2];
+  std::uint32_t wanted_error_ = 0;
+  std::map<std::string, std::uint32_t, std::less<>> missing_driver_;
+  std::vector<std::uint32_t> binding_codes_;  // by Binding::why_not
+  std::set<std::string> once_;                // its claims that one pod alone may have
+  std::int64_t once_in_use_ = 0;              // that some pod has
+  std::vector<const Claim*> bound_, waiting_;
+  std::vector<ZoneLabel> zones_;
+};
+
+}  // namespace headroom
