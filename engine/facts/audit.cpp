@@ -119,6 +119,9 @@ Result<void> Audit::end() {
       notes_->rows.total().balance + notes_->pods.total().balance + balance_of_rest();
   looked_closer_ = balance != 0 || (cluster_.capacity_ != nullptr &&
                                     !cluster_.capacity_->elastic_quotas().consistent());
+  if (auto checked = cluster_.applications_.validate(); !checked) {
+    return checked;
+  }
   // At once: where something is wrong nobody needs a quick answer.
   return looked_closer_ ? cluster_.validate_sums() : Result<void>();
 }

@@ -91,6 +91,7 @@ class ClusterState::Saver {
     for (std::size_t row = 0; row < rows; ++row) {
       write_row(nodes[row]);
     }
+    write_referred();
     if (cluster_.capacity_ != nullptr) {
       write_capacity(*cluster_.capacity_);
     }
@@ -109,6 +110,15 @@ class ClusterState::Saver {
     }
     if (facts.node != nullptr) {
       write_(*facts.node);
+    }
+  }
+
+  void write_referred() {
+    write_(std::uint64_t{cluster_.referred_.count()});
+    for (std::uint32_t kind = 0; kind < kReferredKindCount; ++kind) {
+      for (const auto& [key, object] : cluster_.referred_.of(static_cast<ReferredKind>(kind))) {
+        write_(*object);
+      }
     }
   }
 
@@ -195,6 +205,13 @@ class ClusterState::Saver {
     } else {
       write_(shapes_[pod.shape]);
     }
+    if (pod.peer != kNoPeer) {
+      const bool new_peer = peers_.add(pod.peer);
+      write_(peers_[pod.peer]);
+      if (new_peer) {
+        write_(cluster_.applications_.peers().at(pod.peer).key);
+      }
+    }
     if (cluster_.capacity_ != nullptr) {
       write_rank(pod.rank, *cluster_.capacity_);
     }
@@ -267,7 +284,7 @@ class ClusterState::Saver {
   const Cluster& cluster_;
   ValueWriter& write_;
   std::vector<std::uint32_t> pod_numbers_;  // by PodId
-  Numbers shapes_, groups_, classes_;
+  Numbers shapes_, peers_, groups_, classes_;
 };
 
 Result<void> ClusterState::save(const Cluster& cluster, ValueWriter& writer) {
@@ -279,6 +296,13 @@ Result<void> ClusterState::save(const Cluster& cluster, ValueWriter& writer) {
 class ClusterState::Restorer {
  public:
   Restorer(Cluster& cluster, ValueReader& reader) : cluster_(cluster), read_(reader) {}
+  ~Restorer() {
+    for (const PeerId peer : peers_) {
+      cluster_.applications_.peers().release(peer);
+    }
+  }
+  Restorer(const Restorer&) = delete;
+  Restorer& operator=(const Restorer&) = delete;
 
   Result<void> restore() {
     const Bulk bulk(cluster_);
@@ -292,6 +316,7 @@ class ClusterState::Restorer {
       }
     };
     then(&Restorer::read_rows);
+    then(&Restorer::read_objects<ReferredObject>);
     if (cluster_.capacity_ != nullptr) {
       then(&Restorer::read_capacity);
     }
@@ -408,6 +433,14 @@ class ClusterState::Restorer {
     } else {
       return tl::unexpected(read.error());
     }
+    PeerId peer = kNoPeer;
+    if (cluster_.applications_.peers().keeps()) {
+      if (auto read = read_peer(); read) {
+        peer = *read;
+      } else {
+        return tl::unexpected(read.error());
+      }
+    }
     std::uint32_t group = 0;
     SavedRank rank;
     std::optional<std::uint32_t> priority_class;
@@ -458,9 +491,26 @@ class ClusterState::Restorer {
     pod.first_seen_us = saved.first_seen_us;
     ++cluster_.pod_count_;
     cluster_.update_object(pod, object, *shape);
+    cluster_.applications_.peers().give(pod, peer);
     cluster_.move_to(pod.bound_row, bound_row);
     cluster_.move_to(pod.assumed_row, assumed_row);
     return {};
+  }
+
+  // Held until the end, so that the file's numbers stand for them.
+  Result<PeerId> read_peer() {
+    const auto number = read_.read<std::uint32_t>();
+    if (number == peers_.size() && !read_.failed()) {
+      const auto peer = cluster_.applications_.peers().of_key(read_.read<std::string_view>());
+      if (!peer) {
+        return bad(peer.error().message);
+      }
+      cluster_.applications_.peers().hold(*peer);
+      peers_.push_back(*peer);
+    }
+    return number < peers_.size() && !read_.failed()
+               ? Result<PeerId>(peers_[number])
+               : Result<PeerId>(bad("a pod of peers that are not there"));
   }
 
   // nullptr where there is none.
@@ -560,6 +610,7 @@ class ClusterState::Restorer {
   ValueReader& read_;
   std::vector<std::uint32_t> free_rows_;
   std::vector<const PodShape*> shapes_;  // by the file's numbers
+  std::vector<PeerId> peers_;            // likewise; held
   std::vector<Pod> groups_;              // with the namespace and the labels
   std::vector<std::string> classes_;
 };
