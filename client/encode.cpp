@@ -1,9 +1,7 @@
 #include "client/encode.h"
 
-#include <array>
-#include <vector>
-
-#include "schema/codes.h"
+#include "client/encode_parts.h"
+#include "objects/referred_json_writer.h"
 #include "schema/write.h"
 
 namespace headroom {
@@ -11,93 +9,6 @@ namespace headroom {
 namespace {
 
 using flatbuffers::Offset;
-
-// As short as can be: whole units or thousandths as plain digits, which is what most are.
-TextOffset quantity(Builder& builder, const Quantity& quantity) {
-  constexpr Int128 kNanosInMilli = 1'000'000;
-  constexpr Int128 kMilliMax = 1'000'000'000'000'000'000;
-  const Int128 nanos = quantity.nanos();
-  if (nanos < 0 || nanos % kNanosInMilli != 0 || nanos / kNanosInMilli > kMilliMax) {
-    return write_text(builder, quantity.canonical());
-  }
-  auto rest = static_cast<std::uint64_t>(nanos / kNanosInMilli);
-  std::array<char, 24> digits{};
-  std::size_t begin = digits.size();
-  if (rest % 1000 == 0) {
-    rest /= 1000;
-  } else {
-    digits[--begin] = 'm';
-  }
-  do {
-    digits[--begin] = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest != 0);
-  return builder.CreateString(digits.data() + begin, digits.size() - begin);
-}
-
-ListOffset<wire::Resource> present(Builder& builder, const ResourceList& list) {
-  return write_list<wire::Resource>(builder, list, [&](const auto& resource) {
-    const auto name = write_text(builder, resource.first);
-    return wire::CreateResource(builder, name, quantity(builder, resource.second));
-  });
-}
-
-// Absent and empty differ.
-ListOffset<wire::Resource> resources(Builder& builder, const std::optional<ResourceList>& list) {
-  return list ? present(builder, *list) : 0;
-}
-
-ListOffset<wire::Resource> resources(Builder& builder, const ResourceList& list) {
-  return list.empty() ? 0 : present(builder, list);
-}
-
-ListOffset<wire::KeyValue> map(Builder& builder, const StringMap& map) {
-  return write_list_if_any<wire::KeyValue>(builder, map, [&](const auto& entry) {
-    const auto key = write_text(builder, entry.first);
-    return wire::CreateKeyValue(builder, key, write_text_if_any(builder, entry.second));
-  });
-}
-
-ListOffset<flatbuffers::String> strings(Builder& builder, std::span<const std::string> list) {
-  return write_texts_if_any(builder, list);
-}
-
-ListOffset<wire::NodeSelectorRequirement> requirements(
-    Builder& builder, const std::vector<NodeSelectorRequirement>& list) {
-  return write_list_if_any<wire::NodeSelectorRequirement>(
-      builder, list, [&](const NodeSelectorRequirement& requirement) {
-        const auto key = write_text_if_any(builder, requirement.key);
-        const auto op = write_text_if_any(builder, requirement.op);
-        return wire::CreateNodeSelectorRequirement(builder, key, op,
-                                                   strings(builder, requirement.values));
-      });
-}
-
-ListOffset<wire::Container> containers(Builder& builder, const std::vector<Container>& list) {
-  return write_list_if_any<wire::Container>(builder, list, [&](const Container& container) {
-    const auto name = write_text_if_any(builder, container.name);
-    const auto requests = resources(builder, container.requests);
-    const auto limits = resources(builder, container.limits);
-    const auto actuated = resources(builder, container.actuated_requests);
-    const auto allocated = resources(builder, container.allocated_requests);
-    const auto ports = write_list_if_any<wire::ContainerPort>(
-        builder, container.ports, [&](const ContainerPort& port) {
-          const bool tcp = port.protocol == PortProtocol::kTcp;
-          const auto protocol = write_text_if_any(builder, tcp ? "" : to_string(port.protocol));
-          return wire::CreateContainerPort(builder, port.host_port, protocol,
-                                           write_text_if_any(builder, port.host_ip));
-        });
-    return wire::CreateContainer(builder, name, requests, limits, container.restart_always,
-                                 actuated, allocated, ports);
-  });
-}
-
-Offset<wire::PodCondition> condition(Builder& builder,
-                                     const std::optional<PodCondition>& condition) {
-  return condition ? wire::CreatePodCondition(builder, condition->is_true,
-                                              condition->last_transition_us.value_or(0))
-                   : 0;
-}
 
 Offset<wire::PodRef> reference(Builder& builder, const PodRef& ref) {
   if (ref.pod == nullptr) return wire::CreatePodRef(builder, write_text(builder, ref.uid));
@@ -133,57 +44,14 @@ Offset<wire::Node> encode(Builder& builder, const Node& node) {
     return wire::CreateTaint(builder, key, value, write_text_if_any(builder, taint.effect));
   });
   const auto allocatable = resources(builder, node.allocatable);
-  return wire::CreateNode(builder, name, labels, annotations, node.unschedulable, taints,
-                          allocatable, resources(builder, node.capacity), node.deleting);
-}
-
-Offset<wire::Pod> encode(Builder& builder, const Pod& pod) {
-  const auto namespace_name = write_text(builder, pod.namespace_name);
-  const auto name = write_text(builder, pod.name);
-  const auto uid = write_text(builder, pod.uid);
-  const auto labels = map(builder, pod.labels);
-  const auto annotations = map(builder, pod.annotations);
-  const auto node_name = write_text_if_any(builder, pod.node_name);
-  const auto main_containers = containers(builder, pod.containers);
-  const auto init_containers = containers(builder, pod.init_containers);
-  const auto pod_requests = resources(builder, pod.pod_requests);
-  const auto pod_limits = resources(builder, pod.pod_limits);
-  const auto overhead = resources(builder, pod.overhead);
-  const auto node_selector = map(builder, pod.node_selector);
-  Offset<wire::NodeSelector> affinity;
-  if (pod.required_node_affinity) {
-    affinity = wire::CreateNodeSelector(
-        builder, write_list<wire::NodeSelectorTerm>(
-                     builder, *pod.required_node_affinity, [&](const NodeSelectorTerm& term) {
-                       const auto expressions = requirements(builder, term.match_expressions);
-                       return wire::CreateNodeSelectorTerm(
-                           builder, expressions, requirements(builder, term.match_fields));
-                     }));
-  }
-  const auto tolerations = write_list_if_any<wire::Toleration>(
-      builder, pod.tolerations, [&](const Toleration& toleration) {
-        const auto key = write_text_if_any(builder, toleration.key);
-        const auto op = write_text_if_any(builder, toleration.op);
-        const auto value = write_text_if_any(builder, toleration.value);
-        return wire::CreateToleration(builder, key, op, value,
-                                      write_text_if_any(builder, toleration.effect));
+  const auto capacity = resources(builder, node.capacity);
+  const auto images = write_list_if_any<wire::ContainerImage>(
+      builder, node.images, [&](const ContainerImage& image) {
+        return wire::CreateContainerImage(builder, strings(builder, image.names), image.size_bytes);
       });
-  const auto phase = write_text_if_any(builder, pod.phase);
-  const auto qos_class = write_text_if_any(builder, pod.qos_class);
-  const auto scheduled = condition(builder, pod.scheduled);
-  const auto initialized = condition(builder, pod.initialized);
-  const auto nominated_node_name = write_text_if_any(builder, pod.nominated_node_name);
-  const auto priority_class_name = write_text_if_any(builder, pod.priority_class_name);
-  const auto preemption_policy = write_text_if_any(builder, pod.preemption_policy);
-  const auto scheduler_name = write_text_if_any(builder, pod.scheduler_name);
-  const auto considered = write_not_considered(builder, pod.not_considered);
-  return wire::CreatePod(
-      builder, namespace_name, name, uid, labels, annotations, pod.daemon_set,
-      pod.creation_us.value_or(0), node_name, main_containers, init_containers, pod_requests,
-      pod_limits, overhead, pod.priority.has_value(), pod.priority.value_or(0), node_selector,
-      affinity, tolerations, pod.active_deadline_seconds.value_or(0), phase, qos_class, scheduled,
-      initialized, pod.resize_infeasible, pod.start_us.value_or(0), nominated_node_name,
-      pod.deleting, priority_class_name, preemption_policy, scheduler_name, considered);
+  return wire::CreateNode(builder, name, labels, annotations, node.unschedulable, taints,
+                          allocatable, capacity, node.deleting, images,
+                          strings(builder, node.declared_features));
 }
 
 Offset<wire::NodeMetric> encode(Builder& builder, const NodeMetric& metric) {
@@ -244,6 +112,10 @@ Offset<wire::CapacityQuota> encode(Builder& builder, const CapacityQuota& quota,
                                    map(builder, quota.limits), quota_class);
 }
 
+Offset<wire::ReferredObject> encode(Builder& builder, const ReferredObject& object) {
+  return wire::CreateReferredObject(builder, write_text(builder, to_json(object)));
+}
+
 Offset<wire::Change> encode_upsert(Builder& builder, const Object& object,
                                    wire::CapacityQuotaClass quota_class) {
   if (const auto* quota = std::get_if<CapacityQuota>(&object)) {
@@ -283,6 +155,13 @@ Offset<wire::Change> encode_removed_pod_disruption_budget(Builder& builder,
 
 Offset<wire::Change> encode_removed_priority_class(Builder& builder, std::string_view name) {
   return change(builder, wire::CreateRemovedPriorityClass(builder, write_text(builder, name)));
+}
+
+Offset<wire::Change> encode_removed_referred_object(Builder& builder, ReferredKind kind,
+                                                    std::string_view key) {
+  const auto name = write_text(builder, to_string(kind));
+  return change(builder,
+                wire::CreateRemovedReferredObject(builder, name, write_text(builder, key)));
 }
 
 Offset<wire::Change> encode_removed_capacity_quota(Builder& builder, std::string_view name,

@@ -72,6 +72,7 @@ flatbuffers::Offset<wire::PriorityClass> encode(Builder& builder,
 flatbuffers::Offset<wire::CapacityQuota> encode(
     Builder& builder, const CapacityQuota& quota,
     wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);
+flatbuffers::Offset<wire::ReferredObject> encode(Builder& builder, const ReferredObject& object);
 
 // `quota_class`: of a CapacityQuota.
 flatbuffers::Offset<wire::Change> encode_upsert(
@@ -90,6 +91,10 @@ flatbuffers::Offset<wire::Change> encode_removed_pod_disruption_budget(
     Builder& builder, std::string_view namespace_name, std::string_view name);
 flatbuffers::Offset<wire::Change> encode_removed_priority_class(Builder& builder,
                                                                 std::string_view name);
+// `key`: as key_of() has it.
+flatbuffers::Offset<wire::Change> encode_removed_referred_object(Builder& builder,
+                                                                 ReferredKind kind,
+                                                                 std::string_view key);
 flatbuffers::Offset<wire::Change> encode_removed_capacity_quota(
     Builder& builder, std::string_view name,
     wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);

@@ -130,6 +130,10 @@ Result<void> Feeder::remove_priority_class(std::string_view name) {
   return add(encode_removed_priority_class(builder_, name));
 }
 
+Result<void> Feeder::remove_referred_object(ReferredKind kind, std::string_view key) {
+  return add(encode_removed_referred_object(builder_, kind, key));
+}
+
 Result<void> Feeder::remove_capacity_quota(std::string_view name,
                                            wire::CapacityQuotaClass quota_class) {
   return add(encode_removed_capacity_quota(builder_, name, quota_class));

@@ -59,6 +59,8 @@ class Feeder {
   Result<void> remove_elastic_quota(std::string_view namespace_name, std::string_view name);
   Result<void> remove_pod_disruption_budget(std::string_view namespace_name, std::string_view name);
   Result<void> remove_priority_class(std::string_view name);
+  // `key`: "namespace/name", or the name where the kind has no namespace.
+  Result<void> remove_referred_object(ReferredKind kind, std::string_view key);
   Result<void> remove_capacity_quota(
       std::string_view name,
       wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota);
