@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"headroom.dev/shim/wire"
@@ -124,21 +123,6 @@ func (e *encoder) podDisruptionBudget(budget *policyv1.PodDisruptionBudget) flat
 	wire.PodDisruptionBudgetAddDisruptionsAllowed(e.b, int64(budget.Status.DisruptionsAllowed))
 	wire.PodDisruptionBudgetAddDisruptedPods(e.b, disrupted)
 	return wire.PodDisruptionBudgetEnd(e.b)
-}
-
-func (e *encoder) labelSelector(selector *metav1.LabelSelector) flatbuffers.UOffsetT {
-	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-		return 0
-	}
-	mark := e.mark()
-	for i := range selector.MatchExpressions {
-		expression := &selector.MatchExpressions[i]
-		e.push(e.requirement(expression.Key, string(expression.Operator), expression.Values))
-	}
-	for key, value := range selector.MatchLabels {
-		e.push(e.requirement(key, string(metav1.LabelSelectorOpIn), []string{value}))
-	}
-	return e.vector(mark)
 }
 
 func (e *encoder) priorityClass(class *schedulingv1.PriorityClass) flatbuffers.UOffsetT {

@@ -22,6 +22,8 @@ func (e *encoder) node(node *v1.Node) flatbuffers.UOffsetT {
 	taints := e.taints(node.Spec.Taints)
 	allocatable := e.resources(node.Status.Allocatable)
 	capacity := e.resources(node.Status.Capacity)
+	images := e.images(node.Status.Images)
+	features := e.strings(node.Status.DeclaredFeatures)
 	wire.NodeStart(e.b)
 	wire.NodeAddName(e.b, name)
 	wire.NodeAddLabels(e.b, labels)
@@ -31,7 +33,24 @@ func (e *encoder) node(node *v1.Node) flatbuffers.UOffsetT {
 	wire.NodeAddAllocatable(e.b, allocatable)
 	wire.NodeAddCapacity(e.b, capacity)
 	wire.NodeAddDeleting(e.b, node.DeletionTimestamp != nil)
+	wire.NodeAddImages(e.b, images)
+	wire.NodeAddDeclaredFeatures(e.b, features)
 	return wire.NodeEnd(e.b)
+}
+
+func (e *encoder) images(list []v1.ContainerImage) flatbuffers.UOffsetT {
+	if len(list) == 0 {
+		return 0
+	}
+	mark := e.mark()
+	for i := range list {
+		names := e.strings(list[i].Names)
+		wire.ContainerImageStart(e.b)
+		wire.ContainerImageAddNames(e.b, names)
+		wire.ContainerImageAddSizeBytes(e.b, list[i].SizeBytes)
+		e.push(wire.ContainerImageEnd(e.b))
+	}
+	return e.vector(mark)
 }
 
 func (e *encoder) taints(list []v1.Taint) flatbuffers.UOffsetT {

@@ -32,7 +32,19 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	}
 	overhead := e.resources(pod.Spec.Overhead)
 	nodeSelector := e.stringMap(pod.Spec.NodeSelector)
-	affinity := e.requiredNodeAffinity(pod.Spec.Affinity)
+	var affinity, preferred, with, apart flatbuffers.UOffsetT
+	if its := pod.Spec.Affinity; its != nil {
+		affinity = e.requiredNodeAffinity(its.NodeAffinity)
+		preferred = e.preferredNodeAffinity(its.NodeAffinity)
+		if its.PodAffinity != nil {
+			with = e.podAffinity(its.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+				its.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+		if its.PodAntiAffinity != nil {
+			apart = e.podAffinity(its.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+				its.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+	}
 	tolerations := e.tolerations(pod.Spec.Tolerations)
 	phase := e.optional(string(pod.Status.Phase))
 	qosClass := e.optional(string(pod.Status.QOSClass))
@@ -52,6 +64,11 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	}
 	schedulerName := e.optional(pod.Spec.SchedulerName)
 	notConsidered := e.notConsidered(notConsideredOf(pod))
+	spread := e.topologySpread(pod.Spec.TopologySpreadConstraints)
+	volumes := e.volumes(pod.Spec.Volumes)
+	gates := e.schedulingGates(pod.Spec.SchedulingGates)
+	features := e.strings(requiredFeatures(&pod.Spec))
+	controller := e.controller(pod)
 
 	wire.PodStart(e.b)
 	wire.PodAddNamespaceName(e.b, namespace)
@@ -92,6 +109,14 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	wire.PodAddPreemptionPolicy(e.b, preemption)
 	wire.PodAddSchedulerName(e.b, schedulerName)
 	wire.PodAddNotConsidered(e.b, notConsidered)
+	wire.PodAddPreferredNodeAffinity(e.b, preferred)
+	wire.PodAddPodAffinity(e.b, with)
+	wire.PodAddPodAntiAffinity(e.b, apart)
+	wire.PodAddTopologySpread(e.b, spread)
+	wire.PodAddVolumes(e.b, volumes)
+	wire.PodAddSchedulingGates(e.b, gates)
+	wire.PodAddRequiredFeatures(e.b, features)
+	wire.PodAddController(e.b, controller)
 	return wire.PodEnd(e.b)
 }
 
@@ -136,6 +161,7 @@ func (e *encoder) container(container *v1.Container, status *v1.ContainerStatus,
 		allocated = e.resources(status.AllocatedResources)
 	}
 	ports := e.hostPorts(container.Ports)
+	image := e.optional(container.Image)
 	wire.ContainerStart(e.b)
 	wire.ContainerAddName(e.b, name)
 	wire.ContainerAddRequests(e.b, requests)
@@ -145,6 +171,7 @@ func (e *encoder) container(container *v1.Container, status *v1.ContainerStatus,
 	wire.ContainerAddActuatedRequests(e.b, actuated)
 	wire.ContainerAddAllocatedRequests(e.b, allocated)
 	wire.ContainerAddPorts(e.b, ports)
+	wire.ContainerAddImage(e.b, image)
 	return wire.ContainerEnd(e.b)
 }
 
@@ -178,28 +205,6 @@ func (e *encoder) condition(condition *v1.PodCondition) flatbuffers.UOffsetT {
 	wire.PodConditionAddIsTrue(e.b, condition.Status == v1.ConditionTrue)
 	wire.PodConditionAddLastTransitionUs(e.b, microseconds(condition.LastTransitionTime))
 	return wire.PodConditionEnd(e.b)
-}
-
-// requiredNodeAffinity is absent where there is none, which is not the same as one without terms.
-func (e *encoder) requiredNodeAffinity(affinity *v1.Affinity) flatbuffers.UOffsetT {
-	if affinity == nil || affinity.NodeAffinity == nil ||
-		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return 0
-	}
-	selector := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	mark := e.mark()
-	for i := range selector.NodeSelectorTerms {
-		expressions := e.nodeRequirements(selector.NodeSelectorTerms[i].MatchExpressions)
-		fields := e.nodeRequirements(selector.NodeSelectorTerms[i].MatchFields)
-		wire.NodeSelectorTermStart(e.b)
-		wire.NodeSelectorTermAddMatchExpressions(e.b, expressions)
-		wire.NodeSelectorTermAddMatchFields(e.b, fields)
-		e.push(wire.NodeSelectorTermEnd(e.b))
-	}
-	terms := e.vector(mark)
-	wire.NodeSelectorStart(e.b)
-	wire.NodeSelectorAddTerms(e.b, terms)
-	return wire.NodeSelectorEnd(e.b)
 }
 
 func (e *encoder) nodeRequirements(list []v1.NodeSelectorRequirement) flatbuffers.UOffsetT {
