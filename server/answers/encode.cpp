@@ -69,7 +69,8 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
         std::pair{"kPodsMax", kPodsMax}, std::pair{"kResourcesMax", kResourcesMax},
         std::pair{"kElasticQuotasMax", kElasticQuotasMax},
         std::pair{"kPodDisruptionBudgetsMax", kPodDisruptionBudgetsMax},
-        std::pair{"kPriorityClassesMax", kPriorityClassesMax}}) {
+        std::pair{"kPriorityClassesMax", kPriorityClassesMax},
+        std::pair{"kReferredObjectsMax", kReferredObjectsMax}}) {
     limits.push_back(wire::CreateLimit(builder, write_text(builder, name), value));
   }
   std::vector<Offset<flatbuffers::String>> names;

@@ -1,4 +1,6 @@
 // Pods.
+#include <limits>
+
 #include "server/service/decode.h"
 #include "server/service/decoder.h"
 
@@ -11,6 +13,10 @@ static_assert(static_cast<int>(wire::NotConsidered::PreferNoScheduleTaints) ==
               static_cast<int>(NotConsidered::kPreferNoScheduleTaints));
 static_assert(static_cast<int>(wire::NotConsidered::PersistentVolumeClaims) ==
               static_cast<int>(NotConsidered::kPersistentVolumeClaims));
+
+// Kubernetes': of a preferred term; a required one has none.
+constexpr std::int32_t kTermWeightMax = 100;
+constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 class PodDecoder final : public Decoder {
  public:
@@ -71,6 +77,22 @@ class PodDecoder final : public Decoder {
     }
   }
 
+  void between(const char* field, std::int32_t value, std::int32_t first, std::int32_t last) {
+    if (value < first || value > last) {
+      refuse(ErrorCode::kInvalid, field, fmt::format("{} is not in [{}, {}]", value, first, last));
+    }
+  }
+
+  void preferred_terms(const char* field, const List<wire::PreferredSchedulingTerm>* in,
+                       std::vector<PreferredSchedulingTerm>& out) {
+    list(field, in, out,
+         [&](const wire::PreferredSchedulingTerm& item, PreferredSchedulingTerm& term) {
+           between("weight", item.weight(), 1, kTermWeightMax);
+           term.weight = item.weight();
+           preference(item.preference(), term.preference);
+         });
+  }
+
   void preference(const wire::NodeSelectorTerm* in, NodeSelectorTerm& out) {
     if (in == nullptr) {
       out = {};
@@ -95,17 +117,20 @@ class PodDecoder final : public Decoder {
       out = {};
       return;
     }
-    affinity_terms((field + ".required").c_str(), in->required(), out.required);
-    affinity_terms((field + ".preferred").c_str(), in->preferred(), out.preferred);
+    affinity_terms((field + ".required").c_str(), in->required(), 0, 0, out.required);
+    affinity_terms((field + ".preferred").c_str(), in->preferred(), 1, kTermWeightMax,
+                   out.preferred);
   }
 
   void affinity_terms(const char* field, const List<wire::PodAffinityTerm>* in,
+                      std::int32_t weight_min, std::int32_t weight_max,
                       std::vector<PodAffinityTerm>& out) {
     list(field, in, out, [&](const wire::PodAffinityTerm& item, PodAffinityTerm& term) {
       selector("labelSelector", item.selector(), term.selector);
       strings("namespaces", item.namespaces(), term.namespaces);
       selector("namespaceSelector", item.namespace_selector(), term.namespace_selector);
       string("topologyKey", item.topology_key(), term.topology_key);
+      between("weight", item.weight(), weight_min, weight_max);
       term.weight = item.weight();
     });
   }
@@ -114,11 +139,13 @@ class PodDecoder final : public Decoder {
               std::vector<TopologySpreadConstraint>& out) {
     list(field, in, out,
          [&](const wire::TopologySpreadConstraint& item, TopologySpreadConstraint& constraint) {
+           between("maxSkew", item.max_skew(), 1, kInt32Max);
            constraint.max_skew = item.max_skew();
            string("topologyKey", item.topology_key(), constraint.topology_key);
            constraint.hard = item.hard();
            selector("labelSelector", item.selector(), constraint.selector);
            strings("matchLabelKeys", item.match_label_keys(), constraint.match_label_keys);
+           between("minDomains", item.min_domains(), 1, kInt32Max);
            constraint.min_domains = item.min_domains();
            constraint.honors_affinity = item.honors_affinity();
            constraint.honors_taints = item.honors_taints();
@@ -213,11 +240,8 @@ Result<std::size_t> decode(const wire::Pod& in, Pod& out) {
   decoder.string("preemptionPolicy", in.preemption_policy(), out.preemption_policy);
   decoder.string("schedulerName", in.scheduler_name(), out.scheduler_name);
   decoder.not_considered(in.not_considered(), out.not_considered);
-  decoder.list("preferredNodeAffinity", in.preferred_node_affinity(), out.preferred_node_affinity,
-               [&](const wire::PreferredSchedulingTerm& item, PreferredSchedulingTerm& term) {
-                 term.weight = item.weight();
-                 decoder.preference(item.preference(), term.preference);
-               });
+  decoder.preferred_terms("preferredNodeAffinity", in.preferred_node_affinity(),
+                          out.preferred_node_affinity);
   decoder.affinity("podAffinity", in.pod_affinity(), out.pod_affinity);
   decoder.affinity("podAntiAffinity", in.pod_anti_affinity(), out.pod_anti_affinity);
   decoder.spread("topologySpreadConstraints", in.topology_spread(), out.topology_spread);

@@ -32,6 +32,10 @@ Object through_the_wire(const Object& object) {
     decoded = decode(*read.fact_as_NodeMetric(), out);
   } else if constexpr (std::is_same_v<Object, ElasticQuota>) {
     decoded = decode(*read.fact_as_ElasticQuota(), out);
+  } else if constexpr (std::is_same_v<Object, ReferredObject>) {
+    Result<ReferredObject> referred = decode(*read.fact_as_ReferredObject());
+    if (referred) return *referred;
+    decoded = tl::unexpected(referred.error());
   } else if constexpr (std::is_same_v<Object, PodDisruptionBudget>) {
     decoded = decode(*read.fact_as_PodDisruptionBudget(), out);
   } else {
@@ -70,6 +74,7 @@ TEST(Encode, EveryFieldOfAPod) {
   container.requests = {{"cpu", Quantity::from_milli(1)}, {"memory", Quantity::from_value(0)}};
   container.limits = {{"cpu", Quantity::from_nanos(1)}, {"x/y", *Quantity::parse("-3")}};
   container.restart_always = true;
+  container.image = "registry/a:1";
   container.ports = {{1, PortProtocol::kUdp, "10.0.0.1"}, {65535, PortProtocol::kTcp, ""}};
   container.actuated_requests = ResourceList{};
   container.allocated_requests = {{"memory", *Quantity::parse("9223372036854775807")}};
@@ -96,12 +101,80 @@ TEST(Encode, EveryFieldOfAPod) {
   pod.deleting = true;
   pod.priority_class_name = "high";
   pod.preemption_policy = "Never";
+  pod.scheduler_name = "another";
+  pod.not_considered.add(NotConsidered::kResourceClaims);
+  pod.preferred_node_affinity = {
+      {.weight = 100,
+       .preference = {.match_expressions = {{"k", "Gt", {"1"}}}, .match_fields = {}}},
+      {.weight = 1, .preference = {}}};
+  pod.pod_affinity.required = {{.selector = LabelSelector{{"app", "In", {"web"}}},
+                                .namespaces = {"z", "a"},
+                                .namespace_selector = std::nullopt,
+                                .topology_key = "zone",
+                                .weight = 0}};
+  pod.pod_anti_affinity.preferred = {{.selector = std::nullopt,
+                                      .namespaces = {},
+                                      .namespace_selector = LabelSelector{},
+                                      .topology_key = "host",
+                                      .weight = 7}};
+  pod.topology_spread = {{.max_skew = 3,
+                          .topology_key = "zone",
+                          .hard = true,
+                          .selector = LabelSelector{{"app", "Exists", {}}},
+                          .match_label_keys = {"hash"},
+                          .min_domains = 4,
+                          .honors_affinity = false,
+                          .honors_taints = true},
+                         {.selector = LabelSelector{}},
+                         {}};
+  pod.volumes = {
+      {.name = "a", .claim = "c", .ephemeral = false, .image = "", .disk = std::nullopt},
+      {.name = "b", .claim = "", .ephemeral = true, .image = "i", .disk = Disk{}},
+      {.name = "c",
+       .claim = std::nullopt,
+       .ephemeral = false,
+       .image = "",
+       .disk = Disk{.kind = "rbd", .id = "p/i", .monitors = {"m2", "m1"}, .read_only = true}}};
+  pod.scheduling_gates = {"b", "a"};
+  pod.required_features = {"A", "B"};
+  pod.controller =
+      OwnerReference{.api_version = "apps/v1", .kind = "ReplicaSet", .name = "web", .uid = "u"};
   EXPECT_EQ(through_the_wire(pod), pod);
   pod.required_node_affinity = std::vector<NodeSelectorTerm>{};  // matches nothing; not absent
   EXPECT_EQ(through_the_wire(pod), pod);
   pod.required_node_affinity.reset();
   pod.priority.reset();
   EXPECT_EQ(through_the_wire(pod), pod);
+}
+
+TEST(Encode, EveryFieldOfANode) {
+  Node node;
+  node.name = "n1";
+  node.labels = {{"zone", "a"}};
+  node.annotations = {{"a", "b"}};
+  node.unschedulable = node.deleting = true;
+  node.taints = {{"k", "v", "NoExecute"}};
+  node.capacity = node.allocatable = {{"cpu", Quantity::from_value(4)}};
+  node.images = {{.names = {"b", "a:1"}, .size_bytes = 1'234'567'890'123}, {}};
+  node.declared_features = {"A", "B"};
+  EXPECT_EQ(through_the_wire(node), node);
+}
+
+TEST(Encode, ObjectsThatOthersReferTo) {
+  const ReferredObject objects[] = {
+      Namespace{.name = "team", .labels = {{"env", "prod"}}},
+      Service{.namespace_name = "team", .name = "web", .selector = StringMap{{"app", "web"}}},
+      Service{.namespace_name = "team", .name = "none", .selector = std::nullopt},
+      WorkloadController{.kind = WorkloadController::Kind::kStatefulSet,
+                         .namespace_name = "team",
+                         .name = "db",
+                         .selector = LabelSelector{{"app", "NotIn", {"a", "b"}}}},
+      CsiNode{.name = "n1", .drivers = {{.name = "ebs", .count = 25}, {"nfs", std::nullopt}}},
+      CsiDriver{.name = "ebs", .storage_capacity = true, .prevent_pod_scheduling_if_missing = true},
+  };
+  for (const ReferredObject& object : objects) {
+    EXPECT_EQ(through_the_wire(object), object) << key_of(object);
+  }
 }
 
 TEST(Encode, EveryFieldOfAMetric) {

@@ -177,7 +177,7 @@ TEST_F(Feeding, ARefusedChangeStopsNoOther) {
       {node_of("n1", 8), Node(), removed_node("n0"), UnknownFact(), bad, node_of("n3", 8)});
   EXPECT_EQ(feeder.error(id), "Invalid: Node: metadata.name is empty (change 1)");
   EXPECT_EQ(feeder.error(id),
-            "Unsupported: fact_type: 77 is not known; accepted: 1 to 14 (change 3)");
+            "Unsupported: fact_type: 77 is not known; accepted: 1 to 16 (change 3)");
   const std::string negative = feeder.error(id);
   EXPECT_NE(negative.find("n2"), std::string::npos) << negative;
   EXPECT_NE(negative.find("(change 4)"), std::string::npos) << negative;

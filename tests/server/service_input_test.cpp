@@ -255,6 +255,37 @@ TEST_F(Objects, PortsAreThoseOfKubernetes) {
             " 1024");
 }
 
+TEST_F(Objects, TermsAndConstraintsAreThoseOfKubernetes) {
+  const auto error = [](auto change) {
+    Pod pod = pod_of("p", 1);
+    pod.preferred_node_affinity = {{.weight = 1, .preference = {}}};
+    pod.pod_affinity.required = {{}};
+    pod.pod_anti_affinity.preferred = {{.weight = 100}};
+    pod.topology_spread = {{.max_skew = 1, .min_domains = 1}};
+    change(pod);
+    return decode_error(pod);
+  };
+  const std::string range = " is not in [1, 100]";
+  const std::string at = "Invalid: pod team/p: ";
+  EXPECT_EQ(error([](Pod&) {}), "ok");
+  EXPECT_EQ(error([](Pod& pod) { pod.preferred_node_affinity[0].weight = 101; }),
+            at + "preferredNodeAffinity[0].weight: 101" + range);
+  EXPECT_EQ(error([](Pod& pod) { pod.pod_anti_affinity.preferred[0].weight = 0; }),
+            at + "podAntiAffinity.preferred[0].weight: 0" + range);
+  EXPECT_EQ(error([](Pod& pod) { pod.pod_affinity.required[0].weight = 1; }),
+            at + "podAffinity.required[0].weight: 1 is not in [0, 0]");
+  EXPECT_EQ(error([](Pod& pod) { pod.topology_spread[0].max_skew = 0; }),
+            at + "topologySpreadConstraints[0].maxSkew: 0 is not in [1, 2147483647]");
+  EXPECT_EQ(error([](Pod& pod) { pod.topology_spread[0].min_domains = -1; }),
+            at + "topologySpreadConstraints[0].minDomains: -1 is not in [1, 2147483647]");
+  EXPECT_EQ(error([](Pod& pod) {
+              pod.required_features = {"A", "A"};
+            }),
+            at + "requiredFeatures: \"A\" comes twice");
+  EXPECT_EQ(error([](Pod& pod) { pod.volumes = {{.name = std::string(kTextBytesMax + 1, 'v')}}; }),
+            "LimitExceeded: pod team/p: volumes[0].name: 1025 bytes: kTextBytesMax is 1024");
+}
+
 TEST_F(Objects, WhatIsAbsentIsEmpty) {
   Builder builder;
   const auto text = write(builder, "x");
@@ -268,6 +299,12 @@ TEST_F(Objects, WhatIsAbsentIsEmpty) {
   full.overhead = full.pod_requests = full.pod_limits = cores(1);
   full.daemon_set = full.deleting = true;
   full.start_us = 1;
+  full.pod_affinity.required = full.pod_anti_affinity.preferred = {{.weight = 1}};
+  full.preferred_node_affinity = {{.weight = 1, .preference = {}}};
+  full.topology_spread = {{}};
+  full.volumes = {{.name = "v", .claim = "c", .disk = Disk{}}};
+  full.scheduling_gates = full.required_features = {"set"};
+  full.controller.emplace();
   bare.namespace_name = bare.name = bare.uid = "x";
   ASSERT_TRUE(decode(*flatbuffers::GetRoot<wire::Pod>(builder.GetBufferPointer()), full));
   EXPECT_EQ(full, bare);

@@ -56,10 +56,18 @@ struct ClassedCapacityQuota {
   CapacityQuota quota;
   wire::CapacityQuotaClass quota_class = wire::CapacityQuotaClass::CapacityQuota;
 };
+// The same as text, which may be none.
+struct ReferredJson {
+  std::string json;
+};
+struct RemovedReferred {
+  std::string kind, key;
+};
 // Of a change that no server knows.
 struct UnknownFact {};
 using Fact = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
-                          CapacityQuota, ClassedCapacityQuota, Removed, UnknownFact>;
+                          CapacityQuota, ClassedCapacityQuota, ReferredObject, ReferredJson,
+                          Removed, RemovedReferred, UnknownFact>;
 
 inline Removed removed_node(const std::string& name) { return {wire::Fact::RemovedNode, name, ""}; }
 inline Removed removed_metric(const std::string& name) {
@@ -112,6 +120,15 @@ inline Offset<wire::Change> write(Builder& builder, const Fact& fact) {
           return write(builder, held);
         } else if constexpr (std::is_same_v<Held, ClassedCapacityQuota>) {
           return encode_upsert(builder, held.quota, held.quota_class);
+        } else if constexpr (std::is_same_v<Held, ReferredJson>) {
+          const auto json = write(builder, held.json);
+          return wire::CreateChange(builder, wire::Fact::ReferredObject,
+                                    wire::CreateReferredObject(builder, json).Union());
+        } else if constexpr (std::is_same_v<Held, RemovedReferred>) {
+          const auto kind = write(builder, held.kind);
+          const auto removed =
+              wire::CreateRemovedReferredObject(builder, kind, write(builder, held.key));
+          return wire::CreateChange(builder, wire::Fact::RemovedReferredObject, removed.Union());
         } else if constexpr (std::is_same_v<Held, UnknownFact>) {
           return wire::CreateChange(builder, static_cast<wire::Fact>(77),
                                     wire::CreateUnreserved(builder, 1).Union());
@@ -128,6 +145,8 @@ inline void tell(Engine& engine, const Fact& fact) {
         using Object = std::decay_t<decltype(object)>;
         if constexpr (std::is_same_v<Object, Removed> ||
                       std::is_same_v<Object, ClassedCapacityQuota> ||
+                      std::is_same_v<Object, ReferredJson> ||
+                      std::is_same_v<Object, RemovedReferred> ||
                       std::is_same_v<Object, UnknownFact>) {
           throw std::logic_error("engines are told objects only");
         } else {
