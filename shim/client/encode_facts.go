@@ -38,6 +38,8 @@ func (e *encoder) upsert(kind Kind, object any) (flatbuffers.UOffsetT, error) {
 		return upsertUnstructured(e, object, wire.FactElasticQuota, (*encoder).elasticQuota)
 	case CapacityQuotas:
 		return upsertUnstructured(e, object, wire.FactCapacityQuota, (*encoder).capacityQuota)
+	default:
+		return e.referredObject(kind, object)
 	}
 	return 0, fmt.Errorf("%s: an object of type %T", kind, object)
 }
@@ -57,6 +59,9 @@ func upsertUnstructured(e *encoder, object any, fact wire.Fact,
 
 // removed builds a Change that says that the object is gone.
 func (e *encoder) removed(kind Kind, namespace, name string) flatbuffers.UOffsetT {
+	if kind >= firstReferred {
+		return e.removedReferredObject(kind, namespace, name)
+	}
 	n := e.string(name)
 	switch kind {
 	case Nodes:

@@ -67,7 +67,7 @@ func TestAnnotationsAreTheEngines(t *testing.T) {
 	for _, match := range regexp.MustCompile(`=\s*"([^"]+/[^"]+)";`).FindAllStringSubmatch(string(text), -1) {
 		read = append(read, match[1])
 	}
-	sent := append(slices.Clone(podAnnotations), nodeAnnotations...)
+	sent := slices.Concat(podAnnotations, nodeAnnotations, storageAnnotations)
 	slices.Sort(read)
 	slices.Sort(sent)
 	if !slices.Equal(read, sent) {

@@ -20,6 +20,9 @@ var errReplaced = errors.New("another feeder took over")
 // gives a server up after silenceMax.
 type FeederOptions struct {
 	Options
+	// Before all is sent on a new connection: of these kinds, which headroomd's profile reads, the stores are set
+	// when it returns. nil where they are set anyway.
+	OnReferredKinds func(context.Context, []Kind)
 	// After headroomd has applied what was sent so far. At most one Stats is outstanding, so that not every
 	// change has a call of its own, but the last one has. Called by one goroutine, which reads nothing meanwhile.
 	OnApplied func(Stats)
@@ -114,6 +117,9 @@ func (f *Feeder) Run(ctx context.Context) {
 		feeding, err := openFeed(ctx, f)
 		healthy := false
 		if err == nil {
+			if prepare := f.options.OnReferredKinds; prepare != nil {
+				prepare(ctx, feeding.greeting.ReferredKinds())
+			}
 			healthy, err = feeding.run(ctx)
 		}
 		f.stop()

@@ -24,6 +24,7 @@ type Profile struct {
 	SchedulerName string
 	Mode          string // Proposal, Upstream
 	Plugins       []ProfilePlugin
+	ReferredKinds []string // the kinds that it reads of those that nodes and pods refer to
 }
 
 // Greeting is what the server said of itself when the connection was made. It is not changed afterwards.
@@ -101,6 +102,9 @@ func readGreeting(frame []byte) (greeting *Greeting, err error) {
 		for j := range profile.PluginsLength() {
 			profile.Plugins(&plugin, j)
 			read.Plugins = append(read.Plugins, ProfilePlugin{string(plugin.Name()), plugin.Weight()})
+		}
+		for j := range profile.ReferredKindsLength() {
+			read.ReferredKinds = append(read.ReferredKinds, string(profile.ReferredKinds(j)))
 		}
 		greeting.Profiles = append(greeting.Profiles, read)
 	}

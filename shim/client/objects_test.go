@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -166,13 +169,46 @@ func readCluster(t testing.TB, path string) (stores [kindCount]*mapStore, newest
 		case "CapacityQuota":
 			stores[CapacityQuotas].put(custom())
 		default:
-			t.Fatalf("an object of kind %q", kind.Kind)
+			of := slices.Index(referredKinds[:], kind.Kind)
+			if of < 0 {
+				t.Fatalf("an object of kind %q", kind.Kind)
+			}
+			object := newReferred(firstReferred + Kind(of))
+			read(object)
+			stores[firstReferred+Kind(of)].put(object)
 		}
 	}
 	if newest == 0 {
 		newest = newestPod
 	}
 	return stores, newest
+}
+
+// newReferred is an empty object of a kind that nodes and pods refer to.
+func newReferred(kind Kind) metav1.Object {
+	switch kind {
+	case Namespaces:
+		return &v1.Namespace{}
+	case Services:
+		return &v1.Service{}
+	case ReplicationControllers:
+		return &v1.ReplicationController{}
+	case ReplicaSets:
+		return &appsv1.ReplicaSet{}
+	case StatefulSets:
+		return &appsv1.StatefulSet{}
+	case PersistentVolumes:
+		return &v1.PersistentVolume{}
+	case PersistentVolumeClaims:
+		return &v1.PersistentVolumeClaim{}
+	case StorageClasses:
+		return &storagev1.StorageClass{}
+	case CSINodes:
+		return &storagev1.CSINode{}
+	case CSIDrivers:
+		return &storagev1.CSIDriver{}
+	}
+	return &storagev1.CSIStorageCapacity{}
 }
 
 // manyPods are n pods, on the nodes in turn.

@@ -49,6 +49,7 @@ type facts struct {
 	feeder        *client.Feeder
 	pods          *nominations
 	elasticQuotas elasticQuotas
+	referred      map[client.Kind]bool // that are followed of the kinds that nodes and pods refer to
 
 	mu      sync.Mutex
 	plugins []*Headroom
@@ -100,10 +101,14 @@ func (f *facts) eachPlugin(do func(*Headroom)) {
 
 // feed registers with the informers; feeding begins when they have synced.
 func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*facts, error) {
-	f := &facts{}
+	f := &facts{referred: map[client.Kind]bool{}}
+	shared := handle.SharedInformerFactory()
 	logger := klog.FromContext(ctx)
 	f.feeder = client.NewFeeder(address, client.FeederOptions{
 		Options: client.Options{Name: "kube-scheduler/" + handle.ProfileName() + "/feeder"},
+		OnReferredKinds: func(feeding context.Context, kinds []client.Kind) {
+			f.followReferred(feeding, shared, kinds)
+		},
 		OnApplied: func(stats client.Stats) {
 			if stats.Ready && !stats.Resyncing {
 				fed.Set(1)
@@ -118,7 +123,6 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 			factsRefused.WithLabelValues(kind.String()).Inc()
 		},
 	})
-	shared := handle.SharedInformerFactory()
 	pods := shared.Core().V1().Pods().Informer()
 	f.pods = newNominations(pods.GetStore())
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
