@@ -5,7 +5,8 @@
 namespace headroom {
 
 ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Rejections& rejections)
-    : unschedulable_(profile.filters_by(PluginId::kNodeUnschedulable)),
+    : name_first_(profile.kubernetes_version >= KubernetesVersion::k137),
+      unschedulable_(profile.filters_by(PluginId::kNodeUnschedulable)),
       node_name_(profile.filters_by(PluginId::kNodeName)),
       taint_toleration_(profile.filters_by(PluginId::kTaintToleration)),
       node_affinity_(profile.filters_by(PluginId::kNodeAffinity)),
@@ -21,10 +22,14 @@ ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Rejections&
 
 std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_class,
                                  std::string_view node_name, bool name_matches) {
+  const bool other_name = node_name_ && !name_matches;
+  if (other_name && name_first_) {
+    return kOtherNodeName;
+  }
   if (unschedulable_ && !passes_node_unschedulable(shape.constraint, node_class)) {
     return kUnschedulableMark;
   }
-  if (node_name_ && !name_matches) {
+  if (other_name) {
     return kOtherNodeName;
   }
   if (const Taint* taint =

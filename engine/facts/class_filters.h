@@ -1,8 +1,9 @@
 // ClassFilters: NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, which a node's class
 // decides; and what a code of a class, or of taken ports, means.
 //
-// Source: kube-scheduler v1.35 (kubernetes/pkg/scheduler/framework/plugins); mode Proposal names
-// the taint. Thread safety: one thread at a time. Cost: a class is asked once for a shape.
+// Source: kube-scheduler v1.37 (kubernetes/pkg/scheduler/framework/plugins), which asks NodeName
+// first; NodeUnschedulable was first until 1.36. Mode Proposal names the taint. Thread safety: one
+// thread at a time. Cost: a class is asked once for a shape.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,7 @@ class ClassFilters {
   std::uint32_t code_of_taint(const Taint& taint);
   bool code_classes(PodShape& shape, const Pause& pause);
 
+  const bool name_first_;
   const bool unschedulable_, node_name_, taint_toleration_, node_affinity_;
   const bool names_taint_;
   RowClasses& rows_;

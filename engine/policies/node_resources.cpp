@@ -220,7 +220,8 @@ void NodeResources::add_balanced_score(const ScorePlugin& plugin, const Pod& pod
                                        ProgramBuilder& builder) {
   const Amounts needs = amounts(pod_requests(pod));
   Score score{};
-  score.kind = profile_.balanced.score_change ? ScoreKind::kBalancedChange : ScoreKind::kBalanced;
+  const bool compares = profile_.kubernetes_version >= KubernetesVersion::k136;
+  score.kind = compares ? ScoreKind::kBalancedChange : ScoreKind::kBalanced;
   std::vector<ScoreTerm> terms;
   std::vector<ResourceId> resources;
   bool asks = false;

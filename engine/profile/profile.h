@@ -23,6 +23,9 @@ enum class Mode : std::uint8_t { kProposal, kUpstream };
 
 inline constexpr std::int64_t kPluginWeightMax = 10'000;
 inline constexpr std::int64_t kResourceWeightMax = 100;
+inline constexpr std::int64_t kTermWeightMax = 100;  // of a preferred term
+inline constexpr std::int64_t kPercentMax = 100;
+inline constexpr std::int64_t kShapeScoreMax = 10;
 
 // A resource and its weight in [1, kResourceWeightMax].
 struct ResourceWeight {
@@ -35,8 +38,8 @@ using ResourcePercents = std::map<std::string, std::int64_t>;
 struct NodeResourcesFitArgs {
   enum class Strategy : std::uint8_t { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
   struct ShapePoint {
-    std::int64_t utilization = 0;  // [0, 100], strictly increasing
-    std::int64_t score = 0;        // [0, 10]
+    std::int64_t utilization = 0;  // [0, kPercentMax], strictly increasing
+    std::int64_t score = 0;        // [0, kShapeScoreMax]
   };
   Strategy strategy = Strategy::kLeastAllocated;
   std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
@@ -45,10 +48,9 @@ struct NodeResourcesFitArgs {
   std::vector<std::string> ignored_resource_groups;  // by prefix before "/"
 };
 
+// Up to Kubernetes 1.35: the balance with the pod. From 1.36: the change of balance around 75.
 struct BalancedAllocationArgs {
   std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
-  // Up to Kubernetes 1.35: balance with the pod. From 1.36: the change of balance around 75.
-  bool score_change = false;
 };
 
 struct LimitAwareArgs {
@@ -99,13 +101,13 @@ struct CapacitySchedulingArgs {
   bool cross_node_preemption = false;
 };
 
-// Of the last minor release whose rules a profile follows, where they differ.
+// The minor release whose rules a profile follows, where they differ.
 enum class KubernetesVersion : std::uint8_t { k135, k136, k137 };
 
 struct NodeAffinityArgs {
   // addedAffinity: what every pod of the profile asks for besides.
   std::optional<std::vector<NodeSelectorTerm>> required;
-  std::vector<PreferredSchedulingTerm> preferred;
+  std::vector<PreferredSchedulingTerm> preferred;  // weights in [0, kTermWeightMax]
 };
 
 struct PodTopologySpreadArgs {
@@ -113,9 +115,11 @@ struct PodTopologySpreadArgs {
   bool system_defaults = true;
   std::vector<TopologySpreadConstraint> default_constraints;  // without selectors
 };
+// Of two constraints of a list the second one says nothing new.
+bool is_repeated(const TopologySpreadConstraint& one, const TopologySpreadConstraint& other);
 
 struct InterPodAffinityArgs {
-  std::int64_t hard_pod_affinity_weight = 1;  // [0, 100]
+  std::int64_t hard_pod_affinity_weight = 1;  // [0, kTermWeightMax]
   bool ignore_preferred_terms_of_existing_pods = false;
 };
 
@@ -164,6 +168,13 @@ struct Profile {
   // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each; and
   // CapacityScheduling.
   static Profile standard();
+  // kube-scheduler's own default profile, in mode Upstream. CapacityScheduling stands in for
+  // DefaultPreemption, as which it preempts where there are no elastic quotas; DynamicResources is
+  // not there.
+  static Profile kube_scheduler(KubernetesVersion version = KubernetesVersion::k137);
 };
+
+// Whether kube-scheduler of that version enables the plugin by default.
+bool is_default_plugin(const Plugin& plugin, KubernetesVersion version);
 
 }  // namespace headroom

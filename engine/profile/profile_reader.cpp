@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "engine/profile/config_value.h"
@@ -22,11 +23,16 @@ constexpr std::string_view kHeadroomConfigVersion = "headroom/v1alpha1";
 constexpr std::string_view kHeadroomConfigKind = "HeadroomConfiguration";
 
 // Plugins of kube-scheduler that Headroom does not have. They may be disabled.
-constexpr std::array<std::string_view, 14> kForeignPlugins = {
-    "DefaultBinder",      "DefaultPreemption", "DynamicResources",     "GangScheduling",
-    "ImageLocality",      "InterPodAffinity",  "NodeDeclaredFeatures", "NodeVolumeLimits",
-    "PodTopologySpread",  "PrioritySort",      "SchedulingGates",      "VolumeBinding",
-    "VolumeRestrictions", "VolumeZone"};
+constexpr std::array<std::string_view, 5> kForeignPlugins = {
+    "DefaultBinder", "DefaultPreemption", "DynamicResources", "GangScheduling", "PrioritySort"};
+
+struct NamedVersion {
+  std::string_view name;
+  KubernetesVersion version;
+};
+constexpr std::array<NamedVersion, 3> kVersions = {{{"1.35", KubernetesVersion::k135},
+                                                    {"1.36", KubernetesVersion::k136},
+                                                    {"1.37", KubernetesVersion::k137}}};
 
 // What a plugin has, by the name of the extension point; nullptr for a point that no plugin of
 // Headroom extends.
@@ -43,6 +49,10 @@ constexpr Extends kExtendsPreFilter = [](const Plugin& plugin) {
 };
 constexpr Extends kExtendsPostFilter = [](const Plugin& plugin) { return plugin.preempts; };
 constexpr Extends kExtendsReserve = [](const Plugin& plugin) { return plugin.reserves; };
+constexpr Extends kExtendsPreEnqueue = [](const Plugin& plugin) { return plugin.gates; };
+constexpr Extends kExtendsPreBind = [](const Plugin& plugin) {
+  return plugin.id == PluginId::kVolumeBinding;
+};
 
 bool is_foreign(std::string_view name) {
   return std::find(kForeignPlugins.begin(), kForeignPlugins.end(), name) != kForeignPlugins.end();
@@ -107,7 +117,7 @@ void read_enabled(const ConfigValue& item, const ExtensionPoint& point, PluginSe
   if (item.failed()) return;
   if (point.extends == kExtendsAny && weight != 0 && !plugin->scores) {
     item.fail(ErrorCode::kUnsupported,
-              fmt::format("{} is a filter only: it has no score to weigh with {}", name, weight));
+              fmt::format("{} has no score to weigh with {}", name, weight));
   }
   if (set.has(plugin)) {
     item.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is enabled twice", name));
@@ -144,13 +154,14 @@ PluginSet read_plugin_set(const ConfigValue& value, const ExtensionPoint& point)
 }
 
 // kube-scheduler's mergePluginSet: defaults keep their place, also when enabled anew.
-PluginSet with_defaults(const PluginSet& given) {
+PluginSet with_defaults(const PluginSet& given, KubernetesVersion version) {
   PluginSet merged;
   for (const Plugin& plugin : kPlugins) {
-    if (!plugin.on_by_default || given.disables(&plugin)) continue;
+    if (!is_default_plugin(plugin, version) || given.disables(&plugin)) continue;
     const auto again = std::find_if(given.enabled.begin(), given.enabled.end(),
                                     [&](const auto& entry) { return entry.plugin == &plugin; });
-    merged.enabled.push_back({&plugin, again == given.enabled.end() ? 1 : again->weight});
+    merged.enabled.push_back(
+        {&plugin, again == given.enabled.end() ? plugin.weight : again->weight});
   }
   for (const PluginSet::Enabled& entry : given.enabled) {
     if (!merged.has(entry.plugin)) merged.enabled.push_back(entry);
@@ -184,6 +195,7 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
   PluginSet filter;
   PluginSet score;
   PluginSet post_filter;
+  PluginSet pre_enqueue;
   const auto into = [](PluginSet& set, std::string_view name, Extends extends) {
     return ConfigValue::Field{name, [&set, name, extends](const ConfigValue& v) {
                                 set = read_plugin_set(v, {name, extends});
@@ -194,19 +206,21 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
                                 read_plugin_set(v, {name, extends});
                               }};
   };
-  value.fields(
-      {into(multi_point, "multiPoint", kExtendsAny), into(filter, "filter", kExtendsFilter),
-       into(score, "score", kExtendsScore), checked("preFilter", kExtendsPreFilter),
-       into(post_filter, "postFilter", kExtendsPostFilter), checked("preScore", kExtendsScore),
-       checked("reserve", kExtendsReserve), checked("preEnqueue", nullptr),
-       checked("queueSort", nullptr), checked("permit", nullptr), checked("preBind", nullptr),
-       checked("bind", nullptr), checked("postBind", nullptr)});
-  const PluginSet everywhere = with_defaults(multi_point);
+  value.fields({into(multi_point, "multiPoint", kExtendsAny),
+                into(filter, "filter", kExtendsFilter), into(score, "score", kExtendsScore),
+                checked("preFilter", kExtendsPreFilter),
+                into(post_filter, "postFilter", kExtendsPostFilter),
+                checked("preScore", kExtendsScore), checked("reserve", kExtendsReserve),
+                into(pre_enqueue, "preEnqueue", kExtendsPreEnqueue), checked("queueSort", nullptr),
+                checked("permit", nullptr), checked("preBind", kExtendsPreBind),
+                checked("bind", nullptr), checked("postBind", nullptr)});
+  const PluginSet everywhere = with_defaults(multi_point, profile.kubernetes_version);
   profile.filters.clear();
   for (const auto& entry : expand(everywhere, filter, kExtendsFilter)) {
     profile.filters.push_back(entry.plugin->id);
   }
   profile.capacity_scheduling = !expand(everywhere, post_filter, kExtendsPostFilter).empty();
+  profile.scheduling_gates = !expand(everywhere, pre_enqueue, kExtendsPreEnqueue).empty();
   profile.scores.clear();
   for (const auto& entry : expand(everywhere, score, kExtendsScore)) {
     profile.scores.push_back({entry.plugin->id, entry.weight});
@@ -284,10 +298,22 @@ void read_scheduler_configuration(const ConfigValue& value, Profile& profile) {
                 {"podMaxBackoffSeconds", {}}});
 }
 
+// `profile` says what was chosen before everything else follows from it.
 void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
+  bool kube_scheduler = false;
+  std::optional<Mode> stated_mode;
   value.fields(
       {{"apiVersion", {}},
        {"kind", {}},
+       {"profile",
+        [&](const ConfigValue& chosen) {
+          const std::string name = chosen.text();
+          if (name != kStandardProfile && name != kDefaultProfile) {
+            chosen.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not known; accepted: {}, {}",
+                                                         name, kStandardProfile, kDefaultProfile));
+          }
+          kube_scheduler = name == kDefaultProfile;
+        }},
        {"mode",
         [&](const ConfigValue& mode) {
           const std::string name = mode.text();
@@ -295,18 +321,23 @@ void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
             mode.fail(ErrorCode::kInvalid,
                       fmt::format("\"{}\" is not known; accepted: Proposal, Upstream", name));
           }
-          profile.mode = name == "Upstream" ? Mode::kUpstream : Mode::kProposal;
+          stated_mode = name == "Upstream" ? Mode::kUpstream : Mode::kProposal;
         }},
        {"kubernetesVersion", [&](const ConfigValue& version) {
           const std::string name = version.text();
-          if (name != "1.35" && name != "1.36") {
+          const auto known = std::find_if(kVersions.begin(), kVersions.end(),
+                                          [&](const NamedVersion& v) { return v.name == name; });
+          if (known == kVersions.end()) {
             version.fail(ErrorCode::kUnsupported,
-                         fmt::format("\"{}\" is not supported; accepted: 1.35 (and before), 1.36 "
-                                     "(and after)",
+                         fmt::format("\"{}\" is not supported; accepted: 1.35 (and before), "
+                                     "1.36, 1.37 (and after)",
                                      name));
+            return;
           }
-          profile.balanced.score_change = name == "1.36";
+          profile.kubernetes_version = known->version;
         }}});
+  if (kube_scheduler) profile = Profile::kube_scheduler(profile.kubernetes_version);
+  if (stated_mode) profile.mode = *stated_mode;
 }
 
 struct Documents {
@@ -366,6 +397,8 @@ Result<Profile> read_profile(std::string_view yaml, std::string_view source) {
 }
 
 Result<Profile> read_profile_file(const std::string& path) {
+  if (path == kStandardProfile) return Profile::standard();
+  if (path == kDefaultProfile) return Profile::kube_scheduler();
   const auto io_error = [&path] {
     return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
                 fmt::format("{}: {}", path, std::strerror(errno)));

@@ -15,23 +15,23 @@
 //   ---
 //   apiVersion: headroom/v1alpha1
 //   kind: HeadroomConfiguration
-//   mode: Proposal               # or Upstream
-//   kubernetesVersion: "1.35"    # or "1.36": the formula of NodeResourcesBalancedAllocation
+//   profile: standard            # or default: kube-scheduler's own
+//   mode: Proposal               # or Upstream, which is the default of profile default
+//   kubernetesVersion: "1.37"    # or "1.36", "1.35": whose rules, where they differ
 //
 // Which plugins are on:
-// * without a `plugins` section, those of Profile::standard();
-// * with one, as in kube-scheduler: its default plugins (of those that Headroom has:
-//   NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit and
-//   NodeResourcesBalancedAllocation, weight 1) are on unless disabled, and what is enabled is
-//   added. multiPoint enables a plugin wherever it has an extension point, `weight` there being its
-//   score's; filter and score say more exactly and win; `disabled: [{name: "*"}]` takes away the
-//   rest. preFilter, preScore and reserve follow filter, score and postFilter and are only checked.
-//   postFilter turns CapacityScheduling on.
-// * TaintToleration and NodeAffinity are filters only: preferences are not scored.
+// * without a `plugins` section, those of Profile::standard(), or Profile::kube_scheduler();
+// * with one, as in kube-scheduler: its default plugins are on unless disabled, and what is enabled
+//   is added. multiPoint enables a plugin wherever it has an extension point, `weight` there being
+//   its score's: that of kube-scheduler where nothing is said of the plugin, 1 where it is enabled
+//   without; filter and score say more exactly and win; `disabled: [{name: "*"}]` takes away the
+//   rest. preFilter, preScore, reserve and preBind follow filter, score and postFilter and are only
+//   checked. postFilter turns CapacityScheduling on, preEnqueue SchedulingGates.
 //
-// kube-scheduler's other plugins may be disabled and have pluginConfig, which is ignored; enabling
-// one is an error. An unknown field, plugin or resource is an error that says where and what would
-// be accepted: "scheduler.yaml:6: profiles[0].plugins.score.enabled[0].name: ...".
+// kube-scheduler's plugins that Headroom does not have may be disabled and have pluginConfig, which
+// is ignored; enabling one is an error. An unknown field, plugin or resource is an error that says
+// where and what would be accepted: "scheduler.yaml:6: profiles[0].plugins.score.enabled[0].name:
+// ...".
 #pragma once
 
 #include <string>
@@ -41,6 +41,9 @@
 #include "objects/error.h"
 
 namespace headroom {
+
+// What `profile` names, and read_profile_file() in the place of a path.
+inline constexpr std::string_view kStandardProfile = "standard", kDefaultProfile = "default";
 
 // `source` names the text in errors.
 Result<Profile> read_profile(std::string_view yaml, std::string_view source);

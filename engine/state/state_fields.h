@@ -30,8 +30,8 @@ void fields(auto& state, const NodeResourcesFitArgs& args) {
 }
 
 void fields(auto& state, const BalancedAllocationArgs& args) {
-  const auto& [resources, score_change] = args;
-  state(resources, score_change);
+  const auto& [resources] = args;
+  state(resources);
 }
 
 void fields(auto& state, const LimitAwareArgs& args) {

@@ -109,6 +109,31 @@ TEST(Unschedulable, IsATaintOfItsOwn) {
       tolerating({{"node.kubernetes.io/unschedulable", "Exists", "", "NoExecute"}}), node));
 }
 
+// Which of two filters that both reject a node is named: NodeName is first from 1.37 on.
+TEST(ClassFilters, TheOrderIsThatOfTheVersion) {
+  using enum KubernetesVersion;
+  Node node;
+  node.name = "n1";
+  node.unschedulable = true;
+  Pod pod;
+  pod.namespace_name = "default";
+  pod.name = "p";
+  pod.node_name = "elsewhere";
+  for (const auto& [version, first] :
+       {std::pair{k135, PluginId::kNodeUnschedulable},
+        std::pair{k136, PluginId::kNodeUnschedulable}, std::pair{k137, PluginId::kNodeName}}) {
+    Profile profile;
+    profile.kubernetes_version = version;
+    profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName};
+    Engine engine = Engine::create(profile).value();
+    ASSERT_TRUE(engine.upsert(node).has_value());
+    const Result<NodeDetail> detail = engine.filter(pod, "n1");
+    ASSERT_TRUE(detail.has_value()) << detail.error().message;
+    EXPECT_EQ(detail->code, Code::kUnschedulableAndUnresolvable);
+    EXPECT_EQ(detail->rejected_by, first);
+  }
+}
+
 // --- Affinity ---
 
 TEST(NodeAffinity, Operators) {

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/engine.h"
 #include "engine/profile/config_value.h"
+#include "engine/profile/profile_check.h"
 
 namespace headroom {
 namespace {
@@ -74,30 +76,96 @@ std::string args_error(PluginId plugin, std::string_view json, Mode mode = Mode:
   return result ? "" : result.error().message;
 }
 
-const Filters kClassFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
-                               PluginId::kTaintToleration, PluginId::kNodeAffinity};
-const Filters kDefaultFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
-                                 PluginId::kTaintToleration,   PluginId::kNodeAffinity,
-                                 PluginId::kNodePorts,         PluginId::kNodeResourcesFit};
-const Scores kDefaultScores = {{PluginId::kNodeResourcesFit, 1},
-                               {PluginId::kNodeResourcesBalancedAllocation, 1}};
+const Filters kStandardFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                                  PluginId::kTaintToleration,   PluginId::kNodeAffinity,
+                                  PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
+                                  PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
+const Filters kDefaultFilters = {
+    PluginId::kNodeUnschedulable,   PluginId::kNodeName,          PluginId::kTaintToleration,
+    PluginId::kNodeAffinity,        PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
+    PluginId::kVolumeRestrictions,  PluginId::kNodeVolumeLimits,  PluginId::kVolumeBinding,
+    PluginId::kVolumeZone,          PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
+    PluginId::kNodeDeclaredFeatures};
+const Scores kDefaultScores = {{PluginId::kTaintToleration, 3},
+                               {PluginId::kNodeAffinity, 2},
+                               {PluginId::kNodeResourcesFit, 1},
+                               {PluginId::kVolumeBinding, 1},
+                               {PluginId::kPodTopologySpread, 2},
+                               {PluginId::kInterPodAffinity, 2},
+                               {PluginId::kNodeResourcesBalancedAllocation, 1},
+                               {PluginId::kImageLocality, 1}};
 
-Filters joined(Filters filters, const Filters& more) {
-  filters.insert(filters.end(), more.begin(), more.end());
+template <typename List>
+List joined(List list, const List& more) {
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
+}
+
+Filters without(Filters filters, const Filters& gone) {
+  for (const PluginId plugin : gone) std::erase(filters, plugin);
   return filters;
+}
+
+Scores without(Scores scores, const Filters& gone) {
+  for (const PluginId plugin : gone) {
+    std::erase_if(scores, [plugin](const auto& score) { return score.first == plugin; });
+  }
+  return scores;
 }
 
 // --- What is on ---
 
 TEST(ProfileStandard, IsWhatTheHeaderSays) {
   const Profile profile = Profile::standard();
-  EXPECT_EQ(profile.filters,
-            joined(kDefaultFilters, {PluginId::kLimitAware, PluginId::kLoadAwareScheduling}));
+  EXPECT_EQ(profile.filters, kStandardFilters);
   EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kLimitAware, 1},
                                         {PluginId::kLoadAwareScheduling, 1},
                                         {PluginId::kNodeResourcesFit, 1},
                                         {PluginId::kNodeResourcesBalancedAllocation, 1}}));
   EXPECT_EQ(profile.mode, Mode::kProposal);
+  EXPECT_EQ(profile.kubernetes_version, KubernetesVersion::k137);
+}
+
+TEST(ProfileDefault, IsKubeSchedulersOfTheVersion) {
+  using enum KubernetesVersion;
+  for (const KubernetesVersion version : {k135, k136, k137}) {
+    const Profile profile = Profile::kube_scheduler(version);
+    // Node features are alpha in 1.35.
+    EXPECT_EQ(profile.filters, version == k135
+                                   ? without(kDefaultFilters, {PluginId::kNodeDeclaredFeatures})
+                                   : kDefaultFilters);
+    EXPECT_EQ(scores_of(profile), kDefaultScores);
+    EXPECT_EQ(profile.mode, Mode::kUpstream);
+    EXPECT_EQ(profile.kubernetes_version, version);
+    EXPECT_TRUE(profile.scheduling_gates);
+    EXPECT_TRUE(profile.capacity_scheduling);
+    EXPECT_TRUE(Engine::create(profile).has_value());
+  }
+}
+
+TEST(ProfileDefault, ByItsName) {
+  const Result<Profile> named = read_profile_file("default");
+  ASSERT_TRUE(named.has_value()) << named.error().message;
+  EXPECT_EQ(named->filters, kDefaultFilters);
+  EXPECT_EQ(read_profile_file("standard")->filters, kStandardFilters);
+  const std::string own = "apiVersion: headroom/v1alpha1\nkind: HeadroomConfiguration\n";
+  const auto read_own = [&](const std::string& body) {
+    const Result<Profile> profile = read_profile(own + body, "h");
+    EXPECT_TRUE(profile.has_value()) << profile.error().message;
+    return profile.value_or(Profile{});
+  };
+  // The version counts wherever it stands, and a stated mode is kept.
+  Profile profile = read_own("profile: default\nkubernetesVersion: 1.35\n");
+  EXPECT_EQ(profile.filters, Profile::kube_scheduler(KubernetesVersion::k135).filters);
+  EXPECT_EQ(profile.mode, Mode::kUpstream);
+  EXPECT_EQ(read_own("mode: Proposal\nprofile: default\n").mode, Mode::kProposal);
+  EXPECT_EQ(read_own("profile: standard\n").filters, kStandardFilters);
+  // Arguments are read beside it; a section of plugins starts from the same ones anyway.
+  profile = read_own("profile: default\n---\n" +
+                     with_head("profiles: [{pluginConfig: [{name: InterPodAffinity, args: "
+                               "{hardPodAffinityWeight: 7}}]}]\n"));
+  EXPECT_EQ(scores_of(profile), kDefaultScores);
+  EXPECT_EQ(profile.inter_pod_affinity.hard_pod_affinity_weight, 7);
 }
 
 TEST(ProfilePlugins, NothingConfiguredIsStandard) {
@@ -116,6 +184,7 @@ TEST(ProfilePlugins, ASectionStartsFromTheDefaultsOfKubeScheduler) {
   const Profile profile = read("profiles: [{plugins: {}}]\n");
   EXPECT_EQ(profile.filters, kDefaultFilters);
   EXPECT_EQ(scores_of(profile), kDefaultScores);
+  EXPECT_TRUE(profile.scheduling_gates);
   EXPECT_EQ(profile.scheduler_name, "default-scheduler");
 }
 
@@ -134,20 +203,43 @@ profiles:
   EXPECT_EQ(profile.scheduler_name, "headroom");
   EXPECT_EQ(profile.filters,
             joined(kDefaultFilters, {PluginId::kLimitAware, PluginId::kLoadAwareScheduling}));
-  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kNodeResourcesFit, 1},
-                                        {PluginId::kNodeResourcesBalancedAllocation, 1},
-                                        {PluginId::kLimitAware, 2},
-                                        {PluginId::kResourceLimitAware, 1},
-                                        {PluginId::kLoadAwareScheduling, 1}}));
+  EXPECT_EQ(scores_of(profile), joined(kDefaultScores, {{PluginId::kLimitAware, 2},
+                                                        {PluginId::kResourceLimitAware, 1},
+                                                        {PluginId::kLoadAwareScheduling, 1}}));
 }
 
 TEST(ProfilePlugins, ADefaultEnabledAnewKeepsItsPlace) {
   const Profile profile = read(
       "profiles: [{plugins: {multiPoint: {enabled: [{name: LimitAware}, {name: NodeResourcesFit, "
       "weight: 7}]}}}]\n");
-  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kNodeResourcesFit, 7},
-                                        {PluginId::kNodeResourcesBalancedAllocation, 1},
-                                        {PluginId::kLimitAware, 1}}));
+  Scores scores = kDefaultScores;
+  scores[2].second = 7;
+  EXPECT_EQ(scores_of(profile), joined(scores, {{PluginId::kLimitAware, 1}}));
+}
+
+// As in kube-scheduler: by default a plugin has its own weight, enabled anew without one it has 1.
+TEST(ProfilePlugins, ADefaultEnabledAnewWithoutAWeightHasOne) {
+  for (const char* weight : {"", ", weight: 0"}) {
+    const Profile profile = read(
+        "profiles: [{plugins: {multiPoint: {enabled: [{name: "
+        "TaintToleration" +
+        std::string(weight) + "}]}}}]\n");
+    Scores scores = kDefaultScores;
+    scores[0].second = 1;
+    EXPECT_EQ(scores_of(profile), scores);
+  }
+}
+
+TEST(ProfilePlugins, SchedulingGates) {
+  const auto gates = [](std::string_view plugins) {
+    return read("profiles: [{plugins: {" + std::string(plugins) + "}}]\n").scheduling_gates;
+  };
+  EXPECT_TRUE(gates(""));
+  EXPECT_FALSE(gates("preEnqueue: {disabled: [{name: SchedulingGates}]}"));
+  EXPECT_FALSE(gates("multiPoint: {disabled: [{name: '*'}]}"));
+  EXPECT_TRUE(
+      gates("multiPoint: {disabled: [{name: '*'}]}, "
+            "preEnqueue: {enabled: [{name: SchedulingGates}]}"));
 }
 
 TEST(ProfilePlugins, DisabledInMultiPoint) {
@@ -155,9 +247,10 @@ TEST(ProfilePlugins, DisabledInMultiPoint) {
       "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}, "
       "{name: PodTopologySpread}, {name: NodeName}]}}}]\n");
   EXPECT_EQ(profile.filters,
-            (Filters{PluginId::kNodeUnschedulable, PluginId::kTaintToleration,
-                     PluginId::kNodeAffinity, PluginId::kNodePorts, PluginId::kNodeResourcesFit}));
-  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kNodeResourcesFit, 1}}));
+            without(kDefaultFilters, {PluginId::kPodTopologySpread, PluginId::kNodeName}));
+  EXPECT_EQ(scores_of(profile),
+            without(kDefaultScores,
+                    {PluginId::kPodTopologySpread, PluginId::kNodeResourcesBalancedAllocation}));
 }
 
 TEST(ProfilePlugins, StarInMultiPointLeavesOnlyWhatIsEnabled) {
@@ -182,10 +275,10 @@ profiles:
 )");
   EXPECT_EQ(profile.filters, joined(kDefaultFilters, {PluginId::kLimitAware}));
   // What the point repeats from multiPoint comes first, what it adds comes last.
-  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kLoadAwareScheduling, 2},
-                                        {PluginId::kNodeResourcesBalancedAllocation, 1},
-                                        {PluginId::kLimitAware, 5},
-                                        {PluginId::kResourceLimitAware, 9}}));
+  EXPECT_EQ(scores_of(profile),
+            joined(joined({{PluginId::kLoadAwareScheduling, 2}},
+                          without(kDefaultScores, {PluginId::kNodeResourcesFit})),
+                   {{PluginId::kLimitAware, 5}, {PluginId::kResourceLimitAware, 9}}));
 }
 
 TEST(ProfilePlugins, APointMayEnableWhatItDisables) {
@@ -196,7 +289,10 @@ profiles:
         enabled: [{name: NodeResourcesFit, weight: 4}]
         disabled: [{name: NodeResourcesFit}, {name: NodeResourcesBalancedAllocation}]
 )");
-  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kNodeResourcesFit, 4}}));
+  EXPECT_EQ(scores_of(profile),
+            joined(without(kDefaultScores, {PluginId::kNodeResourcesFit,
+                                            PluginId::kNodeResourcesBalancedAllocation}),
+                   {{PluginId::kNodeResourcesFit, 4}}));
 }
 
 TEST(ProfilePlugins, StarAtAPointLeavesOnlyWhatThePointEnables) {
@@ -220,6 +316,7 @@ profiles:
       reserve: {enabled: [{name: LoadAwareScheduling}]}
       postFilter: {disabled: [{name: DefaultPreemption}]}
       queueSort: {disabled: [{name: "*"}]}
+      preBind: {enabled: [{name: VolumeBinding}]}
 )");
   EXPECT_EQ(profile.filters, kDefaultFilters);
   EXPECT_EQ(scores_of(profile), kDefaultScores);
@@ -263,7 +360,7 @@ TEST(ProfileHeadroom, ModeAndVersionWhereverTheDocumentStands) {
     const Result<Profile> profile = read_profile(text, "s.yaml");
     ASSERT_TRUE(profile.has_value()) << profile.error().message;
     EXPECT_EQ(profile->mode, Mode::kUpstream);
-    EXPECT_TRUE(profile->balanced.score_change);
+    EXPECT_EQ(profile->kubernetes_version, KubernetesVersion::k136);
     EXPECT_EQ(profile->filters, Profile::standard().filters);
     const bool both = text.size() > own.size();
     EXPECT_EQ(profile->limit_aware.bad_default_ratios.size(), both ? 1u : 0u);
@@ -303,13 +400,11 @@ TEST(PluginArgs, FitAll) {
   EXPECT_EQ(args.ignored_resource_groups, (std::vector<std::string>{"nvidia.com"}));
 }
 
-TEST(PluginArgs, BalancedKeepsTheOrderAndTheFormula) {
+TEST(PluginArgs, BalancedKeepsTheOrder) {
   Profile profile;
-  profile.balanced.score_change = true;
   ASSERT_TRUE(read_plugin_args(PluginId::kNodeResourcesBalancedAllocation,
                                R"({"resources": [{"name": "memory"}, {"name": "cpu"}]})", profile));
   EXPECT_EQ(weights_of(profile.balanced.resources), (Weights{{"memory", 1}, {"cpu", 1}}));
-  EXPECT_TRUE(profile.balanced.score_change);
 }
 
 TEST(PluginArgs, LimitAwareWeights) {
@@ -432,6 +527,84 @@ TEST(PluginArgs, LoadAwareAll) {
   EXPECT_EQ(args.aggregated->score_aggregated_duration_us, 3'661'500'000);
 }
 
+TEST(PluginArgs, NodeAffinity) {
+  EXPECT_FALSE(read_args_of(PluginId::kNodeAffinity, "{}").node_affinity.required.has_value());
+  const NodeAffinityArgs args = read_args_of(PluginId::kNodeAffinity, R"({
+    "addedAffinity": {
+      "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "a.b/zone", "operator": "In", "values": ["x", "y"]}]},
+        {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}]},
+      "preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 30, "preference": {"matchExpressions": [
+          {"key": "cpus", "operator": "Gt", "values": ["8"]}, {"key": "gpu", "operator": "Exists"}
+        ]}}]}})")
+                                    .node_affinity;
+  ASSERT_EQ(args.required.value().size(), 2u);
+  EXPECT_EQ(args.required->front().match_expressions,
+            (std::vector<NodeSelectorRequirement>{{"a.b/zone", "In", {"x", "y"}}}));
+  EXPECT_EQ(args.required->back().match_fields,
+            (std::vector<NodeSelectorRequirement>{{"metadata.name", "NotIn", {"n1"}}}));
+  ASSERT_EQ(args.preferred.size(), 1u);
+  EXPECT_EQ(args.preferred.front().weight, 30);
+  EXPECT_EQ(args.preferred.front().preference.match_expressions,
+            (std::vector<NodeSelectorRequirement>{{"cpus", "Gt", {"8"}}, {"gpu", "Exists", {}}}));
+}
+
+TEST(PluginArgs, InterPodAffinity) {
+  const InterPodAffinityArgs defaults =
+      read_args_of(PluginId::kInterPodAffinity, "{}").inter_pod_affinity;
+  EXPECT_EQ(defaults.hard_pod_affinity_weight, 1);
+  EXPECT_FALSE(defaults.ignore_preferred_terms_of_existing_pods);
+  const InterPodAffinityArgs args =
+      read_args_of(PluginId::kInterPodAffinity,
+                   R"({"hardPodAffinityWeight": 0, "ignorePreferredTermsOfExistingPods": true})")
+          .inter_pod_affinity;
+  EXPECT_EQ(args.hard_pod_affinity_weight, 0);
+  EXPECT_TRUE(args.ignore_preferred_terms_of_existing_pods);
+}
+
+TEST(PluginArgs, PodTopologySpread) {
+  const PodTopologySpreadArgs defaults =
+      read_args_of(PluginId::kPodTopologySpread, R"({"defaultConstraints": []})").topology_spread;
+  EXPECT_TRUE(defaults.system_defaults);
+  EXPECT_TRUE(defaults.default_constraints.empty());
+  const PodTopologySpreadArgs args = read_args_of(PluginId::kPodTopologySpread, R"({
+    "defaultingType": "List", "defaultConstraints": [
+      {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+      {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 3,
+       "matchLabelKeys": ["hash"], "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
+    ]})")
+                                         .topology_spread;
+  EXPECT_FALSE(args.system_defaults);
+  ASSERT_EQ(args.default_constraints.size(), 2u);
+  const TopologySpreadConstraint& hard = args.default_constraints[0];
+  EXPECT_EQ(hard.max_skew, 2);
+  EXPECT_EQ(hard.topology_key, "zone");
+  EXPECT_TRUE(hard.hard && hard.honors_affinity && !hard.honors_taints);
+  EXPECT_EQ(hard.min_domains, 1);
+  const TopologySpreadConstraint& soft = args.default_constraints[1];
+  EXPECT_TRUE(!soft.hard && !soft.honors_affinity && soft.honors_taints);
+  EXPECT_EQ(soft.min_domains, 3);
+  EXPECT_EQ(soft.match_label_keys, std::vector<std::string>{"hash"});
+  // A list that is given and empty spreads nothing.
+  EXPECT_FALSE(read_args_of(PluginId::kPodTopologySpread, R"({"defaultingType": "List"})")
+                   .topology_spread.system_defaults);
+}
+
+TEST(PluginArgs, VolumeBinding) {
+  const auto shape = [](std::string_view json) {
+    std::vector<std::int64_t> numbers;
+    for (const auto& point : read_args_of(PluginId::kVolumeBinding, json).volume_binding.shape) {
+      numbers.insert(numbers.end(), {point.utilization, point.score});
+    }
+    return numbers;
+  };
+  EXPECT_EQ(shape(R"({"bindTimeoutSeconds": 600})"), (std::vector<std::int64_t>{0, 10, 100, 0}));
+  EXPECT_EQ(
+      shape(R"({"shape": [{"utilization": 5, "score": 2}, {"utilization": 90, "score": 7}]})"),
+      (std::vector<std::int64_t>{5, 2, 90, 7}));
+}
+
 TEST(PluginArgs, Durations) {
   const auto micros = [](std::string_view duration) {
     return read_args_of(
@@ -513,9 +686,10 @@ TEST(ProfileReader, CapacityScheduling) {
 // --- Errors, word by word ---
 
 constexpr std::string_view kImplemented =
-    "NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, "
-    "NodeResourcesBalancedAllocation, LimitAware, ResourceLimitAware, LoadAwareScheduling, "
-    "CapacityScheduling";
+    "SchedulingGates, NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, "
+    "NodeResourcesFit, VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone, "
+    "PodTopologySpread, InterPodAffinity, NodeDeclaredFeatures, NodeResourcesBalancedAllocation, "
+    "ImageLocality, LimitAware, ResourceLimitAware, LoadAwareScheduling, CapacityScheduling";
 
 TEST(ProfileErrors, Documents) {
   const auto error = [](std::string_view text) {
@@ -586,42 +760,43 @@ TEST(ProfileErrors, Headroom) {
   EXPECT_EQ(error("mode: upstream"),
             "h:3: mode: \"upstream\" is not known; accepted: Proposal, Upstream");
   EXPECT_EQ(error("kubernetesVersion: 1.20"),
-            "h:3: kubernetesVersion: \"1.20\" is not supported; accepted: 1.35 (and before), 1.36 "
-            "(and after)");
-  EXPECT_EQ(error("modes: Proposal"),
-            "h:3: modes: unknown field; accepted: apiVersion, kind, kubernetesVersion, mode");
+            "h:3: kubernetesVersion: \"1.20\" is not supported; accepted: 1.35 (and before), "
+            "1.36, 1.37 (and after)");
+  EXPECT_EQ(error("profile: kube-scheduler"),
+            "h:3: profile: \"kube-scheduler\" is not known; accepted: standard, default");
+  EXPECT_EQ(
+      error("modes: Proposal"),
+      "h:3: modes: unknown field; accepted: apiVersion, kind, kubernetesVersion, mode, profile");
 }
 
 TEST(ProfileErrors, Plugins) {
   const auto error = [](std::string_view plugins) {
     return error_of("profiles: [{plugins: {" + std::string(plugins) + "}}]\n");
   };
-  EXPECT_EQ(
-      error("multiPoint: {enabled: [{name: PodTopologySpread}]}"),
-      "s.yaml:3: profiles[0].plugins.multiPoint.enabled[0].name: \"PodTopologySpread\" is not "
-      "in Headroom; it may be disabled; accepted for multiPoint: " +
-          std::string(kImplemented));
+  EXPECT_EQ(error("multiPoint: {enabled: [{name: DynamicResources}]}"),
+            "s.yaml:3: profiles[0].plugins.multiPoint.enabled[0].name: \"DynamicResources\" is not "
+            "in Headroom; it may be disabled; accepted for multiPoint: " +
+                std::string(kImplemented));
   EXPECT_EQ(
       error("multiPoint: {enabled: [{name: LimitsAware}]}"),
       "s.yaml:3: profiles[0].plugins.multiPoint.enabled[0].name: \"LimitsAware\" is not known; "
       "accepted for multiPoint: " +
           std::string(kImplemented));
   EXPECT_EQ(
-      error("score: {enabled: [{name: TaintToleration}]}"),
-      "s.yaml:3: profiles[0].plugins.score.enabled[0].name: \"TaintToleration\" does not extend "
-      "score; accepted for score: NodeResourcesFit, NodeResourcesBalancedAllocation, "
+      error("score: {enabled: [{name: NodePorts}]}"),
+      "s.yaml:3: profiles[0].plugins.score.enabled[0].name: \"NodePorts\" does not extend score; "
+      "accepted for score: TaintToleration, NodeAffinity, NodeResourcesFit, VolumeBinding, "
+      "PodTopologySpread, InterPodAffinity, NodeResourcesBalancedAllocation, ImageLocality, "
       "LimitAware, ResourceLimitAware, LoadAwareScheduling");
   EXPECT_EQ(error("queueSort: {enabled: [{name: PrioritySort}]}"),
             "s.yaml:3: profiles[0].plugins.queueSort.enabled[0].name: \"PrioritySort\" is not in "
             "Headroom; it may be disabled; accepted for queueSort: none");
-  EXPECT_EQ(error("filter: {disabled: [{name: NodePort}]}"),
-            "s.yaml:3: profiles[0].plugins.filter.disabled[0].name: \"NodePort\" is not known; "
-            "accepted: *, " +
-                std::string(kImplemented) +
-                ", DefaultBinder, DefaultPreemption, DynamicResources, GangScheduling, "
-                "ImageLocality, InterPodAffinity, NodeDeclaredFeatures, "
-                "NodeVolumeLimits, PodTopologySpread, PrioritySort, SchedulingGates, "
-                "VolumeBinding, VolumeRestrictions, VolumeZone");
+  EXPECT_EQ(
+      error("filter: {disabled: [{name: NodePort}]}"),
+      "s.yaml:3: profiles[0].plugins.filter.disabled[0].name: \"NodePort\" is not known; "
+      "accepted: *, " +
+          std::string(kImplemented) +
+          ", DefaultBinder, DefaultPreemption, DynamicResources, GangScheduling, PrioritySort");
   EXPECT_EQ(error("score: {enabled: [{name: LimitAware}, {name: LimitAware}]}"),
             "s.yaml:3: profiles[0].plugins.score.enabled[1]: \"LimitAware\" is enabled twice");
   EXPECT_EQ(error("score: {enabled: [{weight: 1}]}"),
@@ -630,11 +805,10 @@ TEST(ProfileErrors, Plugins) {
             "s.yaml:3: profiles[0].plugins.score.enabled[0].weight: 10001 is not in [0, 10000]");
   EXPECT_EQ(error("score: {enabled: [{name: LimitAware, weight: '2'}]}"),
             "s.yaml:3: profiles[0].plugins.score.enabled[0].weight: want an integer, got \"2\"");
-  for (const char* order :
-       {"{name: TaintToleration, weight: 3}", "{weight: 3, name: TaintToleration}"}) {
+  for (const char* order : {"{name: NodePorts, weight: 3}", "{weight: 3, name: NodePorts}"}) {
     EXPECT_EQ(error("multiPoint: {enabled: [" + std::string(order) + "]}"),
-              "s.yaml:3: profiles[0].plugins.multiPoint.enabled[0]: TaintToleration is a filter "
-              "only: it has no score to weigh with 3");
+              "s.yaml:3: profiles[0].plugins.multiPoint.enabled[0]: NodePorts has no score to "
+              "weigh with 3");
   }
 }
 
@@ -659,9 +833,6 @@ TEST(ProfileErrors, PluginConfig) {
   EXPECT_EQ(error("{name: LimitAware, args: {apiVersion: v1}}"),
             "s.yaml:3: profiles[0].pluginConfig[0].args.apiVersion: v1 is not supported; accepted: "
             "kubescheduler.config.k8s.io/v1");
-  EXPECT_EQ(error("{name: NodeAffinity, args: {addedAffinity: {}}}"),
-            "s.yaml:3: profiles[0].pluginConfig[0].args.addedAffinity: is not supported; state it "
-            "in the pods' own affinity");
   EXPECT_EQ(error("{name: NodeName, args: {a: 1}}"),
             "s.yaml:3: profiles[0].pluginConfig[0].args.a: unknown field; accepted: apiVersion, "
             "kind");
@@ -734,6 +905,169 @@ TEST(ProfileErrors, OtherArgs) {
       "(500m, 1Gi), or Allocatable");
   EXPECT_EQ(args_error(PluginId::kResourceLimitAware, R"({"defaultLimit": {"cpu": -1}})"),
             "ResourceLimitAware args: defaultLimit.cpu: -1 is less than 0");
+}
+
+TEST(ProfileErrors, NodeAffinityArgs) {
+  const auto required = [](const std::string& term) {
+    return args_error(PluginId::kNodeAffinity,
+                      R"({"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": )"
+                      R"({"nodeSelectorTerms": [)" +
+                          term + "]}}}");
+  };
+  const std::string in_args =
+      "NodeAffinity args: addedAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+  EXPECT_EQ(required(""), in_args + ": has no nodeSelectorTerms: no node matches");
+  const auto expression = [&](const std::string& fields) {
+    return required("{\"matchExpressions\": [{" + fields + "}]}");
+  };
+  const std::string at = in_args + ".nodeSelectorTerms[0].matchExpressions[0]: ";
+  EXPECT_EQ(expression(R"("key": "a b", "operator": "Exists")"),
+            at + "key \"a b\" is not a label key");
+  EXPECT_EQ(expression(R"("key": "a", "operator": "in", "values": ["b"])"),
+            at + "a: operator \"in\" is not known; accepted: In, NotIn, Exists, DoesNotExist, Gt, "
+                 "Lt");
+  EXPECT_EQ(expression(R"("key": "a", "operator": "NotIn")"), at + "a: NotIn needs values");
+  EXPECT_EQ(expression(R"("key": "a", "operator": "Exists", "values": ["b"])"),
+            at + "a: Exists takes no values");
+  EXPECT_EQ(expression(R"("key": "a", "operator": "Gt", "values": ["1", "2"])"),
+            at + "a: Gt needs one value, an integer");
+  EXPECT_EQ(expression(R"("key": "a", "operator": "Gt", "values": ["-1"])"),
+            at + "a: \"-1\" is not a label value");
+  EXPECT_EQ(required(R"({"matchFields": [{"key": "metadata.uid", "operator": "In",
+                                          "values": ["b"]}]})"),
+            in_args +
+                ".nodeSelectorTerms[0].matchFields[0]: key \"metadata.uid\" is not known; "
+                "accepted: metadata.name");
+  EXPECT_EQ(required(R"({"matchFields": [{"key": "metadata.name", "operator": "In",
+                                          "values": ["b", "c"]}]})"),
+            in_args +
+                ".nodeSelectorTerms[0].matchFields[0]: metadata.name: operator \"In\" with "
+                "2 values; accepted: In or NotIn with one");
+  EXPECT_EQ(args_error(PluginId::kNodeAffinity,
+                       R"({"addedAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
+                           [{"weight": 101}]}})"),
+            "NodeAffinity args: addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
+            "weight: 101 is not in [0, 100]");
+}
+
+TEST(ProfileErrors, PodTopologySpreadArgs) {
+  const auto list = [](const std::string& constraints) {
+    return args_error(PluginId::kPodTopologySpread,
+                      R"({"defaultingType": "List", "defaultConstraints": [)" + constraints + "]}");
+  };
+  const auto constraint = [&](const std::string& fields) { return list("{" + fields + "}"); };
+  const std::string at = "PodTopologySpread args: defaultConstraints[0]";
+  const std::string whole =
+      R"({"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"})";
+  EXPECT_EQ(constraint(R"("topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule")"),
+            at + ": has no maxSkew");
+  EXPECT_EQ(constraint(R"("maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule")"),
+            at + ": has no topologyKey");
+  EXPECT_EQ(constraint(R"("maxSkew": 1, "topologyKey": "a")"), at + ": has no whenUnsatisfiable");
+  EXPECT_EQ(constraint(R"("maxSkew": 0)"), at + ".maxSkew: 0 is not in [1, 2147483647]");
+  EXPECT_EQ(constraint(R"("minDomains": 0)"), at + ".minDomains: 0 is not in [1, 2147483647]");
+  EXPECT_EQ(constraint(R"("topologyKey": "-")"), at + ".topologyKey: \"-\" is not a label key");
+  EXPECT_EQ(constraint(R"("whenUnsatisfiable": "Never")"),
+            at + ".whenUnsatisfiable: \"Never\" is not known; accepted: DoNotSchedule, "
+                 "ScheduleAnyway");
+  EXPECT_EQ(constraint(R"("nodeTaintsPolicy": "honor")"),
+            at + ".nodeTaintsPolicy: \"honor\" is not known; accepted: Honor, Ignore");
+  EXPECT_EQ(constraint(R"("labelSelector": {})"),
+            at + ".labelSelector: a default constraint has no selector: each pod's follows from "
+                 "its services and its controller");
+  EXPECT_EQ(list(whole + ", " + whole),
+            "PodTopologySpread args: defaultConstraints[1]: \"zone\" with ScheduleAnyway is listed "
+            "twice");
+  EXPECT_EQ(args_error(PluginId::kPodTopologySpread, "{\"defaultConstraints\": [" + whole + "]}"),
+            "PodTopologySpread args: defaultConstraints: 1 with defaultingType System; they need "
+            "List");
+  EXPECT_EQ(args_error(PluginId::kPodTopologySpread, R"({"defaultingType": "Cluster"})"),
+            "PodTopologySpread args: defaultingType: \"Cluster\" is not known; accepted: System, "
+            "List");
+}
+
+TEST(ProfileErrors, AffinityAndVolumeArgs) {
+  EXPECT_EQ(args_error(PluginId::kInterPodAffinity, R"({"hardPodAffinityWeight": 101})"),
+            "InterPodAffinity args: hardPodAffinityWeight: 101 is not in [0, 100]");
+  EXPECT_EQ(args_error(PluginId::kVolumeBinding, R"({"bindTimeoutSeconds": -1})"),
+            "VolumeBinding args: bindTimeoutSeconds: -1 is less than 0");
+  EXPECT_EQ(args_error(PluginId::kVolumeBinding, R"({"shape": []})"),
+            "VolumeBinding args: shape: want at least one point");
+  EXPECT_EQ(args_error(PluginId::kVolumeBinding, R"({"shape": [{"utilization": 101}]})"),
+            "VolumeBinding args: shape[0].utilization: 101 is not in [0, 100]");
+  Profile before;
+  before.kubernetes_version = KubernetesVersion::k136;
+  EXPECT_EQ(read_plugin_args(PluginId::kVolumeBinding, R"({"shape": [{"score": 1}]})", before)
+                .error()
+                .message,
+            "VolumeBinding args: shape: needs kubernetesVersion 1.37");
+}
+
+// What a program fills is checked as what is read.
+TEST(ProfileErrors, OfAProfileThatAProgramFills) {
+  const auto error = [](const auto& change) {
+    Profile profile = Profile::kube_scheduler();
+    change(profile);
+    const Result<void> checked = check_profile(profile);
+    EXPECT_FALSE(checked.has_value());
+    return checked ? "" : checked.error().message;
+  };
+  EXPECT_TRUE(check_profile(Profile::kube_scheduler()).has_value());
+  EXPECT_EQ(error([](Profile& p) {
+              p.scores.push_back({PluginId::kNodePorts, 1});
+            }),
+            "scores: NodePorts has no score");
+  EXPECT_EQ(error([](Profile& p) { p.filters.push_back(PluginId::kImageLocality); }),
+            "filters: ImageLocality is no filter");
+  EXPECT_EQ(error([](Profile& p) { p.inter_pod_affinity.hard_pod_affinity_weight = -1; }),
+            "InterPodAffinity: hardPodAffinityWeight: -1 is not in [0, 100]");
+  EXPECT_EQ(error([](Profile& p) { p.volume_binding.shape.clear(); }),
+            "VolumeBinding: shape: want at least one point");
+  EXPECT_EQ(error([](Profile& p) {
+              p.volume_binding.shape = {{50, 1}, {50, 2}};
+            }),
+            "VolumeBinding: shape: utilization 50 after 50; points must be in strictly increasing "
+            "order, in [0, 100]");
+  EXPECT_EQ(error([](Profile& p) {
+              p.fit.shape = {{50, 11}};
+            }),
+            "NodeResourcesFit: shape: score 11 is not in [0, 10]");
+  EXPECT_EQ(error([](Profile& p) {
+              p.fit.strategy = NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio;
+            }),
+            "NodeResourcesFit: RequestedToCapacityRatio needs a shape");
+  TopologySpreadConstraint constraint;
+  constraint.topology_key = "zone";
+  const auto spread = [&](const auto& change) {
+    return error([&](Profile& p) {
+      p.topology_spread.system_defaults = false;
+      p.topology_spread.default_constraints = {constraint};
+      change(p.topology_spread.default_constraints);
+    });
+  };
+  using Constraints = std::vector<TopologySpreadConstraint>;
+  const std::string at = "PodTopologySpread: defaultConstraints: \"zone\": ";
+  EXPECT_EQ(spread([](Constraints& list) { list[0].max_skew = 0; }),
+            at + "maxSkew: 0 is less than 1");
+  EXPECT_EQ(spread([](Constraints& list) { list[0].min_domains = 0; }),
+            at + "minDomains: 0 is less than 1");
+  EXPECT_EQ(spread([](Constraints& list) { list[0].selector.emplace(); }),
+            at + "a default constraint has no labelSelector");
+  EXPECT_EQ(spread([](Constraints& list) { list.push_back(list[0]); }),
+            at + "ScheduleAnyway is listed twice");
+  EXPECT_EQ(error([&](Profile& p) { p.topology_spread.default_constraints = {constraint}; }),
+            "PodTopologySpread: defaultConstraints: 1 with defaultingType System; they need List");
+  constexpr const char* kRequired =
+      "NodeAffinity: addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: ";
+  EXPECT_EQ(error([](Profile& p) { p.node_affinity.required.emplace(); }),
+            std::string(kRequired) + "has no terms: no node matches");
+  EXPECT_EQ(error([](Profile& p) {
+              p.node_affinity.required.emplace(1).front().match_expressions = {{"a", "In", {}}};
+            }),
+            std::string(kRequired) + "a: In needs values");
+  EXPECT_EQ(error([](Profile& p) { p.node_affinity.preferred.emplace_back().weight = 101; }),
+            "NodeAffinity: addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: 101 is "
+            "not in [0, 100]");
 }
 
 TEST(ProfileErrors, LimitAwareRatio) {

@@ -206,8 +206,9 @@ RandomProfile random_profile(Draws& draws) {
       throw std::invalid_argument(text + ": " + read.error().message);
     }
   }
-  profile.balanced.score_change = draws.one_in(2);
-  args["NodeResourcesBalancedAllocation"]["scoreChange"] = profile.balanced.score_change;
+  using enum KubernetesVersion;
+  profile.kubernetes_version = draws.pick(std::array{k135, k136, k137});
+  args["NodeResourcesBalancedAllocation"]["scoreChange"] = profile.kubernetes_version != k135;
 
   random.config = {{"filters", json::array()}, {"scores", json::array()}, {"args", args}};
   for (const PluginId plugin : profile.filters) {
@@ -221,6 +222,7 @@ RandomProfile random_profile(Draws& draws) {
   profile.capacity.cross_node_preemption =
       profile.capacity_scheduling && profile.mode == Mode::kProposal && draws.one_in(2);
   random.config["capacityScheduling"] = profile.capacity_scheduling;
+  random.config["nodeNameFirst"] = profile.kubernetes_version == k137;
   random.config["args"]["CapacityScheduling"] = {
       {"crossNodePreemption", profile.capacity.cross_node_preemption}};
   return random;

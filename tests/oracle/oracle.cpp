@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 namespace oracle {
 namespace {
@@ -48,8 +49,9 @@ const auto& find_plugin(const Table& table, const std::string& plugin) {
   throw std::invalid_argument("no such plugin: " + plugin);
 }
 
-// The leading filters first, then the others as configured.
-std::vector<std::string> filter_order(const Json& configured) {
+// The leading filters first, then the others as configured. `name_first`: NodeName before
+// NodeUnschedulable, as from 1.37 on.
+std::vector<std::string> filter_order(const Json& configured, bool name_first) {
   std::vector<std::string> order, others;
   for (const Json& plugin : configured) others.push_back(plugin.get<std::string>());
   for (std::size_t i = 0; i < kLeadingFilters; ++i) {
@@ -58,6 +60,7 @@ std::vector<std::string> filter_order(const Json& configured) {
     order.push_back(*found);
     others.erase(found);
   }
+  if (name_first && order.size() > 1 && order[1] == "NodeName") std::swap(order[0], order[1]);
   order.insert(order.end(), others.begin(), others.end());
   return order;
 }
@@ -90,7 +93,7 @@ bool is_daemon_set_pod(const Json& pod) {
 Oracle::Oracle(Mode mode, Json config)
     : mode_(mode),
       config_(std::move(config)),
-      filters_(filter_order(child(config_, "filters"))),
+      filters_(filter_order(child(config_, "filters"), child(config_, "nodeNameFirst") == true)),
       facts_(mode) {
   for (const std::string& plugin : filters_) find_plugin(kFilters, plugin);
   for (const Json& entry : child(config_, "scores")) find_plugin(kScorers, text(entry, "plugin"));

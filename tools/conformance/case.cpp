@@ -99,6 +99,7 @@ class CaseRunner {
     plugin_ = plugin->id;
     Profile profile;
     profile.mode = mode == "Upstream" ? Mode::kUpstream : Mode::kProposal;
+    profile.kubernetes_version = recorded_version(recorded);
     const std::string args = recorded.contains("args") ? recorded.at("args").dump() : "{}";
     if (const Result<void> read = read_plugin_args(plugin_, args, profile); !read) {
       differ("args", args, read.error().message);
@@ -493,6 +494,13 @@ class CaseRunner {
 };
 
 }  // namespace
+
+KubernetesVersion recorded_version(const json& recorded) {
+  const std::string source = recorded.value("source", "");
+  if (source.find("kubernetes v1.35.") != std::string::npos) return KubernetesVersion::k135;
+  if (source.find("kubernetes v1.36.") != std::string::npos) return KubernetesVersion::k136;
+  return Profile().kubernetes_version;
+}
 
 std::vector<ConformanceDifference> run_conformance_case(const json& recorded) {
   try {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/profile/profile.h"
+
 namespace headroom {
 
 // Something that a case expects and that came out otherwise.
@@ -22,5 +24,9 @@ struct ConformanceDifference {
 
 // The differences of the first step that has any; empty if the case passes.
 std::vector<ConformanceDifference> run_conformance_case(const nlohmann::json& recorded);
+
+// Of the kube-scheduler that a case was recorded from ("source": "kubernetes v1.35.6"); that of a
+// profile that states none where the source is another one.
+KubernetesVersion recorded_version(const nlohmann::json& recorded);
 
 }  // namespace headroom

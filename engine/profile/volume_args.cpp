@@ -1,0 +1,22 @@
+// The arguments of VolumeBinding.
+#include "engine/profile/args_values.h"
+#include "engine/profile/family_args.h"
+
+namespace headroom {
+
+VolumeBindingArgs read_volume_binding(const ConfigValue& value, KubernetesVersion version) {
+  VolumeBindingArgs args;
+  value.fields({{"apiVersion", read_api_version()},
+                {"kind", read_kind(PluginId::kVolumeBinding)},
+                // How long kube-scheduler waits for the volumes of a pod that has its node.
+                {"bindTimeoutSeconds", [](const ConfigValue& v) { v.integer(0); }},
+                {"shape", [&](const ConfigValue& v) {
+                   if (version < KubernetesVersion::k137) {
+                     v.fail(ErrorCode::kUnsupported, "needs kubernetesVersion 1.37");
+                   }
+                   args.shape = read_shape(v);
+                 }}});
+  return args;
+}
+
+}  // namespace headroom
