@@ -110,6 +110,12 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
       rejected_by_ = volumes_->plugin();
     }
   }
+  filters_ = features_ || volumes_ != nullptr || (spreads_ && !application.hard.empty()) ||
+             (pod_affinity_ && std::any_of(application.counters.begin(), application.counters.end(),
+                                           [](const Counter& counter) {
+                                             return counter.kind >= Counter::Kind::kAffinity &&
+                                                    counter.kind <= Counter::Kind::kOthersAnti;
+                                           }));
   for (const SpreadConstraint& constraint : application.hard) {
     least_.push_back(least(constraint, kNoRow, nullptr));
   }
@@ -181,8 +187,12 @@ std::int64_t ApplicationLook::least(const SpreadConstraint& constraint, std::uin
 void ApplicationLook::expect(std::uint32_t row, const std::vector<PodId>& pods) {
   RowChange& change = expected_.emplace_back(row, RowChange()).second;
   for (const PodId id : pods) {
-    change.add(id, applications_.feeds(application_, applications_.facts().pods[id].peer));
+    change.add(id, feeds(id));
   }
+}
+
+const std::vector<Feed>* ApplicationLook::feeds(PodId id) const {
+  return applications_.feeds(application_, applications_.facts().pods[id].peer);
 }
 
 std::uint32_t ApplicationLook::code(std::uint32_t row, const RowChange* change, bool plain) const {

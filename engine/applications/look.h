@@ -58,6 +58,10 @@ class ApplicationLook {
   // Of every row then.
   std::uint32_t pre_filter_code() const;
 
+  // False: no row is rejected by it.
+  bool filters() const { return filters_; }
+  const std::vector<Feed>* feeds(PodId id) const;
+
   // Pods that are nominated to the row and that the pod must yield to: it has to pass with them,
   // and without.
   void expect(std::uint32_t row, const std::vector<PodId>& pods);
@@ -103,7 +107,7 @@ class ApplicationLook {
   std::int64_t affinity_pods_ = 0;                             // of all domains
   std::array<bool, kApplicationScoresMax> skips_{};
   bool failed_ = false;
-  bool spreads_ = false, pod_affinity_ = false, features_ = false;  // filters
+  bool spreads_ = false, pod_affinity_ = false, features_ = false, filters_ = false;
 };
 
 // math.Log of Go for whole numbers of at least 2, bit for bit; the C library's differs in the last

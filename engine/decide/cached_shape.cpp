@@ -135,6 +135,8 @@ void CachedShape::begin(const NodeTable& table) {
   table_ = &table;
   rows_ = table.size();
   feasible_ = wide_rows_ = 0;
+  ++feasible_version_;
+  by_class_ = 0;
   codes_.clear();
   code_at_ = {};
   has_histograms_ = false;
@@ -224,7 +226,15 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
 
 void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i) {
   std::uint32_t& packed = lines_[layout_.packed(row)];
-  if ((packed & kInfeasible) == 0) {
+  const bool was_feasible = (packed & kInfeasible) == 0, is_feasible = scores.code[i] == 0;
+  if (was_feasible != is_feasible) {
+    ++feasible_version_;
+    // Of a row whose class is another one now all are counted again.
+    if (const std::uint32_t its = table_->node_class(row); its < feasible_by_class_.size()) {
+      feasible_by_class_[its] += is_feasible ? 1U : ~0U;
+    }
+  }
+  if (was_feasible) {
     --feasible_;
     wide_rows_ -= packed == kWideRow;
     for (std::uint32_t n = 0; packed != kWideRow && n < layout_.normalized; ++n) {
@@ -233,7 +243,7 @@ void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uin
   } else if (packed != (kInfeasible | kNoCode)) {
     --codes_[packed & ~kInfeasible].rows;
   }
-  if (scores.code[i] != 0) {
+  if (!is_feasible) {
     const std::uint32_t id = code_id(scores.code[i]);
     ++codes_[id].rows;
     packed = kInfeasible | id;
@@ -269,6 +279,67 @@ CachedShape::Ranges CachedShape::ranges() {
   Ranges found = cold_ranges_;
   for (std::uint32_t n = 0; has_histograms_ && n < layout_.normalized; ++n) {
     found[n] = {histograms_[n].lo(), histograms_[n].hi()};
+  }
+  return found;
+}
+
+std::int32_t RowExtras::of(std::uint32_t row) const {
+  const auto found = std::lower_bound(by_row.begin(), by_row.end(), row,
+                                      [](const auto& its, std::uint32_t r) { return its.first < r; });
+  const bool apart = found != by_row.end() && found->first == row;
+  const std::int32_t extra = apart ? found->second : by_class[classes[row]];
+  return extra >= 0 && more != nullptr ? extra + more(row) : extra;
+}
+
+const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable& table) {
+  if (by_class_ != table.class_changes()) {
+    by_class_ = table.class_changes();
+    feasible_by_class_.clear();
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      if ((lines_[layout_.packed(row)] & kInfeasible) == 0) {
+        const std::uint32_t its = table.node_class(row);
+        feasible_by_class_.resize(std::max<std::size_t>(feasible_by_class_.size(), its + 1));
+        ++feasible_by_class_[its];
+      }
+    }
+  }
+  return feasible_by_class_;
+}
+
+CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
+  const auto rejects = [](const auto& its) { return its.second < 0; };
+  if (layout_.normalized == 0 ||
+      (!extras.rejects_classes &&
+       std::none_of(extras.by_row.begin(), extras.by_row.end(), rejects))) {
+    return ranges();
+  }
+  Ranges found;
+  if (!extras.rejects_classes) {
+    if (!has_histograms_) {
+      build_histograms();
+    }
+    // Without the few rows that are rejected, for a moment.
+    for (const bool take : {true, false}) {
+      for (const auto& [row, extra] : extras.by_row) {
+        for (std::uint32_t n = 0; extra < 0 && n < layout_.normalized; ++n) {
+          const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+          take ? histograms_[n].remove(raw) : histograms_[n].add(raw);
+        }
+      }
+      if (take) {
+        found = ranges();
+      }
+    }
+    return found;
+  }
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    if ((lines_[layout_.packed(row)] & kInfeasible) != 0 || extras.of(row) < 0) {
+      continue;
+    }
+    for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+      const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+      found[n] = {std::min(found[n].lo, raw), std::max(found[n].hi, raw)};
+    }
   }
   return found;
 }
@@ -327,16 +398,20 @@ std::int32_t CachedShape::row_total(const RangeTotals& range, const Totals& weig
          weights.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
 }
 
-void CachedShape::totals(std::vector<std::int32_t>& out) {
+void CachedShape::totals(std::vector<std::int32_t>& out, const RowExtras* extras) {
   out.assign(rows_, -1);
   if (feasible_ == 0) {
     return;
   }
-  const Ranges now = ranges();
+  const Ranges now = extras == nullptr ? ranges() : ranges(*extras);
   const Totals its_weights = weights(now);
   const RangeTotals& range = totals_of(now);
   for (std::uint32_t row = 0; row < rows_; ++row) {
     out[row] = row_total(range, its_weights, row);
+    if (extras != nullptr && out[row] >= 0) {
+      const std::int32_t extra = extras->of(row);
+      out[row] = extra < 0 ? -1 : out[row] + extra;
+    }
   }
 }
 
@@ -451,11 +526,13 @@ CachedShape::Search& CachedShape::scratch() {
 const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
                                                              const Totals& weights,
                                                              std::uint32_t count,
-                                                             const TieOrder& order) {
+                                                             const TieOrder& order,
+                                                             const RowExtras* extras) {
   const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
   auto& [found, visited] = scratch();  // found is a heap: the worst stands first
   found.clear();
   visited.clear();
+  const std::int32_t most_extra = extras == nullptr ? 0 : extras->greatest;
   while (true) {
     const std::uint32_t block = kernels_->index_of_max(range.blocks.data(), blocks_);
     std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
@@ -469,15 +546,24 @@ const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
     const std::int32_t worst = full ? found.front().row_total.total : 0;
     // Lines with equal totals come in their order.
     const bool after = full && order.seed == 0 && line * kLineNodes > found.front().row_total.row;
-    if (greatest < worst || (greatest == worst && after)) {
+    const std::int32_t most = greatest + most_extra;
+    if (greatest < 0 || most < worst || (most == worst && after)) {
       break;
     }
     visited.emplace_back(line, greatest);
     lines[index] = -1;
     RowTotal rows[kLineNodes];
-    const std::uint32_t reached = kernels_->rows_at_least(this->line(line), weights, worst, rows);
+    const std::uint32_t reached = kernels_->rows_at_least(
+        this->line(line), weights, std::max(0, worst - most_extra), rows);
     for (std::uint32_t i = 0; i < reached; ++i) {
-      const RowTotal candidate{line * kLineNodes + rows[i].row, rows[i].total};
+      RowTotal candidate{line * kLineNodes + rows[i].row, rows[i].total};
+      if (extras != nullptr) {
+        const std::int32_t extra = extras->of(candidate.row);
+        if (extra < 0) {
+          continue;
+        }
+        candidate.total += extra;
+      }
       const std::uint64_t key = order.key(candidate);
       if (found.size() == count) {
         if (key <= found.front().key) {
@@ -499,6 +585,34 @@ const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
   return found;
 }
 
+CachedShape::RangeTotals& CachedShape::range_now(const Ranges& now, const Totals& weights,
+                                                const TieOrder& order) {
+  RangeTotals& range = totals_of(now);
+  range.last_used = decisions_;
+  last_range_ = static_cast<std::size_t>(&range - range_totals_.data());
+  if (within_reach(range)) {
+    catch_up(range, weights, order);
+  } else {
+    measure(range, weights);
+  }
+  return range;
+}
+
+void CachedShape::best(std::uint32_t count, const TieOrder& order, const RowExtras& extras,
+                       std::uint32_t feasible, std::vector<RowTotal>& out) {
+  out.clear();
+  ++decisions_;
+  if (feasible == 0) {
+    return;
+  }
+  const Ranges now = ranges(extras);
+  const Totals its_weights = weights(now);
+  RangeTotals& range = range_now(now, its_weights, order);
+  for (const BestRow& row : search(range, its_weights, std::min(count, feasible), order, &extras)) {
+    out.push_back(row.row_total);
+  }
+}
+
 void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out) {
   out.clear();
   ++decisions_;
@@ -507,24 +621,17 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
   }
   const Ranges now = ranges();
   const Totals its_weights = weights(now);
-  RangeTotals& range = totals_of(now);
-  range.last_used = decisions_;
-  last_range_ = static_cast<std::size_t>(&range - range_totals_.data());
-  if (within_reach(range)) {
-    catch_up(range, its_weights, order);
-  } else {
-    measure(range, its_weights);
-  }
+  RangeTotals& range = range_now(now, its_weights, order);
   const std::uint32_t wanted = std::min(count, feasible_);
   if (count == 1 || count > kBestKept / 2) {
-    for (const BestRow& row : search(range, its_weights, wanted, order)) {
+    for (const BestRow& row : search(range, its_weights, wanted, order, nullptr)) {
       out.push_back(row.row_total);
     }
     return;
   }
   if (!range.best_valid || range.best.size() < wanted) {
     const std::uint32_t kept = std::min(kBestKept, feasible_);
-    range.best = search(range, its_weights, kept, order);
+    range.best = search(range, its_weights, kept, order, nullptr);
     grown_ = true;
     range.outside = kept == feasible_ ? 0 : range.best.back().key - 1;
     range.best_valid = true;

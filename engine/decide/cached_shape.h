@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,6 +30,18 @@ struct TieOrder {
   std::uint64_t seed = 0;
   // Greater is better: first the total, then the order of ties.
   std::uint64_t key(RowTotal row_total) const;
+};
+
+// What is added to the totals of rows besides what lines hold: by class, but for some rows.
+struct RowExtras {
+  const std::uint32_t* classes = nullptr;                         // by row
+  std::vector<std::int32_t> by_class;                             // -1: such rows are rejected
+  std::vector<std::pair<std::uint32_t, std::int32_t>> by_row;     // sorted; these alone differ
+  std::function<std::int32_t(std::uint32_t)> more;                // of a row, at least 0; or none
+  std::int32_t greatest = 0;                                      // of any row
+  bool rejects_classes = false;                                   // with a row that lines hold as feasible
+  // -1: the row is rejected.
+  std::int32_t of(std::uint32_t row) const;
 };
 
 // Ranges of normalised scores whose totals are kept; a decision in another one measures every line.
@@ -64,8 +77,15 @@ class CachedShape {
 
   // The best `count` rows (fewer if fewer are feasible), best first.
   void best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out);
+  // The same with extras, among the rows that these do not reject; `feasible` of them.
+  void best(std::uint32_t count, const TieOrder& order, const RowExtras& extras,
+            std::uint32_t feasible, std::vector<RowTotal>& out);
   // The total of every row, -1 where it is not feasible; and why it is not, 0 where it is.
-  void totals(std::vector<std::int32_t>& out);
+  void totals(std::vector<std::int32_t>& out, const RowExtras* extras = nullptr);
+  // How many rows of each class are feasible.
+  const std::vector<std::uint32_t>& feasible_by_class(const NodeTable& table);
+  // Grows where a row becomes feasible or is so no more.
+  std::uint64_t feasible_version() const { return feasible_version_; }
   std::uint32_t code(std::uint32_t row) const;
   // Raw score of a feasible row, by the shape's score s.
   std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
@@ -128,6 +148,8 @@ class CachedShape {
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
   Ranges ranges();
+  // Of the rows that the extras do not reject.
+  Ranges ranges(const RowExtras& extras);
   Totals weights(const Ranges& ranges) const;
   std::int32_t row_total(const RangeTotals& range, const Totals& weights, std::uint32_t row) const;
   std::int32_t normalized_in(const RangeTotals& range, std::int32_t raw, std::uint32_t n) const;
@@ -137,8 +159,11 @@ class CachedShape {
   bool within_reach(const RangeTotals& range) const;
   void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
   void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
+  // Once it has caught up with the rows that changed.
+  RangeTotals& range_now(const Ranges& now, const Totals& weights, const TieOrder& order);
+  // `extras`: nullptr for none.
   const std::vector<BestRow>& search(RangeTotals& range, const Totals& weights, std::uint32_t count,
-                                     const TieOrder& order);
+                                     const TieOrder& order, const RowExtras* extras);
   // By number, counted from 0.
   std::uint32_t* line(std::uint32_t line) { return &lines_[std::size_t{line} * layout_.stride()]; }
 
@@ -157,6 +182,9 @@ class CachedShape {
   std::uint32_t rows_ = 0, blocks_ = 0;  // no blocks: nothing built since reset()
   std::uint64_t epoch_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
+  std::uint64_t feasible_version_ = 0;
+  std::vector<std::uint32_t> feasible_by_class_;  // while by_class_ is the table's
+  std::uint64_t by_class_ = 0;                    // NodeTable::class_changes(); 0: not counted
   std::vector<CodeCount> codes_;
   // Where a code was found last, by hash: few codes occur, in no order.
   struct CodeAt {

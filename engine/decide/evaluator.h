@@ -65,6 +65,7 @@ class Evaluator {
   NodeVerdict verdict(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
                 NodeDetail& detail) const;
+  bool is_error(const PodShape& shape, std::uint32_t code) const;
 
  private:
   struct Slot {
@@ -151,7 +152,6 @@ class Evaluator {
   void look_at_all(Asked& asked, NodesDecision& decision);
   // Of a row that rejects with `code`: is a need above the node's whole capacity?
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
-  bool is_error(const PodShape& shape, std::uint32_t code) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
   bool explain_elastic_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
   void explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,

@@ -28,6 +28,14 @@ void DryRun::begin(std::uint32_t row) {
     }
   }
   count_conflicts();
+  change_.clear();
+  expected_.clear();
+  for (const PodId id : cluster.node(row).nominated) {
+    if (preemptor_.look != nullptr && cluster.pod(id).rank.priority >= preemptor_.claim.priority) {
+      expected_.add(id, preemptor_.look->feeds(id));
+    }
+  }
+  expects_ = !expected_.come.empty();
   left_.clear();
   for (const Preemptor::Bound& bound : preemptor_.bounds) {
     left_.push_back(bound.left);
@@ -151,7 +159,9 @@ bool DryRun::fits(std::size_t term) const {
   return preemptor_.terms[term].need <= headroom_of(bases_[term], sum);
 }
 
-bool DryRun::fits() const {
+bool DryRun::fits() const { return fits_by_columns() && application_code() == 0; }
+
+bool DryRun::fits_by_columns() const {
   if (conflicts_ != 0) {
     return false;
   }
@@ -163,6 +173,24 @@ bool DryRun::fits() const {
   return true;
 }
 
+// With nominated pods, and without: some of its rules ask for other pods.
+std::uint32_t DryRun::application_code() const {
+  if (preemptor_.look == nullptr) {
+    return 0;
+  }
+  const std::uint32_t code = expects_ ? preemptor_.look->code(row_, &expected_) : 0;
+  return code != 0 ? code : preemptor_.look->code(row_, &change_);
+}
+
+bool DryRun::is_hopeless() {
+  if (preemptor_.look == nullptr || !fits_by_columns()) {
+    return false;
+  }
+  code_ = application_code();
+  return code_ != 0 && preemptor_.cluster.rejections().at(code_).code ==
+                           Code::kUnschedulableAndUnresolvable;
+}
+
 std::uint32_t DryRun::filter_code() const {
   if (conflicts_ != 0) {
     return kPortsTaken;
@@ -171,7 +199,8 @@ std::uint32_t DryRun::filter_code() const {
   for (std::size_t t = 0; t < sums_.size(); ++t) {
     code |= static_cast<std::uint32_t>(!fits(t)) << preemptor_.terms[t].bit;
   }
-  return first_rejection(preemptor_.shape.program(), code);
+  const std::uint32_t by_columns = first_rejection(preemptor_.shape.program(), code);
+  return by_columns != 0 ? by_columns : application_code();
 }
 
 void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
@@ -181,6 +210,13 @@ void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
   // A node without conflicts has none whoever goes: its pods' facts need no look.
   if (on_this_node && conflicts_before_ != 0) {
     conflicts_ += static_cast<std::uint32_t>(sign) * conflicts_of(pod.pod);
+  }
+  for (RowChange* change : {&change_, &expected_}) {
+    if (!on_this_node || preemptor_.look == nullptr || (change == &expected_ && !expects_)) {
+      continue;
+    }
+    const std::vector<Feed>* feeds = preemptor_.look->feeds(pod.pod);
+    sign < 0 ? change->take(pod.pod, feeds) : change->put_back(pod.pod, feeds);
   }
   for (std::size_t b = 0; b < left_.size(); ++b) {
     const Preemptor::Bound& bound = preemptor_.bounds[b];
@@ -374,6 +410,9 @@ bool DryRun::collected(const RankedPod& pod) const {
 
 DryRunOutcome DryRun::run(std::uint32_t row, std::int64_t bar) {
   begin(row);
+  if (is_hopeless()) {
+    return DryRunOutcome::kFilters;
+  }
   const DryRunOutcome outcome = preemptor_.upstream ? run_upstream(bar) : run_proposal(bar);
   if (!breaking_.empty()) {
     // Budget breakers were asked first. A row's pods lie in the order of their importance.

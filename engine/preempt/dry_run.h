@@ -50,7 +50,7 @@ class DryRun {
   // After kVictims: most important first.
   std::span<const RankedPod* const> victims() const { return victims_; }
   VictimsRank rank() const { return rank_of(victims_, broken_, row_); }
-  // After kFilters: as the filters' kernels write it. After kReprievedTwice: the pod.
+  // After kFilters: as filter_code(). After kReprievedTwice: the pod.
   std::uint32_t code() const { return code_; }
   const RankedPod* failed() const { return failed_; }
 
@@ -68,7 +68,7 @@ class DryRun {
   std::size_t first_breaking() const { return harmless_; }
   bool fits() const;
   bool within_elastic_quotas() const;
-  // The first filter that does not pass, as filters' kernels write it; 0: all pass.
+  // The first filter that does not pass, as filters' kernels write it or a rejection; 0: all pass.
   std::uint32_t filter_code() const;
   // Whether it was a victim before pods were reprieved.
   bool collected(const RankedPod& pod) const;
@@ -91,6 +91,10 @@ class DryRun {
   DryRunOutcome run_proposal(std::int64_t bar);
   bool enough_so_far() const;
   bool fits(std::size_t term) const;
+  bool fits_by_columns() const;
+  std::uint32_t application_code() const;
+  // The node is rejected for what no pod's going changes.
+  bool is_hopeless();
   void take(const RankedPod& pod);
   void move(const RankedPod& pod, int sign, bool on_this_node);
   void count_conflicts();
@@ -114,6 +118,10 @@ class DryRun {
   std::vector<Int128> sums_;         // by term
   // Ports of pods that the preemptor asks for as well, before any pod goes and now.
   std::uint32_t conflicts_before_ = 0, conflicts_ = 0;
+  // The pods that have gone, for the preemptor's application; and with nominated pods, if there are
+  // some.
+  RowChange change_, expected_;
+  bool expects_ = false;
   std::vector<Int128> left_;  // by bound
   std::vector<UsedNow> used_;
   std::vector<Int128> amounts_;

@@ -91,19 +91,17 @@ Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& op
 }
 
 // What the filters say of the row.
-NodeDetail Preemption::status_of(const Pod& pod, PodShape& shape, std::uint32_t row) {
+NodeDetail Preemption::status_of(const Asked& asked, std::uint32_t row) {
   NodeDetail detail;
-  Asked asked = evaluator_.ask(pod, shape);
-  evaluator_.look_at_application(pod, asked);
   if (const std::uint32_t code = evaluator_.row_code(asked, row); code != 0) {
-    evaluator_.describe(shape, row, code, detail);
+    evaluator_.describe(asked.shape, row, code, detail);
     detail.node = static_cast<NodeIndex>(row);
   }
   return detail;
 }
 
 // PodEligibleToPreemptOthers.
-bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
+bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, Asked& asked,
                              std::string& why_not) {
   if (preemptor.claim.never_preempts) {
     why_not = "not eligible due to preemptionPolicy=Never.";
@@ -116,8 +114,8 @@ bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, PodShap
   }
   if (preemptor.upstream && !preemptor.standing.rejected()) {
     Supposition supposed(cluster_);
-    supposed.add_nominated(pod, shape);
-    if (status_of(pod, shape, row).code == Code::kUnschedulableAndUnresolvable) {
+    supposed.add_nominated(pod, asked.shape);
+    if (status_of(asked, row).code == Code::kUnschedulableAndUnresolvable) {
       return true;
     }
   }
@@ -157,7 +155,7 @@ void Preemption::look_at(std::uint32_t row, const Preemptor& preemptor, DryRun& 
   } else if (preemptor.upstream) {
     best.failed |=
         outcome == DryRunOutcome::kReprievedTwice || outcome == DryRunOutcome::kNotNeeded ||
-        (outcome == DryRunOutcome::kFilters && (dry_run.code() & preemptor.shape.error_terms) != 0);
+        (outcome == DryRunOutcome::kFilters && evaluator_.is_error(preemptor.shape, dry_run.code()));
   }
 }
 
@@ -305,7 +303,9 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
   cluster_.prepare(shape);
   given_back_.extend(cluster_);
   answer.epoch = cluster_.table().epoch();
-  const Preemptor preemptor(cluster_, given_back_, pod, shape);
+  Asked asked = evaluator_.ask(pod, shape);
+  evaluator_.look_at_application(pod, asked);
+  const Preemptor preemptor(cluster_, given_back_, pod, shape, asked.look ? &*asked.look : nullptr);
   // Where nothing is looked for, nothing is told of what turns before found.
   const auto not_looked_for = [&answer](Code code, std::string why) {
     answer.code = code;
@@ -316,7 +316,7 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
     return true;
   };
   std::string why_not;
-  if (!may_preempt(pod, preemptor, shape, why_not)) {
+  if (!may_preempt(pod, preemptor, asked, why_not)) {
     return not_looked_for(Code::kUnschedulable, std::move(why_not));
   }
   if (!preemptor.standing.rejected()) {
@@ -331,7 +331,7 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
     }
   }
   if (!options.candidates) {
-    choose_node(pod, preemptor, shape, options.bound, answer);
+    choose_node(preemptor, asked, options.bound, answer);
     if (answer.nominated_node == kNoNode) {
       answer.reasons = {fmt::format("0/{} nodes are available: preemption helps on none of them.",
                                     cluster_.node_count())};
@@ -340,14 +340,14 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
   }
   const std::uint32_t size = cluster_.table().size();
   while (turns.next_row < size) {
-    describe_rows(pod, preemptor, shape, std::min(turns.next_row + kStretchRows, size), turns,
+    describe_rows(pod, preemptor, asked, std::min(turns.next_row + kStretchRows, size), turns,
                   answer);
     if (turns.next_row < size && pause()) {
       return false;
     }
   }
   const std::uint32_t dry_runs = answer.nodes_dry_run;
-  choose_node(pod, preemptor, shape, options.bound, answer);
+  choose_node(preemptor, asked, options.bound, answer);
   answer.nodes_dry_run = dry_runs;
   answer.nodes_ruled_out = 0;
   if (answer.nominated_node != kNoNode) {
@@ -363,9 +363,13 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
 }
 
 // The best node, and who has to go there or across nodes; kNoNode where nobody helps.
-void Preemption::choose_node(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
-                             bool bound, PostFilter& answer) {
-  const std::vector<std::uint32_t> rows = rows_of(shape, cluster_.named_node(pod));
+void Preemption::choose_node(const Preemptor& preemptor, Asked& asked, bool bound,
+                             PostFilter& answer) {
+  PodShape& shape = asked.shape;
+  // What a PreFilter rejects no victim helps.
+  const bool hopeless = asked.look && !asked.look->pre_filter().empty();
+  const std::vector<std::uint32_t> rows =
+      hopeless ? std::vector<std::uint32_t>() : rows_of(shape, asked.named);
   // A filter that may answer Error is to be heard on every node.
   bound = bound && !(preemptor.upstream && shape.error_terms != 0);
   const std::vector<std::uint32_t> within = bound ? within_bounds(preemptor, rows) : rows;
@@ -401,8 +405,9 @@ void Preemption::choose_node(const Pod& pod, const Preemptor& preemptor, PodShap
 }
 
 // Nodes up to row `end` with their outcome, in kube-scheduler's words.
-void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, PodShape& shape,
+void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, Asked& asked,
                                std::uint32_t end, PostFilterTurns& turns, PostFilter& answer) {
+  PodShape& shape = asked.shape;
   const std::uint32_t begin = std::exchange(turns.next_row, end);
   std::vector<NodeDetail> details(end - begin);
   {
@@ -410,7 +415,7 @@ void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, PodSh
     supposed.add_nominated(pod, shape);
     for (std::uint32_t row = begin; row < end; ++row) {
       if (cluster_.table().node_class(row) != kNoNodeClass) {
-        details[row - begin] = status_of(pod, shape, row);
+        details[row - begin] = status_of(asked, row);
       }
     }
   }
@@ -483,7 +488,7 @@ std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& pre
   dry_run.put_back(victim);
   std::vector<std::string> lacking;
   std::uint32_t code = dry_run.filter_code();
-  if (code == kPortsTaken) {
+  if ((code & kClassRejection) != 0) {
     lacking.emplace_back(cluster_.rejections().at(std::exchange(code, 0)).reasons.front());
   }
   for (; code != 0; code &= code - 1) {
@@ -542,7 +547,10 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
   supposed.leave_out(pod);
   cluster_.prepare(**shape);
   given_back_.extend(cluster_);
-  const Preemptor preemptor(cluster_, given_back_, pod, **shape);
+  Asked asked = evaluator_.ask(pod, **shape);
+  evaluator_.look_at_application(pod, asked);
+  const Preemptor preemptor(cluster_, given_back_, pod, **shape,
+                            asked.look ? &*asked.look : nullptr);
   DryRun dry_run(preemptor);
   const bool helps = dry_run.run(row) == DryRunOutcome::kVictims;
   const std::span<const RankedPod> pods = preemptor.capacity.pods_of(row);

@@ -46,10 +46,11 @@ void GivenBack::extend(const Cluster& cluster) {
 }
 
 Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, const Pod& pod,
-                     const PodShape& its_shape)
+                     const PodShape& its_shape, const ApplicationLook* its_look)
     : cluster(of_cluster),
       capacity(*of_cluster.capacity()),
       shape(its_shape),
+      look(its_look != nullptr && its_look->filters() ? its_look : nullptr),
       claim(capacity.claim(pod)),
       standing(capacity.standing(claim, its_shape)),
       upstream(of_cluster.profile().mode == Mode::kUpstream),

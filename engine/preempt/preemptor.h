@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/applications/look.h"
 #include "engine/facts/cluster.h"
 
 namespace headroom {
@@ -49,12 +50,14 @@ struct Preemptor {
   };
 
   // `shape` is the pod's, decidable and prepared; the pod counts nowhere.
+  // `look`: what its application says; nullptr: no row is rejected by that.
   Preemptor(const Cluster& cluster, const GivenBack& given_back, const Pod& pod,
-            const PodShape& shape);
+            const PodShape& shape, const ApplicationLook* look);
 
   const Cluster& cluster;
   const CapacityScheduling& capacity;
   const PodShape& shape;
+  const ApplicationLook* const look;
   const PodClaim claim;
   const ElasticQuotaStanding standing;
   bool upstream;

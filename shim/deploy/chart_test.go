@@ -265,7 +265,7 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`images.scheduler.repository=headroomd:1`: "repository",
 		`images.pullPolicy=Sometimes`:             "pullPolicy",
 		`policy.mode=proposal`:                    "'Proposal', 'Upstream'",
-		`policy.kubernetesVersion=1.37`:           "kubernetesVersion",
+		`policy.kubernetesVersion=1.38`:           "kubernetesVersion",
 		`policy.plugins.bind.enabled[0].name=X`:   "'bind' not allowed",
 		`policy.plugins.score.enabled[0]=X`:       "score",
 		`policy.pluginConfig[0].name=LimitAware`:  "args",

@@ -26,8 +26,9 @@ LINES_MAX = {"README.md": 150}
 SCRIPTS = re.compile(r"(?:tools|bench|tests|deploy|examples)/[\w./-]*[\w-]$")
 FILES = re.compile(r"(?:kernels|objects|autoscaling|engine|schema|server|c|client|shim|simulation|workloads|tools|python|"
                    r"bench|tests|data|deploy|examples|cmake|docs)/[\w./-]+")
-PLUGINS = ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "LimitAware", "ResourceLimitAware",
-           "LoadAwareScheduling", "CapacityScheduling"]
+PLUGINS = ["NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "NodeResourcesFit",
+           "NodeResourcesBalancedAllocation", "LimitAware", "ResourceLimitAware", "LoadAwareScheduling",
+           "CapacityScheduling"]
 PROFILE = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles: [{pluginConfig: [{name: %s, args: %s}]}]
@@ -224,8 +225,10 @@ class Pages:
             rows = set(re.findall(r"^\| `([\w.]+)` \|", sections.get(plugin, ""), re.M))
             for name in known:
                 self.count("arguments")
-                # One row for what stands in one list, and for what has fields of its own.
-                shown = {name, name.rpartition(".")[0]} & rows or any(row.startswith(f"{name}.") for row in rows)
+                # One row for what stands in one list or object, and for what has fields of its own.
+                parts = name.split(".")
+                within = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+                shown = within & rows or any(row.startswith(f"{name}.") for row in rows)
                 if not shown:
                     self.fault(path, f"{plugin}: the argument {name} is not there")
             for row in rows - set(known):

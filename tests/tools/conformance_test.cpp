@@ -55,6 +55,49 @@ TEST(ConformanceRunner, SaysWhatDiffers) {
             "steps[1].milliValue: 2001 / 2000\nsteps[1].value: 3 / 2\n");
 }
 
+// The whole default profile, and a plugin of it: each field that is compared, made wrong.
+TEST(ConformanceRunner, SaysWhatDiffersOfDefaultPlugins) {
+  const auto of = [](const std::string& plugin, const std::string& expect) {
+    return differences(json::parse(R"({"plugin": ")" + plugin +
+                                   R"(", "source": "kubernetes v1.37.1", "args": {}, "objects": [
+          {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+           "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}},
+          {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"},
+           "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}],
+         "steps": [{"op": "schedule", "pod": {"apiVersion": "v1", "kind": "Pod",
+           "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+           "spec": {"containers": [{"name": "c"}]}}, "expect": )" +
+                                   expect + "}]}"));
+  };
+  const std::string taint = "node(s) had untolerated taint(s)";
+  EXPECT_EQ(of("TaintToleration", R"({"preFilter": {"code": "Success"}, "filter": {
+              "n1": {"code": "UnschedulableAndUnresolvable", "reasons": [")" +
+                                      taint + R"("]},
+              "n2": {"code": "Success"}}, "preScore": {"code": "Success"}, "scores": {"n2": 0},
+              "normalizedScores": {"n2": 100}})"),
+            "");
+  EXPECT_EQ(of("TaintToleration", R"({"preFilter": {"code": "Unschedulable"}})"),
+            R"(steps[0].preFilter: {"code":"Unschedulable"} / n1: )"
+            R"({"code":"UnschedulableAndUnresolvable","reasons":[")" +
+                taint + "\"]}\n");
+  EXPECT_EQ(of("TaintToleration", R"({"filter": {"n2": {"code": "Success"}}})"),
+            R"(steps[0].filter.n1: absent / {"code":"UnschedulableAndUnresolvable","reasons":[")" +
+                taint + "\"]}\n");
+  EXPECT_EQ(of("TaintToleration", R"({"preScore": {"code": "Skip"}, "scores": {},
+                                      "normalizedScores": {"n2": 99}})"),
+            "steps[0].normalizedScores.n2: 99 / 100\n"
+            "steps[0].preScore.code: \"Skip\" / \"Success\"\n"
+            "steps[0].scores.n2: absent / 0\n");
+  EXPECT_EQ(of("DefaultProfile", R"({"best": "n1", "totals": {"n2": 400},
+                                     "pluginScores": {"DynamicResources": {"n2": 0}}})"),
+            "steps[0].best: \"n1\" / \"n2\"\n"
+            "steps[0].pluginScores.ImageLocality: absent / {\"n2\":0}\n"
+            "steps[0].pluginScores.NodeResourcesFit: absent / {\"n2\":97}\n"
+            "steps[0].pluginScores.TaintToleration: absent / {\"n2\":300}\n"
+            "steps[0].pluginScores.VolumeBinding: absent / {\"n2\":0}\n"
+            "steps[0].totals.n2: 400 / 397\n");
+}
+
 TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
   EXPECT_EQ(differences(json::parse(R"({"plugin": "NodePorts", "steps": []})")),
             "plugin: NodePorts / not supported\n");
@@ -77,11 +120,20 @@ TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
               {"op": "delete", "object": {}, "expect": {"quotaUsed": {}}}]})")),
             "steps[0].expect: {\"quotaUsed\":{}} / not supported after delete\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "LimitAware", "steps": [
-              {"op": "delete", "object": {"kind": "Service", "metadata": {"name": "s"}}}]})")),
-            "steps[0].object.kind: Service / not supported\n");
+              {"op": "delete", "object": {"kind": "Ingress", "metadata": {"name": "s"}}}]})")),
+            "steps[0].object: accepted / kind: Ingress is not supported\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "LimitAware", "args": {"x": 1}, "steps": []})")),
             "args: {\"x\":1} / LimitAware args: x: unknown field; accepted: apiVersion, "
             "defaultLimitToAllocatableRatio, kind, resources, scoringResourceWeights\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "DefaultProfile", "mode": "Proposal", "args": {},
+                                        "objects": [], "steps": []})")),
+            "mode: Upstream / Proposal\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "DefaultProfile", "args": {"Foo": {}},
+                                        "objects": [], "steps": []})")),
+            "args: a plugin / Foo\n");
+  EXPECT_EQ(differences(json::parse(R"({"plugin": "TaintToleration", "args": {}, "objects": [],
+                                        "steps": [{"op": "schedul"}]})")),
+            "steps[0].op: schedul / not supported\n");
   EXPECT_EQ(differences(json::parse(R"({"plugin": "Quantity"})")),
             "case: the form that the README of the cases describes / "
             "[json.exception.out_of_range.403] key 'steps' not found\n");

@@ -17,6 +17,8 @@
 #include "objects/pod_resources.h"
 #include "objects/quantity.h"
 #include "tools/conformance/capacity_quota_case.h"
+#include "tools/conformance/case_facts.h"
+#include "tools/conformance/default_profile_case.h"
 #include "tools/conformance/upstream_case.h"
 
 namespace headroom {
@@ -178,33 +180,11 @@ class CaseRunner {
   }
 
   void apply(const json& object) {
-    const Result<Object> read = read_object(object.dump(), at_);
-    if (!read) return differ("object", "accepted", read.error().message);
-    for (Engine& engine : engines_) check("object", engine.upsert(*read));
+    for (Engine& engine : engines_) check("object", apply_object(engine, object, at_));
   }
 
   void remove(const json& object) {
-    const std::string kind = object.at("kind");
-    const json& metadata = object.at("metadata");
-    const std::string name = metadata.at("name");
-    const std::string name_space = metadata.value("namespace", "default");
-    for (Engine& engine : engines_) {
-      if (kind == "ElasticQuota") {
-        engine.remove_elastic_quota(name_space, name);
-      } else if (kind == "PodDisruptionBudget") {
-        engine.remove_pod_disruption_budget(name_space, name);
-      } else if (kind == "PriorityClass") {
-        engine.remove_priority_class(name);
-      } else if (kind == "Node") {
-        engine.remove_node(name);
-      } else if (kind == "Pod") {
-        engine.remove_pod(name_space, name);
-      } else if (kind == "NodeMetric") {
-        engine.remove_node_metric(name);
-      } else {
-        return differ("object.kind", kind, "not supported");
-      }
-    }
+    for (Engine& engine : engines_) check("object", remove_object(engine, object));
   }
 
   void schedule(const json& step) {
@@ -357,37 +337,9 @@ class CaseRunner {
     got["scoreStatus"] = std::move(failed);
   }
 
-  // What the scheduler would be told must agree with what every node says.
   void compare_evaluate(Engine& engine, const Pod& pod, const std::vector<NodeDetail>& details) {
-    const auto count = [&](Code code) {
-      return std::count_if(details.begin(), details.end(),
-                           [&](const NodeDetail& detail) { return detail.code == code; });
-    };
-    if (count(Code::kError) > 0) return;  // then there is no decision
-    const Result<Decision> decision = engine.evaluate(pod, {.top_k = kTopKMax});
-    if (!decision) return differ("evaluate", "an answer", decision.error().message);
-    std::vector<NodeDetail> expected;
-    std::copy_if(details.begin(), details.end(), std::back_inserter(expected),
-                 [](const NodeDetail& detail) { return detail.code == Code::kSuccess; });
-    std::stable_sort(expected.begin(), expected.end(),
-                     [](const NodeDetail& a, const NodeDetail& b) { return a.total > b.total; });
-    if (decision->feasible != expected.size() || decision->candidates.size() != expected.size()) {
-      return differ(
-          "evaluate.feasible", std::to_string(expected.size()),
-          fmt::format("{}, {} candidates", decision->feasible, decision->candidates.size()));
-    }
-    const auto shown = [&](NodeIndex node, std::int64_t total, const auto& plugins) {
-      std::string text = fmt::format("{} total {}", engine.node_name(node), total);
-      for (const PluginScore& score : plugins) {
-        text += fmt::format(", {} {} of raw {}", to_string(score.plugin), score.score, score.raw);
-      }
-      return text;
-    };
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const NodeScore& candidate = decision->candidates[i];
-      const std::string want = shown(expected[i].node, expected[i].total, expected[i].plugins);
-      const std::string came = shown(candidate.node, candidate.total, candidate.plugins);
-      if (want != came) return differ(fmt::format("evaluate.candidates[{}]", i), want, came);
+    if (auto other = evaluate_difference(engine, pod, details)) {
+      differ(other->field, std::move(other->expected), std::move(other->got));
     }
   }
 
@@ -508,6 +460,9 @@ std::vector<ConformanceDifference> run_conformance_case(const json& recorded) {
     if (recorded.value("plugin", "") == kCapacityQuotaPlugin) {
       if (mode == "Upstream") return run_upstream_capacity_quota_case(recorded);
       if (mode == "Proposal") return run_capacity_quota_case(recorded);
+    }
+    if (is_default_plugin_case(recorded.value("plugin", ""))) {
+      return run_default_profile_case(recorded);
     }
     return CaseRunner().run(recorded);
   } catch (const json::exception& exception) {

@@ -4,8 +4,8 @@
 // not, so its filter and its score run in engines of their own; a case of mode Proposal scores the
 // feasible nodes and needs one. Every schedule step is also put to Engine::evaluate(), whose
 // candidates must be what evaluate_all() says. CapacityQuota has no engine: capacity_quota_case.h
-// and upstream_case.h run its cases. A plugin, step or expectation that is not known is a
-// difference, never skipped.
+// and upstream_case.h run its cases, and default_profile_case.h those of kube-scheduler's default
+// plugins. A plugin, step or expectation that is not known is a difference, never skipped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,0 +1,323 @@
+#include "tools/conformance/default_profile_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/profile/profile_reader.h"
+#include "objects/object_reader.h"
+#include "tools/conformance/case_facts.h"
+
+namespace headroom {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kDefaultProfileCase = "DefaultProfile";
+constexpr std::array<PluginId, 9> kCasePlugins = {
+    PluginId::kPodTopologySpread, PluginId::kInterPodAffinity, PluginId::kNodeAffinity,
+    PluginId::kTaintToleration,   PluginId::kImageLocality,    PluginId::kVolumeRestrictions,
+    PluginId::kNodeVolumeLimits,  PluginId::kVolumeBinding,    PluginId::kVolumeZone};
+// Of DefaultProfile, and not in Headroom.
+constexpr const char* kDynamicResources = "DynamicResources";
+
+const PluginId* find_case_plugin(std::string_view name) {
+  const auto* found = std::find_if(kCasePlugins.begin(), kCasePlugins.end(),
+                                   [&](PluginId plugin) { return name == to_string(plugin); });
+  return found == kCasePlugins.end() ? nullptr : found;
+}
+
+std::string value_or_absent(const json& object, const std::string& key) {
+  return object.contains(key) ? object.at(key).dump() : "absent";
+}
+
+std::optional<PluginId> find_plugin(std::string_view name) {
+  for (const Plugin& plugin : kPlugins) {
+    if (name == plugin.name) return plugin.id;
+  }
+  return std::nullopt;
+}
+
+class DefaultProfileRunner {
+ public:
+  std::vector<ConformanceDifference> run(const json& recorded) {
+    if (!create(recorded)) return std::move(differences_);
+    if (recorded.contains("now")) advance(recorded.at("now"));
+    std::size_t index = 0;
+    for (const json& object : recorded.at("objects")) {
+      at_ = fmt::format("objects[{}]", index++);
+      apply(object);
+    }
+    index = 0;
+    for (const json& step : recorded.at("steps")) {
+      if (!differences_.empty()) break;
+      at_ = fmt::format("steps[{}]", index++);
+      perform(step);
+    }
+    return std::move(differences_);
+  }
+
+ private:
+  // --- Setting up ---
+
+  bool create(const json& recorded) {
+    if (const std::string mode = recorded.value("mode", "Upstream"); mode != "Upstream") {
+      differ("mode", "Upstream", mode);
+      return false;
+    }
+    const std::string name = recorded.at("plugin");
+    const json& args = recorded.at("args");
+    Profile profile;
+    whole_ = name == kDefaultProfileCase;
+    if (whole_) {
+      profile = Profile::kube_scheduler(recorded_version(recorded));
+      for (const auto& [plugin, its] : args.items()) {
+        const std::optional<PluginId> id = find_plugin(plugin);
+        if (!id) {
+          differ("args", "a plugin", plugin);
+          return false;
+        }
+        if (!read_args(*id, its, profile)) return false;
+      }
+    } else {
+      const PluginId plugin = *find_case_plugin(name);
+      profile.mode = Mode::kUpstream;
+      profile.kubernetes_version = recorded_version(recorded);
+      if (!read_args(plugin, args, profile)) return false;
+      if (plugin_of(plugin).filters) profile.filters = {plugin};
+      if (plugin_of(plugin).scores) profile.scores = {{plugin}};
+    }
+    Result<Engine> engine = Engine::create(profile, {.threads = 1});
+    if (!engine) {
+      differ("args", "accepted", engine.error().message);
+      return false;
+    }
+    engine_.emplace(std::move(*engine));
+    return true;
+  }
+
+  bool read_args(PluginId plugin, const json& args, Profile& profile) {
+    const Result<void> read = read_plugin_args(plugin, args.dump(), profile);
+    if (!read) differ("args", args.dump(), read.error().message);
+    return read.has_value();
+  }
+
+  // --- Steps ---
+
+  void perform(const json& step) {
+    const std::string op = step.at("op");
+    if (op == "schedule") return schedule(step);
+    if (step.contains("expect")) {
+      return differ("expect", step.at("expect").dump(), "not supported after " + op);
+    }
+    if (op == "apply") return apply(step.at("object"));
+    if (op == "delete") return check("object", remove_object(*engine_, step.at("object")));
+    if (op == "advance") return advance(step.at("now"));
+    if (op == "reserve" || op == "unreserve") {
+      Pod pod;
+      if (!read_pod(step.at("pod"), pod)) return;
+      const std::string node = step.at("node");
+      if (op == "reserve") return check("reserve", engine_->assume(pod, node));
+      return engine_->forget(pod.namespace_name, pod.name, pod.uid, node);
+    }
+    differ("op", op, "not supported");
+  }
+
+  void advance(const std::string& time) {
+    const Result<std::int64_t> now_us = parse_time_us(time);
+    if (!now_us) return differ("now", time, now_us.error().message);
+    check("now", engine_->advance(*now_us));
+  }
+
+  void apply(const json& object) {
+    check("object", apply_object(*engine_, object, at_));
+    if (object.at("kind") != "Node") return;
+    const std::string name = object.at("metadata").at("name");
+    if (std::find(applied_.begin(), applied_.end(), name) == applied_.end()) {
+      applied_.push_back(name);
+    }
+  }
+
+  void schedule(const json& step) {
+    Pod pod;
+    if (!read_pod(step.at("pod"), pod)) return;
+    const Result<std::vector<NodeDetail>> details = engine_->evaluate_all(pod);
+    if (!details) return differ("schedule", "an answer", details.error().message);
+    json expected = step.at("expect");
+    compare_pre_filter(expected, *details);
+    json got = {{"filter", filter_of(*details)}};
+    if (whole_) {
+      if (expected.contains("pluginScores")) expected["pluginScores"].erase(kDynamicResources);
+      add_whole_scores(*details, got);
+    } else {
+      add_plugin_scores(*details, got);
+    }
+    compare(expected, got);
+    if (auto other = evaluate_difference(*engine_, pod, *details)) {
+      differ(other->field, std::move(other->expected), std::move(other->got));
+    }
+  }
+
+  // --- What came ---
+
+  std::string name_of(const NodeDetail& detail) const {
+    return std::string(engine_->node_name(detail.node));
+  }
+
+  json status_of(const NodeDetail& detail) const {
+    json status = {{"code", to_string(detail.code)}};
+    std::vector<std::string> reasons = detail.reasons;
+    std::sort(reasons.begin(), reasons.end());
+    if (!reasons.empty()) status["reasons"] = reasons;
+    if (whole_ && detail.code != Code::kSuccess) {
+      status["rejectedBy"] = to_string(detail.rejected_by);
+    }
+    return status;
+  }
+
+  json filter_of(const std::vector<NodeDetail>& details) const {
+    json filter = json::object();
+    for (const NodeDetail& detail : details) filter[name_of(detail)] = status_of(detail);
+    return filter;
+  }
+
+  // A PreFilter that rejects: every node says so. `expected` loses what is compared here.
+  void compare_pre_filter(json& expected, const std::vector<NodeDetail>& details) {
+    if (!expected.contains("preFilter")) return;
+    const json want = expected.at("preFilter");
+    expected.erase("preFilter");
+    const std::string code = want.at("code");
+    if (code == "Success" || code == "Skip") return;
+    for (const NodeDetail& detail : details) {
+      if (status_of(detail) != want) {
+        return differ("preFilter", want.dump(),
+                      fmt::format("{}: {}", name_of(detail), status_of(detail).dump()));
+      }
+    }
+  }
+
+  static bool passes(const NodeDetail& detail) { return detail.code == Code::kSuccess; }
+
+  // A plugin that skips the pod leaves no line with any node.
+  void add_plugin_scores(const std::vector<NodeDetail>& details, json& got) const {
+    json scores = json::object(), normalized = json::object();
+    for (const NodeDetail& detail : details) {
+      for (const PluginScore& score : detail.plugins) {
+        scores[name_of(detail)] = score.raw;
+        normalized[name_of(detail)] = score.score;
+      }
+    }
+    got["preScore"] = {{"code", scores.empty() ? "Skip" : "Success"}};
+    got["scores"] = std::move(scores);
+    got["normalizedScores"] = std::move(normalized);
+  }
+
+  void add_whole_scores(const std::vector<NodeDetail>& details, json& got) const {
+    json plugins = json::object(), totals = json::object();
+    for (const NodeDetail& detail : details) {
+      if (!passes(detail)) continue;
+      totals[name_of(detail)] = detail.total;
+      for (const PluginScore& score : detail.plugins) {
+        plugins[to_string(score.plugin)][name_of(detail)] = weight_of(score.plugin) * score.score;
+      }
+    }
+    got["best"] = best_of(totals);
+    got["pluginScores"] = std::move(plugins);
+    got["totals"] = std::move(totals);
+  }
+
+  std::int64_t weight_of(PluginId plugin) const {
+    const std::vector<ScorePlugin>& scores = engine_->profile().scores;
+    return std::find_if(scores.begin(), scores.end(),
+                        [&](const ScorePlugin& score) { return score.plugin == plugin; })
+        ->weight;
+  }
+
+  // Of equals the node applied first: an engine's rows may have another order, that in which facts
+  // first mentioned the nodes.
+  std::string best_of(const json& totals) const {
+    std::string best;
+    for (const std::string& name : applied_) {
+      if (totals.contains(name) && (best.empty() || totals.at(name) > totals.at(best))) best = name;
+    }
+    return best;
+  }
+
+  // --- Comparing ---
+
+  // Every expected field, and within those that are objects every key of either side.
+  void compare(const json& expected, const json& got) {
+    for (const auto& [field, want] : expected.items()) {
+      if (!got.contains(field)) {
+        differ(field, want.dump(), "not supported");
+      } else {
+        compare_field(field, want, got.at(field));
+      }
+    }
+  }
+
+  void compare_field(const std::string& field, const json& want, const json& came) {
+    if (!want.is_object() || !came.is_object()) {
+      if (want != came) differ(field, want.dump(), came.dump());
+      return;
+    }
+    std::set<std::string> keys;
+    for (const auto& [key, value] : want.items()) keys.insert(key);
+    for (const auto& [key, value] : came.items()) keys.insert(key);
+    for (const std::string& key : keys) {
+      if (want.contains(key) && came.contains(key) && want.at(key) == came.at(key)) continue;
+      differ(fmt::format("{}.{}", field, key), value_or_absent(want, key),
+             value_or_absent(came, key));
+    }
+  }
+
+  // --- Helpers ---
+
+  bool read_pod(const json& object, Pod& pod) {
+    Result<Object> read = read_object(object.dump(), at_);
+    if (!read) {
+      differ("pod", "accepted", read.error().message);
+      return false;
+    }
+    if (!std::holds_alternative<Pod>(*read)) {
+      differ("pod.kind", "Pod", value_or_absent(object, "kind"));
+      return false;
+    }
+    pod = std::get<Pod>(std::move(*read));
+    return true;
+  }
+
+  void check(std::string_view field, const Result<void>& result) {
+    if (!result) differ(field, "accepted", result.error().message);
+  }
+
+  void differ(std::string_view field, std::string expected, std::string got) {
+    differences_.push_back({at_.empty() ? std::string(field) : fmt::format("{}.{}", at_, field),
+                            std::move(expected), std::move(got)});
+  }
+
+  bool whole_ = false;  // DefaultProfile
+  std::optional<Engine> engine_;
+  std::vector<std::string> applied_;  // nodes, in the order in which they were first applied
+  std::string at_;                    // the step that is performed
+  std::vector<ConformanceDifference> differences_;
+};
+
+}  // namespace
+
+bool is_default_plugin_case(std::string_view plugin) {
+  return plugin == kDefaultProfileCase || find_case_plugin(plugin) != nullptr;
+}
+
+std::vector<ConformanceDifference> run_default_profile_case(const json& recorded) {
+  return DefaultProfileRunner().run(recorded);
+}
+
+}  // namespace headroom
