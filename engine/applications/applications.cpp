@@ -260,6 +260,23 @@ const std::vector<PodId>& Applications::claim_pods(std::string_view claim) const
   return found == claim_pods_.end() ? kNone : found->second;
 }
 
+void Applications::rows_apart(const Application& application,
+                              std::vector<std::uint32_t>& rows) const {
+  for (const Counter& counter : application.counters) {
+    if (!counter.fine) {
+      continue;
+    }
+    for (const auto& cell : counter.cells) {
+      if (counter.key == kByRow) {
+        rows.push_back(cell.first);
+      } else {
+        topology_.each_row(counter.key, cell.first,
+                           [&](std::uint32_t row) { rows.push_back(row); });
+      }
+    }
+  }
+}
+
 // --- Finding and making ---
 
 void Applications::write_key(const Pod& pod) {

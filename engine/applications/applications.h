@@ -95,6 +95,9 @@ class Applications {
   std::uint32_t cell_of(const Application& application, const Counter& counter,
                         std::uint32_t row) const;
 
+  // Adds the rows that fine counters tell apart from others of their class.
+  void rows_apart(const Application& application, std::vector<std::uint32_t>& rows) const;
+
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
   std::size_t bytes() const { return bytes_; }
   // kConflict if some counter is not what the pods come to.

@@ -116,6 +116,18 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
                                              return counter.kind >= Counter::Kind::kAffinity &&
                                                     counter.kind <= Counter::Kind::kOthersAnti;
                                            }));
+  if (profile.scores_by(PluginId::kImageLocality)) {
+    std::int64_t all = 0;
+    for (const std::string& name : application.images) {
+      const std::int64_t size = applications.images().scaled_size(name, applications.node_count());
+      if (size != 0) {
+        image_sizes_.emplace_back(&name, size);
+        all += size;
+      }
+    }
+    // Images that few nodes have score nowhere.
+    most_image_score_ = headroom::image_score(all, application.image_count);
+  }
   for (const SpreadConstraint& constraint : application.hard) {
     least_.push_back(least(constraint, kNoRow, nullptr));
   }
@@ -286,7 +298,7 @@ std::uint32_t ApplicationLook::affinity_code(std::uint32_t row, bool plain,
 
 // --- Scores ---
 
-void ApplicationLook::score(std::span<ScoredRows> rows) {
+void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart) {
   const Profile& profile = applications_.profile();
   const std::vector<ApplicationScore>& scores = applications_.scores();
   skips_ = {};
@@ -327,7 +339,12 @@ void ApplicationLook::score(std::span<ScoredRows> rows) {
         }
         break;
       case PluginId::kImageLocality:
-        score_images(rows, s);
+        for (ScoredRows& its : rows) {
+          if (its.code == 0 && !images_apart && most_image_score_ != 0) {
+            its.raw[s] = image_score(its.row);
+            its.score[s] = static_cast<std::int32_t>(its.raw[s]);
+          }
+        }
         break;
       default:
         break;
@@ -463,31 +480,12 @@ void ApplicationLook::score_affinity(std::span<ScoredRows> rows, std::size_t s) 
   }
 }
 
-void ApplicationLook::score_images(std::span<ScoredRows> rows, std::size_t s) {
-  std::vector<std::pair<const std::string*, std::int64_t>> sizes;
-  std::int64_t all = 0;
-  for (const std::string& name : application_.images) {
-    const std::int64_t size = applications_.images().scaled_size(name, applications_.node_count());
-    if (size != 0) {
-      sizes.emplace_back(&name, size);
-      all += size;
-    }
+std::int64_t ApplicationLook::image_score(std::uint32_t row) const {
+  std::int64_t sum = 0;
+  for (const auto& [name, size] : image_sizes_) {
+    sum += applications_.images().on_row(row, *name) ? size : 0;
   }
-  // Images that few nodes have score nowhere.
-  if (image_score(all, application_.image_count) == 0) {
-    return;
-  }
-  for (ScoredRows& its : rows) {
-    if (its.code != 0) {
-      continue;
-    }
-    std::int64_t sum = 0;
-    for (const auto& [name, size] : sizes) {
-      sum += applications_.images().on_row(its.row, *name) ? size : 0;
-    }
-    its.raw[s] = image_score(sum, application_.image_count);
-    its.score[s] = static_cast<std::int32_t>(its.raw[s]);
-  }
+  return headroom::image_score(sum, application_.image_count);
 }
 
 }  // namespace headroom

@@ -71,8 +71,13 @@ class ApplicationLook {
   // 0, or why the row rejects the pod beside its columns and class. `plain`: as in ScoredRows.
   std::uint32_t code(std::uint32_t row, const RowChange* change = nullptr,
                      bool plain = false) const;
-  // Scores those whose code is 0 among each other.
-  void score(std::span<ScoredRows> rows);
+  // Scores those whose code is 0 among each other. Rows of a class differ in their images: where
+  // one stands for others `images_apart` leaves ImageLocality out, and image_score() says it of a
+  // row.
+  void score(std::span<ScoredRows> rows, bool images_apart);
+  std::int64_t image_score(std::uint32_t row) const;
+  // No row has more.
+  std::int64_t most_image_score() const { return most_image_score_; }
   // After score(): whether plugin s of Applications::scores() gave scores.
   bool skips(std::size_t s) const { return skips_[s]; }
   // A plugin answered Error where nodes passed the filters.
@@ -93,7 +98,6 @@ class ApplicationLook {
   void score_spread(std::span<ScoredRows> rows, std::size_t s);
   void score_affinity(std::span<ScoredRows> rows, std::size_t s);
   void score_by_class(std::span<ScoredRows> rows, std::size_t s, bool taints);
-  void score_images(std::span<ScoredRows> rows, std::size_t s);
   std::int64_t soft_taints(std::uint32_t row) const;
   std::int64_t preference(std::uint32_t row) const;
 
@@ -102,9 +106,11 @@ class ApplicationLook {
   std::unique_ptr<const VolumeLook> volumes_;
   std::vector<std::string> rejected_;
   PluginId rejected_by_{};
-  std::vector<std::pair<std::uint32_t, RowChange>> expected_;  // by row
-  std::vector<std::int64_t> least_;                            // by hard constraint
-  std::int64_t affinity_pods_ = 0;                             // of all domains
+  std::vector<std::pair<std::uint32_t, RowChange>> expected_;             // by row
+  std::vector<std::int64_t> least_;                                       // by hard constraint
+  std::int64_t affinity_pods_ = 0;                                        // of all domains
+  std::vector<std::pair<const std::string*, std::int64_t>> image_sizes_;  // that some node has
+  std::int64_t most_image_score_ = 0;
   std::array<bool, kApplicationScoresMax> skips_{};
   bool failed_ = false;
   bool spreads_ = false, pod_affinity_ = false, features_ = false, filters_ = false;

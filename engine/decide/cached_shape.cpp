@@ -284,8 +284,9 @@ CachedShape::Ranges CachedShape::ranges() {
 }
 
 std::int32_t RowExtras::of(std::uint32_t row) const {
-  const auto found = std::lower_bound(by_row.begin(), by_row.end(), row,
-                                      [](const auto& its, std::uint32_t r) { return its.first < r; });
+  const auto found =
+      std::lower_bound(by_row.begin(), by_row.end(), row,
+                       [](const auto& its, std::uint32_t r) { return its.first < r; });
   const bool apart = found != by_row.end() && found->first == row;
   const std::int32_t extra = apart ? found->second : by_class[classes[row]];
   return extra >= 0 && more != nullptr ? extra + more(row) : extra;
@@ -553,8 +554,8 @@ const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
     visited.emplace_back(line, greatest);
     lines[index] = -1;
     RowTotal rows[kLineNodes];
-    const std::uint32_t reached = kernels_->rows_at_least(
-        this->line(line), weights, std::max(0, worst - most_extra), rows);
+    const std::uint32_t reached =
+        kernels_->rows_at_least(this->line(line), weights, std::max(0, worst - most_extra), rows);
     for (std::uint32_t i = 0; i < reached; ++i) {
       RowTotal candidate{line * kLineNodes + rows[i].row, rows[i].total};
       if (extras != nullptr) {
@@ -586,7 +587,7 @@ const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
 }
 
 CachedShape::RangeTotals& CachedShape::range_now(const Ranges& now, const Totals& weights,
-                                                const TieOrder& order) {
+                                                 const TieOrder& order) {
   RangeTotals& range = totals_of(now);
   range.last_used = decisions_;
   last_range_ = static_cast<std::size_t>(&range - range_totals_.data());

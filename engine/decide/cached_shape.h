@@ -34,12 +34,12 @@ struct TieOrder {
 
 // What is added to the totals of rows besides what lines hold: by class, but for some rows.
 struct RowExtras {
-  const std::uint32_t* classes = nullptr;                         // by row
-  std::vector<std::int32_t> by_class;                             // -1: such rows are rejected
-  std::vector<std::pair<std::uint32_t, std::int32_t>> by_row;     // sorted; these alone differ
-  std::function<std::int32_t(std::uint32_t)> more;                // of a row, at least 0; or none
-  std::int32_t greatest = 0;                                      // of any row
-  bool rejects_classes = false;                                   // with a row that lines hold as feasible
+  const std::uint32_t* classes = nullptr;                      // by row
+  std::vector<std::int32_t> by_class;                          // -1: such rows are rejected
+  std::vector<std::pair<std::uint32_t, std::int32_t>> by_row;  // sorted; these alone differ
+  std::function<std::int32_t(std::uint32_t)> more;             // of a row, at least 0; or none
+  std::int32_t greatest = 0;                                   // of any row
+  bool rejects_classes = false;  // with a row that lines hold as feasible
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
 };

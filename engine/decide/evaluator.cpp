@@ -172,10 +172,12 @@ void Evaluator::decide(Asked& asked, const EvaluateOptions& options, Decision& d
     return;
   }
   PodShape& shape = asked.shape;
-  if (asked.named.empty() && !shape.row_by_row() && !asked.look) {
+  if (is_cacheable(asked)) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
-    if (!wide) {
+    if (!wide && asked.look) {
+      decide_applied(found, asked, options, decision);
+    } else if (!wide) {
       decide_cached(found, shape, options, decision);
     }
     count_cached(shape);

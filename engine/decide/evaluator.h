@@ -125,6 +125,24 @@ class Evaluator {
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(Asked& asked, bool every_row);
   void apply(Asked& asked, ExactAnswer& answer) const;
+  // The same by classes of rows, over a cached answer of the columns (application_answer.cpp).
+  struct Applied {
+    std::vector<ScoredRows> entries;  // classes, then rows apart
+    std::vector<std::uint32_t> entry_of_class, apart;
+    RowExtras extras;
+    std::uint32_t feasible = 0;
+    std::vector<CodeCount> codes;
+  };
+  void apply_by_class(CachedShape& found, Asked& asked, Applied& applied);
+  const ScoredRows& entry_of(const Applied& applied, std::uint32_t row) const;
+  ScoredRows with_images(const Asked& asked, ScoredRows entry, std::uint32_t row) const;
+  void decide_applied(CachedShape& found, Asked& asked, const EvaluateOptions& options,
+                      Decision& decision);
+  // Whether columns and classes, cached, tell all of it.
+  static bool is_cacheable(const Asked& asked) {
+    return asked.named.empty() && !asked.shape.row_by_row() &&
+           (asked.application == nullptr || !asked.application->rows_only);
+  }
   // nullptr: all looks are under way for other shapes.
   ExactLook* look_of(const PodShape& shape);
   bool bring_up(ExactLook& look, PodShape& shape, const Pause& pause);
@@ -173,6 +191,7 @@ class Evaluator {
   std::uint64_t look_uses_ = 0;
   CachedShape uncached_;  // what every decision uses where the cache is off
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
+  Applied applied_;                   // scratch
   std::vector<RowTotal> best_;        // scratch
   std::vector<std::int32_t> totals_;  // scratch
   std::vector<std::int64_t> truth_;   // scratch

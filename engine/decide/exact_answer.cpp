@@ -165,6 +165,16 @@ Evaluator::ExactAnswer Evaluator::exact_answer(Asked& asked, bool every_row) {
 void Evaluator::apply(Asked& asked, ExactAnswer& answer) const {
   ApplicationLook& look = *asked.look;
   std::vector<ScoredRows>& applied = answer.applied;
+  if (!look.pre_filter().empty()) {
+    // Before any filter.
+    const std::uint32_t code = look.pre_filter_code();
+    for (std::uint32_t& its : answer.row_codes) {
+      its = its == (kClassRejection | kNoNodeReason) ? its : code;
+    }
+    answer.rows.clear();
+    answer.codes = {{code, cluster_.node_count()}};
+    return;
+  }
   std::size_t kept = 0;
   for (const ExactRow& row : answer.rows) {
     const std::uint32_t code = look.code(row.row);
@@ -181,7 +191,7 @@ void Evaluator::apply(Asked& asked, ExactAnswer& answer) const {
     }
   }
   answer.rows.resize(kept);
-  look.score(applied);
+  look.score(applied, false);
   for (std::size_t i = 0; i < kept; ++i) {
     answer.rows[i].total = applied[i].total;
   }

@@ -150,16 +150,21 @@ void Evaluator::look_at_all(Asked& asked, NodesDecision& decision) {
   const NodeTable& table = cluster_.table();
   decision.epoch = table.epoch();
   Standings standings(*this, shape, decision);
-  if (asked.named.empty() && !shape.row_by_row() && !asked.look) {
+  const bool passes_pre_filter = !asked.look || asked.look->pre_filter().empty();
+  if (is_cacheable(asked) && passes_pre_filter) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
-      found.totals(totals_);
+      if (asked.look) {
+        apply_by_class(found, asked, applied_);
+      }
+      found.totals(totals_, asked.look ? &applied_.extras : nullptr);
       for (std::uint32_t row = 0; row < totals_.size(); ++row) {
         if (totals_[row] >= 0) {
           standings.add_feasible(row, totals_[row]);
         } else if (table.node_class(row) != kNoNodeClass) {
-          standings.add_rejected(row, found.code(row));
+          const std::uint32_t by_columns = found.code(row);
+          standings.add_rejected(row, by_columns != 0 ? by_columns : entry_of(applied_, row).code);
         }
       }
     }

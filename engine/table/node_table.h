@@ -112,8 +112,11 @@ class NodeTable {
   void set_capacity(std::uint32_t row, ColumnId id, std::int64_t value);
   void set_class(std::uint32_t row, std::uint32_t node_class) {
     HEADROOM_ASSERT(row < size_);
+    class_changes_ += classes_[row] != node_class;
     classes_[row] = node_class;
   }
+  // Grows with every row that goes to another class.
+  std::uint64_t class_changes() const { return class_changes_; }
   std::uint32_t node_class(std::uint32_t row) const { return classes_[row]; }
 
   void commit(std::uint32_t row);
@@ -214,7 +217,7 @@ class NodeTable {
   std::vector<float> row_narrow_;                        // the narrow columns once more, row by row
   std::vector<float*> narrow_pointers_, ring_pointers_;  // of the columns
   std::vector<std::uint32_t> ring_rows_, ring_classes_;
-  std::uint64_t epoch_ = 0, oldest_floor_ = 0, limited_generation_ = 0;
+  std::uint64_t epoch_ = 0, oldest_floor_ = 0, limited_generation_ = 0, class_changes_ = 1;
 };
 
 }  // namespace headroom

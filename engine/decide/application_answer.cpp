@@ -1,0 +1,164 @@
+// Evaluator: decisions over a cached answer of the columns and what an application adds to it,
+// class by class.
+//
+// All rows of a class are in the same domains of the keys that classes read, and so alike to an
+// application, but for the rows in whose domains of other keys (hostnames) pods count: these are
+// looked at one by one. Cost: O(classes + such rows), and the search.
+#include <algorithm>
+
+#include "engine/decide/evaluator.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::uint32_t kNoEntry = UINT32_MAX;
+
+void count_code(std::vector<CodeCount>& codes, std::uint32_t code, std::uint32_t rows) {
+  const auto known = std::find_if(codes.begin(), codes.end(),
+                                  [&](const CodeCount& count) { return count.code == code; });
+  known == codes.end() ? codes.push_back({code, rows}) : void(known->rows += rows);
+}
+
+}  // namespace
+
+void Evaluator::apply_by_class(CachedShape& found, Asked& asked, Applied& applied) {
+  const NodeTable& table = cluster_.table();
+  const Applications& applications = cluster_.applications();
+  ApplicationLook& look = *asked.look;
+  const std::vector<std::uint32_t>& feasible = found.feasible_by_class(table);
+  const std::vector<std::uint32_t>& first_rows = applications.first_rows();
+  std::vector<ScoredRows>& entries = applied.entries;
+  entries.clear();
+  applied.entry_of_class.assign(first_rows.size(), kNoEntry);
+  for (std::uint32_t c = 1; c < feasible.size(); ++c) {
+    if (feasible[c] == 0) {
+      continue;
+    }
+    HEADROOM_ASSERT(first_rows[c] != kNoRow);
+    applied.entry_of_class[c] = static_cast<std::uint32_t>(entries.size());
+    ScoredRows& its = entries.emplace_back();
+    its.row = first_rows[c];
+    its.rows = feasible[c];
+    its.plain = true;
+    its.code = look.code(its.row, nullptr, true);
+  }
+  const std::size_t of_classes = entries.size();
+  std::vector<std::uint32_t>& apart = applied.apart;
+  apart.clear();
+  applications.rows_apart(*asked.application, apart);
+  for (const auto& [row, change] : look.expected()) {
+    apart.push_back(row);
+  }
+  std::sort(apart.begin(), apart.end());
+  apart.erase(std::unique(apart.begin(), apart.end()), apart.end());
+  for (const std::uint32_t row : apart) {
+    const std::uint32_t its_class = table.node_class(row);
+    if (its_class == kNoNodeClass || found.code(row) != 0) {
+      continue;
+    }
+    ScoredRows& of_class = entries[applied.entry_of_class[its_class]];
+    if (--of_class.rows == 0) {
+      of_class.code = kClassRejection | kNoNodeReason;
+    }
+    ScoredRows& its = entries.emplace_back();
+    its.row = row;
+    its.code = look.code(row);
+  }
+  look.score(entries, true);
+
+  applied.codes = found.codes();
+  applied.feasible = 0;
+  RowExtras& extras = applied.extras;
+  extras.classes = table.columns().node_class;
+  extras.by_class.assign(first_rows.size(), -1);
+  extras.by_row.clear();
+  extras.more = nullptr;
+  extras.greatest = 0;
+  extras.rejects_classes = false;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const ScoredRows& its = entries[i];
+    const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
+    if (i < of_classes) {
+      extras.by_class[table.node_class(its.row)] = extra;
+      extras.rejects_classes |= its.code != 0 && its.rows != 0;
+    } else {
+      extras.by_row.emplace_back(its.row, extra);
+    }
+    if (its.code == 0) {
+      applied.feasible += its.rows;
+      extras.greatest = std::max(extras.greatest, extra);
+    } else if (its.rows != 0) {
+      count_code(applied.codes, its.code, its.rows);
+    }
+  }
+  if (look.most_image_score() != 0) {
+    std::int64_t weight = 0;
+    for (const ApplicationScore& score : applications.scores()) {
+      weight += score.plugin == PluginId::kImageLocality ? score.weight : 0;
+    }
+    extras.greatest += static_cast<std::int32_t>(weight * look.most_image_score());
+    extras.more = [&look, weight](std::uint32_t row) {
+      return static_cast<std::int32_t>(weight * look.image_score(row));
+    };
+  }
+}
+
+const ScoredRows& Evaluator::entry_of(const Applied& applied, std::uint32_t row) const {
+  const auto& by_row = applied.extras.by_row;
+  const auto found =
+      std::lower_bound(by_row.begin(), by_row.end(), row,
+                       [](const auto& its, std::uint32_t r) { return its.first < r; });
+  if (found != by_row.end() && found->first == row) {
+    return applied.entries[applied.entries.size() - by_row.size() +
+                           static_cast<std::size_t>(found - by_row.begin())];
+  }
+  return applied.entries[applied.entry_of_class[cluster_.table().node_class(row)]];
+}
+
+void Evaluator::decide_applied(CachedShape& found, Asked& asked, const EvaluateOptions& options,
+                               Decision& decision) {
+  begin(decision);
+  apply_by_class(found, asked, applied_);
+  decision.feasible = applied_.feasible;
+  found.best(options.top_k, tie_order_, applied_.extras, applied_.feasible, best_);
+  decision.candidates.resize(best_.size());
+  const PodShape& shape = asked.shape;
+  for (std::size_t i = 0; i < best_.size(); ++i) {
+    NodeScore& candidate = decision.candidates[i];
+    candidate.node = static_cast<NodeIndex>(best_[i].row);
+    candidate.total = best_[i].total;
+    candidate.plugins.clear();
+    if (!options.plugin_scores) {
+      continue;
+    }
+    ExactRow row{};
+    row.row = best_[i].row;
+    for (std::uint32_t s = 0; s < shape.scores.size(); ++s) {
+      const std::int32_t raw = found.raw(row.row, s);
+      row.raw[s] = raw;
+      row.score[s] = found.normalized(raw, s);
+    }
+    const ScoredRows its = with_images(asked, entry_of(applied_, row.row), row.row);
+    candidate.plugins = plugin_scores(asked, row, &its);
+  }
+  end(shape, applied_.codes, options, decision);
+  if (asked.look->failed()) {
+    decision.code = Code::kError;
+  }
+}
+
+// What stands for others says nothing of the row's images.
+ScoredRows Evaluator::with_images(const Asked& asked, ScoredRows entry, std::uint32_t row) const {
+  const std::vector<ApplicationScore>& scores = cluster_.applications().scores();
+  for (std::size_t s = 0; s < scores.size() && asked.look->most_image_score() != 0; ++s) {
+    if (scores[s].plugin == PluginId::kImageLocality) {
+      entry.raw[s] = asked.look->image_score(row);
+      entry.score[s] = static_cast<std::int32_t>(entry.raw[s]);
+      entry.total += scores[s].weight * entry.score[s];
+    }
+  }
+  return entry;
+}
+
+}  // namespace headroom
