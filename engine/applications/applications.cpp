@@ -87,8 +87,8 @@ Applications::Applications(const Profile& profile, Facts& facts, const NodeTable
       scores_.push_back({score.plugin, score.weight});
     }
   }
-  peers_.on_change([this](Peer& peer) { peer_made(peer); },
-                   [this](Peer& peer) { peer_gone(peer); });
+  peers_.on_change([this](PodPeer& peer) { peer_made(peer); },
+                   [this](PodPeer& peer) { peer_gone(peer); });
 }
 
 Applications::~Applications() = default;
@@ -101,7 +101,7 @@ void Applications::count(PodId id) {
     return;
   }
   peers_.link(id);
-  const Peer& peer = peers_.at(pod.peer);
+  const PodPeer& peer = peers_.at(pod.peer);
   for (const Subscription& subscription : peer.subscriptions) {
     feed(*subscription.application, subscription.feed, pod.counted_row, 1);
   }
@@ -125,7 +125,7 @@ void Applications::uncount(PodId id) {
     return;
   }
   peers_.unlink(id);
-  const Peer& peer = peers_.at(pod.peer);
+  const PodPeer& peer = peers_.at(pod.peer);
   for (const Subscription& subscription : peer.subscriptions) {
     feed(*subscription.application, subscription.feed, pod.counted_row, -1);
   }
@@ -598,7 +598,7 @@ const std::vector<Feed>* Applications::feeds(const Application& application, Pee
   return found == application.feeds.end() ? nullptr : &found->second;
 }
 
-std::vector<Feed> Applications::feeds_of(Application& application, const Peer& peer) {
+std::vector<Feed> Applications::feeds_of(Application& application, const PodPeer& peer) {
   std::vector<Feed> feeds;
   const auto add = [&](std::uint32_t counter, std::int64_t weight, std::int64_t given_back) {
     for (Feed& known : feeds) {
@@ -683,7 +683,7 @@ std::vector<Feed> Applications::feeds_of(Application& application, const Peer& p
   return feeds;
 }
 
-void Applications::subscribe(Application& application, Peer& peer) {
+void Applications::subscribe(Application& application, PodPeer& peer) {
   std::vector<Feed> feeds = feeds_of(application, peer);
   if (feeds.empty()) {
     return;
@@ -722,7 +722,7 @@ void Applications::subscribe_all(Application& application) {
   }
 }
 
-void Applications::peer_made(Peer& peer) {
+void Applications::peer_made(PodPeer& peer) {
   for (Application* application : use_order_) {
     if (!is_current(*application)) {
       continue;
@@ -734,7 +734,7 @@ void Applications::peer_made(Peer& peer) {
   }
 }
 
-void Applications::peer_gone(Peer& peer) {
+void Applications::peer_gone(PodPeer& peer) {
   for (const Subscription& subscription : peer.subscriptions) {
     subscription.application->feeds.erase(peer.id);
   }

@@ -116,13 +116,13 @@ class Applications {
   void add_spread(Application& application);
   void count_domains(Application& application);
   void extend(const Application& application, SpreadConstraint& constraint) const;
-  std::vector<Feed> feeds_of(Application& application, const Peer& peer);
-  void subscribe(Application& application, Peer& peer);
+  std::vector<Feed> feeds_of(Application& application, const PodPeer& peer);
+  void subscribe(Application& application, PodPeer& peer);
   void subscribe_all(Application& application);
   void forget(Application& application);
   void feed(Application& application, const Feed& feed, std::uint32_t row, int sign);
-  void peer_made(Peer& peer);
-  void peer_gone(Peer& peer);
+  void peer_made(PodPeer& peer);
+  void peer_gone(PodPeer& peer);
   void find_first_rows();
   void measure(Application& application);
   void drop(Application& application);

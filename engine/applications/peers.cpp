@@ -67,7 +67,7 @@ PeerId PeerBook::of(const Pod& pod) {
 Result<PeerId> PeerBook::of_key(std::string_view key) {
   key_ = key;
   ValueReader reader(key);
-  Peer read;
+  PodPeer read;
   reader(read.namespace_name, read.labels, read.deleting, read.affinity, read.anti_affinity,
          read.volumes, read.uid);
   if (!keeps_ || reader.failed() || !reader.at_end()) {
@@ -88,8 +88,8 @@ PeerId PeerBook::find_or_make() {
     id = free_.back();
     free_.pop_back();
   }
-  peers_[id] = std::make_unique<Peer>();
-  Peer& peer = *peers_[id];
+  peers_[id] = std::make_unique<PodPeer>();
+  PodPeer& peer = *peers_[id];
   peer.id = id;
   peer.key = key_;
   peer.key_hash = hash_bytes(peer.key);
@@ -116,7 +116,7 @@ void PeerBook::give(PodFacts& facts, PeerId id) {
 }
 
 void PeerBook::release(PeerId id) {
-  Peer& peer = *peers_[id];
+  PodPeer& peer = *peers_[id];
   HEADROOM_ASSERT(peer.users != 0);
   if (--peer.users != 0) {
     return;
@@ -144,7 +144,7 @@ const std::vector<PeerId>& PeerBook::in_namespace(std::string_view name) const {
 
 void PeerBook::link(PodId id) {
   PodFacts& pod = facts_.pods[id];
-  Peer& peer = *peers_[pod.peer];
+  PodPeer& peer = *peers_[pod.peer];
   pod.peer_previous = kNoPod;
   pod.peer_next = peer.first_pod;
   if (peer.first_pod != kNoPod) {

@@ -37,7 +37,7 @@ struct Subscription {
   Feed feed;
 };
 
-struct Peer {
+struct PodPeer {
   PeerId id = kNoPeer;
   std::string key;  // what its pods have in common
   std::uint64_t key_hash = 0;
@@ -65,7 +65,7 @@ class PeerBook {
   bool keeps() const { return keeps_; }
   bool keeps_volumes() const { return volumes_; }
   // Called where a peer is new, before a pod of it counts, and where it is about to go.
-  void on_change(std::function<void(Peer&)> made, std::function<void(Peer&)> gone) {
+  void on_change(std::function<void(PodPeer&)> made, std::function<void(PodPeer&)> gone) {
     made_ = std::move(made);
     gone_ = std::move(gone);
   }
@@ -78,8 +78,8 @@ class PeerBook {
   void hold(PeerId id) { ++peers_[id]->users; }
   void release(PeerId id);
 
-  const Peer& at(PeerId id) const { return *peers_[id]; }
-  Peer& at(PeerId id) { return *peers_[id]; }
+  const PodPeer& at(PeerId id) const { return *peers_[id]; }
+  PodPeer& at(PeerId id) { return *peers_[id]; }
   std::uint32_t id_limit() const { return static_cast<std::uint32_t>(peers_.size()); }
   bool exists(PeerId id) const { return id < peers_.size() && peers_[id] != nullptr; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
@@ -91,7 +91,7 @@ class PeerBook {
   void link(PodId id);
   void unlink(PodId id);
   template <typename Visit>
-  void each_pod(const Peer& peer, Visit visit) const {
+  void each_pod(const PodPeer& peer, Visit visit) const {
     for (PodId id = peer.first_pod; id != kNoPod; id = facts_.pods[id].peer_next) {
       visit(id);
     }
@@ -103,12 +103,12 @@ class PeerBook {
 
   Facts& facts_;
   const bool keeps_, affinity_, volumes_;
-  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<std::unique_ptr<PodPeer>> peers_;
   std::vector<PeerId> free_;
-  BytesMap<std::string_view, PeerId> ids_;  // into Peer::key
+  BytesMap<std::string_view, PeerId> ids_;  // into PodPeer::key
   BytesMap<std::string, std::vector<PeerId>> of_namespace_;
   std::vector<PeerId> with_terms_;
-  std::function<void(Peer&)> made_, gone_;
+  std::function<void(PodPeer&)> made_, gone_;
   std::string key_;  // scratch
 };
 

@@ -91,7 +91,7 @@ bool own_term_matches(const PodAffinityTerm& term, std::string_view namespace_na
   return covers && selects(term.selector, labels);
 }
 
-bool others_term_matches(const PodAffinityTerm& term, const Peer& owner,
+bool others_term_matches(const PodAffinityTerm& term, const PodPeer& owner,
                          const Application& application, const ReferredObjects& referred) {
   const bool covers =
       lists_namespace(term, owner.namespace_name, application.namespace_name) ||

@@ -22,7 +22,7 @@ bool own_term_matches(const PodAffinityTerm& term, std::string_view namespace_na
                       const StringMap& labels, const Application& application,
                       const ReferredObjects& referred, KubernetesVersion version);
 // Whether a term of a pod that is on a node means the application's pods.
-bool others_term_matches(const PodAffinityTerm& term, const Peer& owner,
+bool others_term_matches(const PodAffinityTerm& term, const PodPeer& owner,
                          const Application& application, const ReferredObjects& referred);
 
 // The constraints that the pod is placed by: its own with matchLabelKeys, else the defaults of the

@@ -417,7 +417,7 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
   std::set<CsiVolume> present;
   bool foreign = false;
   const auto add = [&](PodId id) {
-    const Peer& peer = applications_.peers().at(facts.pods[id].peer);
+    const PodPeer& peer = applications_.peers().at(facts.pods[id].peer);
     for (const Volume& volume : peer.volumes) {
       std::optional<CsiVolume> its;
       if (volume.claim) {

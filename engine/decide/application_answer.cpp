@@ -57,6 +57,7 @@ void Evaluator::apply_by_class(CachedShape& found, Asked& asked, Applied& applie
     if (its_class == kNoNodeClass || found.code(row) != 0) {
       continue;
     }
+    HEADROOM_ASSERT(applied.entry_of_class[its_class] != kNoEntry);
     ScoredRows& of_class = entries[applied.entry_of_class[its_class]];
     if (--of_class.rows == 0) {
       of_class.code = kClassRejection | kNoNodeReason;

@@ -229,10 +229,12 @@ void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uin
   const bool was_feasible = (packed & kInfeasible) == 0, is_feasible = scores.code[i] == 0;
   if (was_feasible != is_feasible) {
     ++feasible_version_;
-    // Of a row whose class is another one now all are counted again.
-    if (const std::uint32_t its = table_->node_class(row); its < feasible_by_class_.size()) {
-      feasible_by_class_[its] += is_feasible ? 1U : ~0U;
+    // Where a row's class is another one now all are counted again.
+    const std::uint32_t its = table_->node_class(row);
+    if (its >= feasible_by_class_.size()) {
+      feasible_by_class_.resize(its + 1);
     }
+    feasible_by_class_[its] += is_feasible ? 1U : ~0U;
   }
   if (was_feasible) {
     --feasible_;

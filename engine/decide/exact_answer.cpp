@@ -40,6 +40,9 @@ std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row
     return kClassRejection | kNoNodeReason;
   }
   const std::string& name = cluster_.node(row).name;
+  if (shape.pinned && !std::binary_search(shape.pinned->begin(), shape.pinned->end(), name)) {
+    return kNotNamed;
+  }
   const bool name_matches = named.empty() || named.front() == name;
   return cluster_.class_filters().code(shape, cluster_.row_classes().classes().at(node_class), name,
                                        name_matches);

@@ -106,8 +106,19 @@ std::optional<std::vector<std::string>> ClassConstraint::pinned() const {
   }
   std::vector<std::string> names;
   for (const NodeSelectorTerm& term : *required) {
-    if (const NodeSelectorRequirement* requirement = named_nodes(term); requirement != nullptr) {
-      names.insert(names.end(), requirement->values.begin(), requirement->values.end());
+    // Of a term that names nodes twice, those that both name.
+    if (const NodeSelectorRequirement* first = named_nodes(term); first != nullptr) {
+      for (const std::string& name : first->values) {
+        const bool by_all = std::all_of(
+            term.match_fields.begin(), term.match_fields.end(), [&](const auto& requirement) {
+              return requirement.op != "In" || requirement.key != kNameField ||
+                     std::find(requirement.values.begin(), requirement.values.end(), name) !=
+                         requirement.values.end();
+            });
+        if (by_all) {
+          names.push_back(name);
+        }
+      }
     }
   }
   std::sort(names.begin(), names.end());
