@@ -72,7 +72,8 @@ struct ReasonCount {
 
 // What the pre-filter of CapacityScheduling says; see Engine::pre_filter().
 struct PreFilterStatus {
-  Code code = Code::kSuccess;  // or kUnschedulable
+  // kUnschedulable where quotas say no; kUnschedulableAndUnresolvable for a pod with gates.
+  Code code = Code::kSuccess;
   // Mode Proposal: one for each resource, "ElasticQuota team-a/quota: cpu: used 3 + nominated 0 +
   // requested 2 is more than max 4". Mode Upstream: scheduler-plugins' words.
   std::vector<std::string> reasons;

@@ -34,6 +34,7 @@ class NotConsideredSet {
  public:
   void add(NotConsidered what) { bits_ |= bit(what); }
   void add(NotConsideredSet other) { bits_ |= other.bits_; }
+  void remove(NotConsideredSet other) { bits_ &= ~other.bits_; }
   bool contains(NotConsidered what) const { return (bits_ & bit(what)) != 0; }
   bool empty() const { return bits_ == 0; }
   std::vector<NotConsidered> list() const;  // in the order of the enum

@@ -401,6 +401,7 @@ void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s) {
   }
   std::vector<double> weights;
   std::vector<bool> seen;
+  sizes_.clear();
   for (const SpreadConstraint& constraint : soft) {
     std::uint64_t size = counted;
     if (!constraint.hostname) {
@@ -416,6 +417,7 @@ void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s) {
         }
       }
     }
+    sizes_.push_back(size);
     weights.push_back(go_log(static_cast<double>(size + 2)));
   }
   std::int64_t lowest = INT64_MAX, highest = 0;

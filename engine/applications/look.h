@@ -80,6 +80,9 @@ class ApplicationLook {
   std::int64_t most_image_score() const { return most_image_score_; }
   // After score(): whether plugin s of Applications::scores() gave scores.
   bool skips(std::size_t s) const { return skips_[s]; }
+  // The numbers that went in, of a row; `scored`: as score() left it, or nullptr where it is
+  // rejected.
+  void explain(std::uint32_t row, const ScoredRows* scored, std::vector<ExplainTerm>& out) const;
   // A plugin answered Error where nodes passed the filters.
   bool failed() const { return failed_; }
 
@@ -91,6 +94,10 @@ class ApplicationLook {
   std::uint32_t affinity_code(std::uint32_t row, bool plain, const RowChange* change) const;
   std::int64_t least(const SpreadConstraint& constraint, std::uint32_t row,
                      const RowChange* change) const;
+  std::string domain_text(TopologyKeyId key, std::uint32_t row) const;
+  void explain_filters(std::uint32_t row, std::vector<ExplainTerm>& out) const;
+  void explain_scores(std::uint32_t row, const ScoredRows& scored,
+                      std::vector<ExplainTerm>& out) const;
   std::uint32_t index_of(const Counter& counter) const {
     return static_cast<std::uint32_t>(&counter - application_.counters.data());
   }
@@ -111,6 +118,7 @@ class ApplicationLook {
   std::int64_t affinity_pods_ = 0;                                        // of all domains
   std::vector<std::pair<const std::string*, std::int64_t>> image_sizes_;  // that some node has
   std::int64_t most_image_score_ = 0;
+  std::vector<std::uint64_t> sizes_;  // domains among feasible rows, by soft constraint
   std::array<bool, kApplicationScoresMax> skips_{};
   bool failed_ = false;
   bool spreads_ = false, pod_affinity_ = false, features_ = false, filters_ = false;

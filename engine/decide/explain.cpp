@@ -218,6 +218,9 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   if (!by_class) {
     explain_ports(pod, shape, row, out);
     explain_filters(shape, row, out);
+    if (asked.look) {
+      asked.look->explain(row, code == 0 ? &its.applied : nullptr, out.terms);
+    }
   }
   NodeDetail detail;
   if (code != 0) {

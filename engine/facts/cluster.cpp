@@ -9,6 +9,36 @@
 
 namespace headroom {
 
+namespace {
+
+// What the profile's plugins decide of all that a pod may ask for.
+NotConsideredSet considered_by(const Profile& profile) {
+  using enum PluginId;
+  NotConsideredSet set;
+  const auto add = [&](bool considered, NotConsidered what) {
+    if (considered) {
+      set.add(what);
+    }
+  };
+  const bool disks =
+      profile.filters_by(kVolumeRestrictions) && profile.filters_by(kNodeVolumeLimits);
+  add(profile.scheduling_gates, NotConsidered::kSchedulingGates);
+  add(profile.filters_by(kInterPodAffinity), NotConsidered::kRequiredPodAffinity);
+  add(profile.filters_by(kInterPodAffinity), NotConsidered::kRequiredPodAntiAffinity);
+  add(profile.scores_by(kInterPodAffinity), NotConsidered::kPreferredPodAffinity);
+  add(profile.scores_by(kInterPodAffinity), NotConsidered::kPreferredPodAntiAffinity);
+  add(profile.scores_by(kNodeAffinity), NotConsidered::kPreferredNodeAffinity);
+  add(profile.filters_by(kPodTopologySpread), NotConsidered::kHardTopologySpread);
+  add(profile.scores_by(kPodTopologySpread), NotConsidered::kSoftTopologySpread);
+  add(disks && profile.filters_by(kVolumeBinding) && profile.filters_by(kVolumeZone),
+      NotConsidered::kPersistentVolumeClaims);
+  add(disks, NotConsidered::kVolumes);
+  add(profile.scores_by(kTaintToleration), NotConsidered::kPreferNoScheduleTaints);
+  return set;
+}
+
+}  // namespace
+
 Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
     : profile_(std::move(profile)),
       table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
@@ -25,7 +55,8 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
       class_filters_(profile_, row_classes_, rejections_),
       shape_book_({profile_, policies_, capacity_.get(), row_classes_, reasons_,
                    [this] { set_all_columns(); }},
-                  facts_, shape_bytes_max) {}
+                  facts_, shape_bytes_max),
+      considered_(considered_by(profile_)) {}
 
 // --- Rows and names ---
 
@@ -410,10 +441,21 @@ NotConsideredSet Cluster::not_considered(const Pod& pod) const {
   if (!soft_taints_.all_tolerated(pod.tolerations)) {
     set.add(NotConsidered::kPreferNoScheduleTaints);
   }
+  set.remove(considered_);
   return set;
 }
 
+std::string Cluster::waits_for_gates(const Pod& pod) const {
+  return profile_.scheduling_gates && !pod.scheduling_gates.empty()
+             ? fmt::format("waiting for scheduling gates: [{}]",
+                           fmt::join(pod.scheduling_gates, " "))
+             : std::string();
+}
+
 PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const {
+  if (std::string gated = waits_for_gates(pod); !gated.empty()) {
+    return {Code::kUnschedulableAndUnresolvable, {std::move(gated)}};
+  }
   if (capacity_ == nullptr || capacity_->elastic_quotas().elastic_quota_count() == 0) {
     return {};
   }

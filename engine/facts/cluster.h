@@ -111,7 +111,9 @@ class Cluster {
   // Which of them, and whose it is, where ports_taken(): of the pods that count there for a pod of
   // this priority.
   std::string taken_port(const PodShape& shape, std::uint32_t row, std::int32_t priority) const;
-  // What the quotas say of the pod, whose shape this is. Success without CapacityScheduling.
+  // SchedulingGates: why the pod is not to be scheduled yet; empty: it is.
+  std::string waits_for_gates(const Pod& pod) const;
+  // What gates and quotas say of the pod, whose shape this is.
   PreFilterStatus pre_filter(const Pod& pod, const PodShape& shape) const;
 
   // Makes the table what the facts say. Before every look at the table.
@@ -252,6 +254,7 @@ class Cluster {
   bool bulk_ = false;
   BytesMap<std::string, std::uint32_t> rows_;
   SoftTaints soft_taints_;
+  const NotConsideredSet considered_;  // by plugins of the profile
   std::uint32_t node_count_ = 0;
   std::vector<PodId> released_pods_;
   BytesMap<std::string_view, PodId> pod_ids_;  // into PodFacts::key

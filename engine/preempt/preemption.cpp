@@ -103,6 +103,10 @@ NodeDetail Preemption::status_of(const Asked& asked, std::uint32_t row) {
 // PodEligibleToPreemptOthers.
 bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, Asked& asked,
                              std::string& why_not) {
+  why_not = cluster_.waits_for_gates(pod);
+  if (!why_not.empty()) {
+    return false;
+  }
   if (preemptor.claim.never_preempts) {
     why_not = "not eligible due to preemptionPolicy=Never.";
     return false;

@@ -215,7 +215,7 @@ TEST(HostPorts, OfADaemonSetsPod) {
   ASSERT_EQ(free->candidates.size(), 1u);
   EXPECT_EQ(engine.node_name(free->candidates.front().node), "n8");
   EXPECT_EQ(taken->message(), std::string("0/100 nodes are available: 1 ") + kReason +
-                                  ", 99 node(s) didn't match Pod's node affinity/selector.");
+                                  ", 99 node(s) didn't satisfy plugin(s) [NodeAffinity].");
   // Only what is in the way goes.
   Pod important = agent("n7");
   important.priority = 5;
