@@ -57,6 +57,12 @@ constexpr std::array kRows = {
     Row{"quota_check_batch", capacity_quota_check_batch},
     Row{"quota_event", capacity_quota_event},
     Row{"quota_edit", capacity_quota_edit},
+    Row{"spread_warm", spread_warm},
+    Row{"spread_hard", spread_hard},
+    Row{"affinity_warm", affinity_warm},
+    Row{"spread_cold", spread_cold},
+    Row{"default_place", default_place},
+    Row{"counter_event", counter_event},
     Row{"memory", memory},
 };
 

@@ -51,6 +51,12 @@ void capacity_quota_check(const BenchOptions& options, Lines& lines);
 void capacity_quota_check_batch(const BenchOptions& options, Lines& lines);
 void capacity_quota_event(const BenchOptions& options, Lines& lines);
 void capacity_quota_edit(const BenchOptions& options, Lines& lines);
+void spread_warm(const BenchOptions& options, Lines& lines);
+void spread_hard(const BenchOptions& options, Lines& lines);
+void affinity_warm(const BenchOptions& options, Lines& lines);
+void spread_cold(const BenchOptions& options, Lines& lines);
+void default_place(const BenchOptions& options, Lines& lines);
+void counter_event(const BenchOptions& options, Lines& lines);
 void memory(const BenchOptions& options, Lines& lines);
 
 }  // namespace headroom

@@ -109,13 +109,19 @@ void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateO
 }
 
 Asked Evaluator::ask(const Pod& pod, PodShape& shape) {
-  return {shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
+  Asked asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
+  // May split classes, whose codes the shape is to have.
+  if (asked.application != nullptr) {
+    cluster_.applications().prepare(*asked.application);
+  }
+  return asked;
 }
 
 void Evaluator::look_at_application(const Pod& pod, Asked& asked) {
   if (asked.application == nullptr) {
     return;
   }
+  // Once more, where classes were numbered anew since.
   cluster_.applications().prepare(*asked.application);
   asked.look.emplace(cluster_.applications(), *asked.application);
   if (cluster_.nominated_rows().empty()) {

@@ -52,9 +52,10 @@ class Evaluator {
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.
   void decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                        Decision& decision);
-  // The pod in the parts that decide.
+  // The pod in the parts that decide. Before the shape is prepared: the application may be new, and
+  // tell classes apart.
   Asked ask(const Pod& pod, PodShape& shape);
-  // Once the shape is prepared: what its application says. Nominated pods are expected.
+  // After it: what the application says. Nominated pods are expected.
   void look_at_application(const Pod& pod, Asked& asked);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
   std::uint32_t row_code(const Asked& asked, std::uint32_t row);

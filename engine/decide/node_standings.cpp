@@ -265,11 +265,16 @@ Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row,
   }
   NodeDetail detail;
   detail.node = node;
-  if (!single_.pre_filter.empty()) {
+  const std::uint32_t place = single_.rows.front().verdict;
+  // What an application's PreFilter says stands for the row as well.
+  const bool by_quota = !single_.pre_filter.empty() &&
+                        (place == kFeasible || single_.verdicts[place].reasons.front() !=
+                                                   single_.pre_filter.front());
+  if (by_quota) {
     detail.code = Code::kUnschedulable;
     detail.reasons = single_.pre_filter;
     detail.rejected_by = PluginId::kCapacityScheduling;
-  } else if (const std::uint32_t place = single_.rows.front().verdict; place != kFeasible) {
+  } else if (place != kFeasible) {
     const NodeVerdict& verdict = single_.verdicts[place];
     detail.code = verdict.code;
     detail.rejected_by = verdict.rejected_by;

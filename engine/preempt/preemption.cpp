@@ -304,10 +304,10 @@ void Preemption::choose(const Best& best, PostFilter& answer) const {
 // False: more rows are to be described in turns to come.
 bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& options,
                       const Pause& pause, PostFilterTurns& turns, PostFilter& answer) {
+  Asked asked = evaluator_.ask(pod, shape);
   cluster_.prepare(shape);
   given_back_.extend(cluster_);
   answer.epoch = cluster_.table().epoch();
-  Asked asked = evaluator_.ask(pod, shape);
   evaluator_.look_at_application(pod, asked);
   const Preemptor preemptor(cluster_, given_back_, pod, shape, asked.look ? &*asked.look : nullptr);
   // Where nothing is looked for, nothing is told of what turns before found.
@@ -549,9 +549,9 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
   std::vector<PodVerdict> verdicts;
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
+  Asked asked = evaluator_.ask(pod, **shape);
   cluster_.prepare(**shape);
   given_back_.extend(cluster_);
-  Asked asked = evaluator_.ask(pod, **shape);
   evaluator_.look_at_application(pod, asked);
   const Preemptor preemptor(cluster_, given_back_, pod, **shape,
                             asked.look ? &*asked.look : nullptr);
