@@ -258,11 +258,7 @@ Result<bool> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, co
 }
 
 Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
-  const auto shape = impl_->cluster.shapes().for_good(pod);
-  if (!shape) {
-    return tl::unexpected(shape.error());
-  }
-  return static_cast<ShapeIndex>((*shape)->id);
+  return impl_->evaluator.shape_of(pod);
 }
 
 Result<void> Engine::evaluate(ShapeIndex shape, const EvaluateOptions& options,

@@ -153,12 +153,46 @@ Result<PreFilterStatus> Evaluator::pre_filter(const Pod& pod) {
   return cluster_.pre_filter(pod, **shape);
 }
 
+Result<ShapeIndex> Evaluator::shape_of(const Pod& pod) {
+  const auto shape = cluster_.shapes().for_good(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  const Application* application = cluster_.applications().for_decision(pod);
+  if (application == nullptr) {
+    return static_cast<ShapeIndex>((*shape)->id);
+  }
+  std::string key = application->key;
+  key.append(reinterpret_cast<const char*>(&(*shape)->id), sizeof(ShapeId));
+  const auto next = static_cast<std::uint32_t>(handed_out_.size());
+  const auto [known, is_new] = handed_out_ids_.try_emplace(std::move(key), next);
+  if (is_new) {
+    handed_out_.push_back(pod);
+    handed_out_.back().node_name.clear();
+  }
+  return static_cast<ShapeIndex>(known->second);
+}
+
 Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& options,
                                  Decision& decision) {
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  PodShape* shape = cluster_.shapes().at(static_cast<ShapeId>(index));
+  if (const auto i = static_cast<std::uint32_t>(index);
+      cluster_.applications().any() && i < handed_out_.size()) {
+    const Pod& pod = handed_out_[i];
+    const auto its = cluster_.shapes().for_decision(pod);
+    if (!its) {
+      return tl::unexpected(its.error());
+    }
+    Asked asked = ask(pod, **its);
+    cluster_.prepare(**its);
+    look_at_application(pod, asked);
+    decide(asked, options, decision);
+    return {};
+  }
+  PodShape* shape =
+      cluster_.applications().any() ? nullptr : cluster_.shapes().at(static_cast<ShapeId>(index));
   if (shape == nullptr) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("shape {} is not known", static_cast<std::uint32_t>(index)));

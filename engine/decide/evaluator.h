@@ -32,6 +32,7 @@ class Evaluator {
   Result<bool> prepare(const Pod& pod, const Pause& pause);
   Result<bool> evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
                         Decision& decision);
+  Result<ShapeIndex> shape_of(const Pod& pod);
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
   // `shape` is the pod's and decidable.
   Result<void> evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
@@ -192,6 +193,10 @@ class Evaluator {
   std::uint64_t look_uses_ = 0;
   CachedShape uncached_;  // what every decision uses where the cache is off
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
+  // Pods whose shapes were handed out, where they have applications: by ShapeIndex, and by both
+  // keys.
+  std::vector<Pod> handed_out_;
+  BytesMap<std::string, std::uint32_t> handed_out_ids_;
   Applied applied_;                   // scratch
   std::vector<RowTotal> best_;        // scratch
   std::vector<std::int32_t> totals_;  // scratch

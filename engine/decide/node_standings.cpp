@@ -267,9 +267,9 @@ Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row,
   detail.node = node;
   const std::uint32_t place = single_.rows.front().verdict;
   // What an application's PreFilter says stands for the row as well.
-  const bool by_quota = !single_.pre_filter.empty() &&
-                        (place == kFeasible || single_.verdicts[place].reasons.front() !=
-                                                   single_.pre_filter.front());
+  const bool by_quota =
+      !single_.pre_filter.empty() &&
+      (place == kFeasible || single_.verdicts[place].reasons.front() != single_.pre_filter.front());
   if (by_quota) {
     detail.code = Code::kUnschedulable;
     detail.reasons = single_.pre_filter;
