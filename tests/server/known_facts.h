@@ -35,6 +35,8 @@ class KnownFacts {
   void apply(const Fact& fact) {
     if (const auto* removed = std::get_if<Removed>(&fact)) {
       apply_removed(*removed);
+    } else if (const auto* referred = std::get_if<RemovedReferred>(&fact)) {
+      engine->remove(*parse_referred_kind(referred->kind), referred->key);
     } else {
       tell(*engine, fact);
       const auto* pod = std::get_if<Pod>(&fact);

@@ -39,6 +39,10 @@ std::string text_of(const wire::PostFiltered& answer) {
   return all;
 }
 
+std::string key_of_referred(const ReferredObject& object) {
+  return fmt::format("{} {}", to_string(kind_of(object)), headroom::key_of(object));
+}
+
 }  // namespace
 
 ServiceSimulation::ServiceSimulation(Draws draws) : draws_(draws), metrics_(shared_metrics()) {
@@ -51,6 +55,7 @@ ServiceSimulation::ServiceSimulation(Draws draws) : draws_(draws), metrics_(shar
 void ServiceSimulation::add_node(std::uint32_t n) {
   const std::string name = fmt::format("n{}", n);
   nodes_[name] = node_of(name, 4 + static_cast<std::int64_t>(draws_.below(8)), 8);
+  nodes_[name].labels = {{"host", name}, {"zone", n % 2 == 0 ? "a" : "b"}};
   changes_.emplace_back(nodes_[name]);
 }
 
@@ -89,6 +94,46 @@ void ServiceSimulation::change_elastic_quota() {
   quotas_[quota.name] = std::move(quota);
 }
 
+// A namespace gets other labels, or a service another selector; or it goes.
+void ServiceSimulation::change_referred_object() {
+  const std::string value = draws_.one_in(2) ? "x" : "y";
+  ReferredObject object;
+  if (draws_.one_in(2)) {
+    object = Namespace{.name = draws_.one_in(3) ? "other" : "team", .labels = {{"env", value}}};
+  } else {
+    object = Service{.namespace_name = "team", .name = "s", .selector = StringMap{{"app", value}}};
+  }
+  const std::string key = key_of_referred(object);
+  if (referred_.contains(key) && draws_.one_in(3)) {
+    changes_.emplace_back(RemovedReferred{to_string(kind_of(object)), headroom::key_of(object)});
+    referred_.erase(key);
+    return;
+  }
+  changes_.emplace_back(object);
+  referred_[key] = std::move(object);
+}
+
+// Away from its like, of its namespace or of those with a label; or spread over zones.
+void ServiceSimulation::ask_for_company(Pod& pod) {
+  pod.labels = {{"app", draws_.one_in(2) ? "x" : "y"}};
+  const LabelSelector its = {{"app", "In", {pod.labels[0].second}}};
+  if (draws_.one_in(2)) {
+    pod.topology_spread = {
+        {.max_skew = 1, .topology_key = "zone", .hard = draws_.one_in(2), .selector = its}};
+    return;
+  }
+  PodAffinityTerm term;
+  term.selector = its;
+  term.topology_key = draws_.one_in(2) ? "host" : "zone";
+  if (draws_.one_in(2)) term.namespace_selector = LabelSelector{{"env", "In", {"x"}}};
+  if (draws_.one_in(2)) {
+    pod.pod_anti_affinity.required = {std::move(term)};
+  } else {
+    term.weight = 10;
+    pod.pod_affinity.preferred = {std::move(term)};
+  }
+}
+
 void ServiceSimulation::change_pod() {
   const std::string name = fmt::format("p{}", draws_.below(kPodNames));
   const auto found = pods_.find(pod_key("team", name));
@@ -109,7 +154,7 @@ void ServiceSimulation::change_pod() {
     pod.nominated_node_name = draws_.one_in(2) ? "" : any_node();
     changes_.emplace_back(pod);
   } else {
-    pod.labels = {{"touched", std::to_string(step_)}};
+    if (pod.labels.empty()) pod.labels = {{"touched", std::to_string(step_)}};
     pod.deleting = !pod.node_name.empty() && draws_.one_in(4);
     changes_.emplace_back(pod);
   }
@@ -121,6 +166,7 @@ void ServiceSimulation::create_pod(const std::string& name) {
   pod.uid = draws_.one_in(50) ? "uid-shared" : fmt::format("uid-{}", ++uids_);
   pod.creation_us = wall_us_;
   pod.priority = static_cast<std::int32_t>(draws_.below(3));
+  if (draws_.one_in(3)) ask_for_company(pod);
   changes_.emplace_back(pod);
   pods_[key_of(pod)] = std::move(pod);
 }
@@ -143,6 +189,7 @@ void ServiceSimulation::cluster_changes() {
   change_pod();
   if (draws_.one_in(20)) change_node();
   if (draws_.one_in(40)) change_elastic_quota();
+  if (draws_.one_in(40)) change_referred_object();
   if (draws_.one_in(12)) repeat_an_old_fact();
 }
 
@@ -253,6 +300,7 @@ void ServiceSimulation::begin_resync() {
   for (const auto& [name, node] : nodes_) snapshot_.emplace_back(node);
   for (const auto& [key, pod] : pods_) snapshot_.emplace_back(pod);
   for (const auto& [name, quota] : quotas_) snapshot_.emplace_back(quota);
+  for (const auto& [key, object] : referred_) snapshot_.emplace_back(object);
 }
 
 void ServiceSimulation::send_some(std::deque<Fact>& from) {
@@ -304,11 +352,22 @@ void ServiceSimulation::lose_facts() {
   ++counts_.feeds_stopped;
 }
 
+Fact ServiceSimulation::no_fact() {
+  switch (draws_.below(4)) {
+    case 0:
+      return ReferredJson{R"({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": 7}})"};
+    case 1:
+      return RemovedReferred{"Gadget", "team/s"};
+    default:
+      return UnknownFact();
+  }
+}
+
 // Each is an error, and nothing more.
 void ServiceSimulation::send_what_no_server_takes() {
   switch (draws_.below(3)) {
     case 0:
-      EXPECT_TRUE(feeder_->is_answer<wire::Error>(feeder_->facts({UnknownFact()}, wall_us_)));
+      EXPECT_TRUE(feeder_->is_answer<wire::Error>(feeder_->facts({no_fact()}, wall_us_)));
       if (fed().feeder_time) {
         const bool advanced = fed().engine->advance(wall_us_).has_value();
         EXPECT_EQ(feeder_->has_answer(), !advanced);

@@ -64,6 +64,8 @@ class ServiceSimulation {
   void add_node(std::uint32_t n);
   void change_node();
   void change_elastic_quota();
+  void change_referred_object();
+  void ask_for_company(Pod& pod);
   void change_pod();
   void create_pod(const std::string& name);
   void repeat_an_old_fact();
@@ -82,6 +84,7 @@ class ServiceSimulation {
   void begin_resync();
   void send_some(std::deque<Fact>& from);
   void lose_facts();
+  Fact no_fact();
   void send_what_no_server_takes();
   void another_feeds();
   void reload_profile();
@@ -124,8 +127,9 @@ class ServiceSimulation {
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
   std::map<std::string, ElasticQuota> quotas_;
-  std::deque<Pod> former_;               // pods as they were, of uids that may be gone
-  std::deque<Fact> changes_, snapshot_;  // not sent yet
+  std::map<std::string, ReferredObject> referred_;  // by kind and key
+  std::deque<Pod> former_;                          // pods as they were, of uids that may be gone
+  std::deque<Fact> changes_, snapshot_;             // not sent yet
   Metrics& metrics_;
   std::unique_ptr<RequestService> service_;
   std::unique_ptr<Client> feeder_, viewer_;
