@@ -127,8 +127,6 @@ func (w *world) create(objects ...runtime.Object) {
 			_, err = w.api.CoreV1().Nodes().Create(w.ctx, object, metav1.CreateOptions{})
 		case *v1.Pod:
 			_, err = w.api.CoreV1().Pods(object.Namespace).Create(w.ctx, object, metav1.CreateOptions{})
-		case *v1.Namespace:
-			_, err = w.api.CoreV1().Namespaces().Create(w.ctx, object, metav1.CreateOptions{})
 		default:
 			w.t.Fatalf("%T", object)
 		}
