@@ -1,12 +1,15 @@
 // The object reader on any bytes, JSON and YAML: whatever is read is the same when it is read again
-// and when white space follows, its names and quantities are usable, and its sums are sane.
+// and when white space follows, its names and quantities are usable, its sums are sane, and what
+// pods refer to is written as text that reads the same.
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "objects/object_reader.h"
 #include "objects/pod_resources.h"
+#include "objects/referred_json_writer.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {
@@ -17,7 +20,7 @@ bool equal(const Result<ObjectFile>& a, const Result<ObjectFile>& b) {
     return !a && !b && a.error().code == b.error().code && a.error().message == b.error().message;
   }
   return a->nodes == b->nodes && a->pods == b->pods && a->node_metrics == b->node_metrics &&
-         a->other_kinds == b->other_kinds;
+         a->referred_objects == b->referred_objects && a->other_kinds == b->other_kinds;
 }
 
 // Sorted by name, each once, values as the reader promises them.
@@ -51,6 +54,13 @@ void check_pod(const Pod& pod) {
   HEADROOM_FUZZ_CHECK(qos == "Guaranteed" || qos == "Burstable" || qos == "BestEffort");
 }
 
+void check_referred(const ReferredObject& object) {
+  HEADROOM_FUZZ_CHECK(!key_of(object).empty() && !key_of(object).ends_with('/'));
+  HEADROOM_FUZZ_CHECK(parse_referred_kind(to_string(kind_of(object))) == kind_of(object));
+  const Result<Object> again = read_object(to_json(object), "written");
+  HEADROOM_FUZZ_CHECK(again && std::get<ReferredObject>(*again) == object);
+}
+
 void check(const std::string& text) {
   const Result<ObjectFile> file = read_objects(text, "fuzz");
   HEADROOM_FUZZ_CHECK(equal(file, read_objects(text, "fuzz")));
@@ -67,6 +77,7 @@ void check(const std::string& text) {
     check_list(node.allocatable, false);
   }
   for (const Pod& pod : file->pods) check_pod(pod);
+  for (const ReferredObject& object : file->referred_objects) check_referred(object);
   for (const NodeMetric& metric : file->node_metrics) {
     HEADROOM_FUZZ_CHECK(!metric.name.empty());
     check_list(metric.node_usage, true);

@@ -85,8 +85,18 @@ void ask(Connection& connection, Create create) {
   connection.give(bytes_of(builder));
 }
 
+// With plugins that read every kind of fact.
+Profile reading_profile() {
+  Profile profile = Profile::standard();
+  for (const PluginId plugin :
+       {PluginId::kVolumeBinding, PluginId::kPodTopologySpread, PluginId::kInterPodAffinity}) {
+    if (!profile.filters_by(plugin)) profile.filters.push_back(plugin);
+  }
+  return profile;
+}
+
 // Four nodes of 8 cores and a metric each, a pod on every one of them, and two that wait; a quota
-// of 6 nodes and 50 cores.
+// of 6 nodes and 50 cores; a namespace and a service.
 void feed(Connection& feeder) {
   using flatbuffers::Offset;
   ask(feeder, [](auto& builder) { return wire::CreateHelloDirect(builder, 1, 1, "feeder"); });
@@ -128,6 +138,14 @@ void feed(Connection& feeder) {
     changes.push_back(wire::CreateChange(
         builder, wire::Fact::CapacityQuota,
         wire::CreateCapacityQuotaDirect(builder, "q", 1, nullptr, &limits).Union()));
+    for (const char* json :
+         {R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}})",
+          R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default"},)"
+          R"("spec":{"selector":{"app":"web"}}})"}) {
+      changes.push_back(
+          wire::CreateChange(builder, wire::Fact::ReferredObject,
+                             wire::CreateReferredObjectDirect(builder, json).Union()));
+    }
     return wire::CreateFactsDirect(builder, 1, &changes);
   });
   ask(feeder, [](auto& builder) { return wire::CreateFeedEnd(builder, 1); });
@@ -137,6 +155,7 @@ void check(std::span<const std::uint8_t> bytes) {
   static Metrics metrics;  // registries are slow to make
   std::int64_t now_us = kNowUs;
   ServiceOptions options;
+  options.profile = reading_profile();
   options.engine.threads = 1;
   options.wall_clock = [&now_us] { return now_us += 1000; };
   auto service = RequestService::create(std::move(options), metrics);

@@ -20,6 +20,12 @@ Profile profile_of(std::uint8_t choice) {
     profile.filters = {PluginId::kNodeResourcesFit};
     profile.scores = {{PluginId::kResourceLimitAware}};
   }
+  if ((choice & 8) != 0) {
+    for (const PluginId plugin :
+         {PluginId::kVolumeBinding, PluginId::kPodTopologySpread, PluginId::kInterPodAffinity}) {
+      if (!profile.filters_by(plugin)) profile.filters.push_back(plugin);
+    }
+  }
   return profile;
 }
 
