@@ -9,13 +9,18 @@ endif()
 
 # Random clusters, and what an engine and the oracle say of them.
 add_library(headroom_random_clusters STATIC
+  engine/answer_checks.cpp
+  engine/applications_script.cpp
+  engine/configurations.cpp
   engine/elastic_quota_check.cpp
   engine/engine_snapshot.cpp
   engine/random_cluster.cpp
   engine/random_elastic_quotas.cpp
-  engine/script_runner.cpp)
+  engine/script_runner.cpp
+  support/random_applications.cpp)
 headroom_is_a_judge(headroom_random_clusters)
-target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_workloads
+target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_oracle_default
+  headroom_workloads
   PRIVATE GTest::gtest)
 
 function(headroom_add_engine_test name)
@@ -42,6 +47,7 @@ headroom_add_engine_test(engine_test
   engine/state_test.cpp
   engine/stories_test.cpp)
 headroom_add_engine_test(engine_property_test engine/engine_property_test.cpp)
+headroom_add_engine_test(default_profile_property_test engine/default_profile_property_test.cpp)
 # ../shared/attacks where the engine itself was at fault, each under its own name.
 headroom_add_engine_test(engine_attacks_test attacks/names_test.cpp attacks/resources_test.cpp
   attacks/shapes_test.cpp attacks/wrap_test.cpp)

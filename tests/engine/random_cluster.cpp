@@ -726,6 +726,9 @@ Result<void> apply_event(Engine& engine, const json& event) {
     if (kind == "ElasticQuota") engine.remove_elastic_quota(space, name);
     if (kind == "PodDisruptionBudget") engine.remove_pod_disruption_budget(space, name);
     if (kind == "PriorityClass") engine.remove_priority_class(name);
+    if (const std::optional<ReferredKind> referred = parse_referred_kind(kind)) {
+      engine.remove(*referred, space.empty() ? name : pod_key(space, name));
+    }
     return {};
   }
   const Pod pod = to_pod(event.at("pod"));

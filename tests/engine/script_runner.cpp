@@ -1,22 +1,21 @@
 #include "tests/engine/script_runner.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/facts/audit.h"
-#include "kernels/kernels.h"
 #include "oracle/oracle.h"
+#include "tests/engine/answer_checks.h"
+#include "tests/engine/configurations.h"
 #include "tests/engine/elastic_quota_check.h"
 #include "tests/engine/engine_snapshot.h"
 #include "tests/support/answer_text.h"
@@ -28,62 +27,9 @@ namespace {
 
 using nlohmann::json;
 
-// --- Configurations that must not change an answer ---
-
-struct Configuration {
-  std::string kernels;
-  EngineOptions options;
-  bool bulk = false;  // rows are derived with the next look
-
-  std::string text() const {
-    return kernels + (bulk ? " bulk" : "") + (options.shape_cache ? " cache" : " no-cache") +
-           " threads " + std::to_string(options.threads) + " seed " + std::to_string(options.seed);
-  }
-};
-
-// A new engine, or the one that is saved at `path`.
-Result<Engine> make(const Profile& profile, const Configuration& configuration,
-                    const std::string& path) {
-  setenv("HEADROOM_KERNELS", configuration.kernels.c_str(), 1);
-  Result<Engine> engine = path.empty() ? Engine::create(profile, configuration.options)
-                                       : Engine::load(profile, path, configuration.options);
-  unsetenv("HEADROOM_KERNELS");
-  return engine;
-}
-
-Engine create(const Profile& profile, const Configuration& configuration) {
-  Result<Engine> engine = make(profile, configuration, "");
-  if (!engine) throw std::invalid_argument(engine.error().message);
-  return std::move(*engine);
-}
-
-// Every instruction set that this machine has, with the cache, without it and with one too small to
-// hold two shapes; ties by row and by a seed.
-std::vector<Configuration> configurations() {
-  std::vector<Configuration> all;
-  std::int32_t threads = 1;
-  for (const Kernels* kernels : all_kernels()) {
-    if (!kernels->supported()) continue;
-    all.push_back({kernels->name, {.threads = threads}});
-    all.push_back({kernels->name, {.shape_cache = false, .threads = 3 - threads}});
-    all.push_back({kernels->name, {.threads = 3 - threads, .seed = 7}});
-    threads = 3 - threads;
-  }
-  all.push_back({all.front().kernels, {.shape_cache_bytes_max = 1, .threads = 2}});
-  all.push_back({all.front().kernels, {.shape_cache = false, .threads = 1, .seed = 7}});
-  for (std::size_t c = 0; c < all.size(); c += 2) all[c].bulk = true;
-  return all;
-}
-
 // --- Answers as text, so that a difference can be read ---
 
 using NodeTexts = std::map<std::string, std::string>;
-
-// A decision with an error has no scores: kube-scheduler ends such a cycle.
-bool has_error(const std::vector<NodeDetail>& details) {
-  return std::any_of(details.begin(), details.end(),
-                     [](const NodeDetail& detail) { return detail.code == Code::kError; });
-}
 
 NodeTexts node_texts(const Engine& engine, const std::vector<NodeDetail>& details) {
   NodeTexts texts;
@@ -132,61 +78,6 @@ NodeTexts node_texts(const oracle::Answer& answer) {
   return texts;
 }
 
-// --- What the decision must be, from every node's answer ---
-
-struct Expected {
-  std::vector<const NodeDetail*> ranked;  // feasible, best first, ties by row
-  std::map<std::string, std::uint32_t> reasons;
-  Code code = Code::kSuccess;
-};
-
-Expected expected_of(const std::vector<NodeDetail>& details) {
-  Expected expected;
-  for (const NodeDetail& detail : details) {
-    if (detail.code == Code::kSuccess) expected.ranked.push_back(&detail);
-    for (const std::string& reason : detail.reasons) ++expected.reasons[reason];
-  }
-  std::stable_sort(expected.ranked.begin(), expected.ranked.end(),
-                   [](const NodeDetail* a, const NodeDetail* b) { return a->total > b->total; });
-  if (expected.ranked.empty()) expected.code = Code::kUnschedulable;
-  if (has_error(details)) expected.code = Code::kError;
-  return expected;
-}
-
-// "" where the decision is what `details` imply. With a seed any order of equal totals is right.
-std::string decision_error(const std::vector<NodeDetail>& details, const Expected& expected,
-                           const Decision& decision, std::uint32_t top_k, bool seeded) {
-  std::string text;
-  text += difference("code", expected.code, decision.code);
-  text += difference<std::size_t>("nodes", details.size(), decision.nodes);
-  std::map<std::string, std::uint32_t> reasons;
-  for (const ReasonCount& count : decision.reasons)
-    reasons[std::string(count.reason)] = count.nodes;
-  text += difference("reasons", expected.reasons, reasons);
-  if (expected.code == Code::kError) return text;
-  text += difference<std::size_t>("feasible", expected.ranked.size(), decision.feasible);
-  const std::size_t count = std::min<std::size_t>(top_k, expected.ranked.size());
-  text += difference("candidates", count, decision.candidates.size());
-  if (!text.empty()) return text;
-  std::set<NodeIndex> seen;
-  for (std::size_t i = 0; i < count; ++i) {
-    const NodeScore& candidate = decision.candidates[i];
-    const NodeDetail& by_rank = *expected.ranked[i];
-    const auto own = std::lower_bound(
-        details.begin(), details.end(), candidate.node,
-        [](const NodeDetail& detail, NodeIndex node) { return detail.node < node; });
-    if (own == details.end() || own->node != candidate.node || !seen.insert(own->node).second) {
-      return "candidate " + std::to_string(i) + " is no node, or comes twice\n";
-    }
-    const std::string at = "candidate " + std::to_string(i);
-    if (!seeded) text += difference(at + " node", by_rank.node, candidate.node);
-    text += difference(at, by_rank.total, candidate.total);
-    text += difference(at, scores_text(own->plugins, own->total),
-                       scores_text(candidate.plugins, candidate.total));
-  }
-  return text;
-}
-
 // --- Scripts: events and questions, as steps of conformance cases ---
 
 constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
@@ -199,7 +90,7 @@ class ScriptRunner {
                                                        : oracle::Mode::kProposal,
                 random.config) {
     for (const Configuration& configuration : configurations) {
-      engines_.push_back(create(random.profile, configuration));
+      engines_.push_back(make_engine(random.profile, configuration).value());
     }
     bulks_.resize(engines_.size());
     for (std::size_t e = 0; e < engines_.size(); ++e) begin_bulk(e);
@@ -277,7 +168,7 @@ class ScriptRunner {
     for (std::size_t e = 0; e < engines_.size(); ++e) {
       if (e % 3 == but) continue;
       if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
-      Result<Engine> loaded = make(engines_[e].profile(), configurations_[e], path);
+      Result<Engine> loaded = make_engine(engines_[e].profile(), configurations_[e], path);
       if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
       std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
       if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
@@ -350,7 +241,9 @@ class ScriptRunner {
         wrong += difference(name, by_oracle, node_texts(engines_[e], *details));
         wrong += single_node_error(engines_[e], pod, *details);
       }
-      wrong += nodes_error(engines_[e], pod, *details);
+      const Result<PreFilterStatus> status = engines_[e].pre_filter(pod);
+      if (!status) return "pre_filter: refused";
+      wrong += nodes_error(engines_[e], pod, *details, status->reasons);
       const Expected expected = expected_of(*details);
       for (std::size_t k = 0; k < std::size(kTopKs); ++k) {
         if (!rejected) {
@@ -422,74 +315,6 @@ class ScriptRunner {
                           post_filter_text(engines_.front(), *first));
     }
     return wrong;
-  }
-
-  // One node asked alone answers as among all.
-  static std::string single_node_error(Engine& engine, const Pod& pod,
-                                       const std::vector<NodeDetail>& details) {
-    std::string wrong;
-    for (const NodeDetail& detail : details) {
-      const std::string name(engine.node_name(detail.node));
-      const Result<NodeDetail> alone = engine.filter(pod, name);
-      const Result<Explanation> explained = engine.explain(pod, name);
-      if (!alone || !explained) return "filter or explain refuses " + name;
-      wrong += difference(name + " filter", detail.code, alone->code) +
-               difference(name + " reasons", detail.reasons, alone->reasons) +
-               difference(name + " explain", detail.code, explained->code);
-    }
-    return wrong;
-  }
-
-  // All nodes in few words say what each says in many; each verdict once.
-  static std::string nodes_error(Engine& engine, const Pod& pod,
-                                 const std::vector<NodeDetail>& details) {
-    NodesDecision all, some;
-    if (!engine.evaluate_nodes(pod, all)) return "evaluate_nodes: refused";
-    const Result<PreFilterStatus> status = engine.pre_filter(pod);
-    if (!status) return "pre_filter: refused";
-    std::string wrong = difference<std::size_t>("rows", details.size(), all.rows.size()) +
-                        difference<std::size_t>("nodes", details.size(), all.nodes) +
-                        difference("pre-filter", status->reasons, all.pre_filter) +
-                        difference("epoch", engine.epoch() >= all.epoch, true);
-    if (!wrong.empty()) return wrong;
-    std::vector<NodeIndex> odd;  // every other node, from the last on
-    for (std::size_t n = 0; n < details.size(); ++n) {
-      wrong += standing_error(engine, details[n], all, all.rows[n], true);
-      if (n % 2 == 1) odd.insert(odd.begin(), details[n].node);
-    }
-    if (!engine.filter(pod, odd, {}, some)) return "filter of nodes: refused";
-    wrong += difference("rows", odd.size(), some.rows.size()) +
-             difference("pre-filter of some", all.pre_filter, some.pre_filter);
-    for (std::size_t n = 1; wrong.empty() && n < details.size(); n += 2) {
-      wrong += standing_error(engine, details[n], some, some.rows[odd.size() - 1 - n / 2], false);
-    }
-    for (const NodesDecision* decision : {&all, &some}) {
-      for (auto verdict = decision->verdicts.begin(); verdict != decision->verdicts.end();
-           ++verdict) {
-        if (std::find(verdict + 1, decision->verdicts.end(), *verdict) !=
-            decision->verdicts.end()) {
-          wrong += "a verdict comes twice\n";
-        }
-      }
-    }
-    return wrong;
-  }
-
-  static std::string standing_error(const Engine& engine, const NodeDetail& detail,
-                                    const NodesDecision& decision, const NodeStanding& standing,
-                                    bool with_total) {
-    const std::string name(engine.node_name(detail.node));
-    std::string wrong = difference(name, detail.node, standing.node) +
-                        difference(name + " total", with_total ? detail.total : 0, standing.total);
-    if (standing.verdict == kFeasible) {
-      return wrong + difference(name + " code", detail.code, Code::kSuccess);
-    }
-    if (standing.verdict >= decision.verdicts.size()) return wrong + name + ": no such verdict\n";
-    const NodeVerdict& verdict = decision.verdicts[standing.verdict];
-    return wrong + difference(name + " code", detail.code, verdict.code) +
-           difference(name + " plugin", detail.rejected_by, verdict.rejected_by) +
-           difference(name + " reasons", detail.reasons,
-                      std::vector<std::string>(verdict.reasons.begin(), verdict.reasons.end()));
   }
 
   // Proposal's words are the engine's own: one reason for each limit that is exceeded.

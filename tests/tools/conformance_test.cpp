@@ -40,7 +40,10 @@ INSTANTIATE_TEST_SUITE_P(Shared, ConformanceFile,
                                          "node-resources", "proposal-limit-aware",
                                          "proposal-resource-limit-aware", "proposal-load-aware",
                                          "capacity-scheduling", "proposal-capacity-scheduling",
-                                         "capacity-quota", "proposal-capacity-quota"),
+                                         "capacity-quota", "proposal-capacity-quota",
+                                         "pod-topology-spread", "inter-pod-affinity",
+                                         "node-affinity-score", "taint-toleration-score",
+                                         "image-locality", "volumes", "default-profile"),
                          [](const auto& file) {
                            std::string name = file.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

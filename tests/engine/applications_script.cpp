@@ -1,0 +1,496 @@
+#include "tests/engine/applications_script.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/profile/profile_reader.h"
+#include "oracle/default/default_profile.h"
+#include "tests/engine/answer_checks.h"
+#include "tests/engine/configurations.h"
+#include "tests/engine/random_cluster.h"
+#include "tests/support/answer_text.h"
+#include "tests/support/difference.h"
+#include "tests/support/random_applications.h"
+#include "workloads/temporary_directory.h"
+
+namespace headroom {
+namespace {
+
+using nlohmann::json;
+using oracle::defaults::DefaultProfile;
+using oracle::defaults::ProfileAnswer;
+
+// --- Profiles ---
+
+constexpr std::array<const char*, 3> kVersionNames = {"1.35", "1.36", "1.37"};
+
+std::size_t version_of(const json& profile) {
+  return static_cast<std::size_t>(
+      std::find(kVersionNames.begin(), kVersionNames.end(), profile.at("version")) -
+      kVersionNames.begin());
+}
+
+Profile engine_profile(const json& given) {
+  Profile profile = Profile::kube_scheduler(static_cast<KubernetesVersion>(version_of(given)));
+  for (const Plugin& plugin : kPlugins) {
+    if (!given.at("args").contains(plugin.name)) continue;
+    const std::string args = given.at("args").at(plugin.name).dump();
+    if (const Result<void> read = read_plugin_args(plugin.id, args, profile); !read) {
+      throw std::invalid_argument(args + ": " + read.error().message);
+    }
+  }
+  return profile;
+}
+
+DefaultProfile oracle_profile(const json& given) {
+  return DefaultProfile(static_cast<oracle::defaults::Version>(version_of(given)),
+                        given.at("args"));
+}
+
+json added_affinity(Draws& draws) {
+  const json disk = {{"matchExpressions", {{{"key", "disk"}, {"operator", "Exists"}}}}};
+  const json zone = {
+      {"matchExpressions",
+       {{{"key", "topology.kubernetes.io/zone"}, {"operator", "In"}, {"values", {"z1", "z2"}}}}}};
+  json added = json::object();
+  if (draws.one_in(2)) {
+    added["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = {disk, zone};
+  }
+  if (draws.one_in(2)) {
+    added["preferredDuringSchedulingIgnoredDuringExecution"] = {
+        {{"weight", draws.between(1, 100)}, {"preference", draws.one_in(2) ? disk : zone}}};
+  }
+  return added;
+}
+
+json default_constraints(Draws& draws) {
+  json constraints = json::array();
+  for (const char* key : {"topology.kubernetes.io/zone", "kubernetes.io/hostname", "rack"}) {
+    if (draws.one_in(2)) continue;
+    const bool hard = draws.one_in(2);
+    json one = {{"topologyKey", key},
+                {"maxSkew", draws.between(1, 3)},
+                {"whenUnsatisfiable", hard ? "DoNotSchedule" : "ScheduleAnyway"}};
+    if (hard && draws.one_in(3)) one["minDomains"] = draws.between(1, 4);
+    constraints.push_back(std::move(one));
+  }
+  return constraints;
+}
+
+// --- Answers as text ---
+
+using NodeTexts = std::map<std::string, std::string>;
+
+std::string scored_text(const std::map<std::string, std::int64_t>& weighted, std::int64_t total) {
+  std::string text;
+  for (const auto& [plugin, score] : weighted) text += plugin + " " + std::to_string(score) + ", ";
+  return text + "total " + std::to_string(total);
+}
+
+std::string rejected_text(const char* code, const std::string& plugin,
+                          std::vector<std::string> reasons) {
+  std::sort(reasons.begin(), reasons.end());
+  return rejection_text(code, plugin, reasons);
+}
+
+// DynamicResources scores 0, and is not in the engine.
+NodeTexts node_texts(const ProfileAnswer& answer) {
+  NodeTexts texts;
+  for (const auto& [node, status] : answer.filter) {
+    if (status.code != oracle::Code::kSuccess) {
+      texts[node] = rejected_text(to_string(status.code), status.plugin, status.reasons);
+      continue;
+    }
+    std::map<std::string, std::int64_t> weighted;
+    for (const auto& [plugin, scores] : answer.plugin_scores) {
+      if (plugin != "DynamicResources") weighted[plugin] = scores.at(node);
+    }
+    texts[node] = scored_text(weighted, answer.totals.at(node));
+  }
+  return texts;
+}
+
+NodeTexts node_texts(const Engine& engine, const std::vector<NodeDetail>& details) {
+  std::map<PluginId, std::int64_t> weights;
+  for (const ScorePlugin& score : engine.profile().scores) weights[score.plugin] = score.weight;
+  NodeTexts texts;
+  for (const NodeDetail& detail : details) {
+    std::string& text = texts[std::string(engine.node_name(detail.node))];
+    if (detail.code != Code::kSuccess) {
+      text = rejected_text(to_string(detail.code), to_string(detail.rejected_by), detail.reasons);
+      continue;
+    }
+    std::map<std::string, std::int64_t> weighted;
+    for (const PluginScore& score : detail.plugins) {
+      weighted[to_string(score.plugin)] = weights.at(score.plugin) * score.score;
+    }
+    text = scored_text(weighted, detail.total);
+  }
+  return texts;
+}
+
+// The nodes that differ, with both texts.
+std::string nodes_difference(const NodeTexts& expected, const NodeTexts& came) {
+  std::string text;
+  for (const auto& [node, its] : expected) {
+    const auto other = came.find(node);
+    if (other == came.end()) {
+      text += node + "\n  expected " + its + "\n  came     nothing\n";
+    } else if (other->second != its) {
+      text += node + "\n  expected " + its + "\n  came     " + other->second + "\n";
+    }
+  }
+  for (const auto& [node, its] : came) {
+    if (!expected.contains(node)) text += node + "\n  expected nothing\n  came     " + its + "\n";
+  }
+  return text;
+}
+
+constexpr std::uint32_t kTopKs[] = {1, 5, 40};
+
+class ApplicationsRunner {
+ public:
+  ApplicationsRunner(const json& profile, const std::vector<Configuration>& all)
+      : configurations_(all), profile_(oracle_profile(profile)) {
+    const Profile its = engine_profile(profile);
+    for (const Configuration& configuration : all) {
+      engines_.push_back(make_engine(its, configuration).value());
+    }
+    bulks_.resize(engines_.size());
+    for (std::size_t e = 0; e < engines_.size(); ++e) begin_bulk(e);
+  }
+
+  // What is wrong after the step; "" for nothing.
+  std::string perform(const json& step) {
+    const std::string op = step.at("op");
+    if (op == "schedule") return schedule(step.at("pod"), step.at("reserve"));
+    if (op == "prepare") return prepare(step);
+    if (op == "evaluate") return evaluate(step.at("pods"));
+    if (op == "place") return place(step.at("pods"));
+    if (op == "check") return check_state();
+    if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
+    if (op == "fork") return fork();
+    if (op == "rollback") return forks_.empty() ? "" : rollback();
+    if (op == "commit") return forks_.empty() ? "" : commit();
+    if (op == "apply") facts_.apply(step.at("object"));
+    if (op == "delete") facts_.remove(step.at("object"));
+    if (op == "reserve") facts_.reserve(step.at("pod"), step.at("node"));
+    if (op == "unreserve") facts_.unreserve(step.at("pod"), step.at("node"));
+    for (Engine& engine : engines_) {
+      if (const Result<void> applied = apply_event(engine, step); !applied) {
+        return "refused: " + applied.error().message;
+      }
+    }
+    return "";
+  }
+
+ private:
+  struct Fork {
+    oracle::defaults::Facts facts;
+    std::vector<std::uint64_t> digests;  // by engine
+  };
+
+  void begin_bulk(std::size_t e) {
+    if (configurations_[e].bulk) bulks_[e].emplace(engines_[e].bulk());
+  }
+
+  std::string check_state() const {
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      const std::string name = configurations_[e].text();
+      if (const Result<void> valid = engines_[e].validate(); !valid) {
+        return name + ": " + valid.error().message;
+      }
+      std::string wrong =
+          difference(name + " digest", engines_.front().digest(), engines_[e].digest());
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
+  }
+
+  // Every other engine begins with the classes of a shape; what follows comes between its turns.
+  std::string prepare(const json& step) {
+    const Pod pod = to_pod(step.at("pod"));
+    for (std::size_t e = 1; e < engines_.size(); e += 2) {
+      std::uint64_t left = step.at("pieces");
+      const Result<bool> prepared = engines_[e].prepare(pod, [&left] { return --left == 0; });
+      if (!prepared) return "prepare: " + prepared.error().message;
+    }
+    return "";
+  }
+
+  std::string schedule(const json& object, bool reserve) {
+    const Pod pod = to_pod(object);
+    // Before evaluate_all(), which could bring the cache up to date.
+    std::vector<std::vector<Decision>> decisions;
+    for (Engine& engine : engines_) {
+      decisions.emplace_back();
+      for (const std::uint32_t top_k : kTopKs) {
+        Result<Decision> decision = engine.evaluate(pod, {.top_k = top_k});
+        if (!decision) return "evaluate: " + decision.error().message;
+        decisions.back().push_back(std::move(*decision));
+      }
+    }
+    const ProfileAnswer answer = profile_.schedule(facts_, oracle::defaults::read_pod(object));
+    const NodeTexts expected = node_texts(answer);
+    const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      const Result<std::vector<NodeDetail>> details = engines_[e].evaluate_all(pod);
+      if (!details) return "evaluate_all: " + details.error().message;
+      std::string wrong = nodes_difference(expected, node_texts(engines_[e], *details)) +
+                          single_node_error(engines_[e], pod, *details) +
+                          nodes_error(engines_[e], pod, *details, answer.pre_filter.reasons);
+      const Expected implied = expected_of(*details);
+      for (std::size_t k = 0; k < std::size(kTopKs); ++k) {
+        wrong += rejected ? pre_filter_error(answer, decisions[e][k])
+                          : decision_error(*details, implied, decisions[e][k], kTopKs[k],
+                                           configurations_[e].options.seed != 0);
+        wrong += best_error(engines_[e], answer, decisions[e][k]);
+      }
+      if (!wrong.empty()) {
+        return configurations_[e].text() + ": pod " + object.dump() + "\n" + wrong;
+      }
+    }
+    if (!reserve || answer.best.empty()) return check_state();
+    return this->reserve(object, pod, answer.best);
+  }
+
+  std::string reserve(const json& object, const Pod& pod, const std::string& node) {
+    facts_.reserve(object, node);
+    for (Engine& engine : engines_) {
+      if (!engine.assume(pod, node)) return "assume: refused";
+    }
+    return check_state();
+  }
+
+  static std::string pre_filter_error(const ProfileAnswer& answer, const Decision& decision) {
+    return difference("code", std::string(to_string(answer.pre_filter.code)),
+                      std::string(to_string(decision.code))) +
+           difference("pre-filter", answer.pre_filter.reasons, decision.pre_filter);
+  }
+
+  // The engine's best is one of the oracle's highest.
+  static std::string best_error(const Engine& engine, const ProfileAnswer& answer,
+                                const Decision& decision) {
+    if (answer.best.empty() || decision.candidates.empty()) {
+      return difference("has a best node", !answer.best.empty(), !decision.candidates.empty());
+    }
+    const std::string best(engine.node_name(decision.candidates.front().node));
+    const auto total = answer.totals.find(best);
+    if (total == answer.totals.end()) return "best node " + best + " is not feasible\n";
+    return difference("total of best node " + best, answer.totals.at(answer.best), total->second);
+  }
+
+  // Many pods at once answer as one by one.
+  std::string evaluate(const json& objects) {
+    std::vector<Pod> pods;
+    for (const json& object : objects) pods.push_back(to_pod(object));
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      const Result<std::vector<Decision>> together = engines_[e].evaluate(pods, {.top_k = 5});
+      if (!together) return "evaluate: " + together.error().message;
+      for (std::size_t p = 0; p < pods.size(); ++p) {
+        const Result<Decision> alone = engines_[e].evaluate(pods[p], {.top_k = 5});
+        if (!alone) return "evaluate: " + alone.error().message;
+        std::string wrong = difference(
+            configurations_[e].text() + " pod " + std::to_string(p) + " of many",
+            decision_text(engines_[e], *alone), decision_text(engines_[e], (*together)[p]));
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    return check_state();
+  }
+
+  // The first engine decides, against the oracle, and assumes pod by pod; those of its seed place
+  // in one call, and the others follow the first, whose choice of equals is not theirs.
+  std::string place(const json& objects) {
+    std::vector<Pod> pods;
+    for (const json& object : objects) pods.push_back(to_pod(object));
+    std::vector<std::string> nodes;
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      const ProfileAnswer answer =
+          profile_.schedule(facts_, oracle::defaults::read_pod(objects[p]));
+      const Result<Decision> decision = engines_.front().evaluate(pods[p]);
+      if (!decision) return "place: " + decision.error().message;
+      if (std::string wrong = best_error(engines_.front(), answer, *decision); !wrong.empty()) {
+        return "place: pod " + objects[p].dump() + "\n" + wrong;
+      }
+      nodes.emplace_back();
+      if (decision->candidates.empty()) continue;
+      nodes.back() = engines_.front().node_name(decision->candidates.front().node);
+      facts_.reserve(objects[p], nodes.back());
+      for (std::size_t e = 0; e < engines_.size(); ++e) {
+        const bool follows = e == 0 || configurations_[e].options.seed != 0;
+        if (follows && !engines_[e].assume(pods[p], nodes.back())) return "assume: refused";
+      }
+    }
+    for (std::size_t e = 1; e < engines_.size(); ++e) {
+      if (configurations_[e].options.seed != 0) continue;
+      const Result<std::vector<Placement>> placements = engines_[e].place(pods);
+      if (!placements) return "place: " + placements.error().message;
+      for (std::size_t p = 0; p < pods.size(); ++p) {
+        std::string wrong =
+            difference(configurations_[e].text() + " placement of pod " + std::to_string(p),
+                       nodes[p], std::string(engines_[e].node_name((*placements)[p].node)));
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    return check_state();
+  }
+
+  std::string save(std::size_t but) {
+    const std::string path = directory_.path() + "/state";
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      if (e % 3 == but) continue;
+      if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
+      Result<Engine> loaded = make_engine(engines_[e].profile(), configurations_[e], path);
+      if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
+      std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
+      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+      bulks_[e].reset();
+      engines_[e] = std::move(*loaded);
+      begin_bulk(e);
+    }
+    return check_state();
+  }
+
+  std::string fork() {
+    Fork& fork = forks_.emplace_back();
+    fork.facts = facts_;
+    for (Engine& engine : engines_) {
+      fork.digests.push_back(engine.digest());
+      engine.fork();
+    }
+    return "";
+  }
+
+  std::string rollback() {
+    facts_ = forks_.back().facts;
+    const std::vector<std::uint64_t> digests = std::move(forks_.back().digests);
+    forks_.pop_back();
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      engines_[e].rollback();
+      std::string wrong = difference("digest after rollback", digests[e], engines_[e].digest());
+      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+    }
+    return check_state();
+  }
+
+  std::string commit() {
+    forks_.pop_back();
+    for (Engine& engine : engines_) engine.commit();
+    return check_state();
+  }
+
+  const std::vector<Configuration>& configurations_;
+  DefaultProfile profile_;
+  oracle::defaults::Facts facts_;
+  std::vector<Engine> engines_;
+  std::vector<std::optional<Engine::Bulk>> bulks_;  // by engine
+  std::vector<Fork> forks_;
+  const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-applications").value();
+};
+
+// The steps that are left when as many as possible are taken out and it still fails.
+json shrink(const json& profile, json script) {
+  for (std::size_t size = script.size() / 2; size > 0; size /= 2) {
+    for (std::size_t first = 0; first + 1 < script.size();) {
+      json shorter = json::array();
+      for (std::size_t s = 0; s < script.size(); ++s) {
+        if (s < first || s >= first + size) shorter.push_back(script[s]);
+      }
+      if (const auto failure = run_applications_script(profile, shorter)) {
+        script = std::move(shorter);
+        script.erase(script.begin() + static_cast<std::ptrdiff_t>(failure->step) + 1, script.end());
+      } else {
+        first += size;
+      }
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+json random_default_profile(Draws& draws) {
+  json args = json::object();
+  if (draws.one_in(4)) args["NodeAffinity"]["addedAffinity"] = added_affinity(draws);
+  if (draws.one_in(3)) {
+    args["PodTopologySpread"] = {{"defaultingType", "List"},
+                                 {"defaultConstraints", default_constraints(draws)}};
+  }
+  if (draws.one_in(3)) {
+    args["InterPodAffinity"] = {{"hardPodAffinityWeight", draws.pick(std::array{0, 1, 10, 100})},
+                                {"ignorePreferredTermsOfExistingPods", draws.one_in(2)}};
+  }
+  const char* version = draws.pick(std::array{"1.35", "1.36", "1.37", "1.37"});
+  if (version == std::string("1.37") && draws.one_in(3)) {
+    args["VolumeBinding"]["shape"] = {{{"utilization", 0}, {"score", draws.between(0, 10)}},
+                                      {{"utilization", 60}, {"score", draws.between(0, 10)}}};
+  }
+  return {{"version", version}, {"args", args}};
+}
+
+json random_applications_script(Draws& draws, int events) {
+  RandomApplications applications(draws);
+  json script = json::array();
+  for (const json& object : applications.objects()) {
+    script.push_back({{"op", "apply"}, {"object", object}});
+  }
+  const bool check_often = draws.one_in(2);
+  const auto some_pods = [&] {
+    json pods = json::array();
+    for (std::uint64_t p = 1 + draws.below(5); p > 0; --p) {
+      pods.push_back(applications.pod_to_place());
+    }
+    return pods;
+  };
+  for (int e = 0; e < events; ++e) {
+    script.push_back(applications.event());
+    if (check_often || draws.one_in(10)) script.push_back({{"op", "check"}});
+    if (draws.one_in(6)) {
+      script.push_back({{"op", "prepare"},
+                        {"pod", applications.pod_to_place()},
+                        {"pieces", 1 + draws.below(6)}});
+    }
+    if (draws.one_in(2)) {
+      script.push_back(
+          {{"op", "schedule"}, {"pod", applications.pod_to_place()}, {"reserve", draws.one_in(2)}});
+    }
+    if (draws.one_in(8)) {
+      script.push_back({{"op", draws.pick(std::array{"fork", "rollback", "commit", "rollback"})}});
+    }
+    if (draws.one_in(12)) script.push_back({{"op", "save"}, {"but", draws.below(3)}});
+    if (draws.one_in(10)) {
+      script.push_back({{"op", draws.one_in(2) ? "place" : "evaluate"}, {"pods", some_pods()}});
+    }
+  }
+  script.push_back({{"op", "check"}});
+  return script;
+}
+
+std::optional<ApplicationsFailure> run_applications_script(const json& profile,
+                                                           const json& script) {
+  static const std::vector<Configuration> all = configurations();
+  ApplicationsRunner runner(profile, all);
+  for (std::size_t s = 0; s < script.size(); ++s) {
+    std::string wrong = runner.perform(script[s]);
+    if (!wrong.empty()) return ApplicationsFailure{s, std::move(wrong)};
+  }
+  return std::nullopt;
+}
+
+std::string applications_failure_report(const json& profile, json script) {
+  const auto found = run_applications_script(profile, script);
+  script.erase(script.begin() + static_cast<std::ptrdiff_t>(found->step) + 1, script.end());
+  script = shrink(profile, std::move(script));
+  const auto failure = run_applications_script(profile, script);
+  std::string text = failure->text + "profile " + profile.dump() + "\n";
+  for (const json& step : script) text += step.dump() + "\n";
+  return text;
+}
+
+}  // namespace headroom
