@@ -2,6 +2,7 @@
 #include "objects/json_fields.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -26,6 +27,13 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+// A bit for each character of the text; some share theirs.
+std::uint64_t characters_of(std::string_view text) {
+  std::uint64_t bits = 0;
+  for (const char c : text) bits |= std::uint64_t{1} << (static_cast<unsigned char>(c) & 63U);
+  return bits;
 }
 
 }  // namespace
@@ -62,6 +70,12 @@ bool is_nearly(std::string_view name, std::string_view known) {
   const std::size_t longer = std::max(name.size(), known.size());
   const std::size_t shorter = std::min(name.size(), known.size());
   if (longer - shorter > most || longer > kKeyBytesMax || name == known) return false;
+  // An edit brings one new character at most, and takes one away: most names differ in more.
+  const std::uint64_t in_name = characters_of(name), in_known = characters_of(known);
+  if (static_cast<std::size_t>(std::popcount(in_name & ~in_known)) > most ||
+      static_cast<std::size_t>(std::popcount(in_known & ~in_name)) > most) {
+    return false;
+  }
   // Levenshtein's rows.
   std::vector<std::size_t> row(known.size() + 1);
   for (std::size_t k = 0; k <= known.size(); ++k) row[k] = k;

@@ -119,7 +119,7 @@ void write_disk(JsonWriter& json, const Disk& disk) {
   if (kind == nullptr) return;
   json.open(disk.kind, '{');
   std::string_view id = disk.id;
-  const std::size_t slash = id.find('/');
+  const std::size_t slash = id.rfind('/');
   if (kind->kind == kRbd && slash != std::string_view::npos) {
     json.field("pool", id.substr(0, slash));
     id.remove_prefix(slash + 1);

@@ -24,10 +24,6 @@ constexpr std::string_view kNodeMetricApi = "slo.koordinator.sh/v1alpha1";
 constexpr std::string_view kElasticQuotaApi = "scheduling.x-k8s.io/v1alpha1";
 constexpr std::string_view kCapacityQuotaApis[] = {"autoscaling.x-k8s.io/v1beta1",
                                                    "autoscaling.x-k8s.io/v1alpha1"};
-constexpr std::string_view kNamespacedKinds[] = {
-    "Pod",         "ElasticQuota",          "PodDisruptionBudget",
-    "Service",     "ReplicationController", "ReplicaSet",
-    "StatefulSet", "PersistentVolumeClaim", "CSIStorageCapacity"};
 constexpr std::string_view kListSuffix = "List";
 
 struct TypeMeta {
@@ -42,9 +38,11 @@ std::string object_name(const ObjectParts& parts) {
     return {};
   }
   if (name.size() > kNameBytesMax) return {};
-  if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS &&
-      std::find(std::begin(kNamespacedKinds), std::end(kNamespacedKinds), parts.kind) !=
-          std::end(kNamespacedKinds)) {
+  const std::optional<ReferredKind> referred = parse_referred_kind(parts.kind);
+  const bool namespaced = parts.kind == "Pod" || parts.kind == "ElasticQuota" ||
+                          parts.kind == "PodDisruptionBudget" ||
+                          (referred && has_namespace(*referred));
+  if ((*parts.metadata)["namespace"].get(namespace_name) != simdjson::SUCCESS && namespaced) {
     namespace_name = "default";
   }
   std::string result = std::string(parts.kind) + " ";

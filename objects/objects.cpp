@@ -129,6 +129,29 @@ ReferredKind kind_of(const ReferredObject& object) {
   return kByIndex[object.index()];
 }
 
+bool has_namespace(ReferredKind kind) {
+  switch (kind) {
+    case ReferredKind::kService:
+    case ReferredKind::kReplicationController:
+    case ReferredKind::kReplicaSet:
+    case ReferredKind::kStatefulSet:
+    case ReferredKind::kPersistentVolumeClaim:
+    case ReferredKind::kCsiStorageCapacity:
+      return true;
+    case ReferredKind::kNamespace:
+    case ReferredKind::kPersistentVolume:
+    case ReferredKind::kStorageClass:
+    case ReferredKind::kCsiNode:
+    case ReferredKind::kCsiDriver:
+      return false;
+  }
+  return false;
+}
+
+std::string key_of(ReferredKind kind, std::string_view namespace_name, std::string_view name) {
+  return has_namespace(kind) ? pod_key(namespace_name, name) : std::string(name);
+}
+
 std::string key_of(const ReferredObject& object) {
   return std::visit(
       [](const auto& its) {

@@ -408,8 +408,11 @@ const char* api_version_of(ReferredKind kind);  // "storage.k8s.io/v1", ...
 // nullopt for another text.
 std::optional<ReferredKind> parse_referred_kind(std::string_view text);
 ReferredKind kind_of(const ReferredObject& object);
-// By which it is known among those of its kind: "namespace/name", or the name.
+// By which it is known among those of its kind: "namespace/name", or the name where the kind has no
+// namespace (then the one given is not read).
 std::string key_of(const ReferredObject& object);
+std::string key_of(ReferredKind kind, std::string_view namespace_name, std::string_view name);
+bool has_namespace(ReferredKind kind);
 
 using Object = std::variant<Node, Pod, NodeMetric, ElasticQuota, PodDisruptionBudget, PriorityClass,
                             CapacityQuota, ReferredObject>;

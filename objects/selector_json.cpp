@@ -66,7 +66,11 @@ bool read_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
 
 bool read_label_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
                          LabelSelector& out) {
-  return read_selector(path, value, errors, read_label_requirement, out);
+  if (!read_selector(path, value, errors, read_label_requirement, out)) return false;
+  const bool keyless = std::any_of(out.begin(), out.end(),
+                                   [](const auto& requirement) { return requirement.key.empty(); });
+  return !keyless ||
+         errors.add(ErrorCode::kInvalid, FieldPath{&path, "matchLabels"}, "has an empty key");
 }
 
 bool read_label_selector_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,

@@ -92,10 +92,20 @@ bool read_mode(const FieldPath& path, JsonValue value, FieldErrors& errors, std:
          errors.wrong_type(path, value, "Filesystem or Block");
 }
 
-// The annotation counts before the field, as of old.
-void prefer_annotation(const StringMap& annotations, std::string& storage_class) {
+// The annotation counts before the field, as of old. The same limit holds for it.
+bool prefer_annotation(const StringMap& annotations, FieldErrors& errors,
+                       std::string& storage_class) {
+  static constexpr FieldPath kMetadata{&kRoot, "metadata"};
+  static constexpr FieldPath kAnnotations{&kMetadata, "annotations"};
   const std::string* annotated = find(annotations, kStorageClassAnnotation);
-  if (annotated != nullptr) storage_class = *annotated;
+  if (annotated == nullptr) return true;
+  if (annotated->size() > kNameBytesMax) {
+    return errors.add(ErrorCode::kLimitExceeded, FieldPath{&kAnnotations, kStorageClassAnnotation},
+                      "has " + std::to_string(annotated->size()) + " bytes; the limit is " +
+                          std::to_string(kNameBytesMax));
+  }
+  storage_class = *annotated;
+  return true;
 }
 
 // A field that volumes and claims have; true for another one.
@@ -211,7 +221,7 @@ bool read_persistent_volume(const ObjectParts& parts, FieldErrors& errors, Persi
     return read_shared_field(field, inner, errors, out);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kVolumeFields, spec)) return false;
-  prefer_annotation(annotations, out.storage_class);
+  if (!prefer_annotation(annotations, errors, out.storage_class)) return false;
   std::string_view phase;
   if (!read_phase(parts, errors, phase)) return false;
   out.available = phase == "Available";
@@ -252,7 +262,7 @@ bool read_persistent_volume_claim(const ObjectParts& parts, FieldErrors& errors,
     return read_shared_field(field, inner, errors, out);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kClaimFields, spec)) return false;
-  prefer_annotation(annotations, out.storage_class);
+  if (!prefer_annotation(annotations, errors, out.storage_class)) return false;
   out.bind_completed = find(annotations, kBindCompletedAnnotation) != nullptr;
   const std::string* selected = find(annotations, kSelectedNodeAnnotation);
   if (selected != nullptr) out.selected_node = *selected;
