@@ -16,6 +16,7 @@ Result<std::size_t> upsert_all(Engine& engine, const ObjectFile& objects) {
     upsert(objects.priority_classes);
     upsert(objects.elastic_quotas);
     upsert(objects.pod_disruption_budgets);
+    upsert(objects.referred_objects);
     upsert(objects.nodes);
     upsert(objects.node_metrics);
     upsert(objects.pods);

@@ -26,8 +26,8 @@ struct Counted {
 };
 
 template <typename T, typename Name>
-void keep_latest(const char* kind, Counted& twice, std::vector<T>& objects, std::vector<T>&& more,
-                 Name name,
+void keep_latest(const std::string& kind, Counted& twice, std::vector<T>& objects,
+                 std::vector<T>&& more, Name name,
                  std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>>& places) {
   for (T& object : more) {
     const auto [place, is_new] = places.emplace(name(object), objects.size());
@@ -35,7 +35,7 @@ void keep_latest(const char* kind, Counted& twice, std::vector<T>& objects, std:
       objects.push_back(std::move(object));
     } else {
       objects[place->second] = std::move(object);
-      twice.add(std::string(kind) + ' ' + place->first);
+      twice.add(kind + place->first);
     }
   }
 }
@@ -52,24 +52,29 @@ std::string InputWarning::text() const {
 Dump make_dump(std::vector<ObjectFile> files) {
   Dump dump;
   std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> nodes, metrics, pods,
-      quotas, budgets, classes, capacity_quotas;
+      quotas, budgets, classes, capacity_quotas, referred;
   Counted near{{.what = "unknown fields that are nearly a known one", .first = {}}};
   Counted twice{{.what = "objects that come twice, of which the last counts", .first = {}}};
   const auto plain_name = [](const auto& object) { return object.name; };
   const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
+  const auto kind_and_key = [](const ReferredObject& object) {
+    return std::string(to_string(kind_of(object))) + ' ' + key_of(object);
+  };
   for (ObjectFile& file : files) {
-    keep_latest("Node", twice, dump.nodes, std::move(file.nodes), plain_name, nodes);
-    keep_latest("NodeMetric", twice, dump.node_metrics, std::move(file.node_metrics), plain_name,
+    keep_latest("Node ", twice, dump.nodes, std::move(file.nodes), plain_name, nodes);
+    keep_latest("NodeMetric ", twice, dump.node_metrics, std::move(file.node_metrics), plain_name,
                 metrics);
-    keep_latest("Pod", twice, dump.pods, std::move(file.pods), key, pods);
-    keep_latest("ElasticQuota", twice, dump.elastic_quotas, std::move(file.elastic_quotas), key,
+    keep_latest("Pod ", twice, dump.pods, std::move(file.pods), key, pods);
+    keep_latest("ElasticQuota ", twice, dump.elastic_quotas, std::move(file.elastic_quotas), key,
                 quotas);
-    keep_latest("PodDisruptionBudget", twice, dump.pod_disruption_budgets,
+    keep_latest("PodDisruptionBudget ", twice, dump.pod_disruption_budgets,
                 std::move(file.pod_disruption_budgets), key, budgets);
-    keep_latest("PriorityClass", twice, dump.priority_classes, std::move(file.priority_classes),
+    keep_latest("PriorityClass ", twice, dump.priority_classes, std::move(file.priority_classes),
                 plain_name, classes);
-    keep_latest("CapacityQuota", twice, dump.capacity_quotas, std::move(file.capacity_quotas),
+    keep_latest("CapacityQuota ", twice, dump.capacity_quotas, std::move(file.capacity_quotas),
                 plain_name, capacity_quotas);
+    keep_latest("", twice, dump.referred_objects, std::move(file.referred_objects), kind_and_key,
+                referred);
     for (const auto& [kind, count] : file.other_kinds) dump.other_kinds[kind] += count;
     for (std::string& field : file.near_fields) near.add(std::move(field));
     near.warning.count += file.near_count - file.near_fields.size();

@@ -31,6 +31,7 @@ struct Dump {
   std::vector<PodDisruptionBudget> pod_disruption_budgets;
   std::vector<PriorityClass> priority_classes;
   std::vector<CapacityQuota> capacity_quotas;
+  std::vector<ReferredObject> referred_objects;
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
   // Unknown fields that are nearly a known one, duplicates, pods on nodes that are not there (where
   // there are nodes), ElasticQuotas with a min above their max.

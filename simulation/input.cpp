@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <unordered_set>
@@ -137,6 +138,10 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
   input.pod_disruption_budgets = std::move(cluster.pod_disruption_budgets);
   input.priority_classes = std::move(cluster.priority_classes);
   input.capacity_quotas = std::move(cluster.capacity_quotas);
+  // Pods may bring their controllers and claims along; of one name the later one counts.
+  input.referred_objects = std::move(cluster.referred_objects);
+  std::move(extra.referred_objects.begin(), extra.referred_objects.end(),
+            std::back_inserter(input.referred_objects));
   auto pending = std::make_shared<std::vector<Pod>>();
   for (Pod& pod : cluster.pods) {
     if (pod.node_name.empty() && !pod.terminal()) {

@@ -220,6 +220,10 @@ class Simulation {
                          pod_key(budget.namespace_name, budget.name));
       }
     }
+    for (const ReferredObject& object : input_.referred_objects) {
+      if (result)
+        result = checked(engine_.upsert(object), to_string(kind_of(object)), key_of(object));
+    }
     for (const Node& node : input_.nodes) {
       if (result) result = checked(engine_.upsert(node), "node", node.name);
     }
@@ -230,7 +234,7 @@ class Simulation {
       const Pod& pod = input_.present_pods[p];
       result = checked(engine_.upsert(pod), "pod", full_name(pod));
       if (!result || pod.node_name.empty() || pod.terminal()) continue;
-      count_not_considered_there(pod.not_considered);
+      count_not_considered_there(engine_.not_considered(pod));
       std::int64_t departure_us = kNeverUs;
       if (pod.creation_us && pod.active_deadline_seconds) {
         departure_us = *pod.creation_us + *pod.active_deadline_seconds * kMicrosPerSecond;

@@ -65,6 +65,7 @@ struct SimulationInput {
   std::vector<PodDisruptionBudget> pod_disruption_budgets;
   std::vector<PriorityClass> priority_classes;
   std::vector<CapacityQuota> capacity_quotas;  // for the autoscaler, before its own
+  std::vector<ReferredObject> referred_objects;
   // Pods that are where they are when the simulation begins, or that have ended.
   std::vector<Pod> present_pods;
   std::vector<Arrival> arrivals;  // ordered by time

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "objects/object_reader.h"
 #include "simulation/cluster_usage.h"
+#include "simulation/input.h"
 #include "simulation/pending_pods.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/text/not_considered_text.h"
@@ -86,6 +88,39 @@ TEST(Simulation, APodThatFitsNowhereFailsAndIsNotTriedAgain) {
   EXPECT_EQ("n1", nlohmann::json::parse(lines[0]).at("node"));
   EXPECT_TRUE(nlohmann::json::parse(lines[1]).at("node").is_null());
   EXPECT_EQ(2u, report.speed.latencies_ns.size());
+}
+
+// What nodes and pods refer to reaches the engine before they do, and of one name the later counts.
+TEST(Simulation, WhatPodsReferTo) {
+  const auto file = [](const std::string& text) {
+    Result<ObjectFile> read = read_objects(text, "test");
+    EXPECT_TRUE(read) << read.error().message;
+    std::vector<ObjectFile> files;
+    files.push_back(std::move(*read));
+    return make_dump(std::move(files));
+  };
+  const std::string service =
+      R"({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": )";
+  const Dump cluster = file(R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+              {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "s"}})" +
+                            service + R"({"a": "1"}}})" + service + R"({"a": "2"}}})");
+  EXPECT_TRUE(cluster.other_kinds.empty());
+  const Service latest{"default", "s", StringMap{{"a", "2"}}};
+  EXPECT_EQ(cluster.referred_objects, (std::vector<ReferredObject>{Namespace{"s", {}}, latest}));
+  ASSERT_EQ(cluster.warnings.size(), 1u);
+  EXPECT_EQ(cluster.warnings.front().text(),
+            "1 objects that come twice, of which the last counts: Service default/s");
+  Result<SimulationInput> input = dump_input("test", cluster, file(service + R"({"a": "3"}}})"));
+  ASSERT_TRUE(input) << input.error().message;
+  const Service with_pods{"default", "s", StringMap{{"a", "3"}}};
+  EXPECT_EQ(input->referred_objects,
+            (std::vector<ReferredObject>{Namespace{"s", {}}, latest, with_pods}));
+
+  run(*input);
+  input->referred_objects.push_back(CsiDriver{});
+  const Result<SimulationReport> refused = simulate(*input, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "CSIDriver : CSIDriver: metadata.name is empty");
 }
 
 TEST(Simulation, WithoutDeparturesNobodyLeaves) {

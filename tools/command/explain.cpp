@@ -59,6 +59,7 @@ Result<Engine> load(const Dump& dump, Profile profile, std::int64_t now_us) {
   apply(dump.priority_classes);
   apply(dump.elastic_quotas);
   apply(dump.pod_disruption_budgets);
+  apply(dump.referred_objects);
   apply(dump.nodes);
   apply(dump.node_metrics);
   apply(dump.pods);

@@ -102,6 +102,7 @@ Result<LoadFacts::Objects> read_objects(const LoadOptions& options) {
     objects.pod_disruption_budgets = std::move(dump->pod_disruption_budgets);
     objects.priority_classes = std::move(dump->priority_classes);
     objects.capacity_quotas = std::move(dump->capacity_quotas);
+    objects.referred_objects = std::move(dump->referred_objects);
     return objects;
   }
   const ClusterGenerator generator({.nodes = options.nodes,

@@ -73,7 +73,7 @@ std::uint64_t LoadFacts::object_count() const {
   return objects_.nodes.size() + objects_.pods.size() + objects_.node_metrics.size() +
          objects_.elastic_quotas.size() + objects_.pod_disruption_budgets.size() +
          objects_.priority_classes.size() + objects_.capacity_quotas.size() +
-         bound_by_events_.size();
+         objects_.referred_objects.size() + bound_by_events_.size();
 }
 
 void LoadFacts::for_each(const Feeder::Emit& emit) const {
@@ -81,6 +81,7 @@ void LoadFacts::for_each(const Feeder::Emit& emit) const {
   for (const ElasticQuota& quota : objects_.elastic_quotas) emit(quota);
   for (const PodDisruptionBudget& budget : objects_.pod_disruption_budgets) emit(budget);
   for (const CapacityQuota& quota : objects_.capacity_quotas) emit(quota);
+  for (const ReferredObject& object : objects_.referred_objects) emit(object);
   for (const Node& node : objects_.nodes) emit(node);
   for (const Pod& pod : objects_.pods) emit(pod);
   for (const Pod& pod : bound_by_events_) emit(pod);

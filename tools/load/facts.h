@@ -27,6 +27,7 @@ class LoadFacts {
     std::vector<PodDisruptionBudget> pod_disruption_budgets;
     std::vector<PriorityClass> priority_classes;
     std::vector<CapacityQuota> capacity_quotas;
+    std::vector<ReferredObject> referred_objects;
     std::int64_t now_us = 0;
   };
   // Errors: what the engine or the quotas refuse, or no node, or no pod to ask for.
