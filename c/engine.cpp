@@ -85,6 +85,11 @@ headroom_status make_engine(const char* profile, const headroom_engine_options* 
 
 // A headroom_kind as a number.
 using KindNumber = std::underlying_type_t<headroom_kind>;
+// The kinds that nodes and pods refer to follow the others, in the same order as in objects.h.
+static_assert(HEADROOM_CSI_STORAGE_CAPACITY - HEADROOM_NAMESPACE ==
+              static_cast<int>(ReferredKind::kCsiStorageCapacity));
+static_assert(HEADROOM_PERSISTENT_VOLUME - HEADROOM_NAMESPACE ==
+              static_cast<int>(ReferredKind::kPersistentVolume));
 
 Result<void> remove(Engine& engine, KindNumber kind, std::string_view namespace_name,
                     std::string_view name) {
@@ -107,6 +112,11 @@ Result<void> remove(Engine& engine, KindNumber kind, std::string_view namespace_
     case HEADROOM_PRIORITY_CLASS:
       engine.remove_priority_class(name);
       return {};
+  }
+  if (kind >= HEADROOM_NAMESPACE && kind <= HEADROOM_CSI_STORAGE_CAPACITY) {
+    const auto referred = static_cast<ReferredKind>(kind - HEADROOM_NAMESPACE);
+    engine.remove(referred, key_of(referred, namespace_name, name));
+    return {};
   }
   return fail(ErrorCode::kInvalid, "kind: " + std::to_string(kind) + " is not a headroom_kind");
 }

@@ -165,9 +165,10 @@ const char* headroom_engine_error(const headroom_engine* engine);
 /* ---- Facts. Each is idempotent and applies whole or not at all. ---- */
 
 /*
- * Nodes, Pods, NodeMetrics, ElasticQuotas, PodDisruptionBudgets and PriorityClasses as kubectl
- * prints them: a List, JSON lines, YAML documents or one object. CapacityQuotas and kinds that
- * Headroom does not read are passed over. applied, where not NULL: how many objects were not.
+ * Objects of the kinds of headroom_kind as kubectl prints them: a List, JSON lines, YAML documents
+ * or one object. CapacityQuotas and kinds that Headroom does not read are passed over. applied,
+ * where not NULL: how many objects were not. From Namespace on, a kind is kept only where a plugin
+ * of the profile reads it.
  */
 headroom_status headroom_apply(headroom_engine* engine, const char* text, size_t size,
                                size_t* applied);
@@ -180,7 +181,18 @@ typedef enum headroom_kind {
   HEADROOM_NODE_METRIC = 2,
   HEADROOM_ELASTIC_QUOTA = 3,
   HEADROOM_POD_DISRUPTION_BUDGET = 4,
-  HEADROOM_PRIORITY_CLASS = 5
+  HEADROOM_PRIORITY_CLASS = 5,
+  HEADROOM_NAMESPACE = 6,
+  HEADROOM_SERVICE = 7,
+  HEADROOM_REPLICATION_CONTROLLER = 8,
+  HEADROOM_REPLICA_SET = 9,
+  HEADROOM_STATEFUL_SET = 10,
+  HEADROOM_PERSISTENT_VOLUME = 11,
+  HEADROOM_PERSISTENT_VOLUME_CLAIM = 12,
+  HEADROOM_STORAGE_CLASS = 13,
+  HEADROOM_CSI_NODE = 14,
+  HEADROOM_CSI_DRIVER = 15,
+  HEADROOM_CSI_STORAGE_CAPACITY = 16
 } headroom_kind;
 
 /* namespace_name is not read for kinds that have none. Removing what is not there changes nothing.

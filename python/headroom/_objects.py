@@ -7,15 +7,23 @@ import json
 import re
 from typing import Any
 
+_KINDS = {
+    "v1": [
+        "Pod",
+        "Node",
+        "Namespace",
+        "Service",
+        "ReplicationController",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+    ],
+    "apps/v1": ["ReplicaSet", "StatefulSet"],
+    "policy/v1": ["PodDisruptionBudget"],
+    "scheduling.k8s.io/v1": ["PriorityClass"],
+    "storage.k8s.io/v1": ["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"],
+}
 _API_VERSIONS = {
-    "Pod": "v1",
-    "PodList": "v1",
-    "Node": "v1",
-    "NodeList": "v1",
-    "PodDisruptionBudget": "policy/v1",
-    "PodDisruptionBudgetList": "policy/v1",
-    "PriorityClass": "scheduling.k8s.io/v1",
-    "PriorityClassList": "scheduling.k8s.io/v1",
+    kind + suffix: version for version, kinds in _KINDS.items() for kind in kinds for suffix in ("", "List")
 }
 
 

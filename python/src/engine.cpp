@@ -35,6 +35,16 @@ void warn_of_other_kinds(const ObjectFile& file) {
   }
 }
 
+ReferredKind referred_kind_of(const std::string& text) {
+  const std::optional<ReferredKind> kind = parse_referred_kind(text);
+  if (kind) return *kind;
+  std::string message = "kind: \"" + text + "\" is none of ";
+  for (std::uint32_t i = 0; i < kReferredKindCount; ++i) {
+    message += (i == 0 ? "" : ", ") + std::string(to_string(static_cast<ReferredKind>(i)));
+  }
+  raise({ErrorCode::kInvalid, message});
+}
+
 constexpr auto kCount = [](const Engine&, std::size_t count) { return count; };
 
 std::vector<std::string> node_names(const Engine& engine) {
@@ -133,9 +143,10 @@ Raises InvalidError, LimitExceededError or UnsupportedError naming the profile's
           "objects"_a,
           nb::sig("def upsert(self, objects: headroom._types.ObjectsLike | NodeColumns | "
                   "PodColumns) -> int"),
-          R"(Takes nodes, pods, NodeMetrics, ElasticQuotas, PodDisruptionBudgets and
-PriorityClasses as facts; of one name the latest counts. Objects of other kinds, CapacityQuotas among
-them (CapacityQuotas takes those), are passed over, and a warning counts them by kind.
+          R"(Takes nodes, pods, NodeMetrics, ElasticQuotas, PodDisruptionBudgets,
+PriorityClasses and what nodes and pods refer to (the kinds of remove(), kept where a plugin of the
+profile reads them) as facts; of one name the latest counts. Objects of other kinds, CapacityQuotas
+among them (CapacityQuotas takes those), are passed over, and a warning counts them by kind.
 
 objects: one or a list of dicts (as json.loads and kubectl give) or models of Kubernetes' Python
 client; JSON or YAML text; a path, whose file is read; NodeColumns; PodColumns. Returns how many
@@ -211,6 +222,17 @@ were taken: all, or on an error none.)")
             self.run([&](Engine& e) { e.remove_priority_class(name); });
           },
           "name"_a, "Forgets the PriorityClass.")
+      .def(
+          "remove",
+          [](SharedEngine& self, const std::string& kind, const std::string& name,
+             const std::string& space) {
+            const ReferredKind referred = referred_kind_of(kind);
+            self.run([&](Engine& e) { e.remove(referred, key_of(referred, space, name)); });
+          },
+          "kind"_a, "name"_a, "namespace"_a = "default",
+          R"(Forgets an object that nodes and pods refer to: a Namespace, Service,
+ReplicationController, ReplicaSet, StatefulSet, PersistentVolume, PersistentVolumeClaim, StorageClass,
+CSINode, CSIDriver or CSIStorageCapacity. namespace: not read where the kind has none.)")
       .def(
           "assume",
           [](SharedEngine& self, nb::object pod, std::string node) {

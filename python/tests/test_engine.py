@@ -121,8 +121,8 @@ def test_facts_come_and_go(engine):
     assert engine.upsert(facts) == 5
     after = engine.digest()
     assert after != before
-    with pytest.warns(UserWarning, match="1 v1/Service not read"):
-        assert engine.upsert({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}) == 0
+    with pytest.warns(UserWarning, match="1 v1/Secret not read"):
+        assert engine.upsert({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}) == 0
     (status,) = engine.elastic_quota_status()
     assert (status.namespace, status.name, status.over_min) == ("default", "q", False)
     (amount,) = [each for each in status.amounts if each.resource == "cpu"]

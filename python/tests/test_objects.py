@@ -98,15 +98,71 @@ def test_other_kinds_are_counted_and_not_fatal(engine, tmp_path):
         "kind": "CapacityQuota",
         "metadata": {"name": "q"},
     }
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-    dump.write_text("\n".join(json.dumps(each) for each in (quota, service, service, node("x"))))
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    dump.write_text("\n".join(json.dumps(each) for each in (quota, secret, secret, node("x"))))
     with pytest.warns(UserWarning) as warned:
         assert engine.upsert(dump) == 1
     assert sorted(str(each.message) for each in warned) == [
         "objects: 1 CapacityQuota not read",
-        "objects: 2 v1/Service not read",
+        "objects: 2 v1/Secret not read",
     ]
     assert "x" in engine.node_names()
+
+
+KINDS = {
+    "Namespace": "v1",
+    "Service": "v1",
+    "ReplicationController": "v1",
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "PersistentVolume": "v1",
+    "PersistentVolumeClaim": "v1",
+    "StorageClass": "storage.k8s.io/v1",
+    "CSINode": "storage.k8s.io/v1",
+    "CSIDriver": "storage.k8s.io/v1",
+    "CSIStorageCapacity": "storage.k8s.io/v1",
+}
+
+
+def test_what_nodes_and_pods_refer_to(recwarn):
+    default = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "default-scheduler"}],
+    }
+    engine = headroom.Engine(default)
+    objects = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": "d"}}
+        for kind, version in KINDS.items()
+    ]
+    digests = [engine.digest()]
+    for each in objects:
+        assert engine.upsert(each) == 1
+        digests.append(engine.digest())
+    assert len(set(digests)) == len(digests)
+    assert engine.upsert(objects) == len(objects)  # the same again
+    assert engine.digest() == digests.pop()
+    for kind in reversed(KINDS):
+        engine.remove(kind, "y", "d")
+        engine.remove(kind, "x", namespace="d")
+        assert engine.digest() == digests.pop()
+    with pytest.raises(headroom.InvalidError, match='kind: "Pod" is none of Namespace, Service, '):
+        engine.remove("Pod", "x")
+    with pytest.raises(headroom.InvalidError, match=r"Service d/x: spec\.selector: 1 is not an object"):
+        engine.upsert({**objects[1], "spec": {"selector": 1}})
+    assert not recwarn.list
+
+
+def test_models_of_what_pods_refer_to():
+    class V1Service:
+        attribute_map = {"api_version": "apiVersion", "kind": "kind", "metadata": "metadata"}
+        api_version = kind = None
+        metadata = {"name": "s"}
+
+    class V1CSINode(V1Service):
+        pass
+
+    assert headroom.Engine().upsert([V1Service(), V1CSINode()]) == 2
 
 
 def test_a_text_that_names_a_file_says_so(engine, tmp_path):

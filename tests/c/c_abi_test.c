@@ -244,7 +244,7 @@ static void test_apply_text(void) {
   OK(apply_text(engine,
                 "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\"},"
                 "\"status\":{\"allocatable\":{\"cpu\":\"4\",\"memory\":\"8Gi\",\"pods\":\"9\"}}}\n"
-                "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s\"}}\n"
+                "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}\n"
                 "{\"apiVersion\":\"autoscaling.x-k8s.io/v1beta1\",\"kind\":\"CapacityQuota\","
                 "\"metadata\":{\"name\":\"q\"}}\n",
                 &applied));
@@ -466,6 +466,52 @@ static void test_limits(void) {
   CHECK(cpu_limits_with(&some, 1) == 3000);
 }
 
+/* One object of each kind from HEADROOM_NAMESPACE on, all of the name x. */
+static void test_what_pods_refer_to(void) {
+  headroom_engine* engine = make_engine(
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "profiles: [{schedulerName: default-scheduler}]\n");
+  const uint64_t empty = headroom_digest(engine);
+  const char* const types[] = {
+      "v1\nkind: Namespace",
+      "v1\nkind: Service",
+      "v1\nkind: ReplicationController",
+      "apps/v1\nkind: ReplicaSet",
+      "apps/v1\nkind: StatefulSet",
+      "v1\nkind: PersistentVolume",
+      "v1\nkind: PersistentVolumeClaim",
+      "storage.k8s.io/v1\nkind: StorageClass",
+      "storage.k8s.io/v1\nkind: CSINode",
+      "storage.k8s.io/v1\nkind: CSIDriver",
+      "storage.k8s.io/v1\nkind: CSIStorageCapacity",
+  };
+  CHECK(SIZE(types) == HEADROOM_CSI_STORAGE_CAPACITY - HEADROOM_NAMESPACE + 1);
+  uint64_t digests[SIZE(types)];
+  for (size_t i = 0; i < SIZE(types); ++i) {
+    char text[200];
+    size_t applied = 0;
+    digests[i] = headroom_digest(engine);
+    snprintf(text, sizeof(text), "apiVersion: %s\nmetadata: {name: x, namespace: d}\n", types[i]);
+    OK(apply_text(engine, text, &applied));
+    CHECK(applied == 1);
+    CHECK(headroom_digest(engine) != digests[i]);
+    OK(apply_text(engine, text, NULL));
+  }
+  for (size_t i = SIZE(types); i-- > 0;) {
+    const headroom_kind kind = (headroom_kind)(HEADROOM_NAMESPACE + i);
+    OK(headroom_remove(engine, kind, "d", "y"));
+    OK(headroom_remove(engine, kind, NULL, NULL));
+    OK(headroom_remove(engine, kind, "d", "x"));
+    CHECK(headroom_digest(engine) == digests[i]);
+  }
+  CHECK(headroom_digest(engine) == empty);
+  FAILS(
+      apply_text(engine,
+                 "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {selector: 1}\n", NULL),
+      HEADROOM_INVALID, "Service default/s: spec.selector: 1 is not an object");
+  headroom_engine_destroy(engine);
+}
+
 static void test_facts(void) {
   headroom_engine* engine = make_engine(NULL);
   OK(apply_node(engine, "n1", 4000));
@@ -510,7 +556,7 @@ static void test_facts(void) {
   headroom_engine* empty = make_engine(NULL);
   CHECK(headroom_digest(engine) == headroom_digest(empty));
   headroom_engine_destroy(empty);
-  FAILS(headroom_remove(engine, (headroom_kind)6, "d", "p"), HEADROOM_INVALID, "kind: 6");
+  FAILS(headroom_remove(engine, (headroom_kind)17, "d", "p"), HEADROOM_INVALID, "kind: 17");
   FAILS(headroom_remove(engine, (headroom_kind)4242, "d", "p"), HEADROOM_INVALID, "kind: 4242");
 
   OK(headroom_advance(engine, 1000));
@@ -534,7 +580,11 @@ static void test_evaluate(void) {
   CHECK(strcmp(headroom_node_name(engine, decision.candidates[0].node), "n2") == 0);
   CHECK(decision.candidates[0].total > decision.candidates[1].total);
   CHECK(decision.candidates[0].plugin_count > 0);
-  CHECK(strcmp(decision.candidates[0].plugins[0].plugin, "NodeResourcesFit") == 0);
+  int by_fit = 0;
+  for (size_t i = 0; i < decision.candidates[0].plugin_count; ++i) {
+    by_fit += strcmp(decision.candidates[0].plugins[i].plugin, "NodeResourcesFit") == 0;
+  }
+  CHECK(by_fit == 1);
 
   /* Looking leaves an answer as it is, and so does a call that fails. */
   const headroom_decision before = decision;
@@ -1075,6 +1125,7 @@ int main(int argc, char** argv) {
   test_plain_structs();
   test_limits();
   test_facts();
+  test_what_pods_refer_to();
   test_evaluate();
   test_place();
   test_elastic_quotas_of_teams();
