@@ -10,7 +10,9 @@
 
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
+#include "workloads/apart_pods.h"
 #include "workloads/random.h"
+#include "workloads/zones.h"
 
 namespace headroom {
 namespace {
@@ -18,7 +20,6 @@ namespace {
 // The first key of every draw: what it is for.
 enum Purpose : std::uint64_t { kForNode = 101, kForPod, kForBinding, kForMetric, kForUsage };
 
-constexpr std::array kZones = {"zone-a", "zone-b", "zone-c"};
 constexpr std::array kLimitRatioAnnotations = {R"({"cpu": 150, "memory": 120})",
                                                R"({"memory": 110})", R"({"cpu": "200%"})",
                                                R"({"cpu": "125%", "memory": "100%"})"};
@@ -102,6 +103,9 @@ struct ClusterGenerator::Room {
 ClusterGenerator::ClusterGenerator(const Options& options) : options_(options) {
   node_of_pod_.assign(options_.pods, kUnbound);
   first_pod_.assign(options_.nodes + std::size_t{1}, 0);
+  if (options_.applications) {
+    applications_.emplace(options_.nodes, options_.pods, options_.seed);
+  }
   if (options_.quotas > 0) quotas_.emplace(options_.quotas, options_.seed);
   if (options_.nodes == 0) return;
   if (options_.capacity_quotas > 0) set_capacity_quotas();
@@ -110,7 +114,8 @@ ClusterGenerator::ClusterGenerator(const Options& options) : options_(options) {
   if (quotas_) set_elastic_quotas();
 }
 
-// Compares the trace's mean pod, times the pods, with its mean node, times the nodes.
+// Compares the trace's mean pod, times the pods, with its mean node, times the nodes. Applications
+// are too few for a mean: what they ask for is added up.
 void ClusterGenerator::scale_to_fit() {
   const OpenbTrace& trace = openb_trace();
   double node_cpu = 0, node_memory = 0, node_gpu = 0, pod_cpu = 0, pod_memory = 0, pod_gpu = 0;
@@ -119,14 +124,22 @@ void ClusterGenerator::scale_to_fit() {
     node_memory += static_cast<double>(node.memory_mib);
     node_gpu += static_cast<double>(node.gpu);
   }
-  for (const OpenbPod& pod : trace.pods) {
+  const auto add = [&](const OpenbPod& pod, double times) {
     const OpenbShape& shape = trace.shapes[pod.shape];
-    pod_cpu += static_cast<double>(shape.cpu_milli);
-    pod_memory += static_cast<double>(shape.memory_mib);
-    pod_gpu += static_cast<double>(shape.num_gpu);
-  }
+    pod_cpu += static_cast<double>(shape.cpu_milli) * times;
+    pod_memory += static_cast<double>(shape.memory_mib) * times;
+    pod_gpu += static_cast<double>(shape.num_gpu) * times;
+  };
   const double nodes = options_.nodes / static_cast<double>(trace.nodes.size());
-  const double pods = options_.pods / static_cast<double>(trace.pods.size());
+  double pods = options_.pods / static_cast<double>(trace.pods.size());
+  if (applications_) {
+    for (std::uint32_t a = 0; a < applications_->count(); ++a) {
+      add(trace.pods[trace_pod(applications_->first_pod(a))], applications_->pod_count(a));
+    }
+    pods = applications_->count() > 0 ? 1 : 0;
+  } else {
+    for (const OpenbPod& pod : trace.pods) add(pod, 1);
+  }
   const auto permille = [&](double node_sum, double pod_sum) {
     if (pods == 0) return std::int64_t{1000};
     const double fits = options_.fill_permille * node_sum * nodes / (pod_sum * pods);
@@ -157,12 +170,14 @@ ClusterGenerator::NodePlan ClusterGenerator::plan_node(std::uint32_t index) cons
 
 std::uint32_t ClusterGenerator::trace_pod(std::uint32_t index) const {
   const auto size = static_cast<std::uint32_t>(openb_trace().pods.size());
+  index = template_of(index);
   if (options_.follow_trace) return index % size;
   return Random{options_.seed, kForPod, index, 1}.below(size);
 }
 
 ClusterGenerator::PodPlan ClusterGenerator::plan_pod(std::uint32_t index) const {
   const OpenbTrace& trace = openb_trace();
+  index = template_of(index);
   Random random{options_.seed, kForPod, index};
   PodPlan plan;
   plan.trace_shape = trace.pods[trace_pod(index)].shape;
@@ -172,7 +187,7 @@ ClusterGenerator::PodPlan ClusterGenerator::plan_pod(std::uint32_t index) const 
   shape.memory_mib = std::max<std::int64_t>(shape.memory_mib * memory_permille_ / 1000, 1);
   if (!random.permille(gpu_permille_)) shape.num_gpu = 0;
   plan.sidecar = random.permille(100);
-  plan.daemon_set = random.permille(10);
+  plan.daemon_set = random.permille(10) && !applications_;
   // Most pods without GPUs tolerate them: four nodes in five have some.
   plan.tolerates_gpu = shape.num_gpu > 0 || random.permille(900);
   plan.tolerates_batch = shape.qos == "BE" && random.permille(500);
@@ -192,6 +207,8 @@ void ClusterGenerator::bind_pods() {
     all_nodes.push_back(n);
     if (node.shape.gpu > 0) gpu_nodes.push_back(n);
   }
+  std::optional<ApartPods> apart;
+  if (applications_) apart.emplace(*applications_);
   std::vector<std::uint32_t> pods_on(options_.nodes, 0);
   for (std::uint32_t p = 0; p < options_.pods; ++p) {
     Random random{options_.seed, kForBinding, p};
@@ -203,9 +220,11 @@ void ClusterGenerator::bind_pods() {
       const std::uint32_t n = nodes[random.below(static_cast<std::uint32_t>(nodes.size()))];
       const NodePlan node = plan_node(n);
       if ((node.batch && !pod.tolerates_batch) || (node.shape.gpu > 0 && !pod.tolerates_gpu) ||
-          (pod.zone != nullptr && std::string_view(pod.zone) != node.zone) || !rooms[n].take(pod)) {
+          (pod.zone != nullptr && std::string_view(pod.zone) != node.zone) ||
+          (apart && !apart->let_in(p, n, node.zone, pod.zone != nullptr)) || !rooms[n].take(pod)) {
         continue;
       }
+      if (apart) apart->add(n, node.zone);
       node_of_pod_[p] = n;
       ++pods_on[n];
       break;
@@ -229,7 +248,7 @@ void ClusterGenerator::set_elastic_quotas() {
   for (std::uint32_t p = 0; p < options_.pods; ++p) {
     if (!is_bound(p)) continue;
     const PodPlan pod = plan_pod(p);
-    used[quotas_->team_of_pod(p)] += {pod.cpu_milli(), pod.memory_mib(), pod.shape.num_gpu};
+    used[team_of_pod(p)] += {pod.cpu_milli(), pod.memory_mib(), pod.shape.num_gpu};
   }
   quotas_->set_elastic_quotas(allocatable, used);
 }
@@ -247,6 +266,10 @@ void ClusterGenerator::set_capacity_quotas() {
   }
 }
 
+std::string ClusterGenerator::zone_of_node(std::uint32_t index) const {
+  return plan_node(index).zone;
+}
+
 std::string ClusterGenerator::node_name(std::uint32_t index) const {
   return fmt::format("node-{:06}", index);
 }
@@ -255,9 +278,15 @@ std::string ClusterGenerator::pod_name(std::uint32_t index) const {
   return fmt::format("pod-{:07}", index);
 }
 
+std::uint32_t ClusterGenerator::team_of_pod(std::uint32_t index) const {
+  if (applications_) index = ApplicationGenerator::namespace_of(applications_->of_pod(index));
+  return quotas_ ? quotas_->team_of_pod(index)
+                 : static_cast<std::uint32_t>(mix_bits(index) % kNamespaces);
+}
+
 std::string ClusterGenerator::pod_namespace(std::uint32_t index) const {
-  if (quotas_) return quotas_->team_name(quotas_->team_of_pod(index));
-  return fmt::format("team-{:02}", mix_bits(index) % kNamespaces);
+  const std::uint32_t team = team_of_pod(index);
+  return quotas_ ? quotas_->team_name(team) : fmt::format("team-{:02}", team);
 }
 
 std::int64_t ClusterGenerator::pod_lifetime_seconds(std::uint32_t pod_index) const {
@@ -301,9 +330,21 @@ Node ClusterGenerator::node(std::uint32_t index) const {
     list.emplace_back("pods", Quantity::from_value(kNodePods));
     return list;
   };
+  if (applications_) {
+    std::vector<std::uint32_t> applications;
+    for (std::uint32_t i = first_pod_[index]; i < first_pod_[index + 1]; ++i) {
+      applications.push_back(applications_->of_pod(pods_of_node_[i]));
+    }
+    node.images = applications_->images(index, applications);
+  }
   node.capacity = resources(shape.cpu_milli, shape.memory_mib);
   node.allocatable = resources(plan.cpu_milli(), plan.memory_mib());
   return node;
+}
+
+std::string ClusterGenerator::app_name(std::uint32_t index, const PodPlan& plan) const {
+  if (applications_) return ApplicationGenerator::name(applications_->of_pod(index));
+  return fmt::format("app-{}", quotas_ ? quotas_->app_of(plan.app) : plan.app);
 }
 
 Pod ClusterGenerator::pod(std::uint32_t index) const {
@@ -312,7 +353,7 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
   pod.namespace_name = pod_namespace(index);
   pod.name = pod_name(index);
   pod.uid = fmt::format("{:08x}-0000-4000-8000-{:012x}", options_.seed & 0xFFFFFFFF, index);
-  pod.labels = {{"app", fmt::format("app-{}", quotas_ ? quotas_->app_of(plan.app) : plan.app)}};
+  pod.labels = {{"app", app_name(index, plan)}};
   if (plan.shape.qos == "LS" || plan.shape.qos == "BE") {
     pod.labels.emplace_back(kQosLabel, plan.shape.qos);
   }
@@ -330,7 +371,7 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
     pod.init_containers.push_back(std::move(sidecar));
   }
   if (quotas_) {
-    quotas_->set_priority(pod, index, plan.shape.qos == "BE");
+    quotas_->set_priority(pod, template_of(index), plan.shape.qos == "BE");
   } else {
     pod.priority = openb_priority(plan.shape);
   }
@@ -342,6 +383,7 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
   }
   if (plan.tolerates_gpu) pod.tolerations.push_back({kGpuResource, "Exists", "", "NoSchedule"});
   if (plan.tolerates_batch) pod.tolerations.push_back({"dedicated", "Equal", "batch", ""});
+  if (applications_) applications_->fill(pod, index);
   const std::int64_t lifetime = pod_lifetime_seconds(index);
   if (plan.shape.qos == "BE" && lifetime > 0) pod.active_deadline_seconds = lifetime;
 

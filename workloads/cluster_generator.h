@@ -21,6 +21,11 @@
 // pods have a start time. Capacity quotas are those of capacity_quota_generator.h; no other object
 // changes with them.
 //
+// With applications, pods are of those of application_generator.h: what is drawn for a pod above is
+// drawn for its application, none is a DaemonSet's, nodes have images and CSINodes, and bound pods
+// keep to required anti-affinity and hard spread constraints. Budgets, of which there are some with
+// quotas only, are then of every fourth application.
+//
 // Metrics: 95 in 100 nodes have one, 1 in 100 of those is ten minutes old. A pod uses 20 to 90
 // percent of its request. Thread safety: const after construction. Cost: construction O(nodes +
 // pods) when pods are bound.
@@ -32,6 +37,7 @@
 #include <vector>
 
 #include "objects/objects.h"
+#include "workloads/application_generator.h"
 #include "workloads/capacity_quota_generator.h"
 #include "workloads/elastic_quota_generator.h"
 #include "workloads/openb.h"
@@ -52,6 +58,7 @@ class ClusterGenerator {
     // How much of the cluster all pods request at most, in thousandths; above 1000, some wait.
     std::uint32_t fill_permille = 700;
     std::uint32_t capacity_quotas = 0;
+    bool applications = false;
   };
 
   explicit ClusterGenerator(const Options& options);
@@ -66,8 +73,8 @@ class ClusterGenerator {
   // Of each none without quotas.
   std::uint32_t elastic_quota_count() const { return options_.quotas; }
   ElasticQuota elastic_quota(std::uint32_t index) const { return quotas_->elastic_quota(index); }
-  std::uint32_t budget_count() const { return quotas_ ? quotas_->budget_count() : 0; }
-  PodDisruptionBudget budget(std::uint32_t index) const { return quotas_->budget(index); }
+  std::uint32_t budget_count() const;
+  PodDisruptionBudget budget(std::uint32_t index) const;
   std::uint32_t priority_class_count() const {
     return quotas_ ? ElasticQuotaGenerator::priority_class_count() : 0;
   }
@@ -81,6 +88,11 @@ class ClusterGenerator {
   CapacityQuota capacity_quota(std::uint32_t index) const {
     return capacity_quotas_->capacity_quota(index);
   }
+
+  // What nodes and pods refer to: namespaces, storage classes and drivers, what runs the pods and
+  // serves them, their claims and volumes, the nodes' CSINodes. None without applications.
+  void visit_referred_objects(const ApplicationGenerator::Visit& visit) const;
+  std::vector<ReferredObject> referred_objects() const;
 
   std::string node_name(std::uint32_t index) const;
   bool is_bound(std::uint32_t pod_index) const { return node_of_pod_[pod_index] != kUnbound; }
@@ -96,13 +108,20 @@ class ClusterGenerator {
 
   NodePlan plan_node(std::uint32_t index) const;
   PodPlan plan_pod(std::uint32_t index) const;
+  // The pod that others are like: itself, or the first of its application.
+  std::uint32_t template_of(std::uint32_t pod_index) const {
+    return applications_ ? applications_->first_pod(applications_->of_pod(pod_index)) : pod_index;
+  }
   std::uint32_t trace_pod(std::uint32_t index) const;
   void scale_to_fit();
   void bind_pods();
   void set_elastic_quotas();
   void set_capacity_quotas();
+  std::string zone_of_node(std::uint32_t index) const;
+  std::uint32_t team_of_pod(std::uint32_t index) const;
   std::string pod_name(std::uint32_t index) const;
   std::string pod_namespace(std::uint32_t index) const;
+  std::string app_name(std::uint32_t index, const PodPlan& plan) const;
 
   Options options_;
   std::int64_t cpu_permille_ = 1000, memory_permille_ = 1000;  // of a trace request
@@ -110,6 +129,7 @@ class ClusterGenerator {
   std::vector<std::uint32_t> node_of_pod_;                     // or kUnbound
   // Bound pods by node: pods_of_node_[first_pod_[n]] up to pods_of_node_[first_pod_[n + 1]].
   std::vector<std::uint32_t> first_pod_, pods_of_node_;
+  std::optional<ApplicationGenerator> applications_;
   std::optional<ElasticQuotaGenerator> quotas_;
   std::optional<CapacityQuotaGenerator> capacity_quotas_;  // if there are any, and nodes
 };

@@ -1,6 +1,6 @@
 # The command and what it generates, the installed package, and the rules of the tree.
 headroom_add_test(tools_test
-  SOURCES tools/capacity_quota_report_test.cpp tools/conformance_test.cpp tools/explain_report_test.cpp
+  SOURCES tools/application_generator_test.cpp tools/capacity_quota_report_test.cpp tools/conformance_test.cpp tools/explain_report_test.cpp
     tools/load_test.cpp tools/tools_test.cpp tools/upstream_capacity_quota_test.cpp
   LIBRARIES headroom_commands)
 

@@ -35,13 +35,16 @@ int generate(const GenerateOptions& options) {
   }
   const ClusterGenerator generator(options.cluster);
   const std::uint32_t nodes = options.cluster.nodes, pods = options.cluster.pods;
+  std::uint64_t referred = 0;
+  generator.visit_referred_objects([&](const ReferredObject&) { ++referred; });
   bool first = true;
   std::uint64_t done = 0;
   {
-    ProgressBar progress("writing objects",
-                         std::uint64_t{generator.priority_class_count()} +
-                             generator.elastic_quota_count() + generator.budget_count() +
-                             generator.capacity_quota_count() + std::uint64_t{nodes} * 2 + pods);
+    ProgressBar progress("writing objects", std::uint64_t{generator.priority_class_count()} +
+                                                generator.elastic_quota_count() +
+                                                generator.budget_count() +
+                                                generator.capacity_quota_count() + referred +
+                                                std::uint64_t{nodes} * 2 + pods);
     std::string& text = output->text();
     const auto write = [&](const auto& object) {
       if (!first) text += options.json_lines ? "\n" : ",\n";
@@ -60,6 +63,7 @@ int generate(const GenerateOptions& options) {
     for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
       write(generator.capacity_quota(q));
     }
+    generator.visit_referred_objects(write);
     for (std::uint32_t n = 0; n < nodes; ++n) write(generator.node(n));
     for (std::uint32_t p = 0; p < pods; ++p) write(generator.pod(p));
     for (std::uint32_t n = 0; n < nodes; ++n) {
@@ -111,6 +115,10 @@ void add_generate_command(CLI::App& app, int& exit_code) {
       ->check(between(0u, kGeneratedElasticQuotasMax))
       ->type_name("NUMBER")
       ->capture_default_str();
+  command->add_flag(
+      "--applications", options->cluster.applications,
+      "Make the pods those of Deployments, StatefulSets and Jobs, with Services, spread, "
+      "affinity, images and claims");
   command
       ->add_option("--fill", options->cluster.fill_permille,
                    "What all pods may request, in thousandths of what the nodes have; above 1000, "
@@ -134,10 +142,15 @@ the nodes have. Pods are of the priority classes batch, experiment, standard and
 
 CapacityQuotas nest and overlap, and let in 2 to 25 percent more than there is.
 
+With --applications the pods belong to applications of 1 to 300 pods, each of one template. Seven in
+ten of those that live long keep their pods apart, by anti-affinity or constraints of their own; the
+others rely on the cluster's default spread. Nodes have images and CSINodes, some StatefulSets claims.
+
 Examples:
   headroom generate --nodes 200 --pods 1000 --seed 7 --output cluster.json
   headroom simulate --cluster cluster.json
   headroom generate --nodes 200 --pods 3000 --quotas 12 --fill 1200 --output full.json
+  headroom generate --nodes 200 --pods 3000 --applications --output applications.json
   headroom generate --nodes 5 --pods 0 --json-lines | head -1
 )");
   command->callback([options, &exit_code] { exit_code = generate(*options); });
