@@ -249,8 +249,9 @@ class SourceReader {
   T& add(std::vector<T>& list) {
     if (list.size() == list.capacity()) {
       constexpr std::size_t kRoomMax = std::size_t{1} << 30;
+      constexpr std::size_t kObjectTextMin = 500;  // most have more
       const std::size_t room = std::min(text_.size() - read_to_, kRoomMax);
-      list.reserve(2 * list.size() + room / sizeof(T));
+      list.reserve(2 * list.size() + room / std::min(sizeof(T), kObjectTextMin));
       prefer_huge_pages(list.data(), list.capacity() * sizeof(T));
     }
     return list.emplace_back();

@@ -37,10 +37,15 @@ Node named(const Node& node_template, const std::string& name) {
 }
 
 // Decides what fits, and nothing else: without scores all nodes are equal, and the first row wins.
-Result<Engine> make_judge(Profile profile) {
+Result<Engine> make_judge(Profile profile, std::span<const ReferredObject> referred_objects) {
   profile.scores.clear();
   profile.capacity_scheduling = false;
-  return Engine::create(std::move(profile), {.shape_cache = false, .threads = 1});
+  Result<Engine> judge = Engine::create(std::move(profile), {.shape_cache = false, .threads = 1});
+  for (std::size_t i = 0; judge && i < referred_objects.size(); ++i) {
+    Result<void> added = judge->upsert(referred_objects[i]);
+    if (!added) return tl::unexpected(added.error());
+  }
+  return judge;
 }
 
 Result<std::string> first_fit(Engine& engine, const Pod& pod) {
@@ -70,7 +75,7 @@ Result<ClusterAutoscaler> ClusterAutoscaler::create(AutoscalerOptions options,
                 fmt::format("{} node templates: at least 1 and at most {}",
                             options.templates.size(), kTemplatesMax));
   }
-  Result<Engine> coming = make_judge(profile);
+  Result<Engine> coming = make_judge(profile, options.referred_objects);
   if (!coming) return tl::unexpected(coming.error());
   ClusterAutoscaler autoscaler(std::move(options), profile, std::move(*coming));
   for (Node& node : autoscaler.options_.templates) {
@@ -102,7 +107,7 @@ Result<void> ClusterAutoscaler::add_template(Node& node) {
     std::int64_t& largest = largest_[resource];
     largest = std::max(largest, resource_amount(resource, quantity));
   }
-  Result<Engine> judge = make_judge(profile_);
+  Result<Engine> judge = make_judge(profile_, options_.referred_objects);
   if (!judge) return tl::unexpected(judge.error());
   if (Result<void> added = judge->upsert(named(node, kJudgedNode)); !added) return added;
   report_.templates.push_back({.name = node.name});
@@ -373,7 +378,7 @@ Result<void> ClusterAutoscaler::refuse(Group& group, AutoscalerStep& step) {
 Result<void> ClusterAutoscaler::refuse(std::uint32_t index, std::uint32_t id) {
   Template& at = templates_[index];
   if (!at.refused) {
-    Result<Engine> refused = make_judge(profile_);
+    Result<Engine> refused = make_judge(profile_, options_.referred_objects);
     if (!refused) return tl::unexpected(refused.error());
     at.refused.emplace(std::move(*refused));
   }

@@ -5,9 +5,9 @@
 // has room for it; else nodes are requested. Of the templates that take pods which still wait, the
 // one whose node takes the most of them is asked for, largest pods first (a pod's size is its
 // largest share of any template's allocatable); of equal ones the first in the given order. What
-// fits on a node an Engine of the same profile says, with that one node. CapacityQuotas says how
-// many may be had; then the next best template is asked. Nodes register after provision_us, and
-// name their reservation.
+// fits on a node an Engine of the same profile says, with that one node and all that pods refer to.
+// CapacityQuotas says how many may be had; then the next best template is asked. Nodes register
+// after provision_us, and name their reservation.
 //
 // Pods for which every template that takes them is refused are kept on nodes that are not there, so
 // that it is known how many nodes were refused, of which template (of several, one would do). They
@@ -46,7 +46,8 @@ inline constexpr std::int64_t kReservationProvisionTimes = 10;
 struct AutoscalerOptions {
   std::vector<Node> templates;  // in the order of preference
   std::vector<CapacityQuota> quotas;
-  std::int64_t provision_us = 60'000'000;  // above 0
+  std::vector<ReferredObject> referred_objects = {};  // what pods refer to
+  std::int64_t provision_us = 60'000'000;             // above 0
 };
 
 // One request, and what stood in the way of the rest.

@@ -778,6 +778,8 @@ Result<SimulationReport> simulate(const SimulationInput& input, const Simulation
     AutoscalerOptions its = *options.autoscaler;
     its.quotas.insert(its.quotas.begin(), input.capacity_quotas.begin(),
                       input.capacity_quotas.end());
+    its.referred_objects.insert(its.referred_objects.begin(), input.referred_objects.begin(),
+                                input.referred_objects.end());
     Result<ClusterAutoscaler> created =
         ClusterAutoscaler::create(std::move(its), options.profile, input.nodes, input.start_us);
     if (!created) return tl::unexpected(created.error());

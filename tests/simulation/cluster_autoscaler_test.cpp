@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/profile/profile_reader.h"
 #include "objects/annotations.h"
 #include "simulation/report/simulation_report.h"
 #include "simulation/simulation.h"
@@ -105,6 +106,48 @@ class Autoscaler {
 };
 
 using Said = std::vector<std::string>;
+
+// A pod whose volume is in a zone gets a node there: judges know the claim and its volume.
+TEST(ClusterAutoscaler, KnowsWhatPodsReferTo) {
+  constexpr const char* kZone = "topology.kubernetes.io/zone";
+  const Profile profile = read_profile(
+                              "apiVersion: kubescheduler.config.k8s.io/v1\n"
+                              "kind: KubeSchedulerConfiguration\n"
+                              "profiles: [{schedulerName: default-scheduler}]\n",
+                              "profile")
+                              .value();
+  PersistentVolume volume;
+  volume.name = "pv-1";
+  volume.capacity_bytes = 1;
+  volume.volume_mode = "Filesystem";
+  volume.claim_namespace = "default";
+  volume.claim_name = volume.claim_uid = "data";
+  volume.node_affinity.emplace().emplace_back().match_expressions = in(kZone, "z2");
+  PersistentVolumeClaim claim;
+  claim.namespace_name = "default";
+  claim.name = claim.uid = "data";
+  claim.volume_name = volume.name;
+  claim.volume_mode = volume.volume_mode;
+  claim.bind_completed = true;
+  Pod asking = pod(0, 1000);
+  asking.volumes.emplace_back().claim = claim.name;
+  for (const bool known : {true, false}) {
+    AutoscalerOptions options{
+        .templates = {node("a", 4, {{kZone, "z1"}}), node("b", 4, {{kZone, "z2"}})},
+        .quotas = {},
+        .provision_us = 60 * kSecondUs};
+    if (known) options.referred_objects = {volume, claim};
+    Result<ClusterAutoscaler> autoscaler =
+        ClusterAutoscaler::create(std::move(options), profile, {}, 0);
+    ASSERT_TRUE(autoscaler) << autoscaler.error().message;
+    autoscaler->add(0, asking);
+    const Result<AutoscalerStep> step = autoscaler->step(kSecondUs);
+    ASSERT_TRUE(step) << step.error().message;
+    ASSERT_EQ(step->scale_ups.size(), known ? 1u : 0u);
+    EXPECT_EQ(step->no_template.size(), known ? 0u : 1u);
+    if (known) EXPECT_EQ(step->scale_ups[0].node_template, "b");
+  }
+}
 
 const LimitReport& limit(const AutoscalerReport& report, const std::string& quota_name,
                          const std::string& resource) {
