@@ -128,7 +128,7 @@ def test_what_nodes_and_pods_refer_to(recwarn):
     default = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"schedulerName": "default-scheduler"}],
+        "profiles": [{"plugins": {}}],
     }
     engine = headroom.Engine(default)
     objects = [

@@ -113,7 +113,7 @@ TEST(ClusterAutoscaler, KnowsWhatPodsReferTo) {
   const Profile profile = read_profile(
                               "apiVersion: kubescheduler.config.k8s.io/v1\n"
                               "kind: KubeSchedulerConfiguration\n"
-                              "profiles: [{schedulerName: default-scheduler}]\n",
+                              "profiles: [{plugins: {}}]\n",
                               "profile")
                               .value();
   PersistentVolume volume;
