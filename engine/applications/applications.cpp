@@ -823,7 +823,15 @@ Result<void> Applications::validate() {
     for (const auto& [id, its] : application->feeds) {
       feeds.emplace(id, its.size());
     }
+    // Held meanwhile, so that keys and their domains keep their numbers, which are history.
+    std::vector<TopologyKeyId> held;
+    for (const TopologyKeyId key : application->keys) {
+      held.push_back(topology_.hold(topology_.name(key)));
+    }
     rebuild(*application);
+    for (const TopologyKeyId key : held) {
+      topology_.release(key);
+    }
     // In what order keys came is history.
     const bool same = std::all_of(before.begin(), before.end(), [&](const Counter& counter) {
       const Counter* again = nullptr;
