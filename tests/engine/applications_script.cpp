@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
+#include "oracle/default/default_preemption.h"
 #include "oracle/default/default_profile.h"
 #include "tests/engine/answer_checks.h"
 #include "tests/engine/configurations.h"
@@ -251,6 +252,11 @@ class ApplicationsRunner {
                                            configurations_[e].options.seed != 0);
         wrong += best_error(engines_[e], answer, decisions[e][k]);
       }
+      if (wrong.empty() && answer.best.empty()) {
+        wrong = preemption_error(engines_[e], pod,
+                                 oracle::defaults::preempt(
+                                     profile_, facts_, oracle::defaults::read_pod(object), answer));
+      }
       if (!wrong.empty()) {
         return configurations_[e].text() + ": pod " + object.dump() + "\n" + wrong;
       }
@@ -271,6 +277,41 @@ class ApplicationsRunner {
     return difference("code", std::string(to_string(answer.pre_filter.code)),
                       std::string(to_string(decision.code))) +
            difference("pre-filter", answer.pre_filter.reasons, decision.pre_filter);
+  }
+
+  // Who would have to go on each node, and a node that none beats. Of equals the engine's is in the
+  // order of rows, and not compared.
+  static std::string preemption_error(Engine& engine, const Pod& pod,
+                                      const oracle::defaults::PreemptionAnswer& expected) {
+    const Result<PostFilter> answer = engine.post_filter(pod, {.candidates = true});
+    const Result<PostFilter> bounded = engine.post_filter(pod);
+    if (!answer || !bounded) return "post_filter: refused\n";
+    NodeTexts wanted, came;
+    for (const auto& [node, its] : expected.candidates) {
+      if (its.status.code != oracle::Code::kSuccess) continue;
+      std::string& text = wanted[node] = std::to_string(its.pdb_violations) + " violations";
+      for (const oracle::PodView& victim : its.victims) text += ", " + victim.key;
+    }
+    for (const NodeVictims& its : answer->candidates) {
+      if (its.code == Code::kSuccess)
+        came[std::string(engine.node_name(its.node))] = victims_text(its);
+    }
+    std::string wrong = nodes_difference(wanted, came) +
+                        difference("post-filter", std::string(to_string(expected.status.code)),
+                                   std::string(to_string(answer->code))) +
+                        difference("nominated with the bound",
+                                   std::string(engine.node_name(answer->nominated_node)),
+                                   std::string(engine.node_name(bounded->nominated_node)));
+    if (!wrong.empty()) return "preemption:\n" + wrong;
+    return "";
+  }
+
+  static std::string victims_text(const NodeVictims& node) {
+    std::string text = std::to_string(node.pdb_violations) + " violations";
+    for (const Victim& victim : node.victims) {
+      text += ", " + pod_key(victim.namespace_name, victim.name);
+    }
+    return text;
   }
 
   // The engine's best is one of the oracle's highest.
