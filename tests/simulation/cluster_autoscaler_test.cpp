@@ -145,7 +145,9 @@ TEST(ClusterAutoscaler, KnowsWhatPodsReferTo) {
     ASSERT_TRUE(step) << step.error().message;
     ASSERT_EQ(step->scale_ups.size(), known ? 1u : 0u);
     EXPECT_EQ(step->no_template.size(), known ? 0u : 1u);
-    if (known) EXPECT_EQ(step->scale_ups[0].node_template, "b");
+    if (known) {
+      EXPECT_EQ(step->scale_ups[0].node_template, "b");
+    }
   }
 }
 
