@@ -16,7 +16,11 @@ ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Rejections&
       added_{{}, profile.node_affinity.required, {}} {
   if (node_affinity_ && added_.required) {
     added_affinity_ = std::make_unique<const NodeAffinity>(added_);
-    rows_.read(added_);
+    // Names too, which of a constraint that names nodes only are not read: with a term of another
+    // kind, that no node matches, it is no such one.
+    ClassConstraint reads = added_;
+    reads.required->push_back({{{"", "Exists", {}}}, {}});
+    rows_.read(reads);
   }
 }
 
