@@ -29,7 +29,11 @@ namespace headroom {
 // A counter by row and not by domain.
 inline constexpr TopologyKeyId kByRow = UINT32_MAX;
 
-// Sums by domain. One cell for each domain (or row) that some pod feeds.
+// A counter's place for no cell.
+inline constexpr std::uint32_t kNoCell = UINT32_MAX;
+
+// Sums by domain. One cell for each domain (or row) that some pod feeds; its place stays while the
+// application's version does.
 struct Counter {
   enum class Kind : std::uint8_t {
     kHardSpread,    // pods that match constraint `index`, on nodes that take part
@@ -49,7 +53,24 @@ struct Counter {
   TopologyKeyId key = kByRow;
   // False: a class knows its domain, as classes read the key.
   bool fine = true;
-  tsl::robin_map<std::uint32_t, Cell> cells;
+  tsl::robin_map<std::uint32_t, std::uint32_t> places;  // by domain: of its cell
+  std::vector<Cell> cells;
+  std::vector<std::uint32_t> free;  // places
+
+  bool empty() const { return places.empty(); }
+  std::uint32_t place_of(std::uint32_t domain) const {
+    const auto found = places.find(domain);
+    return found == places.end() ? kNoCell : found->second;
+  }
+  std::int64_t sum_at(std::uint32_t place) const { return place == kNoCell ? 0 : cells[place].sum; }
+  // Makes it if there is none.
+  Cell& at(std::uint32_t domain);
+  void erase(std::uint32_t domain);
+};
+
+// What a decision about an application keeps with it; decide/ knows what.
+struct KeptWithApplication {
+  virtual ~KeptWithApplication() = default;
 };
 
 struct SpreadConstraint {
@@ -106,18 +127,13 @@ struct Application {
   tsl::robin_map<PeerId, std::vector<Feed>> feeds;
   bool rows_only = false;  // classes do not tell all: each row is looked at
 
+  // Another one where it was counted anew, and where a counter has a cell more or less.
+  std::uint64_t version = 0;
+  std::unique_ptr<KeptWithApplication> kept;
+
   // --- The book's ---
   std::list<Application*>::iterator use_place;
-  std::size_t bytes = 0;
-
-  const Counter* find(Counter::Kind kind, TopologyKeyId its_key) const {
-    for (const Counter& counter : counters) {
-      if (counter.kind == kind && counter.key == its_key) {
-        return &counter;
-      }
-    }
-    return nullptr;
-  }
+  std::size_t bytes = 0, kept_bytes = 0;
 };
 
 }  // namespace headroom

@@ -161,12 +161,34 @@ void Applications::feed(Application& application, const Feed& feed, std::uint32_
   if (cell == kNoDomain) {
     return;
   }
-  Counter::Cell& its = counter.cells[cell];
+  const std::size_t cells = counter.places.size();
+  Counter::Cell& its = counter.at(cell);
   its.sum += sign * feed.weight;
   its.pods += static_cast<std::uint32_t>(sign);
   if (its.pods == 0) {
-    counter.cells.erase(cell);
+    counter.erase(cell);
   }
+  if (counter.places.size() != cells) {
+    application.version = ++versions_;
+  }
+}
+
+Counter::Cell& Counter::at(std::uint32_t domain) {
+  const auto [place, is_new] = places.try_emplace(
+      domain, free.empty() ? static_cast<std::uint32_t>(cells.size()) : free.back());
+  if (is_new && free.empty()) {
+    cells.emplace_back();
+  } else if (is_new) {
+    free.pop_back();
+    cells[place->second] = {};
+  }
+  return cells[place->second];
+}
+
+void Counter::erase(std::uint32_t domain) {
+  const auto found = places.find(domain);
+  free.push_back(found->second);
+  places.erase(found);
 }
 
 std::uint32_t Applications::cell_of(const Application& application, const Counter& counter,
@@ -266,11 +288,11 @@ void Applications::rows_apart(const Application& application,
     if (!counter.fine) {
       continue;
     }
-    for (const auto& cell : counter.cells) {
+    for (const auto& place : counter.places) {
       if (counter.key == kByRow) {
-        rows.push_back(cell.first);
+        rows.push_back(place.first);
       } else {
-        topology_.each_row(counter.key, cell.first,
+        topology_.each_row(counter.key, place.first,
                            [&](std::uint32_t row) { rows.push_back(row); });
       }
     }
@@ -463,6 +485,7 @@ void Applications::rebuild(Application& application) {
     }
   }
   application.current = true;
+  application.version = ++versions_;
   application.nodes_generation = nodes_generation_;
   application.referred_generation = referred_generation_;
   application.class_generation = classes_.classes().generation();
@@ -777,13 +800,20 @@ void Applications::find_first_rows() {
 // --- Keeping ---
 
 void Applications::measure(Application& application) {
-  std::size_t bytes = allocated_bytes(sizeof(Application)) + 2 * heap_bytes(application.key);
+  std::size_t bytes = allocated_bytes(sizeof(Application)) + 2 * heap_bytes(application.key) +
+                      application.kept_bytes;
   for (const Counter& counter : application.counters) {
-    bytes += counter.cells.bucket_count() * (sizeof(std::uint32_t) + sizeof(Counter::Cell) + 8);
+    bytes += counter.places.bucket_count() * 16 + counter.cells.capacity() * sizeof(Counter::Cell);
   }
   bytes += application.feeds.bucket_count() * (sizeof(PeerId) + sizeof(std::vector<Feed>) + 8);
   bytes_ += bytes - application.bytes;
   application.bytes = bytes;
+}
+
+void Applications::set_kept_bytes(Application& application, std::size_t bytes) {
+  bytes_ += bytes - application.kept_bytes;
+  application.bytes += bytes - application.kept_bytes;
+  application.kept_bytes = bytes;
 }
 
 void Applications::trim() {
@@ -842,13 +872,14 @@ Result<void> Applications::validate() {
         }
       }
       if (again == nullptr) {
-        return counter.cells.empty();
+        return counter.empty();
       }
-      return again->cells.size() == counter.cells.size() &&
-             std::all_of(counter.cells.begin(), counter.cells.end(), [&](const auto& cell) {
-               const auto other = again->cells.find(cell.first);
-               return other != again->cells.end() && other->second.sum == cell.second.sum &&
-                      other->second.pods == cell.second.pods;
+      return again->places.size() == counter.places.size() &&
+             std::all_of(counter.places.begin(), counter.places.end(), [&](const auto& place) {
+               const std::uint32_t other = again->place_of(place.first);
+               return other != kNoCell &&
+                      again->cells[other].sum == counter.cells[place.second].sum &&
+                      again->cells[other].pods == counter.cells[place.second].pods;
              });
     });
     std::map<PeerId, std::size_t> feeds_now;

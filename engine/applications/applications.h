@@ -68,8 +68,8 @@ class Applications {
   void prepare(Application& application);
   // What the pod's prefilters say: empty if no plugin rejects it everywhere.
   std::vector<std::string> pre_filter(const Application& application, PluginId& plugin) const;
-  // After a decision: frees what was used least recently until the rest fits.
-  void trim();
+  // What Application::kept takes.
+  void set_kept_bytes(Application& application, std::size_t bytes);
 
   // --- Looking; for ApplicationLook ---
   const Profile& profile() const { return profile_; }
@@ -125,6 +125,7 @@ class Applications {
   void peer_gone(PodPeer& peer);
   void find_first_rows();
   void measure(Application& application);
+  void trim();
   void drop(Application& application);
 
   const Profile& profile_;
@@ -144,7 +145,7 @@ class Applications {
   std::list<Application*> use_order_;                             // used last first
   std::size_t bytes_ = 0;
   std::uint32_t node_count_ = 0;
-  std::uint64_t nodes_generation_ = 1, referred_generation_ = 1;
+  std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_generation_ = 0, first_rows_class_generation_ = 0;
   std::size_t first_rows_classes_ = 0;

@@ -132,8 +132,8 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
     least_.push_back(least(constraint, kNoRow, nullptr));
   }
   for (const Counter& counter : application.counters) {
-    for (const auto& [domain, cell] : counter.cells) {
-      affinity_pods_ += counter.kind == Counter::Kind::kAffinity ? cell.sum : 0;
+    for (const auto& [domain, place] : counter.places) {
+      affinity_pods_ += counter.kind == Counter::Kind::kAffinity ? counter.cells[place].sum : 0;
     }
   }
 }
@@ -154,8 +154,7 @@ std::int64_t ApplicationLook::count(const Counter& counter, std::uint32_t row, b
   if (cell == kNoDomain) {
     return 0;
   }
-  const auto found = counter.cells.find(cell);
-  std::int64_t sum = found == counter.cells.end() ? 0 : found->second.sum;
+  std::int64_t sum = counter.sum_at(counter.place_of(cell));
   if (change != nullptr) {
     const std::uint32_t index = index_of(counter);
     // What changes on the row counts where the row takes part.
@@ -183,9 +182,9 @@ std::int64_t ApplicationLook::least(const SpreadConstraint& constraint, std::uin
   const std::int64_t now = changed == kNoDomain ? 0 : count(counter, row, false, change);
   std::int64_t least = kNoLeast;
   std::uint32_t seen = 0;
-  for (const auto& [domain, cell] : counter.cells) {
+  for (const auto& [domain, place] : counter.places) {
     if (domain != changed) {
-      least = std::min(least, cell.sum);
+      least = std::min(least, counter.cells[place].sum);
       ++seen;
     }
   }
@@ -226,13 +225,8 @@ std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange*
       return code;
     }
   }
-  if (spreads_) {
-    if (const std::uint32_t code = spread_code(row, plain, change); code != 0) {
-      return code;
-    }
-  }
-  if (pod_affinity_) {
-    if (const std::uint32_t code = affinity_code(row, plain, change); code != 0) {
+  if (spreads_ || pod_affinity_) {
+    if (const std::uint32_t code = counted_code(row, plain, change); code != 0) {
       return code;
     }
   }
@@ -249,43 +243,39 @@ std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange*
   return 0;
 }
 
-std::uint32_t ApplicationLook::spread_code(std::uint32_t row, bool plain,
-                                           const RowChange* change) const {
-  for (std::size_t i = 0; i < application_.hard.size(); ++i) {
+bool ApplicationLook::has_key(const Counter& counter, std::uint32_t row) const {
+  // One by row is of a soft constraint, whose key it has besides.
+  const TopologyKeyId key =
+      counter.key == kByRow ? application_.soft[counter.index].key : counter.key;
+  return applications_.topology().domain(key, row) != kNoDomain;
+}
+
+// By counter: its sum at the row, and whether the row has its key. `least` by hard constraint;
+// `pods`: of all domains that match all required affinity terms.
+template <typename Sum, typename Key>
+std::uint32_t ApplicationLook::code_of(Sum sum, Key key, const std::int64_t* least,
+                                       std::int64_t pods) const {
+  for (std::size_t i = 0; spreads_ && i < application_.hard.size(); ++i) {
     const SpreadConstraint& constraint = application_.hard[i];
-    if (applications_.topology().domain(constraint.key, row) == kNoDomain) {
+    if (!key(constraint.counter)) {
       return kSpreadKeyMissing;
     }
-    const Counter& counter = application_.counters[constraint.counter];
-    const bool changed = change != nullptr && constraint.counter < change->deltas.size() &&
-                         change->deltas[constraint.counter] != 0;
-    const std::int64_t least = changed ? this->least(constraint, row, change) : least_[i];
-    if (count(counter, row, plain, change) + constraint.self - least > constraint.its.max_skew) {
+    if (sum(constraint.counter) + constraint.self - least[i] > constraint.its.max_skew) {
       return kSpreadTooSkewed;
     }
   }
-  return 0;
-}
-
-std::uint32_t ApplicationLook::affinity_code(std::uint32_t row, bool plain,
-                                             const RowChange* change) const {
+  if (!pod_affinity_) {
+    return 0;
+  }
   bool has_keys = true, has_pods = true, hit = false, others_hit = false;
-  std::int64_t pods = affinity_pods_;
-  for (const Counter& counter : application_.counters) {
-    if (counter.kind < Counter::Kind::kAffinity || counter.kind > Counter::Kind::kOthersAnti) {
-      continue;
-    }
-    const std::int64_t here = count(counter, row, plain, change);
-    if (counter.kind == Counter::Kind::kAffinity) {
-      const bool has_key = applications_.topology().domain(counter.key, row) != kNoDomain;
-      has_keys = has_keys && has_key;
-      has_pods = has_pods && here > 0;
-      const std::uint32_t index = index_of(counter);
-      pods +=
-          change != nullptr && has_key && index < change->deltas.size() ? change->deltas[index] : 0;
+  for (std::uint32_t c = 0; c < application_.counters.size(); ++c) {
+    const Counter::Kind kind = application_.counters[c].kind;
+    if (kind == Counter::Kind::kAffinity) {
+      has_keys = has_keys && key(c);
+      has_pods = has_pods && sum(c) > 0;
     } else {
-      hit |= counter.kind == Counter::Kind::kAntiAffinity && here > 0;
-      others_hit |= counter.kind == Counter::Kind::kOthersAnti && here > 0;
+      hit |= kind == Counter::Kind::kAntiAffinity && sum(c) > 0;
+      others_hit |= kind == Counter::Kind::kOthersAnti && sum(c) > 0;
     }
   }
   // The first of pods that want to be near each other may go where it will.
@@ -296,9 +286,61 @@ std::uint32_t ApplicationLook::affinity_code(std::uint32_t row, bool plain,
   return hit ? kPodAntiAffinity : others_hit ? kOthersAntiAffinity : 0;
 }
 
+std::uint32_t ApplicationLook::counted_code(std::uint32_t row, bool plain,
+                                            const RowChange* change) const {
+  std::vector<std::int64_t> changed_least;
+  const std::int64_t* least = least_.data();
+  std::int64_t pods = affinity_pods_;
+  if (change != nullptr && !change->deltas.empty()) {
+    for (const SpreadConstraint& constraint : application_.hard) {
+      changed_least.push_back(this->least(constraint, row, change));
+    }
+    least = changed_least.data();
+    for (std::size_t c = 0; c < change->deltas.size(); ++c) {
+      const Counter& counter = application_.counters[c];
+      pods +=
+          counter.kind == Counter::Kind::kAffinity && has_key(counter, row) ? change->deltas[c] : 0;
+    }
+  }
+  return code_of(
+      [&](std::uint32_t c) { return count(application_.counters[c], row, plain, change); },
+      [&](std::uint32_t c) { return has_key(application_.counters[c], row); }, least, pods);
+}
+
+// --- Located rows ---
+
+void ApplicationLook::locate(std::uint32_t row, bool plain, LocatedRows& rows) const {
+  std::uint64_t keys = 0;
+  for (std::size_t c = 0; c < application_.counters.size(); ++c) {
+    const Counter& counter = application_.counters[c];
+    const std::uint32_t domain =
+        counter.key == kByRow ? row : applications_.topology().domain(counter.key, row);
+    const bool none = (plain && counter.fine) || domain == kNoDomain;
+    rows.places.push_back(none ? kNoCell : counter.place_of(domain));
+    keys |= std::uint64_t{has_key(counter, row)} << c;
+  }
+  rows.keys.push_back(keys);
+}
+
+std::uint32_t ApplicationLook::code(const LocatedRows& rows, std::size_t i) const {
+  const std::uint32_t* places = &rows.places[i * application_.counters.size()];
+  return code_of([&](std::uint32_t c) { return application_.counters[c].sum_at(places[c]); },
+                 [&](std::uint32_t c) { return (rows.keys[i] >> c & 1) != 0; }, least_.data(),
+                 affinity_pods_);
+}
+
+std::int64_t ApplicationLook::sum_of(const Counter& counter, const ScoredRows& its, std::size_t i,
+                                     const LocatedRows* located) const {
+  if (located == nullptr) {
+    return count(counter, its.row, its.plain, nullptr);
+  }
+  return counter.sum_at(located->places[i * application_.counters.size() + index_of(counter)]);
+}
+
 // --- Scores ---
 
-void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart) {
+void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart,
+                            const LocatedRows* located, bool same_classes) {
   const Profile& profile = applications_.profile();
   const std::vector<ApplicationScore>& scores = applications_.scores();
   skips_ = {};
@@ -306,14 +348,16 @@ void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart) {
   for (std::size_t s = 0; s < scores.size(); ++s) {
     switch (scores[s].plugin) {
       case PluginId::kTaintToleration:
-        score_by_class(rows, s, true);
+        if (!same_classes) {
+          score_by_class(rows, s, true);
+        }
         break;
       case PluginId::kNodeAffinity:
         failed_ |= application_.bad_preference &&
                    std::any_of(rows.begin(), rows.end(),
                                [](const ScoredRows& its) { return its.code == 0; });
         skips_[s] = application_.preferred.empty() && profile.node_affinity.preferred.empty();
-        if (!skips_[s]) {
+        if (!skips_[s] && !same_classes) {
           score_by_class(rows, s, false);
         }
         break;
@@ -329,13 +373,13 @@ void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart) {
       case PluginId::kPodTopologySpread:
         skips_[s] = application_.soft.empty();
         if (!skips_[s]) {
-          score_spread(rows, s);
+          score_spread(rows, s, located);
         }
         break;
       case PluginId::kInterPodAffinity:
         skips_[s] = !prefers();
         if (!skips_[s]) {
-          score_affinity(rows, s);
+          score_affinity(rows, s, located);
         }
         break;
       case PluginId::kImageLocality:
@@ -388,7 +432,8 @@ void ApplicationLook::score_by_class(std::span<ScoredRows> rows, std::size_t s, 
   normalize_by_highest(rows, s, taints);
 }
 
-void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s) {
+void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s,
+                                   const LocatedRows* located) {
   const Topology& topology = applications_.topology();
   const std::vector<SpreadConstraint>& soft = application_.soft;
   std::uint64_t counted = 0;
@@ -421,7 +466,8 @@ void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s) {
     weights.push_back(go_log(static_cast<double>(size + 2)));
   }
   std::int64_t lowest = INT64_MAX, highest = 0;
-  for (ScoredRows& its : rows) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    ScoredRows& its = rows[r];
     if (its.code != 0 || its.ignored) {
       continue;
     }
@@ -430,8 +476,7 @@ void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s) {
       if (topology.domain(soft[i].key, its.row) == kNoDomain) {
         continue;
       }
-      const std::int64_t pods =
-          count(application_.counters[soft[i].counter], its.row, its.plain, nullptr);
+      const std::int64_t pods = sum_of(application_.counters[soft[i].counter], its, r, located);
       sum += static_cast<double>(pods) * weights[i] + static_cast<double>(soft[i].its.max_skew - 1);
     }
     its.raw[s] = static_cast<std::int64_t>(std::round(sum));
@@ -455,26 +500,29 @@ bool ApplicationLook::prefers() const {
   }
   return std::any_of(application_.counters.begin(), application_.counters.end(),
                      [](const Counter& counter) {
-                       return counter.kind == Counter::Kind::kPreferred && !counter.cells.empty();
+                       return counter.kind == Counter::Kind::kPreferred && !counter.empty();
                      });
 }
 
-void ApplicationLook::score_affinity(std::span<ScoredRows> rows, std::size_t s) {
+void ApplicationLook::score_affinity(std::span<ScoredRows> rows, std::size_t s,
+                                     const LocatedRows* located) {
   std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
-  for (ScoredRows& its : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ScoredRows& its = rows[i];
     if (its.code != 0) {
       continue;
     }
     its.raw[s] = 0;
     for (const Counter& counter : application_.counters) {
       if (counter.kind == Counter::Kind::kPreferred) {
-        its.raw[s] += count(counter, its.row, its.plain, nullptr);
+        its.raw[s] += sum_of(counter, its, i, located);
       }
     }
     lowest = std::min(lowest, its.raw[s]);
     highest = std::max(highest, its.raw[s]);
   }
   for (ScoredRows& its : rows) {
+    its.score[s] = 0;
     if (its.code == 0 && highest != lowest) {
       its.score[s] = static_cast<std::int32_t>(100.0 * (static_cast<double>(its.raw[s] - lowest) /
                                                         static_cast<double>(highest - lowest)));

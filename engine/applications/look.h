@@ -48,6 +48,16 @@ struct ScoredRows {
   std::int64_t total = 0;  // of weighted scores
 };
 
+// More counters than that are looked up for each row.
+inline constexpr std::size_t kLocatedCountersMax = 64;
+
+// Where rows find their sums: of each row a place in each counter, and bits of the counters whose
+// key the row has. Valid while the application's version is the same.
+struct LocatedRows {
+  std::vector<std::uint32_t> places;  // by row, then by counter
+  std::vector<std::uint64_t> keys;    // by row
+};
+
 class ApplicationLook {
  public:
   // The application is prepared.
@@ -71,10 +81,22 @@ class ApplicationLook {
   // 0, or why the row rejects the pod beside its columns and class. `plain`: as in ScoredRows.
   std::uint32_t code(std::uint32_t row, const RowChange* change = nullptr,
                      bool plain = false) const;
+  // It asks for volumes or features, of which a code has to be looked up row by row.
+  bool looks_apart() const { return features_ || volumes_ != nullptr; }
+  // Whether rows can be located: there are few counters.
+  bool locates() const { return application_.counters.size() <= kLocatedCountersMax; }
+  // Adds the row.
+  void locate(std::uint32_t row, bool plain, LocatedRows& rows) const;
+  // As code(), of the i-th row that was located, for an application without volumes and features.
+  std::uint32_t code(const LocatedRows& rows, std::size_t i) const;
+
   // Scores those whose code is 0 among each other. Rows of a class differ in their images: where
   // one stands for others `images_apart` leaves ImageLocality out, and image_score() says it of a
   // row.
-  void score(std::span<ScoredRows> rows, bool images_apart);
+  // `located`: the same rows; nullptr: none. `same_classes`: of what follows from classes alone the
+  // scores stand already, since the same rows passed before.
+  void score(std::span<ScoredRows> rows, bool images_apart, const LocatedRows* located = nullptr,
+             bool same_classes = false);
   std::int64_t image_score(std::uint32_t row) const;
   // No row has more.
   std::int64_t most_image_score() const { return most_image_score_; }
@@ -90,8 +112,10 @@ class ApplicationLook {
   std::uint32_t code_as_it_is(std::uint32_t row, const RowChange* change, bool plain) const;
   std::int64_t count(const Counter& counter, std::uint32_t row, bool plain,
                      const RowChange* change) const;
-  std::uint32_t spread_code(std::uint32_t row, bool plain, const RowChange* change) const;
-  std::uint32_t affinity_code(std::uint32_t row, bool plain, const RowChange* change) const;
+  std::uint32_t counted_code(std::uint32_t row, bool plain, const RowChange* change) const;
+  bool has_key(const Counter& counter, std::uint32_t row) const;
+  template <typename Sum, typename Key>
+  std::uint32_t code_of(Sum sum, Key key, const std::int64_t* least, std::int64_t pods) const;
   std::int64_t least(const SpreadConstraint& constraint, std::uint32_t row,
                      const RowChange* change) const;
   std::string domain_text(TopologyKeyId key, std::uint32_t row) const;
@@ -102,8 +126,10 @@ class ApplicationLook {
     return static_cast<std::uint32_t>(&counter - application_.counters.data());
   }
   bool prefers() const;
-  void score_spread(std::span<ScoredRows> rows, std::size_t s);
-  void score_affinity(std::span<ScoredRows> rows, std::size_t s);
+  void score_spread(std::span<ScoredRows> rows, std::size_t s, const LocatedRows* located);
+  void score_affinity(std::span<ScoredRows> rows, std::size_t s, const LocatedRows* located);
+  std::int64_t sum_of(const Counter& counter, const ScoredRows& its, std::size_t i,
+                      const LocatedRows* located) const;
   void score_by_class(std::span<ScoredRows> rows, std::size_t s, bool taints);
   std::int64_t soft_taints(std::uint32_t row) const;
   std::int64_t preference(std::uint32_t row) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/decide/evaluator.h"
+#include "engine/table/heap_bytes.h"
 
 namespace headroom {
 
@@ -22,37 +23,86 @@ void count_code(std::vector<CodeCount>& codes, std::uint32_t code, std::uint32_t
 
 }  // namespace
 
-void Evaluator::apply_by_class(CachedShape& found, Asked& asked, Applied& applied) {
+const Evaluator::Applied& Evaluator::apply_by_class(CachedShape& found, AskedPod& asked) {
+  Application& application = *asked.application;
+  ApplicationLook& look = *asked.look;
+  // With nominated pods rows count otherwise, for this decision alone.
+  const bool keeps = options_.shape_cache && look.locates() && !look.expects_any();
+  if (keeps && application.kept == nullptr) {
+    application.kept = std::make_unique<Applied>();
+  }
+  Applied& applied = keeps ? static_cast<Applied&>(*application.kept) : applied_;
+  const NodeTable& table = cluster_.table();
+  const bool same = keeps && applied.application_version == application.version &&
+                    applied.shape_version == asked.shape.version &&
+                    applied.feasible_version == found.feasible_version() &&
+                    applied.class_changes == table.class_changes();
+  if (!same) {
+    find_entries(found, asked, applied);
+    applied.application_version = application.version;
+    applied.shape_version = asked.shape.version;
+    applied.feasible_version = found.feasible_version();
+    applied.class_changes = table.class_changes();
+  }
+  std::vector<ScoredRows>& entries = applied.entries;
+  if (look.filters()) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      ScoredRows& its = entries[i];
+      its.code = its.rows == 0                  ? kClassRejection | kNoNodeReason
+                 : keeps && !look.looks_apart() ? look.code(applied.located, i)
+                                                : look.code(its.row, nullptr, its.plain);
+    }
+  }
+  look.score(entries, true, keeps ? &applied.located : nullptr, same && !look.filters());
+  sum_up(asked, applied);
+  if (keeps && !same) {
+    cluster_.applications().set_kept_bytes(
+        application, allocated_bytes(sizeof(Applied)) +
+                         allocated_bytes(entries.capacity() * sizeof(ScoredRows)) +
+                         heap_bytes(applied.located.places) + heap_bytes(applied.located.keys) +
+                         heap_bytes(applied.entry_of_class) + heap_bytes(applied.extras.by_class) +
+                         allocated_bytes(applied.extras.by_row.capacity() * 8));
+  }
+  return applied;
+}
+
+// Which rows stand for which.
+void Evaluator::find_entries(CachedShape& found, AskedPod& asked, Applied& applied) {
   const NodeTable& table = cluster_.table();
   const Applications& applications = cluster_.applications();
-  ApplicationLook& look = *asked.look;
+  const ApplicationLook& look = *asked.look;
   const std::vector<std::uint32_t>& feasible = found.feasible_by_class(table);
   const std::vector<std::uint32_t>& first_rows = applications.first_rows();
   std::vector<ScoredRows>& entries = applied.entries;
   entries.clear();
+  applied.located.places.clear();
+  applied.located.keys.clear();
   applied.entry_of_class.assign(first_rows.size(), kNoEntry);
-  for (std::uint32_t c = 1; c < feasible.size(); ++c) {
-    if (feasible[c] == 0) {
-      continue;
-    }
-    HEADROOM_ASSERT(first_rows[c] != kNoRow);
-    applied.entry_of_class[c] = static_cast<std::uint32_t>(entries.size());
+  const auto add = [&](std::uint32_t row, std::uint32_t rows, bool plain) {
     ScoredRows& its = entries.emplace_back();
-    its.row = first_rows[c];
-    its.rows = feasible[c];
-    its.plain = true;
-    its.code = look.code(its.row, nullptr, true);
+    its.row = row;
+    its.rows = rows;
+    its.plain = plain;
+    if (look.locates()) {
+      look.locate(row, plain, applied.located);
+    }
+  };
+  for (std::uint32_t c = 1; c < feasible.size(); ++c) {
+    if (feasible[c] != 0) {
+      HEADROOM_ASSERT(first_rows[c] != kNoRow);
+      applied.entry_of_class[c] = static_cast<std::uint32_t>(entries.size());
+      add(first_rows[c], feasible[c], true);
+    }
   }
-  const std::size_t of_classes = entries.size();
-  std::vector<std::uint32_t>& apart = applied.apart;
-  apart.clear();
-  applications.rows_apart(*asked.application, apart);
+  applied.classes = entries.size();
+  apart_.clear();
+  applications.rows_apart(*asked.application, apart_);
   for (const auto& [row, change] : look.expected()) {
-    apart.push_back(row);
+    apart_.push_back(row);
   }
-  std::sort(apart.begin(), apart.end());
-  apart.erase(std::unique(apart.begin(), apart.end()), apart.end());
-  for (const std::uint32_t row : apart) {
+  std::sort(apart_.begin(), apart_.end());
+  apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
+  for (const std::uint32_t row : apart_) {
     const std::uint32_t its_class = table.node_class(row);
     if (its_class == kNoNodeClass || found.code(row) != 0) {
       continue;
@@ -62,35 +112,38 @@ void Evaluator::apply_by_class(CachedShape& found, Asked& asked, Applied& applie
     if (--of_class.rows == 0) {
       of_class.code = kClassRejection | kNoNodeReason;
     }
-    ScoredRows& its = entries.emplace_back();
-    its.row = row;
-    its.code = look.code(row);
+    add(row, 1, false);
   }
-  look.score(entries, true);
+}
 
-  applied.codes = found.codes();
+// What the entries add to rows, and how many these are.
+void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
+  const NodeTable& table = cluster_.table();
+  const Applications& applications = cluster_.applications();
+  ApplicationLook& look = *asked.look;
   applied.feasible = 0;
+  applied.rejects = false;
   RowExtras& extras = applied.extras;
   extras.classes = table.columns().node_class;
-  extras.by_class.assign(first_rows.size(), -1);
+  extras.by_class.assign(applications.first_rows().size(), -1);
   extras.by_row.clear();
   extras.more = nullptr;
   extras.greatest = 0;
   extras.rejects_classes = false;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const ScoredRows& its = entries[i];
+  for (std::size_t i = 0; i < applied.entries.size(); ++i) {
+    const ScoredRows& its = applied.entries[i];
     const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
-    if (i < of_classes) {
+    const bool rejected = its.code != 0 && its.rows != 0;
+    if (i < applied.classes) {
       extras.by_class[table.node_class(its.row)] = extra;
-      extras.rejects_classes |= its.code != 0 && its.rows != 0;
+      extras.rejects_classes |= rejected;
     } else {
       extras.by_row.emplace_back(its.row, extra);
     }
+    applied.rejects |= rejected;
     if (its.code == 0) {
       applied.feasible += its.rows;
       extras.greatest = std::max(extras.greatest, extra);
-    } else if (its.rows != 0) {
-      count_code(applied.codes, its.code, its.rows);
     }
   }
   if (look.most_image_score() != 0) {
@@ -117,12 +170,12 @@ const ScoredRows& Evaluator::entry_of(const Applied& applied, std::uint32_t row)
   return applied.entries[applied.entry_of_class[cluster_.table().node_class(row)]];
 }
 
-void Evaluator::decide_applied(CachedShape& found, Asked& asked, const EvaluateOptions& options,
+void Evaluator::decide_applied(CachedShape& found, AskedPod& asked, const EvaluateOptions& options,
                                Decision& decision) {
   begin(decision);
-  apply_by_class(found, asked, applied_);
-  decision.feasible = applied_.feasible;
-  found.best(options.top_k, tie_order_, applied_.extras, applied_.feasible, best_);
+  const Applied& applied = apply_by_class(found, asked);
+  decision.feasible = applied.feasible;
+  found.best(options.top_k, tie_order_, applied.extras, applied.feasible, best_);
   decision.candidates.resize(best_.size());
   const PodShape& shape = asked.shape;
   for (std::size_t i = 0; i < best_.size(); ++i) {
@@ -140,17 +193,28 @@ void Evaluator::decide_applied(CachedShape& found, Asked& asked, const EvaluateO
       row.raw[s] = raw;
       row.score[s] = found.normalized(raw, s);
     }
-    const ScoredRows its = with_images(asked, entry_of(applied_, row.row), row.row);
+    const ScoredRows its = with_images(asked, entry_of(applied, row.row), row.row);
     candidate.plugins = plugin_scores(asked, row, &its);
   }
-  end(shape, applied_.codes, options, decision);
+  const std::vector<CodeCount>* codes = &found.codes();
+  if (applied.rejects) {
+    codes_ = found.codes();
+    for (const ScoredRows& its : applied.entries) {
+      if (its.code != 0 && its.rows != 0) {
+        count_code(codes_, its.code, its.rows);
+      }
+    }
+    codes = &codes_;
+  }
+  end(shape, *codes, options, decision);
   if (asked.look->failed()) {
     decision.code = Code::kError;
   }
 }
 
 // What stands for others says nothing of the row's images.
-ScoredRows Evaluator::with_images(const Asked& asked, ScoredRows entry, std::uint32_t row) const {
+ScoredRows Evaluator::with_images(const AskedPod& asked, ScoredRows entry,
+                                  std::uint32_t row) const {
   const std::vector<ApplicationScore>& scores = cluster_.applications().scores();
   for (std::size_t s = 0; s < scores.size() && asked.look->most_image_score() != 0; ++s) {
     if (scores[s].plugin == PluginId::kImageLocality) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -100,6 +101,12 @@ void CachedShape::allocate(std::size_t words) {
   }
 }
 
+// Of all cached shapes, so that none takes another's for its own.
+static std::uint64_t next_feasible_version() {
+  static std::atomic<std::uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 // --- Building ---
 
 bool CachedShape::replayable(const NodeTable& table) const {
@@ -135,7 +142,7 @@ void CachedShape::begin(const NodeTable& table) {
   table_ = &table;
   rows_ = table.size();
   feasible_ = wide_rows_ = 0;
-  ++feasible_version_;
+  feasible_version_ = next_feasible_version();
   by_class_ = 0;
   codes_.clear();
   code_at_ = {};
@@ -228,7 +235,7 @@ void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uin
   std::uint32_t& packed = lines_[layout_.packed(row)];
   const bool was_feasible = (packed & kInfeasible) == 0, is_feasible = scores.code[i] == 0;
   if (was_feasible != is_feasible) {
-    ++feasible_version_;
+    feasible_version_ = next_feasible_version();
     // Where a row's class is another one now all are counted again.
     const std::uint32_t its = table_->node_class(row);
     if (its >= feasible_by_class_.size()) {

@@ -102,14 +102,14 @@ void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateO
                                 Decision& decision) {
   Supposition supposed(cluster_);
   supposed.add_nominated(pod, shape);
-  Asked asked = ask(pod, shape);
+  AskedPod asked = ask(pod, shape);
   cluster_.prepare(shape);
   look_at_application(pod, asked);
   decide(asked, options, decision);
 }
 
-Asked Evaluator::ask(const Pod& pod, PodShape& shape) {
-  Asked asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
+AskedPod Evaluator::ask(const Pod& pod, PodShape& shape) {
+  AskedPod asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
   // May split classes, whose codes the shape is to have.
   if (asked.application != nullptr) {
     cluster_.applications().prepare(*asked.application);
@@ -117,7 +117,7 @@ Asked Evaluator::ask(const Pod& pod, PodShape& shape) {
   return asked;
 }
 
-void Evaluator::look_at_application(const Pod& pod, Asked& asked) {
+void Evaluator::look_at_application(const Pod& pod, AskedPod& asked) {
   if (asked.application == nullptr) {
     return;
   }
@@ -185,7 +185,7 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
     if (!its) {
       return tl::unexpected(its.error());
     }
-    Asked asked = ask(pod, **its);
+    AskedPod asked = ask(pod, **its);
     cluster_.prepare(**its);
     look_at_application(pod, asked);
     decide(asked, options, decision);
@@ -197,14 +197,14 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
     return fail(ErrorCode::kNotFound,
                 fmt::format("shape {} is not known", static_cast<std::uint32_t>(index)));
   }
-  Asked asked{*shape, {}, nullptr, {}};
+  AskedPod asked{*shape, {}, nullptr, {}};
   cluster_.prepare(*shape);
   decide(asked, options, decision);
   return {};
 }
 
 // The shape is prepared.
-void Evaluator::decide(Asked& asked, const EvaluateOptions& options, Decision& decision) {
+void Evaluator::decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision) {
   ++decisions_;
   if (asked.look && !asked.look->pre_filter().empty()) {
     begin(decision);
@@ -312,7 +312,7 @@ void Evaluator::decide_cached(CachedShape& found, const PodShape& shape,
   end(shape, found.codes(), options, decision);
 }
 
-void Evaluator::decide_exact(const ExactAnswer& answer, const Asked& asked,
+void Evaluator::decide_exact(const ExactAnswer& answer, const AskedPod& asked,
                              const EvaluateOptions& options, Decision& decision) const {
   begin(decision);
   decision.feasible = static_cast<std::uint32_t>(answer.rows.size());

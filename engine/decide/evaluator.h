@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/answers.h"
-#include "engine/decide/asked.h"
+#include "engine/decide/asked_pod.h"
 #include "engine/decide/cached_shape.h"
 #include "engine/decide/exact_look.h"
 #include "engine/facts/cluster.h"
@@ -55,11 +55,11 @@ class Evaluator {
                        Decision& decision);
   // The pod in the parts that decide. Before the shape is prepared: the application may be new, and
   // tell classes apart.
-  Asked ask(const Pod& pod, PodShape& shape);
+  AskedPod ask(const Pod& pod, PodShape& shape);
   // After it: what the application says. Nominated pods are expected.
-  void look_at_application(const Pod& pod, Asked& asked);
+  void look_at_application(const Pod& pod, AskedPod& asked);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
-  std::uint32_t row_code(const Asked& asked, std::uint32_t row);
+  std::uint32_t row_code(const AskedPod& asked, std::uint32_t row);
   // What the row's class says of the shape, alone.
   std::uint32_t row_class_code(const PodShape& shape, std::uint32_t row,
                                const std::vector<std::string>& named);
@@ -101,11 +101,11 @@ class Evaluator {
     std::size_t feasible = 0;  // of all rows
   };
 
-  void decide(Asked& asked, const EvaluateOptions& options, Decision& decision);
+  void decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision);
   void decide_cached(CachedShape& found, const PodShape& shape, const EvaluateOptions& options,
                      Decision& decision);
-  void decide_exact(const ExactAnswer& answer, const Asked& asked, const EvaluateOptions& options,
-                    Decision& decision) const;
+  void decide_exact(const ExactAnswer& answer, const AskedPod& asked,
+                    const EvaluateOptions& options, Decision& decision) const;
   void begin(Decision& decision) const;
   static void reject(Code code, std::vector<std::string> reasons, Decision& decision);
   void end(const PodShape& shape, const std::vector<CodeCount>& codes,
@@ -125,23 +125,31 @@ class Evaluator {
   std::uint32_t column_code(const PodShape& shape, std::uint32_t row,
                             const std::vector<std::string>& named);
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
-  ExactAnswer exact_answer(Asked& asked, bool every_row);
-  void apply(Asked& asked, ExactAnswer& answer) const;
+  ExactAnswer exact_answer(AskedPod& asked, bool every_row);
+  void apply(AskedPod& asked, ExactAnswer& answer) const;
   // The same by classes of rows, over a cached answer of the columns (application_answer.cpp).
-  struct Applied {
+  struct Applied final : KeptWithApplication {
+    // Of what they are: while none of it changes, the same rows stand for the same.
+    std::uint64_t application_version = 0, shape_version = 0, feasible_version = 0,
+                  class_changes = 0;
     std::vector<ScoredRows> entries;  // classes, then rows apart
-    std::vector<std::uint32_t> entry_of_class, apart;
+    std::size_t classes = 0;          // how many of them
+    LocatedRows located;
+    std::vector<std::uint32_t> entry_of_class;
     RowExtras extras;
     std::uint32_t feasible = 0;
-    std::vector<CodeCount> codes;
+    bool rejects = false;  // some row
   };
-  void apply_by_class(CachedShape& found, Asked& asked, Applied& applied);
+  // Valid until the next of any application.
+  const Applied& apply_by_class(CachedShape& found, AskedPod& asked);
+  void find_entries(CachedShape& found, AskedPod& asked, Applied& applied);
+  void sum_up(AskedPod& asked, Applied& applied);
   const ScoredRows& entry_of(const Applied& applied, std::uint32_t row) const;
-  ScoredRows with_images(const Asked& asked, ScoredRows entry, std::uint32_t row) const;
-  void decide_applied(CachedShape& found, Asked& asked, const EvaluateOptions& options,
+  ScoredRows with_images(const AskedPod& asked, ScoredRows entry, std::uint32_t row) const;
+  void decide_applied(CachedShape& found, AskedPod& asked, const EvaluateOptions& options,
                       Decision& decision);
   // Whether columns and classes, cached, tell all of it.
-  static bool is_cacheable(const Asked& asked) {
+  static bool is_cacheable(const AskedPod& asked) {
     return asked.named.empty() && !asked.shape.row_by_row() &&
            (asked.application == nullptr || !asked.application->rows_only);
   }
@@ -150,7 +158,7 @@ class Evaluator {
   bool bring_up(ExactLook& look, PodShape& shape, const Pause& pause);
   bool look_ahead(const Pod& pod, PodShape& shape, const Pause& pause);
   void look_at(ExactLook& look, const PodShape& shape, std::uint32_t row);
-  RowOfAll row_of_all(Asked& asked, std::uint32_t row);
+  RowOfAll row_of_all(AskedPod& asked, std::uint32_t row);
   void score_exactly(const PodShape& shape, ExactAnswer& answer);
   void read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw);
   static Extremes extremes_of(const PodShape& shape, const ExactAnswer& answer);
@@ -162,14 +170,14 @@ class Evaluator {
                ? nullptr
                : &answer.applied[static_cast<std::size_t>(&row - answer.rows.data())];
   }
-  PluginScores plugin_scores(const Asked& asked, const ExactRow& row,
+  PluginScores plugin_scores(const AskedPod& asked, const ExactRow& row,
                              const ScoredRows* applied) const;
 
   // Rows into NodesDecision (node_standings.cpp).
   class Standings;
   void begin(NodesDecision& decision) const;
-  static void note_pre_filter(const Asked& asked, NodesDecision& decision);
-  void look_at_all(Asked& asked, NodesDecision& decision);
+  static void note_pre_filter(const AskedPod& asked, NodesDecision& decision);
+  void look_at_all(AskedPod& asked, NodesDecision& decision);
   // Of a row that rejects with `code`: is a need above the node's whole capacity?
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
@@ -198,6 +206,8 @@ class Evaluator {
   std::vector<Pod> handed_out_;
   BytesMap<std::string, std::uint32_t> handed_out_ids_;
   Applied applied_;                   // scratch
+  std::vector<std::uint32_t> apart_;  // scratch
+  std::vector<CodeCount> codes_;      // scratch
   std::vector<RowTotal> best_;        // scratch
   std::vector<std::int32_t> totals_;  // scratch
   std::vector<std::int64_t> truth_;   // scratch

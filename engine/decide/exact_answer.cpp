@@ -48,7 +48,7 @@ std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row
                                        name_matches);
 }
 
-std::uint32_t Evaluator::row_code(const Asked& asked, std::uint32_t row) {
+std::uint32_t Evaluator::row_code(const AskedPod& asked, std::uint32_t row) {
   const bool has_node = cluster_.node(row).node != nullptr;
   if (asked.look && has_node && !asked.look->pre_filter().empty()) {
     return asked.look->pre_filter_code();
@@ -69,7 +69,7 @@ std::uint32_t Evaluator::column_code(const PodShape& shape, std::uint32_t row,
   return exact_code(shape.program(), row_truth(shape, row));
 }
 
-Evaluator::ExactAnswer Evaluator::exact_answer(Asked& asked, bool every_row) {
+Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) {
   PodShape& shape = asked.shape;
   const std::vector<std::string>& named = asked.named;
   ExactAnswer answer;
@@ -165,7 +165,7 @@ Evaluator::ExactAnswer Evaluator::exact_answer(Asked& asked, bool every_row) {
 }
 
 // Of the rows that pass their columns and classes, what the application says.
-void Evaluator::apply(Asked& asked, ExactAnswer& answer) const {
+void Evaluator::apply(AskedPod& asked, ExactAnswer& answer) const {
   ApplicationLook& look = *asked.look;
   std::vector<ScoredRows>& applied = answer.applied;
   if (!look.pre_filter().empty()) {
@@ -314,7 +314,7 @@ void Evaluator::score_exactly(const PodShape& shape, ExactAnswer& answer) {
   }
 }
 
-PluginScores Evaluator::plugin_scores(const Asked& asked, const ExactRow& row,
+PluginScores Evaluator::plugin_scores(const AskedPod& asked, const ExactRow& row,
                                       const ScoredRows* applied) const {
   const PodShape& shape = asked.shape;
   const auto of_columns = [&](std::size_t s) {

@@ -147,7 +147,7 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
 
 // What all rows come to is in the shape's cached answer, where there is one: then one row is looked
 // at, and not each.
-Evaluator::RowOfAll Evaluator::row_of_all(Asked& asked, std::uint32_t row) {
+Evaluator::RowOfAll Evaluator::row_of_all(AskedPod& asked, std::uint32_t row) {
   PodShape& shape = asked.shape;
   RowOfAll its;
   its.scored.row = row;
@@ -194,7 +194,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   supposed.leave_out(pod);
   const bool rejected = explain_elastic_quotas(pod, shape, out);
   supposed.add_nominated(pod, shape);
-  Asked asked = ask(pod, shape);
+  AskedPod asked = ask(pod, shape);
   cluster_.prepare(shape);
   look_at_application(pod, asked);
   const RowOfAll its = row_of_all(asked, row);

@@ -130,7 +130,7 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   supposed.leave_out(pod);
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
-  Asked asked = ask(pod, **shape);
+  AskedPod asked = ask(pod, **shape);
   cluster_.prepare(**shape);
   look_at_application(pod, asked);
   note_pre_filter(asked, decision);
@@ -138,14 +138,14 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   return {};
 }
 
-void Evaluator::note_pre_filter(const Asked& asked, NodesDecision& decision) {
+void Evaluator::note_pre_filter(const AskedPod& asked, NodesDecision& decision) {
   if (asked.look) {
     decision.pre_filter.insert(decision.pre_filter.end(), asked.look->pre_filter().begin(),
                                asked.look->pre_filter().end());
   }
 }
 
-void Evaluator::look_at_all(Asked& asked, NodesDecision& decision) {
+void Evaluator::look_at_all(AskedPod& asked, NodesDecision& decision) {
   PodShape& shape = asked.shape;
   const NodeTable& table = cluster_.table();
   decision.epoch = table.epoch();
@@ -155,16 +155,14 @@ void Evaluator::look_at_all(Asked& asked, NodesDecision& decision) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
-      if (asked.look) {
-        apply_by_class(found, asked, applied_);
-      }
-      found.totals(totals_, asked.look ? &applied_.extras : nullptr);
+      const Applied* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
+      found.totals(totals_, applied == nullptr ? nullptr : &applied->extras);
       for (std::uint32_t row = 0; row < totals_.size(); ++row) {
         if (totals_[row] >= 0) {
           standings.add_feasible(row, totals_[row]);
         } else if (table.node_class(row) != kNoNodeClass) {
           const std::uint32_t by_columns = found.code(row);
-          standings.add_rejected(row, by_columns != 0 ? by_columns : entry_of(applied_, row).code);
+          standings.add_rejected(row, by_columns != 0 ? by_columns : entry_of(*applied, row).code);
         }
       }
     }
@@ -194,7 +192,7 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
   supposed.add_nominated(pod, **shape);
-  Asked asked = ask(pod, **shape);
+  AskedPod asked = ask(pod, **shape);
   cluster_.prepare(**shape);
   look_at_application(pod, asked);
   const ExactAnswer answer = exact_answer(asked, true);
@@ -239,7 +237,7 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   supposed.leave_out(pod);
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
-  Asked asked = ask(pod, **shape);
+  AskedPod asked = ask(pod, **shape);
   cluster_.prepare_for_rows(**shape);
   look_at_application(pod, asked);
   note_pre_filter(asked, decision);

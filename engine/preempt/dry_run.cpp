@@ -187,8 +187,8 @@ bool DryRun::is_hopeless() {
     return false;
   }
   code_ = application_code();
-  return code_ != 0 && preemptor_.cluster.rejections().at(code_).code ==
-                           Code::kUnschedulableAndUnresolvable;
+  return code_ != 0 &&
+         preemptor_.cluster.rejections().at(code_).code == Code::kUnschedulableAndUnresolvable;
 }
 
 std::uint32_t DryRun::filter_code() const {

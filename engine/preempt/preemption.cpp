@@ -91,7 +91,7 @@ Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& op
 }
 
 // What the filters say of the row.
-NodeDetail Preemption::status_of(const Asked& asked, std::uint32_t row) {
+NodeDetail Preemption::status_of(const AskedPod& asked, std::uint32_t row) {
   NodeDetail detail;
   if (const std::uint32_t code = evaluator_.row_code(asked, row); code != 0) {
     evaluator_.describe(asked.shape, row, code, detail);
@@ -101,7 +101,7 @@ NodeDetail Preemption::status_of(const Asked& asked, std::uint32_t row) {
 }
 
 // PodEligibleToPreemptOthers.
-bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, Asked& asked,
+bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, AskedPod& asked,
                              std::string& why_not) {
   why_not = cluster_.waits_for_gates(pod);
   if (!why_not.empty()) {
@@ -157,9 +157,10 @@ void Preemption::look_at(std::uint32_t row, const Preemptor& preemptor, DryRun& 
       }
     }
   } else if (preemptor.upstream) {
-    best.failed |=
-        outcome == DryRunOutcome::kReprievedTwice || outcome == DryRunOutcome::kNotNeeded ||
-        (outcome == DryRunOutcome::kFilters && evaluator_.is_error(preemptor.shape, dry_run.code()));
+    best.failed |= outcome == DryRunOutcome::kReprievedTwice ||
+                   outcome == DryRunOutcome::kNotNeeded ||
+                   (outcome == DryRunOutcome::kFilters &&
+                    evaluator_.is_error(preemptor.shape, dry_run.code()));
   }
 }
 
@@ -304,7 +305,7 @@ void Preemption::choose(const Best& best, PostFilter& answer) const {
 // False: more rows are to be described in turns to come.
 bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& options,
                       const Pause& pause, PostFilterTurns& turns, PostFilter& answer) {
-  Asked asked = evaluator_.ask(pod, shape);
+  AskedPod asked = evaluator_.ask(pod, shape);
   cluster_.prepare(shape);
   given_back_.extend(cluster_);
   answer.epoch = cluster_.table().epoch();
@@ -367,7 +368,7 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
 }
 
 // The best node, and who has to go there or across nodes; kNoNode where nobody helps.
-void Preemption::choose_node(const Preemptor& preemptor, Asked& asked, bool bound,
+void Preemption::choose_node(const Preemptor& preemptor, AskedPod& asked, bool bound,
                              PostFilter& answer) {
   PodShape& shape = asked.shape;
   // What a PreFilter rejects no victim helps.
@@ -409,7 +410,7 @@ void Preemption::choose_node(const Preemptor& preemptor, Asked& asked, bool boun
 }
 
 // Nodes up to row `end` with their outcome, in kube-scheduler's words.
-void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, Asked& asked,
+void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, AskedPod& asked,
                                std::uint32_t end, PostFilterTurns& turns, PostFilter& answer) {
   PodShape& shape = asked.shape;
   const std::uint32_t begin = std::exchange(turns.next_row, end);
@@ -549,7 +550,7 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
   std::vector<PodVerdict> verdicts;
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
-  Asked asked = evaluator_.ask(pod, **shape);
+  AskedPod asked = evaluator_.ask(pod, **shape);
   cluster_.prepare(**shape);
   given_back_.extend(cluster_);
   evaluator_.look_at_application(pod, asked);

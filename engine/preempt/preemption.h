@@ -44,7 +44,8 @@ class Preemption {
  private:
   bool look(const Pod& pod, PodShape& shape, const PostFilterOptions& options, const Pause& pause,
             PostFilterTurns& turns, PostFilter& answer);
-  bool may_preempt(const Pod& pod, const Preemptor& preemptor, Asked& asked, std::string& why_not);
+  bool may_preempt(const Pod& pod, const Preemptor& preemptor, AskedPod& asked,
+                   std::string& why_not);
   // A need that all rows of a group's victims may fall short of.
   struct Constraint {
     const float* headroom;
@@ -52,7 +53,7 @@ class Preemption {
     std::vector<const float*> given_back;
   };
 
-  NodeDetail status_of(const Asked& asked, std::uint32_t row);
+  NodeDetail status_of(const AskedPod& asked, std::uint32_t row);
   std::vector<std::uint32_t> rows_of(PodShape& shape, const std::vector<std::string>& named);
   std::vector<Constraint> constraints(const Preemptor& preemptor);
   // Of the rows those that no constraint rules out.
@@ -60,11 +61,11 @@ class Preemption {
                                            const std::vector<std::uint32_t>& rows);
   void look_across(const Preemptor& preemptor, const std::vector<std::uint32_t>& rows,
                    PostFilter& answer);
-  void choose_node(const Preemptor& preemptor, Asked& asked, bool bound, PostFilter& answer);
+  void choose_node(const Preemptor& preemptor, AskedPod& asked, bool bound, PostFilter& answer);
   void choose(const Best& best, PostFilter& answer) const;
   void look_at(std::uint32_t row, const Preemptor& preemptor, DryRun& dry_run,
                std::atomic<std::int64_t>& bar, Best& best) const;
-  void describe_rows(const Pod& pod, const Preemptor& preemptor, Asked& asked, std::uint32_t end,
+  void describe_rows(const Pod& pod, const Preemptor& preemptor, AskedPod& asked, std::uint32_t end,
                      PostFilterTurns& turns, PostFilter& answer);
   Victim victim_of(PodId id) const;
   std::string why_victim(const RankedPod& victim, const Preemptor& preemptor,

@@ -1,5 +1,5 @@
-// Asked: a pod that a decision is about, in the parts that decide: its shape, what it asks of other
-// pods, the node that it names.
+// AskedPod: a pod that a decision is about, in the parts that decide: its shape, what it asks of
+// other pods, the node that it names.
 //
 // For the time of one question. Thread safety: look.code() from any number of threads.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-struct Asked {
+struct AskedPod {
   PodShape& shape;
   std::vector<std::string> named;  // spec.nodeName where the profile filters by it, else nothing
   Application* application = nullptr;   // nullptr: no plugin of the profile is about one
