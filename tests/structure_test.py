@@ -27,7 +27,7 @@ ROOMS = {
     'engine/applications': ['kernels', 'objects', 'engine'],
     'engine/facts': ['kernels', 'objects', 'engine'],
     'engine/decide': ['kernels', 'objects', 'engine'],
-    'engine/state': ['objects', 'engine/profile', 'engine/facts'],
+    'engine/state': ['objects', 'engine/profile', 'engine/table', 'engine/facts'],
     'engine/preempt': ['kernels', 'objects', 'engine'],
     'engine': ['objects', 'engine'],
     'autoscaling': ['objects'],
