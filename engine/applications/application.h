@@ -118,6 +118,7 @@ struct Application {
   bool matches_own_affinity = false;   // all of its required affinity terms
 
   // --- What follows from other facts, while `current` ---
+  bool described = false;  // but for what the counters come to
   bool current = false;
   std::uint64_t nodes_generation = 0, referred_generation = 0, class_generation = 0;
   bool system_defaults = false;

@@ -431,7 +431,11 @@ void Applications::describe(Application& application) const {
 // --- What follows from other facts ---
 
 bool Applications::is_current(const Application& application) const {
-  return application.current && application.nodes_generation == nodes_generation_ &&
+  return application.current && is_described(application);
+}
+
+bool Applications::is_described(const Application& application) const {
+  return application.described && application.nodes_generation == nodes_generation_ &&
          application.referred_generation == referred_generation_ &&
          application.class_generation == classes_.classes().generation();
 }
@@ -449,7 +453,38 @@ void Applications::prepare(Application& application) {
   find_first_rows();
 }
 
+bool Applications::tell_apart(Application& application, const Pause& pause) {
+  if (!is_described(application)) {
+    describe_counters(application);
+  }
+  return classes_.has_split(application.split) || classes_.split(pause);
+}
+
 void Applications::rebuild(Application& application) {
+  (void)tell_apart(application, kInOneTurn);
+  // Splitting may have numbered classes anew.
+  application.class_generation = classes_.classes().generation();
+  for (auto* list : {&application.hard, &application.soft}) {
+    for (SpreadConstraint& constraint : *list) {
+      constraint.takes_part.clear();
+      extend(application, constraint);
+    }
+  }
+  application.current = true;
+  application.version = ++versions_;
+  for (const auto& fed : application.feeds) {
+    peers_.each_pod(peers_.at(fed.first), [&](PodId pod) {
+      for (const Feed& its : fed.second) {
+        feed(application, its, facts_.pods[pod].counted_row, 1);
+      }
+    });
+  }
+  count_domains(application);
+  measure(application);
+}
+
+// All of it but what the counters come to.
+void Applications::describe_counters(Application& application) {
   forget(application);
   const auto constraints = spread_constraints(application, profile_.topology_spread, referred_,
                                               application.system_defaults);
@@ -478,26 +513,10 @@ void Applications::rebuild(Application& application) {
   // Others' terms bring keys, and these classes that have to be told apart: peers first.
   subscribe_all(application);
   read_classes(application);
-  for (auto* list : {&application.hard, &application.soft}) {
-    for (SpreadConstraint& constraint : *list) {
-      constraint.takes_part.clear();
-      extend(application, constraint);
-    }
-  }
-  application.current = true;
-  application.version = ++versions_;
+  application.described = true;
   application.nodes_generation = nodes_generation_;
   application.referred_generation = referred_generation_;
   application.class_generation = classes_.classes().generation();
-  for (const auto& fed : application.feeds) {
-    peers_.each_pod(peers_.at(fed.first), [&](PodId pod) {
-      for (const Feed& its : fed.second) {
-        feed(application, its, facts_.pods[pod].counted_row, 1);
-      }
-    });
-  }
-  count_domains(application);
-  measure(application);
 }
 
 TopologyKeyId Applications::hold_key(Application& application, std::string_view key) {
@@ -557,10 +576,13 @@ void Applications::add_spread(Application& application) {
 // classes, each row is looked at.
 void Applications::read_classes(Application& application) {
   ClassConstraint reads;
-  reads.node_selector = application.constraint.node_selector;
   std::vector<NodeSelectorTerm>& terms = reads.required.emplace();
-  if (application.constraint.required && !application.pinned) {
-    terms = *application.constraint.required;
+  // Which nodes take part in a constraint.
+  if (!application.hard.empty() || !application.soft.empty()) {
+    reads.node_selector = application.constraint.node_selector;
+    if (application.constraint.required && !application.pinned) {
+      terms = *application.constraint.required;
+    }
   }
   for (const Counter& counter : application.counters) {
     if (!counter.fine) {
@@ -577,10 +599,10 @@ void Applications::read_classes(Application& application) {
                            !application.required_features.empty();
   classes_.unread(application.reads);
   application.reads = std::move(reads);
-  application.split = classes_.read(application.reads);
-  if (!classes_.has_split(application.split)) {
-    (void)classes_.split(kInOneTurn);
-  }
+  // Who reads nothing does not wait for what others begin to read.
+  const bool nothing =
+      application.reads.node_selector.empty() && application.reads.required->empty();
+  application.split = nothing ? 0 : classes_.read(application.reads);
 }
 
 // Domains with a node that takes part.
@@ -747,13 +769,13 @@ void Applications::subscribe_all(Application& application) {
 
 void Applications::peer_made(PodPeer& peer) {
   for (Application* application : use_order_) {
-    if (!is_current(*application)) {
+    if (!is_described(*application)) {
       continue;
     }
     const std::size_t counters = application->counters.size();
     subscribe(*application, peer);
     // A key that no class tells apart for it yet.
-    application->current = application->counters.size() == counters;
+    application->described = application->counters.size() == counters;
   }
 }
 
@@ -778,7 +800,7 @@ void Applications::forget(Application& application) {
   }
   application.keys.clear();
   application.rows_only = false;
-  application.current = false;
+  application.described = application.current = false;
 }
 
 void Applications::find_first_rows() {
@@ -858,6 +880,7 @@ Result<void> Applications::validate() {
     for (const TopologyKeyId key : application->keys) {
       held.push_back(topology_.hold(topology_.name(key)));
     }
+    application->described = false;
     rebuild(*application);
     for (const TopologyKeyId key : held) {
       topology_.release(key);

@@ -64,6 +64,9 @@ class Applications {
   // --- Decisions ---
   // nullptr: none. Valid until the next is asked for, or longer if prepared in between.
   Application* for_decision(const Pod& pod);
+  // A turn of telling nodes apart by what the application reads, for callers whose thread serves
+  // others too; true when nothing of it is left.
+  bool tell_apart(Application& application, const Pause& pause);
   // Makes its counters what the facts say. Before rows are looked at for it.
   void prepare(Application& application);
   // What the pod's prefilters say: empty if no plugin rejects it everywhere.
@@ -105,6 +108,8 @@ class Applications {
 
  private:
   bool is_current(const Application& application) const;
+  bool is_described(const Application& application) const;
+  void describe_counters(Application& application);
   std::unique_ptr<Application> make(const Pod& pod) const;
   void write_key(const Pod& pod);
   void describe(Application& application) const;

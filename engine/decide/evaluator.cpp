@@ -61,7 +61,8 @@ Result<bool> Evaluator::prepare(const Pod& pod, const Pause& pause) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  return cluster_.prepare(**shape, pause) && look_ahead(pod, **shape, pause);
+  return tell_apart(pod, pause) && cluster_.prepare(**shape, pause) &&
+         look_ahead(pod, **shape, pause);
 }
 
 Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
@@ -70,7 +71,8 @@ Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  if (!cluster_.prepare(**shape, pause) || !look_ahead(pod, **shape, pause)) {
+  if (!tell_apart(pod, pause) || !cluster_.prepare(**shape, pause) ||
+      !look_ahead(pod, **shape, pause)) {
     return false;
   }
   if (auto evaluated = evaluate(pod, **shape, options, decision); !evaluated) {
@@ -106,6 +108,11 @@ void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateO
   cluster_.prepare(shape);
   look_at_application(pod, asked);
   decide(asked, options, decision);
+}
+
+bool Evaluator::tell_apart(const Pod& pod, const Pause& pause) {
+  Application* application = cluster_.applications().for_decision(pod);
+  return application == nullptr || cluster_.applications().tell_apart(*application, pause);
 }
 
 AskedPod Evaluator::ask(const Pod& pod, PodShape& shape) {

@@ -56,6 +56,8 @@ class Evaluator {
   // The pod in the parts that decide. Before the shape is prepared: the application may be new, and
   // tell classes apart.
   AskedPod ask(const Pod& pod, PodShape& shape);
+  // A turn of what asking begins with; see Applications::tell_apart().
+  bool tell_apart(const Pod& pod, const Pause& pause);
   // After it: what the application says. Nominated pods are expected.
   void look_at_application(const Pod& pod, AskedPod& asked);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.

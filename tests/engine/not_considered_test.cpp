@@ -11,7 +11,13 @@ namespace headroom {
 namespace {
 
 Engine make_engine(const std::string& scheduler_name = "default-scheduler") {
+  // Without the plugins that look at what these pods ask for.
   Profile profile = Profile::standard();
+  std::erase(profile.filters, PluginId::kInterPodAffinity);
+  std::erase_if(profile.scores, [](const ScorePlugin& score) {
+    return score.plugin == PluginId::kInterPodAffinity ||
+           score.plugin == PluginId::kTaintToleration;
+  });
   profile.scheduler_name = scheduler_name;
   profile.capacity_scheduling = true;
   Result<Engine> engine = Engine::create(std::move(profile), {.threads = 1});
@@ -78,6 +84,16 @@ TEST(NotConsidered, EveryAnswerRepeatsWhatThePodAsksFor) {
   // It is no part of the shape, and of no answer.
   EXPECT_EQ(engine.shape_of(pods[0]).value(), engine.shape_of(pods[1]).value());
   EXPECT_EQ(text_of(engine.place(pods, {}).value()[0].decision.not_considered), expected);
+}
+
+TEST(NotConsidered, NothingThatThePluginsOfTheProfileDecide) {
+  Engine engine = Engine::create(Profile::standard(), {.threads = 1}).value();
+  ASSERT_TRUE(engine.upsert(node_of("n1", {{"spot", "yes", "PreferNoSchedule"}})));
+  Pod pod = pod_of("p");
+  for (std::uint32_t i = 0; i < kNotConsideredCount; ++i) {
+    pod.not_considered.add(static_cast<NotConsidered>(i));
+  }
+  EXPECT_EQ(decided(engine, pod), "another scheduler's name, resource claims");
 }
 
 TEST(NotConsidered, AnotherSchedulersName) {
