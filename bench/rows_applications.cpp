@@ -131,7 +131,8 @@ class KnownApplication {
   }
   // A decision for an application that was not asked for yet.
   double cold() {
-    const Pod pod = pod_of(++asked_ % spec_.applications, 1'000'000 + asked_, spec_.asks);
+    ++asked_;
+    const Pod pod = pod_of(asked_ % spec_.applications, 1'000'000 + asked_, spec_.asks);
     const Stopwatch watch;
     check_done(engine_.evaluate(pod, kFast, decision_));
     return watch.seconds();

@@ -133,6 +133,7 @@ struct Application {
   std::unique_ptr<KeptWithApplication> kept;
 
   // --- The book's ---
+  bool crosses = false;  // its terms mean pods of other namespaces too
   std::list<Application*>::iterator use_place;
   std::size_t bytes = 0, kept_bytes = 0;
 };

@@ -351,6 +351,12 @@ Application* Applications::for_decision(const Pod& pod) {
   std::unique_ptr<Application> made = make(pod);
   Application& application = *made;
   application.use_place = use_order_.insert(use_order_.begin(), &application);
+  application.crosses =
+      crosses_namespaces(application.affinity) || crosses_namespaces(application.anti_affinity);
+  in_namespace_[application.namespace_name].push_back(&application);
+  if (application.crosses) {
+    crossing_.push_back(&application);
+  }
   ids_.emplace(application.key, std::move(made));
   measure(application);
   trim();
@@ -742,7 +748,7 @@ void Applications::subscribe(Application& application, PodPeer& peer) {
 // The peers that it may have to do with.
 void Applications::subscribe_all(Application& application) {
   std::vector<PeerId> ids = peers_.in_namespace(application.namespace_name);
-  ids.insert(ids.end(), peers_.with_terms().begin(), peers_.with_terms().end());
+  ids.insert(ids.end(), peers_.crossing().begin(), peers_.crossing().end());
   bool every_namespace = false;
   for (const auto* affinity : {&application.affinity, &application.anti_affinity}) {
     for (const auto* terms : {&affinity->required, &affinity->preferred}) {
@@ -768,14 +774,26 @@ void Applications::subscribe_all(Application& application) {
 }
 
 void Applications::peer_made(PodPeer& peer) {
-  for (Application* application : use_order_) {
+  const auto meet = [&](Application* application) {
     if (!is_described(*application)) {
-      continue;
+      return;
     }
     const std::size_t counters = application->counters.size();
     subscribe(*application, peer);
     // A key that no class tells apart for it yet.
     application->described = application->counters.size() == counters;
+  };
+  if (peer.crosses) {
+    std::for_each(use_order_.begin(), use_order_.end(), meet);
+    return;
+  }
+  if (const auto own = in_namespace_.find(peer.namespace_name); own != in_namespace_.end()) {
+    std::for_each(own->second.begin(), own->second.end(), meet);
+  }
+  for (Application* application : crossing_) {
+    if (application->namespace_name != peer.namespace_name) {
+      meet(application);
+    }
   }
 }
 
@@ -849,6 +867,14 @@ void Applications::drop(Application& application) {
   classes_.unread(application.reads);
   bytes_ -= application.bytes;
   use_order_.erase(application.use_place);
+  const auto own = in_namespace_.find(application.namespace_name);
+  std::erase(own.value(), &application);
+  if (own->second.empty()) {
+    in_namespace_.erase(own);
+  }
+  if (application.crosses) {
+    std::erase(crossing_, &application);
+  }
   const auto known = ids_.find(std::string_view(application.key));
   HEADROOM_ASSERT(known != ids_.end());
   const std::unique_ptr<Application> last = std::move(known.value());

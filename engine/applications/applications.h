@@ -148,6 +148,8 @@ class Applications {
   Images images_;
   BytesMap<std::string_view, std::unique_ptr<Application>> ids_;  // into Application::key
   std::list<Application*> use_order_;                             // used last first
+  BytesMap<std::string, std::vector<Application*>> in_namespace_;
+  std::vector<Application*> crossing_;
   std::size_t bytes_ = 0;
   std::uint32_t node_count_ = 0;
   std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, versions_ = 0;

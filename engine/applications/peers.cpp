@@ -23,6 +23,14 @@ void erase(std::vector<PeerId>& list, PeerId id) {
 
 }  // namespace
 
+bool crosses_namespaces(const PodAffinity& affinity) {
+  const auto crosses = [](const PodAffinityTerm& term) {
+    return !term.namespaces.empty() || term.namespace_selector;
+  };
+  return std::any_of(affinity.required.begin(), affinity.required.end(), crosses) ||
+         std::any_of(affinity.preferred.begin(), affinity.preferred.end(), crosses);
+}
+
 PeerBook::PeerBook(const Profile& profile, Facts& facts)
     : facts_(facts),
       keeps_(uses(profile, {PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
@@ -99,8 +107,9 @@ PeerId PeerBook::find_or_make() {
   HEADROOM_ASSERT(!reader.failed());
   ids_.emplace(peer.key, id);
   of_namespace_[peer.namespace_name].push_back(id);
-  if (peer.has_terms()) {
-    with_terms_.push_back(id);
+  peer.crosses = crosses_namespaces(peer.affinity) || crosses_namespaces(peer.anti_affinity);
+  if (peer.crosses) {
+    crossing_.push_back(id);
   }
   made_(peer);
   return id;
@@ -128,8 +137,8 @@ void PeerBook::release(PeerId id) {
   if (listed->second.empty()) {
     of_namespace_.erase(listed);
   }
-  if (peer.has_terms()) {
-    erase(with_terms_, id);
+  if (peer.crosses) {
+    erase(crossing_, id);
   }
   ids_.erase(std::string_view(peer.key));
   peers_[id].reset();

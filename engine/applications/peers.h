@@ -53,7 +53,11 @@ struct PodPeer {
   std::vector<Subscription> subscriptions;
 
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty(); }
+  bool crosses = false;  // some term means pods of other namespaces too
 };
+
+// Whether some term may mean pods of other namespaces than its owner's.
+bool crosses_namespaces(const PodAffinity& affinity);
 
 class PeerBook {
  public:
@@ -85,7 +89,8 @@ class PeerBook {
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
   // In no order that means anything.
   const std::vector<PeerId>& in_namespace(std::string_view name) const;
-  const std::vector<PeerId>& with_terms() const { return with_terms_; }
+  // Those whose terms mean pods of other namespaces too.
+  const std::vector<PeerId>& crossing() const { return crossing_; }
 
   // The list of the peer's pods that count.
   void link(PodId id);
@@ -107,7 +112,7 @@ class PeerBook {
   std::vector<PeerId> free_;
   BytesMap<std::string_view, PeerId> ids_;  // into PodPeer::key
   BytesMap<std::string, std::vector<PeerId>> of_namespace_;
-  std::vector<PeerId> with_terms_;
+  std::vector<PeerId> crossing_;
   std::function<void(PodPeer&)> made_, gone_;
   std::string key_;  // scratch
 };

@@ -130,6 +130,8 @@ void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
   extras.more = nullptr;
   extras.greatest = 0;
   extras.rejects_classes = false;
+  extras.same.reset();
+  bool all_same = true;
   for (std::size_t i = 0; i < applied.entries.size(); ++i) {
     const ScoredRows& its = applied.entries[i];
     const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
@@ -141,10 +143,17 @@ void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
       extras.by_row.emplace_back(its.row, extra);
     }
     applied.rejects |= rejected;
+    if (its.rows != 0) {
+      all_same = all_same && extra >= 0 && extra == extras.same.value_or(extra);
+      extras.same = extra;
+    }
     if (its.code == 0) {
       applied.feasible += its.rows;
       extras.greatest = std::max(extras.greatest, extra);
     }
+  }
+  if (!all_same) {
+    extras.same.reset();
   }
   if (look.most_image_score() != 0) {
     std::int64_t weight = 0;

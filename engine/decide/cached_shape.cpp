@@ -24,6 +24,7 @@ constexpr std::uint64_t kReplayAlways = 64;
 constexpr std::uint64_t kCatchUpShare = 8;
 // Keeping the best rows pays while few rows change between two answers.
 constexpr std::uint64_t kBestChangesMax = 64;
+constexpr std::uint64_t kClassChangesMax = 1024;
 // A table of normalised scores is kept for ranges up to this.
 constexpr std::int32_t kTableRangeMax = 2048;
 constexpr std::size_t kPage = 4096, kCacheLine = 64;
@@ -64,8 +65,12 @@ std::size_t CachedShape::bytes() {
     measured_bytes_ = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) +
                       (words_ == 0 ? 0 : allocated_bytes(bytes_for(words_)));
     for (const RangeTotals& range : range_totals_) {
-      measured_bytes_ +=
-          heap_bytes(range.lines) + heap_bytes(range.blocks) + heap_bytes(range.best);
+      measured_bytes_ += heap_bytes(range.lines) + heap_bytes(range.blocks) +
+                         heap_bytes(range.best) +
+                         allocated_bytes(range.by_class.capacity() * sizeof(ClassBest));
+      for (const ClassBest& of_class : range.by_class) {
+        measured_bytes_ += heap_bytes(of_class.best);
+      }
       for (const auto& table : range.table) {
         measured_bytes_ += heap_bytes(table);
       }
@@ -460,6 +465,7 @@ void CachedShape::measure(RangeTotals& range, const Totals& weights) {
   range.epoch = epoch_;
   range.valid = true;
   range.best_valid = false;
+  range.by_class.clear();
 }
 
 void CachedShape::tabulate(RangeTotals& range) {
@@ -481,6 +487,9 @@ bool CachedShape::within_reach(const RangeTotals& range) const {
 
 void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
   range.best_valid = range.best_valid && epoch_ - range.epoch <= kBestChangesMax;
+  if (range.class_changes != table_->class_changes() || epoch_ - range.epoch > kClassChangesMax) {
+    range.by_class.clear();
+  }
   const std::uint32_t* changed = table_->ring_columns().rows;
   std::array<std::int32_t, kBlockNodes> maxima;
   while (range.epoch < epoch_) {
@@ -494,16 +503,25 @@ void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieO
       range.lines[row / kLineNodes] = greatest;
       std::int32_t& bound = range.blocks[row / kBoundRows];
       bound = std::max(bound, greatest);
-      if (range.best_valid) {
-        change_best(range, {row, row_total(range, weights, row)}, order);
+      const std::uint32_t its_class = table_->node_class(row);
+      ClassBest* of_class =
+          its_class < range.by_class.size() ? &range.by_class[its_class] : nullptr;
+      if (range.best_valid || (of_class != nullptr && of_class->valid)) {
+        const RowTotal now{row, row_total(range, weights, row)};
+        if (range.best_valid) {
+          change_best(range.best, range.outside, now, order);
+        }
+        if (of_class != nullptr && of_class->valid) {
+          change_best(of_class->best, of_class->outside, now, order);
+        }
       }
     }
     range.epoch += count;
   }
 }
 
-void CachedShape::change_best(RangeTotals& range, RowTotal changed, const TieOrder& order) {
-  std::vector<BestRow>& best = range.best;
+void CachedShape::change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
+                              const TieOrder& order) {
   const auto known = std::find_if(best.begin(), best.end(), [&](const BestRow& candidate) {
     return candidate.row_total.row == changed.row;
   });
@@ -514,14 +532,14 @@ void CachedShape::change_best(RangeTotals& range, RowTotal changed, const TieOrd
     }
     best.erase(known);
   }
-  if (changed.total < 0 || key <= range.outside) {
+  if (changed.total < 0 || key <= outside) {
     return;
   }
   const auto place =
       std::find_if(best.begin(), best.end(), [&](const BestRow& other) { return other.key < key; });
   best.insert(place, {key, changed});
   if (best.size() > kBestKept) {
-    range.outside = best.back().key;
+    outside = best.back().key;
     best.pop_back();
   }
 }
@@ -608,8 +626,94 @@ CachedShape::RangeTotals& CachedShape::range_now(const Ranges& now, const Totals
   return range;
 }
 
+CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals& weights,
+                                                std::uint32_t node_class, const TieOrder& order) {
+  if (node_class >= range.by_class.size()) {
+    range.by_class.resize(node_class + 1);
+  }
+  ClassBest& its = range.by_class[node_class];
+  if (!its.valid) {
+    RowExtras alone;
+    alone.classes = table_->columns().node_class;
+    alone.by_class.assign(feasible_by_class_.size(), -1);
+    alone.by_class[node_class] = 0;
+    const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
+    its.best = search(range, weights, kept, order, &alone);
+    its.outside = kept == feasible_by_class_[node_class] ? 0 : its.best.back().key - 1;
+    its.valid = true;
+    grown_ = true;
+  }
+  return its;
+}
+
+// Within a class the order is that of the columns' totals, but for the rows that stand apart.
+bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                                const TieOrder& order, const RowExtras& extras,
+                                std::vector<RowTotal>& out) {
+  std::uint32_t classes = 0;
+  for (const std::uint32_t rows : feasible_by_class_) {
+    classes += rows != 0;
+  }
+  if (classes > kBestClassesMax || count > kBestKept / 2 || extras.more != nullptr) {
+    return false;
+  }
+  if (range.class_changes != table_->class_changes()) {
+    range.by_class.clear();
+    range.class_changes = table_->class_changes();
+  }
+  const auto apart = [&](std::uint32_t row) {
+    const auto found =
+        std::lower_bound(extras.by_row.begin(), extras.by_row.end(), row,
+                         [](const auto& its, std::uint32_t r) { return its.first < r; });
+    return found != extras.by_row.end() && found->first == row;
+  };
+  std::vector<RowTotal> found;
+  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
+    if (feasible_by_class_[c] == 0 || extras.by_class[c] < 0) {
+      continue;
+    }
+    // Once more where too few are left of those that were kept.
+    for (const bool again : {false, true}) {
+      ClassBest& its = class_best(range, weights, c, order);
+      const std::size_t before = found.size();
+      for (std::size_t i = 0; i < its.best.size() && found.size() - before < count; ++i) {
+        const RowTotal& row = its.best[i].row_total;
+        if (extras.by_row.empty() || !apart(row.row)) {
+          found.push_back({row.row, row.total + extras.by_class[c]});
+        }
+      }
+      if (found.size() - before == count || its.outside == 0) {
+        break;
+      }
+      if (again) {
+        return false;
+      }
+      found.resize(before);
+      its.valid = false;
+    }
+  }
+  for (const auto& [row, extra] : extras.by_row) {
+    if (extra >= 0) {
+      found.push_back({row, row_total(range, weights, row) + extra});
+    }
+  }
+  const auto wanted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, found.size()));
+  std::partial_sort(
+      found.begin(), found.begin() + wanted, found.end(),
+      [&](const RowTotal& a, const RowTotal& b) { return order.key(a) > order.key(b); });
+  out.assign(found.begin(), found.begin() + wanted);
+  return true;
+}
+
 void CachedShape::best(std::uint32_t count, const TieOrder& order, const RowExtras& extras,
                        std::uint32_t feasible, std::vector<RowTotal>& out) {
+  if (extras.same && extras.more == nullptr) {
+    best(count, order, out);
+    for (RowTotal& row : out) {
+      row.total += *extras.same;
+    }
+    return;
+  }
   out.clear();
   ++decisions_;
   if (feasible == 0) {
@@ -618,6 +722,9 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, const RowExtr
   const Ranges now = ranges(extras);
   const Totals its_weights = weights(now);
   RangeTotals& range = range_now(now, its_weights, order);
+  if (best_by_class(range, its_weights, std::min(count, feasible), order, extras, out)) {
+    return;
+  }
   for (const BestRow& row : search(range, its_weights, std::min(count, feasible), order, &extras)) {
     out.push_back(row.row_total);
   }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ struct RowExtras {
   std::vector<std::pair<std::uint32_t, std::int32_t>> by_row;  // sorted; these alone differ
   std::function<std::int32_t(std::uint32_t)> more;             // of a row, at least 0; or none
   std::int32_t greatest = 0;                                   // of any row
-  bool rejects_classes = false;  // with a row that lines hold as feasible
+  bool rejects_classes = false;      // with a row that lines hold as feasible
+  std::optional<std::int32_t> same;  // all rows have that much
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
 };
@@ -48,6 +50,8 @@ struct RowExtras {
 inline constexpr std::uint32_t kRangesMax = 4;
 // The best rows that are kept per range, for answers of up to half as many.
 inline constexpr std::uint32_t kBestKept = 32;
+// The same are kept by class of nodes while there are no more classes than that.
+inline constexpr std::uint32_t kBestClassesMax = 256;
 // Rows per bound: at least a line, so that no line belongs to two.
 inline constexpr std::uint32_t kBoundRows = kBlockNodes > kLineNodes ? kBlockNodes : kLineNodes;
 inline constexpr std::uint32_t kBoundLines = kBoundRows / kLineNodes;
@@ -115,6 +119,13 @@ class CachedShape {
     RowTotal row_total;
   };
 
+  // The best rows of a class, best first; no other row of it has a key above outside.
+  struct ClassBest {
+    std::vector<BestRow> best;
+    std::uint64_t outside = 0;
+    bool valid = false;
+  };
+
   // What is known of the totals in one range, at an epoch.
   struct RangeTotals {
     Ranges ranges;
@@ -128,6 +139,8 @@ class CachedShape {
     std::vector<BestRow> best;
     std::uint64_t outside = 0;
     bool best_valid = false;
+    std::vector<ClassBest> by_class;
+    std::uint64_t class_changes = 0;  // NodeTable's, that they are for
   };
 
   struct Free {
@@ -158,7 +171,13 @@ class CachedShape {
   void tabulate(RangeTotals& range);
   bool within_reach(const RangeTotals& range) const;
   void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
-  void change_best(RangeTotals& range, RowTotal changed, const TieOrder& order);
+  static void change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
+                          const TieOrder& order);
+  // False: what is kept does not say it.
+  bool best_by_class(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                     const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
+  ClassBest& class_best(RangeTotals& range, const Totals& weights, std::uint32_t node_class,
+                        const TieOrder& order);
   // Once it has caught up with the rows that changed.
   RangeTotals& range_now(const Ranges& now, const Totals& weights, const TieOrder& order);
   // `extras`: nullptr for none.

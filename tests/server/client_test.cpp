@@ -125,8 +125,9 @@ TEST(Encode, EveryFieldOfAPod) {
                           .min_domains = 4,
                           .honors_affinity = false,
                           .honors_taints = true},
-                         {.selector = LabelSelector{}},
+                         {},
                          {}};
+  pod.topology_spread[1].selector.emplace();
   pod.volumes = {
       {.name = "a", .claim = "c", .ephemeral = false, .image = "", .disk = std::nullopt},
       {.name = "b", .claim = "", .ephemeral = true, .image = "i", .disk = Disk{}},

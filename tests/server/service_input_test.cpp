@@ -260,8 +260,8 @@ TEST_F(Objects, TermsAndConstraintsAreThoseOfKubernetes) {
     Pod pod = pod_of("p", 1);
     pod.preferred_node_affinity = {{.weight = 1, .preference = {}}};
     pod.pod_affinity.required = {{}};
-    pod.pod_anti_affinity.preferred = {{.weight = 100}};
-    pod.topology_spread = {{.max_skew = 1, .min_domains = 1}};
+    pod.pod_anti_affinity.preferred.emplace_back().weight = 100;
+    pod.topology_spread.emplace_back();
     change(pod);
     return decode_error(pod);
   };

@@ -61,7 +61,10 @@ TEST_F(Referred, AreFactsOfTheEngine) {
                                         .namespace_name = "team",
                                         .name = "old",
                                         .selector = LabelSelector{{"app", "In", {"old"}}}}),
-      ReferredObject(StorageClass{.name = "fast", .provisioner = "ebs"})};
+      ReferredObject(StorageClass{.name = "fast",
+                                  .provisioner = "ebs",
+                                  .waits_for_first_consumer = false,
+                                  .allowed_topologies = {}})};
   feeder.feed(facts);
   EXPECT_EQ(digest(), digest_of(facts));
   EXPECT_NE(digest(), digest_of({node_of("n1", 8)}));

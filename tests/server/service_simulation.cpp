@@ -118,8 +118,10 @@ void ServiceSimulation::ask_for_company(Pod& pod) {
   pod.labels = {{"app", draws_.one_in(2) ? "x" : "y"}};
   const LabelSelector its = {{"app", "In", {pod.labels[0].second}}};
   if (draws_.one_in(2)) {
-    pod.topology_spread = {
-        {.max_skew = 1, .topology_key = "zone", .hard = draws_.one_in(2), .selector = its}};
+    TopologySpreadConstraint& constraint = pod.topology_spread.emplace_back();
+    constraint.topology_key = "zone";
+    constraint.hard = draws_.one_in(2);
+    constraint.selector = its;
     return;
   }
   PodAffinityTerm term;
