@@ -114,6 +114,15 @@ constexpr std::int64_t kExtraCapacity = 1000;
 
 Profile bench_profile() {
   Profile profile = Profile::standard();
+  // The plugins of columns and classes alone: applications have rows of their own.
+  profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                     PluginId::kTaintToleration,   PluginId::kNodeAffinity,
+                     PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
+                     PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
+  profile.scores = {{PluginId::kLimitAware},
+                    {PluginId::kLoadAwareScheduling},
+                    {PluginId::kNodeResourcesFit},
+                    {PluginId::kNodeResourcesBalancedAllocation}};
   profile.limit_aware.default_limit_to_allocatable_ratio = {{"cpu", kCpuRatio},
                                                             {"memory", kMemoryRatio}};
   return profile;

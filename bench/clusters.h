@@ -27,8 +27,8 @@ struct ClusterSpec {
   std::uint64_t seed = 1;
 };
 
-// Profile::standard(), with a limit-to-allocatable ratio on every node (cpu 150 %, memory 120 %),
-// so that LimitAware's filter has something to do.
+// The standard profile without the plugins of applications, with a limit-to-allocatable ratio on
+// every node (cpu 150 %, memory 120 %), so that LimitAware's filter has something to do.
 Profile bench_profile();
 // The same with 8 resources asked for and scored by every plugin that can, and the clusters' nodes
 // and pods that have them.
