@@ -257,9 +257,7 @@ Result<bool> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, co
   return impl_->evaluator.evaluate(pod, options, pause, decision);
 }
 
-Result<ShapeIndex> Engine::shape_of(const Pod& pod) {
-  return impl_->evaluator.shape_of(pod);
-}
+Result<ShapeIndex> Engine::shape_of(const Pod& pod) { return impl_->evaluator.shape_of(pod); }
 
 Result<void> Engine::evaluate(ShapeIndex shape, const EvaluateOptions& options,
                               Decision& decision) {
