@@ -108,6 +108,7 @@ struct Application {
   bool bad_preference = false;                        // a preferred term is not valid
   // What classes have to tell apart for it.
   ClassConstraint reads;
+  bool reads_held = false;
   std::uint64_t split = 0;  // as PodShape::split
   struct Preferred {
     std::int64_t weight;

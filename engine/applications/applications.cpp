@@ -95,11 +95,40 @@ Applications::~Applications() = default;
 
 // --- Events ---
 
+void Applications::begin_anew() noexcept {
+  for (const auto& [key, application] : ids_) {
+    if (application->reads_held) {
+      classes_.unread(application->reads);
+    }
+  }
+  for (PeerId id = 0; id < peers_.id_limit(); ++id) {
+    if (peers_.exists(id)) {
+      peers_.at(id).subscriptions.clear();
+    }
+  }
+  use_order_.clear();
+  in_namespace_.clear();
+  crossing_.clear();
+  ids_.clear();
+  topology_.release_all();
+  bytes_ = 0;
+  first_rows_generation_ = 0;
+  broken_ = false;
+}
+
+void Applications::drop_kept() noexcept {
+  for (Application* application : use_order_) {
+    application->kept.reset();
+    set_kept_bytes(*application, 0);
+  }
+}
+
 void Applications::count(PodId id) {
   const PodFacts& pod = facts_.pods[id];
   if (pod.peer == kNoPeer) {
     return;
   }
+  const Whole whole(*this);
   peers_.link(id);
   const PodPeer& peer = peers_.at(pod.peer);
   for (const Subscription& subscription : peer.subscriptions) {
@@ -124,6 +153,7 @@ void Applications::uncount(PodId id) {
   if (pod.peer == kNoPeer) {
     return;
   }
+  const Whole whole(*this);
   peers_.unlink(id);
   const PodPeer& peer = peers_.at(pod.peer);
   for (const Subscription& subscription : peer.subscriptions) {
@@ -149,7 +179,7 @@ void Applications::uncount(PodId id) {
 }
 
 void Applications::feed(Application& application, const Feed& feed, std::uint32_t row, int sign) {
-  if (!is_current(application)) {
+  if (broken_ || !is_current(application)) {
     return;
   }
   Counter& counter = application.counters[feed.counter];
@@ -257,6 +287,7 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
       before->images == after->images && before->declared_features == after->declared_features) {
     return;
   }
+  const Whole whole(*this);
   ++nodes_generation_;
   topology_.set_node(row, after);
   if (image_locality_) {
@@ -341,6 +372,10 @@ Application* Applications::for_decision(const Pod& pod) {
   if (!any_) {
     return nullptr;
   }
+  if (broken_) {
+    begin_anew();
+  }
+  const Whole whole(*this);
   write_key(pod);
   const auto known = ids_.find(std::string_view(key_));
   if (known != ids_.end()) {
@@ -350,6 +385,7 @@ Application* Applications::for_decision(const Pod& pod) {
   }
   std::unique_ptr<Application> made = make(pod);
   Application& application = *made;
+  ids_.emplace(application.key, std::move(made));
   application.use_place = use_order_.insert(use_order_.begin(), &application);
   application.crosses =
       crosses_namespaces(application.affinity) || crosses_namespaces(application.anti_affinity);
@@ -357,7 +393,6 @@ Application* Applications::for_decision(const Pod& pod) {
   if (application.crosses) {
     crossing_.push_back(&application);
   }
-  ids_.emplace(application.key, std::move(made));
   measure(application);
   trim();
   return &application;
@@ -447,6 +482,7 @@ bool Applications::is_described(const Application& application) const {
 }
 
 void Applications::prepare(Application& application) {
+  const Whole whole(*this);
   if (!is_current(application)) {
     rebuild(application);
   }
@@ -460,6 +496,7 @@ void Applications::prepare(Application& application) {
 }
 
 bool Applications::tell_apart(Application& application, const Pause& pause) {
+  const Whole whole(*this);
   if (!is_described(application)) {
     describe_counters(application);
   }
@@ -603,12 +640,15 @@ void Applications::read_classes(Application& application) {
   }
   application.rows_only |= by_name || application.pinned || !application.volumes.empty() ||
                            !application.required_features.empty();
-  classes_.unread(application.reads);
+  if (std::exchange(application.reads_held, false)) {
+    classes_.unread(application.reads);
+  }
   application.reads = std::move(reads);
   // Who reads nothing does not wait for what others begin to read.
   const bool nothing =
       application.reads.node_selector.empty() && application.reads.required->empty();
   application.split = nothing ? 0 : classes_.read(application.reads);
+  application.reads_held = !nothing;
 }
 
 // Domains with a node that takes part.
@@ -739,10 +779,11 @@ void Applications::subscribe(Application& application, PodPeer& peer) {
   if (feeds.empty()) {
     return;
   }
-  for (const Feed& feed : feeds) {
+  const std::vector<Feed>& kept =
+      application.feeds.insert_or_assign(peer.id, std::move(feeds)).first->second;
+  for (const Feed& feed : kept) {
     peer.subscriptions.push_back({&application, feed});
   }
-  application.feeds.insert_or_assign(peer.id, std::move(feeds));
 }
 
 // The peers that it may have to do with.
@@ -774,6 +815,7 @@ void Applications::subscribe_all(Application& application) {
 }
 
 void Applications::peer_made(PodPeer& peer) {
+  const Whole whole(*this);
   const auto meet = [&](Application* application) {
     if (!is_described(*application)) {
       return;
@@ -864,7 +906,9 @@ void Applications::trim() {
 
 void Applications::drop(Application& application) {
   forget(application);
-  classes_.unread(application.reads);
+  if (application.reads_held) {
+    classes_.unread(application.reads);
+  }
   bytes_ -= application.bytes;
   use_order_.erase(application.use_place);
   const auto own = in_namespace_.find(application.namespace_name);
@@ -884,6 +928,9 @@ void Applications::drop(Application& application) {
 // --- Checking ---
 
 Result<void> Applications::validate() {
+  if (broken_) {
+    begin_anew();
+  }
   for (Application* application : use_order_) {
     if (!is_current(*application)) {
       continue;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <list>
 #include <map>
 #include <memory>
@@ -71,6 +72,8 @@ class Applications {
   void prepare(Application& application);
   // What the pod's prefilters say: empty if no plugin rejects it everywhere.
   std::vector<std::string> pre_filter(const Application& application, PluginId& plugin) const;
+  // Drops what decisions keep with applications.
+  void drop_kept() noexcept;
   // What Application::kept takes.
   void set_kept_bytes(Application& application, std::size_t bytes);
 
@@ -107,6 +110,20 @@ class Applications {
   Result<void> validate();
 
  private:
+  // Where memory ends half way through a change, all applications begin anew.
+  class Whole {
+   public:
+    explicit Whole(Applications& its) : its_(its), exceptions_(std::uncaught_exceptions()) {}
+    Whole(const Whole&) = delete;
+    Whole& operator=(const Whole&) = delete;
+    ~Whole() { its_.broken_ |= std::uncaught_exceptions() > exceptions_; }
+
+   private:
+    Applications& its_;
+    const int exceptions_;
+  };
+  void begin_anew() noexcept;
+
   bool is_current(const Application& application) const;
   bool is_described(const Application& application) const;
   void describe_counters(Application& application);
@@ -158,6 +175,7 @@ class Applications {
   std::size_t first_rows_classes_ = 0;
   std::vector<std::vector<PodId>> volume_pods_;  // by row
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
+  bool broken_ = false;
   std::string key_;  // scratch
 };
 

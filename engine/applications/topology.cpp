@@ -40,6 +40,11 @@ void Topology::release(TopologyKeyId id) {
   }
 }
 
+void Topology::release_all() noexcept {
+  keys_.clear();
+  ids_.clear();
+}
+
 void Topology::set_node(std::uint32_t row, const Node* node) {
   for (Key& key : keys_) {
     if (key.users != 0) {

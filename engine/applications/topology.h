@@ -29,6 +29,7 @@ class Topology {
 
   TopologyKeyId hold(std::string_view key);
   void release(TopologyKeyId id);
+  void release_all() noexcept;
   // The row's node is another one now; nullptr: none.
   void set_node(std::uint32_t row, const Node* node);
 

@@ -38,6 +38,7 @@ const Evaluator::Applied& Evaluator::apply_by_class(CachedShape& found, AskedPod
                     applied.feasible_version == found.feasible_version() &&
                     applied.class_changes == table.class_changes();
   if (!same) {
+    applied.application_version = 0;  // also where memory ends half way
     find_entries(found, asked, applied);
     applied.application_version = application.version;
     applied.shape_version = asked.shape.version;
@@ -125,7 +126,7 @@ void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
   applied.rejects = false;
   RowExtras& extras = applied.extras;
   extras.classes = table.columns().node_class;
-  extras.by_class.assign(applications.first_rows().size(), -1);
+  extras.by_class.assign(applied.entry_of_class.size(), -1);
   extras.by_row.clear();
   extras.more = nullptr;
   extras.greatest = 0;
@@ -137,7 +138,6 @@ void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
     const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
     const bool rejected = its.code != 0 && its.rows != 0;
     if (i < applied.classes) {
-      extras.by_class[table.node_class(its.row)] = extra;
       extras.rejects_classes |= rejected;
     } else {
       extras.by_row.emplace_back(its.row, extra);
@@ -150,6 +150,13 @@ void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
     if (its.code == 0) {
       applied.feasible += its.rows;
       extras.greatest = std::max(extras.greatest, extra);
+    }
+  }
+  // By the class that it stands for: its row may be in a finer one by now, where others read more.
+  for (std::uint32_t c = 0; c < applied.entry_of_class.size(); ++c) {
+    if (const std::uint32_t entry = applied.entry_of_class[c]; entry != kNoEntry) {
+      const ScoredRows& its = applied.entries[entry];
+      extras.by_class[c] = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
     }
   }
   if (!all_same) {

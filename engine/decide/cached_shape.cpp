@@ -308,7 +308,7 @@ std::int32_t RowExtras::of(std::uint32_t row) const {
 
 const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable& table) {
   if (by_class_ != table.class_changes()) {
-    by_class_ = table.class_changes();
+    by_class_ = 0;
     feasible_by_class_.clear();
     for (std::uint32_t row = 0; row < rows_; ++row) {
       if ((lines_[layout_.packed(row)] & kInfeasible) == 0) {
@@ -317,6 +317,7 @@ const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable
         ++feasible_by_class_[its];
       }
     }
+    by_class_ = table.class_changes();
   }
   return feasible_by_class_;
 }

@@ -416,6 +416,7 @@ void Evaluator::drop_cache() noexcept {
     }
   }
   spares_.clear();
+  cluster_.applications().drop_kept();
   for (ExactLook& look : looks_) {
     look.key.clear();
   }

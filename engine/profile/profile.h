@@ -163,10 +163,10 @@ struct Profile {
   bool filters_by(PluginId plugin) const;
   bool scores_by(PluginId plugin) const;
 
-  // What Headroom decides with when nothing is configured: kube_scheduler()'s plugins and weights,
-  // in mode Proposal, then LimitAware and LoadAwareScheduling, filters and scores of weight 1. So
-  // they turn the choice among nodes that the pod likes as well, and hardly one against what it
-  // asks for (docs/applications.md has the measurement).
+  // What Headroom decides with when nothing is configured: the four class filters, NodePorts,
+  // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,
+  // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each; and
+  // CapacityScheduling.
   static Profile standard();
   // kube-scheduler's own default profile, in mode Upstream. CapacityScheduling stands in for
   // DefaultPreemption, as which it preempts where there are no elastic quotas; DynamicResources is

@@ -11,13 +11,7 @@ namespace headroom {
 namespace {
 
 Engine make_engine(const std::string& scheduler_name = "default-scheduler") {
-  // Without the plugins that look at what these pods ask for.
   Profile profile = Profile::standard();
-  std::erase(profile.filters, PluginId::kInterPodAffinity);
-  std::erase_if(profile.scores, [](const ScorePlugin& score) {
-    return score.plugin == PluginId::kInterPodAffinity ||
-           score.plugin == PluginId::kTaintToleration;
-  });
   profile.scheduler_name = scheduler_name;
   profile.capacity_scheduling = true;
   Result<Engine> engine = Engine::create(std::move(profile), {.threads = 1});
@@ -87,7 +81,7 @@ TEST(NotConsidered, EveryAnswerRepeatsWhatThePodAsksFor) {
 }
 
 TEST(NotConsidered, NothingThatThePluginsOfTheProfileDecide) {
-  Engine engine = Engine::create(Profile::standard(), {.threads = 1}).value();
+  Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
   ASSERT_TRUE(engine.upsert(node_of("n1", {{"spot", "yes", "PreferNoSchedule"}})));
   Pod pod = pod_of("p");
   for (std::uint32_t i = 0; i < kNotConsideredCount; ++i) {

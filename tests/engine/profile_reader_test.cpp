@@ -76,12 +76,10 @@ std::string args_error(PluginId plugin, std::string_view json, Mode mode = Mode:
   return result ? "" : result.error().message;
 }
 
-const Filters kStandardFilters = {
-    PluginId::kNodeUnschedulable,    PluginId::kNodeName,          PluginId::kTaintToleration,
-    PluginId::kNodeAffinity,         PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
-    PluginId::kVolumeRestrictions,   PluginId::kNodeVolumeLimits,  PluginId::kVolumeBinding,
-    PluginId::kVolumeZone,           PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
-    PluginId::kNodeDeclaredFeatures, PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
+const Filters kStandardFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                                  PluginId::kTaintToleration,   PluginId::kNodeAffinity,
+                                  PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
+                                  PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
 const Filters kDefaultFilters = {
     PluginId::kNodeUnschedulable,   PluginId::kNodeName,          PluginId::kTaintToleration,
     PluginId::kNodeAffinity,        PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
@@ -120,8 +118,10 @@ Scores without(Scores scores, const Filters& gone) {
 TEST(ProfileStandard, IsWhatTheHeaderSays) {
   const Profile profile = Profile::standard();
   EXPECT_EQ(profile.filters, kStandardFilters);
-  EXPECT_EQ(scores_of(profile), joined(kDefaultScores, {{PluginId::kLimitAware, 1},
-                                                        {PluginId::kLoadAwareScheduling, 1}}));
+  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kLimitAware, 1},
+                                        {PluginId::kLoadAwareScheduling, 1},
+                                        {PluginId::kNodeResourcesFit, 1},
+                                        {PluginId::kNodeResourcesBalancedAllocation, 1}}));
   EXPECT_EQ(profile.mode, Mode::kProposal);
   EXPECT_EQ(profile.kubernetes_version, KubernetesVersion::k137);
 }

@@ -140,6 +140,31 @@ Status filter_taint_toleration(const Cycle& cycle, const NodeView& view) {
   return {};
 }
 
+// Nodes that all of a term's metadata.name In lists have; a term without expressions and fields
+// says nothing.
+Status reject_by_node_names(const Json& pod, const NodeView& view) {
+  const Json& terms = child(pod, "spec", "affinity", "nodeAffinity",
+                            "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms");
+  const std::string name = text(child(*view.node, "metadata"), "name");
+  bool names_any = false, listed = false;
+  for (const Json& term : terms.is_array() ? terms : Json::array()) {
+    const Json& fields = child(term, "matchFields");
+    if (child(term, "matchExpressions").empty() && fields.empty()) continue;
+    bool has_list = false, in_all = true;
+    for (const Json& field : fields.is_array() ? fields : Json::array()) {
+      if (text(field, "key") != "metadata.name" || text(field, "operator") != "In") continue;
+      const Json& values = child(field, "values");
+      if (!has_list) names_any = names_any || !values.empty();
+      has_list = true;
+      in_all = in_all && std::find(values.begin(), values.end(), name) != values.end();
+    }
+    if (!has_list) return {};
+    listed = listed || in_all;
+  }
+  if (!names_any || listed) return {};
+  return unresolvable("node(s) didn't satisfy plugin(s) [NodeAffinity]");
+}
+
 // nodeSelector, and one of the terms of the required node affinity.
 Status filter_node_affinity(const Cycle& cycle, const NodeView& view) {
   const Status mismatch = unresolvable("node(s) didn't match Pod's node affinity/selector");

@@ -118,6 +118,10 @@ Cycle Oracle::cycle_of(const std::string& plugin, const Json& pod) const {
 // wait or could be taken away.
 NodeStatus Oracle::filter_node(const Json& pod, const NodeView& there,
                                const NodeView& counted) const {
+  if (std::find(filters_.begin(), filters_.end(), "NodeAffinity") != filters_.end()) {
+    const Status status = reject_by_node_names(pod, there);
+    if (status.code != Code::kSuccess) return {status, "NodeAffinity"};
+  }
   for (const std::string& plugin : filters_) {
     const NodeView& seen = plugin == "LoadAwareScheduling" ? there : counted;
     const Status status = find_plugin(kFilters, plugin).filter(cycle_of(plugin, pod), seen);

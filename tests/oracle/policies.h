@@ -15,6 +15,8 @@ Status filter_node_unschedulable(const Cycle& cycle, const NodeView& view);
 Status filter_node_name(const Cycle& cycle, const NodeView& view);
 Status filter_taint_toleration(const Cycle& cycle, const NodeView& view);
 Status filter_node_affinity(const Cycle& cycle, const NodeView& view);
+// NodeAffinity's PreFilter: where every required term names nodes, this is none of them.
+Status reject_by_node_names(const Json& pod, const NodeView& view);
 
 // node_ports.cpp
 Status filter_node_ports(const Cycle& cycle, const NodeView& view);
