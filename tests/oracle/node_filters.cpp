@@ -1,4 +1,5 @@
 // kube-scheduler's NodeUnschedulable, NodeName, TaintToleration and NodeAffinity filters.
+#include <algorithm>
 #include <optional>
 
 #include "oracle/policies.h"

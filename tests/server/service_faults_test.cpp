@@ -212,7 +212,7 @@ class Budget : public testing::Test {
     ServiceOptions options;
     options.engine.threads = 1;
     options.incarnation = kIncarnation;
-    options.engine.shape_cache_bytes_max = 16 << 10;
+    options.engine.shape_cache_bytes_max = 24 << 10;
     options.memory_bytes_max = 1000;
     options.memory_bytes = [this] { return used; };
     service = std::move(RequestService::create(std::move(options), metrics).value());
