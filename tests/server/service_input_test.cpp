@@ -282,7 +282,9 @@ TEST_F(Objects, TermsAndConstraintsAreThoseOfKubernetes) {
               pod.required_features = {"A", "A"};
             }),
             at + "requiredFeatures: \"A\" comes twice");
-  EXPECT_EQ(error([](Pod& pod) { pod.volumes = {{.name = std::string(kTextBytesMax + 1, 'v')}}; }),
+  EXPECT_EQ(error([](Pod& pod) {
+              pod.volumes.emplace_back().name = std::string(kTextBytesMax + 1, 'v');
+            }),
             "LimitExceeded: pod team/p: volumes[0].name: 1025 bytes: kTextBytesMax is 1024");
 }
 
@@ -299,10 +301,11 @@ TEST_F(Objects, WhatIsAbsentIsEmpty) {
   full.overhead = full.pod_requests = full.pod_limits = cores(1);
   full.daemon_set = full.deleting = true;
   full.start_us = 1;
-  full.pod_affinity.required = full.pod_anti_affinity.preferred = {{.weight = 1}};
+  full.pod_affinity.required.emplace_back();
+  full.pod_anti_affinity.preferred.emplace_back().weight = 1;
   full.preferred_node_affinity = {{.weight = 1, .preference = {}}};
-  full.topology_spread = {{}};
-  full.volumes = {{.name = "v", .claim = "c", .disk = Disk{}}};
+  full.topology_spread.emplace_back();
+  full.volumes.emplace_back().claim = "c";
   full.scheduling_gates = full.required_features = {"set"};
   full.controller.emplace();
   bare.namespace_name = bare.name = bare.uid = "x";
