@@ -114,7 +114,9 @@ constexpr std::int64_t kExtraCapacity = 1000;
 
 Profile bench_profile() {
   Profile profile = Profile::standard();
-  // The plugins of columns and classes alone: applications have rows of their own.
+  // The plugins of columns and classes alone: applications have rows of their own. Balanced as the
+  // scalar reference has it.
+  profile.kubernetes_version = KubernetesVersion::k135;
   profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
                      PluginId::kTaintToleration,   PluginId::kNodeAffinity,
                      PluginId::kNodePorts,         PluginId::kNodeResourcesFit,

@@ -138,7 +138,16 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
     for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
       others[node_class] = cluster_.row_classes().nodes_in(node_class);
     }
-    for (const std::string& name : *names) {
+    std::vector<std::string> looked_at = *names;
+    if (shape.pinned && !named.empty()) {
+      // Of the nodes that its affinity names each says whether it is the one; all others are not
+      // named.
+      looked_at = *shape.pinned;
+      looked_at.push_back(named.front());
+      std::sort(looked_at.begin(), looked_at.end());
+      looked_at.erase(std::unique(looked_at.begin(), looked_at.end()), looked_at.end());
+    }
+    for (const std::string& name : looked_at) {
       const std::uint32_t row = cluster_.find_row(name);
       if (row != kNoRow && cluster_.table().node_class(row) != kNoNodeClass) {
         --others[cluster_.table().node_class(row)];

@@ -329,7 +329,8 @@ TEST_F(DaemonReload, ABrokenProfileKeepsTheOldOne) {
   must(feeder->barrier());
   EXPECT_EQ(feeder->resyncs(), 1u);  // it was not asked for another
   EXPECT_EQ(scheduler_name(), "first");
-  EXPECT_LE(total(client), first);
+  // The pod turns the balance by a point or two, a weight of 7 by hundreds.
+  EXPECT_LE(total(client), first + 10);
 
   std::filesystem::remove(profile_);
   const std::size_t lines = daemon_->log_lines();

@@ -133,7 +133,7 @@ expect 0 '"what": "required pod anti-affinity"' "$headroom" simulate --cluster a
 grep -q '"scheduling_gates": 1' output
 grep -q '"other_schedulers": 1' output
 expect 0 'pods with required pod anti-affinity, not considered' "$headroom" simulate \
-  --cluster asking.json --config "$data/limit-aware.yaml" "$data/least-allocated.yaml"
+  --cluster asking.json --config standard "$data/least-allocated.yaml"
 expect 0 'Not considered: required pod anti-affinity.' \
   "$headroom" explain --cluster asking.json --pod a/apart-1
 expect 0 '"required pod anti-affinity"' \
