@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::uint32_t kNoEntry = UINT32_MAX;
 
-void count_code(std::vector<CodeCount>& codes, std::uint32_t code, std::uint32_t rows) {
-  const auto known = std::find_if(codes.begin(), codes.end(),
-                                  [&](const CodeCount& count) { return count.code == code; });
-  known == codes.end() ? codes.push_back({code, rows}) : void(known->rows += rows);
-}
-
 }  // namespace
 
 const Evaluator::Applied& Evaluator::apply_by_class(CachedShape& found, AskedPod& asked) {
@@ -176,10 +170,7 @@ void Evaluator::sum_up(AskedPod& asked, Applied& applied) {
 
 const ScoredRows& Evaluator::entry_of(const Applied& applied, std::uint32_t row) const {
   const auto& by_row = applied.extras.by_row;
-  const auto found =
-      std::lower_bound(by_row.begin(), by_row.end(), row,
-                       [](const auto& its, std::uint32_t r) { return its.first < r; });
-  if (found != by_row.end() && found->first == row) {
+  if (const auto found = applied.extras.find(row); found != by_row.end()) {
     return applied.entries[applied.entries.size() - by_row.size() +
                            static_cast<std::size_t>(found - by_row.begin())];
   }

@@ -297,12 +297,17 @@ CachedShape::Ranges CachedShape::ranges() {
   return found;
 }
 
-std::int32_t RowExtras::of(std::uint32_t row) const {
+std::vector<std::pair<std::uint32_t, std::int32_t>>::const_iterator RowExtras::find(
+    std::uint32_t row) const {
   const auto found =
       std::lower_bound(by_row.begin(), by_row.end(), row,
                        [](const auto& its, std::uint32_t r) { return its.first < r; });
-  const bool apart = found != by_row.end() && found->first == row;
-  const std::int32_t extra = apart ? found->second : by_class[classes[row]];
+  return found != by_row.end() && found->first == row ? found : by_row.end();
+}
+
+std::int32_t RowExtras::of(std::uint32_t row) const {
+  const auto found = find(row);
+  const std::int32_t extra = found != by_row.end() ? found->second : by_class[classes[row]];
   return extra >= 0 && more != nullptr ? extra + more(row) : extra;
 }
 
@@ -662,12 +667,6 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
     range.by_class.clear();
     range.class_changes = table_->class_changes();
   }
-  const auto apart = [&](std::uint32_t row) {
-    const auto found =
-        std::lower_bound(extras.by_row.begin(), extras.by_row.end(), row,
-                         [](const auto& its, std::uint32_t r) { return its.first < r; });
-    return found != extras.by_row.end() && found->first == row;
-  };
   std::vector<RowTotal> found;
   for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
     if (feasible_by_class_[c] == 0 || extras.by_class[c] < 0) {
@@ -679,7 +678,7 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
       const std::size_t before = found.size();
       for (std::size_t i = 0; i < its.best.size() && found.size() - before < count; ++i) {
         const RowTotal& row = its.best[i].row_total;
-        if (extras.by_row.empty() || !apart(row.row)) {
+        if (extras.find(row.row) == extras.by_row.end()) {
           found.push_back({row.row, row.total + extras.by_class[c]});
         }
       }

@@ -42,6 +42,8 @@ struct RowExtras {
   std::int32_t greatest = 0;                                   // of any row
   bool rejects_classes = false;      // with a row that lines hold as feasible
   std::optional<std::int32_t> same;  // all rows have that much
+  // The row's place in by_row; its end: it is as its class.
+  std::vector<std::pair<std::uint32_t, std::int32_t>>::const_iterator find(std::uint32_t row) const;
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
 };

@@ -163,6 +163,7 @@ class Evaluator {
   RowOfAll row_of_all(AskedPod& asked, std::uint32_t row);
   void score_exactly(const PodShape& shape, ExactAnswer& answer);
   void read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw);
+  static void count_code(std::vector<CodeCount>& codes, std::uint32_t code, std::uint32_t rows);
   static Extremes extremes_of(const PodShape& shape, const ExactAnswer& answer);
   // False: a score is outside [0, 100].
   bool normalize_row(const PodShape& shape, const Extremes& extremes, ExactRow& row) const;

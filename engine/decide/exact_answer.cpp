@@ -69,23 +69,20 @@ std::uint32_t Evaluator::column_code(const PodShape& shape, std::uint32_t row,
   return exact_code(shape.program(), row_truth(shape, row));
 }
 
+void Evaluator::count_code(std::vector<CodeCount>& codes, std::uint32_t code, std::uint32_t rows) {
+  const auto known = std::find_if(codes.begin(), codes.end(),
+                                  [&](const CodeCount& count) { return count.code == code; });
+  known == codes.end() ? codes.push_back({code, rows}) : void(known->rows += rows);
+}
+
 Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) {
   PodShape& shape = asked.shape;
   const std::vector<std::string>& named = asked.named;
   ExactAnswer answer;
-  const auto count_code = [&](std::uint32_t code, std::uint32_t rows) {
-    const auto known = std::find_if(answer.codes.begin(), answer.codes.end(),
-                                    [&](const CodeCount& count) { return count.code == code; });
-    if (known == answer.codes.end()) {
-      answer.codes.push_back({code, rows});
-    } else {
-      known->rows += rows;
-    }
-  };
   const auto look = [&](std::uint32_t row) {
     const std::uint32_t code = column_code(shape, row, named);
     if (code != 0) {
-      count_code(code, 1);
+      count_code(answer.codes, code, 1);
     } else {
       ExactRow& feasible = answer.rows.emplace_back();
       feasible.row = row;
@@ -117,13 +114,13 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
         continue;
       }
       if (code != last && rows != 0) {
-        count_code(last, std::exchange(rows, 0));
+        count_code(answer.codes, last, std::exchange(rows, 0));
       }
       last = code;
       ++rows;
     }
     if (rows != 0) {
-      count_code(last, rows);
+      count_code(answer.codes, last, rows);
     }
     if (every_row) {
       answer.row_codes = known.codes;
@@ -156,7 +153,8 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
     }
     for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
       if (others[node_class] != 0) {
-        count_code(shape.pinned ? kNotNamed
+        count_code(answer.codes,
+                   shape.pinned ? kNotNamed
                                 : cluster_.class_filters().code(
                                       shape, cluster_.row_classes().classes().at(node_class), "",
                                       named.empty()),
@@ -195,9 +193,7 @@ void Evaluator::apply(AskedPod& asked, ExactAnswer& answer) const {
       answer.rows[kept++] = row;
       continue;
     }
-    const auto known = std::find_if(answer.codes.begin(), answer.codes.end(),
-                                    [&](const CodeCount& count) { return count.code == code; });
-    known == answer.codes.end() ? answer.codes.push_back({code, 1}) : void(++known->rows);
+    count_code(answer.codes, code, 1);
     if (!answer.row_codes.empty()) {
       answer.row_codes[row.row] = code;
     }
