@@ -4,7 +4,7 @@
 //
 // Pods of one workload mostly share one; what columns and classes say of them is the other half,
 // PodShape, of which there are fewer. What it counts of other pods stands in its counters,
-// kept up to date by every pod that comes or goes. Plain data, filled by ApplicationBook.
+// kept up to date by every pod that comes or goes. Plain data, filled by Applications.
 // Thread safety: one writer, or any number of readers. Invariant: while `current`, each counter is
 // the sum of its feeds' weights over the pods that count.
 #pragma once
@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kNoCell = UINT32_MAX;
 struct Counter {
   enum class Kind : std::uint8_t {
     kHardSpread,    // pods that match constraint `index`, on nodes that take part
-    kSoftSpread,    //
+    kSoftSpread,    // the same, of a soft one
     kAffinity,      // pods that match all required affinity terms
     kAntiAffinity,  // and those that match some required anti-affinity term of this key
     kOthersAnti,    // pods whose required anti-affinity term of this key matches the application

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "engine/applications/terms.h"
@@ -252,11 +253,8 @@ bool Applications::takes_part(const Application& application, const SpreadConstr
     return false;
   }
   if (application.pinned) {
-    const NodeClass& its = classes_.classes().at(node_class);
-    return (!constraint.its.honors_affinity ||
-            application.node_affinity->passes(its, facts_.nodes[row].name)) &&
-           (!constraint.its.honors_taints ||
-            untolerated_taint(application.constraint, its) == nullptr);
+    return takes_part(application, constraint, classes_.classes().at(node_class),
+                      facts_.nodes[row].name);
   }
   if (node_class >= constraint.takes_part.size()) {
     // A class that is new since: there are none while several threads look.
@@ -265,15 +263,20 @@ bool Applications::takes_part(const Application& application, const SpreadConstr
   return constraint.takes_part[node_class];
 }
 
+// By the two policies alone.
+bool Applications::takes_part(const Application& application, const SpreadConstraint& constraint,
+                              const NodeClass& node_class, std::string_view name) const {
+  return (!constraint.its.honors_affinity || application.node_affinity == nullptr ||
+          application.node_affinity->passes(node_class, name)) &&
+         (!constraint.its.honors_taints ||
+          untolerated_taint(application.constraint, node_class) == nullptr);
+}
+
 void Applications::extend(const Application& application, SpreadConstraint& constraint) const {
   const NodeClasses& classes = classes_.classes();
   for (auto c = static_cast<std::uint32_t>(constraint.takes_part.size()); c < classes.size(); ++c) {
     const NodeClass& its = classes.at(c);
-    constraint.takes_part.push_back((!constraint.its.honors_affinity ||
-                                     application.node_affinity == nullptr ||
-                                     application.node_affinity->passes(its, its.name)) &&
-                                    (!constraint.its.honors_taints ||
-                                     untolerated_taint(application.constraint, its) == nullptr));
+    constraint.takes_part.push_back(takes_part(application, constraint, its, its.name));
   }
 }
 
@@ -529,10 +532,10 @@ void Applications::rebuild(Application& application) {
 // All of it but what the counters come to.
 void Applications::describe_counters(Application& application) {
   forget(application);
-  const auto constraints = spread_constraints(application, profile_.topology_spread, referred_,
-                                              application.system_defaults);
-  for (const TopologySpreadConstraint& constraint :
-       spreads_ ? constraints : application.own_spread) {
+  const auto constraints = spreads_ ? spread_constraints(application, profile_.topology_spread,
+                                                         referred_, application.system_defaults)
+                                    : std::vector<TopologySpreadConstraint>();
+  for (const TopologySpreadConstraint& constraint : constraints) {
     SpreadConstraint& made = (constraint.hard ? application.hard : application.soft).emplace_back();
     made.its = constraint;
     made.self = selects(constraint.selector, application.labels);

@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <exception>
 #include <list>
-#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/applications/application.h"
@@ -70,8 +70,6 @@ class Applications {
   bool tell_apart(Application& application, const Pause& pause);
   // Makes its counters what the facts say. Before rows are looked at for it.
   void prepare(Application& application);
-  // What the pod's prefilters say: empty if no plugin rejects it everywhere.
-  std::vector<std::string> pre_filter(const Application& application, PluginId& plugin) const;
   // Drops what decisions keep with applications.
   void drop_kept() noexcept;
   // What Application::kept takes.
@@ -137,6 +135,8 @@ class Applications {
   TopologyKeyId hold_key(Application& application, std::string_view key);
   void add_spread(Application& application);
   void count_domains(Application& application);
+  bool takes_part(const Application& application, const SpreadConstraint& constraint,
+                  const NodeClass& node_class, std::string_view name) const;
   void extend(const Application& application, SpreadConstraint& constraint) const;
   std::vector<Feed> feeds_of(Application& application, const PodPeer& peer);
   void subscribe(Application& application, PodPeer& peer);

@@ -169,10 +169,6 @@ std::int64_t ApplicationLook::count(const Counter& counter, std::uint32_t row, b
 // Of all domains of nodes that take part.
 std::int64_t ApplicationLook::least(const SpreadConstraint& constraint, std::uint32_t row,
                                     const RowChange* change) const {
-  if (constraint.domains == 0) {
-    return static_cast<std::int64_t>(constraint.domains) < constraint.its.min_domains ? 0
-                                                                                      : kNoLeast;
-  }
   if (static_cast<std::int64_t>(constraint.domains) < constraint.its.min_domains) {
     return 0;
   }
