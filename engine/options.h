@@ -40,7 +40,7 @@ struct PostFilterOptions {
   bool bound = true;        // off: no answer changes, only its cost
 };
 
-// AskedPod between pieces of work of some microseconds: true ends the turn, and the caller asks for
+// Asked between pieces of work of some microseconds: true ends the turn, and the caller asks for
 // another one when others have had theirs. Always at least one piece is done.
 using Pause = std::function<bool()>;
 inline const Pause kInOneTurn = [] { return false; };  // all in one turn

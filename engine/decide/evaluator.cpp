@@ -93,7 +93,6 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
     decide_on_nodes(pod, shape, options, decision);
   } else {
     ++decisions_;
-    begin(decision);
     reject(status.code, status.reasons, decision);
   }
   decision.not_considered = cluster_.not_considered(pod);
@@ -144,7 +143,9 @@ void Evaluator::look_at_application(const Pod& pod, AskedPod& asked) {
   }
 }
 
-void Evaluator::reject(Code code, std::vector<std::string> reasons, Decision& decision) {
+void Evaluator::reject(Code code, std::vector<std::string> reasons, Decision& decision) const {
+  begin(decision);
+  decision.candidates.clear();
   decision.code = code;
   decision.feasible = 0;
   decision.pre_filter = std::move(reasons);
@@ -214,7 +215,6 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
 void Evaluator::decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision) {
   ++decisions_;
   if (asked.look && !asked.look->pre_filter().empty()) {
-    begin(decision);
     reject(Code::kUnschedulableAndUnresolvable, asked.look->pre_filter(), decision);
     return;
   }
@@ -238,7 +238,6 @@ void Evaluator::decide(AskedPod& asked, const EvaluateOptions& options, Decision
 void Evaluator::begin(Decision& decision) const {
   decision.code = Code::kSuccess;
   decision.nodes = cluster_.node_count();
-  decision.candidates.clear();
   decision.reasons.clear();
   decision.pre_filter.clear();
   decision.not_considered = {};
@@ -322,6 +321,7 @@ void Evaluator::decide_cached(CachedShape& found, const PodShape& shape,
 void Evaluator::decide_exact(const ExactAnswer& answer, const AskedPod& asked,
                              const EvaluateOptions& options, Decision& decision) const {
   begin(decision);
+  decision.candidates.clear();
   decision.feasible = static_cast<std::uint32_t>(answer.rows.size());
   std::vector<const ExactRow*> ranked;
   for (const ExactRow& row : answer.rows) {

@@ -108,8 +108,10 @@ class Evaluator {
                      Decision& decision);
   void decide_exact(const ExactAnswer& answer, const AskedPod& asked,
                     const EvaluateOptions& options, Decision& decision) const;
+  // All but the candidates: who sets these writes over the last ones, whose memory is theirs.
   void begin(Decision& decision) const;
-  static void reject(Code code, std::vector<std::string> reasons, Decision& decision);
+  // On every node, before any is looked at.
+  void reject(Code code, std::vector<std::string> reasons, Decision& decision) const;
   void end(const PodShape& shape, const std::vector<CodeCount>& codes,
            const EvaluateOptions& options, Decision& decision) const;
 
