@@ -4,17 +4,13 @@
 
 namespace headroom {
 
-Profile Profile::standard() {
-  Profile profile;
-  profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
-                     PluginId::kTaintToleration,   PluginId::kNodeAffinity,
-                     PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
-                     PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
-  profile.scores = {{PluginId::kLimitAware},
-                    {PluginId::kLoadAwareScheduling},
-                    {PluginId::kNodeResourcesFit},
-                    {PluginId::kNodeResourcesBalancedAllocation}};
-  profile.capacity_scheduling = true;
+Profile Profile::standard(KubernetesVersion version) {
+  Profile profile = kube_scheduler(version);
+  profile.mode = Mode::kProposal;
+  for (const PluginId plugin : {PluginId::kLimitAware, PluginId::kLoadAwareScheduling}) {
+    profile.filters.push_back(plugin);
+    profile.scores.push_back({plugin});
+  }
   return profile;
 }
 

@@ -163,11 +163,10 @@ struct Profile {
   bool filters_by(PluginId plugin) const;
   bool scores_by(PluginId plugin) const;
 
-  // What Headroom decides with when nothing is configured: the four class filters, NodePorts,
-  // NodeResourcesFit, LimitAware and LoadAwareScheduling; scored by LimitAware,
-  // LoadAwareScheduling, NodeResourcesFit and NodeResourcesBalancedAllocation, weight 1 each; and
-  // CapacityScheduling.
-  static Profile standard();
+  // What Headroom decides with when nothing is configured: kube_scheduler(version), and LimitAware
+  // and LoadAwareScheduling beside it, which filter last and score with weight 1; in mode Proposal.
+  // docs/applications.md measures what those weights do to the other scores.
+  static Profile standard(KubernetesVersion version = KubernetesVersion::k137);
   // kube-scheduler's own default profile, in mode Upstream. CapacityScheduling stands in for
   // DefaultPreemption, as which it preempts where there are no elastic quotas; DynamicResources is
   // not there.

@@ -336,7 +336,8 @@ void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
           }
           profile.kubernetes_version = known->version;
         }}});
-  if (kube_scheduler) profile = Profile::kube_scheduler(profile.kubernetes_version);
+  profile = kube_scheduler ? Profile::kube_scheduler(profile.kubernetes_version)
+                           : Profile::standard(profile.kubernetes_version);
   if (stated_mode) profile.mode = *stated_mode;
 }
 

@@ -21,16 +21,12 @@ def cluster(nodes: int = 40) -> headroom.Engine:
 
 
 def test_what_templates_ask_for_and_nobody_looks_at_is_counted():
-    terms = [{"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}]
-    apart = pod(
-        "apart",
-        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
-    )
-    columns = headroom.PodColumns(templates=[apart, pod("plain")], template=[0, 0, 1, 0, 1])
+    claims = pod("claims", resourceClaims=[{"name": "g", "resourceClaimName": "g"}])
+    columns = headroom.PodColumns(templates=[claims, pod("plain")], template=[0, 0, 1, 0, 1])
     placed = cluster().place_columns(columns)
-    assert placed.not_considered == {"required pod anti-affinity": 3}
-    assert repr(placed).endswith("; not considered: required pod anti-affinity (3)>")
-    assert "not considered: required pod anti-affinity" in placed._repr_html_()
+    assert placed.not_considered == {"resource claims": 3}
+    assert repr(placed).endswith("; not considered: resource claims (3)>")
+    assert "not considered: resource claims" in placed._repr_html_()
     # Numbers alone ask for nothing of it.
     assert cluster().place_columns(headroom.PodColumns(requests={"cpu": [100]})).not_considered == {}
 

@@ -23,13 +23,17 @@ def test_evaluate_names_the_best_node(engine):
     assert decision.node == "large"
     assert [best.node for best in decision.candidates] == ["large", "middle"]
     best = decision.candidates[0]
-    assert best.total == sum(score.score for score in best.plugins.values())
-    assert set(best.plugins) == {
-        "LimitAware",
-        "LoadAwareScheduling",
-        "NodeResourcesFit",
-        "NodeResourcesBalancedAllocation",
+    weights = {
+        "TaintToleration": 3,
+        "NodeResourcesFit": 1,
+        "NodeResourcesBalancedAllocation": 1,
+        "VolumeBinding": 1,
+        "ImageLocality": 1,
+        "LimitAware": 1,
+        "LoadAwareScheduling": 1,
     }
+    assert best.total == sum(weights[name] * score.score for name, score in best.plugins.items())
+    assert set(best.plugins) == set(weights)
     assert engine.node_names()[best.row] == "large"
     assert engine.evaluate(pod("p"), plugin_scores=False).candidates[0].plugins == {}
 

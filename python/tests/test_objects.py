@@ -179,15 +179,13 @@ def test_a_text_that_names_a_file_says_so(engine, tmp_path):
 def test_answers_name_what_was_not_considered(engine):
     asking = pod(
         "p",
-        schedulingGates=[{"name": "g"}],
-        affinity={
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}
-        },
+        schedulerName="other",
+        resourceClaims=[{"name": "g", "resourceClaimName": "g"}],
     )
-    expected = ["scheduling gates", "required pod anti-affinity"]
+    expected = ["another scheduler's name", "resource claims"]
     decision = engine.evaluate(asking)
     assert decision.not_considered == expected
-    assert "not considered: scheduling gates, required pod anti-affinity" in repr(decision)
+    assert "not considered: another scheduler's name, resource claims" in repr(decision)
     assert engine.evaluate_nodes(asking).not_considered == expected
     name = next(name for name in engine.node_names() if name)
     assert engine.explain(asking, name).not_considered == expected

@@ -178,14 +178,12 @@ def test_bad_arguments(arguments, kind, text):
 
 
 def test_what_pods_ask_for_and_who_is_left_out():
-    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}}
-    pods = [pod(f"apart-{n}", cpu="100m", affinity=apart) for n in range(5)]
+    claims = [{"name": "g", "resourceClaimName": "g"}]
+    pods = [pod(f"claims-{n}", cpu="100m", resourceClaims=claims) for n in range(5)]
     pods += [pod("gated", schedulingGates=[{"name": "g"}]), pod("other", schedulerName="other")]
     played = headroom.simulate([node("a"), *pods])
     assert (played.placed, played.left_out) == (5, {"scheduling_gates": 1, "other_schedulers": 1})
-    assert played.summary["not_considered"] == [
-        {"what": "required pod anti-affinity", "pods": 5, "pods_there": 0}
-    ]
+    assert played.summary["not_considered"] == [{"what": "resource claims", "pods": 5, "pods_there": 0}]
     assert len(played.decisions) == 5
     assert headroom.simulate([node("a"), *pods], all_pods=True).placed >= 6
 

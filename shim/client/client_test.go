@@ -167,22 +167,16 @@ func TestDecisionsTellWhatWasNotConsidered(t *testing.T) {
 	c := newClient(t, d.address, Options{})
 	for name, want := range map[string][]wire.NotConsidered{
 		"waiting": nil,
-		"asks": {wire.NotConsideredSchedulingGates, wire.NotConsideredSchedulerName, wire.NotConsideredRequiredPodAffinity,
-			wire.NotConsideredRequiredPodAntiAffinity, wire.NotConsideredPreferredPodAffinity, wire.NotConsideredPreferredPodAntiAffinity,
-			wire.NotConsideredPreferredNodeAffinity, wire.NotConsideredHardTopologySpread, wire.NotConsideredSoftTopologySpread,
-			wire.NotConsideredPersistentVolumeClaims, wire.NotConsideredVolumes, wire.NotConsideredResourceClaims},
-		"asks-little": {wire.NotConsideredSoftTopologySpread, wire.NotConsideredPersistentVolumeClaims},
+		"asks":        {wire.NotConsideredSchedulerName, wire.NotConsideredResourceClaims},
+		"asks-little": nil,
 	} {
 		object, _, _ := stores[Pods].GetByKey("blue/" + name)
 		var decision Decision
 		if err := c.Evaluate(context.Background(), object.(*v1.Pod), EvaluateOptions{}, &decision); err != nil {
 			t.Fatal(err)
 		}
-		// A node has a PreferNoSchedule taint.
-		got := slices.DeleteFunc(slices.Clone(decision.NotConsidered),
-			func(what wire.NotConsidered) bool { return what == wire.NotConsideredPreferNoScheduleTaints })
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", name, got, want)
+		if !slices.Equal(decision.NotConsidered, want) {
+			t.Errorf("%s: %v, want %v", name, decision.NotConsidered, want)
 		}
 	}
 }

@@ -10,10 +10,7 @@
 namespace headroom {
 namespace {
 
-Engine make_engine(const std::string& scheduler_name = "default-scheduler") {
-  Profile profile = Profile::standard();
-  profile.scheduler_name = scheduler_name;
-  profile.capacity_scheduling = true;
+Engine make_engine(Profile profile = Profile::standard()) {
   Result<Engine> engine = Engine::create(std::move(profile), {.threads = 1});
   if (!engine) throw std::invalid_argument(engine.error().message);
   return std::move(*engine);
@@ -53,7 +50,7 @@ TEST(NotConsidered, EveryAnswerRepeatsWhatThePodAsksFor) {
   Pod pod = pod_of("p");
   pod.not_considered.add(NotConsidered::kResourceClaims);
   pod.not_considered.add(NotConsidered::kRequiredPodAntiAffinity);
-  const std::string expected = "required pod anti-affinity, resource claims";
+  const std::string expected = "resource claims";  // the other is decided
   EXPECT_EQ(decided(engine, pod), expected);
   NodesDecision nodes;
   ASSERT_TRUE(engine.evaluate_nodes(pod, nodes));
@@ -91,7 +88,9 @@ TEST(NotConsidered, NothingThatThePluginsOfTheProfileDecide) {
 }
 
 TEST(NotConsidered, AnotherSchedulersName) {
-  Engine standard = make_engine(), named = make_engine("packer");
+  Profile packer = Profile::standard();
+  packer.scheduler_name = "packer";
+  Engine standard = make_engine(), named = make_engine(packer);
   Pod pod = pod_of("p");
   EXPECT_EQ(decided(standard, pod), "");  // no name is default-scheduler's
   EXPECT_EQ(decided(named, pod), "another scheduler's name");
@@ -100,8 +99,12 @@ TEST(NotConsidered, AnotherSchedulersName) {
   EXPECT_EQ(decided(named, pod), "");
 }
 
-TEST(NotConsidered, PreferNoScheduleTaintsThatAreNotTolerated) {
-  Engine engine = make_engine();
+TEST(NotConsidered, PreferNoScheduleTaintsThatAreNotToleratedWhereNothingScoresThem) {
+  Profile profile = Profile::standard();
+  std::erase_if(profile.scores, [](const ScorePlugin& score) {
+    return score.plugin == PluginId::kTaintToleration;
+  });
+  Engine engine = make_engine(profile);
   const Taint soft{"spot", "yes", "PreferNoSchedule"};
   const std::string said = "PreferNoSchedule taints of nodes";
   ASSERT_TRUE(engine.upsert(node_of("n1", {{"gpu", "", "NoSchedule"}})));

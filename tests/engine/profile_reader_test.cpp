@@ -76,10 +76,6 @@ std::string args_error(PluginId plugin, std::string_view json, Mode mode = Mode:
   return result ? "" : result.error().message;
 }
 
-const Filters kStandardFilters = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
-                                  PluginId::kTaintToleration,   PluginId::kNodeAffinity,
-                                  PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
-                                  PluginId::kLimitAware,        PluginId::kLoadAwareScheduling};
 const Filters kDefaultFilters = {
     PluginId::kNodeUnschedulable,   PluginId::kNodeName,          PluginId::kTaintToleration,
     PluginId::kNodeAffinity,        PluginId::kNodePorts,         PluginId::kNodeResourcesFit,
@@ -101,6 +97,11 @@ List joined(List list, const List& more) {
   return list;
 }
 
+const Filters kStandardFilters =
+    joined(kDefaultFilters, {PluginId::kLimitAware, PluginId::kLoadAwareScheduling});
+const Scores kStandardScores =
+    joined(kDefaultScores, {{PluginId::kLimitAware, 1}, {PluginId::kLoadAwareScheduling, 1}});
+
 Filters without(Filters filters, const Filters& gone) {
   for (const PluginId plugin : gone) std::erase(filters, plugin);
   return filters;
@@ -118,10 +119,9 @@ Scores without(Scores scores, const Filters& gone) {
 TEST(ProfileStandard, IsWhatTheHeaderSays) {
   const Profile profile = Profile::standard();
   EXPECT_EQ(profile.filters, kStandardFilters);
-  EXPECT_EQ(scores_of(profile), (Scores{{PluginId::kLimitAware, 1},
-                                        {PluginId::kLoadAwareScheduling, 1},
-                                        {PluginId::kNodeResourcesFit, 1},
-                                        {PluginId::kNodeResourcesBalancedAllocation, 1}}));
+  EXPECT_EQ(scores_of(profile), kStandardScores);
+  EXPECT_TRUE(profile.scheduling_gates);
+  EXPECT_TRUE(profile.capacity_scheduling);
   EXPECT_EQ(profile.mode, Mode::kProposal);
   EXPECT_EQ(profile.kubernetes_version, KubernetesVersion::k137);
 }
@@ -160,6 +160,8 @@ TEST(ProfileDefault, ByItsName) {
   EXPECT_EQ(profile.mode, Mode::kUpstream);
   EXPECT_EQ(read_own("mode: Proposal\nprofile: default\n").mode, Mode::kProposal);
   EXPECT_EQ(read_own("profile: standard\n").filters, kStandardFilters);
+  EXPECT_EQ(read_own("kubernetesVersion: 1.35\n").filters,
+            without(kStandardFilters, {PluginId::kNodeDeclaredFeatures}));
   // Arguments are read beside it; a section of plugins starts from the same ones anyway.
   profile = read_own("profile: default\n---\n" +
                      with_head("profiles: [{pluginConfig: [{name: InterPodAffinity, args: "

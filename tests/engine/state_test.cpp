@@ -484,8 +484,8 @@ TEST_F(StateTest, TheBytesOfVersion3) {
   ASSERT_TRUE(full_engine().save(path()));
   const std::string bytes = bytes_of(path());
   EXPECT_EQ(kStateVersion, 3);
-  EXPECT_EQ(bytes.size(), 1666);
-  EXPECT_EQ(hash_bytes(bytes), 4473667521223448279u);
+  EXPECT_EQ(bytes.size(), 1955);
+  EXPECT_EQ(hash_bytes(bytes), 5034441737696640172u);
 }
 
 }  // namespace

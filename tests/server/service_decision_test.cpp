@@ -495,7 +495,15 @@ class NotConsidering : public ServiceTest {
   NotConsidering() : ServiceTest(profile()) {}
   static Profile profile() {
     Profile profile = Profile::standard();
-    profile.capacity_scheduling = true;
+    profile.scheduling_gates = false;
+    for (const PluginId gone : {PluginId::kTaintToleration, PluginId::kPodTopologySpread}) {
+      std::erase_if(profile.scores,
+                    [gone](const ScorePlugin& score) { return score.plugin == gone; });
+    }
+    for (const PluginId gone : {PluginId::kPodTopologySpread, PluginId::kVolumeRestrictions,
+                                PluginId::kNodeVolumeLimits, PluginId::kVolumeBinding}) {
+      std::erase(profile.filters, gone);
+    }
     return profile;
   }
 };

@@ -61,9 +61,11 @@ TEST_F(Hello, IsAnsweredWithAllThatAClientHasToKnow) {
   }
   EXPECT_EQ(
       plugins,
-      "CapacityScheduling 0, NodeUnschedulable 0, NodeName 0, TaintToleration 0, NodeAffinity 0,"
-      " NodePorts 0, NodeResourcesFit 1, LimitAware 1, LoadAwareScheduling 1,"
-      " NodeResourcesBalancedAllocation 1, ");
+      "CapacityScheduling 0, NodeUnschedulable 0, NodeName 0, TaintToleration 3, NodeAffinity 2,"
+      " NodePorts 0, NodeResourcesFit 1, VolumeRestrictions 0, NodeVolumeLimits 0, VolumeBinding 1,"
+      " VolumeZone 0, PodTopologySpread 2, InterPodAffinity 2, NodeDeclaredFeatures 0, LimitAware "
+      "1,"
+      " LoadAwareScheduling 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, ");
   EXPECT_EQ(peer.name, "who");
   EXPECT_FALSE(peer.closed);
 }

@@ -109,17 +109,16 @@ expect 0 'ElasticQuota a/q: cpu: used 0 + nominated 0 + requested 2 is more than
 {
   cat nodes.json
   for n in 1 2 3 4 5; do
-    echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"apart-'$n'","namespace":"a"},"spec":{"affinity":'
-    echo '{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}},'
-    echo '"containers":[]}}'
+    echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"claims-'$n'","namespace":"a"},"spec":'
+    echo '{"resourceClaims":[{"name":"gpu","resourceClaimName":"g"}],"containers":[]}}'
   done
   echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"gated"},"spec":{"schedulingGates":[{"name":"g"}]}}'
   echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"other"},"spec":{"schedulerName":"other"}}'
   echo '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"done"},"spec":{"nodeName":"n"},'
   echo '"status":{"phase":"Succeeded"}}'
 } >asking.json
-apart='5 pods ask for required pod anti-affinity, which was not considered'
-expect 0 "$apart" "$headroom" simulate --cluster asking.json
+claims='5 pods ask for resource claims, which was not considered'
+expect 0 "$claims" "$headroom" simulate --cluster asking.json
 grep -qE 'left out: scheduling gates +1$' output
 grep -qE 'left out: of other schedulers +1$' output
 grep -qE '^  placed +5 ' output
@@ -129,15 +128,15 @@ if grep -q 'there before' output; then
 fi
 expect 0 '1 pod names another scheduler, which was not considered' \
   "$headroom" simulate --cluster asking.json --all-pods
-expect 0 '"what": "required pod anti-affinity"' "$headroom" simulate --cluster asking.json --json
+expect 0 '"what": "resource claims"' "$headroom" simulate --cluster asking.json --json
 grep -q '"scheduling_gates": 1' output
 grep -q '"other_schedulers": 1' output
-expect 0 'pods with required pod anti-affinity, not considered' "$headroom" simulate \
+expect 0 'pods with resource claims, not considered' "$headroom" simulate \
   --cluster asking.json --config standard "$data/least-allocated.yaml"
-expect 0 'Not considered: required pod anti-affinity.' \
-  "$headroom" explain --cluster asking.json --pod a/apart-1
-expect 0 '"required pod anti-affinity"' \
-  "$headroom" explain --cluster asking.json --pod a/apart-1 --json
+expect 0 'Not considered: resource claims.' \
+  "$headroom" explain --cluster asking.json --pod a/claims-1
+expect 0 '"resource claims"' \
+  "$headroom" explain --cluster asking.json --pod a/claims-1 --json
 expect 2 'preemption: profile limit-aware does not enable CapacityScheduling' \
   "$headroom" simulate --cluster asking.json --config "$data/limit-aware.yaml" --preemption
 
