@@ -33,7 +33,7 @@ inline constexpr TopologyKeyId kByRow = UINT32_MAX;
 inline constexpr std::uint32_t kNoCell = UINT32_MAX;
 
 // Sums by domain. One cell for each domain (or row) that some pod feeds; its place stays while the
-// application's version does.
+// application's version does, unless it is fine.
 struct Counter {
   enum class Kind : std::uint8_t {
     kHardSpread,    // pods that match constraint `index`, on nodes that take part
@@ -67,6 +67,14 @@ struct Counter {
   Cell& at(std::uint32_t domain);
   void erase(std::uint32_t domain);
 };
+
+// A cell of a fine counter whose sum changed.
+struct FineChange {
+  std::uint32_t counter, cell;
+};
+
+// More of them are not followed: the application has another version.
+inline constexpr std::size_t kFineChangesMax = 64;
 
 // What a decision about an application keeps with it; decide/ knows what.
 struct KeptWithApplication {
@@ -129,9 +137,12 @@ struct Application {
   tsl::robin_map<PeerId, std::vector<Feed>> feeds;
   bool rows_only = false;  // classes do not tell all: each row is looked at
 
-  // Another one where it was counted anew, and where a counter has a cell more or less.
+  // Another one where it was counted anew, and where a counter that is not fine has a cell more or
+  // less.
   std::uint64_t version = 0;
   std::unique_ptr<KeptWithApplication> kept;
+  // What fine counters gained and lost since kept followed them, while there is any.
+  std::vector<FineChange> fine_changes;
 
   // --- The book's ---
   bool crosses = false;  // its terms mean pods of other namespaces too

@@ -199,9 +199,22 @@ void Applications::feed(Application& application, const Feed& feed, std::uint32_
   if (its.pods == 0) {
     counter.erase(cell);
   }
-  if (counter.places.size() != cells) {
+  if (counter.fine) {
+    note(application, {feed.counter, cell});
+  } else if (counter.places.size() != cells) {
     application.version = ++versions_;
   }
+}
+
+void Applications::note(Application& application, FineChange change) {
+  if (application.kept == nullptr) {
+    return;
+  }
+  if (application.fine_changes.size() == kFineChangesMax) {
+    application.fine_changes.clear();
+    application.version = ++versions_;
+  }
+  application.fine_changes.push_back(change);
 }
 
 Counter::Cell& Counter::at(std::uint32_t domain) {
@@ -323,14 +336,18 @@ void Applications::rows_apart(const Application& application,
       continue;
     }
     for (const auto& place : counter.places) {
-      if (counter.key == kByRow) {
-        rows.push_back(place.first);
-      } else {
-        topology_.each_row(counter.key, place.first,
-                           [&](std::uint32_t row) { rows.push_back(row); });
-      }
+      rows_of(counter, place.first, rows);
     }
   }
+}
+
+void Applications::rows_of(const Counter& counter, std::uint32_t cell,
+                           std::vector<std::uint32_t>& rows) const {
+  if (counter.key == kByRow) {
+    rows.push_back(cell);
+    return;
+  }
+  topology_.each_row(counter.key, cell, [&](std::uint32_t row) { rows.push_back(row); });
 }
 
 // --- Finding and making ---

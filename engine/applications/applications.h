@@ -101,6 +101,8 @@ class Applications {
 
   // Adds the rows that fine counters tell apart from others of their class.
   void rows_apart(const Application& application, std::vector<std::uint32_t>& rows) const;
+  // Adds the rows that the cell is of.
+  void rows_of(const Counter& counter, std::uint32_t cell, std::vector<std::uint32_t>& rows) const;
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
   std::size_t bytes() const { return bytes_; }
@@ -143,6 +145,7 @@ class Applications {
   void subscribe_all(Application& application);
   void forget(Application& application);
   void feed(Application& application, const Feed& feed, std::uint32_t row, int sign);
+  void note(Application& application, FineChange change);
   void peer_made(PodPeer& peer);
   void peer_gone(PodPeer& peer);
   void find_first_rows();

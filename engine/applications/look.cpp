@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/table/heap_bytes.h"
+
 namespace headroom {
 
 namespace {
@@ -173,6 +175,9 @@ std::int64_t ApplicationLook::least(const SpreadConstraint& constraint, std::uin
     return 0;
   }
   const Counter& counter = application_.counters[constraint.counter];
+  if (change == nullptr && counter.places.size() < constraint.domains) {
+    return 0;  // some domain has no pod, and none has fewer
+  }
   const std::uint32_t changed =
       change == nullptr ? kNoDomain : applications_.cell_of(application_, counter, row);
   const std::int64_t now = changed == kNoDomain ? 0 : count(counter, row, false, change);
@@ -305,6 +310,25 @@ std::uint32_t ApplicationLook::counted_code(std::uint32_t row, bool plain,
 
 // --- Located rows ---
 
+void LocatedRows::clear() {
+  places.clear();
+  sums.clear();
+  keys.clear();
+}
+
+void LocatedRows::add(const LocatedRows& others, std::size_t i) {
+  const std::size_t counters = others.places.size() / others.keys.size();
+  const auto first = static_cast<std::ptrdiff_t>(i * counters);
+  const auto last = first + static_cast<std::ptrdiff_t>(counters);
+  places.insert(places.end(), others.places.begin() + first, others.places.begin() + last);
+  sums.insert(sums.end(), others.sums.begin() + first, others.sums.begin() + last);
+  keys.push_back(others.keys[i]);
+}
+
+std::size_t LocatedRows::bytes() const {
+  return heap_bytes(places) + heap_bytes(sums) + heap_bytes(keys);
+}
+
 void ApplicationLook::locate(std::uint32_t row, bool plain, LocatedRows& rows) const {
   std::uint64_t keys = 0;
   for (std::size_t c = 0; c < application_.counters.size(); ++c) {
@@ -312,15 +336,16 @@ void ApplicationLook::locate(std::uint32_t row, bool plain, LocatedRows& rows) c
     const std::uint32_t domain =
         counter.key == kByRow ? row : applications_.topology().domain(counter.key, row);
     const bool none = (plain && counter.fine) || domain == kNoDomain;
-    rows.places.push_back(none ? kNoCell : counter.place_of(domain));
+    const std::uint32_t place = none ? kNoCell : counter.place_of(domain);
+    rows.places.push_back(counter.fine ? kNoCell : place);
+    rows.sums.push_back(counter.fine ? counter.sum_at(place) : 0);
     keys |= std::uint64_t{has_key(counter, row)} << c;
   }
   rows.keys.push_back(keys);
 }
 
 std::uint32_t ApplicationLook::code(const LocatedRows& rows, std::size_t i) const {
-  const std::uint32_t* places = &rows.places[i * application_.counters.size()];
-  return code_of([&](std::uint32_t c) { return application_.counters[c].sum_at(places[c]); },
+  return code_of([&](std::uint32_t c) { return located_sum(rows, i, c); },
                  [&](std::uint32_t c) { return (rows.keys[i] >> c & 1) != 0; }, least_.data(),
                  affinity_pods_);
 }
@@ -330,7 +355,7 @@ std::int64_t ApplicationLook::sum_of(const Counter& counter, const ScoredRows& i
   if (located == nullptr) {
     return count(counter, its.row, its.plain, nullptr);
   }
-  return counter.sum_at(located->places[i * application_.counters.size() + index_of(counter)]);
+  return located_sum(*located, i, index_of(counter));
 }
 
 // --- Scores ---

@@ -51,11 +51,18 @@ struct ScoredRows {
 // More counters than that are looked up for each row.
 inline constexpr std::size_t kLocatedCountersMax = 64;
 
-// Where rows find their sums: of each row a place in each counter, and bits of the counters whose
-// key the row has. Valid while the application's version is the same.
+// Where rows find their sums: of each row a place in each counter, or the sum of a fine one; and
+// bits of the counters whose key the row has. Places are valid while the application's version is
+// the same.
 struct LocatedRows {
-  std::vector<std::uint32_t> places;  // by row, then by counter
+  std::vector<std::uint32_t> places;  // by row, then by counter; kNoCell of fine ones
+  std::vector<std::int64_t> sums;     // by row, then by counter; 0 of those that are not
   std::vector<std::uint64_t> keys;    // by row
+
+  void clear();
+  // Adds the i-th of others.
+  void add(const LocatedRows& others, std::size_t i);
+  std::size_t bytes() const;
 };
 
 class ApplicationLook {
@@ -130,6 +137,10 @@ class ApplicationLook {
   void score_affinity(std::span<ScoredRows> rows, std::size_t s, const LocatedRows* located);
   std::int64_t sum_of(const Counter& counter, const ScoredRows& its, std::size_t i,
                       const LocatedRows* located) const;
+  std::int64_t located_sum(const LocatedRows& located, std::size_t i, std::size_t counter) const {
+    const std::size_t at = i * application_.counters.size() + counter;
+    return application_.counters[counter].sum_at(located.places[at]) + located.sums[at];
+  }
   void score_by_class(std::span<ScoredRows> rows, std::size_t s, bool taints);
   std::int64_t soft_taints(std::uint32_t row) const;
   std::int64_t preference(std::uint32_t row) const;

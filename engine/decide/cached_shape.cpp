@@ -236,17 +236,23 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
   }
 }
 
+void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
+  feasible_version_ = next_feasible_version();
+  if (by_class_ != table_->class_changes()) {
+    return;  // who asks counts them all
+  }
+  const std::uint32_t its = table_->node_class(row);
+  if (its >= feasible_by_class_.size()) {
+    feasible_by_class_.resize(its + 1);
+  }
+  feasible_by_class_[its] += is_feasible ? 1U : ~0U;
+}
+
 void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i) {
   std::uint32_t& packed = lines_[layout_.packed(row)];
   const bool was_feasible = (packed & kInfeasible) == 0, is_feasible = scores.code[i] == 0;
   if (was_feasible != is_feasible) {
-    feasible_version_ = next_feasible_version();
-    // Where a row's class is another one now all are counted again.
-    const std::uint32_t its = table_->node_class(row);
-    if (its >= feasible_by_class_.size()) {
-      feasible_by_class_.resize(its + 1);
-    }
-    feasible_by_class_[its] += is_feasible ? 1U : ~0U;
+    feasible_changed(row, is_feasible);
   }
   if (was_feasible) {
     --feasible_;
@@ -297,7 +303,7 @@ CachedShape::Ranges CachedShape::ranges() {
   return found;
 }
 
-std::vector<std::pair<std::uint32_t, std::int32_t>>::const_iterator RowExtras::find(
+std::vector<std::pair<std::uint32_t, std::uint32_t>>::const_iterator RowExtras::find(
     std::uint32_t row) const {
   const auto found =
       std::lower_bound(by_row.begin(), by_row.end(), row,
@@ -307,7 +313,8 @@ std::vector<std::pair<std::uint32_t, std::int32_t>>::const_iterator RowExtras::f
 
 std::int32_t RowExtras::of(std::uint32_t row) const {
   const auto found = find(row);
-  const std::int32_t extra = found != by_row.end() ? found->second : by_class[classes[row]];
+  const std::int32_t extra =
+      found != by_row.end() ? by_entry[found->second] : by_class[classes[row]];
   return extra >= 0 && more != nullptr ? extra + more(row) : extra;
 }
 
@@ -328,10 +335,7 @@ const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable
 }
 
 CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
-  const auto rejects = [](const auto& its) { return its.second < 0; };
-  if (layout_.normalized == 0 ||
-      (!extras.rejects_classes &&
-       std::none_of(extras.by_row.begin(), extras.by_row.end(), rejects))) {
+  if (layout_.normalized == 0 || (!extras.rejects_classes && !extras.rejects_apart)) {
     return ranges();
   }
   Ranges found;
@@ -341,8 +345,8 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
     }
     // Without the few rows that are rejected, for a moment.
     for (const bool take : {true, false}) {
-      for (const auto& [row, extra] : extras.by_row) {
-        for (std::uint32_t n = 0; extra < 0 && n < layout_.normalized; ++n) {
+      for (const auto& [row, entry] : extras.by_row) {
+        for (std::uint32_t n = 0; extras.by_entry[entry] < 0 && n < layout_.normalized; ++n) {
           const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
           take ? histograms_[n].remove(raw) : histograms_[n].add(raw);
         }
@@ -563,7 +567,7 @@ const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
                                                              const TieOrder& order,
                                                              const RowExtras* extras) {
   const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
-  auto& [found, visited] = scratch();  // found is a heap: the worst stands first
+  auto& [found, visited, heads] = scratch();  // found is a heap: the worst stands first
   found.clear();
   visited.clear();
   const std::int32_t most_extra = extras == nullptr ? 0 : extras->greatest;
@@ -646,6 +650,7 @@ CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals
     const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
     its.best = search(range, weights, kept, order, &alone);
     its.outside = kept == feasible_by_class_[node_class] ? 0 : its.best.back().key - 1;
+    its.searched = decisions_;
     its.valid = true;
     grown_ = true;
   }
@@ -667,42 +672,96 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
     range.by_class.clear();
     range.class_changes = table_->class_changes();
   }
-  std::vector<RowTotal> found;
+  // Once more where too few were left of those that were kept of a class.
+  for (std::uint32_t short_of = kNoNodeClass;
+       !merge_classes(range, weights, count, order, extras, out, short_of);) {
+    ClassBest& its = range.by_class[short_of];
+    if (its.searched == decisions_) {
+      return false;
+    }
+    its.valid = false;
+  }
+  add_rows_apart(range, weights, count, order, extras, out);
+  return true;
+}
+
+// The best of rows that do not stand apart. False: too few are kept of a class, and which.
+bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                                const TieOrder& order, const RowExtras& extras,
+                                std::vector<RowTotal>& out, std::uint32_t& short_of) {
+  const auto worse = [](const Head& a, const Head& b) { return a.key < b.key; };
+  // To the class's next row; false: none is kept.
+  const auto advance = [&](Head& head) {
+    const std::vector<BestRow>& best = range.by_class[head.node_class].best;
+    while (head.next < best.size()) {
+      const RowTotal& row = best[head.next++].row_total;
+      if (extras.find(row.row) == extras.by_row.end()) {
+        head.row_total = {row.row, row.total + extras.by_class[head.node_class]};
+        head.key = order.key(head.row_total);
+        return true;
+      }
+    }
+    return false;
+  };
+  // What is kept is all that there is of the class.
+  const auto all_kept = [&](const Head& head) {
+    return range.by_class[head.node_class].outside == 0;
+  };
+  out.clear();
+  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
+    if (feasible_by_class_[c] != 0 && extras.by_class[c] >= 0) {
+      class_best(range, weights, c, order);  // which searches: not while heads are in use
+    }
+  }
+  std::vector<Head>& heads = scratch().heads;
+  heads.clear();
   for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
     if (feasible_by_class_[c] == 0 || extras.by_class[c] < 0) {
       continue;
     }
-    // Once more where too few are left of those that were kept.
-    for (const bool again : {false, true}) {
-      ClassBest& its = class_best(range, weights, c, order);
-      const std::size_t before = found.size();
-      for (std::size_t i = 0; i < its.best.size() && found.size() - before < count; ++i) {
-        const RowTotal& row = its.best[i].row_total;
-        if (extras.find(row.row) == extras.by_row.end()) {
-          found.push_back({row.row, row.total + extras.by_class[c]});
-        }
-      }
-      if (found.size() - before == count || its.outside == 0) {
-        break;
-      }
-      if (again) {
-        return false;
-      }
-      found.resize(before);
-      its.valid = false;
+    Head head{.key = 0, .row_total = {}, .node_class = c, .next = 0};
+    if (advance(head)) {
+      heads.push_back(head);
+    } else if (!all_kept(head)) {
+      short_of = c;
+      return false;
     }
   }
-  for (const auto& [row, extra] : extras.by_row) {
-    if (extra >= 0) {
-      found.push_back({row, row_total(range, weights, row) + extra});
+  std::make_heap(heads.begin(), heads.end(), worse);
+  while (out.size() < count && !heads.empty()) {
+    std::pop_heap(heads.begin(), heads.end(), worse);
+    Head& head = heads.back();
+    out.push_back(head.row_total);
+    if (advance(head)) {
+      std::push_heap(heads.begin(), heads.end(), worse);
+    } else if (all_kept(head) || out.size() == count) {
+      heads.pop_back();
+    } else {
+      short_of = head.node_class;
+      return false;
     }
   }
-  const auto wanted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, found.size()));
-  std::partial_sort(
-      found.begin(), found.begin() + wanted, found.end(),
-      [&](const RowTotal& a, const RowTotal& b) { return order.key(a) > order.key(b); });
-  out.assign(found.begin(), found.begin() + wanted);
   return true;
+}
+
+void CachedShape::add_rows_apart(const RangeTotals& range, const Totals& weights,
+                                 std::uint32_t count, const TieOrder& order,
+                                 const RowExtras& extras, std::vector<RowTotal>& out) {
+  const std::int32_t most = range.blocks[kernels_->index_of_max(range.blocks.data(), blocks_)];
+  const std::int32_t worst = out.size() == count ? out.back().total : 0;
+  if (extras.greatest_apart < 0 || most + extras.greatest_apart < worst) {
+    return;
+  }
+  for (const auto& [row, entry] : extras.by_row) {
+    if (const std::int32_t extra = extras.by_entry[entry]; extra >= 0 && most + extra >= worst) {
+      out.push_back({row, row_total(range, weights, row) + extra});
+    }
+  }
+  const auto wanted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, out.size()));
+  std::partial_sort(
+      out.begin(), out.begin() + wanted, out.end(),
+      [&](const RowTotal& a, const RowTotal& b) { return order.key(a) > order.key(b); });
+  out.resize(static_cast<std::size_t>(wanted));
 }
 
 void CachedShape::best(std::uint32_t count, const TieOrder& order, const RowExtras& extras,

@@ -35,15 +35,20 @@ struct TieOrder {
 
 // What is added to the totals of rows besides what lines hold: by class, but for some rows.
 struct RowExtras {
-  const std::uint32_t* classes = nullptr;                      // by row
-  std::vector<std::int32_t> by_class;                          // -1: such rows are rejected
-  std::vector<std::pair<std::uint32_t, std::int32_t>> by_row;  // sorted; these alone differ
-  std::function<std::int32_t(std::uint32_t)> more;             // of a row, at least 0; or none
-  std::int32_t greatest = 0;                                   // of any row
-  bool rejects_classes = false;      // with a row that lines hold as feasible
+  const std::uint32_t* classes = nullptr;  // by row
+  std::vector<std::int32_t> by_class;      // -1: such rows are rejected
+  // Rows that stand apart from their class, sorted: each as an entry of by_entry says.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_row;
+  std::vector<std::int32_t> by_entry;               // -1: such rows are rejected
+  std::function<std::int32_t(std::uint32_t)> more;  // of a row, at least 0; or none
+  std::int32_t greatest = 0;                        // of any row
+  std::int32_t greatest_apart = -1;                 // of rows that stand apart
+  // With a row that lines hold as feasible: some class, some entry of rows apart.
+  bool rejects_classes = false, rejects_apart = false;
   std::optional<std::int32_t> same;  // all rows have that much
   // The row's place in by_row; its end: it is as its class.
-  std::vector<std::pair<std::uint32_t, std::int32_t>>::const_iterator find(std::uint32_t row) const;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>::const_iterator find(
+      std::uint32_t row) const;
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
 };
@@ -124,7 +129,7 @@ class CachedShape {
   // The best rows of a class, best first; no other row of it has a key above outside.
   struct ClassBest {
     std::vector<BestRow> best;
-    std::uint64_t outside = 0;
+    std::uint64_t outside = 0, searched = 0;  // the decision for which it was searched for
     bool valid = false;
   };
 
@@ -149,10 +154,18 @@ class CachedShape {
     void operator()(void* pointer) const;
   };
 
+  // The best row of a class that no answer has yet.
+  struct Head {
+    std::uint64_t key;
+    RowTotal row_total;
+    std::uint32_t node_class, next;  // the place in ClassBest::best
+  };
+
   // Scratch of a search; a thread's.
   struct Search {
     std::vector<BestRow> found;                                   // best first
     std::vector<std::pair<std::uint32_t, std::int32_t>> visited;  // lines, their greatest
+    std::vector<Head> heads;
   };
 
   static Search& scratch();
@@ -160,6 +173,7 @@ class CachedShape {
   void rebuild(const NodeTable& table, const PodShape& shape);
   void replay(const NodeTable& table, const PodShape& shape);
   void set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i);
+  void feasible_changed(std::uint32_t row, bool is_feasible);
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
   Ranges ranges();
@@ -178,6 +192,11 @@ class CachedShape {
   // False: what is kept does not say it.
   bool best_by_class(RangeTotals& range, const Totals& weights, std::uint32_t count,
                      const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
+  bool merge_classes(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                     const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out,
+                     std::uint32_t& short_of);
+  void add_rows_apart(const RangeTotals& range, const Totals& weights, std::uint32_t count,
+                      const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
   ClassBest& class_best(RangeTotals& range, const Totals& weights, std::uint32_t node_class,
                         const TieOrder& order);
   // Once it has caught up with the rows that changed.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/answers.h"
+#include "engine/decide/applied_rows.h"
 #include "engine/decide/asked_pod.h"
 #include "engine/decide/cached_shape.h"
 #include "engine/decide/exact_look.h"
@@ -131,24 +132,9 @@ class Evaluator {
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(AskedPod& asked, bool every_row);
   void apply(AskedPod& asked, ExactAnswer& answer) const;
-  // The same by classes of rows, over a cached answer of the columns (application_answer.cpp).
-  struct Applied final : KeptWithApplication {
-    // Of what they are: while none of it changes, the same rows stand for the same.
-    std::uint64_t application_version = 0, shape_version = 0, feasible_version = 0,
-                  class_changes = 0;
-    std::vector<ScoredRows> entries;  // classes, then rows apart
-    std::size_t classes = 0;          // how many of them
-    LocatedRows located;
-    std::vector<std::uint32_t> entry_of_class;
-    RowExtras extras;
-    std::uint32_t feasible = 0;
-    bool rejects = false;  // some row
-  };
-  // Valid until the next of any application.
-  const Applied& apply_by_class(CachedShape& found, AskedPod& asked);
-  void find_entries(CachedShape& found, AskedPod& asked, Applied& applied);
-  void sum_up(AskedPod& asked, Applied& applied);
-  const ScoredRows& entry_of(const Applied& applied, std::uint32_t row) const;
+  // Over a cached answer of the columns (application_answer.cpp). Valid until the next of any
+  // application.
+  const AppliedRows& apply_by_class(CachedShape& found, AskedPod& asked);
   ScoredRows with_images(const AskedPod& asked, ScoredRows entry, std::uint32_t row) const;
   void decide_applied(CachedShape& found, AskedPod& asked, const EvaluateOptions& options,
                       Decision& decision);
@@ -210,8 +196,7 @@ class Evaluator {
   // keys.
   std::vector<Pod> handed_out_;
   BytesMap<std::string, std::uint32_t> handed_out_ids_;
-  Applied applied_;                   // scratch
-  std::vector<std::uint32_t> apart_;  // scratch
+  AppliedRows applied_;               // scratch
   std::vector<CodeCount> codes_;      // scratch
   std::vector<RowTotal> best_;        // scratch
   std::vector<std::int32_t> totals_;  // scratch

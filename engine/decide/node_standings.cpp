@@ -155,14 +155,14 @@ void Evaluator::look_at_all(AskedPod& asked, NodesDecision& decision) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
-      const Applied* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
-      found.totals(totals_, applied == nullptr ? nullptr : &applied->extras);
+      const AppliedRows* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
+      found.totals(totals_, applied == nullptr ? nullptr : &applied->extras());
       for (std::uint32_t row = 0; row < totals_.size(); ++row) {
         if (totals_[row] >= 0) {
           standings.add_feasible(row, totals_[row]);
         } else if (table.node_class(row) != kNoNodeClass) {
           const std::uint32_t by_columns = found.code(row);
-          standings.add_rejected(row, by_columns != 0 ? by_columns : entry_of(*applied, row).code);
+          standings.add_rejected(row, by_columns != 0 ? by_columns : applied->entry_of(row).code);
         }
       }
     }
