@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "bench/checks.h"
+#include "bench/clusters.h"
+#include "bench/growth.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "workloads/random.h"
@@ -200,6 +202,40 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
                    .figures = {}});
 }
 
+// 30 % by default, 30 % with constraints, 40 % with affinity.
+Asks asks_of(Random& random) {
+  const std::uint32_t kind = random.below(10);
+  return kind < 3 ? Asks::kDefaults : kind < 6 ? Asks::kHard : Asks::kAffinity;
+}
+
+// Resident bytes of a cluster's pods, each of whose applications was asked for once.
+std::vector<std::int64_t> bytes_of_pods(const Profile& profile, const ApplicationsSpec& spec) {
+  Engine engine = value_of(Engine::create(profile, kOneThread));
+  for (std::uint32_t n = 0; n < spec.nodes; ++n) {
+    check_done(engine.upsert(node_of(n, spec.zones)));
+  }
+  Growth memory;
+  Random random{spec.seed, kForPods};
+  Decision decision;
+  for (std::uint32_t a = 0; a < spec.applications; ++a) {
+    const Asks asks = asks_of(random);
+    const std::uint32_t start = random.below(spec.nodes);
+    for (std::uint32_t i = 0; i < spec.pods_each; ++i) {
+      Pod pod = pod_of(a, i, asks);
+      pod.node_name = node_name((start + i * 997) % spec.nodes);
+      check_done(engine.upsert(pod));
+    }
+  }
+  Random again{spec.seed, kForPods};
+  for (std::uint32_t a = 0; a < spec.applications; ++a) {
+    check_done(engine.evaluate(pod_of(a, 1'000'000, asks_of(again)), kFast, decision));
+    (void)again.below(spec.nodes);
+  }
+  std::vector<std::int64_t> grown = {memory.grown()};
+  check_done(engine.validate());
+  return grown;
+}
+
 }  // namespace
 
 void spread_warm(const BenchOptions& options, Lines& lines) {
@@ -251,9 +287,7 @@ void default_place(const BenchOptions& options, Lines& lines) {
     Random random{options.seed, kForPlaces};
     std::vector<Pod> pods;
     for (std::uint32_t a = 0; a < applications; ++a) {
-      // 30 % by default, 30 % with constraints, 40 % with affinity.
-      const std::uint32_t kind = random.below(10);
-      const Asks asks = kind < 3 ? Asks::kDefaults : kind < 6 ? Asks::kHard : Asks::kAffinity;
+      const Asks asks = asks_of(random);
       const Pod first = pod_of(a, 0, asks);
       check_done(engine.upsert(
           ReferredObject(Service{first.namespace_name, fmt::format("app-{}", a), first.labels})));
@@ -314,6 +348,28 @@ void counter_event(const BenchOptions& options, Lines& lines) {
                    .value = more,
                    .target = at_most(1),
                    .figures = {}});
+}
+
+void application_memory(const BenchOptions& options, Lines& lines) {
+  ApplicationsSpec spec = spec_of(options, Asks::kDefaults);
+  spec.pods_each = 200;
+  const std::uint32_t pods = spec.applications * spec.pods_each;
+  const auto per_pod = [&](const Profile& profile) {
+    return static_cast<double>(measured_apart(1, [&] { return bytes_of_pods(profile, spec); })[0]) /
+           pods;
+  };
+  const double with = per_pod(Profile::standard()), without = per_pod(bench_profile());
+  lines.push_back(
+      {.row = "application_memory",
+       .what = fmt::format("{} pods of {} applications, all asked for, more than under a "
+                           "profile of columns",
+                           pods, spec.applications),
+       .measured = fmt::format("{:.1f} % ({:.0f} less {:.0f} bytes a pod)",
+                               100 * (with / without - 1), with, without),
+       .unit = "%",
+       .value = 100 * (with / without - 1),
+       .target = at_most(10),
+       .figures = {}});
 }
 
 }  // namespace headroom

@@ -1,14 +1,9 @@
 // events, load_dump, memory: taking facts in and keeping them.
 #include <fmt/format.h>
-#include <malloc.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <fstream>
 
 #include "bench/checks.h"
 #include "bench/clusters.h"
+#include "bench/growth.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "objects/object_reader.h"
@@ -28,69 +23,30 @@ Engine empty_engine() {
   return engine;
 }
 
-std::int64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t size = 0, resident = 0;
-  statm >> size >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
-// Resident bytes that the nodes, the pods and the metrics of a cluster add.
-using Growth = std::array<std::int64_t, 4>;  // and how many pods are bound
-
-Growth measure_growth(const ClusterGenerator& generator) {
-  malloc_trim(0);
-  Growth growth{};
+// Resident bytes that the nodes, the pods and the metrics of a cluster add; and how many pods are
+// bound.
+std::vector<std::int64_t> measure_growth(const ClusterGenerator& generator) {
+  std::vector<std::int64_t> growth(4);
   Engine engine = empty_engine();
-  std::int64_t before = resident_bytes();
-  const auto grown = [&before] {
-    const std::int64_t now = resident_bytes();
-    return now - std::exchange(before, now);
-  };
+  Growth memory;
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
     check_done(engine.upsert(generator.node(n)));
   }
-  growth[0] = grown();
+  growth[0] = memory.grown();
   for (std::uint32_t p = 0; p < generator.options().pods; ++p) {
     check_done(engine.upsert(generator.pod(p)));
     growth[3] += generator.is_bound(p);
   }
-  growth[1] = grown();
+  growth[1] = memory.grown();
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
     if (generator.has_node_metric(n)) {
       check_done(engine.upsert(generator.node_metric(n)));
     }
   }
-  growth[2] = grown();
+  growth[2] = memory.grown();
   check(engine.stats().nodes == generator.options().nodes, "nodes");
   check(engine.stats().pods == generator.options().pods, "pods");
   check_done(engine.validate());
-  return growth;
-}
-
-// In a process of its own, where no freed memory hides growth.
-Growth measure_growth_apart(const ClusterGenerator& generator) {
-  std::array<int, 2> ends{};
-  check(pipe(ends.data()) == 0, "pipe");
-  const pid_t child = fork();
-  check(child >= 0, "fork");
-  if (child == 0) {
-    int status = 1;
-    try {
-      const Growth growth = measure_growth(generator);
-      status = write(ends[1], growth.data(), sizeof(growth)) == sizeof(growth) ? 0 : 1;
-    } catch (const CheckFailed& failed) {
-      fmt::print(stderr, "memory: {}\n", failed.what());
-    }
-    _exit(status);
-  }
-  close(ends[1]);
-  Growth growth{};
-  const bool whole = read(ends[0], growth.data(), sizeof(growth)) == sizeof(growth);
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  check(whole && status == 0, "the process that measures memory failed");
   return growth;
 }
 
@@ -264,7 +220,8 @@ void load_dump(const BenchOptions& options, Lines& lines) {
 void memory(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), pods = options.size(1'000'000);
   const ClusterGenerator generator({.nodes = nodes, .pods = pods, .seed = options.seed});
-  const Growth growth = measure_growth_apart(generator);
+  const std::vector<std::int64_t> growth =
+      measured_apart(4, [&] { return measure_growth(generator); });
   const auto per = [&](std::int64_t bytes, std::uint32_t count) {
     return static_cast<double>(bytes) / count;
   };

@@ -53,10 +53,11 @@ struct Counter {
   TopologyKeyId key = kByRow;
   // False: a class knows its domain, as classes read the key.
   bool fine = true;
-  tsl::robin_map<std::uint32_t, std::uint32_t> places;  // by domain: of its cell
+  tsl::robin_map<std::uint32_t, std::uint32_t> places;  // by domain: of its cell; dense
   std::vector<Cell> cells;
   std::vector<std::uint32_t> free;  // places
 
+  Counter() { places.max_load_factor(0.8F); }
   bool empty() const { return places.empty(); }
   std::uint32_t place_of(std::uint32_t domain) const {
     const auto found = places.find(domain);

@@ -26,14 +26,15 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
       entries_.size() <= 2 * found_ + kEmptyEntriesMax;
   application_version_ = 0;  // also where memory ends half way
   same_entries_ = same;
+  std::vector<std::uint32_t>& rows = scratch();
   if (!same) {
     find(found, look, applications, application, kept);
   } else {
-    rows_.clear();
+    rows.clear();
     for (const FineChange& change : application.fine_changes) {
-      applications.rows_of(application.counters[change.counter], change.cell, rows_);
+      applications.rows_of(application.counters[change.counter], change.cell, rows);
     }
-    for (const std::uint32_t row : rows_) {
+    for (const std::uint32_t row : rows) {
       move(found, look, applications, row);
     }
   }
@@ -54,6 +55,11 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
   shape_version_ = shape.version;
   feasible_version_ = found.feasible_version();
   class_changes_ = table.class_changes();
+}
+
+std::vector<std::uint32_t>& AppliedRows::scratch() {
+  static thread_local std::vector<std::uint32_t> its;
+  return its;
 }
 
 // Which rows stand for which.
@@ -77,14 +83,15 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
     }
   }
   classes_ = entries_.size();
-  rows_.clear();
-  applications.rows_apart(application, rows_);
+  std::vector<std::uint32_t>& rows = scratch();
+  rows.clear();
+  applications.rows_apart(application, rows);
   for (const auto& [row, change] : look.expected()) {
-    rows_.push_back(row);
+    rows.push_back(row);
   }
-  std::sort(rows_.begin(), rows_.end());
-  rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
-  for (const std::uint32_t row : rows_) {
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  for (const std::uint32_t row : rows) {
     if (kept) {
       move(found, look, applications, row);
     } else if (const std::uint32_t its_class = table.node_class(row);
@@ -249,8 +256,7 @@ std::size_t AppliedRows::bytes() const {
          allocated_bytes(entries_.capacity() * sizeof(ScoredRows)) + located_.bytes() +
          one_.bytes() + heap_bytes(entry_of_class_) + heap_bytes(next_) +
          allocated_bytes(ids_.bucket_count() * 24) + heap_bytes(extras_.by_class) +
-         heap_bytes(extras_.by_entry) + heap_bytes(rows_) +
-         allocated_bytes(extras_.by_row.capacity() * 8);
+         heap_bytes(extras_.by_entry) + allocated_bytes(extras_.by_row.capacity() * 8);
 }
 
 }  // namespace headroom

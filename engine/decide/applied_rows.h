@@ -42,6 +42,8 @@ class AppliedRows final : public KeptWithApplication {
   void move(const CachedShape& found, const ApplicationLook& look, const Applications& applications,
             std::uint32_t row);
   std::uint32_t entry_like(std::uint32_t node_class, const Applications& applications);
+  // Of rows; a thread's.
+  static std::vector<std::uint32_t>& scratch();
   void gain(std::uint32_t entry);
   void lose(std::uint32_t entry);
   void sum_up(const ApplicationLook& look, const Applications& applications);
@@ -61,8 +63,7 @@ class AppliedRows final : public KeptWithApplication {
   RowExtras extras_;
   std::uint32_t feasible_ = 0;
   bool rejects_ = false;
-  std::vector<std::uint32_t> rows_;  // scratch
-  LocatedRows one_;                  // scratch
+  LocatedRows one_;  // scratch
 };
 
 }  // namespace headroom
