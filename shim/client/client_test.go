@@ -49,6 +49,29 @@ func TestDecisions(t *testing.T) {
 	if !slices.Contains(decision.Reasons, ReasonCount{"Insufficient cpu", 2}) {
 		t.Errorf("%+v", decision.Reasons)
 	}
+	if len(decision.Plugins) != 0 || len(decision.Scores) != 0 {
+		t.Errorf("scores that were not asked for: %v, %v", decision.Plugins, decision.Scores)
+	}
+	scored := EvaluateOptions{TopK: 5, Scores: true}
+	if err := c.Evaluate(ctx, testPod("scored", "1m", ""), scored, &decision); err != nil {
+		t.Fatal(err)
+	}
+	weights := map[string]int64{}
+	for _, plugin := range c.Greeting().Profiles[0].Plugins {
+		weights[plugin.Name] = plugin.Weight
+	}
+	if len(decision.Plugins) == 0 || len(decision.Scores) != 3*len(decision.Plugins) {
+		t.Fatalf("%d candidates, plugins %v, scores %v", len(decision.Candidates), decision.Plugins, decision.Scores)
+	}
+	for i, candidate := range decision.Candidates {
+		sum := int64(0)
+		for j, plugin := range decision.Plugins {
+			sum += weights[plugin] * int64(decision.Scores[i*len(decision.Plugins)+j])
+		}
+		if sum != candidate.Total {
+			t.Errorf("%s: scores of plugins sum up to %d, its total is %d", candidate.Node, sum, candidate.Total)
+		}
+	}
 
 	// A reservation counts: the second pod of 5 cpu has no room any more.
 	large := testPod("large", "5", "")
@@ -115,7 +138,7 @@ func TestPreemption(t *testing.T) {
 	pod := testPod("urgent", "2", "")
 	priority := int32(100)
 	pod.Spec.Priority = &priority
-	answer, err := c.PostFilter(ctx, pod)
+	answer, err := c.PostFilter(ctx, pod, PostFilterOptions{Candidates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +146,13 @@ func TestPreemption(t *testing.T) {
 	if answer.Code != wire.CodeSuccess || answer.NominatedNode != "n1" || !slices.Equal(answer.Victims, []Victim{want}) {
 		t.Errorf("%+v", answer)
 	}
+	if len(answer.Candidates) != 1 || answer.Candidates[0].Node != "n1" || answer.Candidates[0].Code != wire.CodeSuccess ||
+		!slices.Equal(answer.Candidates[0].Victims, []Victim{want}) {
+		t.Errorf("candidates %+v", answer.Candidates)
+	}
 	never := v1.PreemptNever
 	pod.Spec.PreemptionPolicy = &never
-	if answer, err = c.PostFilter(ctx, pod); err != nil || answer.Code == wire.CodeSuccess || len(answer.Reasons) == 0 {
+	if answer, err = c.PostFilter(ctx, pod, PostFilterOptions{}); err != nil || answer.Code == wire.CodeSuccess || len(answer.Reasons) == 0 {
 		t.Errorf("%+v, error %v", answer, err)
 	}
 }

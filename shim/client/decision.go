@@ -35,12 +35,17 @@ type Decision struct {
 	// What the pod asks for, or nodes say, that headroomd did not look at. Inside kube-scheduler the
 	// other plugins do.
 	NotConsidered []wire.NotConsidered
+	// With EvaluateOptions.Scores: the plugins that score the pod, and for every candidate as many numbers in
+	// their order, after NormalizeScore, in [0, 100]; a Total is their sum, each times its plugin's weight.
+	Plugins []string
+	Scores  []int32
 }
 
 // EvaluateOptions are what an Evaluate is to tell.
 type EvaluateOptions struct {
 	TopK    int  // candidates at most; below 1: 1
 	Reasons bool // fill Decision.Reasons
+	Scores  bool // fill Decision.Plugins and Decision.Scores
 }
 
 // Evaluate asks which nodes may run the pod and which are best. It does not allocate in steady state.
@@ -84,6 +89,7 @@ func encodeEvaluate(e *encoder, pods flatbuffers.UOffsetT, options EvaluateOptio
 	wire.EvaluateAddPods(e.b, pods)
 	wire.EvaluateAddTopK(e.b, uint32(max(options.TopK, 1)))
 	wire.EvaluateAddReasons(e.b, options.Reasons)
+	wire.EvaluateAddScores(e.b, options.Scores)
 	return wire.BodyEvaluate, wire.EvaluateEnd(e.b)
 }
 
@@ -132,5 +138,13 @@ func (c *Client) fill(decision *Decision, from *call) {
 	decision.NotConsidered = decision.NotConsidered[:0]
 	for i := range in.NotConsideredLength() {
 		decision.NotConsidered = append(decision.NotConsidered, in.NotConsidered(i))
+	}
+	decision.Plugins = decision.Plugins[:0]
+	for i := range in.PluginsLength() {
+		decision.Plugins = append(decision.Plugins, from.link.greeting.pluginName(in.Plugins(i)))
+	}
+	decision.Scores = decision.Scores[:0]
+	for i := range in.ScoresLength() {
+		decision.Scores = append(decision.Scores, in.Scores(i))
 	}
 }

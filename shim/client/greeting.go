@@ -54,6 +54,14 @@ func (g *Greeting) limit(name string, otherwise int) int {
 	return otherwise
 }
 
+// pluginName at that place; "": the server named none there.
+func (g *Greeting) pluginName(place byte) string {
+	if int(place) < len(g.PluginNames) {
+		return g.PluginNames[place]
+	}
+	return ""
+}
+
 func encodeHello(e *encoder, name string) flatbuffers.UOffsetT {
 	client := e.string(name)
 	wire.HelloStart(e.b)

@@ -139,7 +139,7 @@ func (c *Client) readNodes(from *call, answer *NodesAnswer) (next uint32, err er
 	var verdict wire.NodeVerdict
 	for i := range verdicts {
 		reply.Verdicts(&verdict, i)
-		verdicts[i] = readVerdict(&verdict, from.link.greeting.PluginNames)
+		verdicts[i] = readVerdict(&verdict, from.link.greeting)
 	}
 	names := reply.NodeNamesLength()
 	if answer.Nodes == nil {
@@ -172,11 +172,8 @@ func (c *Client) readNodes(from *call, answer *NodesAnswer) (next uint32, err er
 	return reply.Next(), nil
 }
 
-func readVerdict(in *wire.NodeVerdict, plugins []string) *NodeVerdict {
-	verdict := &NodeVerdict{Code: in.Code()}
-	if place := int(in.Plugin()); place < len(plugins) {
-		verdict.Plugin = plugins[place]
-	}
+func readVerdict(in *wire.NodeVerdict, greeting *Greeting) *NodeVerdict {
+	verdict := &NodeVerdict{Code: in.Code(), Plugin: greeting.pluginName(in.Plugin())}
 	for i := range in.ReasonsLength() {
 		verdict.Reasons = append(verdict.Reasons, string(in.Reasons(i)))
 	}

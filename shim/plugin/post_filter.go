@@ -41,7 +41,7 @@ func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1
 	}
 	var answer *client.PostFilterAnswer
 	err := h.timed("PostFilter", func() (err error) {
-		answer, err = h.client.PostFilter(ctx, pod)
+		answer, err = h.client.PostFilter(ctx, pod, client.PostFilterOptions{})
 		return err
 	})
 	if err != nil {
