@@ -22,8 +22,8 @@ func (c *ControlPlane) CreateNamespaces(ctx context.Context, names ...string) er
 	})
 }
 
-// Clear deletes every pod, node, NodeMetric, quota and disruption budget, and the lab's priority
-// classes: the next test finds an empty cluster. Namespaces stay: no controller would end them.
+// Clear deletes every pod, node, NodeMetric, quota, disruption budget, ReplicaSet, service, volume and
+// claim, and the lab's priority classes: the next test finds an empty cluster. Namespaces stay: no controller would end them.
 func (c *ControlPlane) Clear(ctx context.Context) error {
 	namespaces, err := c.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -35,11 +35,17 @@ func (c *ControlPlane) Clear(ctx context.Context) error {
 		return errors.Join(
 			c.Client.CoreV1().Pods(name).DeleteCollection(ctx, now, all),
 			c.Client.PolicyV1().PodDisruptionBudgets(name).DeleteCollection(ctx, now, all),
+			c.Client.AppsV1().ReplicaSets(name).DeleteCollection(ctx, now, all),
+			c.Client.CoreV1().PersistentVolumeClaims(name).DeleteCollection(ctx, now, all),
+			c.clearServices(ctx, name),
 			ignoreMissing(c.Dynamic.Resource(ElasticQuotas).Namespace(name).DeleteCollection(ctx, now, all)),
 		)
 	})
 	return errors.Join(err,
 		c.Client.CoreV1().Nodes().DeleteCollection(ctx, now, all),
+		c.Client.CoreV1().PersistentVolumes().DeleteCollection(ctx, now, all),
+		c.Client.StorageV1().StorageClasses().DeleteCollection(ctx, now, all),
+		c.Client.StorageV1().CSINodes().DeleteCollection(ctx, now, all),
 		ignoreMissing(c.Dynamic.Resource(NodeMetrics).DeleteCollection(ctx, now, all)),
 		ignoreMissing(c.Dynamic.Resource(CapacityQuotas).DeleteCollection(ctx, now, all)),
 		c.clearPriorities(ctx))
@@ -49,6 +55,20 @@ func (c *ControlPlane) Clear(ctx context.Context) error {
 func ignoreMissing(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
+	}
+	return err
+}
+
+// clearServices but the API server's own.
+func (c *ControlPlane) clearServices(ctx context.Context, namespace string) error {
+	services, err := c.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, service := range services.Items {
+		if service.Name != "kubernetes" {
+			err = errors.Join(err, c.Client.CoreV1().Services(namespace).Delete(ctx, service.Name, metav1.DeleteOptions{}))
+		}
 	}
 	return err
 }

@@ -139,8 +139,9 @@ func (l *Lab) startAPIServer(ctx context.Context, plane *ControlPlane, directory
 		"--service-account-key-file=" + in("sa.key"), "--service-account-signing-key-file=" + in("sa.key"),
 		"--token-auth-file=" + in("tokens.csv"), "--authorization-mode=RBAC",
 		"--service-cluster-ip-range=10.0.0.0/24",
-		// No controller makes service accounts, and none would take the taint of a new node away.
-		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+		// No controller makes service accounts, and none would take away the taint of a new node or the
+		// finalizer of a volume.
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
 		"--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--profiling=false",
 		"--event-ttl=5m",

@@ -62,6 +62,13 @@ func Taint(key, value string, effect v1.TaintEffect) NodeOption {
 	}
 }
 
+// HasImage: a node has pulled it.
+func HasImage(image string, bytes int64) NodeOption {
+	return func(n *v1.Node) {
+		n.Status.Images = append(n.Status.Images, v1.ContainerImage{Names: []string{image}, SizeBytes: bytes})
+	}
+}
+
 // Cordoned: nothing new may be placed there.
 func Cordoned() NodeOption { return func(n *v1.Node) { n.Spec.Unschedulable = true } }
 

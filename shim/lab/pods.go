@@ -108,8 +108,8 @@ func ScheduledBy(name string) PodOption { return func(p *v1.Pod) { p.Spec.Schedu
 // RequireNodeAffinity: one required term.
 func RequireNodeAffinity(term v1.NodeSelectorTerm) PodOption {
 	return func(p *v1.Pod) {
-		affinity(p).NodeAffinity = &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-			NodeSelectorTerms: []v1.NodeSelectorTerm{term}}}
+		nodeAffinity(p).RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
 	}
 }
 
@@ -122,35 +122,102 @@ func RequireNodeName(name string) PodOption {
 // ApartFrom pods with that label in the topology: required anti-affinity.
 func ApartFrom(topologyKey, label, value string) PodOption {
 	return func(p *v1.Pod) {
-		affinity(p).PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(topologyKey, label, value)}
+		required := &podAntiAffinity(p).RequiredDuringSchedulingIgnoredDuringExecution
+		*required = append(*required, term(topologyKey, label, value))
 	}
 }
 
 // BesidePods with that label in the topology: required affinity.
 func BesidePods(topologyKey, label, value string) PodOption {
 	return func(p *v1.Pod) {
-		affinity(p).PodAffinity = &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(topologyKey, label, value)}
+		required := &podAffinity(p).RequiredDuringSchedulingIgnoredDuringExecution
+		*required = append(*required, term(topologyKey, label, value))
 	}
 }
 
 // Spread pods with that label: DoNotSchedule.
 func Spread(topologyKey string, maxSkew int32, label, value string) PodOption {
+	return spread(v1.DoNotSchedule, topologyKey, maxSkew, label, value)
+}
+
+// SpreadSoftly is Spread with ScheduleAnyway.
+func SpreadSoftly(topologyKey string, maxSkew int32, label, value string) PodOption {
+	return spread(v1.ScheduleAnyway, topologyKey, maxSkew, label, value)
+}
+
+func spread(unsatisfiable v1.UnsatisfiableConstraintAction, topologyKey string, maxSkew int32, label, value string) PodOption {
 	return func(p *v1.Pod) {
 		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
-			MaxSkew: maxSkew, TopologyKey: topologyKey, WhenUnsatisfiable: v1.DoNotSchedule,
+			MaxSkew: maxSkew, TopologyKey: topologyKey, WhenUnsatisfiable: unsatisfiable,
 			LabelSelector: selector(label, value)})
 	}
 }
 
-func affinity(p *v1.Pod) *v1.Affinity {
-	if p.Spec.Affinity == nil {
-		p.Spec.Affinity = &v1.Affinity{}
+// PreferNodeAffinity: one preferred term.
+func PreferNodeAffinity(weight int32, term v1.NodeSelectorTerm) PodOption {
+	return func(p *v1.Pod) {
+		preferred := &nodeAffinity(p).PreferredDuringSchedulingIgnoredDuringExecution
+		*preferred = append(*preferred, v1.PreferredSchedulingTerm{Weight: weight, Preference: term})
 	}
-	return p.Spec.Affinity
 }
 
-func terms(topologyKey, label, value string) []v1.PodAffinityTerm {
-	return []v1.PodAffinityTerm{{TopologyKey: topologyKey, LabelSelector: selector(label, value)}}
+// PreferApartFrom pods with that label in the topology: preferred anti-affinity.
+func PreferApartFrom(weight int32, topologyKey, label, value string) PodOption {
+	return func(p *v1.Pod) {
+		preferred := &podAntiAffinity(p).PreferredDuringSchedulingIgnoredDuringExecution
+		*preferred = append(*preferred, v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: term(topologyKey, label, value)})
+	}
+}
+
+// PreferBesidePods with that label in the topology: preferred affinity.
+func PreferBesidePods(weight int32, topologyKey, label, value string) PodOption {
+	return func(p *v1.Pod) {
+		preferred := &podAffinity(p).PreferredDuringSchedulingIgnoredDuringExecution
+		*preferred = append(*preferred, v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: term(topologyKey, label, value)})
+	}
+}
+
+// RunsImage names the first container's image.
+func RunsImage(image string) PodOption {
+	return func(p *v1.Pod) { p.Spec.Containers[0].Image = image }
+}
+
+// Mounts a claim of the pod's namespace.
+func Mounts(claim string) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: claim, VolumeSource: v1.VolumeSource{
+			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
+}
+
+// StartedAt is the start time of a pod that an option bound to a node.
+func StartedAt(at time.Time) PodOption {
+	return func(p *v1.Pod) { p.Status.StartTime = &metav1.Time{Time: at} }
+}
+
+// EndsWithin leaves a deleted pod so long to end: without a kubelet it stays, terminating.
+func EndsWithin(seconds int64) PodOption {
+	return func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
+}
+
+func affinity(p *v1.Pod) *v1.Affinity { return made(&p.Spec.Affinity) }
+
+func nodeAffinity(p *v1.Pod) *v1.NodeAffinity { return made(&affinity(p).NodeAffinity) }
+
+func podAffinity(p *v1.Pod) *v1.PodAffinity { return made(&affinity(p).PodAffinity) }
+
+func podAntiAffinity(p *v1.Pod) *v1.PodAntiAffinity { return made(&affinity(p).PodAntiAffinity) }
+
+// made is what a pointer points at, after making it where there is nothing.
+func made[T any](pointer **T) *T {
+	if *pointer == nil {
+		*pointer = new(T)
+	}
+	return *pointer
+}
+
+func term(topologyKey, label, value string) v1.PodAffinityTerm {
+	return v1.PodAffinityTerm{TopologyKey: topologyKey, LabelSelector: selector(label, value)}
 }
 
 func selector(label, value string) *metav1.LabelSelector {
@@ -158,7 +225,7 @@ func selector(label, value string) *metav1.LabelSelector {
 }
 
 // CreatePods in parallel, after the priority classes that they name by Priority. Pods that options
-// bound to a node are set Running, started at their creation.
+// bound to a node are set Running, started at their creation unless StartedAt says otherwise.
 func (c *ControlPlane) CreatePods(ctx context.Context, pods ...*v1.Pod) error {
 	if err := c.createPriorities(ctx, pods); err != nil {
 		return err
@@ -191,7 +258,11 @@ func (c *ControlPlane) createPod(ctx context.Context, pod *v1.Pod) error {
 	if err != nil || pod.Spec.NodeName == "" {
 		return err
 	}
-	return c.run(ctx, stored, time.Now())
+	since := time.Now()
+	if pod.Status.StartTime != nil {
+		since = pod.Status.StartTime.Time
+	}
+	return c.run(ctx, stored, since)
 }
 
 // Run sets a bound pod Running since then, as its kubelet would.
