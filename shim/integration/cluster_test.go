@@ -111,10 +111,10 @@ func (c *cluster) startScheduler(s setup) *lab.Scheduler {
 	return scheduler
 }
 
-func (c *cluster) startStock(config lab.SchedulerConfig) {
+func (c *cluster) startStock(config lab.SchedulerConfig, args ...string) {
 	c.Helper()
 	var err error
-	c.scheduler, err = world.StartScheduler(c.ctx, plane, lab.SchedulerOptions{Stock: true, Config: config})
+	c.scheduler, err = world.StartScheduler(c.ctx, plane, lab.SchedulerOptions{Stock: true, Config: config, Args: args})
 	c.ok(err)
 	c.own(c.scheduler.Process)
 }

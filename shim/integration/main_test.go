@@ -4,8 +4,9 @@
 //
 //	HEADROOM_LAB_BIN=... HEADROOMD=... go test ./integration -v
 //
-// HEADROOM_LONG=1 runs the large ones in full. HEADROOM_LAB_KEEP=1 leaves logs behind. Where the programs
-// are not built, tests skip and say how to build them.
+// HEADROOM_LONG=1 runs the large ones in full. HEADROOM_SEED=N repeats what a random one drew.
+// HEADROOM_LAB_KEEP=1 leaves logs behind. Where the programs are not built, tests skip and say how to build
+// them.
 package integration
 
 import (
@@ -13,12 +14,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
+	"time"
 
 	"headroom.dev/shim/lab"
 )
 
-const longVariable = "HEADROOM_LONG"
+const (
+	longVariable = "HEADROOM_LONG"
+	seedVariable = "HEADROOM_SEED"
+	defaultSeed  = 20260101
+)
 
 // What all tests share, or why they cannot run.
 var (
@@ -49,3 +56,19 @@ func run(m *testing.M) int {
 }
 
 func long() bool { return os.Getenv(longVariable) != "" }
+
+// seed of a random test: the same in every short run, another one in each long one.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	chosen := uint64(defaultSeed)
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if chosen, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	} else if long() {
+		chosen = uint64(time.Now().UnixNano())
+	}
+	t.Logf("%s=%d", seedVariable, chosen)
+	return chosen
+}
