@@ -144,7 +144,7 @@ func (l *Lab) startAPIServer(ctx context.Context, plane *ControlPlane, directory
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
 		"--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--profiling=false",
-		"--event-ttl=5m",
+		"--event-ttl=5m", "--delete-collection-workers=8",
 	}, plane.ready)
 	l.own(process)
 	return process, process.Start(ctx)
