@@ -5,14 +5,15 @@ import (
 	"math/rand/v2"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"headroom.dev/shim/lab"
 )
 
-// applications are a random cluster as one finds it: nodes of some sizes in zones, with taints and images;
-// Deployments with and without Services, StatefulSets with volumes; pods that ask for all that
-// kube-scheduler's default plugins look at. The same seed makes the same.
+// applications are a random cluster as one finds it: nodes of some sizes in zones, with taints, images and
+// devices; ReplicaSets with Services; pods that ask for what kube-scheduler's default plugins look at. The
+// same seed makes the same.
 type applications struct {
 	namespaces []string
 	random     *rand.Rand
@@ -42,6 +43,7 @@ const (
 	disk      = "disk"
 	tier      = "tier"
 	app       = "app"
+	revision  = "revision"
 )
 
 func newApplications(namespaces []string, seed uint64, nodes, pods int) *applications {
@@ -91,6 +93,8 @@ func (a *applications) drawNodes(count int) {
 		case 11:
 			options = append(options, lab.Taint(spot, "yes", v1.TaintEffectPreferNoSchedule),
 				lab.Taint("old", "", v1.TaintEffectPreferNoSchedule))
+		case 14, 22:
+			options = append(options, lab.Allocatable(gpu, "4"))
 		case 17:
 			options = append(options, func(n *v1.Node) { delete(n.Labels, v1.LabelTopologyZone) })
 		}
@@ -112,7 +116,7 @@ var podKinds = []struct {
 	of40  int
 	draws func(a *applications, name string) []lab.PodOption
 }{
-	{"of a Service, spread by default", 7, func(a *applications, _ string) []lab.PodOption {
+	{"of a Service, spread by default", 6, func(a *applications, _ string) []lab.PodOption {
 		shop := a.shop()
 		return []lab.PodOption{lab.PodLabel(app, shop), lab.OwnedBy("ReplicaSet", shop)}
 	}},
@@ -158,6 +162,7 @@ var podKinds = []struct {
 		a.objects = append(a.objects, claim, lab.For(lab.Volume(name, "", a.one(zones...), "10Gi"), claim))
 		return []lab.PodOption{lab.Mounts(name)}
 	}},
+	{"device", 1, func(*applications, string) []lab.PodOption { return []lab.PodOption{amount(gpu, "1")} }},
 	{"host port", 1, func(a *applications, _ string) []lab.PodOption {
 		return []lab.PodOption{lab.HostPort(9000 + a.random.Int32N(3))}
 	}},
@@ -207,7 +212,7 @@ func (a *applications) drawPod(number int) {
 	} else if kind.draws != nil {
 		own = kind.draws(a, name)
 	}
-	options := []lab.PodOption{lab.Request("cpu", fmt.Sprintf("%dm", 50*(1+a.random.IntN(34)))),
+	options := []lab.PodOption{lab.PodLabel(revision, a.one("1", "2")), lab.Request("cpu", fmt.Sprintf("%dm", 50*(1+a.random.IntN(28)))),
 		lab.Request("memory", fmt.Sprintf("%dMi", 64*(1+a.random.IntN(24))))}
 	// Some pods ask for several things.
 	if a.chance(20) {
@@ -222,6 +227,9 @@ func (a *applications) drawPod(number int) {
 	if a.chance(10) {
 		options = append(options, lab.Tolerate(spot, v1.TaintEffectPreferNoSchedule))
 	}
+	if a.chance(10) {
+		options = append(options, a.initContainer())
+	}
 	if a.chance(15) {
 		options = append(options, lab.Priority(100*a.random.Int32N(4)))
 	}
@@ -230,6 +238,15 @@ func (a *applications) drawPod(number int) {
 }
 
 func asksNothing(p *v1.Pod) { clear(p.Spec.Containers[0].Resources.Requests) }
+
+// initContainer asks for more than the others, or for less.
+func (a *applications) initContainer() lab.PodOption {
+	cpu, image := resource.NewMilliQuantity(100*(1+a.random.Int64N(20)), resource.DecimalSI), imageName(a.random.IntN(imageCount))
+	return func(p *v1.Pod) {
+		p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: "init", Image: image,
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: *cpu}}})
+	}
+}
 
 func (a *applications) runsImage() lab.PodOption {
 	return lab.RunsImage(imageName(a.random.IntN(imageCount)))
@@ -260,7 +277,7 @@ func (a *applications) termNamespaces() lab.PodOption {
 	}
 }
 
-// spreadPolicies of the pod's constraints; sometimes they want more domains than there are.
+// spreadPolicies of the pod's constraints; one of them is that only pods of the same revision count.
 func (a *applications) spreadPolicies() lab.PodOption {
 	honor, ignore := v1.NodeInclusionPolicyHonor, v1.NodeInclusionPolicyIgnore
 	draw := a.random.IntN(4)
@@ -275,6 +292,8 @@ func (a *applications) spreadPolicies() lab.PodOption {
 			case 2:
 				domains := int32(len(zones))
 				constraint.MinDomains = &domains
+			default:
+				constraint.MatchLabelKeys = []string{revision}
 			}
 		}
 	}

@@ -32,8 +32,6 @@ const (
 	startMinutes      = 40 // more than a node has pods
 	// A node is full when it has less than this left.
 	fullMilliCPU = 250
-	// What is preempted stays to be looked at: the test is over sooner.
-	victimEndsSeconds = 600
 )
 
 // Of a running pod; the last two are as important as the preemptor, or more.
@@ -92,7 +90,7 @@ func (f *fullCluster) addNode(name string) {
 		milli -= asks
 		options := []lab.PodOption{lab.Request("cpu", fmt.Sprintf("%dm", asks)), lab.Request("memory", fmt.Sprintf("%dMi", 256*(1+f.random.IntN(8)))),
 			lab.Priority(priorities[f.random.IntN(len(priorities))]), lab.PodLabel(app, f.anApp()),
-			lab.StartedAt(fullSince.Add(time.Duration(started[i]) * time.Minute)), lab.EndsWithin(victimEndsSeconds)}
+			lab.StartedAt(fullSince.Add(time.Duration(started[i]) * time.Minute)), lab.EndsWithin(endsSeconds)}
 		switch f.random.IntN(14) {
 		case 0:
 			options = append(options, lab.HostPort(fullHostPort+int32(i)))

@@ -21,8 +21,12 @@ import (
 // both. Stock tells its scores in its log. Where nodes tie it draws lots: a seed repeats pods and nodes, not
 // the run.
 
-// Of so many pods one that is bound leaves again.
-const leavesOf = 8
+const (
+	// After so many pods one that is bound leaves again.
+	leavesOf = 8
+	// What takes its time to end does so when the test is over.
+	endsSeconds = 3600
+)
 
 // pluginParity is what was compared of one plugin.
 type pluginParity struct {
@@ -228,7 +232,8 @@ func asCreated(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// leaves: one of the pods that are bound, by its place in the order of names.
+// leaves: one of the pods that are bound, by its place in the order of names. Every other time it takes its
+// time, and terminates until the test is over.
 func (f *facts) leaves(place int) {
 	f.Helper()
 	keys := f.stores[client.Pods].ListKeys()
@@ -236,6 +241,11 @@ func (f *facts) leaves(place int) {
 	object, _, err := f.stores[client.Pods].GetByKey(keys[place%len(keys)])
 	f.ok(err)
 	pod := object.(*v1.Pod)
-	f.deletes(pod.Namespace, pod.Name)
-	f.remove(client.Pods, pod)
+	if place%2 == 0 {
+		f.deletes(pod.Namespace, pod.Name)
+		f.remove(client.Pods, pod)
+		return
+	}
+	f.ok(plane.TerminatePod(f.ctx, pod.Namespace, pod.Name, endsSeconds))
+	f.put(client.Pods, f.getPod(pod.Namespace, pod.Name))
 }

@@ -285,3 +285,8 @@ func (c *ControlPlane) run(ctx context.Context, pod *v1.Pod, since time.Time) er
 func (c *ControlPlane) DeletePod(ctx context.Context, namespace, name string) error {
 	return c.Client.CoreV1().Pods(namespace).Delete(ctx, name, *metav1.NewDeleteOptions(0))
 }
+
+// TerminatePod leaves it so long to end: without a kubelet it stays, terminating.
+func (c *ControlPlane) TerminatePod(ctx context.Context, namespace, name string, seconds int64) error {
+	return c.Client.CoreV1().Pods(namespace).Delete(ctx, name, *metav1.NewDeleteOptions(seconds))
+}
