@@ -36,6 +36,7 @@ const (
 	waitingClass = "waiting"
 	imageCount   = 6
 	shopCount    = 6
+	streetCount  = 3 // each a Service, with shops of all names
 	nodeTiers    = 10
 
 	dedicated = "dedicated"
@@ -43,6 +44,7 @@ const (
 	disk      = "disk"
 	tier      = "tier"
 	app       = "app"
+	street    = "street"
 	revision  = "revision"
 )
 
@@ -53,7 +55,11 @@ func newApplications(namespaces []string, seed uint64, nodes, pods int) *applica
 	for _, namespace := range namespaces {
 		for shop := range shopCount {
 			name := shopName(shop)
-			a.objects = append(a.objects, lab.ReplicaSet(namespace, name, app, name), lab.Service(namespace, name, app, name))
+			a.objects = append(a.objects, lab.ReplicaSet(namespace, name, app, name))
+		}
+		for number := range streetCount {
+			name := streetName(number)
+			a.objects = append(a.objects, lab.Service(namespace, name, street, name))
 		}
 	}
 	for i := range pods {
@@ -63,6 +69,8 @@ func newApplications(namespaces []string, seed uint64, nodes, pods int) *applica
 }
 
 func shopName(number int) string { return fmt.Sprintf("shop-%d", number) }
+
+func streetName(number int) string { return fmt.Sprintf("street-%d", number) }
 
 func imageName(number int) string { return fmt.Sprintf("registry.example/app-%d:v1", number) }
 
@@ -116,9 +124,17 @@ var podKinds = []struct {
 	of40  int
 	draws func(a *applications, name string) []lab.PodOption
 }{
-	{"of a Service, spread by default", 6, func(a *applications, _ string) []lab.PodOption {
+	{"spread by default", 6, func(a *applications, _ string) []lab.PodOption {
+		// A Service, a ReplicaSet, both or neither select it.
 		shop := a.shop()
-		return []lab.PodOption{lab.PodLabel(app, shop), lab.OwnedBy("ReplicaSet", shop)}
+		options := []lab.PodOption{lab.PodLabel(app, shop)}
+		if a.chance(70) {
+			options = append(options, lab.PodLabel(street, streetName(a.random.IntN(streetCount))))
+		}
+		if a.chance(70) {
+			options = append(options, lab.OwnedBy("ReplicaSet", shop))
+		}
+		return options
 	}},
 	{"soft spread", 4, func(a *applications, _ string) []lab.PodOption {
 		label := a.one("soft-0", "soft-1")
