@@ -15,8 +15,6 @@ namespace headroom {
 
 namespace {
 
-// A key of more domains than that is no matter of classes, of which there would be as many.
-constexpr std::uint32_t kClassDomainsMax = 2048;
 // Of what shapes may take.
 constexpr std::size_t kBytesShare = 4;
 
@@ -24,36 +22,6 @@ constexpr PluginId kScores[] = {PluginId::kTaintToleration,  PluginId::kNodeAffi
                                 PluginId::kVolumeBinding,    PluginId::kPodTopologySpread,
                                 PluginId::kInterPodAffinity, PluginId::kImageLocality};
 static_assert(std::size(kScores) == kApplicationScoresMax);
-
-bool uses(const Profile& profile, PluginId plugin) {
-  return profile.filters_by(plugin) || profile.scores_by(plugin);
-}
-
-// NodeAffinity's PreFilter: whether every required term names nodes, and together none.
-bool names_conflict(const std::optional<std::vector<NodeSelectorTerm>>& required) {
-  if (!required || required->empty()) {
-    return false;
-  }
-  for (const NodeSelectorTerm& term : *required) {
-    std::optional<std::vector<std::string>> names;
-    for (const NodeSelectorRequirement& field : term.match_fields) {
-      if (field.key != "metadata.name" || field.op != "In") {
-        continue;
-      }
-      std::vector<std::string> both;
-      for (const std::string& name : field.values) {
-        if (!names || std::find(names->begin(), names->end(), name) != names->end()) {
-          both.push_back(name);
-        }
-      }
-      names = std::move(both);
-    }
-    if (!names || !names->empty()) {
-      return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -67,20 +35,16 @@ Applications::Applications(const Profile& profile, Facts& facts, const NodeTable
       referred_(referred),
       rejections_(rejections),
       bytes_max_(bytes_max / kBytesShare),
-      any_(uses(profile, PluginId::kPodTopologySpread) ||
-           uses(profile, PluginId::kInterPodAffinity) ||
-           uses(profile, PluginId::kVolumeRestrictions) ||
-           uses(profile, PluginId::kNodeVolumeLimits) || uses(profile, PluginId::kVolumeBinding) ||
-           uses(profile, PluginId::kVolumeZone) || uses(profile, PluginId::kNodeDeclaredFeatures) ||
+      any_(profile.uses({PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
+                         PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits,
+                         PluginId::kVolumeBinding, PluginId::kVolumeZone,
+                         PluginId::kNodeDeclaredFeatures}) ||
            std::any_of(std::begin(kScores), std::end(kScores),
                        [&](PluginId plugin) { return profile.scores_by(plugin); })),
-      spreads_(uses(profile, PluginId::kPodTopologySpread)),
-      pod_affinity_(uses(profile, PluginId::kInterPodAffinity)),
-      soft_affinity_(profile.scores_by(PluginId::kNodeAffinity)),
-      volumes_(uses(profile, PluginId::kVolumeRestrictions) ||
-               uses(profile, PluginId::kNodeVolumeLimits) ||
-               uses(profile, PluginId::kVolumeBinding) || uses(profile, PluginId::kVolumeZone)),
+      spreads_(profile.uses({PluginId::kPodTopologySpread})),
+      pod_affinity_(profile.uses({PluginId::kInterPodAffinity})),
       image_locality_(profile.scores_by(PluginId::kImageLocality)),
+      maker_(profile),
       topology_(facts),
       peers_(profile, facts) {
   for (const ScorePlugin& score : profile.scores) {
@@ -350,43 +314,7 @@ void Applications::rows_of(const Counter& counter, std::uint32_t cell,
   topology_.each_row(counter.key, cell, [&](std::uint32_t row) { rows.push_back(row); });
 }
 
-// --- Finding and making ---
-
-void Applications::write_key(const Pod& pod) {
-  ValueWriter writer(std::move(key_));
-  writer(pod.node_selector, pod.required_node_affinity, pod.tolerations);
-  if (spreads_ || pod_affinity_ || volumes_) {
-    writer(pod.namespace_name, pod.labels);
-  }
-  if (spreads_) {
-    writer(pod.topology_spread,
-           pod.topology_spread.empty() ? pod.controller : std::optional<OwnerReference>());
-  }
-  if (pod_affinity_) {
-    writer(pod.pod_affinity, pod.pod_anti_affinity);
-  }
-  if (soft_affinity_) {
-    writer(pod.preferred_node_affinity);
-  }
-  if (image_locality_) {
-    for (const auto* containers : {&pod.init_containers, &pod.containers}) {
-      for (const Container& container : *containers) {
-        writer(container.image);
-      }
-    }
-    writer(std::uint64_t{pod.init_containers.size() + pod.containers.size()});
-  }
-  if (!pod.volumes.empty()) {
-    writer(pod.volumes);
-    const bool ephemeral = std::any_of(pod.volumes.begin(), pod.volumes.end(),
-                                       [](const Volume& volume) { return volume.ephemeral; });
-    if (ephemeral) {
-      writer(pod.name, pod.uid);
-    }
-  }
-  writer(pod.required_features);
-  key_ = std::move(writer).take();
-}
+// --- Finding ---
 
 Application* Applications::for_decision(const Pod& pod) {
   if (!any_) {
@@ -396,14 +324,14 @@ Application* Applications::for_decision(const Pod& pod) {
     begin_anew();
   }
   const Whole whole(*this);
-  write_key(pod);
-  const auto known = ids_.find(std::string_view(key_));
+  const std::string& key = maker_.key(pod);
+  const auto known = ids_.find(std::string_view(key));
   if (known != ids_.end()) {
     Application& application = *known->second;
     use_order_.splice(use_order_.begin(), use_order_, application.use_place);
     return &application;
   }
-  std::unique_ptr<Application> made = make(pod);
+  std::unique_ptr<Application> made = maker_.make(pod, key);
   Application& application = *made;
   ids_.emplace(application.key, std::move(made));
   application.use_place = use_order_.insert(use_order_.begin(), &application);
@@ -416,77 +344,6 @@ Application* Applications::for_decision(const Pod& pod) {
   measure(application);
   trim();
   return &application;
-}
-
-std::unique_ptr<Application> Applications::make(const Pod& pod) const {
-  auto made = std::make_unique<Application>();
-  Application& application = *made;
-  application.key = key_;
-  application.namespace_name = pod.namespace_name;
-  application.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
-  application.labels = pod.labels;
-  if (pod_affinity_) {
-    application.affinity = pod.pod_affinity;
-    application.anti_affinity = pod.pod_anti_affinity;
-  }
-  if (spreads_) {
-    application.own_spread = pod.topology_spread;
-    application.controller = pod.controller;
-  }
-  if (soft_affinity_) {
-    application.preferred = pod.preferred_node_affinity;
-  }
-  application.required_features = pod.required_features;
-  for (const auto* containers : {&pod.init_containers, &pod.containers}) {
-    for (const Container& container : *containers) {
-      ++application.image_count;
-      application.images.push_back(image_with_tag(container.image));
-    }
-  }
-  for (const Volume& volume : pod.volumes) {
-    // From 1.36 on image volumes score, from 1.37 on they count among the images.
-    if (!volume.image.empty() && profile_.kubernetes_version != KubernetesVersion::k135) {
-      application.images.push_back(image_with_tag(volume.image));
-      application.image_count += profile_.kubernetes_version >= KubernetesVersion::k137;
-    }
-    if (volumes_ && (volume.claim || volume.ephemeral || volume.disk)) {
-      application.volumes.push_back(volume);
-      if (volume.ephemeral) {
-        application.volumes.back().claim = pod.name + "-" + volume.name;
-        application.pod_name = pod.name;
-        application.uid = pod.uid;
-      }
-    }
-  }
-  describe(application);
-  return made;
-}
-
-void Applications::describe(Application& application) const {
-  if (!application.constraint.node_selector.empty() || application.constraint.required) {
-    application.node_affinity = std::make_unique<const NodeAffinity>(application.constraint);
-  }
-  application.pinned = names_its_nodes(application.constraint.required);
-  application.affinity_conflict = names_conflict(application.constraint.required);
-  const auto prefer = [&](const std::vector<PreferredSchedulingTerm>& terms) {
-    for (const PreferredSchedulingTerm& term : terms) {
-      const NodeSelectorTerm& preference = term.preference;
-      if (term.weight == 0 ||
-          (preference.match_expressions.empty() && preference.match_fields.empty())) {
-        continue;
-      }
-      application.bad_preference |= !is_valid(preference);
-      Application::Preferred& made = application.preferences.emplace_back();
-      made.weight = term.weight;
-      made.constraint = std::make_unique<const ClassConstraint>(
-          ClassConstraint{{}, std::vector<NodeSelectorTerm>{preference}, {}});
-      made.affinity = std::make_unique<const NodeAffinity>(*made.constraint);
-    }
-  };
-  if (soft_affinity_) {
-    prefer(application.preferred);
-    prefer(profile_.node_affinity.preferred);
-  }
 }
 
 // --- What follows from other facts ---
@@ -546,252 +403,11 @@ void Applications::rebuild(Application& application) {
   measure(application);
 }
 
-// All of it but what the counters come to.
-void Applications::describe_counters(Application& application) {
-  forget(application);
-  const auto constraints = spreads_ ? spread_constraints(application, profile_.topology_spread,
-                                                         referred_, application.system_defaults)
-                                    : std::vector<TopologySpreadConstraint>();
-  for (const TopologySpreadConstraint& constraint : constraints) {
-    SpreadConstraint& made = (constraint.hard ? application.hard : application.soft).emplace_back();
-    made.its = constraint;
-    made.self = selects(constraint.selector, application.labels);
-    made.hostname = !constraint.hard && constraint.topology_key == kHostnameKey;
-    made.key = hold_key(application, constraint.topology_key);
-  }
-  for (const PodAffinityTerm& term : application.affinity.required) {
-    counter(application, Counter::Kind::kAffinity, term.topology_key);
-  }
-  for (const PodAffinityTerm& term : application.anti_affinity.required) {
-    counter(application, Counter::Kind::kAntiAffinity, term.topology_key);
-  }
-  add_spread(application);
-  application.matches_own_affinity =
-      !application.affinity.required.empty() &&
-      std::all_of(application.affinity.required.begin(), application.affinity.required.end(),
-                  [&](const PodAffinityTerm& term) {
-                    return own_term_matches(term, application.namespace_name, application.labels,
-                                            application, referred_, profile_.kubernetes_version);
-                  });
-  // Others' terms bring keys, and these classes that have to be told apart: peers first.
-  subscribe_all(application);
-  read_classes(application);
-  application.described = true;
-  application.nodes_generation = nodes_generation_;
-  application.referred_generation = referred_generation_;
-  application.class_generation = classes_.classes().generation();
-}
-
-TopologyKeyId Applications::hold_key(Application& application, std::string_view key) {
-  for (const TopologyKeyId held : application.keys) {
-    if (topology_.name(held) == key) {
-      return held;
-    }
-  }
-  const TopologyKeyId id = topology_.hold(key);
-  application.keys.push_back(id);
-  return id;
-}
-
-std::uint32_t Applications::counter(Application& application, Counter::Kind kind,
-                                    std::string_view key, std::uint32_t index) {
-  const TopologyKeyId id = hold_key(application, key);
-  for (std::uint32_t c = 0; c < application.counters.size(); ++c) {
-    const Counter& known = application.counters[c];
-    if (known.kind == kind && known.key == id && known.index == index) {
-      return c;
-    }
-  }
-  Counter& made = application.counters.emplace_back();
-  made.kind = kind;
-  made.key = id;
-  made.index = index;
-  // Of a soft constraint's domains the number counts, among feasible nodes: a matter of classes.
-  made.fine = kind != Counter::Kind::kSoftSpread &&
-              (key == kHostnameKey || topology_.domain_count(id) > kClassDomainsMax);
-  const bool everywhere = topology_.node_count(id) == node_count_;
-  application.rows_only |= made.fine && !everywhere &&
-                           (kind == Counter::Kind::kAffinity || kind == Counter::Kind::kHardSpread);
-  return static_cast<std::uint32_t>(application.counters.size() - 1);
-}
-
-void Applications::add_spread(Application& application) {
-  for (std::uint32_t i = 0; i < application.hard.size(); ++i) {
-    application.hard[i].counter =
-        counter(application, Counter::Kind::kHardSpread, application.hard[i].its.topology_key, i);
-  }
-  for (std::uint32_t i = 0; i < application.soft.size(); ++i) {
-    SpreadConstraint& constraint = application.soft[i];
-    if (!constraint.hostname) {
-      constraint.counter =
-          counter(application, Counter::Kind::kSoftSpread, constraint.its.topology_key, i);
-      continue;
-    }
-    constraint.counter = static_cast<std::uint32_t>(application.counters.size());
-    Counter& made = application.counters.emplace_back();
-    made.kind = Counter::Kind::kSoftSpread;
-    made.index = i;
-    application.rows_only |= topology_.node_count(constraint.key) != node_count_;
-  }
-}
-
-// What classes have to tell apart, and to it that they do. Where something is not a matter of
-// classes, each row is looked at.
-void Applications::read_classes(Application& application) {
-  ClassConstraint reads;
-  std::vector<NodeSelectorTerm>& terms = reads.required.emplace();
-  // Which nodes take part in a constraint.
-  if (!application.hard.empty() || !application.soft.empty()) {
-    reads.node_selector = application.constraint.node_selector;
-    if (application.constraint.required && !application.pinned) {
-      terms = *application.constraint.required;
-    }
-  }
-  for (const Counter& counter : application.counters) {
-    if (!counter.fine) {
-      terms.push_back({{{topology_.name(counter.key), "Exists", {}}}, {}});
-    }
-  }
-  bool by_name = false;
-  for (const Application::Preferred& preferred : application.preferences) {
-    const NodeSelectorTerm& term = preferred.constraint->required->front();
-    by_name |= !term.match_fields.empty();
-    terms.push_back({term.match_expressions, {}});
-  }
-  application.rows_only |= by_name || application.pinned || !application.volumes.empty() ||
-                           !application.required_features.empty();
-  if (std::exchange(application.reads_held, false)) {
-    classes_.unread(application.reads);
-  }
-  application.reads = std::move(reads);
-  // Who reads nothing does not wait for what others begin to read.
-  const bool nothing =
-      application.reads.node_selector.empty() && application.reads.required->empty();
-  application.split = nothing ? 0 : classes_.read(application.reads);
-  application.reads_held = !nothing;
-}
-
-// Domains with a node that takes part.
-void Applications::count_domains(Application& application) {
-  std::vector<bool> seen;
-  for (SpreadConstraint& constraint : application.hard) {
-    const bool all_take_part =
-        !application.pinned &&
-        std::all_of(constraint.takes_part.begin() + 1, constraint.takes_part.end(),
-                    [](bool takes) { return takes; }) &&
-        std::all_of(application.hard.begin(), application.hard.end(),
-                    [this](const SpreadConstraint& other) {
-                      return topology_.node_count(other.key) == node_count_;
-                    });
-    if (all_take_part) {
-      constraint.domains = topology_.domain_count(constraint.key);
-      continue;
-    }
-    constraint.domains = 0;
-    seen.assign(topology_.domain_limit(constraint.key), false);
-    for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-      const std::uint32_t cell =
-          facts_.nodes[row].node == nullptr
-              ? kNoDomain
-              : cell_of(application, application.counters[constraint.counter], row);
-      if (cell != kNoDomain && !seen[cell]) {
-        seen[cell] = true;
-        ++constraint.domains;
-      }
-    }
-  }
-}
-
 // --- Peers ---
 
 const std::vector<Feed>* Applications::feeds(const Application& application, PeerId peer) const {
   const auto found = application.feeds.find(peer);
   return found == application.feeds.end() ? nullptr : &found->second;
-}
-
-std::vector<Feed> Applications::feeds_of(Application& application, const PodPeer& peer) {
-  std::vector<Feed> feeds;
-  const auto add = [&](std::uint32_t counter, std::int64_t weight, std::int64_t given_back) {
-    for (Feed& known : feeds) {
-      if (known.counter == counter) {
-        known.weight += weight;
-        known.given_back += given_back;
-        return;
-      }
-    }
-    feeds.push_back({counter, weight, given_back});
-  };
-  for (const auto* constraints : {&application.hard, &application.soft}) {
-    for (const SpreadConstraint& constraint : *constraints) {
-      if (peer.namespace_name != application.namespace_name ||
-          !selects(constraint.its.selector, peer.labels)) {
-        continue;
-      }
-      const bool counts = !peer.deleting && !constraint.its.selector->empty();
-      if (counts || constraint.its.hard) {
-        add(constraint.counter, counts, constraint.its.hard);
-      }
-    }
-  }
-  if (!pod_affinity_) {
-    return feeds;
-  }
-  const auto own_matches = [&](const PodAffinityTerm& term) {
-    return own_term_matches(term, peer.namespace_name, peer.labels, application, referred_,
-                            profile_.kubernetes_version);
-  };
-  const auto at = [&](Counter::Kind kind, const PodAffinityTerm& term, std::int64_t weight) {
-    add(counter(application, kind, term.topology_key), weight, weight);
-  };
-  const std::vector<PodAffinityTerm>& required = application.affinity.required;
-  if (!required.empty() && std::all_of(required.begin(), required.end(), own_matches)) {
-    for (const PodAffinityTerm& term : required) {
-      at(Counter::Kind::kAffinity, term, 1);
-    }
-  }
-  for (const PodAffinityTerm& term : application.anti_affinity.required) {
-    if (own_matches(term)) {
-      at(Counter::Kind::kAntiAffinity, term, 1);
-    }
-  }
-  for (const PodAffinityTerm& term : application.affinity.preferred) {
-    if (own_matches(term)) {
-      at(Counter::Kind::kPreferred, term, term.weight);
-    }
-  }
-  for (const PodAffinityTerm& term : application.anti_affinity.preferred) {
-    if (own_matches(term)) {
-      at(Counter::Kind::kPreferred, term, -std::int64_t{term.weight});
-    }
-  }
-  if (!peer.has_terms()) {
-    return feeds;
-  }
-  const auto others_matches = [&](const PodAffinityTerm& term) {
-    return others_term_matches(term, peer, application, referred_);
-  };
-  for (const PodAffinityTerm& term : peer.anti_affinity.required) {
-    if (others_matches(term)) {
-      at(Counter::Kind::kOthersAnti, term, 1);
-    }
-  }
-  const std::int64_t hard_weight = profile_.inter_pod_affinity.hard_pod_affinity_weight;
-  for (const PodAffinityTerm& term : peer.affinity.required) {
-    if (hard_weight > 0 && others_matches(term)) {
-      at(Counter::Kind::kPreferred, term, hard_weight);
-    }
-  }
-  for (const PodAffinityTerm& term : peer.affinity.preferred) {
-    if (others_matches(term)) {
-      at(Counter::Kind::kPreferred, term, term.weight);
-    }
-  }
-  for (const PodAffinityTerm& term : peer.anti_affinity.preferred) {
-    if (others_matches(term)) {
-      at(Counter::Kind::kPreferred, term, -std::int64_t{term.weight});
-    }
-  }
-  return feeds;
 }
 
 void Applications::subscribe(Application& application, PodPeer& peer) {
@@ -943,74 +559,6 @@ void Applications::drop(Application& application) {
   HEADROOM_ASSERT(known != ids_.end());
   const std::unique_ptr<Application> last = std::move(known.value());
   ids_.erase(known);
-}
-
-// --- Checking ---
-
-Result<void> Applications::validate() {
-  if (broken_) {
-    begin_anew();
-  }
-  for (Application* application : use_order_) {
-    if (!is_current(*application)) {
-      continue;
-    }
-    const std::vector<Counter> before = application->counters;
-    const auto domains = [&] {
-      std::vector<std::uint32_t> all;
-      for (const SpreadConstraint& constraint : application->hard) {
-        all.push_back(constraint.domains);
-      }
-      return all;
-    };
-    const std::vector<std::uint32_t> domains_before = domains();
-    std::map<PeerId, std::size_t> feeds;
-    for (const auto& [id, its] : application->feeds) {
-      feeds.emplace(id, its.size());
-    }
-    // Held meanwhile, so that keys and their domains keep their numbers, which are history.
-    std::vector<TopologyKeyId> held;
-    for (const TopologyKeyId key : application->keys) {
-      held.push_back(topology_.hold(topology_.name(key)));
-    }
-    application->described = false;
-    rebuild(*application);
-    for (const TopologyKeyId key : held) {
-      topology_.release(key);
-    }
-    // In what order keys came is history.
-    const bool same = std::all_of(before.begin(), before.end(), [&](const Counter& counter) {
-      const Counter* again = nullptr;
-      for (const Counter& other : application->counters) {
-        if (other.kind == counter.kind && other.key == counter.key &&
-            other.index == counter.index) {
-          again = &other;
-        }
-      }
-      if (again == nullptr) {
-        return counter.empty();
-      }
-      return again->places.size() == counter.places.size() &&
-             std::all_of(counter.places.begin(), counter.places.end(), [&](const auto& place) {
-               const std::uint32_t other = again->place_of(place.first);
-               return other != kNoCell &&
-                      again->cells[other].sum == counter.cells[place.second].sum &&
-                      again->cells[other].pods == counter.cells[place.second].pods;
-             });
-    });
-    std::map<PeerId, std::size_t> feeds_now;
-    for (const auto& [id, its] : application->feeds) {
-      feeds_now.emplace(id, its.size());
-    }
-    if (!same || domains() != domains_before || feeds != feeds_now) {
-      return fail(
-          ErrorCode::kConflict,
-          fmt::format("validate: the counters of an application in namespace {} differ from "
-                      "its pods",
-                      application->namespace_name));
-    }
-  }
-  return {};
 }
 
 }  // namespace headroom

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/applications/application.h"
+#include "engine/applications/application_maker.h"
 #include "engine/applications/images.h"
 #include "engine/applications/peers.h"
 #include "engine/applications/topology.h"
@@ -127,9 +128,6 @@ class Applications {
   bool is_current(const Application& application) const;
   bool is_described(const Application& application) const;
   void describe_counters(Application& application);
-  std::unique_ptr<Application> make(const Pod& pod) const;
-  void write_key(const Pod& pod);
-  void describe(Application& application) const;
   void rebuild(Application& application);
   void read_classes(Application& application);
   std::uint32_t counter(Application& application, Counter::Kind kind, std::string_view key,
@@ -160,9 +158,10 @@ class Applications {
   const ReferredObjects& referred_;
   Rejections& rejections_;
   const std::size_t bytes_max_;
-  const bool any_, spreads_, pod_affinity_, soft_affinity_, volumes_, image_locality_;
+  const bool any_, spreads_, pod_affinity_, image_locality_;
   std::vector<ApplicationScore> scores_;
 
+  ApplicationMaker maker_;
   Topology topology_;
   PeerBook peers_;
   Images images_;
@@ -179,7 +178,6 @@ class Applications {
   std::vector<std::vector<PodId>> volume_pods_;  // by row
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
   bool broken_ = false;
-  std::string key_;  // scratch
 };
 
 }  // namespace headroom

@@ -9,12 +9,6 @@ namespace headroom {
 
 namespace {
 
-bool uses(const Profile& profile, std::initializer_list<PluginId> plugins) {
-  return std::any_of(plugins.begin(), plugins.end(), [&](PluginId plugin) {
-    return profile.filters_by(plugin) || profile.scores_by(plugin);
-  });
-}
-
 void erase(std::vector<PeerId>& list, PeerId id) {
   const auto found = std::find(list.begin(), list.end(), id);
   *found = list.back();
@@ -33,10 +27,10 @@ bool crosses_namespaces(const PodAffinity& affinity) {
 
 PeerBook::PeerBook(const Profile& profile, Facts& facts)
     : facts_(facts),
-      keeps_(uses(profile, {PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
-                            PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits})),
-      affinity_(uses(profile, {PluginId::kInterPodAffinity})),
-      volumes_(uses(profile, {PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits})) {}
+      keeps_(profile.uses({PluginId::kPodTopologySpread, PluginId::kInterPodAffinity,
+                           PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits})),
+      affinity_(profile.uses({PluginId::kInterPodAffinity})),
+      volumes_(profile.uses({PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits})) {}
 
 void PeerBook::write_key(const Pod& pod) {
   ValueWriter writer(std::move(key_));

@@ -9,36 +9,6 @@
 
 namespace headroom {
 
-namespace {
-
-// What the profile's plugins decide of all that a pod may ask for.
-NotConsideredSet considered_by(const Profile& profile) {
-  using enum PluginId;
-  NotConsideredSet set;
-  const auto add = [&](bool considered, NotConsidered what) {
-    if (considered) {
-      set.add(what);
-    }
-  };
-  const bool disks =
-      profile.filters_by(kVolumeRestrictions) && profile.filters_by(kNodeVolumeLimits);
-  add(profile.scheduling_gates, NotConsidered::kSchedulingGates);
-  add(profile.filters_by(kInterPodAffinity), NotConsidered::kRequiredPodAffinity);
-  add(profile.filters_by(kInterPodAffinity), NotConsidered::kRequiredPodAntiAffinity);
-  add(profile.scores_by(kInterPodAffinity), NotConsidered::kPreferredPodAffinity);
-  add(profile.scores_by(kInterPodAffinity), NotConsidered::kPreferredPodAntiAffinity);
-  add(profile.scores_by(kNodeAffinity), NotConsidered::kPreferredNodeAffinity);
-  add(profile.filters_by(kPodTopologySpread), NotConsidered::kHardTopologySpread);
-  add(profile.scores_by(kPodTopologySpread), NotConsidered::kSoftTopologySpread);
-  add(disks && profile.filters_by(kVolumeBinding) && profile.filters_by(kVolumeZone),
-      NotConsidered::kPersistentVolumeClaims);
-  add(disks, NotConsidered::kVolumes);
-  add(profile.scores_by(kTaintToleration), NotConsidered::kPreferNoScheduleTaints);
-  return set;
-}
-
-}  // namespace
-
 Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
     : profile_(std::move(profile)),
       table_(profile_.mode == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates),
@@ -56,7 +26,7 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
       shape_book_({profile_, policies_, capacity_.get(), row_classes_, reasons_,
                    [this] { set_all_columns(); }},
                   facts_, shape_bytes_max),
-      considered_(considered_by(profile_)) {}
+      considered_(profile_.considered()) {}
 
 // --- Rows and names ---
 

@@ -48,4 +48,33 @@ bool Profile::scores_by(PluginId plugin) const {
                      [plugin](const ScorePlugin& score) { return score.plugin == plugin; });
 }
 
+bool Profile::uses(std::initializer_list<PluginId> plugins) const {
+  return std::any_of(plugins.begin(), plugins.end(),
+                     [this](PluginId plugin) { return filters_by(plugin) || scores_by(plugin); });
+}
+
+NotConsideredSet Profile::considered() const {
+  using enum PluginId;
+  NotConsideredSet set;
+  const auto add = [&set](bool considered, NotConsidered what) {
+    if (considered) {
+      set.add(what);
+    }
+  };
+  const bool disks = filters_by(kVolumeRestrictions) && filters_by(kNodeVolumeLimits);
+  add(scheduling_gates, NotConsidered::kSchedulingGates);
+  add(filters_by(kInterPodAffinity), NotConsidered::kRequiredPodAffinity);
+  add(filters_by(kInterPodAffinity), NotConsidered::kRequiredPodAntiAffinity);
+  add(scores_by(kInterPodAffinity), NotConsidered::kPreferredPodAffinity);
+  add(scores_by(kInterPodAffinity), NotConsidered::kPreferredPodAntiAffinity);
+  add(scores_by(kNodeAffinity), NotConsidered::kPreferredNodeAffinity);
+  add(filters_by(kPodTopologySpread), NotConsidered::kHardTopologySpread);
+  add(scores_by(kPodTopologySpread), NotConsidered::kSoftTopologySpread);
+  add(disks && filters_by(kVolumeBinding) && filters_by(kVolumeZone),
+      NotConsidered::kPersistentVolumeClaims);
+  add(disks, NotConsidered::kVolumes);
+  add(scores_by(kTaintToleration), NotConsidered::kPreferNoScheduleTaints);
+  return set;
+}
+
 }  // namespace headroom

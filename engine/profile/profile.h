@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "engine/profile/plugins.h"
+#include "objects/not_considered.h"
 #include "objects/objects.h"
 #include "objects/quantity.h"
 
@@ -162,6 +164,10 @@ struct Profile {
 
   bool filters_by(PluginId plugin) const;
   bool scores_by(PluginId plugin) const;
+  // Filters or scores by one of them.
+  bool uses(std::initializer_list<PluginId> plugins) const;
+  // What its plugins decide of that which pods may ask for and a profile may leave out.
+  NotConsideredSet considered() const;
 
   // What Headroom decides with when nothing is configured: kube_scheduler(version), and LimitAware
   // and LoadAwareScheduling beside it, which filter last and score with weight 1; in mode Proposal.

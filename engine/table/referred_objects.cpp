@@ -10,23 +10,20 @@
 namespace headroom {
 
 ReferredObjects::ReferredObjects(const Profile& profile) {
-  const auto uses = [&](PluginId plugin) {
-    return profile.filters_by(plugin) || profile.scores_by(plugin);
-  };
   const auto read = [this](std::initializer_list<ReferredKind> kinds) {
     for (const ReferredKind kind : kinds) {
       reads_[index(kind)] = true;
     }
   };
-  if (uses(PluginId::kInterPodAffinity)) {
+  if (profile.uses({PluginId::kInterPodAffinity})) {
     read({ReferredKind::kNamespace});
   }
-  if (uses(PluginId::kPodTopologySpread)) {
+  if (profile.uses({PluginId::kPodTopologySpread})) {
     read({ReferredKind::kService, ReferredKind::kReplicationController, ReferredKind::kReplicaSet,
           ReferredKind::kStatefulSet});
   }
-  if (uses(PluginId::kVolumeRestrictions) || uses(PluginId::kNodeVolumeLimits) ||
-      uses(PluginId::kVolumeBinding) || uses(PluginId::kVolumeZone)) {
+  if (profile.uses({PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits,
+                    PluginId::kVolumeBinding, PluginId::kVolumeZone})) {
     read({ReferredKind::kPersistentVolume, ReferredKind::kPersistentVolumeClaim,
           ReferredKind::kStorageClass, ReferredKind::kCsiNode, ReferredKind::kCsiDriver,
           ReferredKind::kCsiStorageCapacity});

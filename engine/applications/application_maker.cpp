@@ -1,0 +1,158 @@
+#include "engine/applications/application_maker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/applications/images.h"
+#include "engine/table/value_bytes.h"
+
+namespace headroom {
+
+namespace {
+
+// NodeAffinity's PreFilter: whether every required term names nodes, and together none.
+bool names_conflict(const std::optional<std::vector<NodeSelectorTerm>>& required) {
+  if (!required || required->empty()) {
+    return false;
+  }
+  for (const NodeSelectorTerm& term : *required) {
+    std::optional<std::vector<std::string>> names;
+    for (const NodeSelectorRequirement& field : term.match_fields) {
+      if (field.key != "metadata.name" || field.op != "In") {
+        continue;
+      }
+      std::vector<std::string> both;
+      for (const std::string& name : field.values) {
+        if (!names || std::find(names->begin(), names->end(), name) != names->end()) {
+          both.push_back(name);
+        }
+      }
+      names = std::move(both);
+    }
+    if (!names || !names->empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+ApplicationMaker::ApplicationMaker(const Profile& profile)
+    : profile_(profile),
+      spreads_(profile.uses({PluginId::kPodTopologySpread})),
+      pod_affinity_(profile.uses({PluginId::kInterPodAffinity})),
+      soft_affinity_(profile.scores_by(PluginId::kNodeAffinity)),
+      volumes_(profile.uses({PluginId::kVolumeRestrictions, PluginId::kNodeVolumeLimits,
+                             PluginId::kVolumeBinding, PluginId::kVolumeZone})),
+      image_locality_(profile.scores_by(PluginId::kImageLocality)) {}
+
+const std::string& ApplicationMaker::key(const Pod& pod) {
+  ValueWriter writer(std::move(key_));
+  writer(pod.node_selector, pod.required_node_affinity, pod.tolerations);
+  if (spreads_ || pod_affinity_ || volumes_) {
+    writer(pod.namespace_name, pod.labels);
+  }
+  if (spreads_) {
+    writer(pod.topology_spread,
+           pod.topology_spread.empty() ? pod.controller : std::optional<OwnerReference>());
+  }
+  if (pod_affinity_) {
+    writer(pod.pod_affinity, pod.pod_anti_affinity);
+  }
+  if (soft_affinity_) {
+    writer(pod.preferred_node_affinity);
+  }
+  if (image_locality_) {
+    for (const auto* containers : {&pod.init_containers, &pod.containers}) {
+      for (const Container& container : *containers) {
+        writer(container.image);
+      }
+    }
+    writer(std::uint64_t{pod.init_containers.size() + pod.containers.size()});
+  }
+  if (!pod.volumes.empty()) {
+    writer(pod.volumes);
+    const bool ephemeral = std::any_of(pod.volumes.begin(), pod.volumes.end(),
+                                       [](const Volume& volume) { return volume.ephemeral; });
+    if (ephemeral) {
+      writer(pod.name, pod.uid);
+    }
+  }
+  writer(pod.required_features);
+  key_ = std::move(writer).take();
+  return key_;
+}
+
+std::unique_ptr<Application> ApplicationMaker::make(const Pod& pod, std::string key) const {
+  auto made = std::make_unique<Application>();
+  Application& application = *made;
+  application.key = std::move(key);
+  application.namespace_name = pod.namespace_name;
+  application.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
+  application.labels = pod.labels;
+  if (pod_affinity_) {
+    application.affinity = pod.pod_affinity;
+    application.anti_affinity = pod.pod_anti_affinity;
+  }
+  if (spreads_) {
+    application.own_spread = pod.topology_spread;
+    application.controller = pod.controller;
+  }
+  if (soft_affinity_) {
+    application.preferred = pod.preferred_node_affinity;
+  }
+  application.required_features = pod.required_features;
+  for (const auto* containers : {&pod.init_containers, &pod.containers}) {
+    for (const Container& container : *containers) {
+      ++application.image_count;
+      application.images.push_back(image_with_tag(container.image));
+    }
+  }
+  for (const Volume& volume : pod.volumes) {
+    // From 1.36 on image volumes score, from 1.37 on they count among the images.
+    if (!volume.image.empty() && profile_.kubernetes_version != KubernetesVersion::k135) {
+      application.images.push_back(image_with_tag(volume.image));
+      application.image_count += profile_.kubernetes_version >= KubernetesVersion::k137;
+    }
+    if (volumes_ && (volume.claim || volume.ephemeral || volume.disk)) {
+      application.volumes.push_back(volume);
+      if (volume.ephemeral) {
+        application.volumes.back().claim = pod.name + "-" + volume.name;
+        application.pod_name = pod.name;
+        application.uid = pod.uid;
+      }
+    }
+  }
+  describe(application);
+  return made;
+}
+
+void ApplicationMaker::describe(Application& application) const {
+  if (!application.constraint.node_selector.empty() || application.constraint.required) {
+    application.node_affinity = std::make_unique<const NodeAffinity>(application.constraint);
+  }
+  application.pinned = names_its_nodes(application.constraint.required);
+  application.affinity_conflict = names_conflict(application.constraint.required);
+  const auto prefer = [&](const std::vector<PreferredSchedulingTerm>& terms) {
+    for (const PreferredSchedulingTerm& term : terms) {
+      const NodeSelectorTerm& preference = term.preference;
+      if (term.weight == 0 ||
+          (preference.match_expressions.empty() && preference.match_fields.empty())) {
+        continue;
+      }
+      application.bad_preference |= !is_valid(preference);
+      Application::Preferred& made = application.preferences.emplace_back();
+      made.weight = term.weight;
+      made.constraint = std::make_unique<const ClassConstraint>(
+          ClassConstraint{{}, std::vector<NodeSelectorTerm>{preference}, {}});
+      made.affinity = std::make_unique<const NodeAffinity>(*made.constraint);
+    }
+  };
+  if (soft_affinity_) {
+    prefer(application.preferred);
+    prefer(profile_.node_affinity.preferred);
+  }
+}
+
+}  // namespace headroom
