@@ -59,7 +59,8 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
   const std::vector<Offset<wire::Profile>> profiles = {wire::CreateProfile(
       builder, write_text(builder, profile.scheduler_name),
       write_text(builder, profile.mode == Mode::kUpstream ? "Upstream" : "Proposal"),
-      builder.CreateVector(plugins), builder.CreateVector(kinds))};
+      builder.CreateVector(plugins), builder.CreateVector(kinds),
+      write_not_considered(builder, profile.considered()))};
   std::vector<Offset<wire::Limit>> limits;
   for (const NamedLimit& limit : kNamedLimits) {
     limits.push_back(wire::CreateLimit(builder, write_text(builder, limit.name), limit.value));

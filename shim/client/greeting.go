@@ -25,6 +25,8 @@ type Profile struct {
 	Mode          string // Proposal, Upstream
 	Plugins       []ProfilePlugin
 	ReferredKinds []string // the kinds that it reads of those that nodes and pods refer to
+	// What it decides of that which other profiles leave out; empty where the server does not say.
+	Considered []wire.NotConsidered
 }
 
 // Greeting is what the server said of itself when the connection was made. It is not changed afterwards.
@@ -113,6 +115,9 @@ func readGreeting(frame []byte) (greeting *Greeting, err error) {
 		}
 		for j := range profile.ReferredKindsLength() {
 			read.ReferredKinds = append(read.ReferredKinds, string(profile.ReferredKinds(j)))
+		}
+		for j := range profile.ConsideredLength() {
+			read.Considered = append(read.Considered, profile.Considered(j))
 		}
 		greeting.Profiles = append(greeting.Profiles, read)
 	}

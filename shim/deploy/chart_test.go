@@ -270,7 +270,7 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`policy.plugins.score.enabled[0]=X`:       "score",
 		`policy.pluginConfig[0].name=LimitAware`:  "args",
 		`plugin.topK=1025`:                        "topK",
-		`plugin.topK=0`:                           "topK",
+		`plugin.topK=-1`:                          "topK",
 		`plugin.timeout=0s`:                       "timeout",
 		`plugin.timeout=100`:                      "timeout",
 		`plugin.onUnavailable=Fail`:               "'Skip', 'Wait'",

@@ -24,7 +24,6 @@ const (
 
 const (
 	DefaultAddress = "unix:///run/headroom/headroom.sock"
-	DefaultTopK    = 16
 	DefaultTimeout = 100 * time.Millisecond
 	// DefaultGracePeriod is far longer than a restart takes.
 	DefaultGracePeriod = time.Minute
@@ -39,8 +38,9 @@ type HeadroomArgs struct {
 
 	// Address of headroomd: unix:///path, or tcp://host:port on loopback. Default DefaultAddress.
 	Address string `json:"address,omitempty"`
-	// TopK is how many of the best nodes the other plugins get to see, in [1, TopKMax]; see width.go.
-	// Above 100 kube-scheduler samples among them. Default DefaultTopK.
+	// TopK is how many of the best nodes the other plugins get to see, in [1, TopKMax]; see width.go. Above
+	// 100 kube-scheduler samples among them. For plugins of one's own. 0, the default: one of a pod of which
+	// headroomd's profile decides all, 16 of others.
 	TopK int `json:"topK,omitempty"`
 	// Timeout of one question to headroomd. Default DefaultTimeout.
 	Timeout metav1.Duration `json:"timeout,omitempty"`
@@ -78,9 +78,6 @@ func readArgs(object runtime.Object) (HeadroomArgs, client.Address, error) {
 	if args.Address == "" {
 		args.Address = DefaultAddress
 	}
-	if args.TopK == 0 {
-		args.TopK = DefaultTopK
-	}
 	if args.Timeout.Duration == 0 {
 		args.Timeout.Duration = DefaultTimeout
 	}
@@ -93,8 +90,8 @@ func readArgs(object runtime.Object) (HeadroomArgs, client.Address, error) {
 	if args.GracePeriod == nil {
 		args.GracePeriod = &metav1.Duration{Duration: DefaultGracePeriod}
 	}
-	if args.TopK < 1 || args.TopK > TopKMax {
-		return args, client.Address{}, fmt.Errorf("HeadroomArgs.topK: %d is not in [1, %d]", args.TopK, TopKMax)
+	if args.TopK < 0 || args.TopK > TopKMax {
+		return args, client.Address{}, fmt.Errorf("HeadroomArgs.topK: %d is not in [0, %d]", args.TopK, TopKMax)
 	}
 	if args.Timeout.Duration < 0 {
 		return args, client.Address{}, fmt.Errorf("HeadroomArgs.timeout: %v is not above 0", args.Timeout.Duration)

@@ -14,7 +14,7 @@ func TestArgsHaveDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if args.TopK != DefaultTopK || args.Timeout.Duration != DefaultTimeout || args.OnUnavailable != Skip ||
+		if args.TopK != 0 || args.Timeout.Duration != DefaultTimeout || args.OnUnavailable != Skip ||
 			args.OnUnavailableQuotas != Skip || args.GracePeriod.Duration != DefaultGracePeriod || args.Profile != "" {
 			t.Errorf("%+v", args)
 		}

@@ -72,7 +72,7 @@ func cycleOf(state fwk.CycleState) *cycle {
 // Filter, because nodes that are left out count as unresolvable and preemption would look away.
 func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h.facts.lead()
-	names := width(pod, h.args.TopK, h.room.enter(pod.UID))
+	names := width(pod, h.args.TopK, h.room.enter(pod.UID), h.considered())
 	c := &cycle{decision: &client.Decision{}}
 	err := h.evaluate(ctx, pod, max(names, 1), c.decision)
 	// A pod that is turned away loses the node that victims have left for it: until the first facts have

@@ -1,36 +1,55 @@
 package plugin
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"headroom.dev/shim/client"
+	"headroom.dev/shim/wire"
+)
 
 // How many names does a pod get? The engine ranks by the plugins of its profile; the other plugins
 // of kube-scheduler filter and score the names that they are given. Fewer names cost less, and one is
-// the engine's choice alone; too few may all be rejected by a filter that the engine does not know.
+// the engine's choice alone; too few may all be rejected by a filter that the engine does not know, or
+// leave a score that it does not know nothing to choose from. headroomd says when it is connected what
+// its profile decides (client.Profile.Considered); what the pod asks for besides decides:
 //
-//   - A pod whose constraints the engine knows gets TopK names.
-//   - A pod with constraints that it does not know, but that many nodes can satisfy, gets
-//     widerTimes as many.
-//   - A pod that only few nodes can take for reasons that the engine does not know gets no limit: a
-//     list of the best would nearly always miss them, or have no name in common with another
-//     plugin's list.
-//   - When all names were rejected by others, the next attempt has widerTimes as many, and beyond
-//     TopKMax all of them.
+//   - Nothing: the best alone. Plugins of the user's own are not known to headroomd: who has some sets
+//     TopK to as many names as they need, and that is what every pod gets at least.
+//   - Something that only prefers nodes: usualNames.
+//   - A filter that many nodes can satisfy: widerTimes as many.
+//   - One that only few nodes can: no limit. A list of the best would nearly always miss them, or have
+//     no name in common with another plugin's list.
+//   - When all names were rejected by others, the next attempt has usualNames or widerTimes as many, and
+//     beyond TopKMax all of them.
 //
 // Of more than 100 names kube-scheduler looks at a sample (percentageOfNodesToScore), which may not have
-// the best one in it: so widerTimes keeps the usual 16 below that. What K costs: shim/bench cycle
+// the best one in it: so widerTimes keeps usualNames below that. What K costs: shim/bench cycle
 // -variants headroom_1,headroom_16,headroom_96.
 const (
 	noLimit    = 0
+	usualNames = 16
 	widerTimes = 6
 )
 
-// width of the attempt after `rejected` attempts whose names were all rejected by other plugins.
-func width(pod *v1.Pod, topK, rejected int) int {
-	known := constraintsOf(pod)
-	if known == fewNodes {
+// width of the attempt after `rejected` attempts whose names were all rejected by other plugins; topK 0:
+// it was not set.
+func width(pod *v1.Pod, topK, rejected int, considered []wire.NotConsidered) int {
+	names, found := topK, undecided(pod, considered)
+	if found == fewNodes {
 		return noLimit
 	}
-	names := topK
-	if known == someNodes {
+	if topK == 0 {
+		names = usualNames
+		if found == none {
+			if rejected == 0 {
+				return 1
+			}
+			rejected--
+		}
+	}
+	if found == someNodes {
 		names *= widerTimes
 	}
 	for ; rejected > 0 && names <= TopKMax; rejected-- {
@@ -42,40 +61,66 @@ func width(pod *v1.Pod, topK, rejected int) int {
 	return names
 }
 
+// What of the pod headroomd does not decide comes to, the widest last.
 type constraints int
 
 const (
-	allKnown constraints = iota
+	none constraints = iota
+	softly
 	someNodes
 	fewNodes
 )
 
-// What of the pod the engine does not know. Its own filters are those of headroomd's profile;
-// scores that it does not know need no more names than others.
-func constraintsOf(pod *v1.Pod) constraints {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return fewNodes
-	}
-	for i := range pod.Spec.Volumes {
-		if pod.Spec.Volumes[i].PersistentVolumeClaim != nil || pod.Spec.Volumes[i].Ephemeral != nil {
-			return fewNodes
+func undecided(pod *v1.Pod, considered []wire.NotConsidered) constraints {
+	found := none
+	asks := func(asked bool, what wire.NotConsidered, as constraints) {
+		if asked && as > found && !slices.Contains(considered, what) {
+			found = as
 		}
 	}
-	found := allKnown
+	var required, preferred, apart, ratherApart, prefersNodes bool
 	if affinity := pod.Spec.Affinity; affinity != nil {
-		if affinity.PodAffinity != nil &&
-			len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return fewNodes
+		if near := affinity.PodAffinity; near != nil {
+			required = len(near.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+			preferred = len(near.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 		}
-		if affinity.PodAntiAffinity != nil &&
-			len(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			found = someNodes
+		if away := affinity.PodAntiAffinity; away != nil {
+			apart = len(away.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+			ratherApart = len(away.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 		}
+		prefersNodes = affinity.NodeAffinity != nil &&
+			len(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 	}
-	for i := range pod.Spec.TopologySpreadConstraints {
-		if pod.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.DoNotSchedule {
-			found = someNodes
-		}
-	}
+	spread := pod.Spec.TopologySpreadConstraints
+	hard := slices.ContainsFunc(spread, func(its v1.TopologySpreadConstraint) bool {
+		return its.WhenUnsatisfiable == v1.DoNotSchedule
+	})
+	claims := slices.ContainsFunc(pod.Spec.Volumes, func(its v1.Volume) bool {
+		return its.PersistentVolumeClaim != nil || its.Ephemeral != nil
+	})
+	asks(len(pod.Spec.ResourceClaims) > 0, wire.NotConsideredResourceClaims, fewNodes)
+	asks(claims, wire.NotConsideredPersistentVolumeClaims, fewNodes)
+	asks(required, wire.NotConsideredRequiredPodAffinity, fewNodes)
+	asks(apart, wire.NotConsideredRequiredPodAntiAffinity, someNodes)
+	asks(hard, wire.NotConsideredHardTopologySpread, someNodes)
+	// Pods without constraints of their own are spread by default, as their services and owners say.
+	asks(len(spread) == 0 || !hard || len(spread) > 1, wire.NotConsideredSoftTopologySpread, softly)
+	asks(preferred, wire.NotConsideredPreferredPodAffinity, softly)
+	asks(ratherApart, wire.NotConsideredPreferredPodAntiAffinity, softly)
+	asks(prefersNodes, wire.NotConsideredPreferredNodeAffinity, softly)
+	// Of nodes.
+	asks(true, wire.NotConsideredPreferNoScheduleTaints, softly)
 	return found
+}
+
+// considered by the profile that headroomd decides by: the one that the arguments name, or its first.
+func (h *Headroom) considered() []wire.NotConsidered {
+	profiles := h.client.Greeting().Profiles
+	at := slices.IndexFunc(profiles, func(its client.Profile) bool {
+		return h.args.Profile == "" || its.SchedulerName == h.args.Profile
+	})
+	if at < 0 {
+		return nil
+	}
+	return profiles[at].Considered
 }

@@ -1,9 +1,12 @@
 package plugin
 
 import (
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"headroom.dev/shim/wire"
 )
 
 func TestWidth(t *testing.T) {
@@ -20,32 +23,57 @@ func TestWidth(t *testing.T) {
 		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}}}
 	scratch := &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}}}
 	claim := &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "gpu"}}}}
+	everything := make([]wire.NotConsidered, 0, len(wire.EnumNamesNotConsidered))
+	for what := range wire.EnumNamesNotConsidered {
+		if what != wire.NotConsideredResourceClaims && what != wire.NotConsideredSchedulerName {
+			everything = append(everything, what)
+		}
+	}
+	// Without a greeting, or from a server that does not say: nothing.
 	for _, c := range []struct {
 		name           string
 		pod            *v1.Pod
 		topK, rejected int
-		want           int
+		decided, bare  int // everything is decided, nothing is
 	}{
-		{"plain", plain, 16, 0, 16},
-		{"one", plain, 1, 0, 1},
-		{"rejected once", plain, 16, 1, 96},
-		{"rejected twice", plain, 16, 2, 576},
-		{"rejected three times", plain, 16, 3, noLimit},
-		{"rejected often", plain, 16, 1 << 30, noLimit},
-		{"anti-affinity", antiAffinity, 16, 0, 96},
-		{"anti-affinity, rejected", antiAffinity, 16, 1, 576},
-		{"hard spread", spread, 16, 0, 96},
-		{"soft spread", softSpread, 16, 0, 16},
-		{"affinity", affinity, 16, 0, noLimit},
-		{"preferred affinity", preferred, 16, 0, 16},
-		{"volume claim", volume, 16, 0, noLimit},
-		{"emptyDir", scratch, 16, 0, 16},
-		{"resource claim", claim, 16, 0, noLimit},
-		{"most", plain, TopKMax, 0, TopKMax},
-		{"most with anti-affinity", antiAffinity, TopKMax, 0, noLimit},
+		{"plain", plain, 0, 0, 1, 16},
+		{"one", plain, 1, 0, 1, 1},
+		{"more names", plain, 32, 0, 32, 32},
+		{"rejected once", plain, 0, 1, 16, 96},
+		{"rejected twice", plain, 0, 2, 96, 576},
+		{"rejected three times", plain, 0, 3, 576, noLimit},
+		{"rejected often", plain, 0, 1 << 30, noLimit, noLimit},
+		{"four rejected", plain, 4, 1, 24, 24},
+		{"anti-affinity", antiAffinity, 0, 0, 1, 96},
+		{"anti-affinity, rejected", antiAffinity, 0, 1, 16, 576},
+		{"anti-affinity, four", antiAffinity, 4, 0, 4, 24},
+		{"hard spread", spread, 0, 0, 1, 96},
+		{"soft spread", softSpread, 0, 0, 1, 16},
+		{"affinity", affinity, 0, 0, 1, noLimit},
+		{"preferred affinity", preferred, 0, 0, 1, 16},
+		{"volume claim", volume, 0, 0, 1, noLimit},
+		{"emptyDir", scratch, 0, 0, 1, 16},
+		{"resource claim", claim, 0, 0, noLimit, noLimit},
+		{"most", plain, TopKMax, 0, TopKMax, TopKMax},
+		{"most with anti-affinity", antiAffinity, TopKMax, 0, TopKMax, noLimit},
 	} {
-		if got := width(c.pod, c.topK, c.rejected); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		if got := width(c.pod, c.topK, c.rejected, everything); got != c.decided {
+			t.Errorf("%s, all decided: %d, want %d", c.name, got, c.decided)
+		}
+		if got := width(c.pod, c.topK, c.rejected, nil); got != c.bare {
+			t.Errorf("%s, nothing decided: %d, want %d", c.name, got, c.bare)
+		}
+	}
+	// Each kind alone.
+	for what, pod := range map[wire.NotConsidered]*v1.Pod{
+		wire.NotConsideredRequiredPodAntiAffinity: antiAffinity, wire.NotConsideredHardTopologySpread: spread,
+		wire.NotConsideredSoftTopologySpread: softSpread, wire.NotConsideredRequiredPodAffinity: affinity,
+		wire.NotConsideredPreferredPodAffinity: preferred, wire.NotConsideredPersistentVolumeClaims: volume,
+		wire.NotConsideredPreferNoScheduleTaints: plain,
+	} {
+		others := slices.DeleteFunc(slices.Clone(everything), func(its wire.NotConsidered) bool { return its == what })
+		if got := width(pod, 0, 0, others); got == 1 {
+			t.Errorf("all decided but %s: one name", what)
 		}
 	}
 }

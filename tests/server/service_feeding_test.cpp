@@ -66,6 +66,10 @@ TEST_F(Hello, IsAnsweredWithAllThatAClientHasToKnow) {
       " VolumeZone 0, PodTopologySpread 2, InterPodAffinity 2, NodeDeclaredFeatures 0, LimitAware "
       "1,"
       " LoadAwareScheduling 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, ");
+  // All that a profile may leave out but another's scheduler name and resource claims.
+  ASSERT_NE(profile.considered(), nullptr);
+  EXPECT_EQ(profile.considered()->size(), kNotConsideredCount - 2);
+  EXPECT_EQ(profile.considered()->Get(0), wire::NotConsidered::SchedulingGates);
   EXPECT_EQ(peer.name, "who");
   EXPECT_FALSE(peer.closed);
 }
