@@ -55,6 +55,18 @@ Result<std::string> first_fit(Engine& engine, const Pod& pod) {
   return std::string(engine.node_name(decision->candidates.front().node));
 }
 
+// What is changed until its end is taken back.
+class Fork {
+ public:
+  explicit Fork(Engine& engine) : engine_(engine) { engine_.fork(); }
+  Fork(const Fork&) = delete;
+  Fork& operator=(const Fork&) = delete;
+  ~Fork() { engine_.rollback(); }
+
+ private:
+  Engine& engine_;
+};
+
 Error in_object(const char* kind, const std::string& name, const Error& error) {
   return {error.code, fmt::format("{} {}: {}", kind, name, error.message)};
 }
@@ -159,31 +171,56 @@ void ClusterAutoscaler::remove(std::uint32_t id) {
 
 // --- A step. -----------------------------------------------------------------------------------
 
-Result<AutoscalerStep> ClusterAutoscaler::step(std::int64_t now_us) {
-  AutoscalerStep step;
+Result<AutoscalerStep> ClusterAutoscaler::step(Engine& cluster, std::int64_t now_us) {
   if (Result<void> moved = quotas_.advance(now_us); !moved) return tl::unexpected(moved.error());
   Result<std::vector<Group>> groups = new_groups();
   if (!groups) return tl::unexpected(groups.error());
-  if (Result<void> used = use_coming_nodes(*groups); !used) return tl::unexpected(used.error());
+  const bool others = std::any_of(groups->begin(), groups->end(), [&](const Group& group) {
+    return asks_for_others(waiting_.at(group.pods.front()).pod);
+  });
+  if (!others) return decide({nullptr, kJudgedNode}, *groups, now_us);
+  Judge judge{&cluster, kJudgedNode};
+  while (cluster.find_node(judge.node) != kNoNode) judge.node += '-';
+  const Fork fork(cluster);
+  if (Result<void> added = add_coming_nodes(cluster); !added) {
+    return tl::unexpected(added.error());
+  }
+  return decide(judge, *groups, now_us);
+}
+
+bool ClusterAutoscaler::asks_for_others(const Pod& pod) const {
+  const auto hard = [](const TopologySpreadConstraint& constraint) { return constraint.hard; };
+  const auto& spread = pod.topology_spread.empty() ? profile_.topology_spread.default_constraints
+                                                   : pod.topology_spread;
+  return !pod.pod_affinity.required.empty() || !pod.pod_anti_affinity.required.empty() ||
+         std::any_of(spread.begin(), spread.end(), hard);
+}
+
+Result<AutoscalerStep> ClusterAutoscaler::decide(const Judge& judge, std::vector<Group>& groups,
+                                                 std::int64_t now_us) {
+  AutoscalerStep step;
+  if (Result<void> used = use_coming_nodes(judge, groups); !used) {
+    return tl::unexpected(used.error());
+  }
   std::vector<bool> asked_in_vain(templates_.size(), false);
   while (true) {
     std::uint32_t best = 0;
     Load best_load;
     for (std::uint32_t t = 0; t < templates_.size(); ++t) {
       if (asked_in_vain[t]) continue;
-      Result<Load> load = fill(templates_[t], *groups);
+      Result<Load> load = fill(judge, t, groups);
       if (!load) return tl::unexpected(load.error());
       if (load->pods <= best_load.pods) continue;
       best = t;
       best_load = std::move(*load);
     }
     if (best_load.pods == 0) break;
-    Result<bool> requested = request(best, best_load, *groups, now_us, step);
+    Result<bool> requested = request(judge, best, best_load, groups, now_us, step);
     if (!requested) return tl::unexpected(requested.error());
     asked_in_vain[best] = !*requested;
   }
-  for (Group& group : *groups) {
-    if (Result<void> refused = refuse(group, step); !refused) {
+  for (Group& group : groups) {
+    if (Result<void> refused = refuse(judge, group, step); !refused) {
       return tl::unexpected(refused.error());
     }
   }
@@ -216,7 +253,47 @@ Result<std::vector<ClusterAutoscaler::Group>> ClusterAutoscaler::new_groups() {
   return groups;
 }
 
-Result<void> ClusterAutoscaler::use_coming_nodes(std::vector<Group>& groups) {
+// With the pods that are to run there.
+Result<void> ClusterAutoscaler::add_coming_nodes(Engine& cluster) const {
+  for (const ComingNode& coming : coming_) {
+    if (Result<void> added = cluster.upsert(coming.node); !added) return added;
+    for (const std::uint32_t id : coming.pods) {
+      const auto found = waiting_.find(id);
+      if (found == waiting_.end() || found->second.state != State::kPromised ||
+          found->second.node != coming.node.name) {
+        continue;
+      }
+      if (Result<void> counted = cluster.assume(found->second.pod, coming.node.name); !counted) {
+        return counted;
+      }
+    }
+  }
+  return {};
+}
+
+// The first under way that has room; empty: none has.
+Result<std::string> ClusterAutoscaler::coming_node_for(const Judge& judge, const Pod& pod) {
+  if (judge.cluster == nullptr) return first_fit(coming_engine_, pod);
+  for (const ComingNode& coming : coming_) {
+    Result<NodeDetail> room = judge.cluster->filter(pod, coming.node.name);
+    if (!room) return tl::unexpected(room.error());
+    if (room->code == Code::kSuccess) return coming.node.name;
+  }
+  return std::string();
+}
+
+Result<void> ClusterAutoscaler::promise(const Judge& judge, WaitingPod& waiting,
+                                        const std::string& node) {
+  for (Engine* engine : {&coming_engine_, judge.cluster}) {
+    if (engine == nullptr) continue;
+    if (Result<void> counted = engine->assume(waiting.pod, node); !counted) return counted;
+  }
+  waiting.state = State::kPromised;
+  waiting.node = node;
+  return {};
+}
+
+Result<void> ClusterAutoscaler::use_coming_nodes(const Judge& judge, std::vector<Group>& groups) {
   if (coming_.empty()) return {};
   std::map<std::string, ComingNode*> by_name;
   for (ComingNode& coming : coming_) by_name[coming.node.name] = &coming;
@@ -224,50 +301,61 @@ Result<void> ClusterAutoscaler::use_coming_nodes(std::vector<Group>& groups) {
     for (; group.left() > 0; ++group.next) {
       const std::uint32_t id = group.pods[group.next];
       WaitingPod& waiting = waiting_.at(id);
-      Result<std::string> node = first_fit(coming_engine_, waiting.pod);
+      Result<std::string> node = coming_node_for(judge, waiting.pod);
       if (!node) return tl::unexpected(node.error());
       if (node->empty()) break;
-      if (Result<void> counted = coming_engine_.assume(waiting.pod, *node); !counted) {
-        return counted;
-      }
-      waiting.state = State::kPromised;
-      waiting.node = *node;
+      if (Result<void> promised = promise(judge, waiting, *node); !promised) return promised;
       by_name.at(*node)->pods.push_back(id);
     }
   }
   return {};
 }
 
+// What an empty node of the template says.
+Result<NodeDetail> ClusterAutoscaler::look(const Judge& judge, std::uint32_t index,
+                                           const Pod& pod) {
+  if (judge.cluster == nullptr) return templates_[index].judge.filter(pod, judge.node);
+  const Fork fork(*judge.cluster);
+  if (Result<void> added = judge.cluster->upsert(named(options_.templates[index], judge.node));
+      !added) {
+    return tl::unexpected(added.error());
+  }
+  return judge.cluster->filter(pod, judge.node);
+}
+
 // What an empty node would take of the groups.
-Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(Template& at,
+Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(const Judge& judge, std::uint32_t index,
                                                         const std::vector<Group>& groups) {
+  Engine& engine = judge.cluster == nullptr ? templates_[index].judge : *judge.cluster;
+  const Fork fork(engine);
+  if (judge.cluster != nullptr) {
+    Result<void> added = engine.upsert(named(options_.templates[index], judge.node));
+    if (!added) return tl::unexpected(added.error());
+  }
   Load load;
-  std::vector<const Pod*> taken;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
     std::size_t count = 0;
     for (; count < group.left(); ++count) {
       const Pod& pod = waiting_.at(group.pods[group.next + count]).pod;
-      Result<std::string> node = first_fit(at.judge, pod);
-      if (!node) return tl::unexpected(node.error());
-      if (node->empty()) break;
-      if (Result<void> counted = at.judge.assume(pod, *node); !counted) {
+      Result<NodeDetail> room = engine.filter(pod, judge.node);
+      if (!room) return tl::unexpected(room.error());
+      if (room->code != Code::kSuccess) break;
+      if (Result<void> counted = engine.assume(pod, judge.node); !counted) {
         return tl::unexpected(counted.error());
       }
-      taken.push_back(&pod);
     }
     if (count > 0) load.groups.emplace_back(g, count);
     load.pods += count;
   }
-  for (const Pod* pod : taken) at.judge.remove_pod(pod->namespace_name, pod->name);
   return load;
 }
 
-Result<bool> ClusterAutoscaler::request(std::uint32_t index, const Load& load,
+Result<bool> ClusterAutoscaler::request(const Judge& judge, std::uint32_t index, const Load& load,
                                         std::vector<Group>& groups, std::int64_t now_us,
                                         AutoscalerStep& step) {
-  // As long as no group runs out the next node takes the same.
-  std::size_t asked = SIZE_MAX;
+  // As long as no group runs out the next node takes the same, unless pods ask for others.
+  std::size_t asked = judge.cluster == nullptr ? SIZE_MAX : 1;
   for (const auto& [g, count] : load.groups) asked = std::min(asked, groups[g].left() / count);
   const PlanItem item{.node = &options_.templates[index],
                       .count = static_cast<std::int64_t>(asked)};
@@ -296,7 +384,7 @@ Result<bool> ClusterAutoscaler::request(std::uint32_t index, const Load& load,
     }
   }
   for (std::int64_t n = 0; n < scale_up.allowed; ++n) {
-    Result<void> added = add_coming(index, load, groups, now_us, id);
+    Result<void> added = add_coming(judge, index, load, groups, now_us, id);
     if (!added) return tl::unexpected(added.error());
   }
   const bool all = scale_up.allowed == scale_up.asked;
@@ -308,25 +396,26 @@ Result<bool> ClusterAutoscaler::request(std::uint32_t index, const Load& load,
   return all;
 }
 
-Result<void> ClusterAutoscaler::add_coming(std::uint32_t index, const Load& load,
-                                           std::vector<Group>& groups, std::int64_t now_us,
-                                           const std::string& reservation) {
+Result<void> ClusterAutoscaler::add_coming(const Judge& judge, std::uint32_t index,
+                                           const Load& load, std::vector<Group>& groups,
+                                           std::int64_t now_us, const std::string& reservation) {
   ComingNode coming{.node = named(options_.templates[index], new_node_name(index)),
                     .node_template = index,
                     .ready_us = now_us + options_.provision_us,
                     .reservation = reservation,
                     .pods = {}};
   set_entry(coming.node.annotations, kReservationAnnotation, reservation);
-  if (Result<void> added = coming_engine_.upsert(coming.node); !added) return added;
+  for (Engine* engine : {&coming_engine_, judge.cluster}) {
+    if (engine == nullptr) continue;
+    if (Result<void> added = engine->upsert(coming.node); !added) return added;
+  }
   for (const auto& [g, count] : load.groups) {
     for (std::size_t n = 0; n < count; ++n) {
       const std::uint32_t id = groups[g].pods[groups[g].next++];
       WaitingPod& waiting = waiting_.at(id);
-      if (Result<void> counted = coming_engine_.assume(waiting.pod, coming.node.name); !counted) {
-        return counted;
+      if (Result<void> promised = promise(judge, waiting, coming.node.name); !promised) {
+        return promised;
       }
-      waiting.state = State::kPromised;
-      waiting.node = coming.node.name;
       coming.pods.push_back(id);
     }
   }
@@ -343,13 +432,13 @@ std::string ClusterAutoscaler::new_node_name(std::uint32_t index) {
 }
 
 // Pods that are left: no template takes them, or those that do are refused.
-Result<void> ClusterAutoscaler::refuse(Group& group, AutoscalerStep& step) {
+Result<void> ClusterAutoscaler::refuse(const Judge& judge, Group& group, AutoscalerStep& step) {
   if (group.left() == 0) return {};
   const Pod& first = waiting_.at(group.pods[group.next]).pod;
   std::vector<std::uint32_t> takers;
   NoTemplate no_template;
   for (std::uint32_t t = 0; t < templates_.size(); ++t) {
-    Result<NodeDetail> room = templates_[t].judge.filter(first, kJudgedNode);
+    Result<NodeDetail> room = look(judge, t, first);
     if (!room) return tl::unexpected(room.error());
     if (room->code == Code::kSuccess) {
       takers.push_back(t);

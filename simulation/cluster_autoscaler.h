@@ -5,9 +5,12 @@
 // has room for it; else nodes are requested. Of the templates that take pods which still wait, the
 // one whose node takes the most of them is asked for, largest pods first (a pod's size is its
 // largest share of any template's allocatable); of equal ones the first in the given order. What
-// fits on a node an Engine of the same profile says, with that one node and all that pods refer to.
-// CapacityQuotas says how many may be had; then the next best template is asked. Nodes register
-// after provision_us, and name their reservation.
+// fits on a node an Engine of the same profile says, with that one node and all that pods refer to;
+// where some pod asks for others (hard spread, required affinity either way), the cluster's own,
+// in a fork that has the node, the nodes under way and the pods that are to run there: a new node
+// is a new domain, or one more of a zone that is there. CapacityQuotas says how many may be had;
+// then the next best template is asked. Nodes register after provision_us, and name their
+// reservation.
 //
 // Pods for which every template that takes them is refused are kept on nodes that are not there, so
 // that it is known how many nodes were refused, of which template (of several, one would do). They
@@ -118,8 +121,9 @@ class ClusterAutoscaler {
   void add(std::uint32_t id, const Pod& pod);
   // It waits no longer. Changes nothing for one that does not wait.
   void remove(std::uint32_t id);
-  // Requests what the pods need that came since the last step.
-  Result<AutoscalerStep> step(std::int64_t now_us);
+  // Requests what the pods need that came since the last step. `cluster`: of the same profile, with
+  // the nodes and pods that are there; it is afterwards what it was.
+  Result<AutoscalerStep> step(Engine& cluster, std::int64_t now_us);
   // When the next node registers; INT64_MAX: none is under way.
   std::int64_t next_ready_us() const;
   // Registers the nodes that are there by now. Pods that were to run there are planned for again if
@@ -159,6 +163,11 @@ class ClusterAutoscaler {
     bool changed = false;                         // so were the refused nodes
     std::uint64_t names = 0, refusals = 0;        // number the nodes
   };
+  // Decides what fits, within a step.
+  struct Judge {
+    Engine* cluster;   // nullptr: a template's judge decides, and coming_engine_
+    std::string node;  // the judged node's name
+  };
   // New pods of one shape; those before `next` have a node.
   struct Group {
     std::vector<std::uint32_t> pods;
@@ -176,14 +185,22 @@ class ClusterAutoscaler {
 
   Result<void> add_template(Node& node);
   Result<std::vector<Group>> new_groups();
-  Result<void> use_coming_nodes(std::vector<Group>& groups);
-  Result<Load> fill(Template& at, const std::vector<Group>& groups);
+  bool asks_for_others(const Pod& pod) const;
+  Result<AutoscalerStep> decide(const Judge& judge, std::vector<Group>& groups,
+                                std::int64_t now_us);
+  Result<void> add_coming_nodes(Engine& cluster) const;
+  Result<std::string> coming_node_for(const Judge& judge, const Pod& pod);
+  Result<void> promise(const Judge& judge, WaitingPod& waiting, const std::string& node);
+  Result<void> use_coming_nodes(const Judge& judge, std::vector<Group>& groups);
+  Result<NodeDetail> look(const Judge& judge, std::uint32_t index, const Pod& pod);
+  Result<Load> fill(const Judge& judge, std::uint32_t index, const std::vector<Group>& groups);
   // False: not all that the groups need may be had.
-  Result<bool> request(std::uint32_t index, const Load& load, std::vector<Group>& groups,
-                       std::int64_t now_us, AutoscalerStep& step);
-  Result<void> add_coming(std::uint32_t index, const Load& load, std::vector<Group>& groups,
-                          std::int64_t now_us, const std::string& reservation);
-  Result<void> refuse(Group& group, AutoscalerStep& step);
+  Result<bool> request(const Judge& judge, std::uint32_t index, const Load& load,
+                       std::vector<Group>& groups, std::int64_t now_us, AutoscalerStep& step);
+  Result<void> add_coming(const Judge& judge, std::uint32_t index, const Load& load,
+                          std::vector<Group>& groups, std::int64_t now_us,
+                          const std::string& reservation);
+  Result<void> refuse(const Judge& judge, Group& group, AutoscalerStep& step);
   Result<void> refuse(std::uint32_t index, std::uint32_t id);
   Result<void> set_blocks(std::int64_t now_us);
   std::string new_node_name(std::uint32_t index);

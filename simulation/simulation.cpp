@@ -444,7 +444,7 @@ class Simulation {
   }
 
   Result<void> ask_for_nodes() {
-    Result<AutoscalerStep> step = autoscaler_->step(engine_.now_us());
+    Result<AutoscalerStep> step = autoscaler_->step(engine_, engine_.now_us());
     if (!step) return tl::unexpected(step.error());
     if (options_.on_decision) {
       for (const ScaleUp& scale_up : step->scale_ups) {

@@ -25,7 +25,8 @@ void check(std::string_view text) {
       file->capacity_quotas.size() > kCapacityQuotasTried || file->pods.size() > kPodsTried) {
     return;
   }
-  Profile profile = Profile::standard();
+  const Profile profile = Profile::standard();
+  Engine cluster = Engine::create(profile, {.threads = 1}).value();
   Result<ClusterAutoscaler> made =
       ClusterAutoscaler::create({.templates = std::move(file->nodes),
                                  .quotas = std::move(file->capacity_quotas),
@@ -43,7 +44,7 @@ void check(std::string_view text) {
   std::int64_t now_us = kStartUs;
   std::size_t steps = 0;
   while (true) {
-    const Result<AutoscalerStep> step = made->step(now_us);
+    const Result<AutoscalerStep> step = made->step(cluster, now_us);
     if (!step) {
       HEADROOM_FUZZ_CHECK(!step.error().message.empty());
       return;

@@ -21,6 +21,7 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr const char* kZone = "topology.kubernetes.io/zone";
 
 Node node(const std::string& name, std::int64_t cpus, StringMap labels = {}) {
   Node node;
@@ -63,13 +64,17 @@ class Autoscaler {
  public:
   explicit Autoscaler(std::vector<Node> templates, std::vector<CapacityQuota> quotas = {},
                       std::vector<Node> nodes = {})
-      : autoscaler_(ClusterAutoscaler::create({.templates = std::move(templates),
+      : cluster_(Engine::create(Profile::standard(), {.threads = 1}).value()),
+        autoscaler_(ClusterAutoscaler::create({.templates = std::move(templates),
                                                .quotas = std::move(quotas),
                                                .provision_us = 60 * kSecondUs},
                                               Profile::standard(), nodes, 0)
-                        .value()) {}
+                        .value()) {
+    for (const Node& there : nodes) EXPECT_TRUE(cluster_.upsert(there));
+  }
 
   ClusterAutoscaler* operator->() { return &autoscaler_; }
+  Engine& cluster() { return cluster_; }
   void add(std::uint32_t first, std::uint32_t count, std::int64_t cpu_milli) {
     for (std::uint32_t p = first; p < first + count; ++p) {
       autoscaler_.add(p, pod(p, cpu_milli));
@@ -77,8 +82,11 @@ class Autoscaler {
   }
   // "2/3 small CapacityQuota/q nodes": of three nodes asked for two came, and why.
   std::vector<std::string> step(std::int64_t second) {
-    Result<AutoscalerStep> step = autoscaler_.step(second * kSecondUs);
+    const std::uint64_t digest = cluster_.digest();
+    Result<AutoscalerStep> step = autoscaler_.step(cluster_, second * kSecondUs);
     EXPECT_TRUE(step) << step.error().message;
+    EXPECT_EQ(digest, cluster_.digest());
+    EXPECT_TRUE(cluster_.validate());
     EXPECT_EQ(std::vector<std::string>(), autoscaler_.broken_rules());
     std::vector<std::string> said;
     for (const ScaleUp& scale_up : step->scale_ups) {
@@ -102,6 +110,7 @@ class Autoscaler {
   }
 
  private:
+  Engine cluster_;
   ClusterAutoscaler autoscaler_;
 };
 
@@ -109,7 +118,6 @@ using Said = std::vector<std::string>;
 
 // A pod whose volume is in a zone gets a node there: judges know the claim and its volume.
 TEST(ClusterAutoscaler, KnowsWhatPodsReferTo) {
-  constexpr const char* kZone = "topology.kubernetes.io/zone";
   const Profile profile = read_profile(
                               "apiVersion: kubescheduler.config.k8s.io/v1\n"
                               "kind: KubeSchedulerConfiguration\n"
@@ -141,7 +149,8 @@ TEST(ClusterAutoscaler, KnowsWhatPodsReferTo) {
         ClusterAutoscaler::create(std::move(options), profile, {}, 0);
     ASSERT_TRUE(autoscaler) << autoscaler.error().message;
     autoscaler->add(0, asking);
-    const Result<AutoscalerStep> step = autoscaler->step(kSecondUs);
+    Engine cluster = Engine::create(profile, {.threads = 1}).value();
+    const Result<AutoscalerStep> step = autoscaler->step(cluster, kSecondUs);
     ASSERT_TRUE(step) << step.error().message;
     ASSERT_EQ(step->scale_ups.size(), known ? 1u : 0u);
     EXPECT_EQ(step->no_template.size(), known ? 0u : 1u);
@@ -162,6 +171,74 @@ const LimitReport& limit(const AutoscalerReport& report, const std::string& quot
   static const LimitReport none;
   ADD_FAILURE() << quota_name << ' ' << resource;
   return none;
+}
+
+// --- Pods that ask for others ---
+
+Pod pod_of(const std::string& application, std::uint32_t index) {
+  Pod made = pod(index, 500);
+  made.labels = {{"app", application}};
+  return made;
+}
+
+PodAffinityTerm near(const std::string& application, const std::string& key) {
+  PodAffinityTerm term;
+  term.selector = in("app", application);
+  term.topology_key = key;
+  return term;
+}
+
+Pod on(Pod bound, const std::string& node_name) {
+  bound.node_name = node_name;
+  return bound;
+}
+
+TEST(ClusterAutoscaler, WhoKeepsApartFromSiblingsGetsANodeEach) {
+  Autoscaler autoscaler({node("small", 8)});
+  for (std::uint32_t p = 0; p < 3; ++p) {
+    Pod apart = pod_of("web", p);
+    apart.pod_anti_affinity.required = {near("web", "kubernetes.io/hostname")};
+    autoscaler->add(p, apart);
+  }
+  EXPECT_EQ(autoscaler.step(1), (Said{"1/1 small", "1/1 small", "1/1 small"}));
+  // One more does not fit on those under way; a plain one does.
+  Pod apart = pod_of("web", 3);
+  apart.pod_anti_affinity.required = {near("web", "kubernetes.io/hostname")};
+  autoscaler->add(3, apart);
+  autoscaler->add(4, pod_of("batch", 4));
+  EXPECT_EQ(autoscaler.step(2), Said{"1/1 small"});
+}
+
+TEST(ClusterAutoscaler, WhoWantsToBeNearPodsThatAreThereGetsANodeOfTheirZone) {
+  Autoscaler autoscaler({node("a", 4, {{kZone, "z1"}}), node("b", 4, {{kZone, "z2"}})}, {},
+                        {node("full", 1, {{kZone, "z2"}})});
+  ASSERT_TRUE(autoscaler.cluster().upsert(on(pod_of("db", 9), "full")));
+  Pod near_db = pod_of("web", 0);
+  near_db.pod_affinity.required = {near("db", kZone)};
+  autoscaler->add(0, near_db);
+  Pod near_nobody = pod_of("web", 1);
+  near_nobody.pod_affinity.required = {near("cache", kZone)};
+  autoscaler->add(1, near_nobody);
+  EXPECT_EQ(autoscaler.step(1), (Said{"1/1 b", "no template for default/pod-1"}));
+}
+
+TEST(ClusterAutoscaler, HardSpreadCountsWhatIsThereAndWhatComes) {
+  Autoscaler autoscaler({node("a", 4, {{kZone, "z1"}}), node("b", 4, {{kZone, "z2"}})}, {},
+                        {node("one", 1, {{kZone, "z1"}}), node("two", 1, {{kZone, "z2"}})});
+  ASSERT_TRUE(autoscaler.cluster().upsert(on(pod_of("web", 9), "one")));
+  TopologySpreadConstraint even;
+  even.hard = true;
+  even.max_skew = 1;
+  even.topology_key = kZone;
+  even.selector = in("app", "web");
+  for (std::uint32_t p = 0; p < 2; ++p) {
+    Pod spread = pod_of("web", p);
+    spread.topology_spread = {even};
+    autoscaler->add(p, spread);
+  }
+  // One and none are there: the first has to go to z2, the second may go anywhere then, where the
+  // node that is under way has room.
+  EXPECT_EQ(autoscaler.step(1), Said{"1/1 b"});
 }
 
 TEST(ClusterAutoscaler, NodesComeAfterTheProvisioningTime) {
