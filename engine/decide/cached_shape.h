@@ -13,13 +13,12 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/decide/raw_histogram.h"
+#include "engine/decide/row_extras.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
 #include "kernels/kernels.h"
@@ -31,26 +30,6 @@ struct TieOrder {
   std::uint64_t seed = 0;
   // Greater is better: first the total, then the order of ties.
   std::uint64_t key(RowTotal row_total) const;
-};
-
-// What is added to the totals of rows besides what lines hold: by class, but for some rows.
-struct RowExtras {
-  const std::uint32_t* classes = nullptr;  // by row
-  std::vector<std::int32_t> by_class;      // -1: such rows are rejected
-  // Rows that stand apart from their class, sorted: each as an entry of by_entry says.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_row;
-  std::vector<std::int32_t> by_entry;               // -1: such rows are rejected
-  std::function<std::int32_t(std::uint32_t)> more;  // of a row, at least 0; or none
-  std::int32_t greatest = 0;                        // of any row
-  std::int32_t greatest_apart = -1;                 // of rows that stand apart
-  // With a row that lines hold as feasible: some class, some entry of rows apart.
-  bool rejects_classes = false, rejects_apart = false;
-  std::optional<std::int32_t> same;  // all rows have that much
-  // The row's place in by_row; its end: it is as its class.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>>::const_iterator find(
-      std::uint32_t row) const;
-  // -1: the row is rejected.
-  std::int32_t of(std::uint32_t row) const;
 };
 
 // Ranges of normalised scores whose totals are kept; a decision in another one measures every line.
@@ -115,6 +94,9 @@ class CachedShape {
   std::size_t bytes();
 
  private:
+  // So many changed rows are replayed whatever share of the rows they are.
+  static constexpr std::uint64_t kReplayAlways = 64;
+
   struct RawRange {
     std::int32_t lo = INT32_MAX, hi = INT32_MIN;
     friend bool operator==(const RawRange&, const RawRange&) = default;

@@ -1,0 +1,393 @@
+// CachedShape: the best rows in a range of scores. Each line and block of lines has a bound of its
+// totals; the best rows are kept, of all rows and by class, and follow the rows that change.
+#include <algorithm>
+#include <utility>
+
+#include "engine/decide/cached_shape.h"
+#include "kernels/exact.h"
+
+namespace headroom {
+
+namespace {
+
+// A range's bounds that fell further behind than this are scanned anew.
+constexpr std::uint64_t kCatchUpShare = 8;
+// Keeping the best rows pays while few rows change between two answers.
+constexpr std::uint64_t kBestChangesMax = 64;
+constexpr std::uint64_t kClassChangesMax = 1024;
+// A table of normalised scores is kept for ranges up to this.
+constexpr std::int32_t kTableRangeMax = 2048;
+
+}  // namespace
+
+CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {
+  RangeTotals* oldest = &range_totals_[0];
+  for (RangeTotals& range : range_totals_) {
+    if (range.valid && range.ranges == ranges) {
+      return range;
+    }
+    if (!range.valid || (oldest->valid && range.last_used < oldest->last_used)) {
+      oldest = &range;
+    }
+  }
+  oldest->valid = false;
+  oldest->ranges = ranges;
+  tabulate(*oldest);
+  return *oldest;
+}
+
+void CachedShape::measure(RangeTotals& range, const Totals& weights) {
+  grown_ = true;
+  range.lines.resize(std::size_t{blocks_} * kBoundLines);
+  range.blocks.resize(blocks_);
+  kernels_->line_maxima(lines_, nullptr, blocks_ * kBoundLines, weights, range.lines.data());
+  for (std::uint32_t block = 0; block < blocks_; ++block) {
+    const std::int32_t* first = &range.lines[std::size_t{block} * kBoundLines];
+    range.blocks[block] = *std::max_element(first, first + kBoundLines);
+  }
+  range.epoch = epoch_;
+  range.valid = true;
+  range.best_valid = false;
+  range.by_class.clear();
+}
+
+void CachedShape::tabulate(RangeTotals& range) {
+  grown_ = true;
+  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
+    const std::int32_t width = range.ranges[n].hi - range.ranges[n].lo;
+    range.table[n].clear();
+    for (std::int32_t offset = 0; width <= kTableRangeMax && offset <= width; ++offset) {
+      range.table[n].push_back(
+          static_cast<std::int8_t>(normalize(offset, 0, width, normalize_in_double_)));
+    }
+  }
+}
+
+bool CachedShape::within_reach(const RangeTotals& range) const {
+  return range.valid && range.epoch >= table_->oldest() &&
+         epoch_ - range.epoch <= std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
+}
+
+void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
+  range.best_valid = range.best_valid && epoch_ - range.epoch <= kBestChangesMax;
+  if (range.class_changes != table_->class_changes() || epoch_ - range.epoch > kClassChangesMax) {
+    range.by_class.clear();
+  }
+  const std::uint32_t* changed = table_->ring_columns().rows;
+  std::array<std::int32_t, kBlockNodes> maxima;
+  while (range.epoch < epoch_) {
+    const std::uint32_t slot = NodeTable::slot(range.epoch);
+    const auto count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>({epoch_ - range.epoch, kRingSlots - slot, kBlockNodes}));
+    kernels_->line_maxima(lines_, changed + slot, count, weights, maxima.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t row = changed[slot + i];
+      const std::int32_t greatest = maxima[i];
+      range.lines[row / kLineNodes] = greatest;
+      std::int32_t& bound = range.blocks[row / kBoundRows];
+      bound = std::max(bound, greatest);
+      const std::uint32_t its_class = table_->node_class(row);
+      ClassBest* of_class =
+          its_class < range.by_class.size() ? &range.by_class[its_class] : nullptr;
+      if (range.best_valid || (of_class != nullptr && of_class->valid)) {
+        const RowTotal now{row, row_total(range, weights, row)};
+        if (range.best_valid) {
+          change_best(range.best, range.outside, now, order);
+        }
+        if (of_class != nullptr && of_class->valid) {
+          change_best(of_class->best, of_class->outside, now, order);
+        }
+      }
+    }
+    range.epoch += count;
+  }
+}
+
+void CachedShape::change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
+                              const TieOrder& order) {
+  const auto known = std::find_if(best.begin(), best.end(), [&](const BestRow& candidate) {
+    return candidate.row_total.row == changed.row;
+  });
+  const std::uint64_t key = order.key(changed);
+  if (known != best.end()) {
+    if (known->key == key) {
+      return;
+    }
+    best.erase(known);
+  }
+  if (changed.total < 0 || key <= outside) {
+    return;
+  }
+  const auto place =
+      std::find_if(best.begin(), best.end(), [&](const BestRow& other) { return other.key < key; });
+  best.insert(place, {key, changed});
+  if (best.size() > kBestKept) {
+    outside = best.back().key;
+    best.pop_back();
+  }
+}
+
+CachedShape::Search& CachedShape::scratch() {
+  static thread_local Search its;
+  return its;
+}
+
+// Best first: visits the line with the greatest total until none can hold a better row than those
+// found.
+const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
+                                                             const Totals& weights,
+                                                             std::uint32_t count,
+                                                             const TieOrder& order,
+                                                             const RowExtras* extras) {
+  const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
+  auto& [found, visited, heads] = scratch();  // found is a heap: the worst stands first
+  found.clear();
+  visited.clear();
+  const std::int32_t most_extra = extras == nullptr ? 0 : extras->greatest;
+  while (true) {
+    const std::uint32_t block = kernels_->index_of_max(range.blocks.data(), blocks_);
+    std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
+    const std::uint32_t index = kernels_->index_of_max(lines, kBoundLines);
+    const std::int32_t greatest = lines[index];
+    if (std::exchange(range.blocks[block], greatest) > greatest) {
+      continue;  // the block has fallen: is it still the greatest?
+    }
+    const std::uint32_t line = block * kBoundLines + index;
+    const bool full = found.size() == count;
+    const std::int32_t worst = full ? found.front().row_total.total : 0;
+    // Lines with equal totals come in their order.
+    const bool after = full && order.seed == 0 && line * kLineNodes > found.front().row_total.row;
+    const std::int32_t most = greatest + most_extra;
+    if (greatest < 0 || most < worst || (most == worst && after)) {
+      break;
+    }
+    visited.emplace_back(line, greatest);
+    lines[index] = -1;
+    RowTotal rows[kLineNodes];
+    const std::uint32_t reached =
+        kernels_->rows_at_least(this->line(line), weights, std::max(0, worst - most_extra), rows);
+    for (std::uint32_t i = 0; i < reached; ++i) {
+      RowTotal candidate{line * kLineNodes + rows[i].row, rows[i].total};
+      if (extras != nullptr) {
+        const std::int32_t extra = extras->of(candidate.row);
+        if (extra < 0) {
+          continue;
+        }
+        candidate.total += extra;
+      }
+      const std::uint64_t key = order.key(candidate);
+      if (found.size() == count) {
+        if (key <= found.front().key) {
+          continue;
+        }
+        std::pop_heap(found.begin(), found.end(), better);
+        found.pop_back();
+      }
+      found.push_back({key, candidate});
+      std::push_heap(found.begin(), found.end(), better);
+    }
+  }
+  for (const auto& [line, greatest] : visited) {
+    range.lines[line] = greatest;
+    std::int32_t& bound = range.blocks[line / kBoundLines];
+    bound = std::max(bound, greatest);
+  }
+  std::sort(found.begin(), found.end(), better);
+  return found;
+}
+
+CachedShape::RangeTotals& CachedShape::range_now(const Ranges& now, const Totals& weights,
+                                                 const TieOrder& order) {
+  RangeTotals& range = totals_of(now);
+  range.last_used = decisions_;
+  last_range_ = static_cast<std::size_t>(&range - range_totals_.data());
+  if (within_reach(range)) {
+    catch_up(range, weights, order);
+  } else {
+    measure(range, weights);
+  }
+  return range;
+}
+
+CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals& weights,
+                                                std::uint32_t node_class, const TieOrder& order) {
+  if (node_class >= range.by_class.size()) {
+    range.by_class.resize(node_class + 1);
+  }
+  ClassBest& its = range.by_class[node_class];
+  if (!its.valid) {
+    RowExtras alone;
+    alone.classes = table_->columns().node_class;
+    alone.by_class.assign(feasible_by_class_.size(), -1);
+    alone.by_class[node_class] = 0;
+    const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
+    its.best = search(range, weights, kept, order, &alone);
+    its.outside = kept == feasible_by_class_[node_class] ? 0 : its.best.back().key - 1;
+    its.searched = decisions_;
+    its.valid = true;
+    grown_ = true;
+  }
+  return its;
+}
+
+// Within a class the order is that of the columns' totals, but for the rows that stand apart.
+bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                                const TieOrder& order, const RowExtras& extras,
+                                std::vector<RowTotal>& out) {
+  std::uint32_t classes = 0;
+  for (const std::uint32_t rows : feasible_by_class_) {
+    classes += rows != 0;
+  }
+  if (classes > kBestClassesMax || count > kBestKept / 2 || extras.more != nullptr) {
+    return false;
+  }
+  if (range.class_changes != table_->class_changes()) {
+    range.by_class.clear();
+    range.class_changes = table_->class_changes();
+  }
+  // Once more where too few were left of those that were kept of a class.
+  for (std::uint32_t short_of = kNoNodeClass;
+       !merge_classes(range, weights, count, order, extras, out, short_of);) {
+    ClassBest& its = range.by_class[short_of];
+    if (its.searched == decisions_) {
+      return false;
+    }
+    its.valid = false;
+  }
+  add_rows_apart(range, weights, count, order, extras, out);
+  return true;
+}
+
+// The best of rows that do not stand apart. False: too few are kept of a class, and which.
+bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                                const TieOrder& order, const RowExtras& extras,
+                                std::vector<RowTotal>& out, std::uint32_t& short_of) {
+  const auto worse = [](const Head& a, const Head& b) { return a.key < b.key; };
+  // To the class's next row; false: none is kept.
+  const auto advance = [&](Head& head) {
+    const std::vector<BestRow>& best = range.by_class[head.node_class].best;
+    while (head.next < best.size()) {
+      const RowTotal& row = best[head.next++].row_total;
+      if (extras.find(row.row) == extras.by_row.end()) {
+        head.row_total = {row.row, row.total + extras.by_class[head.node_class]};
+        head.key = order.key(head.row_total);
+        return true;
+      }
+    }
+    return false;
+  };
+  // What is kept is all that there is of the class.
+  const auto all_kept = [&](const Head& head) {
+    return range.by_class[head.node_class].outside == 0;
+  };
+  out.clear();
+  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
+    if (feasible_by_class_[c] != 0 && extras.by_class[c] >= 0) {
+      class_best(range, weights, c, order);  // which searches: not while heads are in use
+    }
+  }
+  std::vector<Head>& heads = scratch().heads;
+  heads.clear();
+  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
+    if (feasible_by_class_[c] == 0 || extras.by_class[c] < 0) {
+      continue;
+    }
+    Head head{.key = 0, .row_total = {}, .node_class = c, .next = 0};
+    if (advance(head)) {
+      heads.push_back(head);
+    } else if (!all_kept(head)) {
+      short_of = c;
+      return false;
+    }
+  }
+  std::make_heap(heads.begin(), heads.end(), worse);
+  while (out.size() < count && !heads.empty()) {
+    std::pop_heap(heads.begin(), heads.end(), worse);
+    Head& head = heads.back();
+    out.push_back(head.row_total);
+    if (advance(head)) {
+      std::push_heap(heads.begin(), heads.end(), worse);
+    } else if (all_kept(head) || out.size() == count) {
+      heads.pop_back();
+    } else {
+      short_of = head.node_class;
+      return false;
+    }
+  }
+  return true;
+}
+
+void CachedShape::add_rows_apart(const RangeTotals& range, const Totals& weights,
+                                 std::uint32_t count, const TieOrder& order,
+                                 const RowExtras& extras, std::vector<RowTotal>& out) {
+  const std::int32_t most = range.blocks[kernels_->index_of_max(range.blocks.data(), blocks_)];
+  const std::int32_t worst = out.size() == count ? out.back().total : 0;
+  if (extras.greatest_apart < 0 || most + extras.greatest_apart < worst) {
+    return;
+  }
+  for (const auto& [row, entry] : extras.by_row) {
+    if (const std::int32_t extra = extras.by_entry[entry]; extra >= 0 && most + extra >= worst) {
+      out.push_back({row, row_total(range, weights, row) + extra});
+    }
+  }
+  const auto wanted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, out.size()));
+  std::partial_sort(
+      out.begin(), out.begin() + wanted, out.end(),
+      [&](const RowTotal& a, const RowTotal& b) { return order.key(a) > order.key(b); });
+  out.resize(static_cast<std::size_t>(wanted));
+}
+
+void CachedShape::best(std::uint32_t count, const TieOrder& order, const RowExtras& extras,
+                       std::uint32_t feasible, std::vector<RowTotal>& out) {
+  if (extras.same && extras.more == nullptr) {
+    best(count, order, out);
+    for (RowTotal& row : out) {
+      row.total += *extras.same;
+    }
+    return;
+  }
+  out.clear();
+  ++decisions_;
+  if (feasible == 0) {
+    return;
+  }
+  const Ranges now = ranges(extras);
+  const Totals its_weights = weights(now);
+  RangeTotals& range = range_now(now, its_weights, order);
+  if (best_by_class(range, its_weights, std::min(count, feasible), order, extras, out)) {
+    return;
+  }
+  for (const BestRow& row : search(range, its_weights, std::min(count, feasible), order, &extras)) {
+    out.push_back(row.row_total);
+  }
+}
+
+void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<RowTotal>& out) {
+  out.clear();
+  ++decisions_;
+  if (feasible_ == 0) {
+    return;
+  }
+  const Ranges now = ranges();
+  const Totals its_weights = weights(now);
+  RangeTotals& range = range_now(now, its_weights, order);
+  const std::uint32_t wanted = std::min(count, feasible_);
+  if (count == 1 || count > kBestKept / 2) {
+    for (const BestRow& row : search(range, its_weights, wanted, order, nullptr)) {
+      out.push_back(row.row_total);
+    }
+    return;
+  }
+  if (!range.best_valid || range.best.size() < wanted) {
+    const std::uint32_t kept = std::min(kBestKept, feasible_);
+    range.best = search(range, its_weights, kept, order, nullptr);
+    grown_ = true;
+    range.outside = kept == feasible_ ? 0 : range.best.back().key - 1;
+    range.best_valid = true;
+  }
+  for (std::uint32_t i = 0; i < wanted; ++i) {
+    out.push_back(range.best[i].row_total);
+  }
+}
+
+}  // namespace headroom
