@@ -35,17 +35,17 @@ LabelSelector selector_of(const std::map<std::string, std::string>& labels) {
 // controller's matches the pod is not asked.
 LabelSelector default_selector(const Application& application, const ReferredObjects& referred) {
   std::map<std::string, std::string> merged;
-  referred.each_in_namespace<Service>(ReferredKind::kService, application.namespace_name,
-                                      [&](const Service& service) {
-                                        if (!service.selector) {
-                                          return;
-                                        }
-                                        const std::map<std::string, std::string> labels(
-                                            service.selector->begin(), service.selector->end());
-                                        if (matches(selector_of(labels), application.labels)) {
-                                          merged.insert(labels.begin(), labels.end());
-                                        }
-                                      });
+  const auto has = [&](const auto& label) {
+    const std::string* value = find(application.labels, label.first);
+    return value != nullptr && *value == label.second;
+  };
+  referred.each_in_namespace<Service>(
+      ReferredKind::kService, application.namespace_name, [&](const Service& service) {
+        if (service.selector &&
+            std::all_of(service.selector->begin(), service.selector->end(), has)) {
+          merged.insert(service.selector->begin(), service.selector->end());
+        }
+      });
   LabelSelector added;
   if (application.controller) {
     const OwnerReference& owner = *application.controller;

@@ -57,11 +57,12 @@ std::size_t CachedShape::bytes() {
     measured_bytes_ = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) +
                       (words_ == 0 ? 0 : allocated_bytes(bytes_for(words_)));
     for (const RangeTotals& range : range_totals_) {
-      measured_bytes_ += heap_bytes(range.lines) + heap_bytes(range.blocks) +
+      measured_bytes_ += heap_bytes(range.bounds.lines) + heap_bytes(range.bounds.blocks) +
                          heap_bytes(range.best) +
                          allocated_bytes(range.by_class.capacity() * sizeof(ClassBest));
       for (const ClassBest& of_class : range.by_class) {
-        measured_bytes_ += heap_bytes(of_class.best);
+        measured_bytes_ += heap_bytes(of_class.best) + heap_bytes(of_class.bounds.lines) +
+                           heap_bytes(of_class.bounds.blocks);
       }
       for (const auto& table : range.table) {
         measured_bytes_ += heap_bytes(table);

@@ -38,6 +38,8 @@ inline constexpr std::uint32_t kRangesMax = 4;
 inline constexpr std::uint32_t kBestKept = 32;
 // The same are kept by class of nodes while there are no more classes than that.
 inline constexpr std::uint32_t kBestClassesMax = 256;
+// They have bounds of their own by line while there are no more than that.
+inline constexpr std::uint32_t kClassBoundsMax = 16;
 // Rows per bound: at least a line, so that no line belongs to two.
 inline constexpr std::uint32_t kBoundRows = kBlockNodes > kLineNodes ? kBlockNodes : kLineNodes;
 inline constexpr std::uint32_t kBoundLines = kBoundRows / kLineNodes;
@@ -108,8 +110,18 @@ class CachedShape {
     RowTotal row_total;
   };
 
+  // The greatest totals of rows.
+  struct Bounds {
+    std::vector<std::int32_t> lines;   // by line; -1: it has no such row
+    std::vector<std::int32_t> blocks;  // by block, a bound of them
+
+    void set(std::uint32_t line, std::int32_t greatest);
+    void set_blocks();
+  };
+
   // The best rows of a class, best first; no other row of it has a key above outside.
   struct ClassBest {
+    Bounds bounds;  // of its rows; empty: those of all rows are used
     std::vector<BestRow> best;
     std::uint64_t outside = 0, searched = 0;  // the decision for which it was searched for
     bool valid = false;
@@ -120,8 +132,7 @@ class CachedShape {
     Ranges ranges;
     std::uint64_t epoch = 0, last_used = 0;
     bool valid = false;
-    std::vector<std::int32_t> lines;   // the greatest total by line
-    std::vector<std::int32_t> blocks;  // by block, a bound of them
+    Bounds bounds;  // of all rows
     // The normalised score by raw - lo; empty where the range is too wide for a table.
     std::array<std::vector<std::int8_t>, kNormalizedMax> table;
     // The best rows, best first; no other row's key is above outside.
@@ -179,8 +190,16 @@ class CachedShape {
                      std::uint32_t& short_of);
   void add_rows_apart(const RangeTotals& range, const Totals& weights, std::uint32_t count,
                       const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
+  std::int32_t greatest_of(std::uint32_t node_class, std::uint32_t line, const Totals& weights);
+  void measure_classes(RangeTotals& range, const Totals& weights, std::uint32_t classes);
   ClassBest& class_best(RangeTotals& range, const Totals& weights, std::uint32_t node_class,
                         const TieOrder& order);
+  template <typename Ends, typename Least, typename Take>
+  void visit_lines(Bounds& bounds, const Totals& weights, Ends ends, Least least, Take take);
+  static bool is_after(std::uint32_t line, const std::vector<BestRow>& found, std::uint32_t count,
+                       const TieOrder& order);
+  static bool better(const BestRow& a, const BestRow& b);
+  static void offer(std::vector<BestRow>& best, std::uint32_t count, BestRow row);
   // Once it has caught up with the rows that changed.
   RangeTotals& range_now(const Ranges& now, const Totals& weights, const TieOrder& order);
   // `extras`: nullptr for none.

@@ -36,15 +36,24 @@ CachedShape::RangeTotals& CachedShape::totals_of(const Ranges& ranges) {
   return *oldest;
 }
 
+void CachedShape::Bounds::set_blocks() {
+  blocks.clear();
+  for (auto first = lines.begin(); first != lines.end(); first += kBoundLines) {
+    blocks.push_back(*std::max_element(first, first + kBoundLines));
+  }
+}
+
+void CachedShape::Bounds::set(std::uint32_t line, std::int32_t greatest) {
+  lines[line] = greatest;
+  std::int32_t& bound = blocks[line / kBoundLines];
+  bound = std::max(bound, greatest);
+}
+
 void CachedShape::measure(RangeTotals& range, const Totals& weights) {
   grown_ = true;
-  range.lines.resize(std::size_t{blocks_} * kBoundLines);
-  range.blocks.resize(blocks_);
-  kernels_->line_maxima(lines_, nullptr, blocks_ * kBoundLines, weights, range.lines.data());
-  for (std::uint32_t block = 0; block < blocks_; ++block) {
-    const std::int32_t* first = &range.lines[std::size_t{block} * kBoundLines];
-    range.blocks[block] = *std::max_element(first, first + kBoundLines);
-  }
+  range.bounds.lines.resize(std::size_t{blocks_} * kBoundLines);
+  kernels_->line_maxima(lines_, nullptr, blocks_ * kBoundLines, weights, range.bounds.lines.data());
+  range.bounds.set_blocks();
   range.epoch = epoch_;
   range.valid = true;
   range.best_valid = false;
@@ -82,13 +91,13 @@ void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieO
     kernels_->line_maxima(lines_, changed + slot, count, weights, maxima.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t row = changed[slot + i];
-      const std::int32_t greatest = maxima[i];
-      range.lines[row / kLineNodes] = greatest;
-      std::int32_t& bound = range.blocks[row / kBoundRows];
-      bound = std::max(bound, greatest);
+      range.bounds.set(row / kLineNodes, maxima[i]);
       const std::uint32_t its_class = table_->node_class(row);
       ClassBest* of_class =
           its_class < range.by_class.size() ? &range.by_class[its_class] : nullptr;
+      if (of_class != nullptr && !of_class->bounds.lines.empty()) {
+        of_class->bounds.set(row / kLineNodes, greatest_of(its_class, row / kLineNodes, weights));
+      }
       if (range.best_valid || (of_class != nullptr && of_class->valid)) {
         const RowTotal now{row, row_total(range, weights, row)};
         if (range.best_valid) {
@@ -132,66 +141,86 @@ CachedShape::Search& CachedShape::scratch() {
   return its;
 }
 
-// Best first: visits the line with the greatest total until none can hold a better row than those
-// found.
-const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
-                                                             const Totals& weights,
-                                                             std::uint32_t count,
-                                                             const TieOrder& order,
-                                                             const RowExtras* extras) {
-  const auto better = [](const BestRow& a, const BestRow& b) { return a.key > b.key; };
-  auto& [found, visited, heads] = scratch();  // found is a heap: the worst stands first
-  found.clear();
+bool CachedShape::better(const BestRow& a, const BestRow& b) { return a.key > b.key; }
+
+// `best` is a heap of at most `count`: the worst stands first.
+void CachedShape::offer(std::vector<BestRow>& best, std::uint32_t count, BestRow row) {
+  if (best.size() == count) {
+    if (row.key <= best.front().key) {
+      return;
+    }
+    std::pop_heap(best.begin(), best.end(), better);
+    best.pop_back();
+  }
+  best.push_back(row);
+  std::push_heap(best.begin(), best.end(), better);
+}
+
+// Rows of the line come after those that were found, where totals are equal.
+bool CachedShape::is_after(std::uint32_t line, const std::vector<BestRow>& found,
+                           std::uint32_t count, const TieOrder& order) {
+  return found.size() == count && order.seed == 0 &&
+         line * kLineNodes > found.front().row_total.row;
+}
+
+// Best first: visits the line with the greatest total, until ends(line, greatest), and gives the
+// rows with at least least() to take. Lines with equal totals come in their order.
+template <typename Ends, typename Least, typename Take>
+void CachedShape::visit_lines(Bounds& bounds, const Totals& weights, Ends ends, Least least,
+                              Take take) {
+  std::vector<std::pair<std::uint32_t, std::int32_t>>& visited = scratch().visited;
   visited.clear();
-  const std::int32_t most_extra = extras == nullptr ? 0 : extras->greatest;
   while (true) {
-    const std::uint32_t block = kernels_->index_of_max(range.blocks.data(), blocks_);
-    std::int32_t* lines = &range.lines[std::size_t{block} * kBoundLines];
+    const std::uint32_t block = kernels_->index_of_max(bounds.blocks.data(), blocks_);
+    std::int32_t* lines = &bounds.lines[std::size_t{block} * kBoundLines];
     const std::uint32_t index = kernels_->index_of_max(lines, kBoundLines);
     const std::int32_t greatest = lines[index];
-    if (std::exchange(range.blocks[block], greatest) > greatest) {
+    if (std::exchange(bounds.blocks[block], greatest) > greatest) {
       continue;  // the block has fallen: is it still the greatest?
     }
     const std::uint32_t line = block * kBoundLines + index;
-    const bool full = found.size() == count;
-    const std::int32_t worst = full ? found.front().row_total.total : 0;
-    // Lines with equal totals come in their order.
-    const bool after = full && order.seed == 0 && line * kLineNodes > found.front().row_total.row;
-    const std::int32_t most = greatest + most_extra;
-    if (greatest < 0 || most < worst || (most == worst && after)) {
+    if (greatest < 0 || ends(line, greatest)) {
       break;
     }
     visited.emplace_back(line, greatest);
     lines[index] = -1;
     RowTotal rows[kLineNodes];
-    const std::uint32_t reached =
-        kernels_->rows_at_least(this->line(line), weights, std::max(0, worst - most_extra), rows);
+    const std::uint32_t reached = kernels_->rows_at_least(this->line(line), weights, least(), rows);
     for (std::uint32_t i = 0; i < reached; ++i) {
-      RowTotal candidate{line * kLineNodes + rows[i].row, rows[i].total};
-      if (extras != nullptr) {
-        const std::int32_t extra = extras->of(candidate.row);
-        if (extra < 0) {
-          continue;
-        }
-        candidate.total += extra;
-      }
-      const std::uint64_t key = order.key(candidate);
-      if (found.size() == count) {
-        if (key <= found.front().key) {
-          continue;
-        }
-        std::pop_heap(found.begin(), found.end(), better);
-        found.pop_back();
-      }
-      found.push_back({key, candidate});
-      std::push_heap(found.begin(), found.end(), better);
+      take(RowTotal{line * kLineNodes + rows[i].row, rows[i].total});
     }
   }
   for (const auto& [line, greatest] : visited) {
-    range.lines[line] = greatest;
-    std::int32_t& bound = range.blocks[line / kBoundLines];
-    bound = std::max(bound, greatest);
+    bounds.set(line, greatest);
   }
+}
+
+const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
+                                                             const Totals& weights,
+                                                             std::uint32_t count,
+                                                             const TieOrder& order,
+                                                             const RowExtras* extras) {
+  std::vector<BestRow>& found = scratch().found;
+  found.clear();
+  const std::int32_t most_extra = extras == nullptr ? 0 : extras->greatest;
+  const auto worst = [&] { return found.size() == count ? found.front().row_total.total : 0; };
+  visit_lines(
+      range.bounds, weights,
+      [&](std::uint32_t line, std::int32_t greatest) {
+        const std::int32_t most = greatest + most_extra;
+        return most < worst() || (most == worst() && is_after(line, found, count, order));
+      },
+      [&] { return std::max(0, worst() - most_extra); },
+      [&](RowTotal row) {
+        if (extras != nullptr) {
+          const std::int32_t extra = extras->of(row.row);
+          if (extra < 0) {
+            return;
+          }
+          row.total += extra;
+        }
+        offer(found, count, {order.key(row), row});
+      });
   std::sort(found.begin(), found.end(), better);
   return found;
 }
@@ -209,24 +238,79 @@ CachedShape::RangeTotals& CachedShape::range_now(const Ranges& now, const Totals
   return range;
 }
 
+// Of the rows of the class in the line; -1: there is none.
+std::int32_t CachedShape::greatest_of(std::uint32_t node_class, std::uint32_t line,
+                                      const Totals& weights) {
+  std::int32_t greatest = -1;
+  RowTotal rows[kLineNodes];
+  const std::uint32_t feasible = kernels_->rows_at_least(this->line(line), weights, 0, rows);
+  for (std::uint32_t i = 0; i < feasible; ++i) {
+    if (table_->node_class(line * kLineNodes + rows[i].row) == node_class) {
+      greatest = std::max(greatest, rows[i].total);
+    }
+  }
+  return greatest;
+}
+
+// Few classes have bounds of their own: those of all rows say little of a class whose rows are
+// worse than those that they share lines with.
+void CachedShape::measure_classes(RangeTotals& range, const Totals& weights,
+                                  std::uint32_t classes) {
+  range.by_class.resize(feasible_by_class_.size());
+  range.class_changes = table_->class_changes();
+  grown_ = true;
+  if (classes == 1 || classes > kClassBoundsMax) {
+    return;
+  }
+  const std::uint32_t lines = blocks_ * kBoundLines;
+  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
+    if (feasible_by_class_[c] != 0) {
+      range.by_class[c].bounds.lines.assign(lines, -1);
+    }
+  }
+  RowTotal rows[kLineNodes];
+  for (std::uint32_t line = 0; line < lines; ++line) {
+    const std::uint32_t feasible = kernels_->rows_at_least(this->line(line), weights, 0, rows);
+    for (std::uint32_t i = 0; i < feasible; ++i) {
+      const std::uint32_t row = line * kLineNodes + rows[i].row;
+      std::int32_t& greatest = range.by_class[table_->node_class(row)].bounds.lines[line];
+      greatest = std::max(greatest, rows[i].total);
+    }
+  }
+  for (ClassBest& its : range.by_class) {
+    its.bounds.set_blocks();
+  }
+}
+
 CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals& weights,
                                                 std::uint32_t node_class, const TieOrder& order) {
   if (node_class >= range.by_class.size()) {
     range.by_class.resize(node_class + 1);
   }
   ClassBest& its = range.by_class[node_class];
-  if (!its.valid) {
-    RowExtras alone;
-    alone.classes = table_->columns().node_class;
-    alone.by_class.assign(feasible_by_class_.size(), -1);
-    alone.by_class[node_class] = 0;
-    const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
-    its.best = search(range, weights, kept, order, &alone);
-    its.outside = kept == feasible_by_class_[node_class] ? 0 : its.best.back().key - 1;
-    its.searched = decisions_;
-    its.valid = true;
-    grown_ = true;
+  if (its.valid) {
+    return its;
   }
+  const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
+  std::vector<BestRow>& found = its.best;
+  found.clear();
+  const auto worst = [&] { return found.size() == kept ? found.front().row_total.total : 0; };
+  visit_lines(
+      its.bounds.lines.empty() ? range.bounds : its.bounds, weights,
+      [&](std::uint32_t line, std::int32_t greatest) {
+        return greatest < worst() || (greatest == worst() && is_after(line, found, kept, order));
+      },
+      worst,
+      [&](RowTotal row) {
+        if (table_->node_class(row.row) == node_class) {
+          offer(found, kept, {order.key(row), row});
+        }
+      });
+  std::sort(found.begin(), found.end(), better);
+  its.outside = kept == feasible_by_class_[node_class] ? 0 : found.back().key - 1;
+  its.searched = decisions_;
+  its.valid = true;
+  grown_ = true;
   return its;
 }
 
@@ -241,9 +325,9 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
   if (classes > kBestClassesMax || count > kBestKept / 2 || extras.more != nullptr) {
     return false;
   }
-  if (range.class_changes != table_->class_changes()) {
+  if (range.by_class.empty() || range.class_changes != table_->class_changes()) {
     range.by_class.clear();
-    range.class_changes = table_->class_changes();
+    measure_classes(range, weights, classes);
   }
   // Once more where too few were left of those that were kept of a class.
   for (std::uint32_t short_of = kNoNodeClass;
@@ -283,7 +367,7 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
   out.clear();
   for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
     if (feasible_by_class_[c] != 0 && extras.by_class[c] >= 0) {
-      class_best(range, weights, c, order);  // which searches: not while heads are in use
+      class_best(range, weights, c, order);
     }
   }
   std::vector<Head>& heads = scratch().heads;
@@ -320,7 +404,8 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
 void CachedShape::add_rows_apart(const RangeTotals& range, const Totals& weights,
                                  std::uint32_t count, const TieOrder& order,
                                  const RowExtras& extras, std::vector<RowTotal>& out) {
-  const std::int32_t most = range.blocks[kernels_->index_of_max(range.blocks.data(), blocks_)];
+  const std::int32_t most =
+      range.bounds.blocks[kernels_->index_of_max(range.bounds.blocks.data(), blocks_)];
   const std::int32_t worst = out.size() == count ? out.back().total : 0;
   if (extras.greatest_apart < 0 || most + extras.greatest_apart < worst) {
     return;
