@@ -175,8 +175,8 @@ Result<ShapeIndex> Evaluator::shape_of(const Pod& pod) {
   const auto next = static_cast<std::uint32_t>(handed_out_.size());
   const auto [known, is_new] = handed_out_ids_.try_emplace(std::move(key), next);
   if (is_new) {
-    handed_out_.push_back(pod);
-    handed_out_.back().node_name.clear();
+    handed_out_.push_back({pod, (*shape)->id});
+    handed_out_.back().pod.node_name.clear();
   }
   return static_cast<ShapeIndex>(known->second);
 }
@@ -188,13 +188,10 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
   }
   if (const auto i = static_cast<std::uint32_t>(index);
       cluster_.applications().any() && i < handed_out_.size()) {
-    const Pod& pod = handed_out_[i];
-    const auto its = cluster_.shapes().for_decision(pod);
-    if (!its) {
-      return tl::unexpected(its.error());
-    }
-    AskedPod asked = ask(pod, **its);
-    cluster_.prepare(**its);
+    const auto& [pod, shape_id] = handed_out_[i];
+    PodShape& shape = *cluster_.shapes().at(shape_id);  // which stays
+    AskedPod asked = ask(pod, shape);
+    cluster_.prepare(shape);
     look_at_application(pod, asked);
     decide(asked, options, decision);
     return {};

@@ -194,7 +194,11 @@ class Evaluator {
   std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
   // Pods whose shapes were handed out, where they have applications: by ShapeIndex, and by both
   // keys.
-  std::vector<Pod> handed_out_;
+  struct HandedOut {
+    Pod pod;
+    ShapeId shape;
+  };
+  std::vector<HandedOut> handed_out_;
   BytesMap<std::string, std::uint32_t> handed_out_ids_;
   AppliedRows applied_;               // scratch
   std::vector<CodeCount> codes_;      // scratch
