@@ -401,14 +401,25 @@ std::int32_t CachedShape::row_total(const RangeTotals& range, const Totals& weig
          weights.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
 }
 
-void CachedShape::totals(std::vector<std::int32_t>& out, const RowExtras* extras) {
+void CachedShape::totals(std::vector<std::int32_t>& out) {
   out.assign(rows_, -1);
-  if (feasible_ == 0) {
-    return;
+  if (feasible_ != 0) {
+    totals(ranges(), nullptr, out);
   }
-  const Ranges now = extras == nullptr ? ranges() : ranges(*extras);
-  const Totals its_weights = weights(now);
-  const RangeTotals& range = totals_of(now);
+}
+
+void CachedShape::totals(const RowExtras& extras, std::uint32_t feasible,
+                         std::vector<std::int32_t>& out) {
+  out.assign(rows_, -1);
+  if (feasible != 0) {
+    totals(ranges(extras), &extras, out);
+  }
+}
+
+void CachedShape::totals(const Ranges& ranges, const RowExtras* extras,
+                         std::vector<std::int32_t>& out) {
+  const Totals its_weights = weights(ranges);
+  const RangeTotals& range = totals_of(ranges);
   for (std::uint32_t row = 0; row < rows_; ++row) {
     out[row] = row_total(range, its_weights, row);
     if (extras != nullptr && out[row] >= 0) {

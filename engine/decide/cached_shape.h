@@ -72,8 +72,10 @@ class CachedShape {
   // The same with extras, among the rows that these do not reject; `feasible` of them.
   void best(std::uint32_t count, const TieOrder& order, const RowExtras& extras,
             std::uint32_t feasible, std::vector<RowTotal>& out);
-  // The total of every row, -1 where it is not feasible; and why it is not, 0 where it is.
-  void totals(std::vector<std::int32_t>& out, const RowExtras* extras = nullptr);
+  // The total of every row, -1 where it is not feasible.
+  void totals(std::vector<std::int32_t>& out);
+  // The same with extras, where `feasible` rows are not rejected by these.
+  void totals(const RowExtras& extras, std::uint32_t feasible, std::vector<std::int32_t>& out);
   // How many rows of each class are feasible.
   const std::vector<std::uint32_t>& feasible_by_class(const NodeTable& table);
   // Grows where a row becomes feasible or is so no more.
@@ -170,8 +172,9 @@ class CachedShape {
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
   Ranges ranges();
-  // Of the rows that the extras do not reject.
+  // Of the rows that the extras do not reject, of which there is one.
   Ranges ranges(const RowExtras& extras);
+  void totals(const Ranges& ranges, const RowExtras* extras, std::vector<std::int32_t>& out);
   Totals weights(const Ranges& ranges) const;
   std::int32_t row_total(const RangeTotals& range, const Totals& weights, std::uint32_t row) const;
   std::int32_t normalized_in(const RangeTotals& range, std::int32_t raw, std::uint32_t n) const;

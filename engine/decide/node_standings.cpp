@@ -156,7 +156,11 @@ void Evaluator::look_at_all(AskedPod& asked, NodesDecision& decision) {
     const bool wide = found.wide();
     if (!wide) {
       const AppliedRows* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
-      found.totals(totals_, applied == nullptr ? nullptr : &applied->extras());
+      if (applied == nullptr) {
+        found.totals(totals_);
+      } else {
+        found.totals(applied->extras(), applied->feasible(), totals_);
+      }
       for (std::uint32_t row = 0; row < totals_.size(); ++row) {
         if (totals_[row] >= 0) {
           standings.add_feasible(row, totals_[row]);

@@ -44,6 +44,7 @@ headroom_add_engine_test(engine_test
   engine/profile_reader_test.cpp
   engine/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
+  engine/rows_apart_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp)
 headroom_add_engine_test(engine_property_test engine/engine_property_test.cpp)
