@@ -44,6 +44,10 @@ Profile engine_profile(const json& given) {
     if (const Result<void> read = read_plugin_args(plugin.id, args, profile); !read) {
       throw std::invalid_argument(args + ": " + read.error().message);
     }
+    if (plugin.id == PluginId::kLimitAware) {
+      profile.filters.push_back(plugin.id);
+      profile.scores.push_back({plugin.id});
+    }
   }
   return profile;
 }
@@ -471,6 +475,11 @@ json random_default_profile(Draws& draws) {
   if (version == std::string("1.37") && draws.one_in(3)) {
     args["VolumeBinding"]["shape"] = {{{"utilization", 0}, {"score", draws.between(0, 10)}},
                                       {{"utilization", 60}, {"score", draws.between(0, 10)}}};
+  }
+  // A score that is normalised over the nodes that pass, beside theirs.
+  if (draws.one_in(2)) {
+    args["LimitAware"]["defaultLimitToAllocatableRatio"] = {
+        {"cpu", draws.pick(std::array{60, 100, 150})}};
   }
   return {{"version", version}, {"args", args}};
 }

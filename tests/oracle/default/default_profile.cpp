@@ -1,6 +1,7 @@
 // See default_profile.h.
 #include "oracle/default/default_profile.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "oracle/default/image_locality.h"
@@ -38,6 +39,7 @@ const std::map<std::string, Make> kPlugins{
     {"DynamicResources", make<DynamicResourcesPlugin>},
     {"ImageLocality", make<ImageLocalityPlugin>},
     {"InterPodAffinity", make<InterPodAffinityPlugin>},
+    {"LimitAware", make<LimitAwarePlugin>},
     {"NodeAffinity", make<NodeAffinityPlugin>},
     {"NodeDeclaredFeatures", make<NodeDeclaredFeaturesPlugin>},
     {"NodeName", make<NodeNamePlugin>},
@@ -128,7 +130,12 @@ PluginAnswer run_plugin(const std::string& name, const PodCycle& cycle) {
 
 ProfileCycle::ProfileCycle(Version version, const Json& args, const Facts& facts, const Pod& pod)
     : facts_(facts), pod_(pod) {
-  for (const std::string& name : plugin_names(version)) {
+  std::vector<std::string> names = plugin_names(version);
+  // Where it has arguments; the engine asks it before what looks at other pods, whatever the order.
+  if (args.contains("LimitAware")) {
+    names.insert(std::find(names.begin(), names.end(), "NodeResourcesFit") + 1, "LimitAware");
+  }
+  for (const std::string& name : names) {
     plugins_.push_back({name, make_plugin(name, {facts_, pod_, child(args, name), version}), {}});
     Entry& entry = plugins_.back();
     entry.pre_filter = entry.plugin->pre_filter();

@@ -65,7 +65,7 @@ class ProfileCycle {
 
 class DefaultProfile {
  public:
-  // `args` by plugin, as in pluginConfig.
+  // `args` by plugin, as in pluginConfig. With LimitAware's that is on as well, with weight 1.
   explicit DefaultProfile(Version version, Json args = Json::object())
       : version_(version), args_(std::move(args)) {}
 

@@ -63,4 +63,18 @@ std::int64_t BalancedAllocationPlugin::score(const Node& node) {
   return score_balanced_allocation(cycle_of(pod(), balanced_args_), view_of(facts(), node)).value;
 }
 
+Status LimitAwarePlugin::filter(const Node& node) {
+  return sorted(filter_limit_aware(cycle_of(pod(), args()), view_of(facts(), node)));
+}
+
+Status LimitAwarePlugin::pre_score(const std::vector<const Node*>& /*feasible*/) { return {}; }
+
+std::int64_t LimitAwarePlugin::score(const Node& node) {
+  return score_limit_aware(cycle_of(pod(), args()), view_of(facts(), node)).value;
+}
+
+void LimitAwarePlugin::normalize(Scores& scores) {
+  scores = normalize_min_max(Mode::kUpstream, scores);
+}
+
 }  // namespace oracle::defaults
