@@ -118,6 +118,14 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
                                              return counter.kind >= Counter::Kind::kAffinity &&
                                                     counter.kind <= Counter::Kind::kOthersAnti;
                                            }));
+  // InterPodAffinity's PreFilter skips its filter for such a pod: it does not yield to the terms of
+  // pods that are nominated alone.
+  const bool others = std::any_of(
+      application.counters.begin(), application.counters.end(), [](const Counter& counter) {
+        return counter.kind == Counter::Kind::kOthersAnti && !counter.empty();
+      });
+  pod_affinity_ = pod_affinity_ && (others || !application.affinity.required.empty() ||
+                                    !application.anti_affinity.required.empty());
   if (profile.scores_by(PluginId::kImageLocality)) {
     std::int64_t all = 0;
     for (const std::string& name : application.images) {
