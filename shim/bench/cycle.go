@@ -8,7 +8,7 @@ import (
 
 const (
 	cycleTarget, cycleTargetP99, cycleTargetGrowth = 0.2, 0.8, 1.2
-	cycleTargetOne                                 = 0.08
+	cycleTargetOne                                 = 0.12
 )
 
 // cycle: one scheduling cycle in this kind of process, without an API server.

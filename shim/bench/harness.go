@@ -118,11 +118,8 @@ func (h *harness) start(ctx context.Context, l *lab.Lab, v variant, c *cluster, 
 // polling takes more from it than the wake-up does.
 var besideScheduler = []string{"--busy-poll-us", "0"}
 
-// startDaemon with these score plugins; nil: enginePlugins.
+// startDaemon with these score plugins; nil: its standard profile.
 func startDaemon(ctx context.Context, l *lab.Lab, scores []lab.Plugin, flags ...string) (*lab.Headroomd, error) {
-	if scores == nil {
-		scores = enginePlugins
-	}
 	profile, err := engineProfile(scores)
 	if err != nil {
 		return nil, err

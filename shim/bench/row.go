@@ -202,7 +202,7 @@ func (s rowSpec) judges(ctx context.Context, l *lab.Lab, v variant, c *cluster) 
 	}
 	switch {
 	case s.Judged:
-		return judges, errors.Join(add("four plugins", enginePlugins), add("Fit alone", fitAlone))
+		return judges, errors.Join(add("the standard profile", nil), add("Fit alone", fitAlone))
 	case s.Checked && v.topK > 0:
 		return judges, add("the engine", v.engine)
 	}

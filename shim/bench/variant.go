@@ -26,13 +26,13 @@ type variant struct {
 	// The stock plugins that are not enabled: those whose work the engine does.
 	withoutScores []string
 	without       []string
-	engine        []lab.Plugin // headroomd's score plugins; nil: enginePlugins
+	engine        []lab.Plugin // headroomd's score plugins; nil: its standard profile
 }
 
 var (
 	engineScores = []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation"}
 	engineOwned  = []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation", "NodeUnschedulable", "NodeName",
-		"TaintToleration", "NodeAffinity", "NodePorts"}
+		"TaintToleration", "NodeAffinity", "NodePorts", "PodTopologySpread", "InterPodAffinity", "ImageLocality"}
 )
 
 var variants = []variant{
@@ -116,22 +116,20 @@ func decoded(profile lab.SchedulerProfile) (config.KubeSchedulerProfile, error) 
 	return configuration.Profiles[0], nil
 }
 
-var (
-	enginePlugins = []lab.Plugin{{Name: "LimitAware", Weight: 1}, {Name: "LoadAwareScheduling", Weight: 1},
-		{Name: "NodeResourcesFit", Weight: 1}, {Name: "NodeResourcesBalancedAllocation", Weight: 1}}
-	fitAlone = []lab.Plugin{{Name: "NodeResourcesFit", Weight: 1}}
-)
+var fitAlone = []lab.Plugin{{Name: "NodeResourcesFit", Weight: 1}}
 
-// engineProfile is headroomd's: all filters that it has by default, and these score plugins.
+// engineProfile is headroomd's: the standard one, or filters of the node alone and these score plugins.
 func engineProfile(scores []lab.Plugin) (string, error) {
 	profile := lab.SchedulerProfile{
-		Plugins: map[string]lab.PluginSet{"multiPoint": {
-			Enabled:  append(lab.Plugins("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"), scores...),
-			Disabled: lab.Plugins("*"),
-		}},
 		// The metrics are as old as the run is long.
 		PluginConfig: []lab.PluginConfig{{Name: "LoadAwareScheduling", Args: map[string]any{
 			"nodeMetricExpirationSeconds": 24 * 60 * 60}}},
+	}
+	if scores != nil {
+		profile.Plugins = map[string]lab.PluginSet{"multiPoint": {
+			Enabled:  append(lab.Plugins("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"), scores...),
+			Disabled: lab.Plugins("*"),
+		}}
 	}
 	return lab.EngineProfile(profile, "")
 }
