@@ -454,8 +454,11 @@ void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, Asked
       }
       case DryRunOutcome::kNobody:
         node.code = Code::kUnschedulableAndUnresolvable;
-        node.reasons = {fmt::format("No victims found on node {} for preemptor pod {}",
-                                    cluster_.node(row).name, pod.name)};
+        // DefaultPreemption's words, which count nodes; in mode Upstream CapacityScheduling's.
+        node.reasons = {cluster_.profile().mode == Mode::kProposal
+                            ? "No preemption victims found for incoming pod"
+                            : fmt::format("No victims found on node {} for preemptor pod {}",
+                                          cluster_.node(row).name, pod.name)};
         break;
       case DryRunOutcome::kFilters:
         if (detail.reasons.empty()) {
