@@ -49,7 +49,7 @@ enum class RequestKind : std::uint8_t {
 inline constexpr std::size_t kRequestKinds = 21;
 
 // Why a frame was not served.
-enum class Rejection : std::uint8_t {
+enum class RequestRejection : std::uint8_t {
   kOversized,   // above kFrameBytesMax, or kHelloBytesMax
   kMalformed,   // not a frame of the schema
   kUnexpected,  // no hello yet, or a message that only the server sends
@@ -107,7 +107,7 @@ class Metrics {
   }
   void reservation_expired() { reservations_expired_->Increment(); }
   void facts(std::uint64_t applied, std::uint64_t refused);
-  void rejected(Rejection why);
+  void rejected(RequestRejection why);
   void connection_refused(Refusal why);
   void let_go(LetGo why);
   void resync_ended(bool completed);

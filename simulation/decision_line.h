@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "engine/engine.h"
-#include "simulation/pending_pods.h"
+#include "simulation/pod_queue.h"
 
 namespace headroom {
 

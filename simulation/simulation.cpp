@@ -11,7 +11,7 @@
 #include "objects/hash.h"
 #include "simulation/decision_line.h"
 #include "simulation/dump.h"
-#include "simulation/pending_pods.h"
+#include "simulation/pod_queue.h"
 #include "simulation/scale_up_json.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/simulated_metrics.h"
@@ -718,7 +718,7 @@ class Simulation {
   const bool preempts_;
   ElasticQuotaLedger ledger_;  // of no quota where they do not count
   SimulatedBudgets budgets_;
-  PendingPods pending_;
+  PodQueue pending_;
   Failures failures_;
   std::map<NotConsidered, NotConsideredReport> not_considered_;
   std::optional<SimulatedMetrics> metrics_;

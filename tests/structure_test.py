@@ -127,6 +127,24 @@ def check_opening(path, text):
         complain(path, 'no #pragma once')
 
 
+TYPES = {}  # by namespace and name: the files that define one that other files could link
+
+
+def note_types(path, text):
+    """Two types of one name corrupt memory in silence where both are linked."""
+    spaces = []
+    for line in text.splitlines():
+        opened = re.match(r'(?:inline )?namespace ([\w:]*) ?\{', line)
+        if opened:
+            spaces.append(opened[1])
+        elif line.startswith('}  // namespace') and spaces:
+            spaces.pop()
+        else:
+            made = re.match(r'(?:class|struct|enum class|enum) (\w+)(?!\w|::)[^;()]*$', line)
+            if made and '' not in spaces:
+                TYPES.setdefault('::'.join([*spaces, made[1]]), set()).add(path)
+
+
 def check_go(path, text):
     """The plugin compiles into any kube-scheduler, and the client knows no plugin."""
     if path.startswith(('shim/plugin/', 'shim/client/')) and '"k8s.io/kubernetes/' in text:
@@ -159,11 +177,15 @@ def main():
             check_includes(path, text)
         if path.endswith(('.h', '.cpp')) and path != 'c/headroom.h':
             check_opening(path, text)
+            note_types(path, text)
         if path.endswith('.go'):
             check_go(path, text)
         for number, line in enumerate(text.splitlines(), 1):
             if LEFTOVERS.search(line) or MACHINE.search(line):
                 complain(f'{path}:{number}', 'leftovers and paths of one machine do not belong into the tree')
+    for name, paths in TYPES.items():
+        if len(paths) > 1:
+            complain(', '.join(sorted(paths)), f'each has a {name}')
     sys.exit(1 if broken else 0)
 
 

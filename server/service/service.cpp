@@ -56,7 +56,9 @@ void RequestService::disconnected(Peer& peer) {
 
 void RequestService::broken(Peer& peer, FrameFault fault, const Error& error) {
   const auto say = [&] {
-    reject(peer, 0, fault == FrameFault::kOversized ? Rejection::kOversized : Rejection::kMalformed,
+    reject(peer, 0,
+           fault == FrameFault::kOversized ? RequestRejection::kOversized
+                                           : RequestRejection::kMalformed,
            error);
   };
   contain(&peer, 0, false, std::cref(say));
@@ -81,19 +83,19 @@ bool RequestService::handle_frame(Peer& peer, const wire::Frame& frame) {
   const wire::Body body = frame.body_type();
   if (!peer.greeted && body != wire::Body::Hello) {
     reject(
-        peer, 0, Rejection::kUnexpected,
+        peer, 0, RequestRejection::kUnexpected,
         {ErrorCode::kInvalid, fmt::format("body: {} before the Hello", wire::EnumNameBody(body))});
     peer.close();
     return true;
   }
   if (id == 0) {
-    reject(peer, id, Rejection::kUnexpected,
+    reject(peer, id, RequestRejection::kUnexpected,
            {ErrorCode::kInvalid, "id: 0 is for frames that nobody asked for"});
     return true;
   }
   const Request* request = request_of(body);
   if (request == nullptr) {
-    reject(peer, id, Rejection::kUnexpected,
+    reject(peer, id, RequestRejection::kUnexpected,
            {ErrorCode::kUnsupported, fmt::format("body: {} is not a request of protocol version {}",
                                                  static_cast<int>(body), kProtocolVersion)});
     return true;
@@ -134,7 +136,8 @@ void RequestService::send_error(Peer& peer, std::uint64_t id, const Error& error
   peer.send(bytes_of(builder_));
 }
 
-void RequestService::reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error) {
+void RequestService::reject(Peer& peer, std::uint64_t id, RequestRejection why,
+                            const Error& error) {
   metrics_.rejected(why);
   options_.log(LogLevel::kWarning, "frame rejected",
                {{"client", peer.name}, {"reason", std::string(cut(error.message))}});

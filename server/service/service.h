@@ -251,7 +251,7 @@ class RequestService final : public FrameHandler {
   void finish(std::uint64_t id, flatbuffers::Offset<Body> body) {
     finish_frame(builder_, id, body);
   }
-  void reject(Peer& peer, std::uint64_t id, Rejection why, const Error& error);
+  void reject(Peer& peer, std::uint64_t id, RequestRejection why, const Error& error);
   Error too_large() const;  // the reply in builder_
 
   ServiceOptions options_;

@@ -58,7 +58,7 @@ void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBe
 // Tells a peer that is not, or no longer, to feed.
 bool RequestService::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected) {
   if (feeder_ == &peer && sequence == expected) return true;
-  metrics_.rejected(Rejection::kOutOfOrder);
+  metrics_.rejected(RequestRejection::kOutOfOrder);
   if (feeder_ == &peer) {
     stop_feeding(wire::FeedStop::Gap,
                  fmt::format("sequence: {} where {} was due", sequence, expected));

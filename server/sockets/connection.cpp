@@ -66,7 +66,7 @@ class StreamConnection final : public Connection,
     if (ended_ || overflowed_) return;
     HEADROOM_ASSERT(!frame.empty());
     if (queued_bytes() + frame.size() > kQueuedBytesMax) {
-      context_.metrics.rejected(Rejection::kSlowReader);
+      context_.metrics.rejected(RequestRejection::kSlowReader);
       cut_off("cut off: it does not read its replies", "kQueuedBytesMax", kQueuedBytesMax);
       return;
     }

@@ -411,7 +411,7 @@ void Listeners::tick() {
   const auto then = Connection::Clock::now() - std::chrono::seconds(kStalledSecondsMax);
   for (Connection* connection : connections_) {
     if (!connection->stalled_since(then)) continue;
-    metrics_.rejected(Rejection::kSlowReader);
+    metrics_.rejected(RequestRejection::kSlowReader);
     connection->cut_off("cut off: it does not read its replies", "kStalledSecondsMax",
                         kStalledSecondsMax);
   }

@@ -11,7 +11,7 @@
 #include "objects/object_reader.h"
 #include "simulation/cluster_usage.h"
 #include "simulation/input.h"
-#include "simulation/pending_pods.h"
+#include "simulation/pod_queue.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/text/not_considered_text.h"
 #include "tests/support/seed.h"
@@ -818,8 +818,8 @@ TEST(SimulatedBudgets, VictimsTakeAndGiveBack) {
   EXPECT_TRUE(budgets.change(pod, -1).empty());
 }
 
-TEST(PendingPods, ComeByPriorityAndThenInTheirOrder) {
-  PendingPods pending(std::vector<PriorityClass>{
+TEST(PodQueue, ComeByPriorityAndThenInTheirOrder) {
+  PodQueue pending(std::vector<PriorityClass>{
       {.name = "high", .value = 9, .global_default = false, .preemption_policy = {}},
       {.name = "default", .value = 2, .global_default = true, .preemption_policy = {}},
       {.name = "other", .value = 7, .global_default = true, .preemption_policy = {}}});

@@ -1,4 +1,4 @@
-// PendingPods: pods that wait for their turn, by priority and then in the order of their arrival.
+// PodQueue: pods that wait for their turn, by priority and then in the order of their arrival.
 //
 // A pod that states no priority has that of its class, as priority admission gives it. Thread
 // safety: one thread at a time. Cost: O(log pods).
@@ -23,9 +23,9 @@ struct PendingPod {
   std::optional<std::int64_t> waits_since_us = {};  // found no place then
 };
 
-class PendingPods {
+class PodQueue {
  public:
-  explicit PendingPods(std::span<const PriorityClass> classes);
+  explicit PodQueue(std::span<const PriorityClass> classes);
 
   bool empty() const { return heap_.empty(); }
   void push(PendingPod&& pod);

@@ -1,10 +1,10 @@
-#include "simulation/pending_pods.h"
+#include "simulation/pod_queue.h"
 
 #include <algorithm>
 
 namespace headroom {
 
-PendingPods::PendingPods(std::span<const PriorityClass> classes) {
+PodQueue::PodQueue(std::span<const PriorityClass> classes) {
   bool has_default = false;
   for (const PriorityClass& priority_class : classes) {
     classes_[priority_class.name] = priority_class.value;
@@ -16,20 +16,20 @@ PendingPods::PendingPods(std::span<const PriorityClass> classes) {
   }
 }
 
-std::int32_t PendingPods::priority_of(const Pod& pod) const {
+std::int32_t PodQueue::priority_of(const Pod& pod) const {
   if (pod.priority) return *pod.priority;
   if (pod.priority_class_name.empty()) return default_priority_;
   const auto found = classes_.find(pod.priority_class_name);
   return found == classes_.end() ? 0 : found->second;
 }
 
-void PendingPods::push(PendingPod&& pod) {
+void PodQueue::push(PendingPod&& pod) {
   const std::int32_t priority = priority_of(pod.pod);
   heap_.push_back({priority, sequence_++, std::move(pod)});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
-PendingPod PendingPods::pop() {
+PendingPod PodQueue::pop() {
   std::pop_heap(heap_.begin(), heap_.end());
   PendingPod first = std::move(heap_.back().pod);
   heap_.pop_back();
