@@ -7,6 +7,9 @@ namespace headroom {
 Profile Profile::standard(KubernetesVersion version) {
   Profile profile = kube_scheduler(version);
   profile.mode = Mode::kProposal;
+  for (ScorePlugin& score : profile.scores) {
+    score.weight *= kStandardWeightTimes;
+  }
   for (const PluginId plugin : {PluginId::kLimitAware, PluginId::kLoadAwareScheduling}) {
     profile.filters.push_back(plugin);
     profile.scores.push_back({plugin});

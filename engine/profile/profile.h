@@ -135,6 +135,9 @@ struct ScorePlugin {
   std::int64_t weight = 1;  // [1, kPluginWeightMax]
 };
 
+// In the standard profile kube-scheduler's scores weigh so many times what they do in its own.
+inline constexpr std::int64_t kStandardWeightTimes = 5;
+
 struct Profile {
   std::string scheduler_name = "default-scheduler";
   Mode mode = Mode::kProposal;
@@ -169,9 +172,10 @@ struct Profile {
   // What its plugins decide of that which pods may ask for and a profile may leave out.
   NotConsideredSet considered() const;
 
-  // What Headroom decides with when nothing is configured: kube_scheduler(version), and LimitAware
-  // and LoadAwareScheduling beside it, which filter last and score with weight 1; in mode Proposal.
-  // docs/applications.md measures what those weights do to the other scores.
+  // What Headroom decides with when nothing is configured: kube_scheduler(version) with each weight
+  // kStandardWeightTimes as high, and LimitAware and LoadAwareScheduling beside it, which filter
+  // last and score with weight 1; in mode Proposal. docs/applications.md has what that was measured
+  // by.
   static Profile standard(KubernetesVersion version = KubernetesVersion::k137);
   // kube-scheduler's own default profile, in mode Upstream. CapacityScheduling stands in for
   // DefaultPreemption, as which it preempts where there are no elastic quotas; DynamicResources is

@@ -24,11 +24,11 @@ def test_evaluate_names_the_best_node(engine):
     assert [best.node for best in decision.candidates] == ["large", "middle"]
     best = decision.candidates[0]
     weights = {
-        "TaintToleration": 3,
-        "NodeResourcesFit": 1,
-        "NodeResourcesBalancedAllocation": 1,
-        "VolumeBinding": 1,
-        "ImageLocality": 1,
+        "TaintToleration": 15,
+        "NodeResourcesFit": 5,
+        "NodeResourcesBalancedAllocation": 5,
+        "VolumeBinding": 5,
+        "ImageLocality": 5,
         "LimitAware": 1,
         "LoadAwareScheduling": 1,
     }

@@ -99,8 +99,16 @@ List joined(List list, const List& more) {
 
 const Filters kStandardFilters =
     joined(kDefaultFilters, {PluginId::kLimitAware, PluginId::kLoadAwareScheduling});
-const Scores kStandardScores =
-    joined(kDefaultScores, {{PluginId::kLimitAware, 1}, {PluginId::kLoadAwareScheduling, 1}});
+const Scores kStandardScores = {{PluginId::kTaintToleration, 15},
+                                {PluginId::kNodeAffinity, 10},
+                                {PluginId::kNodeResourcesFit, 5},
+                                {PluginId::kVolumeBinding, 5},
+                                {PluginId::kPodTopologySpread, 10},
+                                {PluginId::kInterPodAffinity, 10},
+                                {PluginId::kNodeResourcesBalancedAllocation, 5},
+                                {PluginId::kImageLocality, 5},
+                                {PluginId::kLimitAware, 1},
+                                {PluginId::kLoadAwareScheduling, 1}};
 
 Filters without(Filters filters, const Filters& gone) {
   for (const PluginId plugin : gone) std::erase(filters, plugin);

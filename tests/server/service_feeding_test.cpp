@@ -61,11 +61,10 @@ TEST_F(Hello, IsAnsweredWithAllThatAClientHasToKnow) {
   }
   EXPECT_EQ(
       plugins,
-      "CapacityScheduling 0, NodeUnschedulable 0, NodeName 0, TaintToleration 3, NodeAffinity 2,"
-      " NodePorts 0, NodeResourcesFit 1, VolumeRestrictions 0, NodeVolumeLimits 0, VolumeBinding 1,"
-      " VolumeZone 0, PodTopologySpread 2, InterPodAffinity 2, NodeDeclaredFeatures 0, LimitAware "
-      "1,"
-      " LoadAwareScheduling 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, ");
+      "CapacityScheduling 0, NodeUnschedulable 0, NodeName 0, TaintToleration 15, NodeAffinity 10,"
+      " NodePorts 0, NodeResourcesFit 5, VolumeRestrictions 0, NodeVolumeLimits 0, VolumeBinding 5,"
+      " VolumeZone 0, PodTopologySpread 10, InterPodAffinity 10, NodeDeclaredFeatures 0,"
+      " LimitAware 1, LoadAwareScheduling 1, NodeResourcesBalancedAllocation 5, ImageLocality 5, ");
   // All that a profile may leave out but another's scheduler name and resource claims.
   ASSERT_NE(profile.considered(), nullptr);
   EXPECT_EQ(profile.considered()->size(), kNotConsideredCount - 2);
