@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -66,6 +67,12 @@ func (c *ControlPlane) createObject(ctx context.Context, object metav1.Object) (
 		_, err = c.Client.StorageV1().StorageClasses().Create(ctx, object, options)
 	case *storagev1.CSINode:
 		_, err = c.Client.StorageV1().CSINodes().Create(ctx, object, options)
+	case *resourcev1.DeviceClass:
+		_, err = c.Client.ResourceV1().DeviceClasses().Create(ctx, object, options)
+	case *resourcev1.ResourceSlice:
+		_, err = c.Client.ResourceV1().ResourceSlices().Create(ctx, object, options)
+	case *resourcev1.ResourceClaim:
+		_, err = c.Client.ResourceV1().ResourceClaims(namespace).Create(ctx, object, options)
 	case *policyv1.PodDisruptionBudget:
 		budgets := c.Client.PolicyV1().PodDisruptionBudgets(namespace)
 		var stored *policyv1.PodDisruptionBudget

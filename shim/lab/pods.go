@@ -102,6 +102,13 @@ func HostPort(port int32) PodOption {
 	}
 }
 
+// Gated pods wait until OpenGate.
+func Gated(name string) PodOption {
+	return func(p *v1.Pod) {
+		p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, v1.PodSchedulingGate{Name: name})
+	}
+}
+
 // ScheduledBy another profile than default-scheduler.
 func ScheduledBy(name string) PodOption { return func(p *v1.Pod) { p.Spec.SchedulerName = name } }
 
@@ -284,6 +291,13 @@ func (c *ControlPlane) run(ctx context.Context, pod *v1.Pod, since time.Time) er
 // DeletePod at once.
 func (c *ControlPlane) DeletePod(ctx context.Context, namespace, name string) error {
 	return c.Client.CoreV1().Pods(namespace).Delete(ctx, name, *metav1.NewDeleteOptions(0))
+}
+
+// OpenGate takes the gates off a pod.
+func (c *ControlPlane) OpenGate(ctx context.Context, namespace, name string) error {
+	_, err := c.Client.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType,
+		[]byte(`{"spec": {"schedulingGates": null}}`), metav1.PatchOptions{})
+	return err
 }
 
 // TerminatePod leaves it so long to end: without a kubelet it stays, terminating.
