@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,9 +19,14 @@ const capacityScheduling = "CapacityScheduling"
 // names that PreFilter gave, the pod is tried again at once with more. Otherwise the engine says who
 // has to go; they are deleted, and the pod is nominated to the node.
 //
+// Of what other plugins say the engine knows nothing. No node is preempted on that one of them calls
+// unresolvable, and before anybody goes all filters have to pass: where they do not, the next best of the
+// engine's nodes is tried (candidates.go), and at last kube-scheduler's own preemption, with all filters, on
+// the nodes and of the pods that quotas allow (dry_run.go).
+//
 // In the configuration it must come before DefaultPreemption (postFilter names it beside multiPoint), or
 // instead of it: kube-scheduler appends plugins of multiPoint behind its own.
-func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c := cycleOf(state)
 	if c == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
@@ -39,34 +43,46 @@ func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1
 	if !h.serves(capacityScheduling) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	var answer *client.PostFilterAnswer
-	err := h.timed("PostFilter", func() (err error) {
-		answer, err = h.client.PostFilter(ctx, pod, client.PostFilterOptions{})
-		return err
-	})
+	answer, err := h.askPostFilter(ctx, pod, client.PostFilterOptions{})
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
-	if answer.Code != wire.CodeSuccess {
-		unschedulable := fwk.NewStatus(fwk.Unschedulable, answer.Reasons...)
-		if answer.StaysNominated {
-			return nil, unschedulable
-		}
-		return h.nominate(pod, ""), unschedulable
+	var choice *client.NodeVictims
+	search := &search{h: h, state: state, pod: pod, statuses: statuses, overQuota: len(c.decision.PreFilter) > 0}
+	switch {
+	case answer.Code == wire.CodeSuccess:
+		choice, err = search.amongCandidates(ctx, answer)
+	case c.decision.Feasible > 0 && !search.overQuota && search.mayPreempt():
+		// To the engine the pod has room: what is in its way other plugins alone know.
+		choice, err = search.byDryRun(ctx)
+	case answer.StaysNominated:
+		return nil, fwk.NewStatus(fwk.Unschedulable, answer.Reasons...)
+	default:
+		return h.nominate(pod, ""), fwk.NewStatus(fwk.Unschedulable, answer.Reasons...)
 	}
-	if status := h.wouldPass(ctx, state, pod, answer); !status.IsSuccess() {
-		return h.nominate(pod, ""), fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(
-			"preemption on node %s is no use: %s", answer.NominatedNode, status.Message()))
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if choice == nil {
+		return h.nominate(pod, ""), fwk.NewStatus(fwk.Unschedulable, search.why())
 	}
 	// Before the victims leave room that others could take.
-	result := h.nominate(pod, answer.NominatedNode)
-	if err := h.preempt(ctx, pod, answer); err != nil {
+	result := h.nominate(pod, choice.Node)
+	if err := h.preempt(ctx, pod, choice); err != nil {
 		h.facts.denominate(pod)
 		return nil, fwk.AsStatus(err)
 	}
-	klog.FromContext(ctx).V(2).Info("Preempted pods", "pod", klog.KObj(pod), "node", answer.NominatedNode,
-		"victims", len(answer.Victims), "budgetViolations", answer.PDBViolations)
+	klog.FromContext(ctx).V(2).Info("Preempted pods", "pod", klog.KObj(pod), "node", choice.Node,
+		"victims", len(choice.Victims), "budgetViolations", choice.PDBViolations)
 	return result, nil
+}
+
+func (h *Headroom) askPostFilter(ctx context.Context, pod *v1.Pod, options client.PostFilterOptions) (answer *client.PostFilterAnswer, err error) {
+	err = h.timed("PostFilter", func() error {
+		answer, err = h.client.PostFilter(ctx, pod, options)
+		return err
+	})
+	return answer, err
 }
 
 // nominate tells the engine and the framework which node the pod waits for; "": none any more, so that
@@ -77,37 +93,4 @@ func (h *Headroom) nominate(pod *v1.Pod, node string) *fwk.PostFilterResult {
 		NominatedNodeName: node,
 		NominatingMode:    fwk.ModeOverride,
 	}}
-}
-
-// wouldPass runs all filters, those that the engine does not know too, on the node without the
-// victims: nobody goes for nothing.
-func (h *Headroom) wouldPass(ctx context.Context, state fwk.CycleState, pod *v1.Pod, answer *client.PostFilterAnswer) *fwk.Status {
-	node, err := h.handle.SnapshotSharedLister().NodeInfos().Get(answer.NominatedNode)
-	if err != nil {
-		return fwk.AsStatus(err)
-	}
-	node, state = node.Snapshot(), state.Clone()
-	victims := map[string]bool{}
-	for i := range answer.Victims {
-		victims[answer.Victims[i].UID] = true
-	}
-	var going []fwk.PodInfo
-	for _, on := range node.GetPods() {
-		if victims[string(on.GetPod().UID)] {
-			going = append(going, on)
-		}
-	}
-	for _, victim := range going {
-		if err := node.RemovePod(klog.FromContext(ctx), victim.GetPod()); err != nil {
-			return fwk.AsStatus(err)
-		}
-		if status := h.handle.RunPreFilterExtensionRemovePod(ctx, state, pod, victim, node); !status.IsSuccess() {
-			return status
-		}
-	}
-	status := h.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
-	if status.IsSuccess() || status.Code() != fwk.Error {
-		return status
-	}
-	return fwk.AsStatus(errors.Join(errors.New("a filter failed"), status.AsError()))
 }

@@ -54,7 +54,9 @@ func TestPreemptionDeletesTheVictim(t *testing.T) {
 
 func TestNobodyGoesForNothing(t *testing.T) {
 	w, p := fullNode(t, withPreemption)
-	w.handle.others = fwk.NewStatus(fwk.Unschedulable, "node(s) didn't match pod anti-affinity rules")
+	w.handle.others = func(*fakeNode) *fwk.Status {
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) didn't match pod anti-affinity rules")
+	}
 	try := w.preFilter(p)
 	result, status := w.headroom.PostFilter(w.ctx, try.state, p, nil)
 	if result == nil || result.NominatedNodeName != "" || status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), "anti-affinity") {

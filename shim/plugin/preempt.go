@@ -19,17 +19,17 @@ import (
 // preempt deletes the victims, as kube-scheduler's own preemption does: with a condition that tells
 // why and an event, and pods of lower priority lose their nomination to the node. Deletes all or
 // returns an error; those that are deleted by then stay so.
-func (h *Headroom) preempt(ctx context.Context, pod *v1.Pod, answer *client.PostFilterAnswer) error {
-	failed := make([]error, len(answer.Victims))
+func (h *Headroom) preempt(ctx context.Context, pod *v1.Pod, choice *client.NodeVictims) error {
+	failed := make([]error, len(choice.Victims))
 	var all sync.WaitGroup
-	for i := range answer.Victims {
-		all.Go(func() { failed[i] = h.evict(ctx, pod, &answer.Victims[i]) })
+	for i := range choice.Victims {
+		all.Go(func() { failed[i] = h.evict(ctx, pod, &choice.Victims[i]) })
 	}
 	all.Wait()
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	for _, nominated := range h.handle.NominatedPodsForNode(answer.NominatedNode) {
+	for _, nominated := range h.handle.NominatedPodsForNode(choice.Node) {
 		other := nominated.GetPod()
 		if other.UID == pod.UID || priorityOf(other) >= priorityOf(pod) || other.Status.NominatedNodeName == "" {
 			continue

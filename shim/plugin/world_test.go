@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -202,8 +203,8 @@ type fakeHandle struct {
 	factory  informers.SharedInformerFactory
 	recorder *events.FakeRecorder
 	nodes    map[string]*fakeNode
-	// What the other plugins' filters say of the preempted node.
-	others *fwk.Status
+	// What the other plugins' filters say of a node as it would be; nil: they pass.
+	others func(node *fakeNode) *fwk.Status
 
 	mu        sync.Mutex
 	activated map[string]int
@@ -238,8 +239,15 @@ func (h *fakeHandle) RunPreFilterExtensionRemovePod(context.Context, fwk.CycleSt
 	return nil
 }
 
-func (h *fakeHandle) RunFilterPluginsWithNominatedPods(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) *fwk.Status {
-	return h.others
+func (h *fakeHandle) RunPreFilterExtensionAddPod(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status {
+	return nil
+}
+
+func (h *fakeHandle) RunFilterPluginsWithNominatedPods(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if h.others == nil {
+		return nil
+	}
+	return h.others(node.(*fakeNode))
 }
 
 type fakeLister struct {
@@ -270,10 +278,41 @@ type fakeNode struct {
 	pods []fwk.PodInfo
 }
 
-func (n *fakeNode) Node() *v1.Node                       { return n.node }
-func (n *fakeNode) GetPods() []fwk.PodInfo               { return n.pods }
-func (n *fakeNode) Snapshot() fwk.NodeInfo               { return &fakeNode{node: n.node, pods: n.pods} }
-func (n *fakeNode) RemovePod(klog.Logger, *v1.Pod) error { return nil }
+func (n *fakeNode) Node() *v1.Node         { return n.node }
+func (n *fakeNode) GetPods() []fwk.PodInfo { return n.pods }
+func (n *fakeNode) Snapshot() fwk.NodeInfo {
+	return &fakeNode{node: n.node, pods: slices.Clone(n.pods)}
+}
+func (n *fakeNode) AddPodInfo(pod fwk.PodInfo) { n.pods = append(n.pods, pod) }
+func (n *fakeNode) RemovePod(_ klog.Logger, pod *v1.Pod) error {
+	n.pods = slices.DeleteFunc(n.pods, func(on fwk.PodInfo) bool { return on.GetPod().UID == pod.UID })
+	return nil
+}
+
+// runs tells whether a pod of that name is on the node.
+func (n *fakeNode) runs(pod string) bool {
+	return slices.ContainsFunc(n.pods, func(on fwk.PodInfo) bool { return on.GetPod().Name == pod })
+}
+
+// fakeStatuses are what the cycle's filters said; a node without one was unschedulable.
+type fakeStatuses map[string]fwk.Code
+
+func (s fakeStatuses) Get(node string) *fwk.Status {
+	if code, told := s[node]; told {
+		return fwk.NewStatus(code, "told so")
+	}
+	return fwk.NewStatus(fwk.Unschedulable)
+}
+
+func (s fakeStatuses) NodesForStatusCode(nodes fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
+	var found []fwk.NodeInfo
+	for name, node := range nodes.(fakeNodeLister).h.nodes {
+		if s.Get(name).Code() == code {
+			found = append(found, node)
+		}
+	}
+	return found, nil
+}
 
 type fakePodInfo struct {
 	fwk.PodInfo
