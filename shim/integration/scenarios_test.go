@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"headroom.dev/shim/client"
+	"headroom.dev/shim/lab"
+)
+
+// Headroom as its chart ships it and stock kube-scheduler, each in turn, from the same empty cluster on the
+// same API server: whatever becomes of a scenario's pods, with Headroom it is never worse.
+//
+//	HEADROOM_PARITY_PAGE=docs/parity.md tools/go test -v -run TestNoScenarioIsWorse ./integration
+//
+// writes the table into that page of the repository. HEADROOM_SCENARIO=WORDS plays those whose names have
+// these words.
+const scenarioVariable = "HEADROOM_SCENARIO"
+
+func TestNoScenarioIsWorse(t *testing.T) {
+	c := newCluster(t)
+	name := c.startAsShipped()
+	c.startStock(lab.SchedulerConfig{})
+	asked := client.New(c.address(), client.Options{Name: "scenarios", Timeout: patience})
+	stock := &stage{cluster: c, headroomd: asked, name: v1.DefaultSchedulerName}
+	headroom := &stage{cluster: c, headroomd: asked, name: name, headroom: true}
+	table, began := scenarioTable{}, time.Now()
+	for _, of := range chosenScenarios() {
+		row := scenarioRow{name: of.name, less: of.less, expected: of.want != nil}
+		err := row.play(&of, stock, headroom)
+		for again := 1; again < chances && of.less == "" && (err != nil || row.stock.placed < row.headroom.placed); again++ {
+			t.Logf("%s: %d pods placed by stock, %d by Headroom, which is worse by: %v; once more", of.name, row.stock.placed,
+				row.headroom.placed, err)
+			err = row.play(&of, stock, headroom)
+		}
+		table.rows = append(table.rows, row)
+		switch {
+		case of.less == "" && err != nil:
+			t.Errorf("%s: worse with Headroom:\n%v", of.name, err)
+		case of.less != "" && err == nil:
+			t.Errorf("%s: no longer worse with Headroom: %s is to be taken off the scenario", of.name, of.less)
+		case of.less != "":
+			t.Logf("%s: worse with Headroom, for %s:\n%v", of.name, of.less, err)
+		}
+	}
+	t.Logf("%d scenarios, %v\n%v", len(table.rows), time.Since(began).Round(time.Second), &table)
+	c.ok(table.intoPage())
+}
+
+// chances that a scenario has, for either scheduler: who of several pods preempts first, and whether the one
+// before it is bound by then, is a race, and one victim more or less; and of pods that preempt on the same node
+// stock leaves one waiting now and then, whose victims went for another. What is worse each time is no accident.
+const chances = 3
+
+// play with both; how Headroom's outcome is worse.
+func (r *scenarioRow) play(of *scenario, stock, headroom *stage) error {
+	if r.expected {
+		r.stock = *of.want
+	} else {
+		r.stock = stock.play(of)
+	}
+	r.headroom = headroom.play(of)
+	return r.headroom.worse(&r.stock)
+}
+
+func chosenScenarios() []scenario {
+	all := slices.Concat(placingScenarios(), preemptingScenarios(), disturbedScenarios())
+	return slices.DeleteFunc(all, func(of scenario) bool { return !strings.Contains(of.name, os.Getenv(scenarioVariable)) })
+}
