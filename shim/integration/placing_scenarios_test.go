@@ -12,10 +12,6 @@ import (
 
 // Scenarios of each of kube-scheduler's default plugins, hard and soft, where there is room.
 
-// limitAwareWeighs: its score is normalised, so that the least difference of limits between nodes is worth 100
-// points, as much as all that a plugin of weight 1 says; kube-scheduler has nothing beside its own plugins.
-const limitAwareWeighs = "LimitAware weighs in"
-
 // pool is n nodes, in turn in the zones.
 func pool(n int, zones ...string) []*v1.Node { return lab.UniformNodes("node", n, zones) }
 
@@ -86,8 +82,7 @@ func placingScenarios() []scenario {
 		{name: "node by name", nodes: pool(6), pods: replicas(4, cpu("2"), lab.RequireNodeName("node-0003"))},
 		{name: "host ports", nodes: pool(10), pods: replicas(10, cpu("100m"), lab.HostPort(8080)), skewBy: host},
 		{name: "spread over zones, hard", nodes: uneven, pods: replicas(24, cpu("500m"), of("web"), lab.Spread(zone, 1, app, "web")), skewBy: zone},
-		{name: "spread over zones, soft", nodes: uneven, pods: replicas(24, cpu("500m"), of("web"), lab.SpreadSoftly(zone, 1, app, "web")), skewBy: zone,
-			less: limitAwareWeighs},
+		{name: "spread over zones, soft", nodes: uneven, pods: replicas(24, cpu("500m"), of("web"), lab.SpreadSoftly(zone, 1, app, "web")), skewBy: zone},
 		{name: "spread over nodes, soft", nodes: pool(8), pods: replicas(24, cpu("500m"), of("web"), lab.SpreadSoftly(host, 1, app, "web")), skewBy: host},
 		{name: "spread by default, a Service", nodes: pool(9, "a", "b", "c"), pods: replicas(27, cpu("100m"), of("web")), skewBy: host,
 			objects: func(ns string) []metav1.Object { return []metav1.Object{lab.Service(ns, "web", app, "web")} }},
@@ -101,7 +96,7 @@ func placingScenarios() []scenario {
 			prefers: func(at placement) bool { return len(at.beside) == 0 }},
 		{name: "anti-affinity of those there", nodes: pool(6), running: there(on("node-0000", "shy", of("shy"), lab.ApartFrom(host, app, "web")),
 			on("node-0001", "shy-too", of("shy"), lab.ApartFrom(host, app, "web"))), pods: replicas(16, cpu("2"), of("web"))},
-		{name: "image locality", less: limitAwareWeighs, nodes: with(lab.HasImage(image, 900<<20), pool(6), 1, 4), pods: replicas(6, cpu("100m"), lab.RunsImage(image)),
+		{name: "image locality", nodes: with(lab.HasImage(image, 900<<20), pool(6), 1, 4), pods: replicas(6, cpu("100m"), lab.RunsImage(image)),
 			prefers: func(at placement) bool { return len(at.node.Status.Images) > 0 }},
 		{name: "volumes of a zone", nodes: pool(6, "a", "b"), objects: claims(6, false, "b"), pods: mounting(6)},
 		{name: "volumes of the first pod's node", nodes: pool(6, "a", "b"), objects: claims(6, true, "b"), pods: mounting(6)},

@@ -15,7 +15,7 @@ import (
 type scenarioTable struct{ rows []scenarioRow }
 
 type scenarioRow struct {
-	name, less      string
+	name            string
 	stock, headroom outcome
 	expected        bool // what stands for stock's outcome is what the quota asks for
 }
@@ -49,12 +49,8 @@ func (r *scenarioRow) String() string {
 			return of(&r.stock) + " / " + of(&r.headroom)
 		}
 	}
-	name := r.name
-	if r.less != "" {
-		name += " (worse: " + r.less + ")"
-	}
 	victims := r.stock.victims+r.headroom.victims > 0
-	cells := []string{name, fmt.Sprint(r.headroom.pods),
+	cells := []string{r.name, fmt.Sprint(r.headroom.pods),
 		both(true, func(o *outcome) string { return fmt.Sprint(o.placed) }),
 		both(true, func(o *outcome) string { return fmt.Sprintf("%.1f", o.took.Seconds()) }),
 		both(r.stock.skewed || r.headroom.skewed, func(o *outcome) string { return fmt.Sprint(o.skew) }),

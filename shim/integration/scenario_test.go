@@ -23,8 +23,6 @@ type scenario struct {
 	skewBy string
 	// Whether what the pod prefers is so; nil: it prefers nothing.
 	prefers func(placement) bool
-	// Why the profile that the chart ships is known to make less of what the pods prefer; "": it does not.
-	less string
 	// What the quota's scenario has to come to, as kube-scheduler knows no quotas; nil: what stock does.
 	want *outcome
 }
