@@ -160,7 +160,9 @@ void Metrics::facts(std::uint64_t applied, std::uint64_t refused) {
   facts_refused_->Increment(static_cast<double>(refused));
 }
 
-void Metrics::rejected(RequestRejection why) { rejections_[static_cast<std::size_t>(why)]->Increment(); }
+void Metrics::rejected(RequestRejection why) {
+  rejections_[static_cast<std::size_t>(why)]->Increment();
+}
 
 void Metrics::connection_refused(Refusal why) {
   refusals_[static_cast<std::size_t>(why)]->Increment();
