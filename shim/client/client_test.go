@@ -193,7 +193,7 @@ func TestDecisionsTellWhatWasNotConsidered(t *testing.T) {
 	d := fed(t, stores[Nodes], newStore())
 	c := newClient(t, d.address, Options{})
 	for name, want := range map[string][]wire.NotConsidered{
-		"waiting": nil,
+		"waiting":     nil,
 		"asks":        {wire.NotConsideredSchedulerName, wire.NotConsideredResourceClaims},
 		"asks-little": nil,
 	} {
