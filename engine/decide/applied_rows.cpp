@@ -128,9 +128,7 @@ void AppliedRows::move(const CachedShape& found, const ApplicationLook& look,
   const std::uint32_t of_class = entry_of_class_[its_class];
   HEADROOM_ASSERT(of_class != kNoEntry);
   auto& by_row = extras_.by_row;
-  const auto place =
-      std::lower_bound(by_row.begin(), by_row.end(), row,
-                       [](const auto& its, std::uint32_t r) { return its.first < r; });
+  const auto place = by_row.begin() + (extras_.place_of(row) - by_row.cbegin());
   const bool was_apart = place != by_row.end() && place->first == row;
   const std::uint32_t before = was_apart ? place->second : of_class;
   one_.clear();

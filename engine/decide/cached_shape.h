@@ -199,6 +199,9 @@ class CachedShape {
                         const TieOrder& order);
   template <typename Ends, typename Least, typename Take>
   void visit_lines(Bounds& bounds, const Totals& weights, Ends ends, Least least, Take take);
+  template <typename Add>
+  void find_best(Bounds& bounds, const Totals& weights, std::uint32_t count, const TieOrder& order,
+                 std::int32_t most_extra, Add add, std::vector<BestRow>& found);
   static bool is_after(std::uint32_t line, const std::vector<BestRow>& found, std::uint32_t count,
                        const TieOrder& order);
   static bool better(const BestRow& a, const BestRow& b);

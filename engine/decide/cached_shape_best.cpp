@@ -195,33 +195,41 @@ void CachedShape::visit_lines(Bounds& bounds, const Totals& weights, Ends ends, 
   }
 }
 
-const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
-                                                             const Totals& weights,
-                                                             std::uint32_t count,
-                                                             const TieOrder& order,
-                                                             const RowExtras* extras) {
-  std::vector<BestRow>& found = scratch().found;
+// The best `count` of the rows whose totals add() lets pass, having added at most `most_extra`.
+template <typename Add>
+void CachedShape::find_best(Bounds& bounds, const Totals& weights, std::uint32_t count,
+                            const TieOrder& order, std::int32_t most_extra, Add add,
+                            std::vector<BestRow>& found) {
   found.clear();
-  const std::int32_t most_extra = extras == nullptr ? 0 : extras->greatest;
   const auto worst = [&] { return found.size() == count ? found.front().row_total.total : 0; };
   visit_lines(
-      range.bounds, weights,
+      bounds, weights,
       [&](std::uint32_t line, std::int32_t greatest) {
         const std::int32_t most = greatest + most_extra;
         return most < worst() || (most == worst() && is_after(line, found, count, order));
       },
       [&] { return std::max(0, worst() - most_extra); },
       [&](RowTotal row) {
-        if (extras != nullptr) {
-          const std::int32_t extra = extras->of(row.row);
-          if (extra < 0) {
-            return;
-          }
-          row.total += extra;
+        if (add(row)) {
+          offer(found, count, {order.key(row), row});
         }
-        offer(found, count, {order.key(row), row});
       });
   std::sort(found.begin(), found.end(), better);
+}
+
+const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
+                                                             const Totals& weights,
+                                                             std::uint32_t count,
+                                                             const TieOrder& order,
+                                                             const RowExtras* extras) {
+  std::vector<BestRow>& found = scratch().found;
+  const auto add = [extras](RowTotal& row) {
+    const std::int32_t extra = extras == nullptr ? 0 : extras->of(row.row);
+    row.total += extra;
+    return extra >= 0;
+  };
+  find_best(range.bounds, weights, count, order, extras == nullptr ? 0 : extras->greatest, add,
+            found);
   return found;
 }
 
@@ -292,22 +300,12 @@ CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals
     return its;
   }
   const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
-  std::vector<BestRow>& found = its.best;
-  found.clear();
-  const auto worst = [&] { return found.size() == kept ? found.front().row_total.total : 0; };
-  visit_lines(
-      its.bounds.lines.empty() ? range.bounds : its.bounds, weights,
-      [&](std::uint32_t line, std::int32_t greatest) {
-        return greatest < worst() || (greatest == worst() && is_after(line, found, kept, order));
-      },
-      worst,
-      [&](RowTotal row) {
-        if (table_->node_class(row.row) == node_class) {
-          offer(found, kept, {order.key(row), row});
-        }
-      });
-  std::sort(found.begin(), found.end(), better);
-  its.outside = kept == feasible_by_class_[node_class] ? 0 : found.back().key - 1;
+  const auto is_of_class = [&](const RowTotal& row) {
+    return table_->node_class(row.row) == node_class;
+  };
+  find_best(its.bounds.lines.empty() ? range.bounds : its.bounds, weights, kept, order, 0,
+            is_of_class, its.best);
+  its.outside = kept == feasible_by_class_[node_class] ? 0 : its.best.back().key - 1;
   its.searched = decisions_;
   its.valid = true;
   grown_ = true;

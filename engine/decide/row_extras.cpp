@@ -4,11 +4,13 @@
 
 namespace headroom {
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>>::const_iterator RowExtras::find(
-    std::uint32_t row) const {
-  const auto found =
-      std::lower_bound(by_row.begin(), by_row.end(), row,
-                       [](const auto& its, std::uint32_t r) { return its.first < r; });
+RowExtras::ByRow::const_iterator RowExtras::place_of(std::uint32_t row) const {
+  return std::lower_bound(by_row.begin(), by_row.end(), row,
+                          [](const auto& its, std::uint32_t r) { return its.first < r; });
+}
+
+RowExtras::ByRow::const_iterator RowExtras::find(std::uint32_t row) const {
+  const auto found = place_of(row);
   return found != by_row.end() && found->first == row ? found : by_row.end();
 }
 
