@@ -311,26 +311,34 @@ Result<void> ClusterAutoscaler::use_coming_nodes(const Judge& judge, std::vector
   return {};
 }
 
+Engine& ClusterAutoscaler::engine_of(const Judge& judge, std::uint32_t index) {
+  return judge.cluster == nullptr ? templates_[index].judge : *judge.cluster;
+}
+
+// In a fork. A template's own judge has it.
+Result<void> ClusterAutoscaler::add_empty_node(const Judge& judge, std::uint32_t index) {
+  if (judge.cluster == nullptr) return {};
+  return judge.cluster->upsert(named(options_.templates[index], judge.node));
+}
+
 // What an empty node of the template says.
 Result<NodeDetail> ClusterAutoscaler::look(const Judge& judge, std::uint32_t index,
                                            const Pod& pod) {
-  if (judge.cluster == nullptr) return templates_[index].judge.filter(pod, judge.node);
-  const Fork fork(*judge.cluster);
-  if (Result<void> added = judge.cluster->upsert(named(options_.templates[index], judge.node));
-      !added) {
+  Engine& engine = engine_of(judge, index);
+  const Fork fork(engine);
+  if (Result<void> added = add_empty_node(judge, index); !added) {
     return tl::unexpected(added.error());
   }
-  return judge.cluster->filter(pod, judge.node);
+  return engine.filter(pod, judge.node);
 }
 
 // What an empty node would take of the groups.
 Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(const Judge& judge, std::uint32_t index,
                                                         const std::vector<Group>& groups) {
-  Engine& engine = judge.cluster == nullptr ? templates_[index].judge : *judge.cluster;
+  Engine& engine = engine_of(judge, index);
   const Fork fork(engine);
-  if (judge.cluster != nullptr) {
-    Result<void> added = engine.upsert(named(options_.templates[index], judge.node));
-    if (!added) return tl::unexpected(added.error());
+  if (Result<void> added = add_empty_node(judge, index); !added) {
+    return tl::unexpected(added.error());
   }
   Load load;
   for (std::size_t g = 0; g < groups.size(); ++g) {

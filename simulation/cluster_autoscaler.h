@@ -192,6 +192,8 @@ class ClusterAutoscaler {
   Result<std::string> coming_node_for(const Judge& judge, const Pod& pod);
   Result<void> promise(const Judge& judge, WaitingPod& waiting, const std::string& node);
   Result<void> use_coming_nodes(const Judge& judge, std::vector<Group>& groups);
+  Engine& engine_of(const Judge& judge, std::uint32_t index);
+  Result<void> add_empty_node(const Judge& judge, std::uint32_t index);
   Result<NodeDetail> look(const Judge& judge, std::uint32_t index, const Pod& pod);
   Result<Load> fill(const Judge& judge, std::uint32_t index, const std::vector<Group>& groups);
   // False: not all that the groups need may be had.
