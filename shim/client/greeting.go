@@ -43,6 +43,17 @@ type Greeting struct {
 	ReservationTime time.Duration
 }
 
+// Profile that decides for the scheduler of that name; "": for whichever. nil: none does.
+func (g *Greeting) Profile(schedulerName string) *Profile {
+	at := slices.IndexFunc(g.Profiles, func(its Profile) bool {
+		return schedulerName == "" || its.SchedulerName == schedulerName
+	})
+	if at < 0 {
+		return nil
+	}
+	return &g.Profiles[at]
+}
+
 // May tells whether the connection has the role.
 func (g *Greeting) May(role wire.Role) bool {
 	return len(g.Roles) == 0 || slices.Contains(g.Roles, role)

@@ -38,7 +38,7 @@ var errNotFed = errors.New("headroomd has not got the cluster's facts yet")
 
 // usable is nil where what headroomd answered counts: its profile is ours, and it has been fed nodes.
 func (g *gate) usable(greeting client.Greeting, nodes int) error {
-	if g.args.Profile != "" && !serves(greeting, g.args.Profile) {
+	if g.args.Profile != "" && greeting.Profile(g.args.Profile) == nil {
 		return fmt.Errorf("headroomd serves no profile %q (HeadroomArgs.profile)", g.args.Profile)
 	}
 	if nodes == 0 {
@@ -47,15 +47,6 @@ func (g *gate) usable(greeting client.Greeting, nodes int) error {
 	}
 	g.unfedSince.Store(0)
 	return nil
-}
-
-func serves(greeting client.Greeting, schedulerName string) bool {
-	for i := range greeting.Profiles {
-		if greeting.Profiles[i].SchedulerName == schedulerName {
-			return true
-		}
-	}
-	return false
 }
 
 // isBeingFed: headroomd is there and will have its facts in a moment.

@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"headroom.dev/shim/client"
 	"headroom.dev/shim/wire"
 )
 
@@ -115,12 +114,9 @@ func undecided(pod *v1.Pod, considered []wire.NotConsidered) constraints {
 
 // considered by the profile that headroomd decides by: the one that the arguments name, or its first.
 func (h *Headroom) considered() []wire.NotConsidered {
-	profiles := h.client.Greeting().Profiles
-	at := slices.IndexFunc(profiles, func(its client.Profile) bool {
-		return h.args.Profile == "" || its.SchedulerName == h.args.Profile
-	})
-	if at < 0 {
-		return nil
+	greeting := h.client.Greeting()
+	if profile := greeting.Profile(h.args.Profile); profile != nil {
+		return profile.Considered
 	}
-	return profiles[at].Considered
+	return nil
 }
