@@ -27,8 +27,9 @@ struct ClusterSpec {
   std::uint64_t seed = 1;
 };
 
-// The standard profile without the plugins of applications, with a limit-to-allocatable ratio on
-// every node (cpu 150 %, memory 120 %), so that LimitAware's filter has something to do.
+// One of columns alone: filters of the node, NodeResourcesFit, LimitAware and LoadAwareScheduling,
+// and the scores of these and of balance, of weight 1; a limit-to-allocatable ratio on every node
+// (cpu 150 %, memory 120 %), so that LimitAware's filter has something to do.
 Profile bench_profile();
 // The same with 8 resources asked for and scored by every plugin that can, and the clusters' nodes
 // and pods that have them.

@@ -233,9 +233,9 @@ std::vector<std::int64_t> bytes_of_pods(const Profile& profile, const Applicatio
   }
   Growth memory;
   Random random{spec.seed, kForPods};
-  Decision decision;
+  std::vector<Asks> asked;
   for (std::uint32_t a = 0; a < spec.applications; ++a) {
-    const Asks asks = asks_of(random);
+    const Asks asks = asked.emplace_back(asks_of(random));
     const std::uint32_t start = random.below(spec.nodes);
     for (std::uint32_t i = 0; i < spec.pods_each; ++i) {
       Pod pod = pod_of(a, i, asks);
@@ -243,10 +243,9 @@ std::vector<std::int64_t> bytes_of_pods(const Profile& profile, const Applicatio
       check_done(engine.upsert(pod));
     }
   }
-  Random again{spec.seed, kForPods};
+  Decision decision;
   for (std::uint32_t a = 0; a < spec.applications; ++a) {
-    check_done(engine.evaluate(pod_of(a, 1'000'000, asks_of(again)), kFast, decision));
-    (void)again.below(spec.nodes);
+    check_done(engine.evaluate(pod_of(a, 1'000'000, asked[a]), kFast, decision));
   }
   std::vector<std::int64_t> grown = {memory.grown()};
   check_done(engine.validate());
