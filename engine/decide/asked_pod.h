@@ -18,6 +18,9 @@ struct AskedPod {
   std::vector<std::string> named;  // spec.nodeName where the profile filters by it, else nothing
   Application* application = nullptr;   // nullptr: no plugin of the profile is about one
   std::optional<ApplicationLook> look;  // of the application, once it is prepared
+
+  // Else what the application says stands for every node.
+  bool passes_pre_filter() const { return !look || look->pre_filter().empty(); }
 };
 
 }  // namespace headroom

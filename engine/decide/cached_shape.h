@@ -84,9 +84,9 @@ class CachedShape {
   // Raw score of a feasible row, by the shape's score s.
   std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
   // The lowest and highest raw score of the feasible rows, by normalised score; where there are
-  // any.
-  std::pair<std::int32_t, std::int32_t> range(std::uint32_t s) {
-    const RawRange found = ranges()[s];
+  // any. With `extras`: of those that it lets pass.
+  std::pair<std::int32_t, std::int32_t> range(std::uint32_t s, const RowExtras* extras) {
+    const RawRange found = (extras == nullptr ? ranges() : ranges(*extras))[s];
     return {found.lo, found.hi};
   }
   // The final score that a raw score has in the range of the last best().

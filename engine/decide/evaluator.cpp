@@ -211,7 +211,7 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
 // The shape is prepared.
 void Evaluator::decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision) {
   ++decisions_;
-  if (asked.look && !asked.look->pre_filter().empty()) {
+  if (!asked.passes_pre_filter()) {
     reject(Code::kUnschedulableAndUnresolvable, asked.look->pre_filter(), decision);
     return;
   }

@@ -50,7 +50,7 @@ std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row
 
 std::uint32_t Evaluator::row_code(const AskedPod& asked, std::uint32_t row) {
   const bool has_node = cluster_.node(row).node != nullptr;
-  if (asked.look && has_node && !asked.look->pre_filter().empty()) {
+  if (has_node && !asked.passes_pre_filter()) {
     return asked.look->pre_filter_code();
   }
   const std::uint32_t code = column_code(asked.shape, row, asked.named);

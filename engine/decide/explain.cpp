@@ -151,18 +151,28 @@ Evaluator::RowOfAll Evaluator::row_of_all(AskedPod& asked, std::uint32_t row) {
   PodShape& shape = asked.shape;
   RowOfAll its;
   its.scored.row = row;
-  if (asked.named.empty() && !shape.row_by_row() && !asked.look) {
+  if (is_cacheable(asked) && asked.passes_pre_filter()) {
     CachedShape& found = bring_up(shape);
-    if (!found.wide()) {
+    const bool wide = found.wide();
+    if (!wide) {
+      const AppliedRows* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
       its.code = row_code(asked, row);
-      its.feasible = found.feasible();
+      its.feasible = applied == nullptr ? found.feasible() : applied->feasible();
       for (std::uint32_t n = 0; n < shape.normalized && its.feasible != 0; ++n) {
-        std::tie(its.extremes.lo[n], its.extremes.hi[n]) = found.range(n);
+        std::tie(its.extremes.lo[n], its.extremes.hi[n]) =
+            found.range(n, applied == nullptr ? nullptr : &applied->extras());
       }
       if (its.code == 0) {
+        if (applied != nullptr) {
+          its.applied = with_images(asked, applied->entry_of(row), row);
+          its.scored.total = its.applied.total;
+        }
         read_raw(shape, row, its.scored.raw);
         (void)normalize_row(shape, its.extremes, its.scored);
       }
+    }
+    count_cached(shape);
+    if (!wide) {
       return its;
     }
   }

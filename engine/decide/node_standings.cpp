@@ -139,7 +139,7 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
 }
 
 void Evaluator::note_pre_filter(const AskedPod& asked, NodesDecision& decision) {
-  if (asked.look) {
+  if (!asked.passes_pre_filter()) {
     decision.pre_filter.insert(decision.pre_filter.end(), asked.look->pre_filter().begin(),
                                asked.look->pre_filter().end());
   }
@@ -150,8 +150,7 @@ void Evaluator::look_at_all(AskedPod& asked, NodesDecision& decision) {
   const NodeTable& table = cluster_.table();
   decision.epoch = table.epoch();
   Standings standings(*this, shape, decision);
-  const bool passes_pre_filter = !asked.look || asked.look->pre_filter().empty();
-  if (is_cacheable(asked) && passes_pre_filter) {
+  if (is_cacheable(asked) && asked.passes_pre_filter()) {
     CachedShape& found = bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {

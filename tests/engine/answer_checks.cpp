@@ -90,7 +90,9 @@ std::string single_node_error(Engine& engine, const Pod& pod,
     if (!alone || !explained) return "filter or explain refuses " + name;
     wrong += difference(name + " filter", detail.code, alone->code) +
              difference(name + " reasons", detail.reasons, alone->reasons) +
-             difference(name + " explain", detail.code, explained->code);
+             difference(name + " explain", detail.code, explained->code) +
+             difference(name + " explain", scores_text(detail.plugins, detail.total),
+                        scores_text(explained->plugins, explained->total));
   }
   return wrong;
 }
