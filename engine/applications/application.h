@@ -116,7 +116,11 @@ struct Application {
   bool affinity_conflict = false;                     // and none can match
   bool bad_preference = false;                        // a preferred term is not valid
   // What classes have to tell apart for it.
-  ClassConstraint reads;
+  struct ClassReads {
+    ClassConstraint constraint;
+    std::vector<std::string> keys;  // by value
+  };
+  ClassReads reads;
   bool reads_held = false;
   std::uint64_t split = 0;  // as PodShape::split
   struct Preferred {

@@ -107,18 +107,18 @@ void Applications::add_spread(Application& application) {
 // What classes have to tell apart, and to it that they do. Where something is not a matter of
 // classes, each row is looked at.
 void Applications::read_classes(Application& application) {
-  ClassConstraint reads;
-  std::vector<NodeSelectorTerm>& terms = reads.required.emplace();
+  Application::ClassReads reads;
+  std::vector<NodeSelectorTerm>& terms = reads.constraint.required.emplace();
   // Which nodes take part in a constraint.
   if (!application.hard.empty() || !application.soft.empty()) {
-    reads.node_selector = application.constraint.node_selector;
+    reads.constraint.node_selector = application.constraint.node_selector;
     if (application.constraint.required && !application.pinned) {
       terms = *application.constraint.required;
     }
   }
   for (const Counter& counter : application.counters) {
     if (!counter.fine) {
-      terms.push_back({{{topology_.name(counter.key), "Exists", {}}}, {}});
+      reads.keys.push_back(topology_.name(counter.key));
     }
   }
   bool by_name = false;
@@ -130,13 +130,15 @@ void Applications::read_classes(Application& application) {
   application.rows_only |= by_name || application.pinned || !application.volumes.empty() ||
                            !application.required_features.empty();
   if (std::exchange(application.reads_held, false)) {
-    classes_.unread(application.reads);
+    classes_.unread(application.reads.constraint, application.reads.keys);
   }
   application.reads = std::move(reads);
   // Who reads nothing does not wait for what others begin to read.
-  const bool nothing =
-      application.reads.node_selector.empty() && application.reads.required->empty();
-  application.split = nothing ? 0 : classes_.read(application.reads);
+  const bool nothing = application.reads.keys.empty() &&
+                       application.reads.constraint.node_selector.empty() &&
+                       application.reads.constraint.required->empty();
+  application.split =
+      nothing ? 0 : classes_.read(application.reads.constraint, application.reads.keys);
   application.reads_held = !nothing;
 }
 

@@ -63,7 +63,7 @@ Applications::~Applications() = default;
 void Applications::begin_anew() noexcept {
   for (const auto& [key, application] : ids_) {
     if (application->reads_held) {
-      classes_.unread(application->reads);
+      classes_.unread(application->reads.constraint, application->reads.keys);
     }
   }
   for (PeerId id = 0; id < peers_.id_limit(); ++id) {
@@ -543,7 +543,7 @@ void Applications::trim() {
 void Applications::drop(Application& application) {
   forget(application);
   if (application.reads_held) {
-    classes_.unread(application.reads);
+    classes_.unread(application.reads.constraint, application.reads.keys);
   }
   bytes_ -= application.bytes;
   use_order_.erase(application.use_place);

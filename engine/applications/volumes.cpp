@@ -85,7 +85,9 @@ bool is_usable_on(const PersistentVolume& volume, const Node& node) {
   }
   const ClassConstraint constraint{{}, volume.node_affinity, {}};
   NodeClass its;
-  its.labels = node.labels;
+  for (const auto& [key, value] : node.labels) {
+    its.labels.push_back({key, value});
+  }
   return NodeAffinity(constraint).passes(its, "");
 }
 

@@ -67,9 +67,15 @@ const NodeSelectorRequirement* named_nodes(const NodeSelectorTerm& term) {
   return nullptr;
 }
 
-void append(std::string& key, std::string_view part) {
-  const auto size = static_cast<std::uint32_t>(part.size());
-  key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(part);
+const ClassLabel* label_of(const NodeClass& node, std::string_view key) {
+  const auto found = std::find_if(node.labels.begin(), node.labels.end(),
+                                  [&](const ClassLabel& label) { return label.key == key; });
+  return found == node.labels.end() ? nullptr : &*found;
+}
+
+// nullptr: there is none, or nobody asks for it.
+const std::string* value_of(const ClassLabel* label) {
+  return label != nullptr && label->value ? &*label->value : nullptr;
 }
 
 }  // namespace
@@ -149,23 +155,24 @@ const Taint* untolerated_taint(const ClassConstraint& pod, const NodeClass& node
 // --- NodeAffinity ---
 
 // apimachinery labels.Requirement.Matches
-bool NodeAffinity::Requirement::matches(const std::string* value) const {
+bool NodeAffinity::Requirement::matches(bool present, const std::string* value) const {
   const std::vector<std::string>& list = its->values;
   const auto listed = [&] {
-    return values != nullptr ? values->contains(*value)
-                             : std::find(list.begin(), list.end(), *value) != list.end();
+    return value != nullptr &&
+           (values != nullptr ? values->contains(*value)
+                              : std::find(list.begin(), list.end(), *value) != list.end());
   };
   if (its->op == "In") {
-    return value != nullptr && listed();
+    return listed();
   }
   if (its->op == "NotIn") {
-    return value == nullptr || !listed();
+    return !listed();
   }
   if (its->op == "Exists") {
-    return value != nullptr;
+    return present;
   }
   if (its->op == "DoesNotExist") {
-    return value == nullptr;
+    return !present;
   }
   if (value == nullptr) {
     return false;
@@ -177,10 +184,11 @@ bool NodeAffinity::Requirement::matches(const std::string* value) const {
 bool NodeAffinity::Term::matches(const NodeClass& node, const std::string& node_name) const {
   return std::all_of(expressions.begin(), expressions.end(),
                      [&](const Requirement& requirement) {
-                       return requirement.matches(find(node.labels, requirement.its->key));
+                       const ClassLabel* label = label_of(node, requirement.its->key);
+                       return requirement.matches(label != nullptr, value_of(label));
                      }) &&
          std::all_of(fields.begin(), fields.end(), [&](const Requirement& requirement) {
-           return requirement.matches(&node_name);
+           return requirement.matches(true, &node_name);
          });
 }
 
@@ -217,7 +225,7 @@ NodeAffinity::NodeAffinity(const ClassConstraint& pod) : pod_(pod) {
 
 bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) const {
   for (const auto& [key, wanted] : pod_.node_selector) {
-    const std::string* value = find(node.labels, key);
+    const std::string* value = value_of(label_of(node, key));
     if (value == nullptr || *value != wanted) {
       return false;
     }
@@ -269,149 +277,6 @@ std::size_t NodeAffinity::bytes() const {
     total += list_bytes(terms);
   }
   return total;
-}
-
-// --- NodeClasses ---
-
-void NodeClasses::count_labels(const Node& node, int sign) {
-  for (const auto& [key, value] : node.labels) {
-    if (sign > 0) {
-      ++label_keys_[key];
-      continue;
-    }
-    const auto found = label_keys_.find(key);
-    HEADROOM_ASSERT(found != label_keys_.end());
-    if (--found.value() == 0) {
-      label_keys_.erase(found);
-    }
-  }
-}
-
-namespace {
-
-// Calls `key` for each label key that the constraint reads, `name` for each node's name.
-template <typename Key, typename Name>
-void each_read(const ClassConstraint& constraint, Key key, Name name) {
-  for (const auto& label : constraint.node_selector) {
-    key(label.first);
-  }
-  const bool pinned = names_its_nodes(constraint.required);
-  for (std::size_t t = 0; constraint.required && t < constraint.required->size(); ++t) {
-    const NodeSelectorTerm& term = (*constraint.required)[t];
-    for (const NodeSelectorRequirement& requirement : term.match_expressions) {
-      key(requirement.key);
-    }
-    // Pinned pods look at their few nodes by name.
-    for (std::size_t f = 0; !pinned && f < term.match_fields.size(); ++f) {
-      for (const std::string& value : term.match_fields[f].values) {
-        name(value);
-      }
-    }
-  }
-}
-
-}  // namespace
-
-bool NodeClasses::read(const ClassConstraint& constraint) {
-  bool splits = false;
-  // Whether it is new.
-  const auto count = [this](BytesMap<std::string, std::uint32_t>& counts, const std::string& read) {
-    const auto [known, is_new] = counts.try_emplace(read, 0);
-    unread_ -= !is_new && known->second == 0;
-    ++known.value();
-    return is_new;
-  };
-  each_read(
-      constraint,
-      [&](const std::string& key) {
-        if (count(keys_, key) && label_keys_.contains(key)) {
-          new_keys_.insert(key);
-          splits = true;
-        }
-      },
-      [&](const std::string& name) {
-        if (count(names_, name)) {
-          new_names_.insert(name);
-          splits = true;
-        }
-      });
-  return splits;
-}
-
-void NodeClasses::unread(const ClassConstraint& constraint) {
-  each_read(
-      constraint,
-      [&](const std::string& key) {
-        const auto known = keys_.find(key);
-        HEADROOM_ASSERT(known != keys_.end() && known->second != 0);
-        if (--known.value() != 0) {
-          return;
-        }
-        if (label_keys_.contains(key)) {
-          ++unread_;
-        } else {
-          keys_.erase(known);
-        }
-      },
-      [&](const std::string& name) {
-        const auto known = names_.find(name);
-        HEADROOM_ASSERT(known != names_.end() && known->second != 0);
-        unread_ += --known.value() == 0;
-      });
-}
-
-bool NodeClasses::split(const Node& node) const {
-  return (!new_keys_.empty() &&
-          std::any_of(node.labels.begin(), node.labels.end(),
-                      [&](const auto& label) { return new_keys_.contains(label.first); })) ||
-         (!new_names_.empty() && new_names_.contains(node.name));
-}
-
-void NodeClasses::end_split() {
-  new_keys_.clear();
-  new_names_.clear();
-}
-
-void NodeClasses::forget() {
-  for (auto* counts : {&keys_, &names_}) {
-    for (auto at = counts->begin(); unread_ != 0 && at != counts->end();) {
-      at = at->second == 0 ? counts->erase(at) : std::next(at);
-    }
-  }
-  unread_ = 0;
-  classes_.resize(1);
-  ids_.clear();
-  ++generation_;
-}
-
-std::uint32_t NodeClasses::classify(const Node& node) {
-  NodeClass found;
-  std::string key;
-  for (const auto& label : node.labels) {
-    if (keys_.contains(label.first)) {
-      found.labels.push_back(label);
-      append(key, label.first);
-      append(key, label.second);
-    }
-  }
-  key.push_back('\1');
-  for (const Taint& taint : node.taints) {
-    append(key, taint.key);
-    append(key, taint.value);
-    append(key, taint.effect);
-  }
-  key.push_back(node.unschedulable ? '\2' : '\1');
-  if (names_.contains(node.name)) {
-    found.name = node.name;
-    append(key, node.name);
-  }
-  const auto [position, added] = ids_.try_emplace(std::move(key), size());
-  if (added) {
-    found.taints = node.taints;
-    found.unschedulable = node.unschedulable;
-    classes_.push_back(std::move(found));
-  }
-  return position->second;
 }
 
 }  // namespace headroom

@@ -1,12 +1,7 @@
-// NodeClasses: nodes that no selector and no toleration can tell apart share a class, so that the
-// filters that read labels, taints and names run once per class, never per node.
+// NodeClass: what selectors and tolerations can read of a node; and kube-scheduler's filters over
+// it.
 //
-// A class is the values of the label keys that some pod's selector reads, the taints, whether the
-// node is unschedulable, and the name where some selector excludes nodes by name. Reading a new key
-// moves the nodes that have it to other classes (rare, O(nodes)); one that no node has costs
-// nothing. An id keeps its meaning until forget().
-// Thread safety: one writer, or any number of readers. Cost: a node is classified in O(its labels),
-// however many keys are read.
+// Thread safety: immutable once made. Cost: a filter is O(what the pod says x taints or labels).
 #pragma once
 
 #include <tsl/robin_set.h>
@@ -43,8 +38,15 @@ bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& require
 // Whether a term is one that component-helpers' nodeaffinity can use; an empty one is.
 bool is_valid(const NodeSelectorTerm& term);
 
+// A label that somebody reads.
+struct ClassLabel {
+  std::string key;
+  std::optional<std::string> value;  // nullopt: one that nobody asks for
+  friend bool operator==(const ClassLabel&, const ClassLabel&) = default;
+};
+
 struct NodeClass {
-  StringMap labels;  // of the keys that are read
+  std::vector<ClassLabel> labels;  // by key
   std::vector<Taint> taints;
   bool unschedulable = false;
   std::string name;  // empty where no selector reads it
@@ -76,7 +78,7 @@ class NodeAffinity {
   struct Requirement {
     const NodeSelectorRequirement* its;
     std::unique_ptr<const Values> values;  // of a long list
-    bool matches(const std::string* value) const;
+    bool matches(bool present, const std::string* value) const;
     std::size_t bytes() const;
   };
   struct Term {
@@ -90,44 +92,6 @@ class NodeAffinity {
   // Those that some node may match: of any name, and by the name that they ask for.
   std::vector<Term> terms_;
   BytesMap<std::string_view, std::vector<Term>> named_terms_;
-};
-
-class NodeClasses {
- public:
-  // Counts (1), or no more (-1), the labels that a node has.
-  void count_labels(const Node& node, int sign);
-  // Makes sure that classes tell apart what the constraint reads. True if that is something new
-  // which nodes may have: then the nodes that split() names have to be classified again.
-  bool read(const ClassConstraint& constraint);
-  // No shape reads by the constraint any more. What nodes have is told apart until forget().
-  void unread(const ClassConstraint& constraint);
-  std::uint32_t unread_count() const { return unread_; }
-  // True if a read() since the last end_split() may have put the node into another class.
-  bool split(const Node& node) const;
-  void end_split();  // all those nodes have been classified
-  // The class of a node. Class kNoNodeClass holds no node.
-  std::uint32_t classify(const Node& node);
-  const NodeClass& at(std::uint32_t node_class) const {
-    HEADROOM_ASSERT(node_class < classes_.size());
-    return classes_[node_class];
-  }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(classes_.size()); }
-  // Drops all classes, also those that no node has or no constraint tells apart any more: every
-  // node has to be classified again.
-  void forget();
-  // Grows when ids change their meaning.
-  std::uint64_t generation() const { return generation_; }
-
- private:
-  using Names = tsl::robin_set<std::string, BytesHash, std::equal_to<>>;
-  // By how many constraints they are read.
-  BytesMap<std::string, std::uint32_t> keys_, names_;
-  std::uint32_t unread_ = 0;                         // of them, by none any more
-  Names new_keys_, new_names_;                       // those read since the last end_split()
-  BytesMap<std::string, std::uint32_t> label_keys_;  // of nodes, and how many have each
-  std::vector<NodeClass> classes_ = {NodeClass{}};
-  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> ids_;
-  std::uint64_t generation_ = 0;
 };
 
 }  // namespace headroom

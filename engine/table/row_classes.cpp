@@ -14,10 +14,10 @@ constexpr std::uint32_t kSpareClassesMax = 1024;
 void RowClasses::change_node(std::uint32_t row, const Node* before, const Node* node) {
   if (before == nullptr || node == nullptr || before->labels != node->labels) {
     if (node != nullptr) {
-      classes_.count_labels(*node, 1);
+      classes_.count_labels(*node, row, 1);
     }
     if (before != nullptr) {
-      classes_.count_labels(*before, -1);
+      classes_.count_labels(*before, row, -1);
     }
   }
   set(row, node != nullptr ? classes_.classify(*node) : kNoNodeClass);
@@ -51,21 +51,32 @@ void RowClasses::limit() {
   table_.forget_changes();
 }
 
-std::uint64_t RowClasses::read(const ClassConstraint& constraint) {
-  if (classes_.read(constraint)) {
-    ++splits_begun_;
+std::uint64_t RowClasses::read(const ClassConstraint& constraint,
+                               const std::vector<std::string>& keys) {
+  const NodeClasses::Split split = classes_.read(constraint, keys);
+  splits_begun_ += !split.none();
+  if (split.all) {
     split_at_ = 0;
   }
+  split_rows_.insert(split_rows_.end(), split.rows.begin(), split.rows.end());
   return splits_begun_;
 }
 
 bool RowClasses::split(const Pause& pause) {
+  while (!split_rows_.empty()) {
+    split_row(split_rows_.back());
+    split_rows_.pop_back();
+    if (pause()) {
+      return false;
+    }
+  }
   while (split_at_ < facts_.nodes.size()) {
     split_row(split_at_++);
     if (pause()) {
       return false;
     }
   }
+  split_at_ = UINT32_MAX;
   classes_.end_split();
   splits_done_ = splits_begun_;
   limit();

@@ -11,7 +11,7 @@
 
 #include "engine/options.h"
 #include "engine/table/facts.h"
-#include "engine/table/node_class.h"
+#include "engine/table/node_classes.h"
 #include "engine/table/node_table.h"
 
 namespace headroom {
@@ -25,10 +25,12 @@ class RowClasses {
   // Drops classes that no node has any more once they are most: ids mean others then.
   void limit();
 
-  // A shape begins to read by the constraint. Returns the number of the last split that has to be
-  // done before a decision about it.
-  std::uint64_t read(const ClassConstraint& constraint);
-  void unread(const ClassConstraint& constraint) { classes_.unread(constraint); }
+  // Somebody begins to read; see NodeClasses. Returns the number of the last split that has to be
+  // done before a decision by what is read.
+  std::uint64_t read(const ClassConstraint& constraint, const std::vector<std::string>& keys = {});
+  void unread(const ClassConstraint& constraint, const std::vector<std::string>& keys = {}) {
+    classes_.unread(constraint, keys);
+  }
   // True when nothing of the splits is left.
   bool split(const Pause& pause);
   void split_row(std::uint32_t row);  // ahead of its turn
@@ -59,7 +61,9 @@ class RowClasses {
   std::vector<std::uint32_t> sizes_;  // by class
   std::vector<Origin> origins_;       // by class
   std::uint64_t splits_begun_ = 0, splits_done_ = 0;
-  std::uint32_t split_at_ = 0;  // the row where the splits go on
+  // Where the splits go on: with these rows, then with all from a row on.
+  std::vector<std::uint32_t> split_rows_;
+  std::uint32_t split_at_ = UINT32_MAX;
 };
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Node classes: kube-scheduler's filters over one class, which nodes share one, and when reading a
-// new label key or name splits them.
+// Node classes: kube-scheduler's filters over one class, which nodes share one, and when reading
+// something new of labels or a name splits them.
 #include "engine/table/node_class.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/table/node_classes.h"
 #include "engine/table/node_table.h"
 
 namespace headroom {
@@ -18,7 +19,7 @@ using Names = std::vector<std::string>;
 
 NodeClass class_of(StringMap labels, std::vector<Taint> taints = {}) {
   NodeClass node;
-  node.labels = std::move(labels);
+  for (auto& [key, value] : labels) node.labels.push_back({key, value});
   node.taints = std::move(taints);
   return node;
 }
@@ -264,30 +265,33 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   NodeClasses classes;
   const Node a = node_of("a", {{"rack", "1"}, {"zone", "x"}});
   const Node b = node_of("b", {{"rack", "2"}, {"zone", "x"}});
-  classes.count_labels(a, 1);
-  classes.count_labels(b, 1);
+  classes.count_labels(a, 0, 1);
+  classes.count_labels(b, 1, 1);
   EXPECT_EQ(classes.classify(a), classes.classify(b));
   EXPECT_NE(classes.classify(a), kNoNodeClass);
   EXPECT_TRUE(classes.at(classes.classify(a)).labels.empty());
 
   const std::uint64_t generation = classes.generation();
   const ClassConstraint zone = requiring({expressions({{"zone", "Exists", {}}})});
-  EXPECT_TRUE(classes.read(zone));
+  EXPECT_TRUE(classes.read(zone).all);
   EXPECT_EQ(classes.generation(), generation) << "ids keep their meaning";
   EXPECT_TRUE(classes.split(a) && classes.split(b));
   EXPECT_FALSE(classes.split(node_of("c", {{"rack", "1"}})));
   EXPECT_EQ(classes.classify(a), classes.classify(b));
-  EXPECT_EQ(classes.at(classes.classify(a)).labels, (StringMap{{"zone", "x"}}));
-  EXPECT_FALSE(classes.read(zone)) << "known already";
+  EXPECT_EQ(classes.at(classes.classify(a)).labels,
+            (std::vector<ClassLabel>{{"zone", std::nullopt}}))
+      << "that it has one";
+  EXPECT_TRUE(classes.read(zone).none()) << "known already";
 
   ClassConstraint rack;
   rack.node_selector = {{"rack", "1"}};
-  EXPECT_TRUE(classes.read(rack));
+  EXPECT_EQ(classes.read(rack).rows, std::vector<std::uint32_t>{0}) << "the node that has it";
   EXPECT_NE(classes.classify(a), classes.classify(b));
   EXPECT_EQ(classes.classify(node_of("c", {})), 1u) << "nodes without the keys stay where they are";
-  EXPECT_EQ(classes.size(), 5u) << "none; that of no keys; of the zone; of each rack in it";
-  EXPECT_FALSE(classes.read({}));
+  EXPECT_EQ(classes.size(), 4u) << "none; that of no keys; of the zone; of the rack in it";
+  EXPECT_TRUE(classes.read({}).none());
   EXPECT_TRUE(classes.split(node_of("c", {{"rack", "1"}}))) << "until all have been classified";
+  EXPECT_FALSE(classes.split(node_of("c", {{"rack", "2"}}))) << "nobody asks for it";
   classes.end_split();
   EXPECT_FALSE(classes.split(a) || classes.split(b));
 
@@ -302,19 +306,75 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
 TEST(NodeClasses, AKeyThatNoNodeHasSplitsNothing) {
   NodeClasses classes;
   const Node plain = node_of("a", {{"zone", "x"}}), marked = node_of("b", {{"invented", "1"}});
-  classes.count_labels(plain, 1);
-  EXPECT_FALSE(classes.read(requiring({expressions({{"invented", "Exists", {}}})})));
+  classes.count_labels(plain, 0, 1);
+  EXPECT_TRUE(classes.read(requiring({expressions({{"invented", "Exists", {}}})})).none());
+  EXPECT_TRUE(classes.read(requiring({expressions({{"zone", "In", {"y"}}})})).none());
   EXPECT_FALSE(classes.split(plain));
   EXPECT_NE(classes.classify(plain), classes.classify(marked)) << "a node that comes later";
-  classes.count_labels(marked, 1);
-  classes.count_labels(marked, -1);
-  classes.count_labels(plain, -1);
-  EXPECT_FALSE(classes.read(requiring({expressions({{"zone", "Exists", {}}})}))) << "no more";
+  classes.count_labels(marked, 1, 1);
+  classes.count_labels(marked, 1, -1);
+  classes.count_labels(plain, 0, -1);
+  EXPECT_TRUE(classes.read(requiring({expressions({{"zone", "Exists", {}}})})).none()) << "no more";
+}
+
+// Of a label each operator reads what it needs, and no more.
+TEST(NodeClasses, ValuesCountWhereTheyAreAskedFor) {
+  const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", "1"}}), node_of("n", {{"a", "2"}}),
+                        node_of("n", {{"a", "3"}})};
+  const auto ids = [&](const ClassConstraint& constraint, const Names& keys) {
+    NodeClasses classes;
+    classes.read(constraint, keys);
+    std::vector<std::uint32_t> all;
+    for (const Node& node : nodes) all.push_back(classes.classify(node));
+    return all;
+  };
+  using Ids = std::vector<std::uint32_t>;
+  ClassConstraint selector;
+  selector.node_selector = {{"a", "2"}};
+  EXPECT_EQ(ids(selector, {}), (Ids{1, 1, 2, 1}));
+  const auto by = [](const char* op, Names values) {
+    return requiring({expressions({{"a", op, std::move(values)}})});
+  };
+  EXPECT_EQ(ids(by("In", {"2", "3"}), {}), (Ids{1, 1, 2, 3}));
+  EXPECT_EQ(ids(by("NotIn", {"1"}), {}), (Ids{1, 2, 1, 1}));
+  EXPECT_EQ(ids(by("Exists", {}), {}), (Ids{1, 2, 2, 2}));
+  EXPECT_EQ(ids(by("DoesNotExist", {}), {}), (Ids{1, 2, 2, 2}));
+  EXPECT_EQ(ids(by("Gt", {"1"}), {}), (Ids{1, 2, 3, 4}));
+  EXPECT_EQ(ids({}, {"a"}), (Ids{1, 2, 3, 4}));
+}
+
+// One node has it, and then others, and at last one that is not known.
+TEST(NodeClasses, AValueOfOneNodeSplitsThatNode) {
+  const auto asking = [](const char* value) {
+    ClassConstraint pod;
+    pod.node_selector = {{"host", value}};
+    return pod;
+  };
+  NodeClasses classes;
+  for (const auto& [row, value] : {std::pair(0u, "a"), {1u, "b"}, {2u, "b"}, {3u, "c"}, {4u, "c"}})
+    classes.count_labels(node_of("n", {{"host", value}}), row, 1);
+  classes.count_labels(node_of("n", {{"host", "c"}}), 3, -1);
+  EXPECT_EQ(classes.read(asking("a")).rows, std::vector<std::uint32_t>{0});
+  EXPECT_TRUE(classes.read(asking("b")).all);
+  EXPECT_TRUE(classes.read(asking("c")).all);
+  EXPECT_TRUE(classes.read(asking("d")).none());
+  EXPECT_EQ(classes.unread_count(), 0u);
+  classes.unread(asking("a"));
+  EXPECT_EQ(classes.unread_count(), 1u);
+  EXPECT_TRUE(classes.read(asking("a")).none()) << "told apart still";
+  EXPECT_EQ(classes.unread_count(), 0u);
+  classes.unread(asking("a"));
+  classes.unread(asking("d"));
+  EXPECT_EQ(classes.unread_count(), 1u) << "what no node has is told apart nowhere";
+  classes.end_split();
+  classes.forget();
+  EXPECT_EQ(classes.unread_count(), 0u);
+  EXPECT_EQ(classes.read(asking("a")).rows, std::vector<std::uint32_t>{0}) << "anew";
 }
 
 TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
   NodeClasses classes;
-  classes.read(requiring({expressions({{"a", "Exists", {}}, {"b", "Exists", {}}})}));
+  classes.read({}, {"a", "b"});
   const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", ""}}), node_of("n", {{"b", ""}}),
                         node_of("n", {{"a", ""}, {"b", ""}}), node_of("n", {{"a", "b"}})};
   for (std::uint32_t i = 0; i < std::size(nodes); ++i) {
@@ -365,9 +425,9 @@ TEST(NodeAffinity, LongListsAndManyNamesAnswerAsShortOnesDo) {
 // A selector that excludes nodes by name gives each of them a class; one that pins does not.
 TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
   NodeClasses classes;
-  EXPECT_FALSE(classes.read(requiring({fields({{"metadata.name", "In", {"a"}}})})));
+  EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "In", {"a"}}})})).none());
   EXPECT_EQ(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
-  EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "NotIn", {"a"}}})})));
+  EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "NotIn", {"a"}}})})).all);
   EXPECT_TRUE(classes.split(node_of("a", {})));
   EXPECT_FALSE(classes.split(node_of("b", {})));
   const std::uint32_t a = classes.classify(node_of("a", {}));
@@ -381,8 +441,10 @@ TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
 // Pinned by one term, but free by another: then names are read.
 TEST(NodeClasses, NamesCountWhereOnlySomeTermsPin) {
   NodeClasses classes;
-  EXPECT_TRUE(classes.read(requiring(
-      {fields({{"metadata.name", "In", {"a"}}}), expressions({{"zone", "Exists", {}}})})));
+  EXPECT_TRUE(classes
+                  .read(requiring({fields({{"metadata.name", "In", {"a"}}}),
+                                   expressions({{"zone", "Exists", {}}})}))
+                  .all);
   EXPECT_NE(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
 }
 
@@ -411,7 +473,7 @@ std::string chosen(Engine& engine, const Pod& pod) {
              : std::string(engine.node_name(decision->candidates.front().node));
 }
 
-// An autoscaled cluster whose pods select by hostname: each node a class of its own.
+// An autoscaled cluster whose pods select by hostname: each such node a class of its own.
 TEST(NodeClasses, ThoseOfGoneNodesAreForgotten) {
   Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
   EXPECT_EQ(chosen(engine, hostname_pod(0)), "");
@@ -467,21 +529,43 @@ TEST(Preparation, TakesTurnsByNodesAndClassesAndKnownShapesDoNotWaitForIt) {
   Pod plain = hostname_pod(0);
   plain.node_selector.clear();
   ASSERT_EQ(engine.evaluate(plain)->feasible, 40u);
+  // All but one hostname, so that each has a class.
+  const auto but = [](int number) {
+    Pod pod = hostname_pod(0);
+    pod.node_selector.clear();
+    Names others;
+    for (int n = 0; n < kNodes; ++n) {
+      if (n != number) others.push_back(hostname_node(n).name);
+    }
+    pod.required_node_affinity = {expressions({{"kubernetes.io/hostname", "NotIn", others}})};
+    return pod;
+  };
   Decision decision;
   // One piece for each node to be told apart, and then one for each class.
   int count = 0;
-  while (!*engine.evaluate(hostname_pod(7), {}, kAtOnce, decision)) {
+  while (!*engine.evaluate(but(7), {}, kAtOnce, decision)) {
     ++count;
     EXPECT_EQ(turns(engine, plain), 1) << "a known shape has nothing to wait for";
     EXPECT_EQ(engine.evaluate(plain)->feasible, 40u);
-    EXPECT_EQ(engine.filter(hostname_pod(7), "node-7")->code, Code::kSuccess);
-    EXPECT_NE(engine.filter(hostname_pod(7), "node-39")->code, Code::kSuccess);
+    EXPECT_EQ(engine.filter(but(7), "node-7")->code, Code::kSuccess);
+    EXPECT_NE(engine.filter(but(7), "node-39")->code, Code::kSuccess);
   }
-  EXPECT_GE(count, 2 * kNodes);
+  EXPECT_GE(count, 2 * (kNodes - 1));
   ASSERT_EQ(decision.candidates.size(), 1u);
   EXPECT_EQ(engine.node_name(decision.candidates.front().node), "node-7");
-  EXPECT_EQ(turns(engine, hostname_pod(7)), 1);
-  EXPECT_GE(turns(engine, hostname_pod(8)), kNodes) << "a new shape asks every class";
+  EXPECT_EQ(turns(engine, but(7)), 1);
+  EXPECT_GE(turns(engine, but(8)), kNodes) << "a new shape asks every class";
+  EXPECT_TRUE(engine.validate());
+}
+
+TEST(Preparation, AHostnameMoreCostsItsNodeAndNoOther) {
+  Engine engine = *Engine::create(Profile::standard(), {.threads = 1});
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(engine.upsert(hostname_node(n)));
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_LE(turns(engine, hostname_pod(n)), 3 + n);
+    EXPECT_EQ(chosen(engine, hostname_pod(n)), hostname_node(n).name);
+    EXPECT_EQ(engine.stats().node_classes, 2u + static_cast<unsigned>(n));
+  }
   EXPECT_TRUE(engine.validate());
 }
 
@@ -490,7 +574,10 @@ TEST(Preparation, NodesMayComeGoAndChangeBetweenTurns) {
   for (int n = 0; n < 40; ++n) ASSERT_TRUE(engine.upsert(hostname_node(n)));
   Pod reads_rack = hostname_pod(0);
   reads_rack.node_selector = {{"rack", "r1"}};
-  for (int turn = 0; turn < 20; ++turn) ASSERT_FALSE(*engine.prepare(hostname_pod(50), kAtOnce));
+  Pod by_number = hostname_pod(0);  // reads every value
+  by_number.node_selector.clear();
+  by_number.required_node_affinity = {expressions({{"kubernetes.io/hostname", "Gt", {"5"}}})};
+  for (int turn = 0; turn < 20; ++turn) ASSERT_FALSE(*engine.prepare(by_number, kAtOnce));
   ASSERT_TRUE(engine.upsert(hostname_node(50)));
   engine.remove_node("node-3");
   Node changed = hostname_node(39);
@@ -499,7 +586,8 @@ TEST(Preparation, NodesMayComeGoAndChangeBetweenTurns) {
   // A second key is read while the first one's nodes are still being told apart.
   ASSERT_FALSE(*engine.prepare(reads_rack, kAtOnce));
   EXPECT_TRUE(engine.validate());
-  EXPECT_EQ(engine.evaluate(hostname_pod(50))->feasible, 2u) << "the rest at once";
+  EXPECT_EQ(engine.evaluate(by_number)->feasible, 0u) << "the rest at once";
+  EXPECT_EQ(engine.evaluate(hostname_pod(50))->feasible, 2u);
   EXPECT_EQ(engine.evaluate(reads_rack)->feasible, 1u);
   EXPECT_EQ(engine.evaluate(hostname_pod(3))->feasible, 0u);
   EXPECT_TRUE(engine.validate());

@@ -1,0 +1,103 @@
+// NodeClasses: nodes that no selector and no toleration can tell apart share a class, so that the
+// filters that read labels, taints and names run once per class, never per node.
+//
+// A class is what somebody asks of labels, the taints, whether the node is unschedulable, and the
+// name where some selector excludes nodes by name. Of a label a selector asks for certain values:
+// a node with another one is as any other such node, so that a pod that selects one hostname costs
+// one class and not one for each node. What is asked for anew moves the nodes that have it to other
+// classes: a value that one node has, that node; else all are looked at (rare); what no node has
+// costs nothing. An id keeps its meaning until forget().
+// Thread safety: one writer, or any number of readers. Cost: a node is classified in O(its labels),
+// however much is read.
+#pragma once
+
+#include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/table/node_class.h"
+#include "objects/assert.h"
+#include "objects/hash.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+class NodeClasses {
+ public:
+  // Counts (1), or no more (-1), the labels of the node of a row.
+  void count_labels(const Node& node, std::uint32_t row, int sign);
+
+  // The rows whose nodes a read() may put into another class.
+  struct Split {
+    bool all = false;
+    std::vector<std::uint32_t> rows;  // where not all
+    bool none() const { return !all && rows.empty(); }
+  };
+  // Makes sure that classes tell apart what the constraint reads, and each value of `keys`.
+  Split read(const ClassConstraint& constraint, const std::vector<std::string>& keys = {});
+  // Nobody reads so any more. What nodes have is told apart until forget().
+  void unread(const ClassConstraint& constraint, const std::vector<std::string>& keys = {});
+  std::uint32_t unread_count() const { return unread_; }
+  // True if a read() since the last end_split() may have put the node into another class.
+  bool split(const Node& node) const;
+  void end_split();  // all those nodes have been classified
+
+  // The class of a node. Class kNoNodeClass holds no node.
+  std::uint32_t classify(const Node& node);
+  const NodeClass& at(std::uint32_t node_class) const {
+    HEADROOM_ASSERT(node_class < classes_.size());
+    return classes_[node_class];
+  }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(classes_.size()); }
+  // Drops all classes, also those that no node has or no constraint tells apart any more: every
+  // node has to be classified again.
+  void forget();
+  // Grows when ids change their meaning.
+  std::uint64_t generation() const { return generation_; }
+
+ private:
+  // How many read something. 0: it is told apart still; nullopt: it never was.
+  using Readers = std::optional<std::uint32_t>;
+  using Counts = BytesMap<std::string, std::uint32_t>;
+  using Texts = tsl::robin_set<std::string, BytesHash, std::equal_to<>>;
+  struct KeyReads {
+    Readers values_all, presence;
+    Counts values;
+    bool none() const { return !values_all && !presence && values.empty(); }
+  };
+  // What is new of a key.
+  struct NewReads {
+    bool any = false;
+    Texts values;
+  };
+  // The nodes with a label, by the hash of its key and value.
+  struct Holders {
+    std::uint32_t count = 0;
+    std::uint32_t row = UINT32_MAX;  // of the only one, where that is known
+  };
+
+  bool begin(Readers& readers);
+  bool begin(Counts& counts, const std::string& text);
+  void end(Readers& readers, bool held);
+  void end(Counts& counts, const std::string& text, bool held);
+  const Holders* holders(const std::string& key, const std::string& value) const;
+
+  BytesMap<std::string, KeyReads> keys_;
+  Counts names_;
+  std::uint32_t unread_ = 0;                  // of what is told apart, what nobody reads any more
+  BytesMap<std::string, NewReads> new_keys_;  // since the last end_split()
+  Texts new_names_;
+  Counts label_keys_;  // of nodes, and how many have each
+  tsl::robin_map<std::uint64_t, Holders> holders_;
+  std::vector<NodeClass> classes_ = {NodeClass{}};
+  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> ids_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace headroom
