@@ -12,7 +12,7 @@ namespace headroom {
 namespace {
 
 // Pods of a batch that are decided together: their new shapes take about a turn, on all processors.
-constexpr std::uint32_t kPodsTogether = 4;
+constexpr std::uint32_t kPodsTogether = 2;
 
 EvaluateOptions options_of(const wire::Evaluate& request) {
   return {
