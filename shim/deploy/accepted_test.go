@@ -2,8 +2,6 @@ package deploy
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -121,32 +119,15 @@ func TestKubeSchedulerTakesItsConfiguration(t *testing.T) {
 	}
 }
 
-// headroomd takes its options and its profile. Flags of the lab win where the file names places.
+// headroomd takes its options and its profile.
 func TestHeadroomdTakesItsConfiguration(t *testing.T) {
 	l := lab.ForTest(t)
+	if err := l.Binaries.HasHeadroom(); err != nil {
+		t.Skip(err)
+	}
 	for name, args := range map[string][]string{"the defaults": nil, "every value": {"--values", everyValue}} {
-		if _, err := startHeadroomd(t, l, render(t, args...)); err != nil {
+		if _, err := startHeadroomd(t.Context(), l, configFiles(t, render(t, args...))); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
-
-func startHeadroomd(t *testing.T, l *lab.Lab, objects []*unstructured.Unstructured) (*lab.Headroomd, error) {
-	t.Helper()
-	if err := l.Binaries.HasHeadroom(); err != nil {
-		t.Skip(err)
-	}
-	files := typed[corev1.ConfigMap](t, objects, "ConfigMap", release+"-headroomd").Data
-	for _, line := range []string{"profile: /etc/headroom/profile.yaml", "unix://" + socket} {
-		if !strings.Contains(files["headroomd.yaml"], line) {
-			return nil, fmt.Errorf("no %q in\n%s", line, files["headroomd.yaml"])
-		}
-	}
-	// Both programs run as this test's user instead of the Deployment's.
-	text := strings.ReplaceAll(files["headroomd.yaml"], "user:65532", fmt.Sprintf("user:%d", os.Getuid()))
-	return l.StartHeadroomd(t.Context(), lab.HeadroomdOptions{Profile: files["profile.yaml"],
-		Args: []string{"--config=" + file(t, "headroomd.yaml", text)}})
-}
-
-// socket is where both programs look for it.
-const socket = "/run/headroom/headroom.sock"

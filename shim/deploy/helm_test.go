@@ -1,6 +1,6 @@
-// Package deploy checks deploy/chart: what Helm renders of it, what a real API server says to that,
-// what kube-scheduler and headroomd say to their configurations, and what its service account may do.
-// It has tests only.
+// Package deploy checks deploy/ and the pages that tell how to install it: what Helm renders of deploy/chart, what a
+// real API server says to that, what kube-scheduler and headroomd say to their configurations, what its service account
+// may do; the units; and the pages' own commands, from install to rollback. It has tests only.
 package deploy
 
 import (

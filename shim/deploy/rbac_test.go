@@ -4,11 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -127,54 +123,25 @@ func TestTheAccountMayDoWhatItNeedsAndNoMore(t *testing.T) {
 	}
 }
 
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters: [{name: lab, cluster: {server: %q, insecure-skip-tls-verify: true}}]
-users: [{name: account, user: {token: %q}}]
-contexts: [{name: lab, context: {cluster: lab, user: account}}]
-current-context: lab
-`
-
 // The rendered configuration at work, with the rights of the rendered account alone: the scheduler leads,
 // feeds headroomd, binds a pod, answers a scrape, and is refused nothing.
 func TestASchedulerWorksWithTheAccountsRights(t *testing.T) {
-	ctx, l, plane, token, _ := startRBAC(t)
+	ctx, l, plane, _, _ := startRBAC(t)
+	if err := l.Binaries.HasHeadroom(); err != nil {
+		t.Skip(err)
+	}
 	objects := render(t)
-	daemon, err := startHeadroomd(t, l, objects)
-	if err != nil {
+	works := pod{lab: l, plane: plane}
+	if err := works.start(ctx, release, configFiles(t, objects)); err != nil {
 		t.Fatal(err)
 	}
-	login := file(t, "kubeconfig", fmt.Sprintf(kubeconfig, plane.URL, token))
-	config := schedulerConfig(t, objects)
-	config = strings.Replace(config, "unix://"+socket, daemon.Address, 1)
-	config = strings.Replace(config, "clientConnection:\n", "clientConnection:\n  kubeconfig: "+login+"\n", 1)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	listener.Close()
-	logPath := filepath.Join(t.TempDir(), "scheduler.log")
-	log, err := os.Create(logPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	scheduler := exec.CommandContext(ctx, l.Binaries.Scheduler, "--config="+file(t, "scheduler.yaml", config),
-		"--bind-address=127.0.0.1", "--secure-port="+port, "--authentication-kubeconfig="+login,
-		"--authorization-kubeconfig="+login, "--v=2")
-	scheduler.Stdout, scheduler.Stderr = log, log
-	if err := scheduler.Start(); err != nil {
-		t.Fatal(err)
-	}
+	daemon, port := works.headroomd, works.schedulerPort
 	defer func() {
-		_ = scheduler.Process.Kill()
-		_ = scheduler.Wait()
-		text, err := os.ReadFile(logPath)
+		text, err := works.scheduler.Log()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "forbidden") || t.Failed() {
+		if strings.Contains(text, "forbidden") || t.Failed() {
 			t.Errorf("the scheduler's log:\n%s", text)
 		}
 	}()

@@ -14,6 +14,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -86,6 +87,18 @@ func ForTest(t testing.TB) *Lab {
 		}
 	})
 	return l
+}
+
+// StartProgram starts any other program, in a directory of its own, and waits until ready is nil; a ready of nil: not
+// at all.
+func (l *Lab) StartProgram(ctx context.Context, name, path string, args []string, ready func(context.Context) error) (*Process, error) {
+	directory, unique, err := l.directory(name)
+	if err != nil {
+		return nil, err
+	}
+	process := newProcess(directory, unique, path, args, ready)
+	l.own(process)
+	return process, process.Start(ctx)
 }
 
 // Close ends all processes, the last started first, and removes what they wrote.
