@@ -58,6 +58,12 @@ func render(t *testing.T, args ...string) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatalf("helm template %v: %v\n%s", args, err, problems)
 	}
+	return objectsOf(t, text)
+}
+
+// objectsOf a text of YAML documents.
+func objectsOf(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
 	var objects []*unstructured.Unstructured
 	for _, document := range strings.Split(text, "\n---\n") {
 		var content map[string]any
