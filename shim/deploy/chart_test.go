@@ -231,7 +231,8 @@ func TestEveryValueChangesWhatIsRendered(t *testing.T) {
 
 // leaves of values: what chart users set as a whole is one.
 func leaves(prefix string, values map[string]any) map[string]any {
-	whole := map[string]bool{"policy.plugins": true, "policy.pluginConfig": true, "serviceMonitor.labels": true, "networkPolicy.metricsFrom": true,
+	whole := map[string]bool{"policy.plugins": true, "policy.pluginConfig": true, "serviceMonitor.labels": true,
+		"networkPolicy.metricsFrom": true, "scheduler.plugins": true, "scheduler.pluginConfig": true, "labels": true,
 		"nodeSelector": true, "affinity": true, "scheduler.resources": true, "headroomd.resources": true}
 	found := map[string]any{}
 	for name, value := range values {
@@ -259,10 +260,14 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`replicas=0`:                              "replicas",
 		`replicas=two`:                            "replicas",
 		`replica=2`:                               "'replica' not allowed",
-		`schedulerName=Headroom Scheduler`:        "schedulerName",
+		`schedulerNames={Headroom Scheduler}`:     "schedulerNames",
+		`schedulerNames={a,a}`:                    "schedulerNames",
+		`schedulerNames=a`:                        "schedulerNames",
+		`leaderElection.leaseDuration=15`:         "leaseDuration",
 		`images.scheduler.tag=a b`:                "tag",
 		`images.scheduler.repository=`:            "repository",
 		`images.scheduler.repository=headroomd:1`: "repository",
+		`images.headroomd.digest=sha256:abc`:      "digest",
 		`images.pullPolicy=Sometimes`:             "pullPolicy",
 		`policy.mode=proposal`:                    "'Proposal', 'Upstream'",
 		`policy.kubernetesVersion=1.38`:           "kubernetesVersion",
@@ -279,14 +284,21 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`plugin.address=tcp`:                      "'address' not allowed",
 		`scheduler.qps=0`:                         "qps",
 		`scheduler.resources.request.cpu=1`:       "'request' not allowed",
+		`scheduler.plugins.filters.enabled=`:      "'filters' not allowed",
+		`scheduler.extraArgs={v=4}`:               "extraArgs",
 		`headroomd.cacheMib=0`:                    "cacheMib",
 		`headroomd.threads=-1`:                    "threads",
 		`headroomd.logLevel=warn`:                 "logLevel",
+		`headroomd.extraArgs=--threads=4`:         "extraArgs",
 		`serviceMonitor.enabled=yes please`:       "enabled",
 		`serviceMonitor.enabled=true`:             "networkPolicy.metricsFrom: serviceMonitor.enabled needs",
 		`networkPolicy.from[0].podSelector=`:      "'from' not allowed",
 		`networkPolicy.metricsFrom[0].pods=all`:   "'pods' not allowed",
+		`labels.helm\.sh/chart=mine`:              "helm.sh/chart",
 		`priorityClassName=null`:                  "priorityClassName",
+
+		`scheduler.plugins.multiPoint.enabled[0].name=Headroom`: "/scheduler/plugins/multiPoint/enabled/0/name",
+		`scheduler.pluginConfig[0].name=Headroom`:               "/scheduler/pluginConfig/0/name",
 	} {
 		_, problems, err := template(t, "--set", set)
 		if err == nil {
@@ -301,4 +313,82 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 func schedulerConfig(t *testing.T, objects []*unstructured.Unstructured) string {
 	t.Helper()
 	return typed[corev1.ConfigMap](t, objects, "ConfigMap", release+"-scheduler").Data["scheduler.yaml"]
+}
+
+func TestADigestCountsInsteadOfATag(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	deployment := typed[appsv1.Deployment](t, render(t, "--set", "images.headroomd.tag=v2,images.headroomd.digest="+digest,
+		"--set", "images.scheduler.tag=v2"), "Deployment", release)
+	for name, want := range map[string]string{"headroomd": "headroomd@" + digest, "scheduler": "kube-scheduler-headroom:v2"} {
+		if image := container(t, deployment, name).Image; image != want {
+			t.Errorf("%s is of %s", name, image)
+		}
+	}
+}
+
+func TestLabelsAreEveryObjectsAndThePodsButSelectNone(t *testing.T) {
+	objects := render(t, "--set", "labels.team=platform,serviceMonitor.enabled=true", "--set-json", prometheus)
+	for _, object := range objects {
+		if object.GetLabels()["team"] != "platform" {
+			t.Errorf("%s %s has the labels %v", object.GetKind(), object.GetName(), object.GetLabels())
+		}
+	}
+	deployment := typed[appsv1.Deployment](t, objects, "Deployment", release)
+	if deployment.Spec.Template.Labels["team"] != "platform" {
+		t.Errorf("its pods have the labels %v", deployment.Spec.Template.Labels)
+	}
+	// A selector cannot be changed later.
+	if len(deployment.Spec.Selector.MatchLabels) != 2 {
+		t.Errorf("pods are selected by %v", deployment.Spec.Selector.MatchLabels)
+	}
+}
+
+// Profiles of a KubeSchedulerConfiguration, as far as the chart writes them.
+type schedulerProfiles struct {
+	Profiles []struct {
+		SchedulerName string `json:"schedulerName"`
+		Plugins       map[string]struct {
+			Enabled, Disabled []struct {
+				Name   string `json:"name"`
+				Weight int    `json:"weight"`
+			}
+		} `json:"plugins"`
+		PluginConfig []struct {
+			Name string         `json:"name"`
+			Args map[string]any `json:"args"`
+		} `json:"pluginConfig"`
+	} `json:"profiles"`
+}
+
+// Headroom stays first, with its weight, and what is configured beside it follows, in each profile.
+func TestOwnPluginsComeBesideHeadroom(t *testing.T) {
+	text := schedulerConfig(t, render(t, "--set", "schedulerNames={one,two}", "--set-json",
+		`scheduler.plugins={"multiPoint": {"enabled": [{"name": "Own", "weight": 3}], "disabled": [{"name": "ImageLocality"}]},
+			"permit": {"enabled": [{"name": "Own"}]}}`,
+		"--set-json", `scheduler.pluginConfig=[{"name": "Own", "args": {"a": 1}}]`))
+	var config schedulerProfiles
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	if len(config.Profiles) != 2 || config.Profiles[0].SchedulerName != "one" || config.Profiles[1].SchedulerName != "two" {
+		t.Fatalf("%d profiles in\n%s", len(config.Profiles), text)
+	}
+	for _, profile := range config.Profiles {
+		point := func(name string) string {
+			set := profile.Plugins[name]
+			return fmt.Sprintf("enabled %v, disabled %v", set.Enabled, set.Disabled)
+		}
+		for name, want := range map[string]string{
+			"multiPoint": "enabled [{Headroom 10000} {Own 3}], disabled [{DefaultPreemption 0} {ImageLocality 0}]",
+			"postFilter": "enabled [{Headroom 0}], disabled []",
+			"permit":     "enabled [{Own 0}], disabled []",
+		} {
+			if said := point(name); said != want {
+				t.Errorf("%s, %s: %s", profile.SchedulerName, name, said)
+			}
+		}
+		if len(profile.PluginConfig) != 2 || profile.PluginConfig[1].Name != "Own" || profile.PluginConfig[1].Args["a"] != 1.0 {
+			t.Errorf("%s: pluginConfig %v", profile.SchedulerName, profile.PluginConfig)
+		}
+	}
 }
