@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -106,17 +107,25 @@ func TestKubeSchedulerTakesItsConfiguration(t *testing.T) {
 	}
 	for name, args := range map[string][]string{"the defaults": nil, "every value": {"--values", everyValue}} {
 		config := schedulerConfig(t, render(t, args...))
-		written := file(t, "complete.yaml", "")
-		// Nobody is asked at that address before the configuration is written.
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		command := exec.CommandContext(ctx, binaries.Scheduler, "--config="+file(t, "scheduler.yaml", config),
-			"--write-config-to="+written, "--master=https://127.0.0.1:1", "--secure-port=0")
-		out, err := command.CombinedOutput()
-		cancel()
-		if err != nil && !strings.Contains(string(out), "Wrote configuration") {
-			t.Errorf("%s: %v\n%s\n%s", name, err, out, config)
+		if complaint := schedulerTakes(t, binaries.Scheduler, config); complaint != "" {
+			t.Errorf("%s: %s\n%s", name, complaint, config)
 		}
 	}
+}
+
+// schedulerTakes a configuration, or complains.
+func schedulerTakes(t *testing.T, scheduler, config string) (complaint string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	// Nobody is asked at that address before the configuration is written.
+	command := exec.CommandContext(ctx, scheduler, "--config="+file(t, "scheduler.yaml", config),
+		"--write-config-to="+file(t, "complete.yaml", ""), "--master=https://127.0.0.1:1", "--secure-port=0")
+	out, err := command.CombinedOutput()
+	if err == nil || strings.Contains(string(out), "Wrote configuration") {
+		return ""
+	}
+	return fmt.Sprintf("%v\n%s", err, out)
 }
 
 // headroomd takes its options and its profile.
