@@ -81,15 +81,17 @@ func TestProgramsTakeTheExamples(t *testing.T) {
 	}
 }
 
-// Releases of one cluster share no object: two of a namespace, and two of one name in different namespaces.
+// Releases of one cluster share no object: two of a namespace, two of one name in different namespaces, and two whose
+// namespace and name read the same in a row.
 func TestReleasesBesideEachOther(t *testing.T) {
 	ctx, _, plane := startPlane(t)
-	if err := plane.CreateNamespaces(ctx, "batch"); err != nil {
+	if err := plane.CreateNamespaces(ctx, "batch", "kube"); err != nil {
 		t.Fatal(err)
 	}
 	owner := map[string]string{}
 	for _, release := range []struct{ namespace, name string }{
 		{"kube-system", "headroom"}, {"kube-system", "batch"}, {"batch", "headroom"}, {"batch", "batch"},
+		{"kube", "system-headroom"}, {"kube-system", "headroom-kube-scheduler"},
 	} {
 		manager := release.namespace + "/" + release.name
 		text, problems, err := helm(t, "template", release.name, chart, "--namespace", release.namespace,
@@ -110,7 +112,7 @@ func TestReleasesBesideEachOther(t *testing.T) {
 	}
 	bindings, err := plane.Client.RbacV1().ClusterRoleBindings().List(ctx,
 		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=headroom"})
-	if err != nil || len(bindings.Items) != 4*3 {
+	if err != nil || len(bindings.Items) != 6*3 {
 		t.Errorf("%d ClusterRoleBindings, error %v", len(bindings.Items), err)
 	}
 	leases := map[string]bool{}
@@ -119,7 +121,7 @@ func TestReleasesBesideEachOther(t *testing.T) {
 			leases[key] = true
 		}
 	}
-	if len(leases) != 4 {
+	if len(leases) != 6 {
 		t.Errorf("leases of their own: %v", leases)
 	}
 }

@@ -23,31 +23,36 @@ var (
 	tableRow = regexp.MustCompile("^\\| `([^`]+)` \\|")
 )
 
-// section is the lines under a heading, up to the next one.
-func section(t *testing.T, page, title string) []string {
+// sections of a page: the lines under each heading, up to the next one.
+func sections(t *testing.T, page string) (titles []string, lines map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(docs, page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lines []string
-	inside, fenced := false, false
+	lines = map[string][]string{}
+	title, fenced := "", false
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
 		if found := heading.FindStringSubmatch(line); found != nil && !fenced {
-			inside = found[1] == title
+			title = found[1]
+			titles = append(titles, title)
 			continue
 		}
-		if inside {
-			lines = append(lines, line)
-		}
+		lines[title] = append(lines[title], line)
 	}
-	if len(lines) == 0 {
+	return titles, lines
+}
+
+func section(t *testing.T, page, title string) []string {
+	t.Helper()
+	_, lines := sections(t, page)
+	if len(lines[title]) == 0 {
 		t.Fatalf("%s has no section %q", page, title)
 	}
-	return lines
+	return lines[title]
 }
 
 // steps of a section: what its sh blocks tell to type, and its yaml blocks that begin with the name of a file. All

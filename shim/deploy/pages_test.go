@@ -203,3 +203,27 @@ func (d *deployment) files(ctx context.Context) map[string]string {
 	}
 	return files
 }
+
+// Whatever a page tells to type is typed by one of the tests above.
+func TestNoCommandOfThePagesIsLeftOut(t *testing.T) {
+	source, err := os.ReadFile("pages_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"installation.md", "scheduling.md", "operating.md"} {
+		found := 0
+		titles, lines := sections(t, page)
+		for _, title := range titles {
+			if !slices.Contains(lines[title], "```sh") {
+				continue
+			}
+			found++
+			if !strings.Contains(string(source), fmt.Sprintf("r.follow(%q, %q)", page, title)) {
+				t.Errorf("%s, %q: nobody types its commands", page, title)
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s has no commands", page)
+		}
+	}
+}

@@ -7,9 +7,10 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The name of what has no namespace, or stands in another: no two releases of a cluster share it. */}}
+{{/* The name of rights that have no namespace, or stand in another: no two releases of a cluster share it, as no other
+     name has a colon. */}}
 {{- define "headroom.clusterName" -}}
-{{- printf "%s-%s" .Release.Namespace (include "headroom.name" .) -}}
+{{- printf "%s:%s" .Release.Namespace (include "headroom.name" .) -}}
 {{- end -}}
 
 {{- define "headroom.selector" -}}
