@@ -327,7 +327,9 @@ func TestADigestCountsInsteadOfATag(t *testing.T) {
 }
 
 func TestLabelsAreEveryObjectsAndThePodsButSelectNone(t *testing.T) {
-	objects := render(t, "--set", "labels.team=platform,serviceMonitor.enabled=true", "--set-json", prometheus)
+	// Also where a ServiceMonitor has the same label, by which a Prometheus selects it.
+	objects := render(t, "--set", "labels.team=platform,serviceMonitor.enabled=true,serviceMonitor.labels.team=platform",
+		"--set-json", prometheus)
 	for _, object := range objects {
 		if object.GetLabels()["team"] != "platform" {
 			t.Errorf("%s %s has the labels %v", object.GetKind(), object.GetName(), object.GetLabels())
