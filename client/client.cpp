@@ -46,6 +46,10 @@ Result<void> Client::greet() {
   if (!frame) return tl::unexpected(frame.error());
   const wire::HelloReply* reply = (*frame)->body_as_HelloReply();
   if (reply == nullptr) return fail(ErrorCode::kInvalid, "the server's answer to Hello is another");
+  if (reply->version() != kProtocolVersion) {
+    return fail(ErrorCode::kUnsupported, fmt::format("version: the server chose {}; {} was offered",
+                                                     reply->version(), kProtocolVersion));
+  }
   greeting_ = {};
   greeting_.server = text(reply->server());
   greeting_.incarnation = reply->incarnation();

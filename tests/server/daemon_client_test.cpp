@@ -1,10 +1,11 @@
-// The C++ client beside a headroomd that is silent, that does not take connections, and that has
-// let the connection go.
+// The C++ client beside a headroomd that is silent, that does not take connections, that has let
+// the connection go, and that speaks another version.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <memory>
 #include <thread>
@@ -44,12 +45,17 @@ TEST(DaemonClient, DoesNotWaitForeverForAServerThatIsSilent) {
   EXPECT_TRUE(eventually([&] { return client.stats().has_value(); }));
 }
 
-TEST(DaemonClient, DoesNotWaitForeverForAConnection) {
-  const TemporaryDirectory directory = must(TemporaryDirectory::make("headroom-client"));
-  const Endpoint endpoint = must(Endpoint::parse("unix://" + directory.path() + "/s"));
+sockaddr_un address_of(const Endpoint& endpoint) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   endpoint.path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
+}
+
+TEST(DaemonClient, DoesNotWaitForeverForAConnection) {
+  const TemporaryDirectory directory = must(TemporaryDirectory::make("headroom-client"));
+  const Endpoint endpoint = must(Endpoint::parse("unix://" + directory.path() + "/s"));
+  const sockaddr_un address = address_of(endpoint);
   const auto* const at = reinterpret_cast<const sockaddr*>(&address);
   const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(::bind(server, at, sizeof(address)), 0);
@@ -64,6 +70,33 @@ TEST(DaemonClient, DoesNotWaitForeverForAConnection) {
   EXPECT_PRED2(has, client.error().message, "no answer within 300 ms");
   for (const int socket : waiting) ::close(socket);
   ::close(server);
+}
+
+TEST(DaemonClient, TakesNoVersionThatItDidNotOffer) {
+  const TemporaryDirectory directory = must(TemporaryDirectory::make("headroom-client"));
+  const Endpoint endpoint = must(Endpoint::parse("unix://" + directory.path() + "/s"));
+  const sockaddr_un address = address_of(endpoint);
+  const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::listen(server, 1), 0);
+  std::thread answers([server] {
+    const int peer = ::accept(server, nullptr, nullptr);
+    std::array<char, 1024> hello;
+    EXPECT_GT(::read(peer, hello.data(), hello.size()), 0);
+    const Bytes reply = make_frame(1, [](Builder& builder) {
+      wire::HelloReplyBuilder other(builder);
+      other.add_version(kProtocolVersion + 1);
+      return other.Finish();
+    });
+    EXPECT_EQ(::write(peer, reply.data(), reply.size()), static_cast<ssize_t>(reply.size()));
+    ::close(peer);
+  });
+  const auto client = Client::connect(endpoint, impatient());
+  answers.join();
+  ::close(server);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(client.error().message, "version: the server chose 2; 1 was offered");
 }
 
 // A reservation is asked once: it must not be sent into a connection that is gone already.
