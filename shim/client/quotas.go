@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"headroom.dev/shim/wire"
+)
+
+// QuotaAmount is what a quota gives of a resource, in the resource's unit: thousandths of cpu, else whole.
+type QuotaAmount struct {
+	Resource string
+	Min      int64 // of an ElasticQuota; 0: none
+	Max      int64 // the limit of a CapacityQuota, too; math.MaxInt64: none
+	Used     int64
+}
+
+// ElasticQuotaState is what the server counts of an ElasticQuota.
+type ElasticQuotaState struct {
+	Namespace, Name string
+	Amounts         []QuotaAmount // of resources that its bounds or its pods name
+}
+
+// CapacityQuotaState is what the server counts of a CapacityQuota.
+type CapacityQuotaState struct {
+	Name    string
+	InForce bool          // false: it limits nothing, because it never had a spec that could be used
+	Invalid string        // why the last spec cannot be used; "": it can
+	Amounts []QuotaAmount // of resources that it limits
+}
+
+// ElasticQuotas are those that count, by namespace: of several in a namespace the first by name. None where
+// the server's profile has no CapacityScheduling.
+func (c *Client) ElasticQuotas(ctx context.Context) ([]ElasticQuotaState, error) {
+	var all []ElasticQuotaState
+	for after, more := "", true; more; {
+		answered, err := c.ask(ctx, wire.BodyElasticQuotaStatusReply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+			from := e.optional(after)
+			wire.ElasticQuotaStatusStart(e.b)
+			wire.ElasticQuotaStatusAddAfter(e.b, from)
+			return wire.BodyElasticQuotaStatus, wire.ElasticQuotaStatusEnd(e.b)
+		})
+		if err != nil {
+			return nil, err
+		}
+		known := len(all)
+		all, more, err = readElasticQuotas(answered, all)
+		err = c.read(answered, err)
+		c.recycle(answered)
+		if err != nil {
+			return nil, err
+		}
+		if more && len(all) == known {
+			return nil, fmt.Errorf("the page of ElasticQuotas after %q is empty, and more are to come", after)
+		}
+		if more {
+			after = all[len(all)-1].Namespace
+		}
+	}
+	return all, nil
+}
+
+func readElasticQuotas(from *call, all []ElasticQuotaState) (read []ElasticQuotaState, more bool, err error) {
+	defer recoverMalformed(&err)
+	var reply wire.ElasticQuotaStatusReply
+	reply.Init(from.body.Bytes, from.body.Pos)
+	var quota wire.ElasticQuotaState
+	var amount wire.ElasticQuotaAmount
+	for i := range reply.QuotasLength() {
+		reply.Quotas(&quota, i)
+		state := ElasticQuotaState{Namespace: string(quota.NamespaceName()), Name: string(quota.Name())}
+		for j := range quota.AmountsLength() {
+			quota.Amounts(&amount, j)
+			state.Amounts = append(state.Amounts, QuotaAmount{Resource: string(amount.Resource()),
+				Min: amount.Min(), Max: amount.Max(), Used: amount.Used()})
+		}
+		all = append(all, state)
+	}
+	return all, reply.More(), nil
+}
+
+// CapacityQuotas are those of the API server, by name; limits that an autoscaler has of its own are not among
+// them.
+func (c *Client) CapacityQuotas(ctx context.Context) ([]CapacityQuotaState, error) {
+	var all []CapacityQuotaState
+	for after, more := "", true; more; {
+		answered, err := c.ask(ctx, wire.BodyCapacityQuotaStatusReply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+			from := e.optional(after)
+			wire.CapacityQuotaStatusStart(e.b)
+			wire.CapacityQuotaStatusAddAfter(e.b, from)
+			return wire.BodyCapacityQuotaStatus, wire.CapacityQuotaStatusEnd(e.b)
+		})
+		if err != nil {
+			return nil, err
+		}
+		last := ""
+		all, last, more, err = readCapacityQuotas(answered, all)
+		err = c.read(answered, err)
+		c.recycle(answered)
+		if err != nil {
+			return nil, err
+		}
+		if more && last == "" {
+			return nil, fmt.Errorf("the page of CapacityQuotas after %q is empty, and more are to come", after)
+		}
+		after = last
+	}
+	return all, nil
+}
+
+func readCapacityQuotas(from *call, all []CapacityQuotaState) (read []CapacityQuotaState, last string, more bool, err error) {
+	defer recoverMalformed(&err)
+	var reply wire.CapacityQuotaStatusReply
+	reply.Init(from.body.Bytes, from.body.Pos)
+	var quota wire.CapacityQuotaState
+	var amount wire.CapacityAmount
+	for i := range reply.QuotasLength() {
+		reply.Quotas(&quota, i)
+		last = string(quota.Id())
+		if quota.QuotaClass() != wire.CapacityQuotaClassCapacityQuota {
+			continue
+		}
+		state := CapacityQuotaState{Name: string(quota.Name()), InForce: quota.InForce(), Invalid: string(quota.Invalid())}
+		for j := range quota.AmountsLength() {
+			quota.Amounts(&amount, j)
+			state.Amounts = append(state.Amounts, QuotaAmount{Resource: string(amount.Resource()),
+				Max: amount.Limit(), Used: amount.Used()})
+		}
+		all = append(all, state)
+	}
+	return all, last, reply.More(), nil
+}
