@@ -116,6 +116,7 @@ func mayDoWhatItNeeds(t *testing.T, ctx context.Context, client kubernetes.Inter
 		"list nodemetrics.slo.koordinator.sh", "watch nodemetrics.slo.koordinator.sh",
 		"list elasticquotas.scheduling.x-k8s.io", "watch elasticquotas.scheduling.x-k8s.io",
 		"list capacityquotas.autoscaling.x-k8s.io", "watch capacityquotas.autoscaling.x-k8s.io",
+		"patch default:elasticquotas.scheduling.x-k8s.io/status", "patch capacityquotas.autoscaling.x-k8s.io/status",
 		"list persistentvolumeclaims", "update persistentvolumes", "list storageclasses.storage.k8s.io",
 		// What pods refer to, each of which may be followed.
 		"get namespaces", "watch namespaces", "get services", "list services", "watch services",
@@ -152,7 +153,8 @@ func excesses(t *testing.T, ctx context.Context, client kubernetes.Interface) (f
 		"list deployments.apps", "create kube-system:deployments.apps", "list kube-system:configmaps",
 		"get kube-system:configmaps=other", "update kube-system:leases.coordination.k8s.io=other",
 		"delete kube-system:leases.coordination.k8s.io=headroom", "update default:leases.coordination.k8s.io=headroom",
-		"update elasticquotas.scheduling.x-k8s.io", "create nodemetrics.slo.koordinator.sh",
+		"update elasticquotas.scheduling.x-k8s.io", "patch default:elasticquotas.scheduling.x-k8s.io",
+		"patch capacityquotas.autoscaling.x-k8s.io", "create nodemetrics.slo.koordinator.sh",
 		"update capacityquotas.autoscaling.x-k8s.io", "create priorityclasses.scheduling.k8s.io",
 		"create clusterrolebindings.rbac.authorization.k8s.io", "impersonate users", "create default:serviceaccounts/token",
 		"delete namespaces",

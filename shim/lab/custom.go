@@ -188,3 +188,18 @@ func (q ElasticQuota) Put(ctx context.Context, plane *ControlPlane) error {
 		"metadata": map[string]any{"name": q.Name, "namespace": q.Namespace}, "spec": spec,
 	}})
 }
+
+// CapacityQuota of all nodes.
+type CapacityQuota struct {
+	Name   string
+	Limits Amounts
+}
+
+// Put creates or replaces it.
+func (q CapacityQuota) Put(ctx context.Context, plane *ControlPlane) error {
+	return plane.Put(ctx, CapacityQuotas, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": CapacityQuotas.GroupVersion().String(), "kind": "CapacityQuota",
+		"metadata": map[string]any{"name": q.Name},
+		"spec":     map[string]any{"limits": map[string]any{"resources": q.Limits.any()}},
+	}})
+}

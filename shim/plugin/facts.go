@@ -49,6 +49,7 @@ type facts struct {
 	feeder        *client.Feeder
 	pods          *nominations
 	elasticQuotas elasticQuotas
+	quotas        *quotaController
 	referred      map[client.Kind]bool // that are followed of the kinds that nodes and pods refer to
 
 	mu      sync.Mutex
@@ -101,9 +102,12 @@ func (f *facts) eachPlugin(do func(*Headroom)) {
 
 // feed registers with the informers; feeding begins when they have synced.
 func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*facts, error) {
-	f := &facts{referred: map[client.Kind]bool{}}
 	shared := handle.SharedInformerFactory()
 	logger := klog.FromContext(ctx)
+	f := &facts{referred: map[client.Kind]bool{}}
+	// Nobody waits for its answers.
+	f.quotas = newQuotaController(client.New(address, client.Options{
+		Name: "kube-scheduler/" + handle.ProfileName() + "/quotas", Timeout: quotaTimeout, Poll: -1}), tellBy(handle))
 	f.feeder = client.NewFeeder(address, client.FeederOptions{
 		Options: client.Options{Name: "kube-scheduler/" + handle.ProfileName() + "/feeder"},
 		OnReferredKinds: func(feeding context.Context, kinds []client.Kind) {
@@ -114,13 +118,15 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 				fed.Set(1)
 			}
 			f.eachPlugin(func(h *Headroom) { h.room.notice() })
+			f.quotas.notice()
 		},
 		OnDown: func(error) {
 			fed.Set(0)
 			f.eachPlugin(func(h *Headroom) { h.room.notice() })
 		},
-		OnRefused: func(kind client.Kind, _ string, _ *client.ServerError) {
+		OnRefused: func(kind client.Kind, key string, err *client.ServerError) {
 			factsRefused.WithLabelValues(kind.String()).Inc()
+			f.quotas.refused(kind, key, err.Message)
 		},
 	})
 	pods := shared.Core().V1().Pods().Informer()
@@ -178,8 +184,14 @@ func (f *facts) follow(kind client.Kind, informer cache.SharedIndexInformer, sto
 		}
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    mark,
-		UpdateFunc: func(_, object any) { mark(object) },
+		AddFunc: mark,
+		UpdateFunc: func(before, object any) {
+			if isQuota(kind) && sameSpec(before, object) {
+				f.quotas.notice()
+				return
+			}
+			mark(object)
+		},
 		DeleteFunc: mark,
 	})
 	if err != nil {
@@ -243,7 +255,10 @@ func (f *facts) pod(key string) *v1.Pod {
 }
 
 // lead: this scheduler runs a scheduling cycle.
-func (f *facts) lead() { f.feeder.TakeOver() }
+func (f *facts) lead() {
+	f.feeder.TakeOver()
+	f.quotas.lead()
+}
 
 // followCustomKinds follows those that are installed now, and the others from when they are. Returns
 // when the former have synced.
@@ -255,6 +270,10 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 		return err
 	}
 	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	statuses, err := quotaWriter(config)
 	if err != nil {
 		return err
 	}
@@ -276,13 +295,14 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 			if installed {
 				logger.Info("Feeding a custom resource to headroomd", "resource", resource)
 				delete(missing, kind)
-				if err := f.followCustomKind(ctx, kind, resource, objects); err != nil {
+				if err := f.followCustomKind(ctx, kind, resource, objects, statuses); err != nil {
 					logger.Error(err, "Cannot follow a custom resource", "resource", resource)
 				}
 			}
 		}
 	}
 	look(ctx)
+	go f.quotas.run(ctx)
 	for _, resource := range missing {
 		logger.Info("A custom resource is not installed: headroomd decides without it", "resource", resource)
 	}
@@ -316,11 +336,15 @@ func isInstalled(definitions discovery.DiscoveryInterface, resource schema.Group
 // followSync is how long the first list of a custom resource may hold up the feeding.
 const followSync = 30 * time.Second
 
-func (f *facts) followCustomKind(ctx context.Context, kind client.Kind, resource schema.GroupVersionResource, objects dynamic.Interface) error {
+func (f *facts) followCustomKind(ctx context.Context, kind client.Kind, resource schema.GroupVersionResource,
+	objects, statuses dynamic.Interface) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, v1.NamespaceAll, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, nil).Informer()
 	if err := informer.SetTransform(withoutManagedFields); err != nil {
 		return err
+	}
+	if isQuota(kind) {
+		f.quotas.follow(kind, informer.GetStore(), statuses.Resource(resource))
 	}
 	synced, err := f.follow(kind, informer, informer.GetStore())
 	if err != nil {

@@ -70,6 +70,11 @@ var (
 		Help:           "Objects that headroomd cannot use.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind"})
+	quotaWrites = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: "headroom", Name: "quota_status_writes_total",
+		Help:           "Writes of status.used of ElasticQuotas and CapacityQuotas, by result (ok, failed).",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"})
 	fed = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem: "headroom", Name: "fed",
 		Help:           "1 while headroomd has all facts from this scheduler.",
@@ -79,9 +84,12 @@ var (
 
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(requestSeconds, podsTotal, widenedTotal, victimsTotal, waitingPods,
-		podsWoken, available, releasedTotal, reservationsLost, factsRefused, fed)
+		podsWoken, available, releasedTotal, reservationsLost, factsRefused, quotaWrites, fed)
 	for _, outcome := range outcomes {
 		podsTotal.WithLabelValues(outcome)
+	}
+	for _, result := range []string{"ok", "failed"} {
+		quotaWrites.WithLabelValues(result)
 	}
 })
 
