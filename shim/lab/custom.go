@@ -3,85 +3,91 @@ package lab
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 // The custom resources that Headroom reads.
 var (
-	NodeMetrics     = schema.GroupVersionResource{Group: "slo.koordinator.sh", Version: "v1alpha1", Resource: "nodemetrics"}
-	ElasticQuotas   = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "elasticquotas"}
-	CapacityQuotas  = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacityquotas"}
-	customResources = []customResource{
-		{NodeMetrics, "NodeMetric", "nodemetric", "Cluster"},
-		{ElasticQuotas, "ElasticQuota", "elasticquota", "Namespaced"},
-		{CapacityQuotas, "CapacityQuota", "capacityquota", "Cluster"},
-	}
+	NodeMetrics    = schema.GroupVersionResource{Group: "slo.koordinator.sh", Version: "v1alpha1", Resource: "nodemetrics"}
+	ElasticQuotas  = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "elasticquotas"}
+	CapacityQuotas = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacityquotas"}
 
 	definitions = schema.GroupVersionResource{
 		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-const establishedPatience = 30 * time.Second
+const (
+	establishedPatience = 30 * time.Second
+	// The definitions that the chart installs, in files named GROUP_RESOURCE.yaml.
+	chartDefinitions = "deploy/chart/crds"
+)
 
-type customResource struct {
-	resource       schema.GroupVersionResource
-	kind, singular string
-	scope          string
-}
-
-// InstallCRDs of NodeMetric, ElasticQuota and CapacityQuota, all with a status subresource and any
-// fields, and waits until they are served. Those that are there stay.
+// InstallCRDs of NodeMetric, ElasticQuota and CapacityQuota, and waits until they are served. Those that are there
+// stay. Those of quotas are the chart's own.
 func (c *ControlPlane) InstallCRDs(ctx context.Context) error {
-	for _, custom := range customResources {
-		if err := c.installCRD(ctx, custom); err != nil {
+	all := []*unstructured.Unstructured{nodeMetricDefinition()}
+	for _, quotas := range []schema.GroupVersionResource{ElasticQuotas, CapacityQuotas} {
+		definition, err := ChartDefinition(quotas)
+		if err != nil {
 			return err
 		}
+		all = append(all, definition)
 	}
-	for _, custom := range customResources {
+	for _, definition := range all {
+		_, err := c.Dynamic.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{
+			FieldValidation: metav1.FieldValidationStrict})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("lab: %s: %w", definition.GetName(), err)
+		}
+	}
+	for _, custom := range []schema.GroupVersionResource{NodeMetrics, ElasticQuotas, CapacityQuotas} {
 		err := Eventually(ctx, establishedPatience, func() error {
-			_, err := c.Dynamic.Resource(custom.resource).List(ctx, metav1.ListOptions{Limit: 1})
+			_, err := c.Dynamic.Resource(custom).List(ctx, metav1.ListOptions{Limit: 1})
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("lab: %s is not served: %w", custom.kind, err)
+			return fmt.Errorf("lab: %s is not served: %w", custom.Resource, err)
 		}
 	}
 	return nil
 }
 
-// InstallCRD installs one of them.
-func (c *ControlPlane) InstallCRD(ctx context.Context, resource schema.GroupVersionResource) error {
-	for _, custom := range customResources {
-		if custom.resource == resource {
-			return c.installCRD(ctx, custom)
-		}
+// ChartDefinition is the CustomResourceDefinition that the chart has of quotas.
+func ChartDefinition(quotas schema.GroupVersionResource) (*unstructured.Unstructured, error) {
+	path := filepath.Join(repositoryRoot(), chartDefinitions, quotas.Group+"_"+quotas.Resource+".yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
 	}
-	return fmt.Errorf("lab: no CRD of %v", resource)
+	definition := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(text, &definition.Object); err != nil {
+		return nil, fmt.Errorf("lab: %s: %w", path, err)
+	}
+	return definition, nil
 }
 
-func (c *ControlPlane) installCRD(ctx context.Context, custom customResource) error {
-	r := custom.resource
+// nodeMetricDefinition has a status subresource and any fields: koordinator's own is not ours to ship.
+func nodeMetricDefinition() *unstructured.Unstructured {
 	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	definition := &unstructured.Unstructured{Object: map[string]any{
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": definitions.GroupVersion().String(),
 		"kind":       "CustomResourceDefinition",
-		"metadata": map[string]any{
-			"name": r.Resource + "." + r.Group,
-			// The groups of k8s.io ask for it.
-			"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for tests"},
-		},
+		"metadata":   map[string]any{"name": NodeMetrics.Resource + "." + NodeMetrics.Group},
 		"spec": map[string]any{
-			"group": r.Group,
-			"scope": custom.scope,
-			"names": map[string]any{"plural": r.Resource, "singular": custom.singular, "kind": custom.kind,
-				"listKind": custom.kind + "List"},
+			"group": NodeMetrics.Group,
+			"scope": "Cluster",
+			"names": map[string]any{"plural": NodeMetrics.Resource, "singular": "nodemetric", "kind": "NodeMetric",
+				"listKind": "NodeMetricList"},
 			"versions": []any{map[string]any{
-				"name": r.Version, "served": true, "storage": true,
+				"name": NodeMetrics.Version, "served": true, "storage": true,
 				"subresources": map[string]any{"status": map[string]any{}},
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
 					"type":       "object",
@@ -90,11 +96,6 @@ func (c *ControlPlane) installCRD(ctx context.Context, custom customResource) er
 			}},
 		},
 	}}
-	_, err := c.Dynamic.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }
 
 // Put creates a custom resource or replaces its spec, and its status where it has one.
