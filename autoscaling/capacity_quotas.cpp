@@ -420,10 +420,10 @@ Result<WhatIf> CapacityQuotas::what_if(std::span<const CapacityQuotaChange> chan
   return answer;
 }
 
-std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
-  const CapacityFacts& facts = impl_->facts;
+std::vector<CapacityQuotaStatus> CapacityQuotas::amounts(std::size_t most) const {
   std::vector<CapacityQuotaStatus> all;
-  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
+  for (const auto& [key, quota] : impl_->facts.table().capacity_quotas()) {
+    if (all.size() == most) break;
     CapacityQuotaStatus& status = all.emplace_back();
     const CapacityQuotaState& state = quota->state;
     status.id = quota->id;
@@ -434,14 +434,25 @@ std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
     status.in_force = state.in_force.has_value();
     status.invalid = state.invalid;
     if (!state.in_force) continue;
-    for (std::uint32_t c = 0; c < facts.table().classes(); ++c) {
-      if (facts.table().at(c).nodes > 0 &&
-          matches(state.in_force->selector, facts.labels().labels(c))) {
-        status.nodes += facts.table().at(c).nodes;
-      }
-    }
     for (const CapacityQuotaEntry& entry : quota->entries) {
       status.amounts.push_back({std::string(entry.name), entry.limit, entry.used, entry.reserved});
+    }
+  }
+  return all;
+}
+
+std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
+  const CapacityFacts& facts = impl_->facts;
+  std::vector<CapacityQuotaStatus> all = amounts(facts.table().capacity_quotas().size());
+  std::size_t at = 0;
+  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
+    CapacityQuotaStatus& status = all[at++];
+    if (!status.in_force) continue;
+    for (std::uint32_t c = 0; c < facts.table().classes(); ++c) {
+      if (facts.table().at(c).nodes > 0 &&
+          matches(quota->state.in_force->selector, facts.labels().labels(c))) {
+        status.nodes += facts.table().at(c).nodes;
+      }
     }
   }
   return all;

@@ -104,6 +104,9 @@ class CapacityQuotas {
                          std::span<const Node> templates = {});
   // By class, then name: what is used of every limit, what is reserved, what is in force.
   std::vector<CapacityQuotaStatus> status() const;
+  // The same of the first ones, at most so many, but for `nodes`, which reads every class of
+  // labels.
+  std::vector<CapacityQuotaStatus> amounts(std::size_t most) const;
   // One template for every kind of nodes that are there (class of labels that some quota reads, and
   // capacity), named after its first node, with that node's labels but kubernetes.io/hostname.
   // O(nodes).

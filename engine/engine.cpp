@@ -416,10 +416,11 @@ bool Engine::has_ended(std::string_view namespace_name, std::string_view name,
   return impl_->cluster.has_ended(pod_key(namespace_name, name), uid);
 }
 
-std::vector<ElasticQuotaStatus> Engine::elastic_quota_status() const {
+std::vector<ElasticQuotaStatus> Engine::elastic_quota_status(std::string_view after,
+                                                             std::size_t most) const {
   return impl_->cluster.capacity() == nullptr
              ? std::vector<ElasticQuotaStatus>()
-             : impl_->cluster.capacity()->elastic_quotas().status();
+             : impl_->cluster.capacity()->elastic_quotas().status(after, most);
 }
 
 Result<NodeFigures> Engine::node_figures(std::string_view resource) const {

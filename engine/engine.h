@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -190,8 +191,11 @@ class Engine {
   // The last fact about the pod of this uid is that it is terminal: assume() leaves it so.
   bool has_ended(std::string_view namespace_name, std::string_view name,
                  std::string_view uid) const;
-  // The quotas that count, by namespace. O(quotas).
-  std::vector<ElasticQuotaStatus> elastic_quota_status() const;
+  // The quotas that count, by namespace: of those that sort after this one, at most so many.
+  // O(quotas).
+  std::vector<ElasticQuotaStatus> elastic_quota_status(
+      std::string_view after = {},
+      std::size_t most = std::numeric_limits<std::size_t>::max()) const;
   // By row. kNotFound: a resource that no node has. O(nodes).
   Result<NodeFigures> node_figures(std::string_view resource) const;
   // The same for the same facts, whatever their order; O(nodes + pods).

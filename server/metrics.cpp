@@ -2,6 +2,9 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <utility>
+#include <vector>
+
 namespace headroom {
 
 namespace {
@@ -121,6 +124,8 @@ Metrics::Metrics() {
   shapes_ = &gauge("headroom_pod_shapes", "Distinct shapes of pods.");
   reservation_oldest_ = &gauge("headroom_reservation_oldest_seconds",
                                "Age of the oldest reservation of a pod; 0: there is none.");
+  elastic_quotas_ =
+      &gauge("headroom_elastic_quotas", "ElasticQuotas that count: one in a namespace.");
   capacity_quotas_ = &gauge("headroom_capacity_quotas", "CapacityQuotas known, of all classes.");
   capacity_quotas_invalid_ =
       &gauge("headroom_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
@@ -206,6 +211,7 @@ void Metrics::set(const ServiceState& state) {
   memory_bytes_max_->Set(static_cast<double>(state.memory_bytes_max));
   reservation_oldest_->Set(seconds(state.oldest_reservation));
   shapes_->Set(engine.shapes);
+  elastic_quotas_->Set(engine.elastic_quotas);
   capacity_quotas_->Set(state.capacity.quotas);
   capacity_quotas_invalid_->Set(state.capacity.invalid_quotas);
   capacity_reservations_->Set(state.capacity.reservations);
@@ -224,7 +230,9 @@ bool Metrics::alive() const {
 
 std::string Metrics::text() {
   slowest_turn_->Set(seconds(Duration(slowest_ticks_.exchange(0, std::memory_order_relaxed))));
-  return prometheus::TextSerializer().Serialize(registry_->Collect());
+  std::vector<prometheus::MetricFamily> families = registry_->Collect();
+  for (prometheus::MetricFamily& family : quotas_.Collect()) families.push_back(std::move(family));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace headroom

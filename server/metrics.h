@@ -20,6 +20,7 @@
 
 #include "autoscaling/capacity_quota_answers.h"
 #include "engine/engine.h"
+#include "server/quota_metrics.h"
 
 namespace headroom {
 
@@ -117,6 +118,7 @@ class Metrics {
   void http_replied(unsigned status);
   void http_evicted() { http_evicted_->Increment(); }
   void set(const ServiceState& state);
+  QuotaMetrics& quotas() { return quotas_; }
 
   bool ready() const { return is_ready_.load(std::memory_order_relaxed); }
   // The control thread has set its state within the last `kAliveSeconds`.
@@ -148,9 +150,11 @@ class Metrics {
   std::array<prometheus::Counter*, kHttpStatuses.size()> http_replies_{};
   prometheus::Counter* http_evicted_;
   prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;
-  prometheus::Gauge *capacity_quotas_, *capacity_quotas_invalid_, *capacity_reservations_;
+  prometheus::Gauge *elastic_quotas_, *capacity_quotas_, *capacity_quotas_invalid_,
+      *capacity_reservations_;
   prometheus::Gauge* reservation_oldest_;
   prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;
+  QuotaMetrics quotas_;
   EngineStats counted_;  // what the counters have of the engine's
   std::atomic<bool> is_ready_{false};
   std::atomic<std::int64_t> alive_at_{0};       // steady clock, in its own ticks

@@ -438,14 +438,23 @@ void ElasticQuotas::explain(NamespaceId id, const Amounts& request,
   }
 }
 
-std::vector<ElasticQuotaStatus> ElasticQuotas::status() const {
+std::vector<ElasticQuotaStatus> ElasticQuotas::status(std::string_view after,
+                                                      std::size_t most) const {
+  std::vector<NamespaceId> ids;
+  for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
+    if (namespaces_[id].has_elastic_quota() && (after.empty() || namespaces_[id].name > after)) {
+      ids.push_back(id);
+    }
+  }
+  const std::size_t count = std::min(most, ids.size());
+  std::partial_sort(
+      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
+      [&](NamespaceId a, NamespaceId b) { return namespaces_[a].name < namespaces_[b].name; });
+  ids.resize(count);
   const std::vector<ResourceId> order = names_.order();
   std::vector<ElasticQuotaStatus> all;
-  for (NamespaceId id = 0; id < namespaces_.size(); ++id) {
+  for (const NamespaceId id : ids) {
     const NamespaceFacts& facts = namespaces_[id];
-    if (!facts.has_elastic_quota()) {
-      continue;
-    }
     ElasticQuotaStatus& status = all.emplace_back();
     status.namespace_name = facts.name;
     status.name = facts.elastic_quota().name;
@@ -466,9 +475,6 @@ std::vector<ElasticQuotaStatus> ElasticQuotas::status() const {
       }
     }
   }
-  std::sort(all.begin(), all.end(), [](const ElasticQuotaStatus& a, const ElasticQuotaStatus& b) {
-    return a.namespace_name < b.namespace_name;
-  });
   return all;
 }
 

@@ -128,7 +128,8 @@ class ElasticQuotas {
   // Grows with every change of a quota.
   std::uint64_t generation() const { return generation_; }
   std::uint32_t resource_count() const { return names_.size(); }
-  std::vector<ElasticQuotaStatus> status() const;
+  // By namespace: of those that sort after this one, at most so many.
+  std::vector<ElasticQuotaStatus> status(std::string_view after, std::size_t most) const;
   // The same with the numbers, one line for each comparison, and who lends or borrows.
   void explain(NamespaceId id, const Amounts& request, const ElasticQuotaStanding& standing,
                std::vector<ExplainTerm>& out) const;

@@ -344,6 +344,8 @@ void RequestService::tick() {
     tell_expired();
     if (validation_due_) validate_after_fault();
     metrics_.set(state());
+    metrics_.quotas().set(engine().elastic_quota_status({}, kQuotasInMetricsMax),
+                          capacity_quotas().amounts(kQuotasInMetricsMax));
   };
   contain(nullptr, 0, false, std::cref(look));
 }

@@ -1,9 +1,6 @@
 // RequestService: quotas and preemption. None of it changes a fact.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <span>
-
 #include "server/answers/encode_elastic_quota.h"
 #include "server/service/service.h"
 
@@ -37,13 +34,10 @@ Result<void> RequestService::post_filter(std::uint64_t id, const wire::PostFilte
 
 Result<void> RequestService::elastic_quota_status(std::uint64_t id,
                                                   const wire::ElasticQuotaStatus& request) {
-  const std::vector<ElasticQuotaStatus> all = engine().elastic_quota_status();  // by namespace
-  const std::string_view after = text(request.after());
-  const auto first =
-      std::partition_point(all.begin(), all.end(), [&](const ElasticQuotaStatus& quota) {
-        return !after.empty() && quota.namespace_name <= after;
-      });
-  finish(id, encode(builder_, std::span(first, all.end()), epoch()));
+  // One more than a reply takes: whether there are more.
+  const std::vector<ElasticQuotaStatus> quotas =
+      engine().elastic_quota_status(text(request.after()), kQuotasPerReplyMax + 1);
+  finish(id, encode(builder_, quotas, epoch()));
   return {};
 }
 

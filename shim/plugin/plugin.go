@@ -12,6 +12,9 @@
 // pod that finds no node goes to PostFilter (post_filter.go), and then into the waiting room
 // (waiting.go), which asks the engine again when facts changed. While headroomd is away pods are left
 // to the other plugins, or wait, as the gate says (gate.go).
+//
+// Beside the cycles the scheduler that leads writes what headroomd counts into the status of quotas
+// (quota_controller.go).
 package plugin
 
 import (

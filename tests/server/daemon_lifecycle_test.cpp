@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "server/quota_metrics.h"
 #include "server/service/log_limit.h"
 #include "tests/support/daemon_harness.h"
 
@@ -722,9 +723,85 @@ TEST(DaemonMetrics, RejectedFramesAreCounted) {
   EXPECT_EQ(rejected("unexpected"), 0);
 }
 
+// An ElasticQuota of cpu, and one for each of so many other namespaces.
+std::vector<Object> elastic_quotas(std::size_t others) {
+  ElasticQuota quota;
+  quota.namespace_name = "red";
+  quota.name = "quota";
+  quota.min = {{"cpu", Quantity::from_milli(1500)}};
+  quota.max = {{"cpu", Quantity::from_value(4)}};
+  std::vector<Object> objects = {quota};
+  for (std::size_t n = 0; n < others; ++n) {
+    quota.namespace_name = fmt::format("team-{:04}", n);
+    objects.emplace_back(quota);
+  }
+  return objects;
+}
+
+CapacityQuota capacity_quota() {
+  CapacityQuota quota;
+  quota.name = "all";
+  quota.limits = {{"cpu", "10"}, {"nodes", "2"}};
+  return quota;
+}
+
+TEST(DaemonMetrics, TellOfEachQuota) {
+  const TestDaemon daemon({.metrics = true});
+  Node node = small_node("a", "8");
+  node.capacity = node.allocatable;
+  Pod pod = small_pod("one", "2", "a");
+  pod.namespace_name = "red";
+  std::vector<Object> objects = elastic_quotas(0);
+  objects.insert(objects.end(), {node, pod, capacity_quota()});
+  daemon.feed(objects);
+  const auto elastic = [&](const char* what) {
+    return daemon.metric(fmt::format(
+        R"(headroom_elastic_quota_{}{{namespace="red",quota="quota",resource="cpu"}})", what));
+  };
+  EXPECT_TRUE(eventually([&] { return elastic("used") == 2; }));
+  EXPECT_EQ(elastic("min"), 1.5);
+  EXPECT_EQ(elastic("max"), 4);
+  const auto capacity = [&](const char* what, const char* resource) {
+    return daemon.metric(
+        fmt::format(R"(headroom_capacity_quota_{}{{quota="CapacityQuota/all",resource="{}"}})",
+                    what, resource));
+  };
+  EXPECT_EQ(capacity("used", "cpu"), 8);
+  EXPECT_EQ(capacity("limit", "cpu"), 10);
+  EXPECT_EQ(capacity("used", "nodes"), 1);
+  EXPECT_EQ(capacity("reserved", "nodes"), 0);
+
+  // They go with their quotas.
+  daemon.feed({node});
+  EXPECT_TRUE(eventually([&] {
+    return daemon.get("/metrics").body.find("headroom_elastic_quota_used") == std::string::npos;
+  }));
+}
+
+TEST(DaemonMetrics, TellOfSoManyQuotasAtMost) {
+  const TestDaemon daemon({.metrics = true});
+  daemon.feed(elastic_quotas(kQuotasInMetricsMax));
+  const double all = kQuotasInMetricsMax + 1;
+  EXPECT_TRUE(eventually([&] { return daemon.metric("headroom_elastic_quotas") == all; }));
+  EXPECT_TRUE(eventually([&] {
+    const std::string text = daemon.get("/metrics").body;
+    const std::string series = "headroom_elastic_quota_used{";
+    std::size_t count = 0;
+    for (std::size_t at = text.find(series); at != std::string::npos;
+         at = text.find(series, at + 1)) {
+      ++count;
+    }
+    return count == kQuotasInMetricsMax;
+  }));
+}
+
 TEST(DaemonMetrics, DashboardAndAlertsKnowThem) {
   if (run_command("python3 --version").exit_code != 0) GTEST_SKIP() << "python3 is not there";
   const TestDaemon daemon({.metrics = true});
+  std::vector<Object> objects = elastic_quotas(0);
+  objects.emplace_back(capacity_quota());
+  daemon.feed(objects);
+  EXPECT_TRUE(eventually([&] { return daemon.metric("headroom_elastic_quotas") == 1; }));
   const std::string text = daemon.path("metrics.txt");
   write_file(text, daemon.get("/metrics").body);
   const std::string source = HEADROOM_SOURCE_DIR;
