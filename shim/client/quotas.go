@@ -25,10 +25,11 @@ type ElasticQuotaState struct {
 
 // CapacityQuotaState is what the server counts of a CapacityQuota.
 type CapacityQuotaState struct {
-	Name    string
-	InForce bool          // false: it limits nothing, because it never had a spec that could be used
-	Invalid string        // why the last spec cannot be used; "": it can
-	Amounts []QuotaAmount // of resources that it limits
+	Name       string
+	Generation int64         // metadata.generation of the last spec
+	InForce    bool          // false: it limits nothing, because it never had a spec that could be used
+	Invalid    string        // why the last spec cannot be used; "": it can
+	Amounts    []QuotaAmount // of resources that it limits
 }
 
 // ElasticQuotas are those that count, by namespace: of several in a namespace the first by name. None where
@@ -122,7 +123,8 @@ func readCapacityQuotas(from *call, all []CapacityQuotaState) (read []CapacityQu
 		if quota.QuotaClass() != wire.CapacityQuotaClassCapacityQuota {
 			continue
 		}
-		state := CapacityQuotaState{Name: string(quota.Name()), InForce: quota.InForce(), Invalid: string(quota.Invalid())}
+		state := CapacityQuotaState{Name: string(quota.Name()), Generation: quota.Generation(),
+			InForce: quota.InForce(), Invalid: string(quota.Invalid())}
 		for j := range quota.AmountsLength() {
 			quota.Amounts(&amount, j)
 			state.Amounts = append(state.Amounts, QuotaAmount{Resource: string(amount.Resource()),

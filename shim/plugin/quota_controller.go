@@ -151,6 +151,7 @@ func (q *quotaController) look(ctx context.Context) {
 	clear(q.later)
 	complete := round.elasticQuotas(ctx) && round.capacityQuotas(ctx)
 	q.events.tellRefused(q.object)
+	q.events.forget(q.object)
 	if !complete || len(q.later) > 0 {
 		q.notice()
 	}
@@ -205,7 +206,7 @@ func (r *quotaRound) elasticQuotas(ctx context.Context) bool {
 		if quota == nil {
 			continue
 		}
-		if why := minAboveMax(state.Amounts); why != "" {
+		if why := minAboveMax(quota); why != "" {
 			r.events.tell(key, quota, quotaMinAboveMax, why)
 		}
 		if !r.write(ctx, followed, key, quota, used(state.Amounts), "status", "used") {
@@ -217,10 +218,13 @@ func (r *quotaRound) elasticQuotas(ctx context.Context) bool {
 		if !ok {
 			continue
 		}
-		if first := counting[quota.GetNamespace()]; first != "" && first < quota.GetName() {
-			r.events.tell(quotaKey{client.ElasticQuotas, quota.GetNamespace() + "/" + quota.GetName()}, quota,
-				quotaIgnored, fmt.Sprintf("The ElasticQuota %s counts in this namespace: it comes first by name", first))
+		namespace := quota.GetNamespace()
+		first := counting[namespace]
+		if first == "" || first >= quota.GetName() || r.object(quotaKey{client.ElasticQuotas, namespace + "/" + first}) == nil {
+			continue
 		}
+		r.events.tell(quotaKey{client.ElasticQuotas, namespace + "/" + quota.GetName()}, quota, quotaIgnored,
+			fmt.Sprintf("The ElasticQuota %s counts in this namespace: it comes first by name", first))
 	}
 	return true
 }
@@ -243,7 +247,7 @@ func (r *quotaRound) capacityQuotas(ctx context.Context) bool {
 		if quota == nil {
 			continue
 		}
-		if state.Invalid != "" {
+		if state.Invalid != "" && state.Generation == quota.GetGeneration() {
 			r.events.tell(key, quota, quotaUnusable, unusable(state.Invalid, state.InForce))
 		}
 		if state.InForce && !r.write(ctx, followed, key, quota, used(state.Amounts), "status", "used", "resources") {

@@ -123,6 +123,13 @@ func (w *quotaWorld) shows(kind client.Kind, namespace, name string, generation 
 	}
 }
 
+// bounds gives a quota that is shown these min and max.
+func (w *quotaWorld) bounds(namespace, name string, least, most map[string]any) {
+	object, _, _ := w.stores[client.ElasticQuotas].GetByKey(namespace + "/" + name)
+	quota := object.(*unstructured.Unstructured)
+	quota.Object["spec"] = map[string]any{"min": least, "max": most}
+}
+
 // uses says what headroomd counts of the ElasticQuota `name` in the namespace of that name.
 func uses(name string, amounts ...client.QuotaAmount) client.ElasticQuotaState {
 	return client.ElasticQuotaState{Namespace: name, Name: name, Amounts: amounts}
@@ -217,7 +224,8 @@ func TestAQuotasStatusIsWrittenWhereItDiffers(t *testing.T) {
 func TestAFollowerWritesNothing(t *testing.T) {
 	inQuotaWorld(t, func(w *quotaWorld) {
 		w.shows(client.ElasticQuotas, "a", "a", 1, nil)
-		w.elastic = []client.ElasticQuotaState{uses("a", client.QuotaAmount{Resource: "cpu", Min: 2000, Max: 1000})}
+		w.bounds("a", "a", map[string]any{"cpu": int64(2)}, map[string]any{"cpu": "1"})
+		w.elastic = []client.ElasticQuotaState{uses("a", cpu(0))}
 		w.controller.refused(client.ElasticQuotas, "a/a", "bad")
 		w.passes(3*time.Second, func() {})
 		w.wantWrites()
@@ -317,10 +325,12 @@ func TestEventsTellOfQuotasThatCannotBeUsed(t *testing.T) {
 		w.shows(client.ElasticQuotas, "team", "bad", 1, nil)
 		w.shows(client.CapacityQuotas, "", "old", 2, nil)
 		w.shows(client.CapacityQuotas, "", "never", 1, nil)
-		w.elastic = []client.ElasticQuotaState{uses("team",
-			client.QuotaAmount{Resource: "cpu", Min: 2500, Max: 1000}, client.QuotaAmount{Resource: "memory", Min: 1, Max: math.MaxInt64})}
-		w.capacity = []client.CapacityQuotaState{{Name: "old", InForce: true, Invalid: `cpu: "4x" is not a quantity`},
-			{Name: "never", Invalid: "negative"}}
+		w.shows(client.CapacityQuotas, "", "mended", 2, nil)
+		w.bounds("team", "team", map[string]any{"cpu": "2500m", "memory": int64(1), "pods": int64(1)}, map[string]any{"cpu": int64(1), "pods": "1"})
+		w.elastic = []client.ElasticQuotaState{uses("team", cpu(0)), {Namespace: "other", Name: "deleted"}}
+		w.shows(client.ElasticQuotas, "other", "next", 1, nil)
+		w.capacity = []client.CapacityQuotaState{{Name: "old", Generation: 2, InForce: true, Invalid: `cpu: "4x" is not a quantity`},
+			{Name: "never", Generation: 1, Invalid: "negative"}, {Name: "mended", Generation: 1, Invalid: "negative"}}
 		again := func() {
 			w.controller.refused(client.ElasticQuotas, "team/bad", "spec.min: beyond int64")
 			w.controller.refused(client.ElasticQuotas, "team/gone", "spec.min: bad")
@@ -347,13 +357,39 @@ func TestEventsTellOfQuotasThatCannotBeUsed(t *testing.T) {
 		w.controller.refused(client.ElasticQuotas, "team/bad", "spec.min: beyond int64")
 		w.shows(client.ElasticQuotas, "team", "bad", 2, nil)
 		w.shows(client.ElasticQuotas, "team", "team", 2, nil)
+		w.bounds("team", "team", map[string]any{"cpu": "3"}, map[string]any{"cpu": int64(1)})
 		w.passes(3*time.Second, func() {})
-		wantEvents(want[0])
+		wantEvents("team QuotaMinAboveMax: cpu: min 3 is above max 1")
 		w.controller.refused(client.ElasticQuotas, "team/bad", strings.Repeat("x", 2*noteBytesMax))
 		time.Sleep(2 * quotaInterval)
 		synctest.Wait()
 		if len(w.events) != 1 || len(w.events[0]) != len("bad QuotaUnusable: ")+noteBytesMax {
 			t.Errorf("a long note: %q", w.events)
+		}
+	})
+}
+
+// However many cannot be used, each is told of once, and others in the place of those that are gone.
+func TestEventsOfManyQuotasEnd(t *testing.T) {
+	inQuotaWorld(t, func(w *quotaWorld) {
+		w.controller.lead()
+		for i := range quotaEventsKept + 10 {
+			name := fmt.Sprintf("team-%04d", i)
+			w.shows(client.CapacityQuotas, "", name, 1, nil)
+			w.capacity = append(w.capacity, client.CapacityQuotaState{Name: name, Generation: 1, Invalid: "bad"})
+		}
+		w.passes(5*time.Second, func() {})
+		if len(w.events) != quotaEventsKept {
+			t.Errorf("%d events", len(w.events))
+		}
+		w.events = nil
+		for _, name := range []string{"team-0000", "team-0001", "team-0002"} {
+			object, _, _ := w.stores[client.CapacityQuotas].GetByKey(name)
+			_ = w.stores[client.CapacityQuotas].Delete(object)
+		}
+		w.passes(5*time.Second, func() {})
+		if len(w.events) != 3 {
+			t.Errorf("%d events in the place of three", len(w.events))
 		}
 	})
 }

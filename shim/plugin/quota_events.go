@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ const (
 )
 
 const (
-	// Quotas whose complaints are remembered, so that each is told once.
+	// Complaints that are remembered, so that each is told once.
 	quotaEventsKept = 1024
 	// Of an event's note, as the API server takes it.
 	noteBytesMax = 1024
@@ -37,17 +38,26 @@ func tellBy(handle fwk.Handle) tellOf {
 // may be called by another goroutine than the one who tells.
 type quotaEvents struct {
 	event tellOf
-	told  map[quotaKey]string // what the last event was about
+	told  map[complaint]toldQuota
 
 	mu      sync.Mutex
 	pending map[quotaKey]refusedQuota
 }
 
+// complaint is what may be wrong with a quota.
+type complaint struct {
+	quota  quotaKey
+	reason string
+}
+
+// toldQuota is a spec that an event told of, and its note.
+type toldQuota struct{ spec, note string }
+
 // refusedQuota is a spec that headroomd refused, and why.
 type refusedQuota struct{ spec, why string }
 
 func newQuotaEvents(event tellOf) *quotaEvents {
-	return &quotaEvents{event: event, told: map[quotaKey]string{}, pending: map[quotaKey]refusedQuota{}}
+	return &quotaEvents{event: event, told: map[complaint]toldQuota{}, pending: map[quotaKey]refusedQuota{}}
 }
 
 // refused is told when this scheduler leads. What does not fit is refused again with the next resync.
@@ -85,17 +95,26 @@ func unusable(why string, inForce bool) string {
 	return why + ". It limits nothing"
 }
 
+// tell makes the event, unless it was told of that spec already. Beyond quotaEventsKept nobody is told before
+// others are forgotten.
 func (e *quotaEvents) tell(key quotaKey, quota *unstructured.Unstructured, reason, note string) {
-	about := specOf(quota) + " " + reason + ": " + note
-	if e.told[key] == about {
+	about, now := complaint{key, reason}, toldQuota{specOf(quota), note}
+	before, known := e.told[about]
+	if before == now || !known && len(e.told) >= quotaEventsKept {
 		return
 	}
-	if len(e.told) >= quotaEventsKept {
-		clear(e.told)
-	}
-	e.told[key] = about
+	e.told[about] = now
 	if len(note) > noteBytesMax {
-		note = note[:noteBytesMax]
+		note = strings.ToValidUTF8(note[:noteBytesMax], "")
 	}
 	e.event(quota, reason, note)
+}
+
+// forget what was told of specs that are no more.
+func (e *quotaEvents) forget(object func(quotaKey) *unstructured.Unstructured) {
+	for about, told := range e.told {
+		if quota := object(about.quota); quota == nil || specOf(quota) != told.spec {
+			delete(e.told, about)
+		}
+	}
 }

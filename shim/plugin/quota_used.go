@@ -2,11 +2,13 @@ package plugin
 
 import (
 	"fmt"
-	"math"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"headroom.dev/shim/client"
 )
@@ -55,13 +57,23 @@ func sameAmounts(a, b map[string]any) bool {
 	return true
 }
 
-// minAboveMax names the resources of which a quota guarantees more than it allows; "": none.
-func minAboveMax(amounts []client.QuotaAmount) string {
+// minAboveMax names the resources of which an ElasticQuota guarantees more than it allows; "": none.
+func minAboveMax(quota *unstructured.Unstructured) string {
+	least, _, _ := unstructured.NestedMap(quota.Object, "spec", "min")
+	most, _, _ := unstructured.NestedMap(quota.Object, "spec", "max")
 	var found []string
-	for _, amount := range amounts {
-		if amount.Max != math.MaxInt64 && amount.Min > amount.Max {
-			found = append(found, fmt.Sprintf("%s: min %s is above max %s", amount.Resource,
-				quantity(amount.Resource, amount.Min), quantity(amount.Resource, amount.Max)))
+	for _, name := range slices.Sorted(maps.Keys(least)) {
+		bound, named := most[name]
+		if !named {
+			continue
+		}
+		x, err := resource.ParseQuantity(fmt.Sprint(least[name]))
+		if err != nil {
+			continue
+		}
+		y, err := resource.ParseQuantity(fmt.Sprint(bound))
+		if err == nil && x.Cmp(y) > 0 {
+			found = append(found, fmt.Sprintf("%s: min %s is above max %s", name, &x, &y))
 		}
 	}
 	return strings.Join(found, "; ")
