@@ -2,8 +2,13 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
+
+#include "schema/limits.h"
+#include "server/process_metrics.h"
 
 namespace headroom {
 
@@ -19,7 +24,7 @@ constexpr std::array<const char*, kRequestKinds> kKindNames = {"evaluate",
                                                                "feed",
                                                                "hello",
                                                                "post_filter",
-                                                               "quota_status",
+                                                               "elastic_quota_status",
                                                                "explain_victims",
                                                                "capacity_check",
                                                                "capacity_plan",
@@ -46,99 +51,103 @@ std::int64_t now_ticks() { return std::chrono::steady_clock::now().time_since_ep
 
 Metrics::Metrics() {
   auto& durations = prometheus::BuildHistogram()
-                        .Name("headroom_request_duration_seconds")
-                        .Help("Time from a frame's last byte to its queued reply, by kind.")
+                        .Name("headroomd_request_duration_seconds")
+                        .Help("Time from a frame's last byte to its queued reply, by request.")
                         .Register(*registry_);
   // 1 us to 1 s: a warm decision takes about 1 us, a cold one at 50,000 nodes some hundred.
   const prometheus::Histogram::BucketBoundaries bounds = {
       1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1};
   for (std::size_t kind = 0; kind < kRequestKinds; ++kind) {
-    durations_[kind] = &durations.Add({{"kind", kKindNames[kind]}}, bounds);
+    durations_[kind] = &durations.Add({{"request", kKindNames[kind]}}, bounds);
   }
   for (std::size_t code = 0; code < decisions_.size(); ++code) {
-    decisions_[code] = &counter("headroom_decisions_total", "Pods decided on, by result.",
+    decisions_[code] = &counter("headroomd_decisions_total", "Pods decided on, by result.",
                                 {{"result", to_string(static_cast<Code>(code))}});
   }
   for (std::size_t code = 0; code < errors_.size(); ++code) {
-    errors_[code] = &counter("headroom_request_errors_total", "Requests refused, by error code.",
+    errors_[code] = &counter("headroomd_request_errors_total", "Requests refused, by error code.",
                              {{"code", to_string(static_cast<ErrorCode>(code))}});
   }
   for (std::size_t why = 0; why < kRejections; ++why) {
-    rejections_[why] = &counter("headroom_frames_rejected_total", "Frames not served, by reason.",
+    rejections_[why] = &counter("headroomd_frames_rejected_total", "Frames not served, by reason.",
                                 {{"reason", kRejectionNames[why]}});
   }
   const char* const facts_help = "Changes of facts, by what became of them.";
-  facts_applied_ = &counter("headroom_facts_total", facts_help, {{"result", "applied"}});
-  facts_refused_ = &counter("headroom_facts_total", facts_help, {{"result", "refused"}});
+  facts_applied_ = &counter("headroomd_facts_total", facts_help, {{"result", "applied"}});
+  facts_refused_ = &counter("headroomd_facts_total", facts_help, {{"result", "refused"}});
   const char* const resyncs_help = "Resyncs, by how they ended.";
-  resyncs_completed_ = &counter("headroom_resyncs_total", resyncs_help, {{"result", "completed"}});
-  resyncs_aborted_ = &counter("headroom_resyncs_total", resyncs_help, {{"result", "aborted"}});
-  cache_hits_ = &counter("headroom_cache_hits_total", "Decisions answered from the shape cache.");
-  cold_passes_ = &counter("headroom_cold_passes_total", "Passes over all nodes.");
+  resyncs_completed_ = &counter("headroomd_resyncs_total", resyncs_help, {{"result", "completed"}});
+  resyncs_aborted_ = &counter("headroomd_resyncs_total", resyncs_help, {{"result", "aborted"}});
+  cache_hits_ = &counter("headroomd_cache_hits_total", "Decisions answered from the shape cache.");
+  cold_passes_ = &counter("headroomd_cold_passes_total", "Passes over all nodes.");
   rows_replayed_ =
-      &counter("headroom_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
-  const char* const faults_help = "Requests that threw, by why; each is an error of one peer.";
-  faults_memory_ = &counter("headroom_faults_total", faults_help, {{"why", "memory"}});
-  faults_internal_ = &counter("headroom_faults_total", faults_help, {{"why", "internal"}});
+      &counter("headroomd_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
+  const char* const faults_help = "Requests that threw, by reason; each is an error of one peer.";
+  faults_memory_ = &counter("headroomd_faults_total", faults_help, {{"reason", "memory"}});
+  faults_internal_ = &counter("headroomd_faults_total", faults_help, {{"reason", "internal"}});
   const char* const refused_help = "Facts (frames) and connections refused for want of memory.";
-  memory_facts_ = &counter("headroom_memory_refused_total", refused_help, {{"what", "facts"}});
+  memory_facts_ = &counter("headroomd_memory_refused_total", refused_help, {{"what", "facts"}});
   memory_connections_ =
-      &counter("headroom_memory_refused_total", refused_help, {{"what", "connections"}});
-  memory_bytes_ = &gauge("headroom_memory_bytes", "Memory that the process holds.");
-  memory_bytes_max_ =
-      &gauge("headroom_memory_budget_bytes", "What it may hold (--memory-mib); 0: no budget.");
+      &counter("headroomd_memory_refused_total", refused_help, {{"what", "connections"}});
+  memory_bytes_max_ = &gauge("headroomd_memory_budget_bytes",
+                             "Memory that the process may hold (--memory-mib); 0: no budget.");
   const char* const jumps_help = "Times that the wall clock was set by more than a minute.";
-  clock_ahead_ = &counter("headroom_clock_jumps_total", jumps_help, {{"direction", "ahead"}});
-  clock_back_ = &counter("headroom_clock_jumps_total", jumps_help, {{"direction", "back"}});
+  clock_ahead_ = &counter("headroomd_clock_jumps_total", jumps_help, {{"direction", "ahead"}});
+  clock_back_ = &counter("headroomd_clock_jumps_total", jumps_help, {{"direction", "back"}});
   reservations_expired_ =
-      &counter("headroom_reservations_expired_total",
+      &counter("headroomd_reservations_expired_total",
                "Reservations of pods that ended because nobody bound or renewed them in time.");
   const char* const asked_help =
       "Checks, plans and reservations of nodes, by whether all nodes fit the quotas.";
-  capacity_fits_ = &counter("headroom_capacity_asked_total", asked_help, {{"result", "fits"}});
+  capacity_fits_ = &counter("headroomd_capacity_asked_total", asked_help, {{"result", "fits"}});
   capacity_limited_ =
-      &counter("headroom_capacity_asked_total", asked_help, {{"result", "limited"}});
+      &counter("headroomd_capacity_asked_total", asked_help, {{"result", "limited"}});
   for (std::size_t why = 0; why < kRefusals; ++why) {
     refusals_[why] =
-        &counter("headroom_connections_refused_total", "Connections not taken, by reason.",
+        &counter("headroomd_connections_refused_total", "Connections not taken, by reason.",
                  {{"reason", kRefusalNames[why]}});
   }
   for (std::size_t why = 0; why < kLetGos; ++why) {
-    let_gos_[why] = &counter("headroom_connections_let_go_total",
+    let_gos_[why] = &counter("headroomd_connections_let_go_total",
                              "Connections that had to go for others, by reason.",
                              {{"reason", kLetGoNames[why]}});
   }
   for (std::size_t s = 0; s < kHttpStatuses.size(); ++s) {
     http_replies_[s] =
-        &counter("headroom_http_replies_total", "Requests of metrics and health, by their answer.",
+        &counter("headroomd_http_replies_total", "Requests of metrics and health, by their answer.",
                  {{"status", std::to_string(kHttpStatuses[s])}});
   }
   http_evicted_ =
-      &counter("headroom_http_connections_evicted_total",
+      &counter("headroomd_http_connections_evicted_total",
                "Connections of the metrics port that made room for others: kHttpConnectionsMax.");
-  epoch_ = &gauge("headroom_epoch", "Grows with every change of a node.");
-  nodes_ = &gauge("headroom_nodes", "Nodes known.");
-  pods_ = &gauge("headroom_pods", "Pods known.");
-  pending_pods_ = &gauge("headroom_pending_pods", "Fed pods that wait for a node.");
-  reserved_pods_ = &gauge("headroom_reserved_pods", "Reserved pods that are not bound yet.");
-  shapes_ = &gauge("headroom_pod_shapes", "Distinct shapes of pods.");
-  reservation_oldest_ = &gauge("headroom_reservation_oldest_seconds",
+  epoch_ = &gauge("headroomd_epoch", "Grows with every change of a node.");
+  nodes_ = &gauge("headroomd_nodes", "Nodes known.");
+  pods_ = &gauge("headroomd_pods", "Pods known.");
+  pending_pods_ = &gauge("headroomd_pending_pods", "Fed pods that wait for a node.");
+  reserved_pods_ = &gauge("headroomd_reserved_pods", "Reserved pods that are not bound yet.");
+  shapes_ = &gauge("headroomd_pod_shapes", "Distinct shapes of pods.");
+  reservation_oldest_ = &gauge("headroomd_reservation_oldest_seconds",
                                "Age of the oldest reservation of a pod; 0: there is none.");
   elastic_quotas_ =
-      &gauge("headroom_elastic_quotas", "ElasticQuotas that count: one in a namespace.");
-  capacity_quotas_ = &gauge("headroom_capacity_quotas", "CapacityQuotas known, of all classes.");
+      &gauge("headroomd_elastic_quotas", "ElasticQuotas that count: one in a namespace.");
+  capacity_quotas_ = &gauge("headroomd_capacity_quotas", "CapacityQuotas known, of all classes.");
   capacity_quotas_invalid_ =
-      &gauge("headroom_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
+      &gauge("headroomd_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
   capacity_reservations_ =
-      &gauge("headroom_capacity_reservations", "Reservations of nodes that are live.");
-  cache_bytes_ = &gauge("headroom_cache_bytes", "Memory of the shape cache.");
-  connections_ = &gauge("headroom_connections", "Open connections.");
-  ready_ = &gauge("headroom_ready", "1 once a feeder has completed a resync.");
-  feeder_ = &gauge("headroom_feeder_connected", "1 while a connection feeds.");
-  feeder_lag_ = &gauge("headroom_feeder_lag_seconds",
+      &gauge("headroomd_capacity_reservations", "Reservations of nodes that are live.");
+  cache_bytes_ = &gauge("headroomd_cache_bytes", "Memory of the shape cache.");
+  connections_ = &gauge("headroomd_connections", "Open connections.");
+  ready_ = &gauge("headroomd_ready", "1 once a feeder has completed a resync.");
+  feeder_ = &gauge("headroomd_feeder_connected", "1 while a connection feeds.");
+  feeder_lag_ = &gauge("headroomd_feeder_lag_seconds",
                        "Age of the last facts when they were applied, by the feeder's clock.");
-  slowest_turn_ = &gauge("headroom_loop_turn_slowest_seconds",
+  facts_age_ =
+      &gauge("headroomd_facts_age_seconds", "Time since facts came last; 0: none have come yet.");
+  slowest_turn_ = &gauge("headroomd_loop_turn_slowest_seconds",
                          "The slowest turn of the event loop since the last scrape.");
+  gauge("headroomd_build_info", "1: the version of headroomd, and of the protocol that it speaks.",
+        {{"version", HEADROOM_VERSION}, {"protocol", std::to_string(kProtocolVersion)}})
+      .Set(1);
 }
 
 prometheus::Counter& Metrics::counter(const char* name, const char* help,
@@ -146,8 +155,9 @@ prometheus::Counter& Metrics::counter(const char* name, const char* help,
   return prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add(labels);
 }
 
-prometheus::Gauge& Metrics::gauge(const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add({});
+prometheus::Gauge& Metrics::gauge(const char* name, const char* help,
+                                  const prometheus::Labels& labels) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add(labels);
 }
 
 void Metrics::served(RequestKind kind, Duration time) {
@@ -207,9 +217,9 @@ void Metrics::set(const ServiceState& state) {
   pods_->Set(engine.pods);
   pending_pods_->Set(state.pending_pods);
   reserved_pods_->Set(state.reserved_pods);
-  memory_bytes_->Set(static_cast<double>(state.memory_bytes));
   memory_bytes_max_->Set(static_cast<double>(state.memory_bytes_max));
   reservation_oldest_->Set(seconds(state.oldest_reservation));
+  facts_age_->Set(seconds(state.facts_age));
   shapes_->Set(engine.shapes);
   elastic_quotas_->Set(engine.elastic_quotas);
   capacity_quotas_->Set(state.capacity.quotas);
@@ -231,7 +241,8 @@ bool Metrics::alive() const {
 std::string Metrics::text() {
   slowest_turn_->Set(seconds(Duration(slowest_ticks_.exchange(0, std::memory_order_relaxed))));
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
-  for (prometheus::MetricFamily& family : quotas_.Collect()) families.push_back(std::move(family));
+  std::ranges::move(quotas_.Collect(), std::back_inserter(families));
+  std::ranges::move(process_metrics(), std::back_inserter(families));
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -1,5 +1,6 @@
-// Metrics: what headroomd tells Prometheus. deploy/ has a dashboard and alert rules over them;
-// tests/server/metrics_names_test.py keeps both to the names that exist here.
+// Metrics: what headroomd tells Prometheus, as headroomd_*, and of its process as process_*.
+// deploy/ has a dashboard and alert rules over them; tests/server/metrics_names_test.py keeps both
+// to the names that exist here.
 //
 // Thread safety: any thread may call text(), alive(), ready() and what is said of HTTP; the rest
 // belongs to the control thread.
@@ -70,6 +71,8 @@ struct ServiceState {
   std::uint64_t epoch = 0;
   std::uint32_t pending_pods = 0, reserved_pods = 0, connections = 0;
   std::chrono::steady_clock::duration oldest_reservation{0};
+  // Since facts came; 0: none have come.
+  std::chrono::steady_clock::duration facts_age{0};
   std::size_t memory_bytes = 0, memory_bytes_max = 0;
   bool ready = false, feeder = false;
 };
@@ -131,7 +134,8 @@ class Metrics {
  private:
   prometheus::Counter& counter(const char* name, const char* help,
                                const prometheus::Labels& labels = {});
-  prometheus::Gauge& gauge(const char* name, const char* help);
+  prometheus::Gauge& gauge(const char* name, const char* help,
+                           const prometheus::Labels& labels = {});
 
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   std::array<prometheus::Histogram*, kRequestKinds> durations_{};
@@ -141,7 +145,7 @@ class Metrics {
   prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
   prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
   prometheus::Counter *faults_memory_, *faults_internal_, *memory_facts_, *memory_connections_;
-  prometheus::Gauge *memory_bytes_, *memory_bytes_max_;
+  prometheus::Gauge* memory_bytes_max_;
   prometheus::Counter *clock_ahead_, *clock_back_;
   prometheus::Counter* reservations_expired_;
   prometheus::Counter *capacity_fits_, *capacity_limited_;
@@ -154,6 +158,7 @@ class Metrics {
       *capacity_reservations_;
   prometheus::Gauge* reservation_oldest_;
   prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;
+  prometheus::Gauge* facts_age_;
   QuotaMetrics quotas_;
   EngineStats counted_;  // what the counters have of the engine's
   std::atomic<bool> is_ready_{false};

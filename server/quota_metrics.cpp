@@ -39,10 +39,10 @@ class Gauges {
 
 void collect(const std::vector<ElasticQuotaStatus>& quotas,
              std::vector<prometheus::MetricFamily>& families) {
-  Gauges used("headroom_elastic_quota_used",
+  Gauges used("headroomd_elastic_quota_used",
               "What pods of an ElasticQuota request that have a node.");
-  Gauges min("headroom_elastic_quota_min", "What an ElasticQuota can always have back.");
-  Gauges max("headroom_elastic_quota_max", "What an ElasticQuota never exceeds.");
+  Gauges min("headroomd_elastic_quota_min", "What an ElasticQuota can always have back.");
+  Gauges max("headroomd_elastic_quota_max", "What an ElasticQuota never exceeds.");
   for (const ElasticQuotaStatus& quota : quotas) {
     for (const ElasticQuotaAmount& amount : quota.amounts) {
       const std::vector<prometheus::ClientMetric::Label> labels = {
@@ -64,9 +64,9 @@ void collect(const std::vector<ElasticQuotaStatus>& quotas,
 
 void collect(const std::vector<CapacityQuotaStatus>& quotas,
              std::vector<prometheus::MetricFamily>& families) {
-  Gauges used("headroom_capacity_quota_used", "What the nodes of a CapacityQuota have.");
-  Gauges reserved("headroom_capacity_quota_reserved", "What reserved nodes will add to it.");
-  Gauges limit("headroom_capacity_quota_limit", "What the nodes of a CapacityQuota may have.");
+  Gauges used("headroomd_capacity_quota_used", "What the nodes of a CapacityQuota have.");
+  Gauges reserved("headroomd_capacity_quota_reserved", "What reserved nodes will add to it.");
+  Gauges limit("headroomd_capacity_quota_limit", "What the nodes of a CapacityQuota may have.");
   for (const CapacityQuotaStatus& quota : quotas) {
     for (const CapacityQuotaStatus::Amount& amount : quota.amounts) {
       const std::vector<prometheus::ClientMetric::Label> labels = {{"quota", quota.id},

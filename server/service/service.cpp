@@ -297,6 +297,7 @@ ServiceState RequestService::state() const {
   state.reserved_pods = reservations_.size();
   const SteadyTime now = steady_now();
   state.oldest_reservation = now - reservations_.oldest(now);
+  if (facts_at_ != SteadyTime{}) state.facts_age = now - facts_at_;
   state.connections = connections_;
   state.memory_bytes = memory_bytes_;
   state.memory_bytes_max = options_.memory_bytes_max;

@@ -279,6 +279,7 @@ class RequestService final : public FrameHandler {
   std::int64_t watched_us_ = 0;        // and what it said
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
+  SteadyTime facts_at_;         // when they came; zero: none have
   std::uint32_t connections_ = 0;
   PodReservations reservations_;
   std::uint64_t resyncs_ = 0;       // begun; the number of the one under way

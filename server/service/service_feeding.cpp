@@ -168,6 +168,7 @@ class RequestService::Applying final : public Work {
 void RequestService::facts(Peer& peer, std::uint64_t id, const wire::Facts& facts) {
   if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
   ++sequence_;
+  facts_at_ = steady_now();
   if (++facts_unwatched_ >= kFactsPerLook) {
     facts_unwatched_ = 0;
     watch_memory();

@@ -23,9 +23,9 @@ func readCounters() (c counters, err error) {
 				switch family.GetName() + " " + label.GetValue() {
 				case "scheduler_batch_attempts_total hint_used":
 					c.batched += value
-				case "headroom_scheduling_cycles_total limited":
+				case "headroom_scheduler_cycles_total limited":
 					c.headroom += value
-				case "headroom_request_duration_seconds Evaluate":
+				case "headroom_scheduler_request_duration_seconds evaluate":
 					c.evaluates += series.GetHistogram().GetSampleCount()
 					c.evaluateSeconds += series.GetHistogram().GetSampleSum()
 				}

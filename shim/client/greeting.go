@@ -10,8 +10,8 @@ import (
 	"headroom.dev/shim/wire"
 )
 
-// protocolVersion is the one that this package speaks.
-const protocolVersion = 1
+// ProtocolVersion is the one that this package speaks.
+const ProtocolVersion = 1
 
 // ProfilePlugin is a plugin that a profile enables.
 type ProfilePlugin struct {
@@ -78,8 +78,8 @@ func (g *Greeting) pluginName(place byte) string {
 func encodeHello(e *encoder, name string) flatbuffers.UOffsetT {
 	client := e.string(name)
 	wire.HelloStart(e.b)
-	wire.HelloAddVersionMin(e.b, protocolVersion)
-	wire.HelloAddVersionMax(e.b, protocolVersion)
+	wire.HelloAddVersionMin(e.b, ProtocolVersion)
+	wire.HelloAddVersionMax(e.b, ProtocolVersion)
 	wire.HelloAddClientName(e.b, client)
 	return wire.HelloEnd(e.b)
 }
@@ -101,8 +101,8 @@ func readGreeting(frame []byte) (greeting *Greeting, err error) {
 	}
 	var reply wire.HelloReply
 	reply.Init(body.Bytes, body.Pos)
-	if reply.Version() != protocolVersion {
-		return nil, fmt.Errorf("the server chose version %d; %d was offered", reply.Version(), protocolVersion)
+	if reply.Version() != ProtocolVersion {
+		return nil, fmt.Errorf("the server chose version %d; %d was offered", reply.Version(), ProtocolVersion)
 	}
 	greeting = &Greeting{
 		Server:      string(reply.Server()),

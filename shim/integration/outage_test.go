@@ -44,7 +44,7 @@ func TestHeadroomdKilledSkipGoesOnWithTheOtherPlugins(t *testing.T) {
 	c.daemon.Kill()
 	c.bound(c.some("during", 20)...)
 	c.feasible(limitRules(200))
-	if text, err := c.scheduler.MetricsText(c.ctx); err != nil || !metricAbove(text, `headroom_scheduling_cycles_total{outcome="skipped"}`, 0) {
+	if text, err := c.scheduler.MetricsText(c.ctx); err != nil || !metricAbove(text, `headroom_scheduler_cycles_total{outcome="skipped"}`, 0) {
 		t.Errorf("the scheduler's metrics should count skipped pods (%v)", err)
 	}
 
@@ -143,7 +143,7 @@ func TestHeadroomdKilledWaitHoldsPods(t *testing.T) {
 	t.Log("headroomd is killed: pods wait")
 	c.daemon.Kill()
 	during := c.some("during", 20)
-	c.ok(plane.AwaitRejected(c.ctx, patience, c.ns, during[0], "headroomd is not available"),
+	c.ok(plane.AwaitRejected(c.ctx, patience, c.ns, during[0], "onUnavailable is Wait: headroomd is unavailable"),
 		plane.StaysPending(c.ctx, quiet, c.ns, during...))
 
 	t.Log("it is back: they are bound, within the limits")

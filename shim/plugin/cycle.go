@@ -85,7 +85,7 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 		return nil, h.unavailable(ctx, pod, err)
 	}
 	if len(c.decision.PreFilter) > 0 {
-		podsTotal.WithLabelValues("quota").Inc()
+		cyclesTotal.WithLabelValues("quota").Inc()
 		state.Write(cycleKey, c)
 		h.room.reject(pod, 0)
 		return nil, fwk.NewStatus(fwk.Unschedulable, c.decision.PreFilter...)
@@ -94,7 +94,7 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 		h.room.pass(pod.UID)
 	}
 	if c.decision.Feasible > 0 && names != noLimit {
-		podsTotal.WithLabelValues("limited").Inc()
+		cyclesTotal.WithLabelValues("limited").Inc()
 		state.Write(cycleKey, c)
 		best := make(sets.Set[string], len(c.decision.Candidates))
 		for i := range c.decision.Candidates {
@@ -106,9 +106,9 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 		return nil, h.unavailable(ctx, pod, err)
 	}
 	if c.decision.Feasible > 0 {
-		podsTotal.WithLabelValues("all").Inc()
+		cyclesTotal.WithLabelValues("all").Inc()
 	} else {
-		podsTotal.WithLabelValues("infeasible").Inc()
+		cyclesTotal.WithLabelValues("infeasible").Inc()
 		h.room.reject(pod, 0)
 	}
 	state.Write(cycleKey, c)
@@ -116,7 +116,7 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 }
 
 func (h *Headroom) evaluateNodes(ctx context.Context, pod *v1.Pod, request client.NodesRequest) (answer *client.NodesAnswer, err error) {
-	err = h.timed("EvaluateNodes", func() error {
+	err = h.timed("evaluate_nodes", func() error {
 		answer, err = h.client.EvaluateNodes(ctx, pod, request)
 		return err
 	})

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -49,7 +51,9 @@ type facts struct {
 	feeder        *client.Feeder
 	pods          *nominations
 	elasticQuotas elasticQuotas
+	conflicts     *conflicts
 	quotas        *quotaController
+	leads         atomic.Bool          // this scheduler has run a scheduling cycle
 	referred      map[client.Kind]bool // that are followed of the kinds that nodes and pods refer to
 
 	mu      sync.Mutex
@@ -104,7 +108,7 @@ func (f *facts) eachPlugin(do func(*Headroom)) {
 func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*facts, error) {
 	shared := handle.SharedInformerFactory()
 	logger := klog.FromContext(ctx)
-	f := &facts{referred: map[client.Kind]bool{}}
+	f := &facts{referred: map[client.Kind]bool{}, conflicts: newConflicts(handle.ClientSet())}
 	// Nobody waits for its answers.
 	f.quotas = newQuotaController(client.New(address, client.Options{
 		Name: "kube-scheduler/" + handle.ProfileName() + "/quotas", Timeout: quotaTimeout, Poll: -1}), tellBy(handle))
@@ -158,6 +162,7 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 		}
 		synced = append(synced, registered)
 	}
+	go f.conflicts.run(ctx)
 	go func() {
 		if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 			return
@@ -219,7 +224,17 @@ func (f *facts) podGone(object any) {
 	if pod, ok := object.(*v1.Pod); ok {
 		f.pods.drop(pod.UID)
 		f.settled(pod.UID)
+		if f.leads.Load() && f.schedules(pod) {
+			f.conflicts.gone(pod)
+		}
 	}
+}
+
+// schedules tells whether the pod is of one of the profiles here.
+func (f *facts) schedules(pod *v1.Pod) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.plugins, func(h *Headroom) bool { return h.handle.ProfileName() == pod.Spec.SchedulerName })
 }
 
 // nominate: the engine hears it before the API server does.
@@ -256,6 +271,7 @@ func (f *facts) pod(key string) *v1.Pod {
 
 // lead: this scheduler runs a scheduling cycle.
 func (f *facts) lead() {
+	f.leads.Store(true)
 	f.feeder.TakeOver()
 	f.quotas.lead()
 }

@@ -60,6 +60,27 @@ func (g *gate) holds(pod *v1.Pod) bool {
 	return g.args.OnUnavailable == Wait || g.args.OnUnavailableQuotas == Wait && g.elasticQuotas.rule(pod.Namespace)
 }
 
+// open tells which gates new pods pass while headroomd cannot be asked for that reason; nil: it can.
+func (g *gate) open(why error) (limits, quotas bool) {
+	limits = why != nil && !g.isBeingFed(why) && g.args.OnUnavailable == Skip
+	return limits, limits && g.args.OnUnavailableQuotas == Skip
+}
+
+// waits is what the condition of a pod says that waits because headroomd cannot be asked: first what has
+// it wait.
+func (g *gate) waits(pod *v1.Pod, why error) string {
+	switch {
+	case g.isBeingFed(why):
+		return why.Error()
+	case g.args.OnUnavailable == Wait:
+		return fmt.Sprintf("onUnavailable is Wait: %v", why)
+	case g.holds(pod):
+		return fmt.Sprintf("onUnavailableQuotas is Wait, for pods of namespaces with an ElasticQuota: %v", why)
+	default:
+		return fmt.Sprintf("gracePeriod is %v, for pods that headroomd turned away: %v", g.args.GracePeriod.Duration, why)
+	}
+}
+
 // isAboutThePod: headroomd is there and cannot use this pod, which the gate treats as if it were away for it
 // alone. What else it refuses (a role that is missing, a fault of its own) is as if it were away.
 func isAboutThePod(err error) bool {
@@ -73,6 +94,12 @@ func isAboutThePod(err error) bool {
 	default:
 		return true
 	}
+}
+
+// isConflict: the node is not as it was when the engine decided.
+func isConflict(err error) bool {
+	var refused *client.ServerError
+	return errors.As(err, &refused) && refused.Code == wire.ErrorCodeConflict
 }
 
 // isOthers: the pod is reserved by another front-end. For want of a role its reservation would be

@@ -98,7 +98,7 @@ func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision
 		h.unreserve(ctx, undo.pod, undo.node)
 	}
 	options := client.EvaluateOptions{TopK: topK}
-	if err := h.timed("Evaluate", func() error { return h.client.Evaluate(ctx, pod, options, decision) }); err != nil {
+	if err := h.timed("evaluate", func() error { return h.client.Evaluate(ctx, pod, options, decision) }); err != nil {
 		return err
 	}
 	if err := h.gate.usable(h.client.Greeting(), decision.Nodes); err != nil {
@@ -138,7 +138,7 @@ func (h *Headroom) unavailable(ctx context.Context, pod *v1.Pod, why error) *fwk
 	logger := klog.FromContext(ctx)
 	parked := h.room.parked(pod)
 	if isAboutThePod(why) {
-		podsTotal.WithLabelValues("refused").Inc()
+		cyclesTotal.WithLabelValues("refused").Inc()
 		// Nobody passes a gate that is closed by being what headroomd cannot use.
 		if parked || h.gate.holds(pod) {
 			logger.Error(why, "headroomd cannot decide on the pod, which waits", "pod", klog.KObj(pod))
@@ -149,14 +149,14 @@ func (h *Headroom) unavailable(ctx context.Context, pod *v1.Pod, why error) *fwk
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if !parked && !h.gate.holds(pod) && !h.gate.isBeingFed(why) {
-		logger.V(2).Info("headroomd is not available: the other plugins schedule the pod", "pod", klog.KObj(pod), "why", why)
-		podsTotal.WithLabelValues("skipped").Inc()
+		logger.V(4).Info("headroomd is not available: the other plugins schedule the pod", "pod", klog.KObj(pod), "why", why)
+		cyclesTotal.WithLabelValues("skipped").Inc()
 		return fwk.NewStatus(fwk.Skip)
 	}
-	logger.V(2).Info("headroomd is not available: the pod waits", "pod", klog.KObj(pod), "turnedAway", parked, "why", why)
-	podsTotal.WithLabelValues("held").Inc()
+	logger.V(4).Info("headroomd is not available: the pod waits", "pod", klog.KObj(pod), "turnedAway", parked, "why", why)
+	cyclesTotal.WithLabelValues("held").Inc()
 	h.room.hold(pod)
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("headroomd is not available: %v", why))
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, h.gate.waits(pod, why))
 }
 
 // SignPod keeps this profile's pods out of opportunistic batching: a batch hands out the nodes of an

@@ -143,7 +143,7 @@ func (h *Headroom) confirm(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	var err error
 	if c.reservation != nil {
-		err = h.timed("Reserve", func() error { return h.client.Await(ctx, c.reservation) })
+		err = h.timed("reserve", func() error { return h.client.Await(ctx, c.reservation) })
 		c.reservation = nil
 	}
 	if err == nil {
@@ -173,6 +173,9 @@ func (h *Headroom) stillReserved(ctx context.Context, pod *v1.Pod, node string) 
 // which comes back is told of.
 func (h *Headroom) notReserved(ctx context.Context, pod *v1.Pod, node string, err error) *fwk.Status {
 	if isAboutThePod(err) {
+		if isConflict(err) {
+			conflictsTotal.WithLabelValues(conflictReserve).Inc()
+		}
 		h.reserved.remove(pod.UID)
 		h.room.retry(pod)
 		return fwk.NewStatus(fwk.Unschedulable, refusal(err))
@@ -183,14 +186,14 @@ func (h *Headroom) notReserved(ctx context.Context, pod *v1.Pod, node string, er
 		return fwk.NewStatus(fwk.Unschedulable, refusal(err))
 	}
 	if !h.gate.holds(pod) {
-		klog.FromContext(ctx).V(2).Info("headroomd is not available: the pod is bound without a reservation",
+		klog.FromContext(ctx).V(4).Info("headroomd is not available: the pod is bound without a reservation",
 			"pod", klog.KObj(pod), "node", node, "why", err)
 		return nil
 	}
 	h.reserved.remove(pod.UID)
 	h.reserved.undoLater(pod, node) // it may have been heard
 	h.room.hold(pod)
-	return fwk.NewStatus(fwk.Unschedulable, err.Error())
+	return fwk.NewStatus(fwk.Unschedulable, h.gate.waits(pod, err))
 }
 
 // PreBind refuses the node where the engine did.
@@ -209,9 +212,9 @@ func (h *Headroom) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.
 }
 
 func (h *Headroom) unreserve(ctx context.Context, pod *v1.Pod, node string) {
-	err := h.timed("Unreserve", func() error { return h.client.Unreserve(ctx, pod, node) })
+	err := h.timed("unreserve", func() error { return h.client.Unreserve(ctx, pod, node) })
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Cannot undo the reservation yet", "pod", klog.KObj(pod), "node", node, "why", err)
+		klog.FromContext(ctx).V(4).Info("Cannot undo the reservation yet", "pod", klog.KObj(pod), "node", node, "why", err)
 		h.reserved.undoLater(pod, node)
 	}
 }
@@ -227,8 +230,11 @@ func (h *Headroom) reserveAgain(ctx context.Context) bool {
 		if err == nil {
 			continue
 		}
-		klog.FromContext(ctx).Error(err, "Cannot repeat the reservation", "pod", klog.KObj(held.pod), "node", held.node)
-		if isAboutThePod(err) {
+		logger := klog.FromContext(ctx).WithValues("pod", klog.KObj(held.pod), "node", held.node)
+		if !isAboutThePod(err) {
+			logger.V(4).Info("Cannot repeat the reservation yet", "why", err)
+		} else {
+			logger.Error(err, "Cannot repeat the reservation")
 			reservationsLost.Inc()
 			h.reserved.lose(held.pod, held.node, err)
 			if h.handle.RejectWaitingPod(held.pod.UID) {
@@ -241,7 +247,7 @@ func (h *Headroom) reserveAgain(ctx context.Context) bool {
 
 func (h *Headroom) reserveOnce(ctx context.Context, held reservation) error {
 	begin := time.Now()
-	err := h.timed("Reserve", func() error {
+	err := h.timed("reserve", func() error {
 		asked, err := h.client.Reserve(ctx, held.pod, held.node)
 		if err != nil {
 			return err
@@ -284,12 +290,12 @@ func (h *Headroom) renew(ctx context.Context) {
 	}
 	begin := time.Now()
 	renewed := 0
-	err := h.timed("RenewReservations", func() (err error) {
+	err := h.timed("renew_reservations", func() (err error) {
 		renewed, err = h.client.RenewReservations(ctx)
 		return err
 	})
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Cannot renew the reservations", "reservations", len(all), "why", err)
+		klog.FromContext(ctx).V(4).Info("Cannot renew the reservations", "reservations", len(all), "why", err)
 		return
 	}
 	all = slices.DeleteFunc(all, func(r reservation) bool {

@@ -2,7 +2,9 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"headroom.dev/shim/client"
 )
 
 // away is a plugin whose headroomd does not exist.
@@ -166,7 +171,7 @@ func TestAfterTheGracePeriodPodsAreReleasedOneByOne(t *testing.T) {
 
 // A pod that was released goes through the gate again when headroomd was back in between.
 func TestAnotherOutageHasAGracePeriodOfItsOwn(t *testing.T) {
-	r := newWaitingRoom(nil, nil, &gate{args: HeadroomArgs{GracePeriod: &metav1.Duration{Duration: time.Minute}}})
+	r := newWaitingRoom(nil, &fakeHandle{}, &gate{args: HeadroomArgs{GracePeriod: &metav1.Duration{Duration: time.Minute}}})
 	p := pod("p", "1")
 	r.reject(p, 0)
 	r.waiting[p.UID].released = true
@@ -181,6 +186,80 @@ func TestAnotherOutageHasAGracePeriodOfItsOwn(t *testing.T) {
 	r.pass(p.UID)
 	if r.parked(p) {
 		t.Error("the engine had nodes for it")
+	}
+}
+
+// However often headroomd is asked meanwhile, and whatever it answers then.
+func TestAnOutageIsLoggedWhenItBeginsAndWhenItIsOver(t *testing.T) {
+	refused, late := errors.New("connection refused"), errors.New("no answer in time")
+	for name, story := range map[string]struct {
+		found []error
+		log   []string
+	}{
+		"an outage":    {[]error{nil, refused, refused, late, refused, nil, nil}, []string{"headroomd is not available", "headroomd is available"}},
+		"a restart":    {[]error{nil, refused, errNotFed, nil}, []string{"headroomd is not available", "headroomd is available"}},
+		"the start":    {[]error{errNotFed, errNotFed, nil}, []string{"headroomd waits for facts", "headroomd is available"}},
+		"never fed":    {[]error{errNotFed, refused, refused}, []string{"headroomd waits for facts", "headroomd is not available"}},
+		"two outages":  {[]error{late, nil, late, nil}, []string{"headroomd is not available", "headroomd is available", "headroomd is not available", "headroomd is available"}},
+		"all the time": {[]error{nil, nil}, nil},
+	} {
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		gate := &gate{args: HeadroomArgs{GracePeriod: &metav1.Duration{Duration: time.Minute}}}
+		gate.unfedSince.Store(time.Now().UnixNano())
+		r := newWaitingRoom(nil, &fakeHandle{}, gate)
+		for _, err := range story.found {
+			r.found(logger, err)
+		}
+		var log []string
+		for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+			log = append(log, entry.Message)
+		}
+		if !slices.Equal(log, story.log) {
+			t.Errorf("%s: %q", name, log)
+		}
+	}
+}
+
+func TestTheGatesThatAreOpenAreShown(t *testing.T) {
+	for name, its := range map[string]struct {
+		args           HeadroomArgs
+		why            error
+		limits, quotas bool
+	}{
+		"it answers":    {HeadroomArgs{OnUnavailable: Skip, OnUnavailableQuotas: Skip}, nil, false, false},
+		"skip":          {HeadroomArgs{OnUnavailable: Skip, OnUnavailableQuotas: Skip}, client.ErrUnavailable, true, true},
+		"quotas wait":   {HeadroomArgs{OnUnavailable: Skip, OnUnavailableQuotas: Wait}, client.ErrUnavailable, true, false},
+		"wait":          {HeadroomArgs{OnUnavailable: Wait, OnUnavailableQuotas: Wait}, client.ErrUnavailable, false, false},
+		"all wait":      {HeadroomArgs{OnUnavailable: Wait, OnUnavailableQuotas: Skip}, client.ErrUnavailable, false, false},
+		"it gets facts": {HeadroomArgs{OnUnavailable: Skip, OnUnavailableQuotas: Skip}, errNotFed, false, false},
+	} {
+		gate := &gate{args: its.args}
+		gate.unfedSince.Store(time.Now().UnixNano())
+		if limits, quotas := gate.open(its.why); limits != its.limits || quotas != its.quotas {
+			t.Errorf("%s: limits %v, quotas %v", name, limits, quotas)
+		}
+	}
+}
+
+// A pod's condition says first what has it wait.
+func TestAHeldPodSaysWhatHasItWait(t *testing.T) {
+	turnedAway := pod("p", "1")
+	turnedAway.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+	for says, of := range map[string]struct {
+		args map[string]any
+		pod  *v1.Pod
+	}{
+		"onUnavailable is Wait: headroomd is unavailable: ":                                                    {map[string]any{"onUnavailable": "Wait"}, pod("p", "1")},
+		"onUnavailableQuotas is Wait, for pods of namespaces with an ElasticQuota: headroomd is unavailable: ": {map[string]any{"onUnavailableQuotas": "Wait"}, pod("p", "1")},
+		"gracePeriod is 1m0s, for pods that headroomd turned away: headroomd is unavailable: ":                 {map[string]any{}, turnedAway},
+	} {
+		w := away(t, of.args)
+		if _, waits := of.args["onUnavailableQuotas"]; waits {
+			w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "default"), func() bool { return true })
+		}
+		if try := w.preFilter(of.pod); !strings.HasPrefix(try.status.Message(), says) {
+			t.Errorf("%q does not begin with %q", try.status.Message(), says)
+		}
 	}
 }
 

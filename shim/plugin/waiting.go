@@ -51,6 +51,7 @@ type waitingRoom struct {
 	handle  fwk.Handle
 	pods    func(key string) *v1.Pod // as the API server has it now; nil: gone
 	gate    *gate
+	profile string
 	changed chan struct{}
 	outage  outage // of the one who runs
 
@@ -64,6 +65,7 @@ type outage struct {
 	err   error     // how it failed; nil: it answers
 	since time.Time
 	next  time.Time // when the next pod may be released
+	told  bool      // the log has that it began
 }
 
 type why int
@@ -91,6 +93,7 @@ func newWaitingRoom(c *client.Client, handle fwk.Handle, gate *gate) *waitingRoo
 		client:  c,
 		handle:  handle,
 		gate:    gate,
+		profile: handle.ProfileName(),
 		changed: make(chan struct{}, 1),
 		waiting: map[types.UID]*waitingPod{},
 	}
@@ -337,32 +340,48 @@ func (r *waitingRoom) probe(ctx context.Context) error {
 	return r.gate.usable(r.client.Greeting(), stats.Nodes)
 }
 
-// found: headroomd can be asked, or, with an error, cannot.
+// found: headroomd can be asked, or, with an error, cannot. The log has a line when an outage begins, and
+// one when it is over. That headroomd is being fed is none, where nothing came before.
 func (r *waitingRoom) found(logger klog.Logger, err error) {
 	before := r.outage.err
 	r.outage.err = err
+	r.show(err)
 	if err == nil {
-		available.Set(1)
-	} else {
-		available.Set(0)
+		if before != nil {
+			r.back(logger)
+		}
+		return
 	}
-	switch {
-	case err != nil && before == nil:
+	if before == nil {
 		r.outage.since = time.Now()
 		r.outage.next = r.outage.since.Add(r.gate.args.GracePeriod.Duration)
-		if r.gate.isBeingFed(err) {
-			logger.Info("headroomd waits for facts")
-			return
-		}
-		logger.Error(err, "headroomd is not available", "onUnavailable", r.gate.args.OnUnavailable,
+		r.outage.told = false
+	}
+	switch {
+	case r.outage.told:
+	case !r.gate.isBeingFed(err):
+		r.outage.told = true
+		logger.Error(err, "headroomd is not available", "profile", r.profile, "onUnavailable", r.gate.args.OnUnavailable,
 			"onUnavailableQuotas", r.gate.args.OnUnavailableQuotas, "gracePeriod", r.gate.args.GracePeriod.Duration)
-	case err == nil && before != nil:
-		logger.Info("headroomd is available", "away", time.Since(r.outage.since))
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, waiting := range r.waiting {
-			waiting.released = false
-		}
+	case before == nil:
+		logger.Info("headroomd waits for facts", "profile", r.profile)
+	}
+}
+
+func (r *waitingRoom) show(err error) {
+	limits, quotas := r.gate.open(err)
+	available.WithLabelValues(r.profile).Set(flag(err == nil))
+	gateOpen.WithLabelValues(r.profile, "limits").Set(flag(limits))
+	gateOpen.WithLabelValues(r.profile, "quotas").Set(flag(quotas))
+}
+
+// back: the outage is over. Who was released in it goes through the gate in the next one.
+func (r *waitingRoom) back(logger klog.Logger) {
+	logger.Info("headroomd is available", "profile", r.profile, "away", time.Since(r.outage.since))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, waiting := range r.waiting {
+		waiting.released = false
 	}
 }
 

@@ -75,7 +75,7 @@ func TestAPodThatIsGoneIsForgotten(t *testing.T) {
 }
 
 func TestHintsAreForPodsThatOthersRejectedToo(t *testing.T) {
-	h := &Headroom{room: newWaitingRoom(nil, nil, nil)}
+	h := &Headroom{room: newWaitingRoom(nil, &fakeHandle{}, nil)}
 	alone, mixed := pod("alone", "1"), pod("mixed", "1")
 	h.room.reject(alone, 0)
 	h.room.reject(mixed, 3)

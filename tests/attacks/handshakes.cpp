@@ -56,7 +56,7 @@ TEST(Attack, Handshakes) {
   over = true;
   for (std::thread& peer : peers) peer.join();
   EXPECT_EQ(let_in, 0);
-  EXPECT_GE(daemon.metric(R"(headroom_connections_refused_total{reason="tls"})"), kHandshakes);
+  EXPECT_GE(daemon.metric(R"(headroomd_connections_refused_total{reason="tls"})"), kHandshakes);
   EXPECT_GE(answered, tried_by_then / 2);
   EXPECT_EQ(bystander.noticed(), "");
 }

@@ -32,7 +32,7 @@ TEST(Attack, HttpSlowClients) {
     EXPECT_EQ(daemon.get("/healthz").status, 200);
     EXPECT_EQ(daemon.get("/readyz").status, 200);
   }
-  EXPECT_GE(daemon.metric("headroom_http_connections_evicted_total"), 3 * kHttpConnectionsMax);
+  EXPECT_GE(daemon.metric("headroomd_http_connections_evicted_total"), 3 * kHttpConnectionsMax);
 }
 
 TEST(Attack, HttpSlowReaders) {

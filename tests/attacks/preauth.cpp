@@ -46,8 +46,8 @@ TEST(Attack, Preauth) {
     const auto client = Client::connect(tls, options);
     EXPECT_TRUE(client) << "TLS, round " << round << ": " << client.error().message;
   }
-  EXPECT_EQ(daemon.metric(R"(headroom_connections_refused_total{reason="kConnectionsMax"})"), 0);
-  EXPECT_GE(daemon.metric(R"(headroom_connections_let_go_total{reason="hello"})"), kIdle / 2);
+  EXPECT_EQ(daemon.metric(R"(headroomd_connections_refused_total{reason="kConnectionsMax"})"), 0);
+  EXPECT_GE(daemon.metric(R"(headroomd_connections_let_go_total{reason="hello"})"), kIdle / 2);
   EXPECT_EQ(bystander.noticed(), "");
 }
 

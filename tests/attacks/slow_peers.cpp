@@ -28,7 +28,7 @@ class SlowPeers : public testing::Test {
   }
 
   void expect_all_well() {
-    EXPECT_GE(daemon_.metric(R"(headroom_connections_let_go_total{reason="memory"})"), 1);
+    EXPECT_GE(daemon_.metric(R"(headroomd_connections_let_go_total{reason="memory"})"), 1);
     EXPECT_TRUE(daemon_.logged("kBufferedBytesMax"));
     EXPECT_LT(peak_resident_bytes(daemon_.pid()),
               before_ + kBytesPerByte * kBufferedBytesMax + kGrowthBytesMax);
@@ -51,7 +51,7 @@ TEST_F(SlowPeers, DoNotRead) {
   }
   // The last of them is heard of: then all that was sent has been handled.
   EXPECT_TRUE(eventually([&] {
-    return daemon_.metric(R"(headroom_connections_let_go_total{reason="memory"})") >= 1;
+    return daemon_.metric(R"(headroomd_connections_let_go_total{reason="memory"})") >= 1;
   }));
   expect_all_well();
 }
@@ -62,7 +62,7 @@ TEST_F(SlowPeers, DoNotEndTheirFrames) {
   frame.pop_back();
   for (const auto& peer : peers) peer->send(frame);
   EXPECT_TRUE(eventually([&] {
-    return daemon_.metric(R"(headroom_connections_let_go_total{reason="memory"})") >= 1;
+    return daemon_.metric(R"(headroomd_connections_let_go_total{reason="memory"})") >= 1;
   }));
   expect_all_well();
 }

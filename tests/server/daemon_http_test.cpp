@@ -41,8 +41,8 @@ TEST_F(DaemonHttp, AnswersOneRequestAfterTheOtherOnAConnection) {
   EXPECT_TRUE(peer.closed());
   EXPECT_PRED2(has, replies, "HTTP/1.1 503");
   EXPECT_PRED2(has, replies, "HTTP/1.1 404");
-  EXPECT_PRED2(has, replies, "\nheadroom_ready 0\n");
-  EXPECT_EQ(daemon_.metric(R"(headroom_http_replies_total{status="404"})"), 1);
+  EXPECT_PRED2(has, replies, "\nheadroomd_ready 0\n");
+  EXPECT_EQ(daemon_.metric(R"(headroomd_http_replies_total{status="404"})"), 1);
 }
 
 TEST_F(DaemonHttp, AnAnswerToHeadHasNoBody) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "schema/limits.h"
 #include "server/quota_metrics.h"
 #include "server/service/log_limit.h"
 #include "tests/support/daemon_harness.h"
@@ -150,7 +152,7 @@ TEST(DaemonSockets, OnlyAllowedUsersAreServed) {
     open_to_all(daemon);
     EXPECT_EQ(welcome_of(daemon.endpoint(), kOther), Welcome::kClosed);
     EXPECT_TRUE(daemon.logged("user 65534 is not allowed"));
-    EXPECT_EQ(daemon.metric(R"(headroom_connections_refused_total{reason="user"})"), 1);
+    EXPECT_EQ(daemon.metric(R"(headroomd_connections_refused_total{reason="user"})"), 1);
     EXPECT_EQ(welcome_of(daemon.endpoint(), 4711), Welcome::kServed);
     daemon.client();  // the daemon's own user
   }
@@ -648,14 +650,14 @@ TEST(DaemonMetrics, ReadyAfterTheFirstResync) {
   const TestDaemon daemon({.metrics = true});
   EXPECT_EQ(daemon.get("/healthz").status, 200);
   EXPECT_EQ(daemon.get("/readyz").status, 503);
-  EXPECT_EQ(daemon.metric("headroom_ready"), 0);
+  EXPECT_EQ(daemon.metric("headroomd_ready"), 0);
   EXPECT_EQ(daemon.get("/nothing").status, 404);
   daemon.feed({small_node("a")});
   EXPECT_EQ(daemon.get("/readyz").status, 200);
   EXPECT_EQ(daemon.get("/healthz").status, 200);
-  EXPECT_EQ(daemon.metric("headroom_ready"), 1);
-  EXPECT_EQ(daemon.metric("headroom_nodes"), 1);
-  EXPECT_EQ(daemon.metric(R"(headroom_resyncs_total{result="completed"})"), 1);
+  EXPECT_EQ(daemon.metric("headroomd_ready"), 1);
+  EXPECT_EQ(daemon.metric("headroomd_nodes"), 1);
+  EXPECT_EQ(daemon.metric(R"(headroomd_resyncs_total{result="completed"})"), 1);
 }
 
 TEST(DaemonMetrics, CountWhatHappened) {
@@ -666,22 +668,22 @@ TEST(DaemonMetrics, CountWhatHappened) {
   for (int r = 0; r < 5; ++r) must(client.evaluate(pod));
   must(client.evaluate(giant));
   EXPECT_FALSE(client.evaluate(PodRef::by_uid("nobody")));
-  EXPECT_EQ(daemon.metric(R"(headroom_decisions_total{result="Success"})"), 5);
-  EXPECT_EQ(daemon.metric(R"(headroom_decisions_total{result="Unschedulable"})"), 1);
-  EXPECT_EQ(daemon.metric(R"(headroom_request_errors_total{code="NotFound"})"), 1);
-  EXPECT_EQ(daemon.metric(R"(headroom_request_duration_seconds_count{kind="evaluate"})"), 7);
-  EXPECT_EQ(daemon.metric(R"(headroom_facts_total{result="applied"})"), 1);
+  EXPECT_EQ(daemon.metric(R"(headroomd_decisions_total{result="Success"})"), 5);
+  EXPECT_EQ(daemon.metric(R"(headroomd_decisions_total{result="Unschedulable"})"), 1);
+  EXPECT_EQ(daemon.metric(R"(headroomd_request_errors_total{code="NotFound"})"), 1);
+  EXPECT_EQ(daemon.metric(R"(headroomd_request_duration_seconds_count{request="evaluate"})"), 7);
+  EXPECT_EQ(daemon.metric(R"(headroomd_facts_total{result="applied"})"), 1);
   // Gauges are set once a second.
   EXPECT_TRUE(eventually([&] {
-    return daemon.metric("headroom_connections") == 1 &&
-           daemon.metric("headroom_feeder_connected") == 0;
+    return daemon.metric("headroomd_connections") == 1 &&
+           daemon.metric("headroomd_feeder_connected") == 0;
   }));
 }
 
 TEST(DaemonMetrics, RejectedFramesAreCounted) {
   const TestDaemon daemon({.metrics = true});
   const auto rejected = [&](const std::string& reason) {
-    return daemon.metric(fmt::format("headroom_frames_rejected_total{{reason=\"{}\"}}", reason));
+    return daemon.metric(fmt::format("headroomd_frames_rejected_total{{reason=\"{}\"}}", reason));
   };
   for (const char* reason :
        {"malformed", "oversized", "unexpected", "out_of_order", "slow_reader"}) {
@@ -756,14 +758,14 @@ TEST(DaemonMetrics, TellOfEachQuota) {
   daemon.feed(objects);
   const auto elastic = [&](const char* what) {
     return daemon.metric(fmt::format(
-        R"(headroom_elastic_quota_{}{{namespace="red",quota="quota",resource="cpu"}})", what));
+        R"(headroomd_elastic_quota_{}{{namespace="red",quota="quota",resource="cpu"}})", what));
   };
   EXPECT_TRUE(eventually([&] { return elastic("used") == 2; }));
   EXPECT_EQ(elastic("min"), 1.5);
   EXPECT_EQ(elastic("max"), 4);
   const auto capacity = [&](const char* what, const char* resource) {
     return daemon.metric(
-        fmt::format(R"(headroom_capacity_quota_{}{{quota="CapacityQuota/all",resource="{}"}})",
+        fmt::format(R"(headroomd_capacity_quota_{}{{quota="CapacityQuota/all",resource="{}"}})",
                     what, resource));
   };
   EXPECT_EQ(capacity("used", "cpu"), 8);
@@ -774,7 +776,7 @@ TEST(DaemonMetrics, TellOfEachQuota) {
   // They go with their quotas.
   daemon.feed({node});
   EXPECT_TRUE(eventually([&] {
-    return daemon.get("/metrics").body.find("headroom_elastic_quota_used") == std::string::npos;
+    return daemon.get("/metrics").body.find("headroomd_elastic_quota_used") == std::string::npos;
   }));
 }
 
@@ -782,10 +784,10 @@ TEST(DaemonMetrics, TellOfSoManyQuotasAtMost) {
   const TestDaemon daemon({.metrics = true});
   daemon.feed(elastic_quotas(kQuotasInMetricsMax));
   const double all = kQuotasInMetricsMax + 1;
-  EXPECT_TRUE(eventually([&] { return daemon.metric("headroom_elastic_quotas") == all; }));
+  EXPECT_TRUE(eventually([&] { return daemon.metric("headroomd_elastic_quotas") == all; }));
   EXPECT_TRUE(eventually([&] {
     const std::string text = daemon.get("/metrics").body;
-    const std::string series = "headroom_elastic_quota_used{";
+    const std::string series = "headroomd_elastic_quota_used{";
     std::size_t count = 0;
     for (std::size_t at = text.find(series); at != std::string::npos;
          at = text.find(series, at + 1)) {
@@ -795,13 +797,29 @@ TEST(DaemonMetrics, TellOfSoManyQuotasAtMost) {
   }));
 }
 
+TEST(DaemonMetrics, TellOfTheProgramAndItsProcess) {
+  const double before = static_cast<double>(std::time(nullptr));
+  const TestDaemon daemon({.metrics = true});
+  // "headroomd 0.1.0\n"
+  const std::string version = run_command(std::string(HEADROOMD_PATH) + " --version").output;
+  ASSERT_TRUE(version.starts_with("headroomd ") && version.ends_with('\n')) << version;
+  EXPECT_EQ(daemon.metric(fmt::format(R"(headroomd_build_info{{protocol="{}",version="{}"}})",
+                                      kProtocolVersion, version.substr(10, version.size() - 11))),
+            1);
+  EXPECT_GT(daemon.metric("process_cpu_seconds_total"), 0);
+  EXPECT_GT(daemon.metric("process_resident_memory_bytes"), 1 << 20);
+  EXPECT_GE(daemon.metric("process_open_fds"), 5);  // three, and two that are listened on
+  EXPECT_GE(daemon.metric("process_max_fds"), daemon.metric("process_open_fds"));
+  EXPECT_NEAR(daemon.metric("process_start_time_seconds"), before, 60);
+}
+
 TEST(DaemonMetrics, DashboardAndAlertsKnowThem) {
   if (run_command("python3 --version").exit_code != 0) GTEST_SKIP() << "python3 is not there";
   const TestDaemon daemon({.metrics = true});
   std::vector<Object> objects = elastic_quotas(0);
   objects.emplace_back(capacity_quota());
   daemon.feed(objects);
-  EXPECT_TRUE(eventually([&] { return daemon.metric("headroom_elastic_quotas") == 1; }));
+  EXPECT_TRUE(eventually([&] { return daemon.metric("headroomd_elastic_quotas") == 1; }));
   const std::string text = daemon.path("metrics.txt");
   write_file(text, daemon.get("/metrics").body);
   const std::string source = HEADROOM_SOURCE_DIR;

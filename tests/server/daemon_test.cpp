@@ -469,7 +469,7 @@ TEST_F(DaemonLimits, FrameBytesBeforeTheHello) {
   EXPECT_EQ(reply->id(), 0u);
   EXPECT_EQ(reply->body_as_Error()->code(), wire::ErrorCode::LimitExceeded);
   EXPECT_TRUE(peer.await_close());
-  EXPECT_EQ(daemon_.metric(R"(headroom_frames_rejected_total{reason="oversized"})"), 1);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_frames_rejected_total{reason="oversized"})"), 1);
 }
 
 TEST_F(DaemonLimits, FrameBytesAfterTheHello) {
@@ -643,7 +643,7 @@ TEST_F(DaemonLimits, Connections) {
   EXPECT_EQ(reply->id(), 0u);
   EXPECT_EQ(reply->body_as_Error()->code(), wire::ErrorCode::LimitExceeded);
   EXPECT_TRUE(refused.await_close());
-  EXPECT_EQ(daemon_.metric(R"(headroom_connections_refused_total{reason="kConnectionsMax"})"), 1);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_connections_refused_total{reason="kConnectionsMax"})"), 1);
   // A client is told too, whether its hello was in time or not.
   for (int attempt = 0; attempt < 20; ++attempt) {
     const auto client = Client::connect(daemon_.endpoint());
@@ -668,7 +668,7 @@ TEST_F(DaemonLimits, Connections) {
 // One below, at and above: the oldest that has not said hello gives way.
 TEST_F(DaemonLimits, ConnectionsBeforeHello) {
   const auto let_go = [&] {
-    return daemon_.metric(R"(headroom_connections_let_go_total{reason="hello"})");
+    return daemon_.metric(R"(headroomd_connections_let_go_total{reason="hello"})");
   };
   std::vector<std::unique_ptr<RawSocket>> silent;
   const auto one_more = [&] {
@@ -701,7 +701,7 @@ TEST_F(DaemonLimits, OneUserDoesNotTakeAllConnections) {
   RawSocket other(daemon_.endpoint());
   ASSERT_EQ(::seteuid(0), 0);
   other.greet();
-  EXPECT_EQ(daemon_.metric(R"(headroom_connections_let_go_total{reason="share"})"), 1);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_connections_let_go_total{reason="share"})"), 1);
   EXPECT_TRUE(peers.front()->await_close());  // the one that was silent the longest
   RawSocket refused(daemon_.endpoint());
   EXPECT_TRUE(names(error_text(refused.receive()), "kConnectionsMax", kConnectionsMax));
@@ -719,7 +719,7 @@ TEST_F(DaemonLimits, AnIdleConnectionGivesWay) {
   peers.front()->send(stats_frame(2));
   ASSERT_NE(peers.front()->receive(), nullptr);
   RawSocket(daemon_.endpoint()).greet();
-  EXPECT_EQ(daemon_.metric(R"(headroom_connections_let_go_total{reason="idle"})"), 1);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_connections_let_go_total{reason="idle"})"), 1);
   EXPECT_FALSE(peers.front()->await_close(milliseconds(0)));
   EXPECT_TRUE(peers[1]->await_close());
 }
@@ -756,7 +756,7 @@ TEST_F(DaemonPeers, OneThatDoesNotReadIsCutOff) {
   EXPECT_TRUE(daemon_.logged("cut off: it does not read its replies"));
   EXPECT_NE(daemon_.log().find("client=slow-reader"), std::string::npos) << daemon_.log();
   EXPECT_TRUE(peer.await_close());
-  EXPECT_EQ(daemon_.metric(R"(headroom_frames_rejected_total{reason="slow_reader"})"), 1);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_frames_rejected_total{reason="slow_reader"})"), 1);
   EXPECT_LT(resident_bytes(daemon_.pid()), before + kGrowthBytesMax);
   EXPECT_EQ(bystander.noticed(), "");
 }
@@ -911,8 +911,8 @@ TEST_F(DaemonPeers, WhatIsNoRequestIsRefused) {
     EXPECT_NE(error_text(reply).find("HDRM"), std::string::npos) << error_text(reply);
     EXPECT_TRUE(noise.await_close());
   }
-  EXPECT_EQ(daemon_.metric(R"(headroom_frames_rejected_total{reason="malformed"})"), 1);
-  EXPECT_EQ(daemon_.metric(R"(headroom_frames_rejected_total{reason="unexpected"})"), 2);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_frames_rejected_total{reason="malformed"})"), 1);
+  EXPECT_EQ(daemon_.metric(R"(headroomd_frames_rejected_total{reason="unexpected"})"), 2);
   EXPECT_EQ(bystander.noticed(), "");
 }
 
@@ -1001,7 +1001,7 @@ TEST_F(DaemonPeers, HostileFramesHurtNobody) {
   EXPECT_EQ(bystander.noticed(), "");
   EXPECT_LT(resident_bytes(daemon_.pid()), before + kGrowthBytesMax);
   // Both kinds: frames that were refused, and such as were taken for good.
-  EXPECT_GT(daemon_.metric(R"(headroom_frames_rejected_total{reason="malformed"})"), 100);
+  EXPECT_GT(daemon_.metric(R"(headroomd_frames_rejected_total{reason="malformed"})"), 100);
   EXPECT_GT(replies, 20);
   EXPECT_GT(connections, 100);
 }

@@ -57,7 +57,7 @@ class DaemonTls : public testing::Test {
                                    endpoint_.port, arguments));
   }
   double refused() {
-    return daemon_->metric(R"(headroom_connections_refused_total{reason="tls"})");
+    return daemon_->metric(R"(headroomd_connections_refused_total{reason="tls"})");
   }
 
   const Certificates certificates_;
@@ -243,7 +243,7 @@ TEST_F(DaemonTls, RolesAreByTheNamesOfTheCertificate) {
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code, ErrorCode::kForbidden) << nobody.error().message;
   EXPECT_NE(nobody.error().message.find("cert:nobody has no role"), std::string::npos);
-  EXPECT_EQ(daemon_->metric(R"(headroom_connections_refused_total{reason="role"})"), 1);
+  EXPECT_EQ(daemon_->metric(R"(headroomd_connections_refused_total{reason="role"})"), 1);
 }
 
 TEST_F(DaemonTls, AKeyThatOthersMayReadIsRefused) {

@@ -914,15 +914,15 @@ TEST_F(CapacityStatus, IsCountedInTheMetrics) {
   service->tick();
   const std::string all = metrics.text();
   for (const char* sample :
-       {"headroom_request_duration_seconds_count{kind=\"capacity_check\"} 2\n",
-        "headroom_request_duration_seconds_count{kind=\"capacity_plan\"} 1\n",
-        "headroom_request_duration_seconds_count{kind=\"capacity_reserve\"} 2\n",
-        "headroom_request_duration_seconds_count{kind=\"capacity_release\"} 1\n",
-        "headroom_request_duration_seconds_count{kind=\"capacity_quota_status\"} 1\n",
-        "headroom_request_duration_seconds_count{kind=\"capacity_reservations\"} 1\n",
-        "headroom_capacity_asked_total{result=\"fits\"} 2\n",
-        "headroom_capacity_asked_total{result=\"limited\"} 3\n", "headroom_capacity_quotas 2\n",
-        "headroom_capacity_quotas_invalid 1\n", "headroom_capacity_reservations 1\n"}) {
+       {"headroomd_request_duration_seconds_count{request=\"capacity_check\"} 2\n",
+        "headroomd_request_duration_seconds_count{request=\"capacity_plan\"} 1\n",
+        "headroomd_request_duration_seconds_count{request=\"capacity_reserve\"} 2\n",
+        "headroomd_request_duration_seconds_count{request=\"capacity_release\"} 1\n",
+        "headroomd_request_duration_seconds_count{request=\"capacity_quota_status\"} 1\n",
+        "headroomd_request_duration_seconds_count{request=\"capacity_reservations\"} 1\n",
+        "headroomd_capacity_asked_total{result=\"fits\"} 2\n",
+        "headroomd_capacity_asked_total{result=\"limited\"} 3\n", "headroomd_capacity_quotas 2\n",
+        "headroomd_capacity_quotas_invalid 1\n", "headroomd_capacity_reservations 1\n"}) {
     EXPECT_NE(all.find(sample), std::string::npos) << sample;
   }
 }

@@ -35,10 +35,27 @@ class Clock : public ServiceTest {
     return std::string(text(decision.reasons()->Get(0)->reason()));
   }
   bool jumped(const char* direction, int times) {
-    return metrics.text().find(fmt::format("headroom_clock_jumps_total{{direction=\"{}\"}} {}\n",
+    return metrics.text().find(fmt::format("headroomd_clock_jumps_total{{direction=\"{}\"}} {}\n",
                                            direction, times)) != std::string::npos;
   }
 };
+
+TEST_F(Clock, SaysHowLongAgoFactsCame) {
+  const auto age = [this](const char* seconds) {
+    service->tick();
+    return metrics.text().find(fmt::format("headroomd_facts_age_seconds {}\n", seconds)) !=
+           std::string::npos;
+  };
+  pass(60);
+  EXPECT_TRUE(age("0")) << "none have come";
+  feeder.feed({node_of("n1", 64)});
+  EXPECT_TRUE(age("0"));
+  pass(90);
+  client.stats();
+  EXPECT_TRUE(age("90")) << "what is asked are no facts";
+  feeder.facts({pod_of("p", 1, "n1")});
+  EXPECT_TRUE(age("0"));
+}
 
 // The attack "clock": a day ahead, and corrected.
 TEST_F(Clock, FollowsACorrectedClock) {

@@ -514,9 +514,10 @@ TEST_F(PostFiltering, IsCountedInTheMetrics) {
   client.error(client.explain_victims(pod_in("red", "r", 4, 0), "nowhere"));
   const std::string text = metrics.text();
   for (const char* sample :
-       {"post_filter\"} 1\n", "quota_status\"} 2\n", "explain_victims\"} 1\n"}) {
-    EXPECT_NE(text.find(fmt::format("headroom_request_duration_seconds_count{{kind=\"{}", sample)),
-              std::string::npos)
+       {"post_filter\"} 1\n", "elastic_quota_status\"} 2\n", "explain_victims\"} 1\n"}) {
+    EXPECT_NE(
+        text.find(fmt::format("headroomd_request_duration_seconds_count{{request=\"{}", sample)),
+        std::string::npos)
         << sample;
   }
 }

@@ -261,7 +261,7 @@ TEST_F(Budget, FactsAndConnectionsAreRefusedAndDecisionsGoOn) {
   EXPECT_EQ(feeder->stopped(), "Gap: facts were refused for want of memory: resync");
   feeder->feed({node_of("n1", 8), node_of("n3", 8)});
   EXPECT_EQ(client->stats().nodes(), 2U);
-  EXPECT_NE(metrics.text().find("headroom_memory_refused_total{what=\"facts\"} 3"),
+  EXPECT_NE(metrics.text().find("headroomd_memory_refused_total{what=\"facts\"} 3"),
             std::string::npos);
 }
 

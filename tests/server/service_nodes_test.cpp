@@ -275,9 +275,10 @@ TEST_F(EvaluatingNodes, ListsHaveALimit) {
 TEST_F(EvaluatingNodes, IsCountedInTheMetrics) {
   feeder.feed({node_of("n1", 8)});
   told(pod_of("p", 1));
-  EXPECT_NE(metrics.text().find("headroom_request_duration_seconds_count{kind=\"evaluate_nodes\"} "
-                                "1\n"),
-            std::string::npos);
+  EXPECT_NE(
+      metrics.text().find("headroomd_request_duration_seconds_count{request=\"evaluate_nodes\"} "
+                          "1\n"),
+      std::string::npos);
 }
 
 // --- Pages -------------------------------------------------------------------------------------

@@ -252,18 +252,18 @@ TEST_F(Owned, EndUnlessRenewed) {
   EXPECT_EQ(other.reserve_text(pod_of("b", 1), "n1"), "ok") << "renews as well";
   steady += seconds(299);
   EXPECT_EQ(reserved(), 4U);
-  EXPECT_EQ(metric("headroom_reservation_oldest_seconds"), "598");
-  EXPECT_EQ(metric("headroom_reservations_expired_total"), "0");
+  EXPECT_EQ(metric("headroomd_reservation_oldest_seconds"), "598");
+  EXPECT_EQ(metric("headroomd_reservations_expired_total"), "0");
   steady += seconds(1);
   EXPECT_EQ(reserved(), 0U);
   EXPECT_EQ(service->engine().stats().pods, 0U);
   log.clear();
-  EXPECT_EQ(metric("headroom_reservations_expired_total"), "4");
+  EXPECT_EQ(metric("headroomd_reservations_expired_total"), "4");
   EXPECT_NE(log.find("reservations expired: neither bound nor renewed in time pods=4 first="
                      "team/"),
             std::string::npos)
       << log;
-  EXPECT_EQ(metric("headroom_reservation_oldest_seconds"), "0");
+  EXPECT_EQ(metric("headroomd_reservation_oldest_seconds"), "0");
   EXPECT_EQ(client.renew_reservations(), 0U);
 }
 
