@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -35,9 +34,10 @@ func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1
 		widenedTotal.Inc()
 		h.room.widen(pod)
 		// No other PostFilter after this one: it would see these few nodes only, and preempt there.
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(
-			"other plugins rejected the best %d of %d feasible nodes: the next attempt looks at more",
-			len(c.decision.Candidates), c.decision.Feasible))
+		// Without words: what the next attempt finds is what the pod's condition should say.
+		klog.FromContext(ctx).V(4).Info("Other plugins rejected the best nodes: the next attempt looks at more",
+			"pod", klog.KObj(pod), "nodes", len(c.decision.Candidates), "feasible", c.decision.Feasible)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
 	h.room.reject(pod, c.decision.Feasible)
 	if !h.serves(capacityScheduling) {
@@ -78,7 +78,7 @@ func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1
 }
 
 func (h *Headroom) askPostFilter(ctx context.Context, pod *v1.Pod, options client.PostFilterOptions) (answer *client.PostFilterAnswer, err error) {
-	err = h.timed("PostFilter", func() error {
+	err = h.timed("post_filter", func() error {
 		answer, err = h.client.PostFilter(ctx, pod, options)
 		return err
 	})
