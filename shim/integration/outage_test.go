@@ -44,6 +44,7 @@ func TestHeadroomdKilledSkipGoesOnWithTheOtherPlugins(t *testing.T) {
 	c.daemon.Kill()
 	c.bound(c.some("during", 20)...)
 	c.feasible(limitRules(200))
+	c.counts(`headroom_scheduler_gate_open{gate="limits",profile="default-scheduler"}`, 0)
 	if text, err := c.scheduler.MetricsText(c.ctx); err != nil || !metricAbove(text, `headroom_scheduler_cycles_total{outcome="skipped"}`, 0) {
 		t.Errorf("the scheduler's metrics should count skipped pods (%v)", err)
 	}
