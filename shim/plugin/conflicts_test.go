@@ -110,3 +110,23 @@ func TestAReservationThatIsRefusedIsAConflict(t *testing.T) {
 		t.Errorf("grew by %v", grew)
 	}
 }
+
+// A standby sees what the leader's pods come to, and counts none of it; nor does anybody count for another
+// scheduler.
+func TestTheSchedulerThatLeadsCountsItsOwnPods(t *testing.T) {
+	w := away(t, map[string]any{})
+	if _, err := w.api.CoreV1().Pods("default").Update(w.ctx, failed(pod("p", "1"), "OutOfcpu"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := conflictsSoFar(t, "OutOfcpu")
+	ours, theirs := onNode(pod("p", "1")), onNode(pod("p", "1"))
+	theirs.Spec.SchedulerName = "another"
+	w.headroom.facts.podGone(ours)
+	w.headroom.facts.lead()
+	w.headroom.facts.podGone(theirs)
+	w.headroom.facts.podGone(ours)
+	w.eventually("the pod is counted", func() bool { return conflictsSoFar(t, "OutOfcpu") > before })
+	if grew := conflictsSoFar(t, "OutOfcpu") - before; grew != 1 {
+		t.Errorf("counted %v times", grew)
+	}
+}
