@@ -323,7 +323,14 @@ Result<std::string> Quantity::printed(std::string_view text) {
 }
 
 std::string amount_in_words(std::string_view resource, std::int64_t amount) {
-  if (resource == "cpu") return Quantity::from_milli(amount).canonical();
+  if (resource == "cpu") {
+    const auto as_unsigned = static_cast<std::uint64_t>(amount);
+    const std::uint64_t milli = amount < 0 ? -as_unsigned : as_unsigned;
+    std::string text = (amount < 0 ? "-" : "") + std::to_string(milli / 1000);
+    if (milli % 1000 == 0) return text;
+    text += '.' + std::to_string(1000 + milli % 1000).substr(1);
+    return text.substr(0, text.find_last_not_of('0') + 1);
+  }
   const bool bytes =
       resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
   const auto format = bytes ? Quantity::Format::kBinarySI : Quantity::Format::kDecimalSI;

@@ -84,8 +84,8 @@ class Quantity {
   Format format_ = Format::kDecimalSI;
 };
 
-// An amount in the resource's unit (cpu in thousandths, all else whole) as people write it, exact:
-// "3", "3500m", "2Gi", "8".
+// An amount in the resource's unit (cpu in thousandths, all else whole) as people say it, exact:
+// "3", "3.5", "2Gi", "8".
 std::string amount_in_words(std::string_view resource, std::int64_t amount);
 
 }  // namespace headroom

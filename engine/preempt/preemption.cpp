@@ -338,8 +338,8 @@ bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& 
   if (!options.candidates) {
     choose_node(preemptor, asked, options.bound, answer);
     if (answer.nominated_node == kNoNode) {
-      answer.reasons = {fmt::format("0/{} nodes are available: preemption helps on none of them.",
-                                    cluster_.node_count())};
+      answer.reasons = {
+          fmt::format("preemption helps on none of the {} nodes", cluster_.node_count())};
     }
     return true;
   }

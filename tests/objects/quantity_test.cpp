@@ -228,7 +228,12 @@ TEST(Quantity, RandomTextsMatchDigitArithmetic) {
 
 TEST(Quantity, AmountsInWords) {
   EXPECT_EQ(amount_in_words("cpu", 3000), "3");
-  EXPECT_EQ(amount_in_words("cpu", 3500), "3500m");
+  EXPECT_EQ(amount_in_words("cpu", 3500), "3.5");
+  EXPECT_EQ(amount_in_words("cpu", 12'050), "12.05");
+  EXPECT_EQ(amount_in_words("cpu", 1), "0.001");
+  EXPECT_EQ(amount_in_words("cpu", 20'000'000), "20000");
+  EXPECT_EQ(amount_in_words("cpu", -1500), "-1.5");
+  EXPECT_EQ(amount_in_words("cpu", INT64_MIN), "-9223372036854775.808");
   EXPECT_EQ(amount_in_words("memory", std::int64_t{2} << 30), "2Gi");
   EXPECT_EQ(amount_in_words("memory", 1000), "1k");
   EXPECT_EQ(amount_in_words("hugepages-2Mi", 4 << 20), "4Mi");
