@@ -11,8 +11,6 @@
 #include <string>
 #include <system_error>
 
-#include "server/service/memory_budget.h"
-
 namespace headroom {
 
 namespace {
@@ -28,27 +26,31 @@ std::optional<double> boot_time() {
   return std::nullopt;
 }
 
-// When the process started: the 22nd field of its stat, in ticks since the machine did.
-std::optional<double> start_time() {
+struct Stat {
+  std::optional<double> started_ticks;  // since the machine did
+  std::optional<double> resident_pages;
+};
+
+// Fields 22 and 24 of the process's stat.
+Stat read_stat() {
   std::ifstream file("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::size_t name_end = text.rfind(')');  // the second field, which may hold anything
-  const std::optional<double> boot = boot_time();
-  if (name_end == std::string::npos || !boot) return std::nullopt;
+  if (name_end == std::string::npos) return {};
   std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
   for (int field = 3; field < 22; ++field) fields >> skipped;
-  double ticks = 0;
-  if (!(fields >> ticks)) return std::nullopt;
-  return *boot + ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  double started = 0, resident = 0;
+  if (!(fields >> started >> skipped >> resident)) return {};
+  return {started, resident};
 }
 
 std::optional<double> open_files() {
   std::error_code failed;
-  std::filesystem::directory_iterator all("/proc/self/fd", failed);
-  if (failed) return std::nullopt;
-  // One is the directory's own.
-  return static_cast<double>(std::distance(begin(all), end(all)) - 1);
+  double files = -1;  // one is the directory's own
+  std::filesystem::directory_iterator file("/proc/self/fd", failed);
+  for (; !failed && file != std::filesystem::directory_iterator(); file.increment(failed)) ++files;
+  return failed ? std::nullopt : std::optional(files);
 }
 
 double seconds(const timeval& time) {
@@ -66,18 +68,23 @@ std::vector<prometheus::MetricFamily> process_metrics() {
     (type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = *value;
     families.push_back({name, help, type, {metric}});
   };
+  const auto page_bytes = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const Stat stat = read_stat();
+  const std::optional<double> boot = boot_time();
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   tell("process_cpu_seconds_total", "CPU time of the process, its own and the kernel's for it.",
        seconds(used.ru_utime) + seconds(used.ru_stime), prometheus::MetricType::Counter);
   tell("process_resident_memory_bytes", "Memory that the process holds.",
-       static_cast<double>(process_memory_bytes()));
+       stat.resident_pages ? std::optional(*stat.resident_pages * page_bytes) : std::nullopt);
   tell("process_open_fds", "Open files and sockets.", open_files());
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   tell("process_max_fds", "How many of them there may be.", static_cast<double>(files.rlim_cur));
   tell("process_start_time_seconds", "When the process started, since the Unix epoch.",
-       start_time());
+       boot && stat.started_ticks ? std::optional(*boot + *stat.started_ticks / ticks_per_second)
+                                  : std::nullopt);
   return families;
 }
 
