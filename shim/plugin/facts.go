@@ -53,7 +53,6 @@ type facts struct {
 	elasticQuotas elasticQuotas
 	conflicts     *conflicts
 	quotas        *quotaController
-	leads         atomic.Bool          // this scheduler has run a scheduling cycle
 	referred      map[client.Kind]bool // that are followed of the kinds that nodes and pods refer to
 
 	mu      sync.Mutex
@@ -224,7 +223,7 @@ func (f *facts) podGone(object any) {
 	if pod, ok := object.(*v1.Pod); ok {
 		f.pods.drop(pod.UID)
 		f.settled(pod.UID)
-		if f.leads.Load() && f.schedules(pod) {
+		if f.quotas.leads.Load() && f.schedules(pod) {
 			f.conflicts.gone(pod)
 		}
 	}
@@ -271,7 +270,6 @@ func (f *facts) pod(key string) *v1.Pod {
 
 // lead: this scheduler runs a scheduling cycle.
 func (f *facts) lead() {
-	f.leads.Store(true)
 	f.feeder.TakeOver()
 	f.quotas.lead()
 }

@@ -50,7 +50,7 @@ type quotaSource interface {
 type quotaController struct {
 	source  quotaSource
 	events  *quotaEvents
-	leads   atomic.Bool
+	leads   atomic.Bool // this scheduler has run a cycle
 	changed atomic.Bool // since the last look
 
 	mu       sync.Mutex
