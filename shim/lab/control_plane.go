@@ -119,7 +119,7 @@ func (c *ControlPlane) files(directory string) error {
 func (l *Lab) startEtcd(ctx context.Context, directory string, port, peerPort int) (*Process, error) {
 	url, peer := fmt.Sprintf("http://127.0.0.1:%d", port), fmt.Sprintf("http://127.0.0.1:%d", peerPort)
 	process := newProcess(directory, "etcd", l.Binaries.ControlPlane, []string{"etcd",
-		"--data-dir=" + filepath.Join(l.data, "etcd"+strconv.Itoa(port)),
+		"--data-dir=" + filepath.Join(l.Data, "etcd"+strconv.Itoa(port)),
 		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=default=" + peer,

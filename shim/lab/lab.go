@@ -32,8 +32,8 @@ type Lab struct {
 	// Directory holds configurations, certificates, sockets and logs. Its path is short, so that a
 	// socket's path fits.
 	Directory string
+	Data      string // a directory for etcd's data
 
-	data string // etcd's
 	keep bool
 
 	mutex     sync.Mutex
@@ -60,7 +60,7 @@ func New() (*Lab, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(directory))
 	}
-	return &Lab{Binaries: binaries, Directory: directory, data: data,
+	return &Lab{Binaries: binaries, Directory: directory, Data: data,
 		keep: os.Getenv(keepVariable) != ""}, nil
 }
 
@@ -112,9 +112,9 @@ func (l *Lab) Close() error {
 	}
 	if l.keep {
 		fmt.Fprintln(os.Stderr, "lab: kept", l.Directory)
-		return os.RemoveAll(l.data)
+		return os.RemoveAll(l.Data)
 	}
-	return errors.Join(os.RemoveAll(l.data), os.RemoveAll(l.Directory))
+	return errors.Join(os.RemoveAll(l.Data), os.RemoveAll(l.Directory))
 }
 
 // Logs is the tail of every process's log.

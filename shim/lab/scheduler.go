@@ -40,7 +40,7 @@ func (l *Lab) StartScheduler(ctx context.Context, plane *ControlPlane, options S
 	if err != nil {
 		return nil, err
 	}
-	text, err := options.Config.text(plane.Kubeconfig)
+	text, err := options.Config.Text(plane.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,8 @@ func configuration(profiles []SchedulerProfile) map[string]any {
 	return config
 }
 
-func (c SchedulerConfig) text(kubeconfig string) ([]byte, error) {
+// Text is the file that kube-scheduler reads; kubeconfig is the path that it names.
+func (c SchedulerConfig) Text(kubeconfig string) ([]byte, error) {
 	config := configuration(c.Profiles)
 	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": clientQPS, "burst": clientQPS,
 		"contentType": "application/vnd.kubernetes.protobuf"}
