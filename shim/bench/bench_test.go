@@ -137,7 +137,7 @@ func TestOptions(t *testing.T) {
 	if len(o.nodes) != 2 || o.nodes[1] != 20 || o.pods != 7 || !o.wants(variants[0]) || o.wants(variants[1]) {
 		t.Errorf("%+v", o)
 	}
-	for _, args := range [][]string{{"-nodes", "0"}, {"-variants", "nobody"}, {"more"}} {
+	for _, args := range [][]string{{"-nodes", "0"}, {"-variants", "nobody"}, {"-rounds", "0"}, {"-match", "("}, {"more"}} {
 		if _, err := readOptions(args, t.Output()); err == nil {
 			t.Errorf("%q was accepted", args)
 		}

@@ -5,7 +5,8 @@
 //	go run ./bench all                       all tables, at their usual sizes
 //	go run ./bench cycle -nodes 5000 -variants stock,headroom_16
 //
-// Linux only. It needs what shim/lab needs: controlplane and headroomd, and kube-scheduler-headroom for `pods`.
+// Linux only. It needs what shim/lab needs: controlplane and headroomd, and kube-scheduler-headroom for `pods`,
+// and helm for `scheduler_perf`.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +34,9 @@ type options struct {
 	failoverNodes          int
 	failoverPods           int
 	clientNodes            int
+	rounds                 int
+	match                  *regexp.Regexp // workloads of scheduler_perf
+	full                   bool
 	seed                   uint64
 	variants               []string // empty: all
 	profile                string
@@ -48,7 +53,7 @@ type subcommand struct {
 }
 
 var subcommands = []subcommand{{"cycle", cycle}, {"pods", podsEndToEnd}, {"client", roundTrip}, {"failover", failover},
-	{"regret", regret}}
+	{"regret", regret}, {"scheduler_perf", schedulerPerf}}
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -72,7 +77,7 @@ func run(args []string, to io.Writer) error {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(subcommands), func(s subcommand) bool { return name != "all" && s.name != name })
 	if len(chosen) == 0 {
-		return fmt.Errorf("subcommand: %q is none of cycle, pods, client, failover, regret, all", name)
+		return fmt.Errorf("subcommand: %q is none of cycle, pods, client, failover, regret, scheduler_perf, all", name)
 	}
 	o, err := readOptions(args, os.Stderr)
 	if err != nil {
@@ -116,12 +121,21 @@ func readOptions(args []string, to io.Writer) (o options, err error) {
 	flags.IntVar(&o.clientNodes, "client-nodes", 50_000, "client: size of the cluster")
 	flags.IntVar(&o.failoverNodes, "failover-nodes", 20_000, "failover: nodes")
 	flags.IntVar(&o.failoverPods, "failover-pods", 200_000, "failover: pods on them")
+	flags.IntVar(&o.rounds, "rounds", 3, "scheduler_perf: runs of each workload with each scheduler")
+	flags.BoolVar(&o.full, "full", false, "scheduler_perf: the sizes that upstream holds to a floor; hours")
+	match := flags.String("match", "", "scheduler_perf: only workloads that this regular expression finds; empty: all")
 	flags.Uint64Var(&o.seed, "seed", 1, "of clusters and pods")
 	flags.StringVar(&o.profile, "profile", "", "cycle: write the processor profile of the last row's scheduler here")
 	flags.StringVar(&o.json, "json", "", "write the tables to this file, too")
 	names := flags.String("variants", "", "cycle, pods: only these schedulers; empty: all")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if o.rounds < 1 {
+		return o, fmt.Errorf("rounds: %d is not above 0", o.rounds)
+	}
+	if o.match, err = regexp.Compile(*match); err != nil {
+		return o, fmt.Errorf("match: %w", err)
 	}
 	if *names != "" {
 		o.variants = strings.Split(*names, ",")

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -110,8 +108,6 @@ func (j *judge) changing(ctx context.Context, topK int, pods []*v1.Pod) (times [
 	return times, float64((after.Mallocs - before.Mallocs) / roundTrips), j.client.Unreserve(ctx, pods[1], places[1])
 }
 
-var benchmarkFigure = regexp.MustCompile(`([0-9.]+) ([a-zA-Z0-9/-]+)`)
-
 // clientBenchmark runs shim/client's own, and gives its figures by their units.
 func clientBenchmark(ctx context.Context, topK int, headroomd string) (map[string]float64, error) {
 	command := exec.CommandContext(ctx, "go", "test", "headroom.dev/shim/client", "-run", "^$",
@@ -121,12 +117,7 @@ func clientBenchmark(ctx context.Context, topK int, headroomd string) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w\n%s", command.Args, err, out)
 	}
-	figures := map[string]float64{}
-	for _, found := range benchmarkFigure.FindAllStringSubmatch(string(out), -1) {
-		if value, err := strconv.ParseFloat(found[1], 64); err == nil {
-			figures[found[2]] = value
-		}
-	}
+	figures := benchmarkFigures(string(out))
 	for _, name := range []string{"evaluate-p50-us", "evaluate-p99-us", "echo-p50-us", "echo-p99-us", "allocs/op"} {
 		if _, found := figures[name]; !found {
 			return nil, fmt.Errorf("%v: no %s in\n%s", command.Args, name, out)
