@@ -37,6 +37,7 @@ type options struct {
 	rounds                 int
 	match                  *regexp.Regexp // workloads of scheduler_perf
 	full                   bool
+	page                   string
 	seed                   uint64
 	variants               []string // empty: all
 	profile                string
@@ -123,6 +124,7 @@ func readOptions(args []string, to io.Writer) (o options, err error) {
 	flags.IntVar(&o.failoverPods, "failover-pods", 200_000, "failover: pods on them")
 	flags.IntVar(&o.rounds, "rounds", 3, "scheduler_perf: runs of each workload with each scheduler")
 	flags.BoolVar(&o.full, "full", false, "scheduler_perf: the sizes that upstream holds to a floor; hours")
+	flags.StringVar(&o.page, "page", "", "scheduler_perf: write the table into this page of the repository, too")
 	match := flags.String("match", "", "scheduler_perf: only workloads that this regular expression finds; empty: all")
 	flags.Uint64Var(&o.seed, "seed", 1, "of clusters and pods")
 	flags.StringVar(&o.profile, "profile", "", "cycle: write the processor profile of the last row's scheduler here")

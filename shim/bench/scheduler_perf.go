@@ -47,6 +47,7 @@ func schedulerPerf(ctx context.Context, o options) (t *table, err error) {
 		}
 		err = errors.Join(err, l.Close())
 	}()
+	head := newHeader(o.seed)
 	bench, err := newPerfBench(ctx, l)
 	if err != nil {
 		return t, err
@@ -69,8 +70,18 @@ func schedulerPerf(ctx context.Context, o options) (t *table, err error) {
 			}
 		}
 	}
-	return t, nil
+	if o.page == "" {
+		return t, nil
+	}
+	return t, lab.IntoPage(o.page, perfTableBegins, perfTableEnds, fmt.Sprintf("\nCommit %s; %v; medians of %d runs:\n\n%s\n",
+		lab.Commit(), head, o.rounds, t.markdown()))
 }
+
+// The lines of a page between which the table stands.
+const (
+	perfTableBegins = "<!-- scheduler_perf begins -->\n"
+	perfTableEnds   = "<!-- scheduler_perf ends -->\n"
+)
 
 // row runs the workload with each scheduler so many times, in turns.
 func (b *perfBench) row(ctx context.Context, o options, w *perfWorkload, t *table) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -60,6 +61,18 @@ func (t *table) print(to io.Writer) {
 		fmt.Fprintln(columns, strings.Join(row, "\t"))
 	}
 	columns.Flush()
+}
+
+// markdown is the table as a page has it.
+func (t *table) markdown() string {
+	var text strings.Builder
+	row := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
+	row(t.Columns)
+	row(slices.Repeat([]string{"---"}, len(t.Columns)))
+	for _, cells := range t.Rows {
+		row(cells)
+	}
+	return text.String()
 }
 
 func printJSON(to io.Writer, h header, tables []*table) error {

@@ -3,12 +3,12 @@ package integration
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 	"time"
+
+	"headroom.dev/shim/lab"
 )
 
 // scenarioTable is what all scenarios came to, as a table of a page.
@@ -23,7 +23,6 @@ type scenarioRow struct {
 const (
 	// pageVariable names the page, seen from the repository, into which the table is written, between these lines.
 	pageVariable = "HEADROOM_PARITY_PAGE"
-	repository   = "../.."
 	tableBegins  = "<!-- The table: written by TestNoScenarioIsWorse -->\n"
 	tableEnds    = "<!-- The table ends -->\n"
 )
@@ -72,26 +71,8 @@ func (t *scenarioTable) intoPage() error {
 	if page == "" {
 		return nil
 	}
-	page = filepath.Join(repository, page)
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, begins := strings.Cut(string(text), tableBegins)
-	_, after, ends := strings.Cut(rest, tableEnds)
-	if !begins || !ends {
-		return fmt.Errorf("%s has no lines %q and %q", page, tableBegins, tableEnds)
-	}
-	measured := fmt.Sprintf("\n%s, commit %s, %s:\n\n%v\n", time.Now().UTC().Format(time.DateOnly), commit(), machine(), t)
-	return os.WriteFile(page, []byte(before+tableBegins+measured+tableEnds+after), 0o644)
-}
-
-func commit() string {
-	text, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(text))
+	measured := fmt.Sprintf("\n%s, commit %s, %s:\n\n%v\n", time.Now().UTC().Format(time.DateOnly), lab.Commit(), machine(), t)
+	return lab.IntoPage(page, tableBegins, tableEnds, measured)
 }
 
 var modelName = regexp.MustCompile(`(?m)^model name\s*: (.*)$`)
