@@ -47,7 +47,8 @@ func schedulerPerf(ctx context.Context, o options) (t *table, err error) {
 		}
 		err = errors.Join(err, l.Close())
 	}()
-	head := newHeader(o.seed)
+	// Of what is measured: both change while it runs.
+	head, commit := newHeader(o.seed), lab.Commit()
 	bench, err := newPerfBench(ctx, l)
 	if err != nil {
 		return t, err
@@ -74,7 +75,7 @@ func schedulerPerf(ctx context.Context, o options) (t *table, err error) {
 		return t, nil
 	}
 	return t, lab.IntoPage(o.page, perfTableBegins, perfTableEnds, fmt.Sprintf("\nCommit %s; %v; medians of %d runs:\n\n%s\n",
-		lab.Commit(), head, o.rounds, t.markdown()))
+		commit, head, o.rounds, t.markdown()))
 }
 
 // The lines of a page between which the table stands.
