@@ -122,7 +122,7 @@ func readOptions(args []string, to io.Writer) (o options, err error) {
 	flags.IntVar(&o.clientNodes, "client-nodes", 50_000, "client: size of the cluster")
 	flags.IntVar(&o.failoverNodes, "failover-nodes", 20_000, "failover: nodes")
 	flags.IntVar(&o.failoverPods, "failover-pods", 200_000, "failover: pods on them")
-	flags.IntVar(&o.rounds, "rounds", 3, "scheduler_perf: runs of each workload with each scheduler")
+	flags.IntVar(&o.rounds, "rounds", 1, "scheduler_perf: runs of each workload with each scheduler")
 	flags.BoolVar(&o.full, "full", false, "scheduler_perf: the sizes that upstream holds to a floor; hours")
 	flags.StringVar(&o.page, "page", "", "scheduler_perf: write the table into this page of the repository, too")
 	match := flags.String("match", "", "scheduler_perf: only workloads that this regular expression finds; empty: all")
