@@ -100,7 +100,7 @@ struct Application {
   // --- What its pods say ---
   std::string namespace_name, pod_name, uid;  // the latter two of a pod with an ephemeral volume
   ClassConstraint constraint;
-  StringMap labels;
+  StringMap labels;  // that some selector reads
   PodAffinity affinity, anti_affinity;
   std::vector<PreferredSchedulingTerm> preferred;
   std::vector<TopologySpreadConstraint> own_spread;

@@ -1,6 +1,7 @@
 #include "engine/applications/application_maker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/applications/images.h"
@@ -38,8 +39,9 @@ bool names_conflict(const std::optional<std::vector<NodeSelectorTerm>>& required
 
 }  // namespace
 
-ApplicationMaker::ApplicationMaker(const Profile& profile)
+ApplicationMaker::ApplicationMaker(const Profile& profile, const ReadLabels& read)
     : profile_(profile),
+      read_(read),
       spreads_(profile.uses({PluginId::kPodTopologySpread})),
       pod_affinity_(profile.uses({PluginId::kInterPodAffinity})),
       soft_affinity_(profile.scores_by(PluginId::kNodeAffinity)),
@@ -47,11 +49,18 @@ ApplicationMaker::ApplicationMaker(const Profile& profile)
                              PluginId::kVolumeBinding, PluginId::kVolumeZone})),
       image_locality_(profile.scores_by(PluginId::kImageLocality)) {}
 
-const std::string& ApplicationMaker::key(const Pod& pod) {
+const std::string& ApplicationMaker::write_key(const Pod& pod, bool whole) {
   ValueWriter writer(std::move(key_));
   writer(pod.node_selector, pod.required_node_affinity, pod.tolerations);
   if (spreads_ || pod_affinity_ || volumes_) {
-    writer(pod.namespace_name, pod.labels);
+    const auto is_read = [&](const auto& label) { return whole || read_.has(label.first); };
+    writer(pod.namespace_name, static_cast<std::uint64_t>(
+                                   std::count_if(pod.labels.begin(), pod.labels.end(), is_read)));
+    for (const auto& label : pod.labels) {
+      if (is_read(label)) {
+        writer(label.first, label.second);
+      }
+    }
   }
   if (spreads_) {
     writer(pod.topology_spread,
@@ -90,7 +99,8 @@ std::unique_ptr<Application> ApplicationMaker::make(const Pod& pod, std::string 
   application.key = std::move(key);
   application.namespace_name = pod.namespace_name;
   application.constraint = {pod.node_selector, pod.required_node_affinity, pod.tolerations};
-  application.labels = pod.labels;
+  std::copy_if(pod.labels.begin(), pod.labels.end(), std::back_inserter(application.labels),
+               [this](const auto& label) { return read_.has(label.first); });
   if (pod_affinity_) {
     application.affinity = pod.pod_affinity;
     application.anti_affinity = pod.pod_anti_affinity;

@@ -44,7 +44,7 @@ Applications::Applications(const Profile& profile, Facts& facts, const NodeTable
       spreads_(profile.uses({PluginId::kPodTopologySpread})),
       pod_affinity_(profile.uses({PluginId::kInterPodAffinity})),
       image_locality_(profile.scores_by(PluginId::kImageLocality)),
-      maker_(profile),
+      maker_(profile, read_),
       topology_(facts),
       peers_(profile, facts) {
   for (const ScorePlugin& score : profile.scores) {
@@ -77,7 +77,7 @@ void Applications::begin_anew() noexcept {
   ids_.clear();
   topology_.release_all();
   bytes_ = 0;
-  first_rows_generation_ = 0;
+  first_rows_.clear();
   broken_ = false;
 }
 
@@ -275,7 +275,16 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
   }
 }
 
-void Applications::change(ReferredKind kind) {
+void Applications::change(ReferredKind kind, const ReferredObject* object) {
+  if (object != nullptr) {
+    if (const auto* service = std::get_if<Service>(object); service && service->selector) {
+      for (const auto& label : *service->selector) {
+        read_.add(label.first);
+      }
+    } else if (const auto* controller = std::get_if<WorkloadController>(object)) {
+      read_.add(controller->selector);
+    }
+  }
   // Volumes are looked at as they are; what selects, and whom, is part of what was counted.
   if (kind <= ReferredKind::kStatefulSet) {
     ++referred_generation_;
@@ -316,10 +325,26 @@ void Applications::rows_of(const Counter& counter, std::uint32_t cell,
 
 // --- Finding ---
 
+void Applications::note_read(const Pod& pod) {
+  if (spreads_) {
+    for (const TopologySpreadConstraint& constraint : pod.topology_spread) {
+      read_.add(constraint.selector);
+      for (const std::string& key : constraint.match_label_keys) {
+        read_.add(key);
+      }
+    }
+  }
+  if (pod_affinity_) {
+    read_.add(pod.pod_affinity);
+    read_.add(pod.pod_anti_affinity);
+  }
+}
+
 Application* Applications::for_decision(const Pod& pod) {
   if (!any_) {
     return nullptr;
   }
+  note_read(pod);
   if (broken_) {
     begin_anew();
   }
@@ -452,6 +477,8 @@ void Applications::subscribe_all(Application& application) {
 
 void Applications::peer_made(PodPeer& peer) {
   const Whole whole(*this);
+  read_.add(peer.affinity);
+  read_.add(peer.anti_affinity);
   const auto meet = [&](Application* application) {
     if (!is_described(*application)) {
       return;
@@ -501,14 +528,10 @@ void Applications::forget(Application& application) {
 
 void Applications::find_first_rows() {
   const NodeClasses& classes = classes_.classes();
-  if (first_rows_generation_ == nodes_generation_ &&
-      first_rows_class_generation_ == classes.generation() &&
-      first_rows_classes_ == classes.size()) {
+  if (first_rows_class_changes_ == table_.class_changes() && first_rows_.size() == classes.size()) {
     return;
   }
-  first_rows_generation_ = nodes_generation_;
-  first_rows_class_generation_ = classes.generation();
-  first_rows_classes_ = classes.size();
+  first_rows_class_changes_ = table_.class_changes();
   first_rows_.assign(classes.size(), kNoRow);
   for (std::uint32_t row = table_.size(); row-- > 0;) {
     first_rows_[table_.node_class(row)] = row;

@@ -23,6 +23,7 @@
 #include "engine/applications/application_maker.h"
 #include "engine/applications/images.h"
 #include "engine/applications/peers.h"
+#include "engine/applications/read_labels.h"
 #include "engine/applications/topology.h"
 #include "engine/profile/profile.h"
 #include "engine/table/facts.h"
@@ -61,11 +62,15 @@ class Applications {
   void count(PodId id);
   void uncount(PodId id);
   void change_node(std::uint32_t row, const Node* before, const Node* after);
-  void change(ReferredKind kind);
+  // nullptr: there is none any more.
+  void change(ReferredKind kind, const ReferredObject* object);
 
   // --- Decisions ---
   // nullptr: none. Valid until the next is asked for, or longer if prepared in between.
   Application* for_decision(const Pod& pod);
+  // Equal for pods that share an application whatever else is read of labels. Valid until the next
+  // is asked for.
+  const std::string& whole_key(const Pod& pod) { return maker_.whole_key(pod); }
   // A turn of telling nodes apart by what the application reads, for callers whose thread serves
   // others too; true when nothing of it is left.
   bool tell_apart(Application& application, const Pause& pause);
@@ -124,6 +129,8 @@ class Applications {
     const int exceptions_;
   };
   void begin_anew() noexcept;
+  // That its labels count by which its own selectors read.
+  void note_read(const Pod& pod);
 
   bool is_current(const Application& application) const;
   bool is_described(const Application& application) const;
@@ -161,6 +168,7 @@ class Applications {
   const bool any_, spreads_, pod_affinity_, image_locality_;
   std::vector<ApplicationScore> scores_;
 
+  ReadLabels read_;
   ApplicationMaker maker_;
   Topology topology_;
   PeerBook peers_;
@@ -173,8 +181,7 @@ class Applications {
   std::uint32_t node_count_ = 0;
   std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
-  std::uint64_t first_rows_generation_ = 0, first_rows_class_generation_ = 0;
-  std::size_t first_rows_classes_ = 0;
+  std::uint64_t first_rows_class_changes_ = 0;
   std::vector<std::vector<PodId>> volume_pods_;  // by row
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
   bool broken_ = false;

@@ -166,11 +166,10 @@ Result<ShapeIndex> Evaluator::shape_of(const Pod& pod) {
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  const Application* application = cluster_.applications().for_decision(pod);
-  if (application == nullptr) {
+  if (cluster_.applications().for_decision(pod) == nullptr) {
     return static_cast<ShapeIndex>((*shape)->id);
   }
-  std::string key = application->key;
+  std::string key = cluster_.applications().whole_key(pod);
   key.append(reinterpret_cast<const char*>(&(*shape)->id), sizeof(ShapeId));
   const auto next = static_cast<std::uint32_t>(handed_out_.size());
   const auto [known, is_new] = handed_out_ids_.try_emplace(std::move(key), next);
@@ -537,6 +536,7 @@ EngineStats Evaluator::stats() const {
   stats.nodes = cluster_.node_count();
   stats.pods = cluster_.pod_count();
   stats.shapes = cluster_.shapes().count();
+  stats.applications = cluster_.applications().count();
   stats.resources = cluster_.resources().count();
   stats.resources_beyond = cluster_.resources().beyond_count();
   stats.node_classes = cluster_.row_classes().classes().size() - 1;

@@ -518,7 +518,7 @@ void Cluster::remove(ReferredKind kind, std::string_view key) {
 void Cluster::put(ReferredKind kind, std::string_view key,
                   std::shared_ptr<const ReferredObject> object) {
   journal_.put(ReferredBefore{kind, std::string(key), referred_.put(kind, key, std::move(object))});
-  applications_.change(kind);
+  applications_.change(kind, referred_.at(kind, key).get());
 }
 
 // Pods that rely on a class are seldom: admission writes priorities into pods.

@@ -226,7 +226,7 @@ Json RandomApplications::disruption_budget(const Application& application) {
 }
 
 Json RandomApplications::requirement() {
-  static const std::array<std::string, 4> kKeys{"app", "tier", "version", "none"};
+  static const std::array<std::string, 5> kKeys{"app", "tier", "version", "number", "none"};
   const std::string key = draws_.pick(kKeys);
   switch (draws_.below(4)) {
     case 0:
@@ -234,9 +234,9 @@ Json RandomApplications::requirement() {
     case 1:
       return {{"key", key}, {"operator", "DoesNotExist"}};
     case 2:
-      return {{"key", key}, {"operator", "NotIn"}, {"values", {"a1", "back", "v1"}}};
+      return {{"key", key}, {"operator", "NotIn"}, {"values", {"a1", "back", "v1", "3"}}};
     default:
-      return in(key, {"a0", "a1", "front", "v1"});
+      return in(key, {"a0", "a1", "front", "v1", "3", "4"});
   }
 }
 
@@ -399,6 +399,8 @@ Json RandomApplications::pod(const Application& application, int number) {
   Json made = object("Pod", application.name + "-" + std::to_string(number), application.space);
   made["metadata"]["labels"] = application.labels;
   if (draws_.one_in(3)) made["metadata"]["labels"]["version"] = draws_.one_in(2) ? "v1" : "v2";
+  // One of its own, as pods of a StatefulSet have.
+  if (draws_.one_in(2)) made["metadata"]["labels"]["number"] = std::to_string(number);
   if (!application.owner.empty()) {
     const bool core = application.owner == "ReplicationController";
     made["metadata"]["ownerReferences"] = {

@@ -1,0 +1,118 @@
+// Which pods share an application: those that differ only in labels which no selector reads, for as
+// long as none does.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "engine/engine.h"
+
+namespace headroom {
+namespace {
+
+const std::string kHost = "kubernetes.io/hostname";
+const std::string kNumber = "apps.kubernetes.io/pod-index";
+
+Engine make_engine() {
+  Result<Engine> engine =
+      Engine::create(Profile::kube_scheduler(KubernetesVersion::k137), {.threads = 1});
+  if (!engine) throw std::invalid_argument(engine.error().message);
+  for (const char* name : {"a", "b"}) {
+    Node node;
+    node.name = name;
+    node.labels = {{kHost, node.name}, {"topology.kubernetes.io/zone", node.name}};
+    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+    if (!engine->upsert(node)) throw std::invalid_argument("a node is refused");
+  }
+  return std::move(*engine);
+}
+
+// One of a StatefulSet.
+Pod member(int number, const std::string& node = "") {
+  Pod pod;
+  pod.namespace_name = "team";
+  pod.name = pod.uid = "store-" + std::to_string(number);
+  pod.node_name = node;
+  pod.labels = {{"app", "store"}, {kNumber, std::to_string(number)}};
+  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
+  return pod;
+}
+
+// How many there are once the first two members were asked for.
+std::uint32_t count_of_two(Engine& engine) {
+  EXPECT_TRUE(engine.evaluate(member(0)) && engine.evaluate(member(1)));
+  return engine.stats().applications;
+}
+
+PodAffinityTerm term_of(const std::string& number) {
+  return {.selector = LabelSelector{{kNumber, "In", {number}}},
+          .namespaces = {},
+          .namespace_selector = {},
+          .topology_key = kHost};
+}
+
+TEST(Applications, PodsThatDifferInLabelsNobodyReadsShareOne) {
+  Engine engine = make_engine();
+  EXPECT_EQ(count_of_two(engine), 1u);
+  ASSERT_TRUE(engine.upsert(member(0, "a")));
+  ASSERT_TRUE(engine.upsert(member(1, "b")));
+  EXPECT_EQ(count_of_two(engine), 1u);
+  EXPECT_TRUE(engine.validate());
+}
+
+TEST(Applications, AnothersTermTellsThemApart) {
+  Engine engine = make_engine();
+  const ShapeIndex first = engine.shape_of(member(0)).value();
+  const ShapeIndex second = engine.shape_of(member(1)).value();
+  const auto feasible = [&](ShapeIndex shape) {
+    Decision decision;
+    EXPECT_TRUE(engine.evaluate(shape, {}, decision));
+    return decision.feasible;
+  };
+  EXPECT_EQ(feasible(first), 2u);
+  EXPECT_EQ(feasible(second), 2u);
+  EXPECT_EQ(count_of_two(engine), 1u);
+  Pod hermit = member(7, "a");
+  hermit.labels.clear();
+  hermit.pod_anti_affinity.required = {term_of("1")};
+  ASSERT_TRUE(engine.upsert(hermit));
+  EXPECT_EQ(engine.evaluate(member(0)).value().feasible, 2u);
+  EXPECT_EQ(engine.evaluate(member(1)).value().feasible, 1u);
+  EXPECT_EQ(feasible(first), 2u);
+  EXPECT_EQ(feasible(second), 1u) << "what was handed out goes by all labels";
+  EXPECT_EQ(count_of_two(engine), 3u) << "and the one that was theirs, until others need its room";
+  EXPECT_TRUE(engine.validate());
+}
+
+TEST(Applications, TheirOwnTermsReadLabelsOfTheirOwn) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(member(1, "a")));
+  Pod pod = member(0);
+  EXPECT_EQ(engine.evaluate(pod).value().feasible, 2u);
+  // To itself: the first may be anywhere.
+  pod.pod_affinity.required = {term_of("0")};
+  EXPECT_EQ(engine.evaluate(pod).value().feasible, 2u);
+  pod.pod_affinity.required = {term_of("1")};
+  EXPECT_EQ(engine.evaluate(pod).value().feasible, 1u);
+  pod.pod_affinity.required = {term_of("2")};
+  EXPECT_EQ(engine.evaluate(pod).value().feasible, 0u);
+}
+
+// One service for each member, as some databases have them.
+TEST(Applications, AServiceTellsThemApart) {
+  Engine engine = make_engine();
+  const auto best = [&] {
+    return std::string(engine.node_name(engine.evaluate(member(1)).value().candidates[0].node));
+  };
+  EXPECT_EQ(best(), "a");
+  Pod other = member(2, "a");
+  other.labels = {{kNumber, "1"}};
+  other.containers[0].requests.clear();
+  ASSERT_TRUE(engine.upsert(other));
+  ASSERT_TRUE(engine.upsert(ReferredObject(Service{"team", "one", StringMap{{kNumber, "1"}}})));
+  EXPECT_EQ(best(), "b");
+}
+
+}  // namespace
+}  // namespace headroom
