@@ -158,7 +158,7 @@ func newPerfBench(ctx context.Context, l *lab.Lab) (*perfBench, error) {
 	b := &perfBench{lab: l, program: filepath.Join(l.Directory, "scheduler_perf.test"), path: filepath.Join(l.Directory, "path")}
 	var err error
 	// Upstream's pods name no scheduler.
-	if b.chart, err = l.Binaries.RenderChart("schedulerName=default-scheduler"); err != nil {
+	if b.chart, err = l.Binaries.RenderChart("schedulerNames={default-scheduler}"); err != nil {
 		return nil, err
 	}
 	if b.modules, err = goSays(ctx, "env", "GOMODCACHE"); err != nil {

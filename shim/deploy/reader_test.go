@@ -194,7 +194,7 @@ func (r *reader) decisions(metrics string) float64 {
 	r.ok(err)
 	sum := 0.0
 	for _, line := range strings.Split(string(text), "\n") {
-		if strings.HasPrefix(line, "headroom_decisions_total{") {
+		if strings.HasPrefix(line, "headroomd_decisions_total{") {
 			var value float64
 			_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &value)
 			r.ok(err)

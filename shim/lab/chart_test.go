@@ -13,7 +13,7 @@ func TestTheChartIsRendered(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	chart, err := binaries.RenderChart("schedulerName=someone", "headroomd.threads=7")
+	chart, err := binaries.RenderChart("schedulerNames={someone}", "headroomd.threads=7")
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)
 	}

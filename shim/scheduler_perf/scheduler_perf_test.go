@@ -45,7 +45,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 // reportDecided reports how many cycles headroomd decided, and how many it did not. None of the first is an error.
 func reportDecided(b *testing.B) error {
 	counts, err := testutil.GetCounterValuesFromGatherer(legacyregistry.DefaultGatherer,
-		"headroom_scheduling_cycles_total", nil, "outcome")
+		"headroom_scheduler_cycles_total", nil, "outcome")
 	if err != nil {
 		return err
 	}
