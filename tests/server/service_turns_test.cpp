@@ -38,15 +38,22 @@ class Turns : public ServiceTest {
   Client other;
 };
 
+constexpr int kNodes = 40;
+
 Node hostname_node(int number) {
   Node node = node_of("n" + std::to_string(number), 8);
   node.labels = {{"kubernetes.io/hostname", node.name}};
   return node;
 }
 
+// By every other node's name, so that each is a class of its own.
 Pod selecting(const std::string& name, const std::string& node) {
+  NodeSelectorRequirement others{"kubernetes.io/hostname", "NotIn", {}};
+  for (int n = 0; n < kNodes; ++n) {
+    if (hostname_node(n).name != node) others.values.push_back(hostname_node(n).name);
+  }
   Pod pod = pod_of(name, 1);
-  pod.node_selector = {{"kubernetes.io/hostname", node}};
+  pod.required_node_affinity = {NodeSelectorTerm{{others}, {}}};
   return pod;
 }
 
@@ -60,7 +67,6 @@ std::string best_of(const wire::Decision& decision) {
   return decision.node_names() == nullptr ? "" : decision.node_names()->Get(0)->str();
 }
 
-constexpr int kNodes = 40;
 std::vector<Fact> hostname_nodes() {
   std::vector<Fact> facts;
   for (int n = 0; n < kNodes; ++n) facts.emplace_back(hostname_node(n));
