@@ -40,7 +40,7 @@ func (p *peer) helloReply(newer bool) {
 		}
 		roles := e.b.EndVector(3)
 		e.b.StartObject(laterField + 1)
-		wire.HelloReplyAddVersion(e.b, protocolVersion)
+		wire.HelloReplyAddVersion(e.b, ProtocolVersion)
 		wire.HelloReplyAddServer(e.b, server)
 		wire.HelloReplyAddIncarnation(e.b, 7)
 		if newer {
