@@ -151,7 +151,7 @@ struct Application {
 
   // --- The book's ---
   bool crosses = false;  // its terms mean pods of other namespaces too
-  std::list<Application*>::iterator use_place;
+  std::list<Application*>::iterator use_place, check_place;
   std::size_t bytes = 0, kept_bytes = 0;
 };
 

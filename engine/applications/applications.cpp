@@ -72,6 +72,7 @@ void Applications::begin_anew() noexcept {
     }
   }
   use_order_.clear();
+  check_order_.clear();
   in_namespace_.clear();
   crossing_.clear();
   ids_.clear();
@@ -360,6 +361,7 @@ Application* Applications::for_decision(const Pod& pod) {
   Application& application = *made;
   ids_.emplace(application.key, std::move(made));
   application.use_place = use_order_.insert(use_order_.begin(), &application);
+  application.check_place = check_order_.insert(check_order_.end(), &application);
   application.crosses =
       crosses_namespaces(application.affinity) || crosses_namespaces(application.anti_affinity);
   in_namespace_[application.namespace_name].push_back(&application);
@@ -570,6 +572,7 @@ void Applications::drop(Application& application) {
   }
   bytes_ -= application.bytes;
   use_order_.erase(application.use_place);
+  check_order_.erase(application.check_place);
   const auto own = in_namespace_.find(application.namespace_name);
   std::erase(own.value(), &application);
   if (own->second.empty()) {

@@ -114,6 +114,8 @@ class Applications {
   std::size_t bytes() const { return bytes_; }
   // kConflict if some counter is not what the pods come to.
   Result<void> validate();
+  // The same of one application, and each in its turn: count() calls look at all that there are.
+  Result<void> validate_next();
 
  private:
   // Where memory ends half way through a change, all applications begin anew.
@@ -129,6 +131,7 @@ class Applications {
     const int exceptions_;
   };
   void begin_anew() noexcept;
+  Result<void> validate(Application& application);
   // That its labels count by which its own selectors read.
   void note_read(const Pod& pod);
 
@@ -175,6 +178,7 @@ class Applications {
   Images images_;
   BytesMap<std::string_view, std::unique_ptr<Application>> ids_;  // into Application::key
   std::list<Application*> use_order_;                             // used last first
+  std::list<Application*> check_order_;                           // validated last last
   BytesMap<std::string, std::vector<Application*>> in_namespace_;
   std::vector<Application*> crossing_;
   std::size_t bytes_ = 0;

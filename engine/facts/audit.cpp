@@ -33,6 +33,7 @@ std::uint64_t hash_of(About about, std::uint64_t first = 0, std::uint64_t second
 Audit::Audit(Cluster& cluster, AuditOptions options)
     : cluster_(cluster), options_(options), notes_(std::make_shared<AuditNotes>()) {
   cluster_.watch(notes_);
+  applications_left_ = cluster_.applications_.count();
 }
 
 Result<bool> Audit::turn(const Pause& pause) {
@@ -67,6 +68,10 @@ Result<bool> Audit::look() {
       ++shape_;
       return done(cluster_.shape_book_.validate(*shape));
     }
+  }
+  if (options_.validate && applications_left_ > 0) {
+    --applications_left_;
+    return done(cluster_.applications_.validate_next());
   }
   const auto rows = static_cast<std::uint32_t>(cluster_.facts_.nodes.size());
   if (const std::uint32_t row = notes_->rows.next(rows); row != AuditItems::kNone) {
@@ -119,9 +124,6 @@ Result<void> Audit::end() {
       notes_->rows.total().balance + notes_->pods.total().balance + balance_of_rest();
   looked_closer_ = balance != 0 || (cluster_.capacity_ != nullptr &&
                                     !cluster_.capacity_->elastic_quotas().consistent());
-  if (auto checked = cluster_.applications_.validate(); !checked) {
-    return checked;
-  }
   // At once: where something is wrong nobody needs a quick answer.
   return looked_closer_ ? cluster_.validate_sums() : Result<void>();
 }

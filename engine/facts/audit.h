@@ -1,13 +1,14 @@
 // Audit: the digest of all facts, or a validation of all that is kept of them, in turns.
 //
 // Facts and questions may come between the turns. The digest is that of the facts at the last one:
-// what changed after it was looked at is looked at again. A validation checks each row, pod and
-// shape by itself, as it is when its turn comes; the sums over all of them are those of the last
-// turn. An audit that outlives its engine must not have another turn.
+// what changed after it was looked at is looked at again. A validation checks each row, pod, shape
+// and application by itself, as it is when its turn comes; the sums over all of them are those of
+// the last turn. An audit that outlives its engine must not have another turn.
 //
 // Thread safety: that of the engine. Cost: O(nodes + pods) in all, a few microseconds between two
-// questions for a pause; the last turn besides O(quotas). Who changes everything all the time puts
-// it off for kAuditCatchUpTurns turns: what is left then is done in one.
+// questions for a pause, but for an application, which is counted anew; the last turn besides
+// O(quotas). Who changes everything all the time puts it off for kAuditCatchUpTurns turns: what is
+// left then is done in one.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ class Audit {
   Cluster& cluster_;
   const AuditOptions options_;
   std::shared_ptr<AuditNotes> notes_;
-  std::uint32_t shape_ = 0;        // the next
+  std::uint32_t shape_ = 0;  // the next
+  std::uint32_t applications_left_ = 0;
   std::uint32_t catching_up_ = 0;  // turns since all was seen once
   std::uint64_t digest_ = 0;
   bool looked_closer_ = false;
