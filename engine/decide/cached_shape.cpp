@@ -108,10 +108,11 @@ static std::uint64_t next_feasible_version() {
 // --- Building ---
 
 bool CachedShape::replayable(const NodeTable& table) const {
-  const std::uint64_t changes = table.epoch() - epoch_;
-  const bool few = changes <= kReplayAlways || changes <= table.size() / kReplayShare;
-  const bool fits = table.size() <= blocks_ * kBoundRows;
-  return blocks_ != 0 && epoch_ >= table.oldest() && few && fits;
+  if (blocks_ == 0 || epoch_ < table.log().oldest() || table.size() > blocks_ * kBoundRows) {
+    return false;
+  }
+  const std::uint64_t changes = table.log().end() - table.log().first_after(epoch_);
+  return changes <= kReplayAlways || changes <= table.size() / kReplayShare;
 }
 
 void CachedShape::update(const NodeTable& table, const PodShape& shape) {
@@ -210,23 +211,27 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
   if (!has_histograms_) {
     build_histograms();
   }
-  const Columns ring = table.ring_columns();
+  const ChangeLog& log = table.log();
+  const Columns changes = table.log_columns();
   const Program program = shape.program();
   BlockScores out;
-  while (epoch_ < table.epoch()) {
-    const std::uint32_t slot = NodeTable::slot(epoch_);
+  for (std::uint64_t place = log.first_after(epoch_); place < log.end();) {
+    const std::uint32_t slot = ChangeLog::slot(place);
     const auto count = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>({table.epoch() - epoch_, kRingSlots - slot, kBlockNodes}));
+        std::min<std::uint64_t>({log.end() - place, kLogSlots - slot, kBlockNodes}));
     for (std::uint32_t i = 0; i < count; ++i) {
-      __builtin_prefetch(&lines_[layout_.packed(ring.rows[slot + i])], 1);
+      __builtin_prefetch(&lines_[layout_.packed(changes.rows[slot + i])], 1);
     }
-    kernels_->score_block(ring, program, slot, count, out);
+    kernels_->score_block(changes, program, slot, count, out);
     for (std::uint32_t i = 0; i < count; ++i) {
-      set_row(ring.rows[slot + i], out, i);
+      if (!log.dead(slot + i)) {
+        set_row(changes.rows[slot + i], out, i);
+        ++rows_replayed_;
+      }
     }
-    epoch_ += count;
-    rows_replayed_ += count;
+    place += count;
   }
+  epoch_ = table.epoch();
 }
 
 void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {

@@ -73,24 +73,31 @@ void CachedShape::tabulate(RangeTotals& range) {
 }
 
 bool CachedShape::within_reach(const RangeTotals& range) const {
-  return range.valid && range.epoch >= table_->oldest() &&
-         epoch_ - range.epoch <= std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
+  const ChangeLog& log = table_->log();
+  return range.valid && range.epoch >= log.oldest() &&
+         log.end() - log.first_after(range.epoch) <=
+             std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
 }
 
 void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
-  range.best_valid = range.best_valid && epoch_ - range.epoch <= kBestChangesMax;
-  if (range.class_changes != table_->class_changes() || epoch_ - range.epoch > kClassChangesMax) {
+  const ChangeLog& log = table_->log();
+  std::uint64_t place = log.first_after(range.epoch);
+  const std::uint64_t changes = log.end() - place;
+  range.best_valid = range.best_valid && changes <= kBestChangesMax;
+  if (range.class_changes != table_->class_changes() || changes > kClassChangesMax) {
     range.by_class.clear();
   }
-  const std::uint32_t* changed = table_->ring_columns().rows;
+  std::array<std::uint32_t, kBlockNodes> changed;
   std::array<std::int32_t, kBlockNodes> maxima;
-  while (range.epoch < epoch_) {
-    const std::uint32_t slot = NodeTable::slot(range.epoch);
-    const auto count = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>({epoch_ - range.epoch, kRingSlots - slot, kBlockNodes}));
-    kernels_->line_maxima(lines_, changed + slot, count, weights, maxima.data());
+  while (place < log.end()) {
+    std::uint32_t count = 0;
+    for (; place < log.end() && count < kBlockNodes; ++place) {
+      changed[count] = log.rows()[ChangeLog::slot(place)];
+      count += log.dead(ChangeLog::slot(place)) ? 0 : 1;
+    }
+    kernels_->line_maxima(lines_, changed.data(), count, weights, maxima.data());
     for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t row = changed[slot + i];
+      const std::uint32_t row = changed[i];
       range.bounds.set(row / kLineNodes, maxima[i]);
       const std::uint32_t its_class = table_->node_class(row);
       ClassBest* of_class =
@@ -108,8 +115,8 @@ void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieO
         }
       }
     }
-    range.epoch += count;
   }
+  range.epoch = epoch_;
 }
 
 void CachedShape::change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,

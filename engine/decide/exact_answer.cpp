@@ -248,7 +248,7 @@ void Evaluator::look_at(ExactLook& look, const PodShape& shape, std::uint32_t ro
 // True when it is what the rows say now. The shape is prepared.
 bool Evaluator::bring_up(ExactLook& look, PodShape& shape, const Pause& pause) {
   const NodeTable& table = cluster_.table();
-  if (look.next == 0 || look.epoch < table.oldest() ||
+  if (look.next == 0 || look.epoch < table.log().oldest() ||
       look.shapes_generation != cluster_.shapes().generation() ||
       look.class_generation != cluster_.row_classes().classes().generation()) {
     look.next = 0;
@@ -258,11 +258,12 @@ bool Evaluator::bring_up(ExactLook& look, PodShape& shape, const Pause& pause) {
   }
   look.codes.resize(table.size());
   look.raw.resize(table.size());
-  for (; look.epoch < table.epoch(); ++look.epoch) {
-    if (const std::uint32_t row = table.changed_row(look.epoch); row < look.next) {
+  table.log().for_each_after(look.epoch, [&](std::uint32_t row) {
+    if (row < look.next) {
       look_at(look, shape, row);
     }
-  }
+  });
+  look.epoch = table.epoch();
   while (look.next < table.size()) {
     look_at(look, shape, look.next++);
     if (pause()) {

@@ -70,7 +70,7 @@ void VictimColumns::fill_all(Entry& entry) {
 
 bool VictimColumns::replayable(const Entry& entry) const {
   const NodeTable& table = cluster_.table();
-  return entry.epoch >= table.oldest() && table.epoch() - entry.epoch < table.size() &&
+  return entry.epoch >= table.log().oldest() &&
          entry.elastic_quota_generation == cluster_.capacity()->elastic_quotas().generation();
 }
 
@@ -126,11 +126,10 @@ std::vector<const float*> VictimColumns::columns(const VictimGroup& group,
   for (std::vector<float>& values : its.values) {
     values.resize(table.size() + kPadNodes);
   }
-  if (!complete) {
+  if (complete) {
+    table.log().for_each_after(its.epoch, [&](std::uint32_t row) { fill(its, row); });
+  } else {
     fill_all(its);
-  }
-  for (std::uint64_t epoch = complete ? its.epoch : table.epoch(); epoch < table.epoch(); ++epoch) {
-    fill(its, table.changed_row(epoch));
   }
   its.epoch = table.epoch();
   its.elastic_quota_generation = cluster_.capacity()->elastic_quotas().generation();

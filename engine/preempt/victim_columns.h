@@ -1,7 +1,7 @@
 // VictimColumns: what a group of pods could give back at most, row by row, as columns.
 //
 // A group is a quota's pods below a priority, those of all quotas, or those without one. Its
-// columns are made when a preemptor first asks for them and then follow the table's ring; the least
+// columns are made when a preemptor first asks for them and then follow the table's log; the least
 // recently used go beyond kVictimColumnBytesMax. They are bounds: rounded up, and of a group that
 // may hold more than the pods that can go. No answer depends on them.
 // Thread safety: one thread at a time; a column may be read by any number until the next is asked

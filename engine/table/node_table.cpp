@@ -12,7 +12,6 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kCacheSets = 64;  // of a first-level cache with 4 KiB a way
 constexpr std::uint32_t kFirstRows = 1024;
 // Columns come a few at a time, and most before the rows.
 constexpr std::size_t kStrideStep = 8;
@@ -30,10 +29,7 @@ void resize_rows(std::vector<Value>& values, std::size_t rows, std::size_t old_s
 
 }  // namespace
 
-NodeTable::NodeTable(BeyondInt64 beyond)
-    : beyond_(beyond), ring_rows_(kRingSlots), ring_classes_(kRingSlots + kPadNodes) {
-  grow_rows(kFirstRows);
-}
+NodeTable::NodeTable(BeyondInt64 beyond) : beyond_(beyond) { grow_rows(kFirstRows); }
 
 SumId NodeTable::add_sum(std::string label) {
   if (!free_sums_.empty()) {
@@ -94,8 +90,8 @@ ColumnId NodeTable::add_column(Column column) {
     resize_rows(row_narrow_, capacity_, stride_, stride, size_);
     stride_ = stride;
   }
-  allocate(narrow_.emplace_back(), id, capacity_ + kPadNodes);
-  allocate(ring_narrow_.emplace_back(), id, kRingSlots + kPadNodes);
+  narrow_.emplace_back(id, capacity_ + kPadNodes);
+  log_.add_column();
   refresh_pointers();
   start_column(id);
   return id;
@@ -111,41 +107,26 @@ void NodeTable::start_column(ColumnId id) {
   forget_changes();
 }
 
-void NodeTable::allocate(Narrow& narrow, ColumnId id, std::size_t rows) const {
-  const std::size_t floats_per_line = kCacheLine / sizeof(float);
-  const std::size_t stagger = (id * 5 % kCacheSets) * floats_per_line;
-  std::vector<float> storage(rows + stagger + kCacheSets * floats_per_line, 0.0F);
-  const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
-  const std::size_t page = kCacheSets * kCacheLine;
-  const std::size_t to_page = (page - address % page) % page / sizeof(float);
-  float* data = storage.data() + to_page + stagger;
-  HEADROOM_ASSERT(reinterpret_cast<std::uintptr_t>(data) % kCacheLine == 0);
-  if (narrow.data != nullptr) {
-    std::copy_n(narrow.data, size_, data);
-  }
-  narrow.storage = std::move(storage);
-  narrow.data = data;
-}
-
 void NodeTable::grow_rows(std::uint32_t capacity) {
   sums_.resize(capacity * sum_stride_);
   bases_.resize(capacity * stride_);
   truth_.resize(capacity * stride_);
   row_narrow_.resize(capacity * stride_);
   classes_.resize(capacity + kPadNodes, kNoNodeClass);
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
-    allocate(narrow_[id], id, capacity + kPadNodes);
+  for (NarrowColumn& narrow : narrow_) {
+    narrow.grow(capacity + kPadNodes, size_);
   }
+  log_.add_rows(capacity);
   capacity_ = capacity;
   refresh_pointers();
 }
 
 void NodeTable::refresh_pointers() {
   narrow_pointers_.clear();
-  ring_pointers_.clear();
+  log_pointers_.clear();
   for (ColumnId id = 0; id < columns_.size(); ++id) {
-    narrow_pointers_.push_back(narrow_[id].data);
-    ring_pointers_.push_back(ring_narrow_[id].data);
+    narrow_pointers_.push_back(narrow_[id].data());
+    log_pointers_.push_back(log_.column(id));
   }
 }
 
@@ -275,7 +256,7 @@ void NodeTable::change_base(std::uint32_t row, ColumnId id, std::int64_t value) 
     ++limited_generation_;
     refresh_committed();
     // What commit() did not write while no row limited the column.
-    std::fill_n(ring_pointers_[id], kRingSlots, round_down(kUnlimited));
+    std::fill_n(log_pointers_[id], kLogSlots, round_down(kUnlimited));
   }
 }
 
@@ -309,7 +290,7 @@ void NodeTable::prefetch(std::uint32_t row) const {
 
 void NodeTable::commit(std::uint32_t row) {
   HEADROOM_ASSERT(row < size_);
-  const std::uint32_t at = slot(epoch_);
+  const std::uint32_t at = log_.append(row, classes_[row]);
   std::int64_t* truth = truth_.data() + row * stride_;
   float* row_narrow = row_narrow_.data() + row * stride_;
   const Carries* carries = carries_of(row);
@@ -321,19 +302,16 @@ void NodeTable::commit(std::uint32_t row) {
         row_narrow[id] = narrow_pointers_[id][row] = round_down(value);
       }
     }
-    ring_pointers_[id][at] = row_narrow[id];
+    log_pointers_[id][at] = row_narrow[id];
   }
-  ring_rows_[at] = row;
-  ring_classes_[at] = classes_[row];
-  ++epoch_;
 }
 
 Columns NodeTable::columns() const {
   return {narrow_pointers_.data(), truth_.data(), stride_, classes_.data(), nullptr};
 }
 
-Columns NodeTable::ring_columns() const {
-  return {ring_pointers_.data(), truth_.data(), stride_, ring_classes_.data(), ring_rows_.data()};
+Columns NodeTable::log_columns() const {
+  return {log_pointers_.data(), truth_.data(), stride_, log_.node_classes(), log_.rows()};
 }
 
 NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
@@ -379,7 +357,7 @@ void NodeTable::derive(std::uint32_t row) {
 bool NodeTable::narrow_consistent(std::uint32_t row) const {
   for (ColumnId id = 0; id < columns_.size(); ++id) {
     const float narrow = narrowed(row, id);
-    if (std::memcmp(&narrow_[id].data[row], &narrow, sizeof(float)) != 0 ||
+    if (std::memcmp(&narrow_pointers_[id][row], &narrow, sizeof(float)) != 0 ||
         std::memcmp(&row_narrow_[row * stride_ + id], &narrow, sizeof(float)) != 0) {
       return false;
     }
@@ -402,12 +380,9 @@ std::uint64_t NodeTable::digest(std::uint32_t row) const {
 
 std::size_t NodeTable::bytes() const {
   std::size_t total = (sums_.capacity() + bases_.capacity() + truth_.capacity()) * 8 +
-                      row_narrow_.capacity() * 4 + classes_.capacity() * 4 +
-                      (ring_rows_.capacity() + ring_classes_.capacity()) * 4;
-  for (const auto* group : {&narrow_, &ring_narrow_}) {
-    for (const Narrow& narrow : *group) {
-      total += narrow.storage.capacity() * sizeof(float);
-    }
+                      row_narrow_.capacity() * 4 + classes_.capacity() * 4 + log_.bytes();
+  for (const NarrowColumn& narrow : narrow_) {
+    total += narrow.bytes();
   }
   return total;
 }

@@ -1,4 +1,4 @@
-// NodeTable: every node of the cluster as columns, and a ring of the rows that changed.
+// NodeTable: every node of the cluster as columns, and a log of the rows that changed.
 //
 // Three kinds of numbers per row, all int64:
 //   sums       what pods and metrics add up to; add() moves them
@@ -7,14 +7,15 @@
 // A sum that leaves int64 is exact all the same: how often it did lies apart, for the few rows that
 // it happens to, and sum() says what the mode makes of it (beyond_int64.h).
 // commit() derives a row's headroom, narrows every column to float32 and appends the row to the
-// ring under the next epoch. The table knows no policy: policies say which columns there are. A
-// headroom column that no row limits (all bases kUnlimited) rejects nothing and costs no commit.
+// log (change_log.h) under the next epoch. The table knows no policy: policies say which columns
+// there are. A headroom column that no row limits (all bases kUnlimited) rejects nothing and costs
+// no commit.
 //
 // Layout: sums, bases and truth row by row (an event touches one row), with a copy of the narrow
-// values for the ring; narrow columns column by column, 64-byte aligned, each starting on another
-// cache set; padded by kPadNodes. Thread safety: one writer, or any number of readers. Invariant:
-// after commit(row), truth and narrow of that row are a function of its sums and bases. Cost:
-// commit() is O(columns that some row limits).
+// values for the log; narrow columns column by column (narrow_column.h), padded by kPadNodes.
+// Thread safety: one writer, or any number of readers. Invariant: after commit(row), truth and
+// narrow of that row are a function of its sums and bases. Cost: commit() is O(columns that some
+// row limits).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@
 #include <vector>
 
 #include "engine/table/beyond_int64.h"
+#include "engine/table/change_log.h"
+#include "engine/table/narrow_column.h"
 #include "kernels/kernels.h"
 #include "objects/assert.h"
 
@@ -39,8 +42,6 @@ struct Contribution {
   std::int64_t amount;
 };
 
-// The last changes that a cached shape may catch up with; one that is older starts afresh.
-inline constexpr std::uint32_t kRingSlots = 16384;
 // A node table's class of a row that holds no node.
 inline constexpr std::uint32_t kNoNodeClass = 0;
 
@@ -131,24 +132,14 @@ class NodeTable {
   SumId sum_of(ColumnId headroom) const { return columns_[headroom].sum; }
   std::uint32_t sum_count() const { return static_cast<std::uint32_t>(sum_labels_.size()); }
   std::uint32_t column_count() const { return static_cast<std::uint32_t>(columns_.size()); }
-  // The table, and the changes in the ring, as the kernels read them. Valid until a row or column
-  // is added.
+  // The table, and the changes in the log by slot, as the kernels read them. Valid until a row or
+  // column is added.
   Columns columns() const;
-  Columns ring_columns() const;
-
-  // --- The ring ---
-  std::uint64_t epoch() const { return epoch_; }
-  // The oldest epoch from which the ring can still lead to the present.
-  std::uint64_t oldest() const {
-    return epoch_ - oldest_floor_ > kRingSlots ? epoch_ - kRingSlots : oldest_floor_;
-  }
-  // The slot of the change that made epoch + 1.
-  static std::uint32_t slot(std::uint64_t epoch) {
-    return static_cast<std::uint32_t>(epoch % kRingSlots);
-  }
-  std::uint32_t changed_row(std::uint64_t epoch) const { return ring_rows_[slot(epoch)]; }
+  Columns log_columns() const;
+  const ChangeLog& log() const { return log_; }
+  std::uint64_t epoch() const { return log_.epoch(); }
   // Makes every cached shape start afresh.
-  void forget_changes() { oldest_floor_ = ++epoch_; }
+  void forget_changes() { log_.forget(); }
 
   // --- Checking ---
   struct RowState {
@@ -174,11 +165,6 @@ class NodeTable {
     std::int64_t initial_base;
     std::uint32_t limited_rows = 0;  // whose base is not kUnlimited
   };
-  // A float column; `data` is aligned and starts on a cache set of its own.
-  struct Narrow {
-    std::vector<float> storage;
-    float* data = nullptr;
-  };
 
   // How often a row's sums left int64: above it, or (negative) below. Without those that are 0.
   using Carries = std::map<SumId, std::int64_t>;
@@ -197,7 +183,6 @@ class NodeTable {
   void set_truth(std::uint32_t row, ColumnId id, std::int64_t value);
   void refresh_committed();
   void grow_rows(std::uint32_t capacity);
-  void allocate(Narrow& narrow, ColumnId id, std::size_t rows) const;
   float narrowed(std::uint32_t row, ColumnId id) const;
   void refresh_pointers();
 
@@ -213,11 +198,11 @@ class NodeTable {
   std::vector<std::int64_t> sums_, bases_, truth_;
   std::vector<std::uint32_t> classes_;
   std::set<std::uint32_t> released_;
-  std::vector<Narrow> narrow_, ring_narrow_;
-  std::vector<float> row_narrow_;                        // the narrow columns once more, row by row
-  std::vector<float*> narrow_pointers_, ring_pointers_;  // of the columns
-  std::vector<std::uint32_t> ring_rows_, ring_classes_;
-  std::uint64_t epoch_ = 0, oldest_floor_ = 0, limited_generation_ = 0, class_changes_ = 1;
+  std::vector<NarrowColumn> narrow_;
+  std::vector<float> row_narrow_;  // the narrow columns once more, row by row
+  ChangeLog log_;
+  std::vector<float*> narrow_pointers_, log_pointers_;  // of the columns
+  std::uint64_t limited_generation_ = 0, class_changes_ = 1;
 };
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
 // NodeTable: columns follow from sums and bases, narrow columns from the truth, whatever rows and
-// columns come and go; the ring leads from every epoch it still knows to the present.
+// columns come and go; the log leads from every epoch that it still knows to the present.
 #include "engine/table/node_table.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,9 +37,11 @@ struct NodeTableTest : testing::Test {
     table.add(row, {&contribution, 1});
     table.commit(row);
   }
-  // The row whose change made epoch + 1.
-  std::uint32_t changed_row(std::uint64_t epoch) const {
-    return table.ring_columns().rows[NodeTable::slot(epoch)];
+  // In the order of their last changes.
+  std::vector<std::uint32_t> changed_since(std::uint64_t epoch) const {
+    std::vector<std::uint32_t> rows;
+    table.log().for_each_after(epoch, [&](std::uint32_t row) { rows.push_back(row); });
+    return rows;
   }
   float narrow(std::uint32_t row, ColumnId id) const { return table.columns().narrow[id][row]; }
 
@@ -196,7 +199,7 @@ TEST_F(NodeTableTest, Growth) {
     const Columns columns = table.columns();
     for (ColumnId id = 0; id < table.column_count(); ++id) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(columns.narrow[id]) % 64, 0u);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(table.ring_columns().narrow[id]) % 64, 0u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(table.log_columns().narrow[id]) % 64, 0u);
     }
     for (std::uint32_t row = 0; row < rows; ++row) {
       ASSERT_TRUE(table.narrow_consistent(row)) << row;
@@ -222,52 +225,36 @@ TEST_F(NodeTableTest, ANewColumnOfOldRows) {
   EXPECT_EQ(table.truth(row, headroom), 6);
   EXPECT_TRUE(table.narrow_consistent(row));
   EXPECT_TRUE(table.limited(second));
-  EXPECT_GT(table.oldest(), epoch) << "cached shapes start afresh";
+  EXPECT_GT(table.log().oldest(), epoch) << "cached shapes start afresh";
 }
 
-// --- The ring ---
+// --- The log ---
 
-TEST_F(NodeTableTest, EveryCommitIsAnEpochWithItsSnapshot) {
+TEST_F(NodeTableTest, ACommitIsAnEpochWithItsSnapshot) {
   const std::uint32_t first = new_row(100);
   const std::uint32_t second = new_row(200);
   const std::uint64_t start = table.epoch();
   add(first, 1);
   add(second, 2);
+  table.set_class(first, 9);
   add(first, 3);
-  table.set_class(second, 9);
-  table.commit(second);
-  ASSERT_EQ(table.epoch(), start + 4);
-  const Columns ring = table.ring_columns();
-  const std::uint32_t rows[] = {first, second, first, second};
-  const float headrooms[] = {99, 198, 96, 198};
-  const std::uint32_t classes[] = {1, 1, 1, 9};
-  for (std::uint64_t i = 0; i < 4; ++i) {
-    const std::uint32_t slot = NodeTable::slot(start + i);
-    EXPECT_EQ(changed_row(start + i), rows[i]);
-    EXPECT_EQ(ring.rows[slot], rows[i]);
-    EXPECT_EQ(ring.narrow[headroom][slot], headrooms[i]) << "as it was then";
-    EXPECT_EQ(ring.narrow[capacity][slot], percent_scale(table.truth(rows[i], capacity)));
-    EXPECT_EQ(ring.node_class[slot], classes[i]);
+  ASSERT_EQ(table.epoch(), start + 3);
+  EXPECT_EQ(changed_since(start), (std::vector<std::uint32_t>{second, first})) << "each row once";
+  EXPECT_EQ(changed_since(start + 2), std::vector<std::uint32_t>{first});
+  EXPECT_EQ(changed_since(start + 3), std::vector<std::uint32_t>{});
+  const Columns changes = table.log_columns();
+  std::uint64_t place = table.log().first_after(start);
+  for (; table.log().dead(ChangeLog::slot(place)); ++place) {
   }
-  EXPECT_EQ(ring.truth_of(second), table.truth_of(second)) << "the truth is today's";
-}
-
-TEST_F(NodeTableTest, TheRingForgetsTheOldest) {
-  const std::uint32_t row = new_row(1'000'000);
-  const std::uint64_t floor = table.oldest();
-  while (table.epoch() < floor + kRingSlots) {
-    add(row, 1);
+  for (const auto& [row, left, its_class] :
+       {std::tuple(second, 198.0F, 1U), std::tuple(first, 96.0F, 9U)}) {
+    const std::uint32_t slot = ChangeLog::slot(place++);
+    EXPECT_EQ(changes.rows[slot], row);
+    EXPECT_EQ(changes.narrow[headroom][slot], left);
+    EXPECT_EQ(changes.narrow[capacity][slot], percent_scale(table.truth(row, capacity)));
+    EXPECT_EQ(changes.node_class[slot], its_class);
   }
-  EXPECT_EQ(table.oldest(), floor) << "exactly full";
-  add(row, 1);
-  EXPECT_EQ(table.oldest(), floor + 1);
-  // The last kRingSlots changes, each in its slot.
-  const Columns ring = table.ring_columns();
-  const auto now = static_cast<float>(table.truth(row, headroom));
-  for (std::uint64_t back = 1; back <= kRingSlots; ++back) {
-    ASSERT_EQ(ring.narrow[headroom][NodeTable::slot(table.epoch() - back)],
-              now + static_cast<float>(back) - 1);
-  }
+  EXPECT_EQ(changes.truth_of(second), table.truth_of(second));
 }
 
 TEST_F(NodeTableTest, ForgettingIsAnEpochOfItsOwn) {
@@ -275,10 +262,10 @@ TEST_F(NodeTableTest, ForgettingIsAnEpochOfItsOwn) {
   const std::uint64_t before = table.epoch();
   table.forget_changes();
   EXPECT_GT(table.epoch(), before);
-  EXPECT_EQ(table.oldest(), table.epoch());
+  EXPECT_EQ(table.log().oldest(), table.epoch());
   add(row, 1);
-  EXPECT_EQ(table.oldest() + 1, table.epoch());
-  EXPECT_EQ(changed_row(table.oldest()), row);
+  EXPECT_EQ(table.log().oldest() + 1, table.epoch());
+  EXPECT_EQ(changed_since(table.log().oldest()), std::vector<std::uint32_t>{row});
 }
 
 // --- Checking ---
@@ -328,8 +315,8 @@ TEST(NodeTableDigest, IsOfLabelsAndValues) {
 }
 
 // Events in any order, with rows coming and going: the columns depend on the sums alone, and the
-// snapshots of the ring, played in order onto a copy, lead to the table as it is.
-TEST_F(NodeTableTest, PlayingTheRingLeadsToThePresent) {
+// snapshots of the log, played onto a copy, lead to the table as it is.
+TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
   std::mt19937_64 random(test_seed());
   for (int i = 0; i < 40; ++i) {
     new_row(1000);
@@ -357,10 +344,12 @@ TEST_F(NodeTableTest, PlayingTheRingLeadsToThePresent) {
         add(row, static_cast<std::int64_t>(random() % 2001) - 1000);
       }
     }
-    ASSERT_LE(table.oldest(), since);
-    const Columns ring = table.ring_columns();
-    for (std::uint64_t epoch = since; epoch < table.epoch(); ++epoch) {
-      played[changed_row(epoch)] = ring.narrow[headroom][NodeTable::slot(epoch)];
+    ASSERT_LE(table.log().oldest(), since);
+    const Columns columns = table.log_columns();
+    for (std::uint64_t at = table.log().first_after(since); at < table.log().end(); ++at) {
+      if (const std::uint32_t slot = ChangeLog::slot(at); !table.log().dead(slot)) {
+        played[columns.rows[slot]] = columns.narrow[headroom][slot];
+      }
     }
     ASSERT_EQ(played, column(table.columns(), headroom, table.size()));
     for (std::uint32_t row = 0; row < table.size(); ++row) {
