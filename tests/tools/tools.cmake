@@ -47,4 +47,5 @@ add_dependencies(soak headroomd)
 add_test(NAME soak COMMAND soak 5)
 # None depends on how the build was made; the package of a sanitized build is of no use.
 add_test(NAME incomplete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/incomplete_test.sh ${PROJECT_SOURCE_DIR})
-set_tests_properties(structure docs package schema soak incomplete PROPERTIES LABELS release-only)
+add_test(NAME against COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/against_test.py ${PROJECT_SOURCE_DIR})
+set_tests_properties(structure docs package schema soak incomplete against PROPERTIES LABELS release-only)
