@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"headroom.dev/shim/deferred"
 	"headroom.dev/shim/lab"
 	"headroom.dev/shim/plugin"
 )
@@ -88,6 +89,7 @@ func (h *harness) start(ctx context.Context, l *lab.Lab, v variant, c *cluster, 
 		return err
 	}
 	registry := frameworkruntime.Registry{plugin.Name: plugin.New,
+		deferred.PodTopologySpread: deferred.NewPodTopologySpread, deferred.InterPodAffinity: deferred.NewInterPodAffinity,
 		noBind: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return h, nil },
 		namesPlugin: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 			return &names{nodes: c.nodes, count: v.names}, nil

@@ -22,6 +22,8 @@ type cycle struct {
 	decision *client.Decision
 	// What every node says, where the names are not limited; else nil.
 	nodes *client.NodesAnswer
+	// What the profile that answered looks at.
+	considered []wire.NotConsidered
 	// As if these pods did not count on the node that Filter is asked about, and as if these did.
 	without []types.NamespacedName
 	with    []*v1.Pod
@@ -33,12 +35,16 @@ type cycle struct {
 // Clone is called before pods are added or removed for one node.
 func (c *cycle) Clone() fwk.StateData {
 	return &cycle{
-		decision: c.decision,
-		nodes:    c.nodes,
-		without:  slices.Clone(c.without),
-		with:     slices.Clone(c.with),
+		decision:   c.decision,
+		nodes:      c.nodes,
+		considered: c.considered,
+		without:    slices.Clone(c.without),
+		with:       slices.Clone(c.with),
 	}
 }
+
+// changed: the framework asks about other pods than there are.
+func (c *cycle) changed() bool { return len(c.with) > 0 || len(c.without) > 0 }
 
 // limited: other nodes than the candidates were withheld from the other plugins.
 func (c *cycle) limited() bool { return c.nodes == nil && len(c.decision.Candidates) > 0 }
@@ -84,6 +90,8 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 	if err != nil {
 		return nil, h.unavailable(ctx, pod, err)
 	}
+	// Not before: the connection may be another by now.
+	c.considered = h.considered()
 	if len(c.decision.PreFilter) > 0 {
 		cyclesTotal.WithLabelValues("quota").Inc()
 		state.Write(cycleKey, c)
@@ -164,7 +172,7 @@ func (h *Headroom) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 		return nil
 	}
 	name := node.Node().Name
-	if len(c.with) == 0 && len(c.without) == 0 {
+	if !c.changed() {
 		if c.nodes != nil {
 			if answer, ok := c.nodes.Nodes[name]; ok {
 				return statusOf(answer.Verdict)

@@ -1,5 +1,5 @@
 // Package schedulerperf is Kubernetes' own benchmark of kube-scheduler, test/integration/scheduler_perf, with
-// Headroom's plugin compiled in. It has no workload of its own: shim/bench scheduler_perf runs it in the directory of
+// Headroom's plugins compiled in. It has no workload of its own: shim/bench scheduler_perf runs it in the directory of
 // one of upstream's configurations, and says by a flag which scheduler.
 package schedulerperf
 
@@ -15,6 +15,7 @@ import (
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 
+	"headroom.dev/shim/deferred"
 	"headroom.dev/shim/plugin"
 )
 
@@ -32,7 +33,9 @@ func TestMain(m *testing.M) {
 }
 
 func BenchmarkPerfScheduling(b *testing.B) {
-	perf.RunBenchmarkPerfScheduling(b, *configuration, "headroom", frameworkruntime.Registry{plugin.Name: plugin.New},
+	registry := frameworkruntime.Registry{plugin.Name: plugin.New,
+		deferred.PodTopologySpread: deferred.NewPodTopologySpread, deferred.InterPodAffinity: deferred.NewInterPodAffinity}
+	perf.RunBenchmarkPerfScheduling(b, *configuration, "headroom", registry,
 		perf.WithPrepareFn(func(tCtx ktesting.TContext) error {
 			if *headroom {
 				// Before upstream's own cleanup, which empties the counters.
