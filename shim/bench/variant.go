@@ -72,6 +72,9 @@ func (v variant) schedulerProfile(address string) lab.SchedulerProfile {
 	}
 	if v.topK > 0 {
 		multiPoint.Enabled = []lab.Plugin{{Name: plugin.Name, Weight: headroomWeight}}
+		if v.without == nil {
+			multiPoint.Defer()
+		}
 		profile.PluginConfig = append(profile.PluginConfig,
 			lab.HeadroomArgs{Address: address, TopK: v.topK, Timeout: "10s", OnUnavailable: "Wait"}.Config())
 	}

@@ -381,7 +381,8 @@ func TestOwnPluginsComeBesideHeadroom(t *testing.T) {
 			return fmt.Sprintf("enabled %v, disabled %v", set.Enabled, set.Disabled)
 		}
 		for name, want := range map[string]string{
-			"multiPoint": "enabled [{Headroom 10000} {Own 3}], disabled [{DefaultPreemption 0} {ImageLocality 0}]",
+			"multiPoint": "enabled [{Headroom 10000} {HeadroomPodTopologySpread 2} {HeadroomInterPodAffinity 2} {Own 3}], " +
+				"disabled [{DefaultPreemption 0} {PodTopologySpread 0} {InterPodAffinity 0} {ImageLocality 0}]",
 			"postFilter": "enabled [{Headroom 0}], disabled []",
 			"permit":     "enabled [{Own 0}], disabled []",
 		} {
@@ -391,6 +392,43 @@ func TestOwnPluginsComeBesideHeadroom(t *testing.T) {
 		}
 		if len(profile.PluginConfig) != 2 || profile.PluginConfig[1].Name != "Own" || profile.PluginConfig[1].Args["a"] != 1.0 {
 			t.Errorf("%s: pluginConfig %v", profile.SchedulerName, profile.PluginConfig)
+		}
+	}
+}
+
+// Plugins stand for kube-scheduler's, with the arguments that these are given, and leave alone what a user has a word on.
+func TestPluginsStandForKubeSchedulers(t *testing.T) {
+	const spread, affinity = "HeadroomPodTopologySpread", "HeadroomInterPodAffinity"
+	args := `[{"name": "PodTopologySpread", "args": {"a": 1}}, {"name": "InterPodAffinity", "args": {"b": 2}}]`
+	for name, one := range map[string]struct {
+		set, value string
+		deferred   []string // and those that stay
+		configured []string
+	}{
+		"usually":             {"replicas", "1", []string{spread, affinity}, []string{spread, affinity}},
+		"off":                 {"plugin.deferred", "false", nil, []string{"PodTopologySpread", "InterPodAffinity"}},
+		"one is weighed":      {"scheduler.plugins", `{"multiPoint": {"enabled": [{"name": "PodTopologySpread", "weight": 7}]}}`, []string{affinity}, []string{"PodTopologySpread", affinity}},
+		"one is off a point":  {"scheduler.plugins", `{"score": {"disabled": [{"name": "InterPodAffinity"}]}}`, []string{spread}, []string{spread, "InterPodAffinity"}},
+		"one is configured":   {"scheduler.plugins", `{"multiPoint": {"enabled": [{"name": "HeadroomInterPodAffinity"}]}}`, []string{spread, affinity}, []string{spread, "InterPodAffinity"}},
+		"all others are off":  {"scheduler.plugins", `{"multiPoint": {"disabled": [{"name": "*"}]}}`, nil, []string{"PodTopologySpread", "InterPodAffinity"}},
+		"all are off a point": {"scheduler.plugins", `{"score": {"disabled": [{"name": "*"}]}}`, []string{spread, affinity}, []string{spread, affinity}},
+	} {
+		text := schedulerConfig(t, render(t, "--set-json", one.set+"="+one.value, "--set-json", "scheduler.pluginConfig="+args))
+		var config schedulerProfiles
+		if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+			t.Fatal(err)
+		}
+		var deferred, configured []string
+		for _, plugin := range config.Profiles[0].Plugins["multiPoint"].Enabled {
+			if plugin.Name == spread || plugin.Name == affinity {
+				deferred = append(deferred, plugin.Name)
+			}
+		}
+		for _, its := range config.Profiles[0].PluginConfig[1:] {
+			configured = append(configured, its.Name)
+		}
+		if !slices.Equal(deferred, one.deferred) || !slices.Equal(configured, one.configured) {
+			t.Errorf("%s: %v, configured %v in\n%s", name, deferred, configured, text)
 		}
 	}
 }

@@ -144,8 +144,9 @@ func (c *cluster) config(s setup) lab.SchedulerConfig {
 	// preemption, which sees the K names alone and would evict somebody on one of them although other
 	// nodes are free.
 	multiPoint := lab.PluginSet{Enabled: []lab.Plugin{{Name: "Headroom", Weight: 10000}}}
+	multiPoint.Defer()
 	if s.elasticQuotas {
-		multiPoint.Disabled = lab.Plugins("DefaultPreemption")
+		multiPoint.Disabled = append(multiPoint.Disabled, lab.Plugins("DefaultPreemption")...)
 	}
 	plugins := map[string]lab.PluginSet{
 		"multiPoint": multiPoint,

@@ -52,6 +52,14 @@ type Plugin struct {
 	Weight int    `json:"weight,omitempty"`
 }
 
+// Defer has Headroom's plugins stand for kube-scheduler's of the same name, as the chart does.
+func (s *PluginSet) Defer() {
+	for _, name := range []string{"PodTopologySpread", "InterPodAffinity"} {
+		s.Enabled = append(s.Enabled, Plugin{Name: "Headroom" + name, Weight: 2})
+		s.Disabled = append(s.Disabled, Plugin{Name: name})
+	}
+}
+
 // PluginConfig is a plugin's arguments.
 type PluginConfig struct {
 	Name string `json:"name"`

@@ -72,15 +72,46 @@ true
 {{- include "headroom.capacityScheduling" (list . "multiPoint" "preFilter") -}}
 {{- end -}}
 
+{{/* Names of kube-scheduler's plugins for which Headroom's of the same name stand: not where plugin.deferred is off, and
+     not those that scheduler.plugins names at some extension point, or has taken off with all others. */}}
+{{- define "headroom.deferred" -}}
+{{- $named := dict -}}
+{{- range $point, $set := .Values.scheduler.plugins -}}
+{{- range concat (dig "enabled" list $set) (dig "disabled" list $set) -}}
+{{- $_ := set $named (trimPrefix "Headroom" .name) true -}}
+{{- if and (eq $point "multiPoint") (eq .name "*") -}}
+{{- range list "PodTopologySpread" "InterPodAffinity" -}}
+{{- $_ := set $named . true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $deferred := list -}}
+{{- if .Values.plugin.deferred -}}
+{{- range list "PodTopologySpread" "InterPodAffinity" -}}
+{{- if not (hasKey $named .) -}}
+{{- $deferred = append $deferred . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $deferred -}}
+{{- end -}}
+
 {{/* The plugins of kube-scheduler's profile: Headroom, then yours. */}}
 {{- define "headroom.schedulerPlugins" -}}
 {{- $plugins := deepCopy .Values.scheduler.plugins -}}
 {{/* Above 100 times the sum of the other weights: headroomd's ranking decides, and the other plugins' preferences among
      nodes that it ranks the same. Named once more at postFilter, it comes before kube-scheduler's own. Where headroomd
-     preempts, it chooses victims by quotas. */}}
-{{- $others := include "headroom.preempts" . | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
+     preempts, it chooses victims by quotas. Plugins that stand for others have their weight, and come behind Headroom,
+     whose PreFilter they ask. */}}
+{{- $enabled := list (dict "name" "Headroom" "weight" 10000) -}}
+{{- $disabled := include "headroom.preempts" . | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
+{{- range include "headroom.deferred" . | fromJsonArray -}}
+{{- $enabled = append $enabled (dict "name" (printf "Headroom%s" .) "weight" 2) -}}
+{{- $disabled = append $disabled (dict "name" .) -}}
+{{- end -}}
 {{- $headroom := dict
-      "multiPoint" (dict "enabled" (list (dict "name" "Headroom" "weight" 10000)) "disabled" $others)
+      "multiPoint" (dict "enabled" $enabled "disabled" $disabled)
       "postFilter" (dict "enabled" (list (dict "name" "Headroom"))) -}}
 {{- range $point, $first := $headroom -}}
 {{- $set := dict -}}
@@ -92,4 +123,16 @@ true
 {{- $_ := set $plugins $point $set -}}
 {{- end -}}
 {{- toYaml $plugins -}}
+{{- end -}}
+
+{{/* scheduler.pluginConfig: arguments of a plugin for which another stands are that one's. */}}
+{{- define "headroom.pluginConfig" -}}
+{{- $deferred := include "headroom.deferred" . | fromJsonArray -}}
+{{- $configs := list -}}
+{{- range .Values.scheduler.pluginConfig -}}
+{{- $configs = append $configs (has .name $deferred | ternary (dict "name" (printf "Headroom%s" .name) "args" .args) .) -}}
+{{- end -}}
+{{- with $configs -}}
+{{- toYaml . -}}
+{{- end -}}
 {{- end -}}
