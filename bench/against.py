@@ -15,6 +15,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -26,14 +27,21 @@ ROUNDS = 3
 Key = tuple[str, int]  # a row, and which of its lines
 
 
+def run(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except OSError as error:
+        said = f"{command[0]}: {error.strerror}"
+    except subprocess.CalledProcessError as error:
+        said = f"{' '.join(command)}: exit code {error.returncode}: {error.stderr.strip()}"
+    print(said, file=sys.stderr)
+    sys.exit(2)
+
+
 def figures(program: str, row: str, options: list[str]) -> tuple[dict, dict[Key, dict]]:
     """What one run says: the machine, and the lines that have a value, of rows that have some."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        command = [program, "--rows", row, "--json", file.name, *options]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            print(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}", file=sys.stderr)
-            sys.exit(2)
+        run(program, "--rows", row, "--json", file.name, *options)
         said = json.load(open(file.name, encoding="utf-8"))
     counts: collections.Counter[str] = collections.Counter()
     lines = {}
@@ -46,8 +54,11 @@ def figures(program: str, row: str, options: list[str]) -> tuple[dict, dict[Key,
 
 def rows_of(program: str) -> list[str]:
     """The rows that a program knows: what its help says that --rows takes."""
-    said = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
-    return said[said.index("{") + 1 : said.index("}")].replace("\n", "").replace(" ", "").split(",")
+    rows = re.search(r"--rows \w+:\{([^}]*)\}", run(program, "--help"))
+    if rows is None:
+        print(f"{program}: not a benchmark program: its --help has no --rows", file=sys.stderr)
+        sys.exit(2)
+    return re.sub(r"\s", "", rows[1]).split(",")
 
 
 def verdict(line: dict, before: list[float], now: list[float]) -> str:

@@ -181,8 +181,8 @@ class CachedShape {
   RangeTotals& totals_of(const Ranges& ranges);
   void measure(RangeTotals& range, const Totals& weights);
   void tabulate(RangeTotals& range);
-  bool within_reach(const RangeTotals& range) const;
-  void catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
+  // False: too much has changed since.
+  bool catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
   static void change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
                           const TieOrder& order);
   // False: what is kept does not say it.

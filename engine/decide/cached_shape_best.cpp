@@ -72,17 +72,16 @@ void CachedShape::tabulate(RangeTotals& range) {
   }
 }
 
-bool CachedShape::within_reach(const RangeTotals& range) const {
+bool CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
   const ChangeLog& log = table_->log();
-  return range.valid && range.epoch >= log.oldest() &&
-         log.end() - log.first_after(range.epoch) <=
-             std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare);
-}
-
-void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
-  const ChangeLog& log = table_->log();
+  if (!range.valid || range.epoch < log.oldest()) {
+    return false;
+  }
   std::uint64_t place = log.first_after(range.epoch);
   const std::uint64_t changes = log.end() - place;
+  if (changes > std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare)) {
+    return false;
+  }
   range.best_valid = range.best_valid && changes <= kBestChangesMax;
   if (range.class_changes != table_->class_changes() || changes > kClassChangesMax) {
     range.by_class.clear();
@@ -117,6 +116,7 @@ void CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieO
     }
   }
   range.epoch = epoch_;
+  return true;
 }
 
 void CachedShape::change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
@@ -245,9 +245,7 @@ CachedShape::RangeTotals& CachedShape::range_now(const Ranges& now, const Totals
   RangeTotals& range = totals_of(now);
   range.last_used = decisions_;
   last_range_ = static_cast<std::size_t>(&range - range_totals_.data());
-  if (within_reach(range)) {
-    catch_up(range, weights, order);
-  } else {
+  if (!catch_up(range, weights, order)) {
     measure(range, weights);
   }
   return range;

@@ -82,6 +82,10 @@ class AgainstTest(unittest.TestCase):
         done = self.against({"a": [1] * 3}, {"a": None})
         self.assertEqual(done.returncode, 2)
         self.assertIn("a: wrong answer", done.stderr)
+        for path, why in (("/nonexistent", "No such file"), ("/bin/true", "not a benchmark program")):
+            done = subprocess.run([sys.executable, AGAINST, path, path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, f"^{pathlib.Path(path).resolve()}: {why}")
         done = self.against({"a": [1] * 3}, {"a": [1] * 3}, "--rounds", "1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--rounds", done.stderr)
