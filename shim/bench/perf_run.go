@@ -19,7 +19,8 @@ import (
 
 // perfResult has processor times in milliseconds a measured pod.
 type perfResult struct {
-	podsPerSecond float64 // 0: upstream took no sample
+	podsPerSecond float64 // from the first request to create one to the last binding
+	sampled       float64 // upstream's SchedulingThroughput; 0: it took no sample
 	schedulerCPU  float64 // of samples with code of the scheduler or the plugin on the stack
 	processCPU    float64 // of all samples: API server, clients and garbage collection too
 	headroomdCPU  float64
@@ -28,6 +29,9 @@ type perfResult struct {
 
 // Whose functions are the scheduler's work.
 var schedulerPackages = []string{"k8s.io/kubernetes/pkg/scheduler", "headroom.dev/shim/"}
+
+// logFile of a run, in its directory.
+const logFile = "log"
 
 // run is one run of the workload, in a process of its own.
 func (b *perfBench) run(ctx context.Context, w *perfWorkload, headroom bool) (result perfResult, err error) {
@@ -65,7 +69,7 @@ func (b *perfBench) run(ctx context.Context, w *perfWorkload, headroom bool) (re
 	if err := usage.stop(); err != nil {
 		return result, err
 	}
-	result.podsPerSecond = figures["SchedulingThroughput/Average"]
+	result.sampled = figures["SchedulingThroughput/Average"]
 	result.left = int(figures["Headroom/left"])
 	return result, result.readProfile(directory, usage, float64(w.pods))
 }
@@ -77,14 +81,14 @@ func (b *perfBench) child(ctx context.Context, w *perfWorkload, directory, confi
 		bench += "/^" + part + "$"
 	}
 	command := exec.CommandContext(ctx, b.program, "-test.run=^$", "-test.bench="+bench, "-test.benchtime=1x",
-		"-test.timeout=0", "-perf-scheduling-label-filter=", "-perf-cpuprofile", "-data-items-dir="+directory,
+		"-test.timeout=0", "-perf-scheduling-label-filter=", "-perf-cpuprofile", tellBindings, "-data-items-dir="+directory,
 		"-configuration="+configuration, fmt.Sprintf("-headroom=%t", headroom))
 	command.Dir = filepath.Join(b.sources, w.topic)
 	// TEST_SRCDIR and TEST_WORKSPACE are how the test's API server finds its files in a program without paths.
 	command.Env = append(os.Environ(), "PATH="+b.path+":"+os.Getenv("PATH"), "TMPDIR="+b.lab.Data,
 		"TEST_SRCDIR="+b.modules, "TEST_WORKSPACE=.")
 	var out bytes.Buffer
-	log, err := os.Create(filepath.Join(directory, "log"))
+	log, err := os.Create(filepath.Join(directory, logFile))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,8 @@ func tail(text string) string {
 	return text[max(0, len(text)-most):]
 }
 
-// readProfile takes the processor times from the profile that upstream wrote while pods were measured.
+// readProfile takes the processor times from the profile that upstream wrote while pods were measured, and from the log
+// how many were bound since it began.
 func (r *perfResult) readProfile(directory string, headroomd *usageOverTime, pods float64) error {
 	files, err := filepath.Glob(filepath.Join(directory, "*-cpu.prof"))
 	if err != nil {
@@ -133,7 +138,12 @@ func (r *perfResult) readProfile(directory string, headroomd *usageOverTime, pod
 	r.processCPU = milliseconds(time.Duration(all)) / pods
 	r.schedulerCPU = milliseconds(time.Duration(scheduler)) / pods
 	r.headroomdCPU = milliseconds(headroomd.between(begin, begin.Add(time.Duration(parsed.DurationNanos)))) / pods
-	return nil
+	log, err := os.ReadFile(filepath.Join(directory, logFile))
+	if err != nil {
+		return err
+	}
+	r.podsPerSecond, err = boundPerSecond(log, begin)
+	return err
 }
 
 func ofScheduler(sample *profile.Sample) bool {

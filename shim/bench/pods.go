@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	podsTarget = 1.4
+	podsTarget = 1.0
 	// everyNodeMax: above it, scoring every node takes stock minutes.
 	everyNodeMax = 5_000
 
@@ -23,7 +23,7 @@ const (
 )
 
 // podsVariants are who schedules.
-var podsVariants = []string{"stock", "stock_all", "headroom_16", "headroom_16_lean", "headroom_1_lean"}
+var podsVariants = []string{"stock", "stock_all", "headroom_1", "headroom_16", "headroom_16_lean", "headroom_1_lean"}
 
 // podsEndToEnd: a real control plane, one scheduler after the other on the same nodes.
 func podsEndToEnd(ctx context.Context, o options) (*table, error) {

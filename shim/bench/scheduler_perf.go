@@ -28,15 +28,39 @@ var perfWorkloads = []struct {
 	{"default_preemption", "PreemptionAsync", []string{"500Nodes", "5000Nodes_AsyncAPICallsEnabled"}, "5000Nodes_AsyncAPICallsEnabled"},
 }
 
+type perfChoice struct{ topic, test, name string }
+
+// chosenPerfWorkloads: those of the sizes that are asked for, and that -match finds.
+func chosenPerfWorkloads(o options) (chosen []perfChoice) {
+	for _, of := range perfWorkloads {
+		names := of.usual
+		if o.full {
+			names = []string{of.full}
+		}
+		for _, name := range names {
+			if o.match.MatchString(of.test + "/" + name) {
+				chosen = append(chosen, perfChoice{of.topic, of.test, name})
+			}
+		}
+	}
+	return chosen
+}
+
 // schedulerPerf: Kubernetes' own benchmark, stock kube-scheduler and Headroom in turns.
 func schedulerPerf(ctx context.Context, o options) (t *table, err error) {
 	t = &table{Name: "scheduler_perf", What: fmt.Sprintf("Kubernetes' own test/integration/scheduler_perf: etcd, and API "+
 		"server, scheduler and clients in one process; stock's profile and deploy/chart's in turns, medians of %d runs. "+
-		"Pods a second is its SchedulingThroughput. CPU is ms a measured pod while they are scheduled: of samples with the "+
+		"Pods a second are those measured, from the first request to create one to the last binding; sampled, its own "+
+		"SchedulingThroughput. CPU is ms a measured pod while they are scheduled: of samples with the "+
 		"scheduler's or the plugin's code on the stack, of headroomd, and of that whole process and headroomd together",
 		o.rounds),
 		Columns: []string{"workload", "nodes", "pods", "stock pods/s", "Headroom pods/s", "times stock", "stock CPU",
-			"Headroom CPU", "headroomd CPU", "stock CPU in all", "Headroom CPU in all", "cycles left to stock"}}
+			"Headroom CPU", "headroomd CPU", "stock CPU in all", "Headroom CPU in all", "cycles left to stock",
+			"stock sampled", "Headroom sampled"}}
+	chosen := chosenPerfWorkloads(o)
+	if len(chosen) == 0 {
+		return t, fmt.Errorf("-match %q finds no workload; -full %t", o.match, o.full)
+	}
 	l, err := lab.New()
 	if err != nil {
 		return t, err
@@ -53,22 +77,13 @@ func schedulerPerf(ctx context.Context, o options) (t *table, err error) {
 	if err != nil {
 		return t, err
 	}
-	for _, of := range perfWorkloads {
-		names := of.usual
-		if o.full {
-			names = []string{of.full}
+	for _, of := range chosen {
+		w, err := bench.upstream(of.topic, of.test, of.name)
+		if err != nil {
+			return t, err
 		}
-		for _, name := range names {
-			if !o.match.MatchString(of.test + "/" + name) {
-				continue
-			}
-			w, err := bench.upstream(of.topic, of.test, name)
-			if err != nil {
-				return t, err
-			}
-			if err := bench.row(ctx, o, w, t); err != nil {
-				return t, fmt.Errorf("%s/%s: %w", of.test, name, err)
-			}
+		if err := bench.row(ctx, o, w, t); err != nil {
+			return t, fmt.Errorf("%s/%s: %w", of.test, of.name, err)
 		}
 	}
 	if o.page == "" {
@@ -101,13 +116,14 @@ func (b *perfBench) row(ctx context.Context, o options, w *perfWorkload, t *tabl
 		}
 	}
 	pods := func(r perfResult) float64 { return r.podsPerSecond }
+	sampled := func(r perfResult) float64 { return r.sampled }
 	scheduler := func(r perfResult) float64 { return r.schedulerCPU }
 	all := func(r perfResult) float64 { return r.processCPU + r.headroomdCPU }
 	left := func(r perfResult) float64 { return float64(r.left) }
-	t.add(w.test+"/"+w.name, w.nodes, w.pods, throughput(median(stock, pods)), throughput(median(headroom, pods)),
-		ratio(median(headroom, pods), median(stock, pods)), median(stock, scheduler), median(headroom, scheduler),
+	t.add(w.test+"/"+w.name, w.nodes, w.pods, median(stock, pods), median(headroom, pods),
+		median(headroom, pods)/median(stock, pods), median(stock, scheduler), median(headroom, scheduler),
 		median(headroom, func(r perfResult) float64 { return r.headroomdCPU }), median(stock, all), median(headroom, all),
-		median(headroom, left))
+		median(headroom, left), throughput(median(stock, sampled)), throughput(median(headroom, sampled)))
 	return nil
 }
 
@@ -125,18 +141,11 @@ func median(results []perfResult, of func(perfResult) float64) float64 {
 }
 
 // Upstream samples each second and drops the first sample: it tells nothing of what was over by then.
-func throughput(podsPerSecond float64) string {
-	if podsPerSecond == 0 {
+func throughput(sampled float64) string {
+	if sampled == 0 {
 		return "too short"
 	}
-	return figure(podsPerSecond)
-}
-
-func ratio(headroom, stock float64) string {
-	if headroom == 0 || stock == 0 {
-		return ""
-	}
-	return figure(headroom / stock)
+	return figure(sampled)
 }
 
 // perfBench is a program with upstream's benchmark and the plugin, and what it needs around it. Not safe for

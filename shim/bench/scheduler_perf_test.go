@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,32 @@ func TestAWorkloadIsUpstreamsWithoutItsFloor(t *testing.T) {
 		if _, err := b.upstream("misc", name[0], name[1]); err == nil || !strings.Contains(err.Error(), name[0]+"/"+name[1]) {
 			t.Errorf("%v: %v", name, err)
 		}
+	}
+}
+
+func TestMatchThatFindsNoWorkloadIsAnError(t *testing.T) {
+	o := options{match: regexp.MustCompile("SchedulingBasic/5000Nodes_50000Pods")}
+	if _, err := schedulerPerf(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"SchedulingBasic/5000Nodes_50000Pods"`) {
+		t.Errorf("a size of -full without it: %v", err)
+	}
+	o.full = true
+	if chosen := chosenPerfWorkloads(o); len(chosen) != 1 || chosen[0].name != "5000Nodes_50000Pods" {
+		t.Errorf("%v", chosen)
+	}
+}
+
+func TestPodsAreCountedFromTheBeginningToTheLastBinding(t *testing.T) {
+	const log = `I0612 23:59:57.000000    7 schedule_one.go:483] "Successfully bound pod to node" pod="namespace-1/init"
+I0612 23:59:58.500000    7 schedule_one.go:483] "Successfully bound pod to node" pod="namespace-2/a"
+I0612 23:59:59.000000    7 util.go:658] 2 pods have been scheduled successfully
+I0612 23:59:59.999999    7 schedule_one.go:483] "Successfully bound pod to node" pod="namespace-2/b"
+`
+	begin := time.Date(2027, time.June, 12, 23, 59, 57, 999_999_000, time.Local)
+	if got, err := boundPerSecond([]byte(log), begin); err != nil || got != 1 {
+		t.Errorf("two in two seconds: %v, %v", got, err)
+	}
+	if _, err := boundPerSecond([]byte(log), begin.Add(time.Minute)); err == nil || !strings.Contains(err.Error(), "no binding") {
+		t.Errorf("none: %v", err)
 	}
 }
 
