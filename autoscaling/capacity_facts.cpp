@@ -13,8 +13,7 @@ namespace headroom {
 
 namespace {
 
-// More classes or layouts than twice those in use, and this: time to drop the others.
-constexpr std::size_t kIdleMax = 1024;
+// More keys than twice those in use, and this: time to drop the others.
 constexpr std::size_t kIdleKeysMax = 8;
 
 bool is_virtual(const StringMap& labels) {
@@ -242,112 +241,11 @@ StringMap CapacityFacts::labels_in_use(std::uint32_t label_class) const {
   return labels;
 }
 
-void CapacityFacts::read_keys(const LabelSelector& selector) {
-  for (const NodeSelectorRequirement& asked : selector) {
-    if (labels_.read(asked.key)) split_classes();
-  }
-}
-
-void CapacityFacts::split_classes() {
-  // A class of its own touches what the class touched that its nodes come from.
-  const auto added = [&](std::uint32_t from) {
-    if (table_.classes() < labels_.size()) table_.add_class(from);
-  };
-  constexpr std::size_t kAhead = 8;  // nodes whose labels are fetched
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (i + kAhead < nodes_.size()) {
-      __builtin_prefetch(nodes_[i + kAhead].labels.values.data());
-      __builtin_prefetch(nodes_[i + kAhead].amounts.data());
-    }
-    CountedNode& node = nodes_[i];
-    if (node.label_class == kNoClass) continue;
-    const std::uint32_t from = node.label_class;
-    node.label_class = labels_.split(from, node.labels);
-    if (node.label_class == from) continue;
-    note_node(static_cast<std::uint32_t>(i));
-    added(from);
-    table_.move_node(from, node.label_class, node.amounts);
-  }
-  for (auto& [id, reservation] : reservations_) {
-    for (auto& [node, left] : reservation.items) {
-      if (node.label_class == kNoClass) continue;
-      const std::uint32_t from = node.label_class;
-      node.label_class = labels_.split(from, node.labels);
-      if (node.label_class == from) continue;
-      added(from);
-      table_.move_reserved(from, node.label_class, node.amounts, left);
-    }
-  }
-}
-
-std::uint32_t CapacityFacts::classify(const KeptLabels& labels) {
-  const std::uint32_t label_class = labels_.classify(labels);
-  if (table_.classes() < labels_.size()) table_.add_class(labels_);
-  return label_class;
-}
-
-std::uint32_t CapacityFacts::classify(const StringMap& labels) {
-  const std::uint32_t label_class = labels_.classify(labels);
-  if (table_.classes() < labels_.size()) table_.add_class(labels_);
-  return label_class;
-}
-
 Result<std::uint32_t> CapacityFacts::look_at(const Node& node_template, ResourceAmounts& amounts) {
   if (Result<void> read = resources_.read_known(node_template.capacity, amounts); !read) {
     return in_template(node_template, read.error());
   }
   return is_virtual(node_template.labels) ? kNoClass : classify(node_template.labels);
-}
-
-void CapacityFacts::tidy() {
-  const bool idle = labels_.size() > 2 * table_.classes_with_nodes();
-  if ((idle && labels_.size() > 2 * classes_kept_ + kIdleMax) ||
-      labels_.layouts() > 2 * layouts_kept_ + kIdleMax) {
-    rebuild();
-  }
-}
-
-void CapacityFacts::rebuild() {
-  const CapacityResources numbers = std::exchange(resources_, CapacityResources());
-  const LabelClasses labels = std::exchange(labels_, LabelClasses());
-  const auto renumber = [&](ResourceAmounts& amounts) {
-    for (ResourceAmount& had : amounts) {
-      had.resource = resources_.add(numbers.name(had.resource));
-    }
-  };
-  const auto keep = [&](CountedNode& node) {
-    node.labels = labels_.keep(labels.map_of(node.labels));
-    renumber(node.amounts);
-  };
-  for (const auto& [key, uses] : key_uses_) labels_.read(key);
-  table_.clear_classes(
-      [&](std::uint32_t resource) { return resources_.add(numbers.name(resource)); });
-  std::vector<std::uint32_t> rows;  // in order: what it numbers is the same in every run
-  for (const auto& [name, row] : rows_) rows.push_back(row);
-  std::sort(rows.begin(), rows.end());
-  for (const std::uint32_t row : rows) {
-    CountedNode& node = nodes_[row];
-    keep(node);
-    if (!node.counts) continue;
-    node.label_class = classify(node.labels);
-    table_.add_node(node.label_class, node.amounts, 1);
-  }
-  for (auto& [id, reservation] : reservations_) {
-    for (ReservedItem& item : reservation.items) renumber(item.node.amounts);
-    add_reserved(reservation, 1);
-  }
-  for (Before& before : changes_) {
-    if (auto* node = std::get_if<NodeBefore>(&before); node != nullptr && node->facts) {
-      keep(*node->facts);
-    }
-    if (auto* held = std::get_if<ReservationBefore>(&before);
-        held != nullptr && held->reservation) {
-      for (ReservedItem& item : held->reservation->items) renumber(item.node.amounts);
-    }
-  }
-  classes_kept_ = labels_.size();
-  layouts_kept_ = labels_.layouts();
-  tell_audits([](CapacityAuditNotes& notes) { notes = {}; });  // they begin anew
 }
 
 // --- Reservations and time ---

@@ -1,6 +1,9 @@
 #include "autoscaling/capacity_quota_table.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -142,6 +145,12 @@ void CapacityQuotaTable::add_reserved(std::uint32_t label_class, const ResourceA
   for_each_touched(label_class, amounts, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
     entry.reserved += static_cast<Int128>(amount) * times;
   });
+}
+
+void CapacityQuotaTable::move_nodes(std::uint32_t from, std::uint32_t to) {
+  HEADROOM_ASSERT(classes_[to].nodes == 0);
+  std::swap(classes_[from].nodes, classes_[to].nodes);
+  std::swap(classes_[from].used, classes_[to].used);
 }
 
 void CapacityQuotaTable::move_node(std::uint32_t from, std::uint32_t to,

@@ -90,6 +90,8 @@ class CapacityQuotaTable {
   void add_reserved(std::uint32_t label_class, const ResourceAmounts& amounts, std::int64_t times);
   // The same for the class's sums alone: for nodes that move between classes of equal touches.
   void move_node(std::uint32_t from, std::uint32_t to, const ResourceAmounts& amounts);
+  // All nodes of the class at once, to one that has none.
+  void move_nodes(std::uint32_t from, std::uint32_t to);
   void move_reserved(std::uint32_t from, std::uint32_t to, const ResourceAmounts& amounts,
                      std::int64_t times);
 

@@ -44,6 +44,7 @@ bool LabelClasses::read(std::string_view key) {
   const std::uint32_t read_key = keys_read();
   read_keys_.emplace_back().key = key;
   splits_.clear();
+  last_splits_.assign(classes_.size(), {});
   for (Layout& layout : layouts_) place(read_key, layout);
   return true;
 }
@@ -137,14 +138,19 @@ std::uint32_t LabelClasses::classify(const StringMap& labels) {
 
 std::uint32_t LabelClasses::split(std::uint32_t before, std::string_view value) {
   const std::uint32_t last = keys_read() - 1;
-  const std::uint64_t key = std::uint64_t{before} << 32 | code(last, value);
-  const auto [it, added] = splits_.try_emplace(key, 0);
+  LastSplit* known = before < last_splits_.size() ? &last_splits_[before] : nullptr;
+  if (known != nullptr && known->code != 0 && read_keys_[last].values[known->code] == value) {
+    return known->to;
+  }
+  const std::uint32_t value_code = code(last, value);
+  const auto [it, added] = splits_.try_emplace(std::uint64_t{before} << 32 | value_code, 0);
   if (added) {
     codes_ = classes_[before].codes;
     codes_.resize(read_keys_.size());
-    codes_[last] = static_cast<std::uint32_t>(key);
+    codes_[last] = value_code;
     it->second = find_or_add(codes_);
   }
+  if (known != nullptr) *known = {value_code, it->second};
   return it->second;
 }
 

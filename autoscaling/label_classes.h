@@ -64,6 +64,10 @@ class LabelClasses {
     std::vector<std::string> keys;  // sorted
     std::vector<Position> read;     // by read key
   };
+  // What the class's last holder had of the last read key, and the class that it went to.
+  struct LastSplit {
+    std::uint32_t code = 0, to = 0;  // code 0: none was split
+  };
   struct Class {
     StringMap labels;
     std::vector<std::uint32_t> codes;  // by read key; those beyond its end are 0
@@ -84,9 +88,11 @@ class LabelClasses {
   std::uint32_t last_layout_ = 0;  // most nodes have the labels of the one before
   std::vector<Class> classes_;
   BytesMap<std::string, std::uint32_t> class_ids_;  // by codes, less zeros at the end
-  std::unordered_map<std::uint64_t, std::uint32_t>
-      splits_;                        // class and value, of the last read key
-  std::vector<std::uint32_t> codes_;  // in use by classify()
+  // Of the last read key: by class and value; and the last one of a class, most of whose holders
+  // often have the same.
+  std::unordered_map<std::uint64_t, std::uint32_t> splits_;
+  std::vector<LastSplit> last_splits_;  // by class
+  std::vector<std::uint32_t> codes_;    // in use by classify()
 };
 
 }  // namespace headroom

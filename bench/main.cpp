@@ -37,6 +37,7 @@ constexpr std::array kRows = {
     Row{"batch_shapes", batch_shapes},
     Row{"place", place},
     Row{"place_churn", place_churn},
+    Row{"place_generated", place_generated},
     Row{"trace_replay", trace_replay},
     Row{"fork", fork_rollback},
     Row{"c_abi_overhead", c_abi_overhead},
@@ -93,7 +94,9 @@ TableHead head_of(const BenchOptions& options) {
           .cores = std::thread::hardware_concurrency(),
           .seed = options.seed,
           .clock_ns = clock_ns(),
-          .smoke = options.smoke,
+          .sizes = options.smoke   ? "small sizes, answers only"
+                   : options.scale ? "ten times the usual sizes"
+                                   : "",
           .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
           .commit = ""};
 }
@@ -185,7 +188,10 @@ int main(int argc, char** argv) {
   app.add_option("--json", files.json, "Write the same figures to this file");
   app.add_option("--markdown", files.markdown, "The same, as a part of a page");
   app.add_option("--commit", files.commit, "What that page says was measured");
-  app.add_flag("--smoke", options.smoke, "Small sizes: answers are checked, times mean nothing");
+  auto* smoke = app.add_flag("--smoke", options.smoke,
+                             "Small sizes: answers are checked, times mean nothing");
+  app.add_flag("--scale", options.scale, "Ten times the sizes: 500,000 nodes; without verdicts")
+      ->excludes(smoke);
   CLI11_PARSE(app, argc, argv);
   return headroom::run_bench(options, names, files);
 }

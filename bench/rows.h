@@ -2,6 +2,7 @@
 // adds its lines. A wrong answer throws CheckFailed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,12 +10,22 @@
 
 namespace headroom {
 
+// With BenchOptions::scale: numbers from kScaledMin on are of nodes, pods and applications; a row
+// keeps more than kScaledMax pods three times over, which 24 GiB do not hold.
+inline constexpr std::uint32_t kScaledMin = 5'000, kScaledMax = 4'000'000;
+
 struct BenchOptions {
   std::uint64_t seed = 1;
   bool smoke = false;  // small sizes and few repetitions
+  bool scale = false;  // ten times as many nodes and pods, up to kScaledMax
 
-  // `full`, or about a fiftieth of it.
-  std::uint32_t size(std::uint32_t full) const { return smoke ? full / 50 : full; }
+  // `full`, about a fiftieth of it, or ten times as many.
+  std::uint32_t size(std::uint32_t full) const {
+    if (smoke) {
+      return full / 50;
+    }
+    return scale && full >= kScaledMin ? std::max(full, std::min(full * 10, kScaledMax)) : full;
+  }
   std::int32_t repetitions(std::int32_t full) const { return smoke ? 2 : full; }
   std::int64_t iterations(std::int64_t full) const { return smoke ? (full + 99) / 100 : full; }
 };
@@ -31,6 +42,7 @@ void warm_dirty(const BenchOptions& options, Lines& lines);
 void batch_shapes(const BenchOptions& options, Lines& lines);
 void place(const BenchOptions& options, Lines& lines);
 void place_churn(const BenchOptions& options, Lines& lines);
+void place_generated(const BenchOptions& options, Lines& lines);
 void trace_replay(const BenchOptions& options, Lines& lines);
 void fork_rollback(const BenchOptions& options, Lines& lines);
 void c_abi_overhead(const BenchOptions& options, Lines& lines);

@@ -6,6 +6,7 @@
 #include "bench/growth.h"
 #include "bench/measure.h"
 #include "bench/rows.h"
+#include "engine/all_or_none.h"
 #include "objects/object_reader.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"
@@ -71,18 +72,6 @@ std::string make_dump(const ClusterGenerator& generator, Engine& engine) {
   text.resize(text.size() - 2);
   text += "\n]}\n";
   return text;
-}
-
-void apply(const ObjectFile& file, Engine& engine) {
-  for (const Node& node : file.nodes) {
-    check_done(engine.upsert(node));
-  }
-  for (const NodeMetric& metric : file.node_metrics) {
-    check_done(engine.upsert(metric));
-  }
-  for (const Pod& pod : file.pods) {
-    check_done(engine.upsert(pod));
-  }
 }
 
 }  // namespace
@@ -186,7 +175,7 @@ void load_dump(const BenchOptions& options, Lines& lines) {
   }
   {
     Engine engine = empty_engine();
-    apply(value_of(read_objects(text, "dump")), engine);
+    check(value_of(upsert_text(engine, text, "dump")) > 0, "the dump is not empty");
     check(engine.digest() == digest, "the dump makes another state than its objects");
   }
   Measurement measurement;
@@ -198,8 +187,7 @@ void load_dump(const BenchOptions& options, Lines& lines) {
   const Times& whole = measurement.add("parse and apply", 1, [&] {
     Engine engine = empty_engine();
     const Stopwatch watch;
-    const ObjectFile file = value_of(read_objects(text, "dump"));
-    apply(file, engine);
+    (void)value_of(upsert_text(engine, text, "dump"));
     return watch.seconds();
   });
   measurement.run(options.repetitions(5));

@@ -1,4 +1,5 @@
-// place, place_churn: the trace's pods one after the other, each on its best node.
+// place, place_churn: the trace's pods one after the other, each on its best node. place_generated:
+// those of a generated cluster, of ten times as many shapes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "bench/measure.h"
 #include "bench/rows.h"
 #include "bench/trace_workload.h"
+#include "workloads/cluster_generator.h"
 #include "workloads/openb.h"
 
 namespace headroom {
@@ -151,6 +153,82 @@ void place_row(const BenchOptions& options, const char* row, bool departures, do
 }
 
 }  // namespace
+
+// As `headroom simulate --nodes 50000 --pods 200000` has them, one at a time.
+void place_generated(const BenchOptions& options, Lines& lines) {
+  const std::uint32_t nodes = options.size(50'000), pods = options.size(200'000);
+  const ClusterGenerator generator(
+      {.nodes = nodes, .pods = pods, .seed = options.seed, .bound_permille = 0});
+  std::vector<Pod> arriving;
+  for (std::uint32_t p = 0; p < pods; ++p) {
+    arriving.push_back(generator.pod(p));
+  }
+  std::uint64_t placed = 0;
+  EngineStats stats;
+  std::vector<double> worst;
+  Measurement measurement;
+  const Times& times = measurement.add("place_generated", 1, [&] {
+    Engine engine = value_of(Engine::create(bench_profile(), {.threads = 1}));
+    check_done(engine.advance(kTraceStartUs));
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      check_done(engine.upsert(generator.node(n)));
+      if (generator.has_node_metric(n)) {
+        check_done(engine.upsert(generator.node_metric(n)));
+      }
+    }
+    Decision decision;
+    double seconds = 0, longest = 0;
+    placed = 0;
+    for (std::uint32_t p = 0; p < pods; ++p) {
+      const Stopwatch watch;
+      check_done(engine.evaluate(arriving[p], kBest, decision));
+      const double decided = watch.seconds();
+      longest = std::max(longest, decided);
+      seconds += decided;
+      if (worst.empty() && p % (pods / 20) == 0) {
+        check_decision(engine, arriving[p], kBest, decision);
+      }
+      if (!decision.candidates.empty()) {
+        ++placed;
+        const Stopwatch assuming;
+        check_done(engine.assume(arriving[p], engine.node_name(decision.candidates.front().node)));
+        seconds += assuming.seconds();
+      }
+    }
+    if (worst.empty()) {
+      check_done(engine.validate());
+    }
+    worst.push_back(longest);
+    stats = engine.stats();
+    return seconds;
+  });
+  measurement.run(options.repetitions(3));
+  std::sort(worst.begin(), worst.end());
+  const double rate = pods / times.median(), longest_ms = worst[worst.size() / 2] * 1e3;
+  lines.push_back(
+      {.row = "place_generated",
+       .what = fmt::format("{} pods of a generated cluster onto its {} nodes, each on its best ({} "
+                           "placed, {} shapes)",
+                           pods, nodes, placed, stats.shapes),
+       .measured = fmt::format(
+           "{:.0f} pods a second ({:.2f} us a pod; {:.1f} rows replayed a decision, {} cold "
+           "passes)",
+           rate, 1e6 / rate,
+           static_cast<double>(stats.rows_replayed) / static_cast<double>(stats.decisions),
+           stats.cold_passes),
+       .unit = "pods a second",
+       .value = rate,
+       .target = at_least(100'000),
+       .figures = {{"placed", static_cast<double>(placed)},
+                   {"cold_passes", static_cast<double>(stats.cold_passes)}}});
+  lines.push_back({.row = "",
+                   .what = "  the longest decision",
+                   .measured = fmt::format("{:.2f} ms", longest_ms),
+                   .unit = "ms",
+                   .value = longest_ms,
+                   .target = at_most(5),
+                   .figures = {}});
+}
 
 void place(const BenchOptions& options, Lines& lines) {
   place_row(options, "place", false, 500'000, lines);

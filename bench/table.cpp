@@ -39,12 +39,12 @@ std::string table_text(const TableHead& head, const std::vector<TableLine>& line
   table.row({"row", "what", "measured", "target", "verdict"});
   table.rule();
   for (const TableLine& line : lines) {
-    table.row(
-        {line.row, line.what, line.measured, target_text(line), head.smoke ? "" : verdict(line)});
+    table.row({line.row, line.what, line.measured, target_text(line),
+               head.sizes.empty() ? verdict(line) : ""});
   }
   return fmt::format("{}, {} cores, {}, seed {}, {}, a clock reading {:.0f} ns{}\n\n", head.machine,
                      head.cores, head.instruction_set, head.seed, head.compiler, head.clock_ns,
-                     head.smoke ? ", smoke: small sizes, answers only" : "") +
+                     head.sizes.empty() ? "" : ", " + head.sizes) +
          table.text("");
 }
 
@@ -56,7 +56,7 @@ std::string table_json(const TableHead& head, const std::vector<TableLine>& line
   json["compiler"] = head.compiler;
   json["seed"] = head.seed;
   json["clock_ns"] = head.clock_ns;
-  json["smoke"] = head.smoke;
+  json["sizes"] = head.sizes;
   json["lines"] = nlohmann::ordered_json::array();
   std::string row;
   for (const TableLine& line : lines) {
@@ -72,7 +72,7 @@ std::string table_json(const TableHead& head, const std::vector<TableLine>& line
     if (line.target) {
       item["target"] = target_text(line);
     }
-    if (line.target && !head.smoke) {
+    if (line.target && head.sizes.empty()) {
       item["verdict"] = verdict(line);
     }
     for (const auto& [name, value] : line.figures) {
@@ -89,10 +89,10 @@ std::string table_markdown(const TableHead& head, const std::vector<TableLine>& 
       "reading "
       "{:.0f} ns{}.\n\n| row | what | measured | target | |\n| --- | --- | --- | --- | --- |\n",
       head.date, head.commit, head.seed, head.machine, head.cores, head.instruction_set,
-      head.compiler, head.clock_ns, head.smoke ? "; small sizes, answers only" : "");
+      head.compiler, head.clock_ns, head.sizes.empty() ? "" : "; " + head.sizes);
   for (const TableLine& line : lines) {
     const std::string row = line.row.empty() ? "" : fmt::format("`{}`", line.row);
-    const std::string said = head.smoke ? "" : verdict(line);
+    const std::string said = head.sizes.empty() ? verdict(line) : "";
     text += fmt::format("| {} | {} | {} | {} | {} |\n", row, line.what, line.measured,
                         target_text(line), said == "met" ? "**met**" : said);
   }

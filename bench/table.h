@@ -33,7 +33,7 @@ struct TableHead {
   unsigned cores = 0;
   std::uint64_t seed = 0;
   double clock_ns = 0;       // a reading of the clock, which every time contains
-  bool smoke = false;        // small sizes: times mean nothing, so there are no verdicts
+  std::string sizes;         // what is unusual of them: then there are no verdicts
   std::string date, commit;  // for the page; what was not said is empty
 };
 

@@ -175,9 +175,7 @@ headroom_status headroom_apply(headroom_engine* engine, const char* text, size_t
                                size_t* applied) {
   return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
     if (text == nullptr && size > 0) return fail_null("text");
-    auto objects = headroom::read_objects({text, size}, "text");
-    if (!objects) return headroom::failed(objects);
-    auto count = headroom::upsert_all(handle.engine, *objects);
+    auto count = headroom::upsert_text(handle.engine, {text, size}, "text");
     if (!count) return headroom::failed(count);
     if (applied != nullptr) *applied = *count;
     return {};

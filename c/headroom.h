@@ -168,7 +168,8 @@ const char* headroom_engine_error(const headroom_engine* engine);
  * Objects of the kinds of headroom_kind as kubectl prints them: a List, JSON lines, YAML documents
  * or one object. CapacityQuotas and kinds that Headroom does not read are passed over. applied,
  * where not NULL: how many objects were not. From Namespace on, a kind is kept only where a plugin
- * of the profile reads it.
+ * of the profile reads it. A text of a megabyte or more for an engine that never had a node is read
+ * by a second thread, which ends before the call does.
  */
 headroom_status headroom_apply(headroom_engine* engine, const char* text, size_t size,
                                size_t* applied);

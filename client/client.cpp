@@ -9,7 +9,7 @@ namespace headroom {
 namespace {
 
 // Between attempts to connect.
-constexpr std::chrono::milliseconds kRetryPause(10);
+constexpr std::chrono::milliseconds kReconnectPause(10);
 // After so long without a request the server may have let the connection go.
 constexpr std::chrono::seconds kQuietTime(1);
 
@@ -39,8 +39,9 @@ Result<void> Client::reconnect() {
 Result<void> Client::greet() {
   builder_.Clear();
   const auto name = builder_.CreateString(options_.name);
+  const auto scheduler_name = write_text_if_any(builder_, options_.scheduler_name);
   const std::uint64_t id =
-      send(wire::CreateHello(builder_, kProtocolVersion, kProtocolVersion, name));
+      send(wire::CreateHello(builder_, kProtocolVersion, kProtocolVersion, name, scheduler_name));
   if (auto sent = flush(); !sent) return sent;
   const Result<const wire::Frame*> frame = reply_to(id);
   if (!frame) return tl::unexpected(frame.error());
@@ -167,7 +168,7 @@ Result<const Reply*> Client::ask(bool repeatable, Build build) {
     if (!lost || (sent && !repeatable) || std::chrono::steady_clock::now() > deadline) {
       return tl::unexpected(frame.error());
     }
-    std::this_thread::sleep_for(kRetryPause);
+    std::this_thread::sleep_for(kReconnectPause);
   }
 }
 

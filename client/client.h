@@ -39,6 +39,9 @@ namespace headroom {
 
 struct ClientOptions {
   std::string name = "headroom-client";  // in the server's logs
+  // Whose profile decides, where the server has several; empty: its first. Greeting::scheduler_name
+  // says which it is. A name that the server does not have is kNotFound.
+  std::string scheduler_name = {};
   SocketOptions socket;
 };
 
@@ -46,7 +49,7 @@ struct ClientOptions {
 struct Greeting {
   std::string server;
   std::uint64_t incarnation = 0;
-  std::string scheduler_name;                // of its profile
+  std::string scheduler_name;                // of the profile that decides for this client
   std::vector<std::string> plugin_names;     // decisions name plugins by their place here
   std::vector<wire::Role> roles;             // what this client may do
   std::string owner;                         // whose its reservations are

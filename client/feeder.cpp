@@ -9,7 +9,7 @@ namespace headroom {
 
 namespace {
 
-constexpr std::chrono::milliseconds kRetryPause(10);
+constexpr std::chrono::milliseconds kResyncPause(10);
 // Batches are written when so much is queued.
 constexpr std::size_t kWriteBytes = 256 << 10;
 // Frames of a feeder are not answered; errors about them name the frame, which nobody waits for.
@@ -36,7 +36,7 @@ Result<void> Feeder::resync() {
       return done;
     }
     client_.reset();
-    std::this_thread::sleep_for(kRetryPause);
+    std::this_thread::sleep_for(kResyncPause);
   }
 }
 

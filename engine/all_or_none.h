@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "engine/engine.h"
 #include "objects/object_reader.h"
@@ -32,5 +33,8 @@ auto all_or_none_in_bulk(Engine& engine, const Change& change) {
 
 // Takes the objects as facts, but for CapacityQuotas. Returns how many.
 Result<std::size_t> upsert_all(Engine& engine, const ObjectFile& objects);
+// read_objects() and that, with the same result and the same errors. A large text for an engine
+// that has never had a node is read by a second thread meanwhile; neither object nor text is kept.
+Result<std::size_t> upsert_text(Engine& engine, std::string_view text, std::string_view source);
 
 }  // namespace headroom

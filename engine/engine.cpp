@@ -290,6 +290,9 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     Placement& placement = placements[p];
     Decision& decision = placement.decision;
     PodShape& shape = shapes.at(p, pods[p]);
+    if (const PodShape* next = shapes.kept(p + 1); next != nullptr) {
+      impl_->evaluator.fetch(*next);
+    }
     if (auto evaluated = impl_->evaluator.evaluate(pods[p], shape, options, decision); !evaluated) {
       return tl::unexpected(evaluated.error());
     }

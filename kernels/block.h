@@ -14,7 +14,7 @@
 
 namespace headroom::HEADROOM_ISA {
 
-static_assert(kPadNodes % kLanes == 0 && kLineNodes <= kPadNodes);
+static_assert(kPadNodes % kLanes == 0 && kLineNodes <= kPadNodes && kLineNodes % kLanes == 0);
 
 inline constexpr std::uint32_t kWords = (kBlockNodes + 63) / 64;
 

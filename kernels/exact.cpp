@@ -151,12 +151,19 @@ std::uint32_t pack_row(const BlockScores& scores, LineLayout layout, std::uint32
   std::uint32_t packed = 0;
   bool fits = true;
   for (std::uint32_t n = 0; n < layout.normalized; ++n) {
-    fits = fits && scores.score[n][i] >= kRawMin && scores.score[n][i] <= kPlainScoreMax;
+    const std::int32_t raw = scores.score[n][i];
+    fits = fits && raw >= layout.raw_min() && raw <= kPlainScoreMax;
+    if (layout.apart == 0) {
+      // Modulo 2^32: a raw score that does not fit is never read back.
+      const std::uint32_t above =
+          static_cast<std::uint32_t>(raw) - static_cast<std::uint32_t>(kNarrowRawMin);
+      packed |= (above & kRawMask) << kRawShift;
+    }
   }
   for (std::uint32_t s = 0; s < plain; ++s) {
     const auto score = static_cast<std::uint32_t>(scores.score[layout.normalized + s][i]);
     fits = fits && score <= static_cast<std::uint32_t>(kPlainScoreMax);
-    packed |= (score & 0xFF) << (8 * s);
+    packed |= (score & kPlainMask) << (s * kPlainBits);
   }
   return fits ? packed : kWideRow;
 }

@@ -23,8 +23,8 @@ namespace headroom {
 
 // Rows per block: a block's intermediate results stay in the first-level cache.
 inline constexpr std::uint32_t kBlockNodes = HEADROOM_BLOCK_NODES;
-// Rows per line of a cached shape, see LineLayout.
-inline constexpr std::uint32_t kLineNodes = 8;
+// Rows per line of a cached shape, see LineLayout: a cache line of packed words.
+inline constexpr std::uint32_t kLineNodes = 16;
 inline constexpr std::uint32_t kPadNodes = 32;
 
 inline constexpr std::uint32_t kScoresMax = 5;      // score plugins of a profile
@@ -116,25 +116,51 @@ struct BlockScores {
   bool any_feasible;
 };
 
-// A cached shape keeps its rows in lines of kLineNodes rows, so that a changed row touches few
-// cache lines: for each normalised score kLineNodes raw values, then kLineNodes packed words.
-//   feasible row:    raw values; packed = up to three scores in [0, 100], one a byte, from the
-//   lowest infeasible row:  first raw (or nothing) unused; packed has kInfeasible set and holds the
-//   code id
+// A cached shape keeps its rows in lines of kLineNodes rows, with a packed word for each:
+//   infeasible row:  kInfeasible is set, the other bits are the code id
+//   feasible row:    from the lowest bit up to three plain scores in [0, 100], kPlainBits each;
+//                    from kRawShift on the raw value of a normalised score, less kNarrowRawMin
+// Such words are narrow, and all that a line has. Where a shape has two normalised scores, or a raw
+// value below kNarrowRawMin, it is laid out wide: each line has kLineNodes raw values for each
+// normalised score apart, before its packed words, which have none.
 struct LineLayout {
   std::uint32_t normalized;
-  std::uint32_t stride() const { return (normalized + 1) * kLineNodes; }
-  std::size_t raw(std::uint32_t row, std::uint32_t score) const {
+  std::uint32_t apart;  // normalised scores that stand apart: none, or all
+
+  static LineLayout narrowest(std::uint32_t normalized) {
+    return {normalized, normalized > 1 ? normalized : 0};
+  }
+  LineLayout wide() const { return {normalized, normalized}; }
+  bool is_widest() const { return apart == normalized; }
+  std::int32_t raw_min() const;
+  std::uint32_t stride() const { return (apart + 1) * kLineNodes; }
+  std::size_t packed(std::uint32_t row) const { return raw_apart(row, apart); }
+  std::size_t raw_apart(std::uint32_t row, std::uint32_t score) const {
     return std::size_t{row / kLineNodes} * stride() + score * kLineNodes + row % kLineNodes;
   }
-  std::size_t packed(std::uint32_t row) const { return raw(row, normalized); }
+  // Of a feasible row.
+  std::int32_t raw(const std::uint32_t* lines, std::uint32_t row, std::uint32_t score) const;
 };
 inline constexpr std::uint32_t kInfeasible = 1u << 31;
-// A feasible row with a score that does not fit a line.
-inline constexpr std::uint32_t kWideRow = 1u << 30;
-// Scores beyond these do not fit a line; such a shape is decided without one.
-inline constexpr std::int32_t kRawMin = -(1 << 28);
+inline constexpr std::uint32_t kPlainBits = 7, kPlainMask = (1u << kPlainBits) - 1;
+inline constexpr std::uint32_t kRawShift = kPlainMax * kPlainBits, kRawMask = (1u << 10) - 1;
+// Scores beyond these do not fit a line; where they are apart from kRawMin on.
 inline constexpr std::int32_t kPlainScoreMax = 100;
+inline constexpr std::int32_t kNarrowRawMin = kPlainScoreMax - static_cast<std::int32_t>(kRawMask);
+inline constexpr std::int32_t kRawMin = -(1 << 28);
+// A feasible row with a score that does not fit a line: a plain score that is none.
+inline constexpr std::uint32_t kWideRow = kPlainMask;
+static_assert(kPlainScoreMax < kPlainMask && kInfeasible > kRawMask << kRawShift);
+
+inline std::int32_t LineLayout::raw_min() const { return apart == 0 ? kNarrowRawMin : kRawMin; }
+inline std::int32_t LineLayout::raw(const std::uint32_t* lines, std::uint32_t row,
+                                    std::uint32_t score) const {
+  return apart == 0 ? static_cast<std::int32_t>(lines[row] >> kRawShift & kRawMask) + kNarrowRawMin
+                    : static_cast<std::int32_t>(lines[raw_apart(row, score)]);
+}
+inline std::int32_t plain_score(std::uint32_t packed, std::uint32_t plain) {
+  return static_cast<std::int32_t>(packed >> (plain * kPlainBits) & kPlainMask);
+}
 
 // The rows that rejected a pod for one reason code. A code's id is its index in a list of these.
 struct CodeCount {
@@ -159,7 +185,7 @@ inline constexpr std::int32_t kTotalWeightMax = 10'000;
 // How raw scores become a total: sum of weight * trunc((raw - lo) * 100 / (hi - lo)), plus
 // plain_weight times the packed scores.
 struct Totals {
-  std::uint32_t normalized;
+  LineLayout layout;
   std::int32_t lo[kNormalizedMax], hi[kNormalizedMax];
   std::int32_t normalized_weight[kNormalizedMax];
   std::int32_t plain_weight[kPlainMax];
@@ -188,6 +214,11 @@ struct Kernels {
   PackedRows (*pack)(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
                      std::uint32_t first_row, std::uint32_t count, std::span<CodeCount> codes,
                      std::uint32_t* lines);
+
+  // Writes the packed words of rows [0, count): kWideRow where a score does not fit, kNoCode as the
+  // code id of infeasible rows. Up to kPadNodes more words may be written.
+  void (*pack_words)(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                     std::uint32_t count, std::uint32_t* words);
 
   // Writes the greatest total of each of `count` lines, -1 where no row of it is feasible: of the
   // line that holds rows[i], or of the lines from the first on where `rows` is nullptr. Raw values

@@ -1,5 +1,5 @@
-// Packing: a block's scores into cached lines, with the least and the greatest of each, and how
-// many rows have each code.
+// Packing: a block's scores into words, and into cached lines, with the least and the greatest of
+// each, and how many rows have each code.
 #include <algorithm>
 #include <bit>
 
@@ -12,7 +12,7 @@ namespace headroom::HEADROOM_ISA {
 namespace {
 
 // Blocks that share a line, or a vector, are written row by row.
-constexpr bool kWholeVectors = kBlockNodes % std::max(kLanes, kLineNodes) == 0;
+constexpr bool kWholeVectors = kBlockNodes % kLineNodes == 0;
 
 struct Packing {
   const BlockScores& scores;
@@ -23,47 +23,68 @@ struct Packing {
   std::uint32_t* const lines;
 };
 
+// The packed words of rows [i, i + kLanes), whose scores are taken to fit.
+Int packed_lanes(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                 std::uint32_t i) {
+  Int packed(0);
+  for (std::uint32_t n = 0; layout.apart == 0 && n < layout.normalized; ++n) {
+    const Int raw = Int::load_unaligned(scores.score[n] + i);
+    packed = packed | ((raw - Int(kNarrowRawMin)) << static_cast<std::int32_t>(kRawShift));
+  }
+  for (std::uint32_t s = 0; s < plain; ++s) {
+    const Int score = Int::load_unaligned(scores.score[layout.normalized + s] + i);
+    packed = packed | (score << static_cast<std::int32_t>(s * kPlainBits));
+  }
+  return packed;
+}
+
+Int codes_of(const BlockScores& scores, std::uint32_t i) {
+  return Int::load_unaligned(reinterpret_cast<const std::int32_t*>(scores.code) + i);
+}
+
 // Packs rows [0, count), a whole number of vectors, unless some score does not fit a line: then
 // returns false, and nothing counts.
 bool pack_vectors(const Packing& to, std::uint32_t count, PackedRows& result) {
   const auto store = [&](Int values, std::size_t at) {
-    auto* words = reinterpret_cast<std::int32_t*>(to.lines) + at;
-    store_lines(values, words, words + to.layout.stride());
+    values.store_unaligned(reinterpret_cast<std::int32_t*>(to.lines) + at);
   };
   const std::uint32_t normalized = to.layout.normalized;
-  Int lo[kNormalizedMax], hi[kNormalizedMax], rows_of_code[kPackCodesMax];
+  Int lo[kNormalizedMax], hi[kNormalizedMax];
+  std::uint32_t rows_of_code[kPackCodesMax] = {};
   std::fill_n(lo, kNormalizedMax, Int(INT32_MAX));
   std::fill_n(hi, kNormalizedMax, Int(INT32_MIN));
-  std::fill_n(rows_of_code, to.codes.size(), Int(0));
   Int least_plain(0), most_plain(0);
   std::uint32_t feasible = 0;
   for (std::uint32_t i = 0; i < count; i += kLanes) {
-    const auto code =
-        Int::load_unaligned(reinterpret_cast<const std::int32_t*>(to.scores.code) + i);
+    const Int code = codes_of(to.scores, i);
     const IntMask accepted = code == Int(0);
     const std::uint32_t row = to.first_row + i;
     for (std::uint32_t n = 0; n < normalized; ++n) {
       const Int raw = Int::load_unaligned(to.scores.score[n] + i);
       lo[n] = xsimd::min(lo[n], xsimd::select(accepted, raw, Int(INT32_MAX)));
       hi[n] = xsimd::max(hi[n], xsimd::select(accepted, raw, Int(INT32_MIN)));
-      store(raw, to.layout.raw(row, n));
+      if (to.layout.apart != 0) {
+        store(raw, to.layout.raw_apart(row, n));
+      }
     }
-    Int packed(0);
     for (std::uint32_t s = 0; s < to.plain; ++s) {
       const Int any = Int::load_unaligned(to.scores.score[normalized + s] + i);
       const Int score = xsimd::select(accepted, any, Int(0));
       least_plain = xsimd::min(least_plain, score);
       most_plain = xsimd::max(most_plain, score);
-      packed = packed | (score << static_cast<std::int32_t>(8 * s));
     }
+    Int packed = packed_lanes(to.scores, to.layout, to.plain, i);
     const std::uint32_t accepted_bits = bits(accepted);
     feasible += static_cast<std::uint32_t>(std::popcount(accepted_bits));
     if (accepted_bits != kAllLanes) {
       Int id(static_cast<std::int32_t>(kInfeasible | kNoCode));
-      for (std::uint32_t c = 0; c < to.codes.size(); ++c) {
+      std::uint32_t left = ~accepted_bits & kAllLanes;
+      for (std::uint32_t c = 0; left != 0 && c < to.codes.size(); ++c) {
         const IntMask its = code == Int(static_cast<std::int32_t>(to.codes[c].code));
         id = xsimd::select(its, Int(static_cast<std::int32_t>(kInfeasible | c)), id);
-        rows_of_code[c] = rows_of_code[c] + xsimd::select(its, Int(1), Int(0));
+        const std::uint32_t its_bits = bits(its);
+        rows_of_code[c] += static_cast<std::uint32_t>(std::popcount(its_bits));
+        left &= ~its_bits;
       }
       packed = xsimd::select(accepted, packed, id);
     }
@@ -75,16 +96,15 @@ bool pack_vectors(const Packing& to, std::uint32_t count, PackedRows& result) {
   for (std::uint32_t n = 0; n < normalized; ++n) {
     result.lo[n] = least(lo[n]);
     result.hi[n] = most(hi[n]);
-    if (result.lo[n] < kRawMin || result.hi[n] > kPlainScoreMax) {
+    if (result.lo[n] < to.layout.raw_min() || result.hi[n] > kPlainScoreMax) {
       return false;
     }
   }
   result.feasible = feasible;
   result.no_code = count - feasible;
   for (std::uint32_t c = 0; c < to.codes.size(); ++c) {
-    const std::uint32_t rows = sum(rows_of_code[c]);
-    to.codes[c].rows += rows;
-    result.no_code -= rows;
+    to.codes[c].rows += rows_of_code[c];
+    result.no_code -= rows_of_code[c];
   }
   return true;
 }
@@ -110,7 +130,9 @@ void pack_one(const Packing& to, std::uint32_t i, PackedRows& result) {
   result.wide += packed == kWideRow;
   for (std::uint32_t n = 0; n < to.layout.normalized; ++n) {
     const std::int32_t raw = to.scores.score[n][i];
-    to.lines[to.layout.raw(row, n)] = static_cast<std::uint32_t>(raw);
+    if (to.layout.apart != 0) {
+      to.lines[to.layout.raw_apart(row, n)] = static_cast<std::uint32_t>(raw);
+    }
     result.lo[n] = std::min(result.lo[n], raw);
     result.hi[n] = std::max(result.hi[n], raw);
   }
@@ -142,6 +164,25 @@ PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plai
     pack_one(to, i, result);
   }
   return result;
+}
+
+void pack_words(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                std::uint32_t count, std::uint32_t* words) {
+  HEADROOM_ASSERT(count <= kBlockNodes);
+  HEADROOM_ASSERT(layout.normalized <= kNormalizedMax && plain <= kPlainMax);
+  for (std::uint32_t i = 0; i < count; i += kLanes) {
+    IntMask wide(false);
+    for (std::uint32_t s = 0; s < layout.normalized + plain; ++s) {
+      const Int score = Int::load_unaligned(scores.score[s] + i);
+      const Int least(s < layout.normalized ? layout.raw_min() : 0);
+      wide = wide || score < least || score > Int(kPlainScoreMax);
+    }
+    const Int word = xsimd::select(wide, Int(static_cast<std::int32_t>(kWideRow)),
+                                   packed_lanes(scores, layout, plain, i));
+    xsimd::select(codes_of(scores, i) == Int(0), word,
+                  Int(static_cast<std::int32_t>(kInfeasible | kNoCode)))
+        .store_unaligned(reinterpret_cast<std::int32_t*>(words) + i);
+  }
 }
 
 }  // namespace headroom::HEADROOM_ISA

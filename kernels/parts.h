@@ -10,15 +10,13 @@
 
 namespace headroom::HEADROOM_ISA {
 
-// A line takes several vectors, or a vector several lines.
-inline constexpr std::uint32_t kLineVectors = kLineNodes > kLanes ? kLineNodes / kLanes : 1;
-inline constexpr std::uint32_t kLinesTogether = kLanes > kLineNodes ? kLanes / kLineNodes : 1;
-
 void score_block(const Columns& columns, const Program& program, std::uint32_t first,
                  std::uint32_t count, BlockScores& out);
 PackedRows pack(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
                 std::uint32_t first_row, std::uint32_t count, std::span<CodeCount> codes,
                 std::uint32_t* lines);
+void pack_words(const BlockScores& scores, LineLayout layout, std::uint32_t plain,
+                std::uint32_t count, std::uint32_t* words);
 void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
                  const Totals& totals, std::int32_t* out);
 std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <xsimd/xsimd.hpp>
 
 namespace headroom::HEADROOM_ISA {
@@ -73,37 +72,19 @@ inline std::int32_t least(Int values) {
   return *std::min_element(lanes, lanes + kLanes);
 }
 inline std::int32_t most(Int values) {
-  std::int32_t lanes[kLanes];
-  values.store_unaligned(lanes);
-  return *std::max_element(lanes, lanes + kLanes);
-}
-inline std::uint32_t sum(Int values) {
-  std::uint32_t lanes[kLanes];
-  values.store_unaligned(reinterpret_cast<std::int32_t*>(lanes));
-  return std::accumulate(lanes, lanes + kLanes, 0u);
-}
-
-// Loads the rows of a line; where a vector holds two, the second from `next`.
-inline Int load_lines(const std::int32_t* line, [[maybe_unused]] const std::int32_t* next) {
 #if defined(__AVX512F__)
-  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
-  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next));
-  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  return _mm512_reduce_max_epi32(values);
 #else
-  return Int::load_unaligned(line);
+#if defined(__AVX2__)
+  __m128i most = _mm_max_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
+#else
+  __m128i most = values;
+#endif
+  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b01001110));
+  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b10110001));
+  return _mm_cvtsi128_si32(most);
 #endif
 }
-
-// Stores the rows of a line; where a vector holds two, the second at `next`.
-inline void store_lines(Int values, std::int32_t* line, [[maybe_unused]] std::int32_t* next) {
-#if defined(__AVX512F__)
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(line), _mm512_castsi512_si256(values));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(next), _mm512_extracti64x4_epi64(values, 1));
-#else
-  values.store_unaligned(line);
-#endif
-}
-
 // table[index] by lane; indices below 2^31.
 inline Int look_up(const std::uint32_t* table, Int index) {
   const auto* values = reinterpret_cast<const std::int32_t*>(table);
@@ -146,26 +127,6 @@ inline Int multiply_pairs(Int a, Int b) {
   return _mm256_madd_epi16(a, b);
 #else
   return _mm_madd_epi16(a, b);
-#endif
-}
-
-// The greatest lane, of each eight.
-inline void store_greatest(Int values, std::int32_t* first, [[maybe_unused]] std::int32_t* second) {
-#if defined(__AVX512F__)
-  __m512i most = _mm512_max_epi32(values, _mm512_shuffle_i32x4(values, values, 0b10110001));
-  most = _mm512_max_epi32(most, _mm512_shuffle_epi32(most, _MM_PERM_BADC));
-  most = _mm512_max_epi32(most, _mm512_shuffle_epi32(most, _MM_PERM_CDAB));
-  *first = _mm512_cvtsi512_si32(most);
-  *second = _mm_cvtsi128_si32(_mm512_extracti32x4_epi32(most, 2));
-#else
-#if defined(__AVX2__)
-  __m128i most = _mm_max_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
-#else
-  __m128i most = values;
-#endif
-  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b01001110));
-  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b10110001));
-  *first = _mm_cvtsi128_si32(most);
 #endif
 }
 

@@ -13,44 +13,45 @@ namespace {
 
 // (raw - lo) * 100 / range by float32: exact below this range, as kSumMax is above 100 * range.
 constexpr std::int32_t kFloatRangeMax = 10'000;
+constexpr std::uint32_t kLineVectors = kLineNodes / kLanes;
+static_assert(kPlainMax == 3 && kPlainScoreMax <= INT16_MAX);
 
 // The totals of a line, vector by vector; infeasible rows get -1. All that is the same for every
-// line is in registers.
-template <std::uint32_t normalized_count, bool in_float>
+// line is in registers. `apart`: how many of the normalised scores stand apart.
+template <std::uint32_t normalized_count, std::uint32_t apart, bool in_float>
 class LineTotals {
  public:
-  static constexpr std::uint32_t kStride = (normalized_count + 1) * kLineNodes;
+  static constexpr std::uint32_t kStride = (apart + 1) * kLineNodes;
 
   explicit LineTotals(const Totals& totals)
       : in_double_(totals.normalize_in_double),
-        low_weights_(totals.plain_weight[0] | totals.plain_weight[2] << 16),
-        middle_weight_(totals.plain_weight[1]) {
+        low_weights_(totals.plain_weight[0] | totals.plain_weight[1] << 16),
+        last_weight_(totals.plain_weight[2]) {
     for (std::uint32_t n = 0; n < normalized_count; ++n) {
       const std::int32_t range = totals.hi[n] - totals.lo[n];
-      lo_[n] = Int(totals.lo[n]);
+      lo_[n] = Int(apart == 0 ? totals.lo[n] - kNarrowRawMin : totals.lo[n]);
       range_[n] = Int(range);
       weight_[n] = Int(totals.normalized_weight[n]);
       factor_[n] = Float(range == 0 ? 0.0F : 100.0F * (kRaise / static_cast<float>(range)));
     }
   }
 
-  // Of two lines where a vector has room for both, else of `first`.
-  Int total(const std::uint32_t* first, const std::uint32_t* second, std::uint32_t vector) const {
+  Int total(const std::uint32_t* line, std::uint32_t vector) const {
     const auto load = [&](std::uint32_t at) {
-      at += vector * kLanes;
-      return load_lines(reinterpret_cast<const std::int32_t*>(first) + at,
-                        reinterpret_cast<const std::int32_t*>(second) + at);
+      return Int::load_unaligned(reinterpret_cast<const std::int32_t*>(line) + at +
+                                 vector * kLanes);
     };
-    Int sum(0);
+    const Int packed = load(apart * kLineNodes);
+    // The first two scores as a pair of 16-bit numbers, and the last.
+    const Int pair =
+        (packed & Int(kPlainMask)) | ((packed << (16 - kPlainBits)) & Int(kPlainMask << 16));
+    Int sum = multiply_pairs(pair, low_weights_) +
+              multiply_pairs((packed >> (2 * kPlainBits)) & Int(kPlainMask), last_weight_);
     for (std::uint32_t n = 0; n < normalized_count; ++n) {
-      const Int off = load(n * kLineNodes) - lo_[n];
-      const Int held = xsimd::min(xsimd::max(off, Int(0)), range_[n]);
+      const Int raw = apart == 0 ? (packed >> kRawShift) & Int(kRawMask) : load(n * kLineNodes);
+      const Int held = xsimd::min(xsimd::max(raw - lo_[n], Int(0)), range_[n]);
       sum = sum + multiply_pairs(normalized(held, n), weight_[n]);
     }
-    // The scores of bytes 0 and 2, and that of byte 1, as 16-bit numbers.
-    const Int packed = load(normalized_count * kLineNodes);
-    sum = sum + multiply_pairs(packed & Int(0x00FF00FF), low_weights_) +
-          multiply_pairs((packed >> 8) & Int(0xFF), middle_weight_);
     return xsimd::select(packed < Int(0), Int(-1), sum);
   }
 
@@ -76,31 +77,32 @@ class LineTotals {
   static constexpr std::uint32_t kCount = normalized_count == 0 ? 1 : normalized_count;
 
   const bool in_double_;
-  const Int low_weights_, middle_weight_;
+  const Int low_weights_, last_weight_;
   Int lo_[kCount], range_[kCount], weight_[kCount];
   Float factor_[kCount];
 };
 
-template <std::uint32_t normalized_count, typename Visit>
+template <std::uint32_t normalized_count, std::uint32_t apart, typename Visit>
 auto with_line_totals(const Totals& totals, Visit visit) {
   bool in_float = !totals.normalize_in_double;
   for (std::uint32_t n = 0; n < normalized_count; ++n) {
     in_float = in_float && totals.hi[n] - totals.lo[n] <= kFloatRangeMax;
   }
-  return in_float ? visit(LineTotals<normalized_count, true>(totals))
-                  : visit(LineTotals<normalized_count, false>(totals));
+  return in_float ? visit(LineTotals<normalized_count, apart, true>(totals))
+                  : visit(LineTotals<normalized_count, apart, false>(totals));
 }
 
 template <typename Visit>
 auto with_line_totals(const Totals& totals, Visit visit) {
   static_assert(kNormalizedMax == 2);
-  switch (totals.normalized) {
+  switch (totals.layout.normalized) {
     case 0:
-      return visit(LineTotals<0, true>(totals));
+      return visit(LineTotals<0, 0, true>(totals));
     case 1:
-      return with_line_totals<1>(totals, visit);
+      return totals.layout.apart == 0 ? with_line_totals<1, 0>(totals, visit)
+                                      : with_line_totals<1, 1>(totals, visit);
     default:
-      return with_line_totals<2>(totals, visit);
+      return with_line_totals<2, 2>(totals, visit);
   }
 }
 
@@ -108,18 +110,16 @@ auto with_line_totals(const Totals& totals, Visit visit) {
 
 void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uint32_t count,
                  const Totals& totals, std::int32_t* out) {
-  HEADROOM_ASSERT(totals.normalized <= kNormalizedMax);
+  HEADROOM_ASSERT(totals.layout.normalized <= kNormalizedMax);
   with_line_totals(totals, [&](const auto line_totals) {
-    const auto line = [&](std::uint32_t i) {
-      return lines + std::size_t{rows != nullptr ? rows[i] / kLineNodes : i} * line_totals.kStride;
-    };
-    for (std::uint32_t i = 0; i < count; i += kLinesTogether) {
-      const std::uint32_t last = std::min(i + kLinesTogether, count) - 1;
-      Int most = line_totals.total(line(i), line(last), 0);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t* line =
+          lines + std::size_t{rows != nullptr ? rows[i] / kLineNodes : i} * line_totals.kStride;
+      Int greatest = line_totals.total(line, 0);
       for (std::uint32_t v = 1; v < kLineVectors; ++v) {
-        most = xsimd::max(most, line_totals.total(line(i), line(last), v));
+        greatest = xsimd::max(greatest, line_totals.total(line, v));
       }
-      store_greatest(most, &out[i], &out[last]);
+      out[i] = most(greatest);
     }
   });
 }
@@ -127,14 +127,15 @@ void line_maxima(const std::uint32_t* lines, const std::uint32_t* rows, std::uin
 std::uint32_t rows_at_least(const std::uint32_t* line, const Totals& totals, std::int32_t at_least,
                             RowTotal (&out)[kLineNodes]) {
   return with_line_totals(totals, [&](const auto line_totals) {
-    std::int32_t values[kLineVectors * kLanes];
-    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
-      line_totals.total(line, line, v).store_unaligned(values + v * kLanes);
-    }
     std::uint32_t found = 0;
-    for (std::uint32_t row = 0; row < kLineNodes; ++row) {
-      if (values[row] >= at_least) {
-        out[found++] = {row, values[row]};
+    for (std::uint32_t v = 0; v < kLineVectors; ++v) {
+      const Int totals_of_rows = line_totals.total(line, v);
+      std::int32_t values[kLanes];
+      totals_of_rows.store_unaligned(values);
+      for (std::uint32_t left = bits(totals_of_rows >= Int(at_least)); left != 0;
+           left &= left - 1) {
+        const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+        out[found++] = {v * kLanes + lane, values[lane]};
       }
     }
     return found;

@@ -10,10 +10,7 @@ namespace headroom {
 
 namespace {
 
-constexpr FieldPath kRoot{};
 constexpr FieldPath kMetadata{&kRoot, "metadata"};
-constexpr FieldPath kSpec{&kRoot, "spec"};
-constexpr FieldPath kStatus{&kRoot, "status"};
 
 constexpr std::string_view kTaintFields[] = {"key", "value", "effect"};
 constexpr std::string_view kPartFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
@@ -24,7 +21,7 @@ constexpr std::string_view kMetadataFields[] = {
 constexpr std::string_view kNodeSpecFields[] = {"unschedulable", "taints"};
 constexpr std::string_view kNodeStatusFields[] = {"allocatable", "capacity", "images",
                                                   "declaredFeatures"};
-constexpr std::string_view kImageFields[] = {"names", "sizeBytes"};
+constexpr std::string_view kNodeImageFields[] = {"names", "sizeBytes"};
 constexpr std::string_view kOwnerFields[] = {"apiVersion", "kind", "name", "uid", "controller"};
 constexpr std::string_view kUsageFields[] = {"resources"};
 constexpr std::string_view kAggregatedFields[] = {"duration", "usage"};
@@ -181,7 +178,7 @@ bool read_image(const FieldPath& path, JsonValue value, FieldErrors& errors, Con
     return out.size_bytes >= 0 ||
            errors.add(ErrorCode::kInvalid, field, shown(inner) + " is negative");
   };
-  return for_each_field(path, value, errors, kImageFields, read);
+  return for_each_field(path, value, errors, kNodeImageFields, read);
 }
 
 }  // namespace

@@ -11,6 +11,11 @@
 
 namespace headroom {
 
+// Where the fields of every object are.
+inline constexpr FieldPath kRoot{};
+inline constexpr FieldPath kSpec{&kRoot, "spec"};
+inline constexpr FieldPath kStatus{&kRoot, "status"};
+
 // The parts of an object, the last of each name; null where absent.
 struct ObjectParts {
   std::string_view api_version, kind;

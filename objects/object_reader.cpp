@@ -95,9 +95,13 @@ void prefer_huge_pages(void* memory, std::size_t size) {
 
 class SourceReader {
  public:
-  SourceReader(std::string_view text, std::string_view source)
-      : text_(text), source_(source), cursor_(text) {}
+  using Take = std::function<bool(ObjectFile&)>;
 
+  // `take`: what is read is handed over in parts; empty: it is not.
+  SourceReader(std::string_view text, std::string_view source, Take take = {})
+      : text_(text), source_(source), take_(std::move(take)), cursor_(text) {}
+
+  // The last part, or all.
   Result<ObjectFile> read() {
     while (cursor_.peek() != '\0' || cursor_.offset() < text_.size()) {
       if (!document()) return tl::unexpected<Error>(std::move(*error_));
@@ -211,6 +215,12 @@ class SourceReader {
   }
 
   bool object(std::string_view text, const TypeMeta& defaults) {
+    if (!read_object(text, defaults)) return false;
+    if (take_ == nullptr || count_ % kObjectsInPart != 0) return true;
+    return take_(file_) || error(ErrorCode::kConflict, "no more of it is wanted");
+  }
+
+  bool read_object(std::string_view text, const TypeMeta& defaults) {
     ++count_;
     if (count_ > kObjectsMax) {
       return error(ErrorCode::kLimitExceeded,
@@ -247,7 +257,9 @@ class SourceReader {
   // once, so that it seldom moves; room that is not touched costs nothing.
   template <typename T>
   T& add(std::vector<T>& list) {
-    if (list.size() == list.capacity()) {
+    if (take_ != nullptr) {
+      list.reserve(kObjectsInPart);
+    } else if (list.size() == list.capacity()) {
       constexpr std::size_t kRoomMax = std::size_t{1} << 30;
       constexpr std::size_t kObjectTextMin = 500;  // most have more
       const std::size_t room = std::min(text_.size() - read_to_, kRoomMax);
@@ -297,6 +309,7 @@ class SourceReader {
 
   const std::string_view text_;
   const std::string_view source_;
+  const Take take_;
   JsonCursor cursor_;
   ValueParser parser_;
   std::vector<std::string_view> item_texts_;
@@ -309,7 +322,10 @@ class SourceReader {
 
 }  // namespace
 
-Result<ObjectFile> read_objects(std::string_view text, std::string_view source) {
+namespace {
+
+Result<ObjectFile> read_objects_or_parts(std::string_view text, std::string_view source,
+                                         const SourceReader::Take& take) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.size() > kInputBytesMax) {
@@ -318,10 +334,24 @@ Result<ObjectFile> read_objects(std::string_view text, std::string_view source) 
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return ObjectFile();
-  if (text[first] == '{' || text[first] == '[') return SourceReader(text, source).read();
+  if (text[first] == '{' || text[first] == '[') return SourceReader(text, source, take).read();
   const Result<std::string> json = yaml_to_json(text);
   if (!json) return fail(json.error().code, std::string(source) + ": " + json.error().message);
-  return SourceReader(*json, source).read();
+  return SourceReader(*json, source, take).read();
+}
+
+}  // namespace
+
+Result<ObjectFile> read_objects(std::string_view text, std::string_view source) {
+  return read_objects_or_parts(text, source, {});
+}
+
+Result<void> read_objects(std::string_view text, std::string_view source,
+                          const std::function<bool(ObjectFile&)>& take) {
+  Result<ObjectFile> last = read_objects_or_parts(text, source, take);
+  if (!last) return tl::unexpected<Error>(last.error());
+  (void)take(*last);
+  return {};
 }
 
 Result<ObjectFile> read_object_file(const std::string& path) {

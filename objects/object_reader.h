@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -68,6 +69,13 @@ struct ObjectFile {
 // `source` names the text in errors. Errors: kInvalid, kLimitExceeded; kUnsupported for a list
 // within a list and for YAML that JSON cannot say; kIo where the file cannot be read.
 Result<ObjectFile> read_objects(std::string_view text, std::string_view source);
+// The same in parts, for who uses the first while the next are read: one after the other their
+// lists are those of the whole. `take` gets parts of up to kObjectsInPart objects; it may exchange
+// one for an empty one, whose memory is used again, and returns false where it wants no more. On an
+// error what has come is not all.
+inline constexpr std::size_t kObjectsInPart = 256;
+Result<void> read_objects(std::string_view text, std::string_view source,
+                          const std::function<bool(ObjectFile& part)>& take);
 // "-" is standard input. A regular file is mapped: it must not be cut short while it is read.
 Result<ObjectFile> read_object_file(const std::string& path);
 

@@ -11,10 +11,6 @@ namespace headroom {
 
 namespace {
 
-constexpr FieldPath kRoot{};
-constexpr FieldPath kSpec{&kRoot, "spec"};
-constexpr FieldPath kStatus{&kRoot, "status"};
-
 // The fields that are read, by place.
 constexpr std::string_view kRequirementsFields[] = {"requests", "limits"};
 constexpr std::string_view kPortFields[] = {"hostPort", "hostIP", "protocol"};

@@ -10,8 +10,6 @@ namespace {
 constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kHugePagesPrefix = "hugepages-";
-constexpr std::int64_t kNanosPerUnit = 1'000'000'000;
-constexpr std::int64_t kNanosPerMilli = 1'000'000;
 // k8s.io/kubernetes pkg/scheduler/util DefaultMilliCPURequest and DefaultMemoryRequest.
 constexpr Quantity kDefaultCpu = Quantity::from_milli(100);
 constexpr Quantity kDefaultMemory = Quantity::from_value(200 * 1024 * 1024);

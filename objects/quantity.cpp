@@ -9,12 +9,12 @@
 #include <limits>
 #include <optional>
 
+#include "objects/digit.h"
+
 namespace headroom {
 
 namespace {
 
-constexpr std::int64_t kNanosPerUnit = 1'000'000'000;
-constexpr std::int64_t kNanosPerMilli = 1'000'000;
 constexpr Int128 kNanosMax =
     static_cast<Int128>(std::numeric_limits<std::int64_t>::max()) * kNanosPerUnit;
 constexpr Int128 kNanosMin =
@@ -83,8 +83,6 @@ constexpr std::array<std::optional<Suffix>, 128> make_binary_suffixes() {
 constexpr auto kDecimalSuffixes = make_decimal_suffixes();
 constexpr auto kBinarySuffixes = make_binary_suffixes();
 constexpr Suffix kNoSuffix{};
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A signed decimal number of int64, cut to kExponentMax; nullopt where strconv.ParseInt fails.
 std::optional<std::int64_t> parse_exponent(std::string_view text) {

@@ -24,6 +24,9 @@ constexpr std::int64_t saturated(Int128 sum) {
 // anything.
 inline constexpr Int128 kQuantityNanosMax = static_cast<Int128>(1) << 94;
 
+inline constexpr std::int64_t kNanosPerUnit = 1'000'000'000;
+inline constexpr std::int64_t kNanosPerMilli = 1'000'000;
+
 class Quantity {
  public:
   enum class Format : std::uint8_t { kDecimalExponent, kBinarySI, kDecimalSI };

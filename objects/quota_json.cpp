@@ -10,17 +10,13 @@ namespace headroom {
 
 namespace {
 
-constexpr FieldPath kRoot{};
-constexpr FieldPath kSpec{&kRoot, "spec"};
-constexpr FieldPath kStatus{&kRoot, "status"};
-
 constexpr std::string_view kElasticFields[] = {"min", "max"};
 constexpr std::string_view kBudgetFields[] = {"selector"};
 constexpr std::string_view kBudgetStatusFields[] = {"disruptionsAllowed", "disruptedPods"};
-constexpr std::string_view kCapacityFields[] = {"limits", "selector"};
+constexpr std::string_view kCapacityQuotaFields[] = {"limits", "selector"};
 constexpr std::string_view kLimitsFields[] = {"resources"};
 // Beside those of every object.
-constexpr std::string_view kClassFields[] = {"value", "globalDefault", "preemptionPolicy"};
+constexpr std::string_view kPriorityClassFields[] = {"value", "globalDefault", "preemptionPolicy"};
 
 }  // namespace
 
@@ -109,7 +105,7 @@ bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, Capacity
     if (name == "limits") return limits(field, inner);
     return name != "selector" || read_label_selector_as_written(field, inner, errors, out.selector);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kCapacityFields, spec))
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kCapacityQuotaFields, spec))
     return false;
   sort_last_wins(out.limits);
   return true;
@@ -126,7 +122,7 @@ bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, Priority
     return name != "preemptionPolicy" ||
            read_preemption_policy(field, inner, errors, out.preemption_policy);
   };
-  return for_each_field(kRoot, parts.whole, errors, kClassFields, read);
+  return for_each_field(kRoot, parts.whole, errors, kPriorityClassFields, read);
 }
 
 }  // namespace headroom

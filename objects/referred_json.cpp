@@ -10,9 +10,7 @@ namespace headroom {
 
 namespace {
 
-constexpr FieldPath kRoot{};
-constexpr FieldPath kSpec{&kRoot, "spec"};
-constexpr std::string_view kSelectorFields[] = {"selector"};
+constexpr std::string_view kSelectingFields[] = {"selector"};
 
 bool read_namespace(const ObjectParts& parts, FieldErrors& errors, Namespace& out) {
   MetadataFields metadata;
@@ -27,7 +25,7 @@ bool read_service(const ObjectParts& parts, FieldErrors& errors, Service& out) {
     return name != "selector" ||
            read_string_map(FieldPath{&kSpec, name}, inner, errors, out.selector.emplace());
   };
-  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kSelectorFields, spec);
+  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kSelectingFields, spec);
 }
 
 // The selector of a ReplicationController is a map.
@@ -50,7 +48,7 @@ bool read_controller(const ObjectParts& parts, FieldErrors& errors, WorkloadCont
                ? read_selector_map(field, inner, errors, out.selector.emplace())
                : read_label_selector(field, inner, errors, out.selector.emplace());
   };
-  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kSelectorFields, spec);
+  return !parts.spec || for_each_field(kSpec, *parts.spec, errors, kSelectingFields, spec);
 }
 
 }  // namespace

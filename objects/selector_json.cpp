@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kRequirementFields[] = {"key", "operator", "values"};
 constexpr std::string_view kSelectorFields[] = {"matchLabels", "matchExpressions"};
-constexpr std::string_view kTermFields[] = {"matchExpressions", "matchFields"};
+constexpr std::string_view kNodeTermFields[] = {"matchExpressions", "matchFields"};
 
 bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,
                                  NodeSelectorRequirement& out) {
@@ -87,7 +87,7 @@ bool read_node_selector_term(const FieldPath& path, JsonValue value, FieldErrors
     return list == nullptr ||
            read_list(FieldPath{&path, name}, inner, errors, kListMax, *list, read_node_requirement);
   };
-  return for_each_field(path, value, errors, kTermFields, read);
+  return for_each_field(path, value, errors, kNodeTermFields, read);
 }
 
 bool read_node_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,

@@ -12,44 +12,40 @@ namespace headroom {
 
 namespace {
 
-constexpr FieldPath kRoot{};
-constexpr FieldPath kSpec{&kRoot, "spec"};
-constexpr FieldPath kStatus{&kRoot, "status"};
-
-constexpr std::string_view kVolumeFields[] = {"capacity",
-                                              "accessModes",
-                                              "storageClassName",
-                                              "volumeMode",
-                                              "volumeAttributesClassName",
-                                              "nodeAffinity",
-                                              "claimRef",
-                                              "csi",
-                                              "gcePersistentDisk",
-                                              "awsElasticBlockStore",
-                                              "azureDisk",
-                                              "azureFile",
-                                              "cinder",
-                                              "portworxVolume",
-                                              "vsphereVolume",
-                                              "iscsi",
-                                              "rbd"};
+constexpr std::string_view kPersistentVolumeFields[] = {"capacity",
+                                                        "accessModes",
+                                                        "storageClassName",
+                                                        "volumeMode",
+                                                        "volumeAttributesClassName",
+                                                        "nodeAffinity",
+                                                        "claimRef",
+                                                        "csi",
+                                                        "gcePersistentDisk",
+                                                        "awsElasticBlockStore",
+                                                        "azureDisk",
+                                                        "azureFile",
+                                                        "cinder",
+                                                        "portworxVolume",
+                                                        "vsphereVolume",
+                                                        "iscsi",
+                                                        "rbd"};
 constexpr std::string_view kReferenceFields[] = {"namespace", "name", "uid"};
 constexpr std::string_view kCsiFields[] = {"driver", "volumeHandle"};
-constexpr std::string_view kClaimFields[] = {
+constexpr std::string_view kClaimSpecFields[] = {
     "accessModes", "storageClassName",          "volumeName", "volumeMode",
     "resources",   "volumeAttributesClassName", "selector"};
 constexpr std::string_view kPhaseFields[] = {"phase"};
 // Beside those of every object.
-constexpr std::string_view kClassFields[] = {"provisioner", "volumeBindingMode",
-                                             "allowedTopologies"};
+constexpr std::string_view kStorageClassFields[] = {"provisioner", "volumeBindingMode",
+                                                    "allowedTopologies"};
 constexpr std::string_view kTopologyFields[] = {"matchLabelExpressions"};
 constexpr std::string_view kTopologyRequirementFields[] = {"key", "values"};
 constexpr std::string_view kDriversFields[] = {"drivers"};
 constexpr std::string_view kNodeDriverFields[] = {"name", "allocatable"};
 constexpr std::string_view kCountFields[] = {"count"};
 constexpr std::string_view kDriverFields[] = {"storageCapacity", "preventPodSchedulingIfMissing"};
-constexpr std::string_view kCapacityFields[] = {"storageClassName", "nodeTopology", "capacity",
-                                                "maximumVolumeSize"};
+constexpr std::string_view kStorageCapacityFields[] = {"storageClassName", "nodeTopology",
+                                                       "capacity", "maximumVolumeSize"};
 
 // What the API server fills in.
 constexpr std::string_view kVolumeModeDefault = "Filesystem";
@@ -220,7 +216,8 @@ bool read_persistent_volume(const ObjectParts& parts, FieldErrors& errors, Persi
     if (find_disk_kind(name) != nullptr) return read_disk(field, inner, errors, out.disk);
     return read_shared_field(field, inner, errors, out);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kVolumeFields, spec)) return false;
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kPersistentVolumeFields, spec))
+    return false;
   if (!prefer_annotation(annotations, errors, out.storage_class)) return false;
   std::string_view phase;
   if (!read_phase(parts, errors, phase)) return false;
@@ -261,7 +258,8 @@ bool read_persistent_volume_claim(const ObjectParts& parts, FieldErrors& errors,
     }
     return read_shared_field(field, inner, errors, out);
   };
-  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kClaimFields, spec)) return false;
+  if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kClaimSpecFields, spec))
+    return false;
   if (!prefer_annotation(annotations, errors, out.storage_class)) return false;
   out.bind_completed = find(annotations, kBindCompletedAnnotation) != nullptr;
   const std::string* selected = find(annotations, kSelectedNodeAnnotation);
@@ -291,7 +289,7 @@ bool read_storage_class(const ObjectParts& parts, FieldErrors& errors, StorageCl
     return out.waits_for_first_consumer || mode.empty() || mode == "Immediate" ||
            errors.wrong_type(field, inner, "Immediate or WaitForFirstConsumer");
   };
-  return for_each_field(kRoot, parts.whole, errors, kClassFields, read);
+  return for_each_field(kRoot, parts.whole, errors, kStorageClassFields, read);
 }
 
 bool read_csi_node(const ObjectParts& parts, FieldErrors& errors, CsiNode& out) {
@@ -333,7 +331,7 @@ bool read_csi_storage_capacity(const ObjectParts& parts, FieldErrors& errors,
     return name != "maximumVolumeSize" ||
            read_bytes(field, inner, errors, out.maximum_volume_bytes.emplace());
   };
-  return for_each_field(kRoot, parts.whole, errors, kCapacityFields, read);
+  return for_each_field(kRoot, parts.whole, errors, kStorageCapacityFields, read);
 }
 
 }  // namespace headroom

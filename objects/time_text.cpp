@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "objects/digit.h"
 #include "objects/object_reader.h"
 #include "objects/quantity.h"
 
@@ -22,8 +23,6 @@ tl::unexpected<Error> bad(std::string_view text, const char* expected) {
   if (text.size() > kShownMax) message += "...";
   return fail(ErrorCode::kInvalid, message + " is not " + expected);
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads a text from its front; a failed step leaves `ok` false for good.
 struct Scanner {

@@ -8,14 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "objects/digit.h"
 #include "objects/object_reader.h"
 #include "objects/yaml_parser.h"
 
 namespace headroom {
 
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 template <std::size_t N>
 bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {

@@ -35,9 +35,9 @@ std::uint64_t new_incarnation() {
   return (std::uint64_t{random()} << 32 | random()) | 1;
 }
 
-Result<Profile> configured_profile(const DaemonOptions& options) {
-  return options.profile_path.empty() ? Profile::standard()
-                                      : read_profile_file(options.profile_path);
+Result<std::vector<Profile>> configured_profiles(const DaemonOptions& options) {
+  return options.profile_path.empty() ? std::vector{Profile::standard()}
+                                      : read_profiles_file(options.profile_path);
 }
 
 class Daemon {
@@ -52,10 +52,10 @@ class Daemon {
         timer_(io_) {}
 
   Result<void> start() {
-    Result<Profile> profile = configured_profile(options_);
-    if (!profile) return tl::unexpected(profile.error());
+    Result<std::vector<Profile>> profiles = configured_profiles(options_);
+    if (!profiles) return tl::unexpected(profiles.error());
     Result<std::unique_ptr<RequestService>> service =
-        RequestService::create({.profile = std::move(*profile),
+        RequestService::create({.profiles = std::move(*profiles),
                                 .engine = options_.engine,
                                 .quotas = options_.quotas,
                                 .incarnation = new_incarnation(),
@@ -131,9 +131,9 @@ class Daemon {
       log_(LogLevel::kError, "reload failed, the old one stays", {{"reason", error.message}});
     };
     log_(LogLevel::kInfo, "reloading", {});
-    if (Result<Profile> profile = configured_profile(options_); !profile) {
-      failed(profile.error());
-    } else if (auto set = service_->set_profile(std::move(*profile)); !set) {
+    if (auto profiles = configured_profiles(options_); !profiles) {
+      failed(profiles.error());
+    } else if (auto set = service_->set_profiles(std::move(*profiles)); !set) {
       failed(set.error());
     }
     if (options_.tls.given()) {

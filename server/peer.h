@@ -75,6 +75,7 @@ class Peer {
   std::string principal;
   Roles roles = Roles::all();  // what it may do
   std::string client_name;     // what its Hello said
+  std::string scheduler_name;  // the same: whose profile decides for it; "": the first
 
   Owner owner() const { return {principal, client_name}; }
 };

@@ -13,7 +13,7 @@ namespace headroom {
 namespace {
 
 // The first key of every draw: what it is for.
-enum Purpose : std::uint64_t { kForSize = 901, kForPlan, kForImage, kForImagesOfNode };
+enum ApplicationPurpose : std::uint64_t { kForSize = 901, kForPlan, kForImage, kForImagesOfNode };
 
 constexpr std::array<std::uint32_t, 10> kSizes = {1, 2, 2, 3, 5, 8, 20, 50, 100, 300};
 

@@ -9,14 +9,14 @@
 
 #include "workloads/openb.h"
 #include "workloads/random.h"
+#include "workloads/zones.h"
 
 namespace headroom {
 namespace {
 
 // The first keys of every draw: what it is for.
-enum Purpose : std::uint64_t { kForSelector = 301, kForLimits };
+enum CapacityQuotaPurpose : std::uint64_t { kForSelector = 301, kForLimits };
 
-constexpr const char* kZoneLabel = "topology.kubernetes.io/zone";
 constexpr const char* kPoolLabel = "pool";
 constexpr const char* kTypeLabel = "node.kubernetes.io/instance-type";
 

@@ -18,7 +18,7 @@ namespace headroom {
 namespace {
 
 // The first key of every draw: what it is for.
-enum Purpose : std::uint64_t { kForNode = 101, kForPod, kForBinding, kForMetric, kForUsage };
+enum ClusterPurpose : std::uint64_t { kForNode = 101, kForPod, kForBinding, kForMetric, kForUsage };
 
 constexpr std::array kLimitRatioAnnotations = {R"({"cpu": 150, "memory": 120})",
                                                R"({"memory": 110})", R"({"cpu": "200%"})",

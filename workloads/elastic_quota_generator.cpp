@@ -12,7 +12,13 @@
 namespace headroom {
 namespace {
 
-enum Purpose : std::uint64_t { kForTeam = 301, kForTeamOfPod, kForPriority, kForMax, kForBudget };
+enum ElasticQuotaPurpose : std::uint64_t {
+  kForTeam = 301,
+  kForTeamOfPod,
+  kForPriority,
+  kForMax,
+  kForDisruptions
+};
 
 constexpr std::uint32_t kAppsPerTeam = 20;
 constexpr std::uint32_t kAppsPerBudget = 4;  // a budget for some of so many
@@ -165,7 +171,7 @@ ElasticQuota ElasticQuotaGenerator::elastic_quota(std::uint32_t team) const {
 std::uint32_t ElasticQuotaGenerator::budget_count() const { return team_count() * kBudgetsPerTeam; }
 
 PodDisruptionBudget ElasticQuotaGenerator::budget(std::uint32_t index) const {
-  Random random{seed_, kForBudget, index};
+  Random random{seed_, kForDisruptions, index};
   const std::uint32_t group = index % kBudgetsPerTeam;
   const auto app = [&](std::uint32_t number) {
     return fmt::format("app-{}", group * kAppsPerBudget + number);

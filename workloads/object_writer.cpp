@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "objects/json_writer.h"
+#include "workloads/openb.h"
 
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 // As Go prints a duration: "5m0s".
 std::string duration_text(std::int64_t duration_us) {
   const std::int64_t seconds = duration_us / kMicrosPerSecond;

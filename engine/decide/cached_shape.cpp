@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/table/cache_line.h"
 #include "engine/table/heap_bytes.h"
 #include "kernels/exact.h"
 #include "objects/hash.h"
@@ -19,14 +20,15 @@ namespace {
 
 // Beyond this share of the rows a full pass costs less than a replay.
 constexpr std::uint64_t kReplayShare = 4;
-constexpr std::size_t kPage = 4096, kCacheLine = 64;
+constexpr std::size_t kPage = 4096;
 
+static_assert(kPlainScoreMax <= RawHistogram::kGreatestBin);
 static_assert(kBoundRows % kLineNodes == 0 && kBoundRows % kBlockNodes == 0);
 static_assert(kPluginWeightMax <= kTotalWeightMax);
 
 // With room for the way to the start of a cache line.
 constexpr std::size_t bytes_for(std::size_t words) {
-  return words * sizeof(std::uint32_t) + kCacheLine;
+  return words * sizeof(std::uint32_t) + kCacheLineBytes;
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ void CachedShape::Free::operator()(void* pointer) const { std::free(pointer); }
 CachedShape::CachedShape(const Kernels& kernels) : kernels_(&kernels) {}
 
 void CachedShape::reset(const PodShape& shape) {
-  layout_ = {shape.normalized};
+  layout_ = LineLayout::narrowest(shape.normalized);
   score_count_ = static_cast<std::uint32_t>(shape.scores.size());
   normalize_in_double_ = shape.normalize_in_double;
   weights_ = {};
@@ -54,7 +56,7 @@ void CachedShape::reset(const PodShape& shape) {
 
 std::size_t CachedShape::bytes() {
   if (std::exchange(grown_, false)) {
-    measured_bytes_ = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) +
+    measured_bytes_ = allocated_bytes(sizeof(*this)) + heap_bytes(codes_) + heap_bytes(changed_) +
                       (words_ == 0 ? 0 : allocated_bytes(bytes_for(words_)));
     for (const RangeTotals& range : range_totals_) {
       measured_bytes_ += heap_bytes(range.bounds.lines) + heap_bytes(range.bounds.blocks) +
@@ -76,26 +78,30 @@ std::size_t CachedShape::bytes() {
   return total;
 }
 
-// Zeroed, since kernels read whole lines, of which rows that were never feasible leave words
-// unwritten. Aligned here and not by aligned_alloc: glibc before 2.38 does not find again what such
-// blocks gave back (its bug 14581), and entries that came and went took seven times their limit.
+// Aligned here and not by aligned_alloc: glibc before 2.38 does not find again what such blocks
+// gave back (its bug 14581), and entries that came and went took seven times their limit.
 void CachedShape::allocate(std::size_t words) {
   grown_ = true;
   blocks_ = 0;
   words_ = 0;
   memory_.reset();
   std::size_t bytes = bytes_for(words);
-  memory_.reset(std::calloc(1, bytes));
+  memory_.reset(std::malloc(bytes));
   void* start = memory_.get();
   if (start == nullptr) {
     throw std::bad_alloc();
   }
   lines_ = static_cast<std::uint32_t*>(
-      std::align(kCacheLine, words * sizeof(std::uint32_t), start, bytes));
+      std::align(kCacheLineBytes, words * sizeof(std::uint32_t), start, bytes));
   words_ = words;
   // All pages at once cost less than a fault each; where that is not to be had they come anyway.
   if (bytes = words * sizeof(std::uint32_t); std::align(kPage, kPage, start, bytes) != nullptr) {
     madvise(start, bytes / kPage * kPage, MADV_POPULATE_WRITE);
+  }
+  // Kernels read whole lines, of which rows that were never feasible leave what stands apart
+  // unwritten.
+  if (layout_.apart != 0) {
+    std::fill_n(lines_, words_, 0);
   }
 }
 
@@ -115,10 +121,41 @@ bool CachedShape::replayable(const NodeTable& table) const {
   return changes <= kReplayAlways || changes <= table.size() / kReplayShare;
 }
 
+// By loads that nobody waits for: where addresses are spread over many pages, prefetch instructions
+// bring less (of the waiting in place() on an AMD EPYC, in a virtual machine, loads took half
+// away).
+void CachedShape::touch(const std::uint32_t* rows, std::uint32_t count) const {
+  std::uint32_t words = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    words |= lines_[layout_.packed(rows[i])];
+  }
+  asm volatile("" : : "r"(words));
+}
+
+void CachedShape::fetch(const NodeTable& table) const {
+  if (!replayable(table)) {
+    return;
+  }
+  const ChangeLog& log = table.log();
+  const std::uint64_t first = log.first_after(epoch_);
+  std::uint64_t place = std::max(first, log.end() - std::min(log.end(), kFetchedMax));
+  while (place < log.end()) {
+    const std::uint32_t slot = ChangeLog::slot(place);
+    const auto count =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(log.end() - place, kLogSlots - slot));
+    touch(log.rows() + slot, count);
+    place += count;
+  }
+}
+
 void CachedShape::update(const NodeTable& table, const PodShape& shape) {
   if (replayable(table)) {
     replay(table, shape);
   } else {
+    rebuild(table, shape);
+  }
+  if (wide_rows_ != 0 && !layout_.is_widest()) {
+    layout_ = layout_.wide();
     rebuild(table, shape);
   }
 }
@@ -214,23 +251,29 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
   const ChangeLog& log = table.log();
   const Columns changes = table.log_columns();
   const Program program = shape.program();
+  const std::size_t room = changed_.capacity();
+  changed_.clear();
+  changed_since_ = epoch_;
   BlockScores out;
+  std::uint32_t words[kBlockNodes + kPadNodes];
   for (std::uint64_t place = log.first_after(epoch_); place < log.end();) {
     const std::uint32_t slot = ChangeLog::slot(place);
     const auto count = static_cast<std::uint32_t>(
         std::min<std::uint64_t>({log.end() - place, kLogSlots - slot, kBlockNodes}));
-    for (std::uint32_t i = 0; i < count; ++i) {
-      __builtin_prefetch(&lines_[layout_.packed(changes.rows[slot + i])], 1);
-    }
+    touch(changes.rows + slot, count);
     kernels_->score_block(changes, program, slot, count, out);
+    kernels_->pack_words(out, layout_, score_count_ - layout_.normalized, count, words);
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!log.dead(slot + i)) {
-        set_row(changes.rows[slot + i], out, i);
+        if (const std::uint32_t row = changes.rows[slot + i]; set_row(row, words[i], out, i)) {
+          changed_.push_back(row);
+        }
         ++rows_replayed_;
       }
     }
     place += count;
   }
+  grown_ = grown_ || changed_.capacity() != room;
   epoch_ = table.epoch();
 }
 
@@ -246,9 +289,15 @@ void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
   feasible_by_class_[its] += is_feasible ? 1U : ~0U;
 }
 
-void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i) {
+bool CachedShape::set_row(std::uint32_t row, std::uint32_t word, const BlockScores& scores,
+                          std::uint32_t i) {
+  const bool is_feasible = scores.code[i] == 0;
+  const std::uint32_t now = is_feasible ? word : kInfeasible | code_id(scores.code[i]);
   std::uint32_t& packed = lines_[layout_.packed(row)];
-  const bool was_feasible = (packed & kInfeasible) == 0, is_feasible = scores.code[i] == 0;
+  if (now == packed && (layout_.apart == 0 || !is_feasible)) {
+    return false;
+  }
+  const bool was_feasible = (packed & kInfeasible) == 0;
   if (was_feasible != is_feasible) {
     feasible_changed(row, is_feasible);
   }
@@ -256,38 +305,37 @@ void CachedShape::set_row(std::uint32_t row, const BlockScores& scores, std::uin
     --feasible_;
     wide_rows_ -= packed == kWideRow;
     for (std::uint32_t n = 0; packed != kWideRow && n < layout_.normalized; ++n) {
-      histograms_[n].remove(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]));
+      histograms_[n].remove(layout_.raw(lines_, row, n));
     }
   } else if (packed != (kInfeasible | kNoCode)) {
     --codes_[packed & ~kInfeasible].rows;
   }
+  packed = now;
   if (!is_feasible) {
-    const std::uint32_t id = code_id(scores.code[i]);
-    ++codes_[id].rows;
-    packed = kInfeasible | id;
-    return;
+    ++codes_[now & ~kInfeasible].rows;
+    return true;
   }
   ++feasible_;
-  packed = pack_row(scores, layout_, score_count_ - layout_.normalized, i);
-  wide_rows_ += packed == kWideRow;
+  wide_rows_ += now == kWideRow;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    lines_[layout_.raw(row, n)] = static_cast<std::uint32_t>(scores.score[n][i]);
-    if (packed != kWideRow) {
+    if (layout_.apart != 0) {
+      lines_[layout_.raw_apart(row, n)] = static_cast<std::uint32_t>(scores.score[n][i]);
+    }
+    if (now != kWideRow) {
       histograms_[n].add(scores.score[n][i]);
     }
   }
+  return true;
 }
 
 void CachedShape::build_histograms() {
   has_histograms_ = true;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    histograms_[n].clear();
-    for (std::uint32_t row = 0; row < rows_; ++row) {
+    histograms_[n].fill(rows_, [&](std::uint32_t row) {
       const std::uint32_t packed = lines_[layout_.packed(row)];
-      if ((packed & kInfeasible) == 0 && packed != kWideRow) {
-        histograms_[n].add(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]));
-      }
-    }
+      return (packed & kInfeasible) == 0 && packed != kWideRow ? layout_.raw(lines_, row, n)
+                                                               : RawHistogram::kNone;
+    });
   }
 }
 
@@ -330,7 +378,7 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
     for (const bool take : {true, false}) {
       for (const auto& [row, entry] : extras.by_row) {
         for (std::uint32_t n = 0; extras.by_entry[entry] < 0 && n < layout_.normalized; ++n) {
-          const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+          const std::int32_t raw = layout_.raw(lines_, row, n);
           take ? histograms_[n].remove(raw) : histograms_[n].add(raw);
         }
       }
@@ -345,7 +393,7 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
       continue;
     }
     for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-      const auto raw = static_cast<std::int32_t>(lines_[layout_.raw(row, n)]);
+      const std::int32_t raw = layout_.raw(lines_, row, n);
       found[n] = {std::min(found[n].lo, raw), std::max(found[n].hi, raw)};
     }
   }
@@ -354,7 +402,7 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
 
 Totals CachedShape::weights(const Ranges& ranges) const {
   Totals result{};
-  result.normalized = layout_.normalized;
+  result.layout = layout_;
   result.normalize_in_double = normalize_in_double_;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     result.lo[n] = ranges[n].lo;
@@ -369,10 +417,9 @@ Totals CachedShape::weights(const Ranges& ranges) const {
 
 std::int32_t CachedShape::raw(std::uint32_t row, std::uint32_t s) const {
   if (s < layout_.normalized) {
-    return static_cast<std::int32_t>(lines_[layout_.raw(row, s)]);
+    return layout_.raw(lines_, row, s);
   }
-  return static_cast<std::int32_t>(lines_[layout_.packed(row)] >> (8 * (s - layout_.normalized)) &
-                                   0xFF);
+  return plain_score(lines_[layout_.packed(row)], s - layout_.normalized);
 }
 
 std::int32_t CachedShape::normalized(std::int32_t raw, std::uint32_t s) const {
@@ -397,13 +444,13 @@ std::int32_t CachedShape::row_total(const RangeTotals& range, const Totals& weig
   std::int32_t total = 0;
   for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
     // Held within the range: it may be that of an earlier time.
-    const std::int32_t raw = std::clamp(static_cast<std::int32_t>(lines_[layout_.raw(row, n)]),
-                                        weights.lo[n], weights.hi[n]);
+    const std::int32_t raw = std::clamp(layout_.raw(lines_, row, n), weights.lo[n], weights.hi[n]);
     total += weights.normalized_weight[n] * normalized_in(range, raw, n);
   }
-  return total + weights.plain_weight[0] * static_cast<std::int32_t>(packed & 0xFF) +
-         weights.plain_weight[1] * static_cast<std::int32_t>(packed >> 8 & 0xFF) +
-         weights.plain_weight[2] * static_cast<std::int32_t>(packed >> 16 & 0xFF);
+  for (std::uint32_t p = 0; p < kPlainMax; ++p) {
+    total += weights.plain_weight[p] * plain_score(packed, p);
+  }
+  return total;
 }
 
 void CachedShape::totals(std::vector<std::int32_t>& out) {

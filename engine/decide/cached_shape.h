@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,8 @@ class CachedShape {
 
   // True if update() would replay rows rather than begin anew.
   bool replayable(const NodeTable& table) const;
+  // Begins to fetch from memory what update() will replay, and returns at once.
+  void fetch(const NodeTable& table) const;
   // Brings the answers to the table's epoch. `shape` is prepared.
   void update(const NodeTable& table, const PodShape& shape);
   // The same from nothing, block by block, so that several shapes can share a block while it is in
@@ -100,6 +103,8 @@ class CachedShape {
  private:
   // So many changed rows are replayed whatever share of the rows they are.
   static constexpr std::uint64_t kReplayAlways = 64;
+  // Of more the last are fetched ahead: they are to stay in the cache until they are used.
+  static constexpr std::uint64_t kFetchedMax = 512;
 
   struct RawRange {
     std::int32_t lo = INT32_MAX, hi = INT32_MIN;
@@ -161,13 +166,17 @@ class CachedShape {
     std::vector<BestRow> found;                                   // best first
     std::vector<std::pair<std::uint32_t, std::int32_t>> visited;  // lines, their greatest
     std::vector<Head> heads;
+    std::vector<std::uint32_t> changed;  // rows
   };
 
   static Search& scratch();
   void allocate(std::size_t words);
   void rebuild(const NodeTable& table, const PodShape& shape);
   void replay(const NodeTable& table, const PodShape& shape);
-  void set_row(std::uint32_t row, const BlockScores& scores, std::uint32_t i);
+  // Brings the rows' words into the cache.
+  void touch(const std::uint32_t* rows, std::uint32_t count) const;
+  // False: all that is kept of the row is as it was.
+  bool set_row(std::uint32_t row, std::uint32_t word, const BlockScores& scores, std::uint32_t i);
   void feasible_changed(std::uint32_t row, bool is_feasible);
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
@@ -183,6 +192,10 @@ class CachedShape {
   void tabulate(RangeTotals& range);
   // False: too much has changed since.
   bool catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order);
+  // The rows that may have other totals than at the epoch, which the log leads back to.
+  std::span<const std::uint32_t> changed_after(std::uint64_t epoch);
+  void change_rows(RangeTotals& range, std::span<const std::uint32_t> rows, const Totals& weights,
+                   const TieOrder& order);
   static void change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
                           const TieOrder& order);
   // False: what is kept does not say it.
@@ -228,6 +241,9 @@ class CachedShape {
   bool grown_ = true;
   std::uint32_t rows_ = 0, blocks_ = 0;  // no blocks: nothing built since reset()
   std::uint64_t epoch_ = 0;
+  // The rows that the last replay changed, and the epoch from which it led to epoch_.
+  std::vector<std::uint32_t> changed_;
+  std::uint64_t changed_since_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
   std::uint64_t feasible_version_ = 0;
   std::vector<std::uint32_t> feasible_by_class_;  // while by_class_ is the table's

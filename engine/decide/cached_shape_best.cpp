@@ -72,51 +72,62 @@ void CachedShape::tabulate(RangeTotals& range) {
   }
 }
 
+std::span<const std::uint32_t> CachedShape::changed_after(std::uint64_t epoch) {
+  if (epoch == epoch_) {
+    return {};
+  }
+  if (epoch == changed_since_) {
+    return changed_;
+  }
+  std::vector<std::uint32_t>& rows = scratch().changed;
+  rows.clear();
+  table_->log().for_each_after(epoch, [&](std::uint32_t row) { rows.push_back(row); });
+  return rows;
+}
+
 bool CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieOrder& order) {
-  const ChangeLog& log = table_->log();
-  if (!range.valid || range.epoch < log.oldest()) {
+  if (!range.valid || (range.epoch != changed_since_ && range.epoch < table_->log().oldest())) {
     return false;
   }
-  std::uint64_t place = log.first_after(range.epoch);
-  const std::uint64_t changes = log.end() - place;
-  if (changes > std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare)) {
+  const std::span<const std::uint32_t> rows = changed_after(range.epoch);
+  if (rows.size() > std::max<std::uint64_t>(kReplayAlways, rows_ / kCatchUpShare)) {
     return false;
   }
-  range.best_valid = range.best_valid && changes <= kBestChangesMax;
-  if (range.class_changes != table_->class_changes() || changes > kClassChangesMax) {
+  range.best_valid = range.best_valid && rows.size() <= kBestChangesMax;
+  if (range.class_changes != table_->class_changes() || rows.size() > kClassChangesMax) {
     range.by_class.clear();
   }
-  std::array<std::uint32_t, kBlockNodes> changed;
-  std::array<std::int32_t, kBlockNodes> maxima;
-  while (place < log.end()) {
-    std::uint32_t count = 0;
-    for (; place < log.end() && count < kBlockNodes; ++place) {
-      changed[count] = log.rows()[ChangeLog::slot(place)];
-      count += log.dead(ChangeLog::slot(place)) ? 0 : 1;
-    }
-    kernels_->line_maxima(lines_, changed.data(), count, weights, maxima.data());
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t row = changed[i];
-      range.bounds.set(row / kLineNodes, maxima[i]);
-      const std::uint32_t its_class = table_->node_class(row);
-      ClassBest* of_class =
-          its_class < range.by_class.size() ? &range.by_class[its_class] : nullptr;
-      if (of_class != nullptr && !of_class->bounds.lines.empty()) {
-        of_class->bounds.set(row / kLineNodes, greatest_of(its_class, row / kLineNodes, weights));
-      }
-      if (range.best_valid || (of_class != nullptr && of_class->valid)) {
-        const RowTotal now{row, row_total(range, weights, row)};
-        if (range.best_valid) {
-          change_best(range.best, range.outside, now, order);
-        }
-        if (of_class != nullptr && of_class->valid) {
-          change_best(of_class->best, of_class->outside, now, order);
-        }
-      }
-    }
+  for (std::size_t done = 0; done < rows.size(); done += kBlockNodes) {
+    change_rows(range, rows.subspan(done, std::min<std::size_t>(kBlockNodes, rows.size() - done)),
+                weights, order);
   }
   range.epoch = epoch_;
   return true;
+}
+
+void CachedShape::change_rows(RangeTotals& range, std::span<const std::uint32_t> rows,
+                              const Totals& weights, const TieOrder& order) {
+  std::array<std::int32_t, kBlockNodes> maxima;
+  kernels_->line_maxima(lines_, rows.data(), static_cast<std::uint32_t>(rows.size()), weights,
+                        maxima.data());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::uint32_t row = rows[i];
+    range.bounds.set(row / kLineNodes, maxima[i]);
+    const std::uint32_t its_class = table_->node_class(row);
+    ClassBest* of_class = its_class < range.by_class.size() ? &range.by_class[its_class] : nullptr;
+    if (of_class != nullptr && !of_class->bounds.lines.empty()) {
+      of_class->bounds.set(row / kLineNodes, greatest_of(its_class, row / kLineNodes, weights));
+    }
+    if (range.best_valid || (of_class != nullptr && of_class->valid)) {
+      const RowTotal now{row, row_total(range, weights, row)};
+      if (range.best_valid) {
+        change_best(range.best, range.outside, now, order);
+      }
+      if (of_class != nullptr && of_class->valid) {
+        change_best(of_class->best, of_class->outside, now, order);
+      }
+    }
+  }
 }
 
 void CachedShape::change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,

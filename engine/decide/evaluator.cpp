@@ -16,11 +16,11 @@ namespace {
 // Shapes of a batch that go through the table together: more groups than workers even the load.
 constexpr std::size_t kGroupShapes = 8;
 
-// What a cached shape takes, about: itself and its histograms; two words a row and some for the
+// What a cached shape takes, about: itself and its histograms; a word a row and some for the
 // totals.
 constexpr std::size_t kEntryBytes = 8 << 10;
 std::size_t bytes_of_entry(const NodeTable& table) {
-  return kEntryBytes + std::size_t{table.size()} * 12;
+  return kEntryBytes + std::size_t{table.size()} * 6;
 }
 
 Result<void> check(const EvaluateOptions& options) {
@@ -365,6 +365,13 @@ Evaluator::Slot& Evaluator::cached(const PodShape& shape) {
   return slot;
 }
 
+void Evaluator::fetch(const PodShape& shape) const {
+  if (shape.id < slots_.size() && slots_[shape.id].cached != nullptr &&
+      slots_[shape.id].version == shape.version) {
+    slots_[shape.id].cached->fetch(cluster_.table());
+  }
+}
+
 CachedShape& Evaluator::bring_up(PodShape& shape) {
   if (!options_.shape_cache) {
     uncached_.reset(shape);
@@ -444,6 +451,9 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
     if (p % at_once == 0) {
       bring_up_all(std::span(looking).subspan(p, std::min(at_once, pods.size() - p)),
                    options.top_k);
+    }
+    if (const PodShape* next = shapes.kept(p + 1); next != nullptr) {
+      fetch(*next);
     }
     if (auto evaluated = evaluate(pods[p], shapes.at(p, pods[p]), options, decisions[p]);
         !evaluated) {

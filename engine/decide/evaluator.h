@@ -71,6 +71,8 @@ class Evaluator {
   void describe(const PodShape& shape, std::uint32_t row, std::uint32_t code,
                 NodeDetail& detail) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;
+  // A decision for the shape comes soon: begins to fetch from memory what is cached of it.
+  void fetch(const PodShape& shape) const;
 
  private:
   struct Slot {

@@ -3,11 +3,12 @@
 //
 // Scores of [kLeastBin, kGreatestBin] have a bin each, found by two cursors; the rare ones below
 // (limits of more than ten times the capacity) lie in an ordered map.
-// Cost: add() and remove() are O(1) for binned scores; lo() and hi() move their cursor over the
-// bins that emptied.
+// Cost: fill() is O(scores); add() and remove() are O(1) for binned ones; lo() and hi() move their
+// cursor over the bins that emptied.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -19,13 +20,31 @@ namespace headroom {
 class RawHistogram {
  public:
   static constexpr std::int32_t kLeastBin = -1024, kGreatestBin = 100;
+  static constexpr std::size_t kBins = kGreatestBin - kLeastBin + 1;
 
-  void clear() {
-    bins_.assign(kGreatestBin - kLeastBin + 1, 0);
+  // Anew, of raw(i) for each i below `count`: a score, or kNone. Before anything else.
+  static constexpr std::int32_t kNone = INT32_MAX;
+  template <typename Raw>
+  void fill(std::uint32_t count, Raw raw) {
     below_.clear();
-    binned_ = 0;
-    lo_ = kGreatestBin;
-    hi_ = kLeastBin;
+    // Into two by turns: an equal score would wait for the one before it. The first bin is of what
+    // has none.
+    std::array<std::uint32_t, kBins + 1> counts[2] = {};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::int32_t score = raw(i);
+      const bool has_bin = score >= kLeastBin && score <= kGreatestBin;
+      ++counts[i % 2][has_bin ? index(score) + 1 : 0];
+      if (score < kLeastBin) {
+        ++below_[score];
+      }
+    }
+    binned_ = count - counts[0][0] - counts[1][0];
+    bins_.resize(kBins);
+    for (std::size_t b = 0; b < kBins; ++b) {
+      bins_[b] = counts[0][b + 1] + counts[1][b + 1];
+    }
+    lo_ = kLeastBin;
+    hi_ = kGreatestBin;
   }
   // raw <= kGreatestBin.
   void add(std::int32_t raw) {

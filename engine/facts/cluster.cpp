@@ -31,27 +31,31 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
 // --- Rows and names ---
 
 std::uint32_t Cluster::find_row(std::string_view name) const {
-  const auto found = rows_.find(name);
-  return found == rows_.end() ? kNoRow : found->second;
+  return find_row(name, NameIndex::hash(name));
+}
+
+std::uint32_t Cluster::find_row(std::string_view name, NameIndex::Hash hash) const {
+  static_assert(kNoRow == NameIndex::kNone);
+  return rows_.find(hash, [&](std::uint32_t row) { return facts_.nodes[row].name == name; });
 }
 
 std::uint32_t Cluster::counted_row_of(std::string_view pod_key) const {
-  const auto found = pod_ids_.find(pod_key);
-  return found == pod_ids_.end() ? kNoRow : facts_.pods[found->second].counted_row;
+  const PodId id = find_pod(pod_key);
+  return id == kNoPod ? kNoRow : facts_.pods[id].counted_row;
 }
 
 bool Cluster::has_ended(std::string_view pod_key, std::string_view uid) const {
-  const auto found = pod_ids_.find(pod_key);
-  if (found == pod_ids_.end()) {
+  const PodId id = find_pod(pod_key);
+  if (id == kNoPod) {
     return false;
   }
-  const PodFacts& pod = facts_.pods[found->second];
+  const PodFacts& pod = facts_.pods[id];
   return pod.known() && pod.terminal && pod.uid == uid;
 }
 
-std::uint32_t Cluster::row_of(std::string_view name) {
-  if (const auto found = rows_.find(name); found != rows_.end()) {
-    return found->second;
+std::uint32_t Cluster::row_of(std::string_view name, NameIndex::Hash hash) {
+  if (const std::uint32_t known = find_row(name, hash); known != kNoRow) {
+    return known;
   }
   const std::uint32_t row = table_.acquire_row();
   name_row(row, std::string(name));
@@ -65,7 +69,7 @@ void Cluster::name_row(std::uint32_t row, std::string name) {
   }
   note_row(row);
   facts_.nodes[row].name = std::move(name);
-  rows_.emplace(facts_.nodes[row].name, row);
+  rows_.insert(NameIndex::hash(facts_.nodes[row].name), row);
   table_.commit(row);
 }
 
@@ -79,7 +83,7 @@ void Cluster::release_row_if_unused(std::uint32_t row) {
   if (facts_.nodes[row].node == nullptr && facts_.nodes[row].mentions == 0) {
     note_row(row);
     derive(row);
-    rows_.erase(facts_.nodes[row].name);
+    rows_.erase(NameIndex::hash(facts_.nodes[row].name), row);
     journal_.put(RowReleased{row, std::move(facts_.nodes[row].name)});
     facts_.nodes[row] = {};
     table_.release_row(row);
@@ -183,10 +187,12 @@ Result<void> Cluster::upsert(const Node& node) {
                 fmt::format("Node {}: kNodesMax ({}) names are known", node.name, kNodesMax));
   }
   const std::uint32_t row = row_of(node.name);
-  if (facts_.nodes[row].node != nullptr && *facts_.nodes[row].node == node) {
+  auto kept = std::make_unique<Node>(node);
+  kept->capacity = ResourceList();  // nobody reads it
+  if (facts_.nodes[row].node != nullptr && *facts_.nodes[row].node == *kept) {
     return {};
   }
-  set_node(row, std::make_unique<const Node>(node));
+  set_node(row, std::move(kept));
   row_classes_.limit();
   return {};
 }
@@ -260,19 +266,54 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   if (load_aware_ == nullptr) {
     return {};
   }
-  const std::uint32_t row = row_of(metric.name);
-  load_aware_->prefetch(row, metric);
-  listed_.clear();
-  for (const PodMetricInfo& pod : metric.pods) {
-    write_pod_key(pod.namespace_name, pod.name, pod_key_);
-    listed_.push_back(pod_of(pod_key_));
-  }
+  const std::uint32_t row = find_listed(metric);
   std::unique_ptr<MetricFacts> before =
       load_aware_->upsert(row, metric, listed_, now_us_, journal_.open());
   journal_.put(MetricBefore{row, std::move(before)});
   release_unmentioned();
   mark(row, Stale::kEverything);
   return {};
+}
+
+// The metric's row, and into listed_ its pods. Each step is taken for all pods before the next, so
+// that they wait for memory together.
+std::uint32_t Cluster::find_listed(const NodeMetric& metric) {
+  const NameIndex::Hash node_hash = NameIndex::hash(metric.name);
+  rows_.prefetch(node_hash);
+  for (const PodMetricInfo& pod : metric.pods) {
+    prefetch_list(pod.name);
+    prefetch_list(pod.usage);
+  }
+  for (const AggregatedUsage& aggregated : metric.aggregated) {
+    for (const auto& [type, usage] : aggregated.usage) {
+      prefetch_list(usage);
+    }
+  }
+  listed_hashes_.clear();
+  for (const PodMetricInfo& pod : metric.pods) {
+    write_pod_key(pod.namespace_name, pod.name, pod_key_);
+    listed_hashes_.push_back(NameIndex::hash(pod_key_));
+    pod_ids_.prefetch(listed_hashes_.back());
+  }
+  const std::uint32_t row = row_of(metric.name, node_hash);
+  prefetch_row(row);
+  for (const NameIndex::Hash hash : listed_hashes_) {
+    if (const PodId guess = pod_ids_.guess(hash); guess != kNoPod) {
+      prefetch_pod(guess);
+    }
+  }
+  load_aware_->prefetch_metric(row);
+  for (const NameIndex::Hash hash : listed_hashes_) {
+    if (const PodId guess = pod_ids_.guess(hash); guess != kNoPod) {
+      __builtin_prefetch(facts_.pods[guess].key.data());
+    }
+  }
+  listed_.clear();
+  for (std::size_t p = 0; p < metric.pods.size(); ++p) {
+    write_pod_key(metric.pods[p].namespace_name, metric.pods[p].name, pod_key_);
+    listed_.push_back(pod_of(pod_key_, listed_hashes_[p]));
+  }
+  return row;
 }
 
 void Cluster::remove_node_metric(std::string_view name) {

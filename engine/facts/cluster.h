@@ -30,6 +30,7 @@
 #include "engine/profile/profile.h"
 #include "engine/quotas/capacity_scheduling.h"
 #include "engine/table/facts.h"
+#include "engine/table/name_index.h"
 #include "engine/table/node_table.h"
 #include "engine/table/reasons.h"
 #include "engine/table/referred_objects.h"
@@ -152,7 +153,9 @@ class Cluster {
   friend class Supposition;   // leaves out, adds and takes back (supposition.h)
 
   // Rows and names.
-  std::uint32_t row_of(std::string_view name);
+  std::uint32_t find_row(std::string_view name, NameIndex::Hash hash) const;
+  std::uint32_t row_of(std::string_view name) { return row_of(name, NameIndex::hash(name)); }
+  std::uint32_t row_of(std::string_view name, NameIndex::Hash hash);
   void name_row(std::uint32_t row, std::string name);
   void set_node(std::uint32_t row, std::unique_ptr<const Node> node);  // nullptr: no more
   void unmention(std::uint32_t row);
@@ -183,8 +186,15 @@ class Cluster {
                          const ElasticQuota* quota);
 
   // Pods.
-  PodId pod_of(std::string_view key);
-  void name_pod(PodId id, std::string key);
+  PodId find_pod(std::string_view key) const { return find_pod(key, NameIndex::hash(key)); }
+  PodId find_pod(std::string_view key, NameIndex::Hash hash) const;  // kNoPod
+  PodId pod_of(std::string_view key) { return pod_of(key, NameIndex::hash(key)); }
+  PodId pod_of(std::string_view key, NameIndex::Hash hash);
+  void prefetch_pod(PodId id) const;
+  void prefetch_row(std::uint32_t row) const;
+  void prefetch_neighbours(std::uint32_t row) const;
+  void name_pod(PodId id, std::string key, NameIndex::Hash hash);
+  std::uint32_t find_listed(const NodeMetric& metric);
   void release_pod_if_unused(PodId id);
   void move_to(std::uint32_t& named_row, std::uint32_t row);
   void replace_if_other(PodFacts& pod, PodId id, const std::string& uid);
@@ -252,16 +262,17 @@ class Cluster {
   std::vector<Stale> stale_;  // by row
   std::vector<std::uint32_t> stale_rows_;
   bool bulk_ = false;
-  BytesMap<std::string, std::uint32_t> rows_;
+  NameIndex rows_;  // by NodeFacts::name
   SoftTaints soft_taints_;
   const NotConsideredSet considered_;  // by plugins of the profile
   std::uint32_t node_count_ = 0;
   std::vector<PodId> released_pods_;
-  BytesMap<std::string_view, PodId> pod_ids_;  // into PodFacts::key
+  NameIndex pod_ids_;  // by PodFacts::key
   std::uint32_t pod_count_ = 0;
-  std::vector<std::uint32_t> nominated_rows_;  // that some pod is nominated to
-  std::string pod_key_;                        // scratch
-  std::vector<PodId> listed_;                  // scratch
+  std::vector<std::uint32_t> nominated_rows_;   // that some pod is nominated to
+  std::string pod_key_;                         // scratch
+  std::vector<PodId> listed_;                   // scratch
+  std::vector<NameIndex::Hash> listed_hashes_;  // scratch
 
   std::int64_t now_us_ = 0;
   Journal journal_;

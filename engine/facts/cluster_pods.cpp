@@ -12,11 +12,33 @@ namespace {
 
 std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
 
+// Of an object that lies in another core's cache, or was made long ago.
+void prefetch_parts(const Pod& pod) {
+  prefetch_list(pod.name);
+  prefetch_list(pod.uid);
+  prefetch_list(pod.node_name);
+  prefetch_list(pod.labels);
+  prefetch_list(pod.annotations);
+  prefetch_list(pod.init_containers);
+  prefetch_list(pod.containers);
+}
+void prefetch_parts(const std::vector<Container>& containers) {
+  for (const Container& container : containers) {
+    prefetch_list(container.requests);
+    prefetch_list(container.limits);
+  }
+}
+
 }  // namespace
 
-PodId Cluster::pod_of(std::string_view key) {
-  if (const auto found = pod_ids_.find(key); found != pod_ids_.end()) {
-    return found->second;
+PodId Cluster::find_pod(std::string_view key, NameIndex::Hash hash) const {
+  static_assert(kNoPod == NameIndex::kNone);
+  return pod_ids_.find(hash, [&](PodId id) { return facts_.pods[id].key == key; });
+}
+
+PodId Cluster::pod_of(std::string_view key, NameIndex::Hash hash) {
+  if (const PodId known = find_pod(key, hash); known != kNoPod) {
+    return known;
   }
   PodId id = kNoPod;
   if (released_pods_.empty()) {
@@ -25,14 +47,15 @@ PodId Cluster::pod_of(std::string_view key) {
     id = released_pods_.back();
     released_pods_.pop_back();
   }
-  name_pod(id, std::string(key));
+  name_pod(id, std::string(key), hash);
   journal_.put(PodIdAcquired{id});
   return id;
 }
 
-void Cluster::name_pod(PodId id, std::string key) {
+void Cluster::name_pod(PodId id, std::string key, NameIndex::Hash hash) {
   facts_.pods[id].key = std::move(key);
-  pod_ids_.emplace(facts_.pods[id].key, id);
+  facts_.pods[id].key_hash = hash;
+  pod_ids_.insert(hash, id);
 }
 
 void Cluster::release_pod_if_unused(PodId id) {
@@ -46,7 +69,7 @@ void Cluster::release_pod_if_unused(PodId id) {
     applications_.peers().give(facts_.pods[id], kNoPeer);
   }
   if (!facts_.pods[id].known() && facts_.pods[id].mentions == 0) {
-    pod_ids_.erase(facts_.pods[id].key);
+    pod_ids_.erase(facts_.pods[id].key_hash, id);
     journal_.put(PodIdReleased{id, std::move(facts_.pods[id].key)});
     facts_.pods[id] = {};
     released_pods_.push_back(id);
@@ -185,8 +208,7 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   shape_book_.give(pod, shape.id);
   applications_.peers().give(pod, applications_.peers().of(object));
   pod.terminal = object.terminal();
-  pod.scheduled_us = since(object.scheduled);
-  pod.initialized_us = since(object.initialized);
+  pod.set_conditions(since(object.scheduled), since(object.initialized));
   if (HostPorts ports = shape_book_.host_ports(object); !ports.empty()) {
     pod.host_ports = std::make_shared<const HostPorts>(std::move(ports));
   } else {
@@ -199,36 +221,82 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   }
 }
 
-// Everything but the key, whose text pod_ids_ refers to.
+// Everything but the key.
 void Cluster::exchange(PodId id, PodFacts& facts) {
   PodFacts& pod = facts_.pods[id];
-  pod_ids_.erase(pod.key);
   std::swap(pod, facts);
   std::swap(pod.key, facts.key);
-  pod_ids_.emplace(pod.key, id);
+  std::swap(pod.key_hash, facts.key_hash);
 }
 
 Result<void> Cluster::check_room(const Pod& pod, std::size_t count) const {
   if (pod.name.empty()) {
     return fail(ErrorCode::kInvalid, "Pod: metadata.name is empty");
   }
-  if (pod_ids_.size() + count > kPodsMax && !(count == 1 && pod_ids_.contains(key_of(pod)))) {
+  if (pod_ids_.size() + count > kPodsMax && !(count == 1 && find_pod(key_of(pod)) != kNoPod)) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Pod {}: kPodsMax ({}) pods are known", key_of(pod), kPodsMax));
   }
   return {};
 }
 
+// Most of the cost of an event is waiting for memory. So that it waits once: where a name may lead
+// to is asked for before anything else of the event is done.
+void Cluster::prefetch_pod(PodId id) const { prefetch_bytes(&facts_.pods[id], sizeof(PodFacts)); }
+
+void Cluster::prefetch_row(std::uint32_t row) const {
+  prefetch_bytes(&facts_.nodes[row], sizeof(NodeFacts));
+  table_.prefetch(row);
+  if (load_aware_ != nullptr) {
+    load_aware_->prefetch(row);
+  }
+  if (capacity_ != nullptr) {
+    capacity_->prefetch_list(row);
+  }
+}
+
+// What lies behind that: where the pod is to be put among those of the row.
+void Cluster::prefetch_neighbours(std::uint32_t row) const {
+  if (const PodId last = facts_.nodes[row].last_pod; last != kNoPod) {
+    __builtin_prefetch(&facts_.pods[last], 1);
+  }
+  if (load_aware_ != nullptr) {
+    load_aware_->prefetch_metric(row);
+  }
+  if (capacity_ != nullptr) {
+    capacity_->prefetch(row);
+  }
+}
+
 Result<void> Cluster::upsert(const Pod& object) {
   if (auto checked = check_room(object, 1); !checked) {
     return checked;
+  }
+  prefetch_parts(object);
+  write_pod_key(object.namespace_name, object.name, pod_key_);
+  const NameIndex::Hash pod_hash = NameIndex::hash(pod_key_);
+  pod_ids_.prefetch(pod_hash);
+  prefetch_parts(object.containers);
+  prefetch_parts(object.init_containers);
+  const NameIndex::Hash node_hash = NameIndex::hash(object.node_name);
+  rows_.prefetch(node_hash);
+  if (const PodId known = pod_ids_.guess(pod_hash); known != kNoPod) {
+    prefetch_pod(known);
+  } else if (!released_pods_.empty()) {
+    prefetch_pod(released_pods_.back());
+  }
+  const std::uint32_t row_guess = rows_.guess(node_hash);
+  if (row_guess != kNoRow) {
+    prefetch_row(row_guess);
   }
   const auto shape = shape_book_.for_counting(object);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  write_pod_key(object.namespace_name, object.name, pod_key_);
-  const PodId id = pod_of(pod_key_);
+  if (row_guess != kNoRow) {
+    prefetch_neighbours(row_guess);
+  }
+  const PodId id = pod_of(pod_key_, pod_hash);
   remember(id);
   PodFacts& pod = facts_.pods[id];
   const std::uint32_t counted_before = pod.counted_row;
@@ -238,8 +306,7 @@ Result<void> Cluster::upsert(const Pod& object) {
   pod.applied = true;
   update_object(pod, object, **shape);
   if (!object.node_name.empty()) {
-    const std::uint32_t row = row_of(object.node_name);
-    table_.prefetch(row);
+    const std::uint32_t row = row_of(object.node_name, node_hash);
     move_to(pod.bound_row, row);
     move_to(pod.assumed_row, kNoRow);
   } else if (profile_.mode == Mode::kUpstream) {
@@ -266,16 +333,27 @@ void Cluster::recount(PodId id, std::uint32_t row_before) {
 }
 
 void Cluster::remove_pod(std::string_view key) {
-  const auto found = pod_ids_.find(key);
-  if (found == pod_ids_.end() || !facts_.pods[found->second].known()) {
+  const NameIndex::Hash hash = NameIndex::hash(key);
+  if (const PodId guess = pod_ids_.guess(hash); guess != kNoPod) {
+    prefetch_pod(guess);
+    if (const std::uint32_t row = facts_.pods[guess].counted_row; row != kNoRow) {
+      prefetch_row(row);
+    }
+    for (const PodId near : {facts_.pods[guess].previous, facts_.pods[guess].next}) {
+      if (near != kNoPod) {
+        __builtin_prefetch(&facts_.pods[near], 1);
+      }
+    }
+  }
+  const PodId id = find_pod(key, hash);
+  if (id == kNoPod || !facts_.pods[id].known()) {
     return;
   }
-  const PodId id = found->second;
-  remember(id);
   const std::uint32_t counted_before = facts_.pods[id].counted_row;
   if (counted_before != kNoRow) {
-    table_.prefetch(counted_before);
+    prefetch_neighbours(counted_before);
   }
+  remember(id);
   uncount(id);
   facts_.pods[id].applied = false;
   --pod_count_;
@@ -302,9 +380,12 @@ Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
 }
 
 void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row) {
-  table_.prefetch(row);
+  prefetch_row(row);
   write_pod_key(object.namespace_name, object.name, pod_key_);
-  const PodId id = pod_of(pod_key_);
+  const NameIndex::Hash hash = NameIndex::hash(pod_key_);
+  pod_ids_.prefetch(hash);
+  prefetch_neighbours(row);
+  const PodId id = pod_of(pod_key_, hash);
   PodFacts& pod = facts_.pods[id];
   const bool same = pod.known() && pod.uid == object.uid;
   if (same && pod.bound_row != kNoRow) {
@@ -341,7 +422,7 @@ std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
     }
   }
   for (const std::string& victim : victims) {
-    const PodId id = pod_ids_.find(victim)->second;
+    const PodId id = find_pod(victim);
     remember(id);
     facts_.pods[id].rank.deleting = true;
   }
@@ -353,12 +434,11 @@ std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
 }
 
 void Cluster::forget(std::string_view key, std::string_view uid, std::string_view node_name) {
-  const auto found = pod_ids_.find(key);
+  const PodId id = find_pod(key);
   const std::uint32_t row = find_row(node_name);
-  if (found == pod_ids_.end() || row == kNoRow) {
+  if (id == kNoPod || row == kNoRow) {
     return;
   }
-  const PodId id = found->second;
   if (facts_.pods[id].uid != uid || facts_.pods[id].assumed_row != row ||
       facts_.pods[id].bound_row != kNoRow) {
     return;

@@ -146,6 +146,8 @@ class PodShapes {
   PodShape& at(std::size_t i, const Pod& pod) {
     return shapes_[i] != nullptr ? *shapes_[i] : **book_.for_decision(pod);
   }
+  // nullptr: a passing one, or beyond the last.
+  const PodShape* kept(std::size_t i) const { return i < shapes_.size() ? shapes_[i] : nullptr; }
 
  private:
   ShapeBook& book_;

@@ -10,18 +10,18 @@ namespace headroom {
 
 void Supposition::leave_out(const Pod& pod) {
   write_pod_key(pod.namespace_name, pod.name, cluster_.pod_key_);
-  const auto found = cluster_.pod_ids_.find(cluster_.pod_key_);
-  if (found == cluster_.pod_ids_.end()) {
+  const PodId id = cluster_.find_pod(cluster_.pod_key_);
+  if (id == kNoPod) {
     return;
   }
-  const PodFacts& facts = cluster_.facts_.pods[found->second];
+  const PodFacts& facts = cluster_.facts_.pods[id];
   if (facts.uid != pod.uid) {
     return;
   }
   if (facts.rank.nominated) {
-    withdraw(found->second);
+    withdraw(id);
   } else if (cluster_.profile_.mode == Mode::kProposal && facts.counted_row != kNoRow) {
-    leave_out(found->second);
+    leave_out(id);
   }
 }
 
@@ -105,15 +105,15 @@ Result<void> Supposition::change(std::uint32_t row, const FilterOptions& options
   const Bulk bulk(cluster_);  // each row once
   for (const PodName& name : options.without) {
     write_pod_key(name.namespace_name, name.name, cluster_.pod_key_);
-    const auto found = cluster_.pod_ids_.find(cluster_.pod_key_);
-    if (found == cluster_.pod_ids_.end()) {
+    const PodId id = cluster_.find_pod(cluster_.pod_key_);
+    if (id == kNoPod) {
       continue;
     }
-    const PodFacts& pod = cluster_.facts_.pods[found->second];
+    const PodFacts& pod = cluster_.facts_.pods[id];
     if (pod.counted_row == row) {
-      leave_out(found->second);
+      leave_out(id);
     } else if (pod.rank.nominated && pod.rank.nominated_row == row) {
-      withdraw(found->second);
+      withdraw(id);
     }
   }
   for (std::size_t p = 0; p < options.with.size(); ++p) {

@@ -128,9 +128,12 @@ LoadAware::Row& LoadAware::row(std::uint32_t row) {
 
 std::uint32_t LoadAware::add_usage(MetricFacts& facts, const ResourceList& usage) const {
   const auto begin = static_cast<std::uint32_t>(facts.amounts.size());
-  for (const Dimension& dimension : dimensions_) {
-    const Quantity* quantity = find(usage, names_.name(dimension.resource));
-    facts.amounts.push_back(quantity == nullptr ? 0 : amount(dimension.resource, *quantity));
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    // Mostly a report names these and no others, in the same order.
+    const std::string& name = names_.name(dimensions_[d].resource);
+    const Quantity* quantity =
+        d < usage.size() && usage[d].first == name ? &usage[d].second : find(usage, name);
+    facts.amounts.push_back(quantity == nullptr ? 0 : amount(dimensions_[d].resource, *quantity));
   }
   return begin;
 }
@@ -387,12 +390,12 @@ LoadApplied LoadAware::load_of(std::uint32_t row, PodId id) const {
     return load;
   }
   const PodView view = row < pod_views_.size() ? pod_views_[row] : PodView();
-  const std::int64_t assigned_us = pod.scheduled_us.value_or(pod.first_seen_us);
+  const std::int64_t assigned_us = pod.scheduled().value_or(pod.first_seen_us);
   bool has_deadline = false;
   std::int64_t deadline_us = 0;
-  if (pod.initialized_us && its.after_initialized_us > 0) {
+  if (pod.is_initialized && its.after_initialized_us > 0) {
     has_deadline = true;
-    deadline_us = *pod.initialized_us + its.after_initialized_us;
+    deadline_us = pod.initialized_us + its.after_initialized_us;
   } else if (its.after_scheduled_us > 0) {
     has_deadline = true;
     deadline_us = assigned_us + its.after_scheduled_us;

@@ -84,9 +84,15 @@ class LoadAware final : public Policy {
   const MetricFacts* metric(std::uint32_t row) const {
     return row < rows_.size() ? rows_[row].metric.get() : nullptr;
   }
-  // Asks for what an upsert() is about to read, all at once: most of its cost is waiting for
-  // memory. A report mostly lists the pods of the one before.
-  void prefetch(std::uint32_t row, const NodeMetric& metric) const;
+  // What an upsert() of a metric replaces.
+  void prefetch_metric(std::uint32_t row) const;
+  // What an event of a pod reads of the row.
+  void prefetch(std::uint32_t row) const {
+    if (row < pod_views_.size()) {
+      __builtin_prefetch(&pod_views_[row]);
+      __builtin_prefetch(&rows_[row]);
+    }
+  }
   std::uint32_t dimension_count() const { return static_cast<std::uint32_t>(dimensions_.size()); }
 
   // --- The clock ---

@@ -109,18 +109,12 @@ std::unique_ptr<MetricFacts> LoadAware::put(std::uint32_t row, std::unique_ptr<M
   return before;
 }
 
-void LoadAware::prefetch(std::uint32_t row, const NodeMetric& metric) const {
-  table_.prefetch(row);
-  const MetricFacts* old = this->metric(row);
-  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
-    __builtin_prefetch(&facts_.pods[old->pods[p].pod]);
-  }
-  for (const PodMetricInfo& pod : metric.pods) {
-    __builtin_prefetch(pod.name.data());
-    __builtin_prefetch(pod.usage.data());
-  }
-  for (std::size_t p = 0; old != nullptr && p < old->pods.size(); ++p) {
-    __builtin_prefetch(facts_.pods[old->pods[p].pod].key.data());
+void LoadAware::prefetch_metric(std::uint32_t row) const {
+  if (const MetricFacts* old = metric(row); old != nullptr) {
+    __builtin_prefetch(old, 1);
+    __builtin_prefetch(old->aggregated.data(), 1);
+    __builtin_prefetch(old->pods.data(), 1);
+    __builtin_prefetch(old->amounts.data(), 1);
   }
 }
 
@@ -134,7 +128,13 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
   facts.amounts.clear();
   facts.aggregated.clear();
   facts.pods.clear();
-  facts.amounts.reserve((metric.pods.size() + 2) * dimensions_.size());
+  std::size_t aggregations = 0;
+  for (const AggregatedUsage& aggregated : metric.aggregated) {
+    aggregations += aggregated.usage.size();
+  }
+  facts.aggregated.reserve(aggregations);
+  facts.pods.reserve(metric.pods.size());
+  facts.amounts.reserve((metric.pods.size() + aggregations + 2) * dimensions_.size());
   facts.interval_us = interval_us(metric);
   facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
   facts.has_usage = metric.has_node_metric;

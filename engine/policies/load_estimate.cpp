@@ -11,8 +11,8 @@ namespace headroom {
 
 namespace {
 
-constexpr std::int64_t kDefaultMilliCpu = 250;
-constexpr std::int64_t kDefaultMemoryBytes = 200 << 20;
+constexpr std::int64_t kEstimatedMilliCpu = 250;
+constexpr std::int64_t kEstimatedMemoryBytes = 200 << 20;
 
 KoordPriorityClass by_label(std::string_view label) {
   for (const auto its_class : {KoordPriorityClass::kProd, KoordPriorityClass::kMid,
@@ -46,8 +46,8 @@ KoordPriorityClass by_qos(const Pod& pod) {
 }
 
 std::int64_t default_usage(std::string_view name) {
-  if (name == "cpu" || name == "kubernetes.io/batch-cpu") return kDefaultMilliCpu;
-  if (name == "memory" || name == "kubernetes.io/batch-memory") return kDefaultMemoryBytes;
+  if (name == "cpu" || name == "kubernetes.io/batch-cpu") return kEstimatedMilliCpu;
+  if (name == "memory" || name == "kubernetes.io/batch-memory") return kEstimatedMemoryBytes;
   return 0;
 }
 

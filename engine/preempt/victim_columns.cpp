@@ -11,7 +11,7 @@ namespace headroom {
 
 namespace {
 
-constexpr std::uint32_t kStretchRows = 1024;
+constexpr std::uint32_t kRowsPerTask = 1024;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void VictimColumns::fill(Entry& entry, std::uint32_t row) const {
 void VictimColumns::fill_all(Entry& entry) {
   const std::uint32_t rows = cluster_.table().size();
   arena_.execute([&] {
-    tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, rows, kStretchRows),
+    tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, rows, kRowsPerTask),
                       [&](const tbb::blocked_range<std::uint32_t>& stretch) {
                         for (std::uint32_t row = stretch.begin(); row < stretch.end(); ++row) {
                           fill(entry, row);

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "objects/digit.h"
 #include "objects/quantity.h"
 
 namespace headroom {
@@ -21,8 +22,6 @@ constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kDurationUnit
      {"s", 1'000'000'000},
      {"m", 60'000'000'000},
      {"h", 3'600'000'000'000}}};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -7,13 +7,12 @@
 
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
+#include "objects/digit.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::int64_t kRatioMax = std::numeric_limits<std::int32_t>::max();
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The percent of "125%", with a sign or without: what Go's strconv.Atoi takes.
 std::optional<std::int64_t> parse_percent(std::string_view text) {

@@ -11,6 +11,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "engine/profile/config_value.h"
 #include "engine/profile/plugin_args.h"
@@ -271,18 +273,34 @@ void read_scheduler_profile(const ConfigValue& value, Profile& profile) {
                  }}});
 }
 
-void read_scheduler_configuration(const ConfigValue& value, Profile& profile) {
+// `profiles` begins as one, which the others are like but for what they say; one file may have so
+// many.
+void read_scheduler_configuration(const ConfigValue& value, std::size_t most,
+                                  std::vector<Profile>& profiles) {
+  const Profile unsaid = profiles.front();
   value.fields({{"apiVersion", {}},
                 {"kind", {}},
                 {"profiles",
                  [&](const ConfigValue& list) {
                    std::size_t count = 0;
                    list.items([&](const ConfigValue& item) {
-                     if (++count > 1) {
+                     if (++count > most) {
                        item.fail(ErrorCode::kUnsupported,
-                                 "a second profile is not supported; accepted: one per file");
+                                 most == 1
+                                     ? "a second profile is not supported; accepted: one per file"
+                                     : fmt::format("kProfilesMax is {}", most));
+                       return;
                      }
-                     read_scheduler_profile(item, profile);
+                     if (count > 1) profiles.push_back(unsaid);
+                     read_scheduler_profile(item, profiles.back());
+                     const auto same = [&](const Profile& other) {
+                       return other.scheduler_name == profiles.back().scheduler_name;
+                     };
+                     if (std::any_of(profiles.begin(), profiles.end() - 1, same)) {
+                       item.fail(ErrorCode::kInvalid,
+                                 fmt::format("schedulerName: another profile has \"{}\"",
+                                             profiles.back().scheduler_name));
+                     }
                    });
                  }},
                 // kube-scheduler's own business: its processes, connections, queue and extenders.
@@ -381,25 +399,28 @@ Documents sort_documents(const std::vector<YamlValue>& values, ConfigErrors& err
 
 }  // namespace
 
-Result<Profile> read_profile(std::string_view yaml, std::string_view source) {
+namespace {
+
+Result<std::vector<Profile>> read_documents(std::string_view yaml, std::string_view source,
+                                            std::size_t most) {
   ConfigErrors errors{std::string(source), true, std::nullopt};
-  Profile profile = Profile::standard();
+  std::vector<Profile> profiles = {Profile::standard()};
   const std::vector<YamlValue> values = read_config(yaml, errors);
   const Documents documents = sort_documents(values, errors);
   // First what decides how arguments are read.
   if (documents.headroom != nullptr) {
-    read_headroom_configuration(ConfigValue(*documents.headroom, "", errors), profile);
+    read_headroom_configuration(ConfigValue(*documents.headroom, "", errors), profiles.front());
   }
   if (documents.scheduler != nullptr) {
-    read_scheduler_configuration(ConfigValue(*documents.scheduler, "", errors), profile);
+    read_scheduler_configuration(ConfigValue(*documents.scheduler, "", errors), most, profiles);
   }
   if (errors.first) return tl::unexpected<Error>(*errors.first);
-  return profile;
+  return profiles;
 }
 
-Result<Profile> read_profile_file(const std::string& path) {
-  if (path == kStandardProfile) return Profile::standard();
-  if (path == kDefaultProfile) return Profile::kube_scheduler();
+Result<std::vector<Profile>> read_file(const std::string& path, std::size_t most) {
+  if (path == kStandardProfile) return std::vector{Profile::standard()};
+  if (path == kDefaultProfile) return std::vector{Profile::kube_scheduler()};
   const auto io_error = [&path] {
     return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
                 fmt::format("{}: {}", path, std::strerror(errno)));
@@ -410,7 +431,28 @@ Result<Profile> read_profile_file(const std::string& path) {
   std::string text(kConfigBytesMax + 1, '\0');  // one more than may be, so that too many shows
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return io_error();
-  return read_profile(text, path);
+  return read_documents(text, path, most);
+}
+
+Result<Profile> only(Result<std::vector<Profile>> profiles) {
+  if (!profiles) return tl::unexpected(profiles.error());
+  return std::move(profiles->front());
+}
+
+}  // namespace
+
+Result<Profile> read_profile(std::string_view yaml, std::string_view source) {
+  return only(read_documents(yaml, source, 1));
+}
+
+Result<Profile> read_profile_file(const std::string& path) { return only(read_file(path, 1)); }
+
+Result<std::vector<Profile>> read_profiles(std::string_view yaml, std::string_view source) {
+  return read_documents(yaml, source, kProfilesMax);
+}
+
+Result<std::vector<Profile>> read_profiles_file(const std::string& path) {
+  return read_file(path, kProfilesMax);
 }
 
 Result<void> read_plugin_args(PluginId plugin, std::string_view json, Profile& profile) {

@@ -2,7 +2,7 @@
 // (kubescheduler.config.k8s.io/v1; plugins enabled with weights, pluginConfig args in their v1
 // form), and, in a document of its own (apiVersion headroom/v1alpha1, kind HeadroomConfiguration),
 // what is Headroom's: mode, and nothing that Kubernetes has a place for. Both are optional, in any
-// order, one of each, separated by "---":
+// order, one of each, separated by "---". What the latter says holds for every profile:
 //
 //   apiVersion: kubescheduler.config.k8s.io/v1
 //   kind: KubeSchedulerConfiguration
@@ -34,8 +34,10 @@
 // ...".
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/profile/profile.h"
 #include "objects/error.h"
@@ -45,9 +47,14 @@ namespace headroom {
 // What `profile` names, and read_profile_file() in the place of a path.
 inline constexpr std::string_view kStandardProfile = "standard", kDefaultProfile = "default";
 
-// `source` names the text in errors.
+inline constexpr std::size_t kProfilesMax = 8;  // of a file, and side by side elsewhere
+
+// `source` names the text in errors. A second profile in it is one.
 Result<Profile> read_profile(std::string_view yaml, std::string_view source);
 Result<Profile> read_profile_file(const std::string& path);
+// The same with 1 to kProfilesMax profiles, no two of one schedulerName.
+Result<std::vector<Profile>> read_profiles(std::string_view yaml, std::string_view source);
+Result<std::vector<Profile>> read_profiles_file(const std::string& path);
 
 // One plugin's arguments as in pluginConfig[].args, in JSON; absent fields take the defaults.
 // Changes only that plugin's arguments in `profile`, reading them by profile.mode; on error

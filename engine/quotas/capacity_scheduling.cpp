@@ -232,6 +232,16 @@ void CapacityScheduling::count(std::uint32_t row, PodId id) {
   const PodShape& shape = facts_.shape_of(id);
   const RankedPod pod{rank.priority, rank.namespace_id, rank.start_us, id, shape.id, rank.group};
   std::vector<RankedPod>& pods = ranked_[row];
+  // Those that names alone tell from it are waited for together.
+  const auto for_each_tie = [&](const auto& use) {
+    for (const RankedPod& other : pods) {
+      if (other.priority == pod.priority && other.start_us == pod.start_us) {
+        use(facts_.pods[other.pod]);
+      }
+    }
+  };
+  for_each_tie([](const PodFacts& tie) { __builtin_prefetch(&tie); });
+  for_each_tie([](const PodFacts& tie) { __builtin_prefetch(tie.key.data()); });
   const auto at = std::lower_bound(
       pods.begin(), pods.end(), pod,
       [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });

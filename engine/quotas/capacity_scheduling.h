@@ -92,6 +92,11 @@ class CapacityScheduling {
     return row < ranked_.size() ? std::span<const RankedPod>(ranked_[row])
                                 : std::span<const RankedPod>();
   }
+  void prefetch_list(std::uint32_t row) const {
+    if (row < ranked_.size()) {
+      __builtin_prefetch(&ranked_[row], 1);
+    }
+  }
   void prefetch(std::uint32_t row) const {
     const std::span<const RankedPod> pods = pods_of(row);
     for (std::size_t i = 0; i < pods.size(); i += 2) {

@@ -78,7 +78,7 @@ class ClusterState::Saver {
   Saver(const Cluster& cluster, ValueWriter& writer) : cluster_(cluster), write_(writer) {}
 
   Result<void> save() {
-    const std::vector<NodeFacts>& nodes = cluster_.facts_.nodes;
+    const auto& nodes = cluster_.facts_.nodes;
     std::size_t rows = nodes.size();
     while (rows > 0 && nodes[rows - 1].name.empty()) {
       --rows;
@@ -193,8 +193,8 @@ class ClusterState::Saver {
                    saved_row(pod.bound_row),
                    saved_row(pod.assumed_row),
                    pod.first_seen_us,
-                   pod.scheduled_us,
-                   pod.initialized_us,
+                   pod.scheduled(),
+                   pod.initialized(),
                    {}};
     for (const HostPort& port : pod.host_ports != nullptr ? *pod.host_ports : HostPorts()) {
       saved.ports.push_back({port.port, port.protocol, port.ip});

@@ -27,7 +27,7 @@ constexpr std::size_t kHeadBytes = 8 + 4 + 8 + 8;
 constexpr std::size_t kTailBytes = 8 + 8;
 
 template <typename Number>
-void append(std::string& bytes, Number number) {
+void append_number(std::string& bytes, Number number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
@@ -67,12 +67,12 @@ std::string state_file_bytes(const StateFile& file) {
   std::string bytes;
   bytes.reserve(kHeadBytes + file.facts.size() + kTailBytes);
   bytes += kMagic;
-  append(bytes, kStateVersion);
-  append(bytes, std::uint64_t{kHeadBytes + file.facts.size() + kTailBytes});
-  append(bytes, file.profile_hash);
+  append_number(bytes, kStateVersion);
+  append_number(bytes, std::uint64_t{kHeadBytes + file.facts.size() + kTailBytes});
+  append_number(bytes, file.profile_hash);
   bytes += file.facts;
-  append(bytes, file.digest);
-  append(bytes, hash_bytes(bytes));
+  append_number(bytes, file.digest);
+  append_number(bytes, hash_bytes(bytes));
   return bytes;
 }
 

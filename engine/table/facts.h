@@ -14,8 +14,11 @@
 
 #include "engine/table/chunked.h"
 #include "engine/table/host_ports.h"
+#include "engine/table/huge_pages.h"
+#include "engine/table/name_index.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
+#include "engine/table/prefetch.h"
 #include "engine/table/resource_names.h"
 #include "objects/objects.h"
 
@@ -76,9 +79,10 @@ struct PodRank {
   bool deleting = false;
 };
 
-// What events of a pod need first lies together.
-struct PodFacts {
-  std::string key;                         // "namespace/name"
+// Three cache lines.
+struct alignas(kCacheLineBytes) PodFacts {
+  std::string key;  // "namespace/name"
+  NameIndex::Hash key_hash = 0;
   ShapeId shape = kNoShape;                // of a pod that is known; held
   std::uint32_t bound_row = kNoRow;        // what the applied object names
   std::uint32_t assumed_row = kNoRow;      // where it is assumed
@@ -89,21 +93,36 @@ struct PodFacts {
   LoadApplied load;
   bool applied = false;  // an object was applied (else only assumed, or only mentioned)
   bool terminal = false;
-  std::uint32_t mentions = 0;  // metrics that list it
+  bool is_scheduled = false, is_initialized = false;  // conditions that are True
+  std::uint32_t mentions = 0;                         // metrics that list it
   std::string uid;
   PodRank rank;
-  std::shared_ptr<const HostPorts> host_ports;               // nullptr: none, or no NodePorts
-  std::int64_t first_seen_us = 0;                            // on counted_row
-  std::optional<std::int64_t> scheduled_us, initialized_us;  // conditions that are True
+  std::shared_ptr<const HostPorts> host_ports;        // nullptr: none, or no NodePorts
+  std::int64_t first_seen_us = 0;                     // on counted_row
+  std::int64_t scheduled_us = 0, initialized_us = 0;  // where they are
 
   std::string_view namespace_name() const { return std::string_view(key).substr(0, key.find('/')); }
   std::string_view name() const { return std::string_view(key).substr(key.find('/') + 1); }
   bool known() const { return applied || assumed_row != kNoRow; }
   std::uint32_t row() const { return bound_row != kNoRow ? bound_row : assumed_row; }
+  std::optional<std::int64_t> scheduled() const {
+    return is_scheduled ? std::optional(scheduled_us) : std::nullopt;
+  }
+  std::optional<std::int64_t> initialized() const {
+    return is_initialized ? std::optional(initialized_us) : std::nullopt;
+  }
+  void set_conditions(std::optional<std::int64_t> scheduled,
+                      std::optional<std::int64_t> initialized) {
+    is_scheduled = scheduled.has_value();
+    is_initialized = initialized.has_value();
+    scheduled_us = scheduled.value_or(0);
+    initialized_us = initialized.value_or(0);
+  }
 };
+static_assert(sizeof(PodFacts) == 3 * kCacheLineBytes);
 
 struct Facts {
-  std::vector<NodeFacts> nodes;  // by row
+  std::vector<NodeFacts, HugePages<NodeFacts>> nodes;  // by row
   Chunked<PodFacts> pods;
   std::vector<std::unique_ptr<PodShape>> shapes;  // nullptr: the number is free
 

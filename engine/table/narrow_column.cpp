@@ -3,26 +3,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/table/cache_line.h"
 #include "objects/assert.h"
 
 namespace headroom {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kCacheSets = 64;  // of a first-level cache with 4 KiB a way
 
 }  // namespace
 
 void NarrowColumn::grow(std::size_t rows, std::size_t kept) {
-  const std::size_t floats_per_line = kCacheLine / sizeof(float);
+  const std::size_t floats_per_line = kCacheLineBytes / sizeof(float);
   const std::size_t stagger = (number_ * 5 % kCacheSets) * floats_per_line;
   std::vector<float> storage(rows + stagger + kCacheSets * floats_per_line, 0.0F);
   const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
-  const std::size_t page = kCacheSets * kCacheLine;
+  const std::size_t page = kCacheSets * kCacheLineBytes;
   const std::size_t to_page = (page - address % page) % page / sizeof(float);
   float* data = storage.data() + to_page + stagger;
-  HEADROOM_ASSERT(reinterpret_cast<std::uintptr_t>(data) % kCacheLine == 0);
+  HEADROOM_ASSERT(reinterpret_cast<std::uintptr_t>(data) % kCacheLineBytes == 0);
   std::copy_n(data_, kept, data);
   storage_ = std::move(storage);
   data_ = data;

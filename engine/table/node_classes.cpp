@@ -8,7 +8,7 @@ namespace headroom {
 
 namespace {
 
-void append(std::string& key, std::string_view part) {
+void append_sized(std::string& key, std::string_view part) {
   const auto size = static_cast<std::uint32_t>(part.size());
   key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(part);
 }
@@ -16,7 +16,7 @@ void append(std::string& key, std::string_view part) {
 std::uint64_t label_hash(std::string_view key, std::string_view value) {
   static thread_local std::string text;
   text.clear();
-  append(text, key);
+  append_sized(text, key);
   return keyed_hash(text.append(value));
 }
 
@@ -177,14 +177,20 @@ void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<st
       [&](const std::string& name) { end(names_, name, true); });
 }
 
-bool NodeClasses::split(const Node& node) const {
+bool NodeClasses::split(const Node& node, std::string& has) const {
+  bool any = false;
+  const auto add = [&](const std::string* text) {
+    any = any || text != nullptr;
+    has.push_back(text != nullptr ? '\2' : '\1');
+    append_sized(has, text != nullptr ? std::string_view(*text) : std::string_view());
+  };
   for (const auto& [key, reads] : new_keys_) {
     const std::string* value = find(node.labels, key);
-    if (value != nullptr && (reads.any || reads.values.contains(*value))) {
-      return true;
-    }
+    const bool counts = value != nullptr && (reads.any || reads.values.contains(*value));
+    add(counts ? value : nullptr);
   }
-  return !new_names_.empty() && new_names_.contains(node.name);
+  add(!new_names_.empty() && new_names_.contains(node.name) ? &node.name : nullptr);
+  return any;
 }
 
 void NodeClasses::end_split() {
@@ -230,23 +236,23 @@ std::uint32_t NodeClasses::classify(const Node& node) {
     if (!counts && !reads.presence) {
       continue;
     }
-    append(key, name);
+    append_sized(key, name);
     key.push_back(counts ? '\2' : '\1');
     if (counts) {
-      append(key, value);
+      append_sized(key, value);
     }
     found.labels.push_back({name, counts ? std::optional(value) : std::nullopt});
   }
   key.push_back('\1');
   for (const Taint& taint : node.taints) {
-    append(key, taint.key);
-    append(key, taint.value);
-    append(key, taint.effect);
+    append_sized(key, taint.key);
+    append_sized(key, taint.value);
+    append_sized(key, taint.effect);
   }
   key.push_back(node.unschedulable ? '\2' : '\1');
   if (names_.contains(node.name)) {
     found.name = node.name;
-    append(key, node.name);
+    append_sized(key, node.name);
   }
   const auto [position, added] = ids_.try_emplace(std::move(key), size());
   if (added) {

@@ -44,8 +44,9 @@ class NodeClasses {
   // Nobody reads so any more. What nodes have is told apart until forget().
   void unread(const ClassConstraint& constraint, const std::vector<std::string>& keys = {});
   std::uint32_t unread_count() const { return unread_; }
-  // True if a read() since the last end_split() may have put the node into another class.
-  bool split(const Node& node) const;
+  // True if a read() since the last end_split() may have put the node into another class; appends
+  // what it has of what is read since: nodes of one class that have the same go to one class.
+  bool split(const Node& node, std::string& has) const;
   void end_split();  // all those nodes have been classified
 
   // The class of a node. Class kNoNodeClass holds no node.

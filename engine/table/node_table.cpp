@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/table/prefetch.h"
 #include "kernels/exact.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
@@ -11,15 +12,17 @@ namespace headroom {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
 constexpr std::uint32_t kFirstRows = 1024;
 // Columns come a few at a time, and most before the rows.
 constexpr std::size_t kStrideStep = 8;
 
-template <typename Value>
-void resize_rows(std::vector<Value>& values, std::size_t rows, std::size_t old_stride,
-                 std::size_t new_stride, std::uint32_t used_rows) {
-  std::vector<Value> grown(rows * new_stride, 0);
+template <typename Values>
+void resize_rows(Values& values, std::size_t rows, std::size_t old_stride, std::size_t new_stride,
+                 std::uint32_t used_rows) {
+  // Rows that are not used yet take none of the room.
+  Values grown;
+  grown.reserve(rows * new_stride);
+  grown.resize(used_rows * new_stride, 0);
   for (std::uint32_t row = 0; row < used_rows; ++row) {
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * old_stride), old_stride,
                 grown.begin() + static_cast<std::ptrdiff_t>(row * new_stride));
@@ -108,10 +111,10 @@ void NodeTable::start_column(ColumnId id) {
 }
 
 void NodeTable::grow_rows(std::uint32_t capacity) {
-  sums_.resize(capacity * sum_stride_);
-  bases_.resize(capacity * stride_);
-  truth_.resize(capacity * stride_);
-  row_narrow_.resize(capacity * stride_);
+  sums_.reserve(capacity * sum_stride_);
+  bases_.reserve(capacity * stride_);
+  truth_.reserve(capacity * stride_);
+  row_narrow_.reserve(capacity * stride_);
   classes_.resize(capacity + kPadNodes, kNoNodeClass);
   for (NarrowColumn& narrow : narrow_) {
     narrow.grow(capacity + kPadNodes, size_);
@@ -136,6 +139,10 @@ std::uint32_t NodeTable::acquire_row() {
       grow_rows(capacity_ * 2);
     }
     released_.insert(size_++);
+    sums_.resize(size_ * sum_stride_);
+    bases_.resize(size_ * stride_);
+    truth_.resize(size_ * stride_);
+    row_narrow_.resize(size_ * stride_);
   }
   const std::uint32_t row = *released_.begin();
   acquire_row(row);
@@ -277,10 +284,7 @@ float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
 void NodeTable::prefetch(std::uint32_t row) const {
   HEADROOM_ASSERT(row < size_);
   const auto fetch = [](const auto* first, std::size_t count) {
-    const auto* begin = reinterpret_cast<const char*>(first);
-    for (std::size_t offset = 0; offset < count * sizeof(*first); offset += kCacheLine) {
-      __builtin_prefetch(begin + offset, 1);
-    }
+    prefetch_bytes(first, count * sizeof(*first));
   };
   fetch(sums_.data() + row * sum_stride_, sum_stride_);
   fetch(bases_.data() + row * stride_, stride_);
@@ -316,7 +320,7 @@ Columns NodeTable::log_columns() const {
 
 NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
   HEADROOM_ASSERT(row < size_);
-  const auto part = [row](const std::vector<std::int64_t>& values, std::size_t stride) {
+  const auto part = [row](const auto& values, std::size_t stride) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * stride);
     return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(stride));
   };

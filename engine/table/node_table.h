@@ -28,6 +28,7 @@
 
 #include "engine/table/beyond_int64.h"
 #include "engine/table/change_log.h"
+#include "engine/table/huge_pages.h"
 #include "engine/table/narrow_column.h"
 #include "kernels/kernels.h"
 #include "objects/assert.h"
@@ -195,11 +196,11 @@ class NodeTable {
   std::vector<ColumnId> free_columns_;
   std::uint32_t size_ = 0, capacity_ = 0;
   std::size_t sum_stride_ = 0, stride_ = 0;
-  std::vector<std::int64_t> sums_, bases_, truth_;
+  std::vector<std::int64_t, HugePages<std::int64_t>> sums_, bases_, truth_;
   std::vector<std::uint32_t> classes_;
   std::set<std::uint32_t> released_;
   std::vector<NarrowColumn> narrow_;
-  std::vector<float> row_narrow_;  // the narrow columns once more, row by row
+  std::vector<float, HugePages<float>> row_narrow_;  // the narrow columns once more, row by row
   ChangeLog log_;
   std::vector<float*> narrow_pointers_, log_pointers_;  // of the columns
   std::uint64_t limited_generation_ = 0, class_changes_ = 1;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/options.h"
@@ -54,6 +55,7 @@ class RowClasses {
   };
 
   void set(std::uint32_t row, std::uint32_t node_class);
+  void touch(std::uint32_t row) const;
 
   NodeTable& table_;
   const Facts& facts_;
@@ -64,6 +66,9 @@ class RowClasses {
   // Where the splits go on: with these rows, then with all from a row on.
   std::vector<std::uint32_t> split_rows_;
   std::uint32_t split_at_ = UINT32_MAX;
+  // The class that nodes of one class (its bytes) which have the same go to, until all are split.
+  BytesMap<std::string, std::uint32_t> split_to_;
+  std::string split_key_;  // scratch
 };
 
 }  // namespace headroom

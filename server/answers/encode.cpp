@@ -35,8 +35,9 @@ std::string_view cut(std::string_view message) {
 
 wire::Code wire_code(Code code) { return static_cast<wire::Code>(code); }
 
-Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answer) {
-  const Profile& profile = answer.profile;
+namespace {
+
+Offset<wire::Profile> encode_profile(Builder& builder, const Profile& profile) {
   std::vector<PluginId> ids;
   if (profile.capacity_scheduling) ids.push_back(PluginId::kCapacityScheduling);
   ids.insert(ids.end(), profile.filters.begin(), profile.filters.end());
@@ -56,11 +57,20 @@ Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answe
     const auto kind = static_cast<ReferredKind>(k);
     if (referred.reads(kind)) kinds.push_back(write_text(builder, to_string(kind)));
   }
-  const std::vector<Offset<wire::Profile>> profiles = {wire::CreateProfile(
+  return wire::CreateProfile(
       builder, write_text(builder, profile.scheduler_name),
       write_text(builder, profile.mode == Mode::kUpstream ? "Upstream" : "Proposal"),
       builder.CreateVector(plugins), builder.CreateVector(kinds),
-      write_not_considered(builder, profile.considered()))};
+      write_not_considered(builder, profile.considered()));
+}
+
+}  // namespace
+
+Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answer) {
+  std::vector<Offset<wire::Profile>> profiles;
+  for (const Profile* profile : answer.profiles) {
+    profiles.push_back(encode_profile(builder, *profile));
+  }
   std::vector<Offset<wire::Limit>> limits;
   for (const NamedLimit& limit : kNamedLimits) {
     limits.push_back(wire::CreateLimit(builder, write_text(builder, limit.name), limit.value));

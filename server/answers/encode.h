@@ -23,7 +23,7 @@ wire::Code wire_code(Code code);
 // What the server says of itself, and of the peer.
 struct HelloAnswer {
   std::uint64_t incarnation = 0;
-  const Profile& profile;
+  const std::vector<const Profile*>& profiles;  // the peer's first
   Roles roles;
   std::string owner;
   std::uint32_t reservation_seconds = 0;

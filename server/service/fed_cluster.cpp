@@ -2,17 +2,87 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/profile/profile_reader.h"
 #include "schema/frame.h"
 #include "server/service/decode.h"
 
 namespace headroom {
+
+namespace {
+
+// More kinds of resources than most clusters have.
+constexpr std::size_t kExpectedResourcesMax = 16;
+
+// Forks of engines, so that what a later engine refuses is taken back in those before. What is open
+// at the end stays: also where something threw, for an engine that was interrupted cannot take
+// back. Whether they still agree, validate() says then.
+class OpenForks {
+ public:
+  OpenForks() = default;
+  OpenForks(const OpenForks&) = delete;
+  OpenForks& operator=(const OpenForks&) = delete;
+  ~OpenForks() { end(&Engine::commit); }
+
+  void open(Engine& engine) {
+    engine.fork();
+    engines_[count_++] = &engine;
+  }
+  void rollback() { end(&Engine::rollback); }
+
+ private:
+  void end(void (Engine::*how)()) {
+    while (count_ != 0) (engines_[--count_]->*how)();
+  }
+
+  std::array<Engine*, kProfilesMax> engines_{};
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FedCluster>> FedCluster::create(const std::vector<Profile>& profiles,
+                                                       EngineOptions engine,
+                                                       const CapacityQuotasOptions& quotas) {
+  engine.shape_cache_bytes_max /= profiles.size();
+  std::vector<Engine> engines;
+  for (const Profile& profile : profiles) {
+    Result<Engine> made = Engine::create(profile, engine);
+    if (!made) return tl::unexpected(made.error());
+    engines.push_back(std::move(*made));
+  }
+  return std::unique_ptr<FedCluster>(new FedCluster(std::move(engines), quotas));
+}
+
+// --- Facts ---
+
+template <typename Change>
+Result<void> FedCluster::change_each(Change change) {
+  OpenForks forks;
+  for (Engine& engine : engines_) {
+    if (&engine != &engines_.back()) forks.open(engine);
+    if (Result<void> changed = change(engine); !changed) {
+      forks.rollback();
+      return changed;
+    }
+  }
+  return {};
+}
 
 Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
   const auto upsert = [&](const auto& wire_object, auto& object) -> Result<Applied> {
     if (auto decoded = decode(wire_object, object); !decoded) {
       return tl::unexpected(decoded.error());
     }
-    if (auto applied = engine_.upsert(object); !applied) return tl::unexpected(applied.error());
+    const auto put = [&](Engine& engine) { return engine.upsert(object); };
+    if (auto applied = change_each(put); !applied) return tl::unexpected(applied.error());
+    return Applied{};
+  };
+  const auto remove = [this](const auto& from) {
+    std::for_each(engines_.begin(), engines_.end(), from);
     return Applied{};
   };
   switch (change.fact_type()) {
@@ -23,16 +93,17 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
     case wire::Fact::Pod:
       return apply_pod(*change.fact_as_Pod());
     case wire::Fact::RemovedNode:
-      engine_.remove_node(text(change.fact_as_RemovedNode()->name()));
       quotas_.remove_node(text(change.fact_as_RemovedNode()->name()));
-      return Applied{};
+      return remove(
+          [&](Engine& engine) { engine.remove_node(text(change.fact_as_RemovedNode()->name())); });
     case wire::Fact::RemovedNodeMetric:
-      engine_.remove_node_metric(text(change.fact_as_RemovedNodeMetric()->name()));
-      return Applied{};
+      return remove([&](Engine& engine) {
+        engine.remove_node_metric(text(change.fact_as_RemovedNodeMetric()->name()));
+      });
     case wire::Fact::RemovedPod: {
       const wire::RemovedPod& removed = *change.fact_as_RemovedPod();
       const std::string_view namespace_name = text(removed.namespace_name());
-      engine_.remove_pod(namespace_name, text(removed.name()));
+      remove([&](Engine& engine) { engine.remove_pod(namespace_name, text(removed.name())); });
       write_pod_key(namespace_name, text(removed.name()), key_);
       pending_.remove(key_);
       return Applied{.pod_key = key_, .pod_uid = {}, .waits = false};
@@ -45,18 +116,21 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       return upsert(*change.fact_as_PriorityClass(), priority_class_);
     case wire::Fact::RemovedElasticQuota: {
       const wire::RemovedElasticQuota& removed = *change.fact_as_RemovedElasticQuota();
-      engine_.remove_elastic_quota(text(removed.namespace_name()), text(removed.name()));
-      return Applied{};
+      return remove([&](Engine& engine) {
+        engine.remove_elastic_quota(text(removed.namespace_name()), text(removed.name()));
+      });
     }
     case wire::Fact::RemovedPodDisruptionBudget: {
       const wire::RemovedPodDisruptionBudget& removed =
           *change.fact_as_RemovedPodDisruptionBudget();
-      engine_.remove_pod_disruption_budget(text(removed.namespace_name()), text(removed.name()));
-      return Applied{};
+      return remove([&](Engine& engine) {
+        engine.remove_pod_disruption_budget(text(removed.namespace_name()), text(removed.name()));
+      });
     }
     case wire::Fact::RemovedPriorityClass:
-      engine_.remove_priority_class(text(change.fact_as_RemovedPriorityClass()->name()));
-      return Applied{};
+      return remove([&](Engine& engine) {
+        engine.remove_priority_class(text(change.fact_as_RemovedPriorityClass()->name()));
+      });
     case wire::Fact::CapacityQuota:
       return apply_capacity_quota(*change.fact_as_CapacityQuota());
     case wire::Fact::RemovedCapacityQuota:
@@ -64,15 +138,15 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
     case wire::Fact::ReferredObject: {
       const Result<ReferredObject> object = decode(*change.fact_as_ReferredObject());
       if (!object) return tl::unexpected(object.error());
-      if (auto applied = engine_.upsert(*object); !applied) return tl::unexpected(applied.error());
+      const auto put = [&](Engine& engine) { return engine.upsert(*object); };
+      if (auto applied = change_each(put); !applied) return tl::unexpected(applied.error());
       return Applied{};
     }
     case wire::Fact::RemovedReferredObject: {
       const wire::RemovedReferredObject& removed = *change.fact_as_RemovedReferredObject();
       const Result<ReferredKind> kind = decode(removed);
       if (!kind) return tl::unexpected(kind.error());
-      engine_.remove(*kind, text(removed.key()));
-      return Applied{};
+      return remove([&](Engine& engine) { engine.remove(*kind, text(removed.key())); });
     }
     case wire::Fact::NONE:
       break;
@@ -82,28 +156,58 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
                           static_cast<int>(change.fact_type()), static_cast<int>(wire::Fact::MAX)));
 }
 
+// All have the same time: what one refuses the first one does.
 Result<void> FedCluster::advance(std::int64_t now_us) {
-  if (auto advanced = engine_.advance(now_us); !advanced) return advanced;
+  for (Engine& engine : engines_) {
+    if (auto advanced = engine.advance(now_us); !advanced) return advanced;
+  }
   return quotas_.advance(now_us);
 }
 
 void FedCluster::correct_clock(std::int64_t now_us) {
-  engine_.correct_clock(now_us);
+  for (Engine& engine : engines_) engine.correct_clock(now_us);
   quotas_.correct_clock(now_us);
 }
 
-// Both have the node, or none.
+void FedCluster::begin_bulk() {
+  for (Engine& engine : engines_) bulks_.push_back(engine.bulk());
+}
+
+bool FedCluster::settle(const Pause& pause) {
+  return std::all_of(engines_.begin(), engines_.end(),
+                     [&](Engine& engine) { return engine.settle(pause); });
+}
+
+// Engines and quotas have the node, or none.
 Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) {
   if (auto decoded = decode(wire_node, node_); !decoded) return tl::unexpected(decoded.error());
   quotas_.fork();
   Result<void> applied = quotas_.upsert(node_);
-  if (applied) applied = engine_.upsert(node_);
+  if (applied) applied = change_each([this](Engine& engine) { return engine.upsert(node_); });
   if (!applied) {
     quotas_.rollback();
     return tl::unexpected(applied.error());
   }
   quotas_.commit();
+  for (const auto& [name, quantity] : node_.allocatable) {
+    if (resources_.size() < kExpectedResourcesMax && !resources_.contains(name)) {
+      resources_.insert(name);
+    }
+  }
   return Applied{};
+}
+
+void FedCluster::expect(const FedCluster& former) {
+  Pod pod;
+  pod.name = "expected";
+  ResourceList& requests = pod.containers.emplace_back().requests;
+  for (const std::string& name : former.resources_) {
+    requests.emplace_back(name, Quantity::from_value(1));
+  }
+  // A shape is described again with the first node that has what it asks for. One that is refused
+  // makes no columns.
+  if (requests.empty()) return;
+  for (Engine& engine : engines_) (void)engine.prepare(pod, kInOneTurn);
 }
 
 Result<FedCluster::Applied> FedCluster::apply_capacity_quota(
@@ -143,7 +247,8 @@ Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
         ErrorCode::kLimitExceeded,
         fmt::format("pod {}: kPendingPodsMax ({}) pods are pending", key_, kPendingPodsMax));
   }
-  if (auto applied = engine_.upsert(pod_); !applied) return tl::unexpected(applied.error());
+  const auto put = [this](Engine& engine) { return engine.upsert(pod_); };
+  if (auto applied = change_each(put); !applied) return tl::unexpected(applied.error());
   if (waits) {
     pending_.put(key_, pod_);
   } else {
@@ -152,32 +257,133 @@ Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
   return Applied{.pod_key = key_, .pod_uid = pod_.uid, .waits = waits};
 }
 
+// --- Reservations ---
+
 Result<void> FedCluster::assume(const Pod& pod, std::string_view node_name) {
-  return engine_.assume(pod, node_name);
+  return change_each([&](Engine& engine) { return engine.assume(pod, node_name); });
 }
 
 void FedCluster::forget(const Pod& pod, std::string_view node_name) {
-  engine_.forget(pod.namespace_name, pod.name, pod.uid, node_name);
   write_pod_key(pod.namespace_name, pod.name, key_);
-  // What was reserved may have had another uid or other needs; the engine knows only the last
-  // object. It has accepted this one before.
-  if (const Pod* fed = pending_.of_key(key_); fed != nullptr) (void)engine_.upsert(*fed);
+  const Pod* const fed = pending_.of_key(key_);
+  for (Engine& engine : engines_) {
+    engine.forget(pod.namespace_name, pod.name, pod.uid, node_name);
+    // What was reserved may have had another uid or other needs; the engine knows only the last
+    // object. It has accepted this one before.
+    if (fed != nullptr) (void)engine.upsert(*fed);
+  }
+}
+
+Result<void> FedCluster::place(std::size_t profile, const Pod& pod, const EvaluateOptions& options,
+                               Placement& placement) {
+  Engine& decides = engines_[profile];
+  if (engines_.size() == 1) return decides.place(pod, options, placement);
+  OpenForks forks;
+  forks.open(decides);
+  if (auto placed = decides.place(pod, options, placement); !placed) return placed;
+  if (placement.node == kNoNode) return {};
+  const std::string node_name(decides.node_name(placement.node));
+  for (Engine& engine : engines_) {
+    if (&engine == &decides) continue;
+    forks.open(engine);
+    if (auto assumed = engine.assume(pod, node_name); !assumed) {
+      forks.rollback();
+      return assumed;
+    }
+  }
+  return {};
+}
+
+// --- Looking ---
+
+std::optional<std::size_t> FedCluster::profile_for(std::string_view scheduler_name) const {
+  if (scheduler_name.empty() || engines_.size() == 1) return 0;
+  const auto found = std::find_if(engines_.begin(), engines_.end(), [&](const Engine& engine) {
+    return engine.profile().scheduler_name == scheduler_name;
+  });
+  if (found == engines_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - engines_.begin());
+}
+
+const Engine& FedCluster::quota_engine() const {
+  const auto found = std::find_if(engines_.begin(), engines_.end(), [](const Engine& engine) {
+    return engine.profile().capacity_scheduling;
+  });
+  return found == engines_.end() ? engines_.front() : *found;
+}
+
+EngineStats FedCluster::stats() const {
+  EngineStats all = engines_.front().stats();
+  all.elastic_quotas = quota_engine().stats().elastic_quotas;
+  for (std::size_t e = 1; e < engines_.size(); ++e) {
+    const EngineStats its = engines_[e].stats();
+    all.decisions += its.decisions;
+    all.cache_hits += its.cache_hits;
+    all.cold_passes += its.cold_passes;
+    all.rows_replayed += its.rows_replayed;
+    all.shapes += its.shapes;
+    all.cache_bytes += its.cache_bytes;
+  }
+  return all;
+}
+
+std::uint64_t FedCluster::epoch() const {
+  std::uint64_t epoch = 0;
+  for (const Engine& engine : engines_) epoch += engine.epoch();
+  return epoch;
+}
+
+void FedCluster::set_shape_cache_bytes_max(std::size_t bytes) {
+  for (Engine& engine : engines_) engine.set_shape_cache_bytes_max(bytes / engines_.size());
+}
+
+void FedCluster::drop_shape_caches() noexcept {
+  for (Engine& engine : engines_) engine.drop_shape_cache();
 }
 
 Result<void> FedCluster::validate() const {
-  if (auto valid = engine_.validate(); !valid) return valid;
+  for (const Engine& engine : engines_) {
+    if (auto valid = engine.validate(); !valid) return valid;
+  }
   if (auto valid = quotas_.validate(); !valid) return valid;
+  return validate_rest();
+}
+
+// Of one change an engine may have more than another only where something threw in between, and
+// then it is a node or a pod that one knows, or where it counts.
+Result<void> FedCluster::validate_rest() const {
+  const Engine& first = engines_.front();
+  const EngineStats facts = first.stats();
+  const std::uint32_t first_assumed = engines_.size() == 1 ? 0 : first.assumed_pods();
+  for (std::size_t e = 1; e < engines_.size(); ++e) {
+    const Engine& engine = engines_[e];
+    const EngineStats its = engine.stats();
+    const std::uint32_t assumed = engine.assumed_pods();
+    if (its.nodes != facts.nodes || its.pods != facts.pods || engine.now_us() != first.now_us() ||
+        assumed != first_assumed) {
+      return fail(ErrorCode::kInternal,
+                  fmt::format("profile {}: {} nodes, {} pods, {} of them assumed, at {} us;"
+                              " profile {} has {}, {}, {} and {}",
+                              engine.profile().scheduler_name, its.nodes, its.pods, assumed,
+                              engine.now_us(), first.profile().scheduler_name, facts.nodes,
+                              facts.pods, first_assumed, first.now_us()));
+    }
+  }
   return pending_.validate();
 }
 
 FedAudit FedCluster::audit(AuditOptions options) const {
-  return {engine_.audit(options), quotas_.audit(options)};
+  std::vector<std::unique_ptr<Audit>> engines;
+  for (const Engine& engine : engines_) engines.push_back(engine.audit(options));
+  return {std::move(engines), quotas_.audit(options)};
 }
 
-// What changed in the engine while the quotas had their turns is looked at again: at the end both
-// are done in one turn.
+// What changed in an engine while others and the quotas had their turns is looked at again: at the
+// end all are done in one turn.
 Result<bool> FedAudit::turn(const Pause& pause) {
-  if (auto done = engine_->turn(pause); !done || !*done) return done;
+  for (const std::unique_ptr<Audit>& engine : engines_) {
+    if (auto done = engine->turn(pause); !done || !*done) return done;
+  }
   return quotas_->turn(pause);
 }
 

@@ -16,22 +16,33 @@ namespace {
 // Back: corrected, beyond this; what is less is waited for.
 constexpr std::int64_t kClockJumpUs = 60'000'000;
 
+std::string no_profile(std::string_view scheduler_name, const std::vector<const Profile*>& served) {
+  std::string names;
+  for (const Profile* profile : served) {
+    names += (names.empty() ? "" : ", ") + profile->scheduler_name;
+  }
+  return fmt::format("scheduler_name: \"{}\" has no profile here; served: {}", cut(scheduler_name),
+                     names);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RequestService>> RequestService::create(ServiceOptions options,
                                                                Metrics& metrics) {
-  Result<Engine> engine = Engine::create(options.profile, options.engine);
-  if (!engine) return tl::unexpected(engine.error());
+  Result<std::unique_ptr<FedCluster>> cluster =
+      FedCluster::create(options.profiles, options.engine, options.quotas);
+  if (!cluster) return tl::unexpected(cluster.error());
   std::unique_ptr<RequestService> service(
-      new RequestService(std::move(options), metrics, std::move(*engine)));
+      new RequestService(std::move(options), metrics, std::move(*cluster)));
   service->tick();
   return service;
 }
 
-RequestService::RequestService(ServiceOptions options, Metrics& metrics, Engine engine)
+RequestService::RequestService(ServiceOptions options, Metrics& metrics,
+                               std::unique_ptr<FedCluster> cluster)
     : options_(std::move(options)),
       metrics_(metrics),
-      current_(std::make_unique<FedCluster>(std::move(engine), options_.quotas)),
+      current_(std::move(cluster)),
       reservations_(options_.reservation_time) {}
 
 RequestService::~RequestService() {
@@ -172,17 +183,69 @@ void RequestService::greet(Peer& peer, std::uint64_t id, const wire::Hello& hell
                        hello.version_max(), kProtocolVersion));
     return;
   }
+  const std::string_view scheduler_name = text(hello.scheduler_name());
+  if (scheduler_name.size() > kTextBytesMax) {
+    refuse(ErrorCode::kLimitExceeded, fmt::format("scheduler_name: {} bytes: kTextBytesMax is {}",
+                                                  scheduler_name.size(), kTextBytesMax));
+    return;
+  }
+  const std::vector<const Profile*> profiles = profiles_for(scheduler_name);
+  if (profiles.empty()) {
+    refuse(ErrorCode::kNotFound, no_profile(scheduler_name, profiles_for({})));
+    return;
+  }
   peer.greeted = true;
+  peer.scheduler_name = scheduler_name;
   peer.name = name.empty() ? "?" : std::string(name);
   peer.client_name = name;
   options_.log(LogLevel::kDebug, "client connected", {{"client", peer.name}});
   finish(id, encode_hello(builder_, {.incarnation = options_.incarnation,
-                                     .profile = current_->engine().profile(),
+                                     .profiles = profiles,
                                      .roles = peer.roles,
                                      .owner = peer.owner().text(),
                                      .reservation_seconds = static_cast<std::uint32_t>(
                                          options_.reservation_time.count())}));
   peer.send(bytes_of(builder_));
+}
+
+// --- Profiles ----------------------------------------------------------------------------------
+
+std::vector<const Profile*> RequestService::profiles_for(std::string_view scheduler_name) const {
+  std::vector<const Profile*> profiles;
+  for (std::size_t p = 0; p < current_->profile_count(); ++p) {
+    profiles.push_back(&engine(p).profile());
+  }
+  std::optional<std::size_t> its = current_->profile_for(scheduler_name);
+  if (profiles_wait_) {
+    for (const Profile& profile : options_.profiles) {
+      if (!its && profile.scheduler_name == scheduler_name) its = profiles.size();
+      profiles.push_back(&profile);
+    }
+  }
+  if (!its) return {};
+  const auto first = profiles.begin() + static_cast<std::ptrdiff_t>(*its);
+  std::rotate(profiles.begin(), first, first + 1);
+  return profiles;
+}
+
+// Facts and Stats are of all profiles.
+Result<void> RequestService::decides_for(const Peer& peer, const Request& request) const {
+  const bool asked =
+      request.role && *request.role != Role::kFeed && request.kind != RequestKind::kStats;
+  if (!asked || current_->profile_for(peer.scheduler_name)) return {};
+  if (!profiles_for(peer.scheduler_name).empty()) {
+    return fail(ErrorCode::kInternal,
+                fmt::format("not ready: the profile \"{}\" waits for a feeder's resync",
+                            cut(peer.scheduler_name)));
+  }
+  return fail(ErrorCode::kInternal,
+              "not ready: " + no_profile(peer.scheduler_name, profiles_for({})));
+}
+
+std::size_t RequestService::profile_of(const Peer& peer) const {
+  const std::optional<std::size_t> profile = current_->profile_for(peer.scheduler_name);
+  HEADROOM_ASSERT(profile);
+  return *profile;
 }
 
 // --- Looking -----------------------------------------------------------------------------------
@@ -191,8 +254,8 @@ void RequestService::greet(Peer& peer, std::uint64_t id, const wire::Hello& hell
 // moment of the last turn (FedAudit).
 class RequestService::Auditing final : public Work {
  public:
-  Auditing(RequestService& service, std::uint64_t id, const wire::Stats& request)
-      : service_(service), id_(id), request_(request) {}
+  Auditing(RequestService& service, const Peer& peer, std::uint64_t id, const wire::Stats& request)
+      : service_(service), peer_(peer), id_(id), request_(request) {}
 
   Result<bool> turn(const Pause& pause) override {
     if (!audit_ || cluster_ != service_.clusters_) {
@@ -207,30 +270,32 @@ class RequestService::Auditing final : public Work {
     if (!done) {
       valid = tl::unexpected(done.error());
     } else if (request_.validate()) {
-      valid = service_.current_->pending().validate();
+      valid = service_.current_->validate_rest();
       if (valid) valid = service_.validate_reservations();
     }
-    service_.finish_stats(id_, valid, request_.digest() ? &*audit_ : nullptr);
+    service_.finish_stats(peer_, id_, valid, request_.digest() ? &*audit_ : nullptr);
     return true;
   }
 
  private:
   RequestService& service_;
+  const Peer& peer_;
   const std::uint64_t id_;
   const wire::Stats& request_;
   std::uint64_t cluster_ = 0;  // by RequestService::clusters_
   std::optional<FedAudit> audit_;
 };
 
-Result<void> RequestService::stats(std::uint64_t id, const wire::Stats& request) {
+Result<void> RequestService::stats(Peer& peer, std::uint64_t id, const wire::Stats& request) {
   if (request.validate() || request.digest()) {
-    return begin(std::make_unique<Auditing>(*this, id, request));
+    return begin(std::make_unique<Auditing>(*this, peer, id, request));
   }
-  finish_stats(id, {}, nullptr);
+  finish_stats(peer, id, {}, nullptr);
   return {};
 }
 
-void RequestService::finish_stats(std::uint64_t id, const Result<void>& valid,
+// Who waits for a profile may ask, too: of the first.
+void RequestService::finish_stats(const Peer& peer, std::uint64_t id, const Result<void>& valid,
                                   const FedAudit* digests) {
   const ServiceState now = state();
   flatbuffers::Offset<flatbuffers::String> invalid;
@@ -251,7 +316,10 @@ void RequestService::finish_stats(std::uint64_t id, const Result<void>& valid,
   reply.add_cache_hits(now.engine.cache_hits);
   reply.add_cold_passes(now.engine.cold_passes);
   reply.add_rows_replayed(now.engine.rows_replayed);
-  if (digests != nullptr) reply.add_digest(digests->engine_digest());
+  if (digests != nullptr) {
+    reply.add_digest(
+        digests->engine_digest(current_->profile_for(peer.scheduler_name).value_or(0)));
+  }
   if (!invalid.IsNull()) reply.add_invalid(invalid);
   reply.add_capacity_quotas(now.capacity.quotas);
   reply.add_capacity_quotas_invalid(now.capacity.invalid_quotas);
@@ -271,10 +339,12 @@ Result<void> RequestService::validate() const {
 Result<void> RequestService::validate_reservations() const {
   if (!reservations_.valid()) return fail(ErrorCode::kInternal, "reservations: the list is wrong");
   for (const auto& [key, held] : reservations_.by_key()) {
-    const NodeIndex node = engine().node_of_pod(held.pod.namespace_name, held.pod.name);
-    if (node == kNoNode || engine().node_name(node) != held.node_name) {
-      return fail(ErrorCode::kInternal,
-                  fmt::format("reservations: {} does not count on {}", key, held.node_name));
+    for (std::size_t p = 0; p < current_->profile_count(); ++p) {
+      const NodeIndex node = engine(p).node_of_pod(held.pod.namespace_name, held.pod.name);
+      if (node == kNoNode || engine(p).node_name(node) != held.node_name) {
+        return fail(ErrorCode::kInternal,
+                    fmt::format("reservations: {} does not count on {}", key, held.node_name));
+      }
     }
   }
   if (engine().assumed_pods() != reservations_.size()) {
@@ -286,7 +356,7 @@ Result<void> RequestService::validate_reservations() const {
 
 ServiceState RequestService::state() const {
   ServiceState state;
-  state.engine = engine().stats();
+  state.engine = current_->stats();
   state.engine.decisions += retired_.decisions;
   state.engine.cache_hits += retired_.cache_hits;
   state.engine.cold_passes += retired_.cold_passes;
@@ -345,7 +415,7 @@ void RequestService::tick() {
     tell_expired();
     if (validation_due_) validate_after_fault();
     metrics_.set(state());
-    metrics_.quotas().set(engine().elastic_quota_status({}, kQuotasInMetricsMax),
+    metrics_.quotas().set(current_->quota_engine().elastic_quota_status({}, kQuotasInMetricsMax),
                           capacity_quotas().amounts(kQuotasInMetricsMax));
   };
   contain(nullptr, 0, false, std::cref(look));

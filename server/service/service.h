@@ -50,9 +50,6 @@ using LogFields = std::initializer_list<std::pair<const char*, std::string>>;
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 using LogFunction = std::function<void(LogLevel, const char* what, LogFields fields)>;
 
-// A turn of a request that takes long. Others wait for one turn, and the piece of work that ends
-// it.
-inline constexpr std::chrono::milliseconds kWorkTurnTime(1);
 // Scratch memory that is kept from one request to the next.
 inline constexpr std::size_t kKeptBytesMax = 4 << 20;
 // After a fault the cluster is validated at once, but not more often: see service_faults.cpp.
@@ -61,7 +58,8 @@ inline constexpr std::chrono::seconds kFaultValidationPeriod(10);
 inline constexpr std::chrono::seconds kReservationTime(300);
 
 struct ServiceOptions {
-  Profile profile = Profile::standard();
+  // 1 to kProfilesMax, each for the scheduler of its name; see Hello.scheduler_name.
+  std::vector<Profile> profiles = {Profile::standard()};
   EngineOptions engine;
   CapacityQuotasOptions quotas;
   std::uint64_t incarnation = 1;             // not 0
@@ -86,16 +84,16 @@ class RequestService final : public FrameHandler {
   bool step() override;
   void broken(Peer& peer, FrameFault fault, const Error& error) override;
 
-  // From now on resyncs make clusters of this profile; the feeder is asked for one. Where no fact
-  // is known yet the profile holds at once. On an error the old one stays.
-  Result<void> set_profile(Profile profile);
+  // From now on resyncs make clusters of these profiles; the feeder is asked for one. Where no fact
+  // is known yet they hold at once. On an error the old ones stay.
+  Result<void> set_profiles(std::vector<Profile> profiles);
   // Moves the clock, unless the feeder gives the time, and sets the metrics' gauges. A clock that
   // was set back by more than a minute is followed, with all that the time decides.
   void tick();
   ServiceState state() const;
   // Whether clients may send it, with some role.
   static bool serves(wire::Body body) { return request_of(body) != nullptr; }
-  const Engine& engine() const { return current_->engine(); }
+  const Engine& engine(std::size_t profile = 0) const { return current_->engine(profile); }
   const CapacityQuotas& capacity_quotas() const { return current_->capacity_quotas(); }
   // How often the cluster was validated because something failed.
   std::uint64_t fault_validations() const { return validations_; }
@@ -132,25 +130,33 @@ class RequestService final : public FrameHandler {
   class Evaluating;
   class Placing;
   class Auditing;
-  void begin_turn();
+  void begin_turn(std::chrono::microseconds time = kWorkTurnTime);
   // The first turn of a work. What is left is begun_.
   Result<void> begin(std::unique_ptr<Work> work);
   // Answers for a pod once its shape is prepared: now, or when it has taken its turns. The frame
   // that holds `ref` stays, so that the answer may refer to it.
   using PodAnswer = std::function<Result<void>(const Pod&)>;
-  Result<void> ask(const wire::PodRef& ref, PodAnswer answer);
+  Result<void> ask(const Peer& peer, const wire::PodRef& ref, PodAnswer answer);
   // The same where the answer takes turns, too: true when it is complete.
   using PodTurn = std::function<Result<bool>(const Pod&, const Pause&)>;
-  Result<void> ask_in_turns(const wire::PodRef& ref, PodTurn turn);
+  Result<void> ask_in_turns(const Peer& peer, const wire::PodRef& ref, PodTurn turn);
   // What is left of either, as begun_ or to begin; the pod may lie in pod_.
-  void ask_later(const wire::PodRef& ref, PodAnswer answer);
-  std::unique_ptr<Work> question(const wire::PodRef& ref, PodTurn turn);
+  void ask_later(const Peer& peer, const wire::PodRef& ref, PodAnswer answer);
+  std::unique_ptr<Work> question(const Peer& peer, const wire::PodRef& ref, PodTurn turn);
   void answer(Peer& peer, std::uint64_t id, const Request& request, const Result<void>& done);
   void drop_work(const Peer& peer);
 
-  RequestService(ServiceOptions options, Metrics& metrics, Engine engine);
+  RequestService(ServiceOptions options, Metrics& metrics, std::unique_ptr<FedCluster> cluster);
 
   void greet(Peer& peer, std::uint64_t id, const wire::Hello& hello);
+  // The scheduler's first, then the others, and those that wait for a resync. Empty: it has none.
+  std::vector<const Profile*> profiles_for(std::string_view scheduler_name) const;
+  // kInternal where the request is for a profile, and the peer's waits for a resync or went with
+  // the last one. Before every turn.
+  Result<void> decides_for(const Peer& peer, const Request& request) const;
+  // Who decides for the peer, then.
+  std::size_t profile_of(const Peer& peer) const;
+  Engine& engine_of(const Peer& peer) { return current_->engine(profile_of(peer)); }
   void feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin);
   void facts(Peer& peer, std::uint64_t id, const wire::Facts& facts);
   void feed_end(Peer& peer, std::uint64_t id, const wire::FeedEnd& end);
@@ -165,18 +171,18 @@ class RequestService final : public FrameHandler {
   void adopt_reservations();
 
   Result<void> evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
-  Result<void> evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request);
-  Result<void> resolve_what_if(const wire::EvaluateNodes& request);
+  Result<void> evaluate_nodes(Peer& peer, std::uint64_t id, const wire::EvaluateNodes& request);
+  Result<void> resolve_what_if(const Engine& engine, const wire::EvaluateNodes& request);
   Result<void> evaluate_single(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
   Result<void> evaluate_prepared(const Peer& peer, std::uint64_t id, const wire::Evaluate& request,
                                  const Pod& pod);
-  Result<void> finish_single(std::uint64_t id, const wire::Evaluate& request,
+  Result<void> finish_single(const Peer& peer, std::uint64_t id, const wire::Evaluate& request,
                              flatbuffers::Offset<wire::Reserved> first);
   Result<void> place(Peer& peer, std::uint64_t id, const wire::Place& request);
-  Result<void> explain(std::uint64_t id, const wire::Explain& request);
-  Result<void> post_filter(std::uint64_t id, const wire::PostFilter& request);
+  Result<void> explain(Peer& peer, std::uint64_t id, const wire::Explain& request);
+  Result<void> post_filter(Peer& peer, std::uint64_t id, const wire::PostFilter& request);
   Result<void> elastic_quota_status(std::uint64_t id, const wire::ElasticQuotaStatus& request);
-  Result<void> explain_victims(std::uint64_t id, const wire::ExplainVictims& request);
+  Result<void> explain_victims(Peer& peer, std::uint64_t id, const wire::ExplainVictims& request);
   Result<void> capacity_check(std::uint64_t id, const wire::CapacityCheck& request);
   Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);
   Result<void> capacity_reserve(std::uint64_t id, const wire::CapacityReserve& request);
@@ -188,10 +194,11 @@ class RequestService final : public FrameHandler {
   Result<void> renew_reservations(Peer& peer, std::uint64_t id,
                                   const wire::RenewReservations& request);
   Result<void> reservations(std::uint64_t id, const wire::Reservations& request);
-  Result<void> stats(std::uint64_t id, const wire::Stats& request);
+  Result<void> stats(Peer& peer, std::uint64_t id, const wire::Stats& request);
   Result<void> validate_reservations() const;
   // `digests`: where they were asked for.
-  void finish_stats(std::uint64_t id, const Result<void>& valid, const FedAudit* digests);
+  void finish_stats(const Peer& peer, std::uint64_t id, const Result<void>& valid,
+                    const FedAudit* digests);
 
   // What a request has reserved, and what that replaced: to be undone if the request fails.
   struct Made {
@@ -230,7 +237,7 @@ class RequestService final : public FrameHandler {
   Result<void> resolve_nodes(
       const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items);
 
-  std::uint64_t epoch() const { return epoch_base_ + current_->engine().epoch(); }
+  std::uint64_t epoch() const { return epoch_base_ + current_->epoch(); }
   // The barrier: what throws is an error for the peer, and the state is looked after. `feeds`:
   // facts may have been cut short.
   void contain(Peer* peer, std::uint64_t id, bool feeds,
@@ -259,6 +266,7 @@ class RequestService final : public FrameHandler {
   std::unique_ptr<FedCluster> current_;
   std::uint64_t clusters_ = 0;        // how many have been replaced
   std::unique_ptr<FedCluster> next_;  // during a resync
+  bool profiles_wait_ = false;        // those of options_ are not those of the current cluster yet
   Encoder encoder_;
   NodesEncoder nodes_encoder_;
   std::uint64_t epoch_base_ = 0;  // epochs go on where the cluster before ended

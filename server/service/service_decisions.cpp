@@ -93,9 +93,9 @@ Result<void> RequestService::evaluate_single(Peer& peer, std::uint64_t id,
   const wire::PodRef& ref = *request.pods()->Get(0);
   const Result<const Pod*> pod = resolve(ref, pod_);
   if (!pod) return fail(pod.error().code, "pods[0]: " + pod.error().message);
-  Engine& engine = current_->engine();
+  Engine& engine = engine_of(peer);
   const auto later = [&] {
-    ask_later(ref, [this, &peer, id, &request](const Pod& asked) {
+    ask_later(peer, ref, [this, &peer, id, &request](const Pod& asked) {
       return evaluate_prepared(peer, id, request, asked);
     });
   };
@@ -113,7 +113,7 @@ Result<void> RequestService::evaluate_single(Peer& peer, std::uint64_t id,
     later();
     return {};
   }
-  return finish_single(id, request, {});
+  return finish_single(peer, id, request, {});
 }
 
 Result<void> RequestService::evaluate_prepared(const Peer& peer, std::uint64_t id,
@@ -121,16 +121,17 @@ Result<void> RequestService::evaluate_prepared(const Peer& peer, std::uint64_t i
   flatbuffers::Offset<wire::Reserved> first;
   std::optional<Made> made;
   if (request.reserve() != nullptr) first = reserve_first(peer, *request.reserve(), made);
-  Result<void> done = current_->engine().evaluate(pod, options_of(request), decision_);
-  if (done) done = finish_single(id, request, first);
+  Result<void> done = engine_of(peer).evaluate(pod, options_of(request), decision_);
+  if (done) done = finish_single(peer, id, request, first);
   if (!done && made) undo(*made);
   return done;
 }
 
-Result<void> RequestService::finish_single(std::uint64_t id, const wire::Evaluate& request,
+Result<void> RequestService::finish_single(const Peer& peer, std::uint64_t id,
+                                           const wire::Evaluate& request,
                                            flatbuffers::Offset<wire::Reserved> first) {
   metrics_.decided(decision_.code);
-  const auto one = encoder_.encode(builder_, decision_, current_->engine(), request.raw_scores());
+  const auto one = encoder_.encode(builder_, decision_, engine_of(peer), request.raw_scores());
   finish(id, wire::CreateEvaluated(builder_, epoch(), builder_.CreateVector(&one, 1), first));
   if (builder_.GetSize() > kFrameBytesMax) return tl::unexpected(too_large());
   return {};
@@ -172,7 +173,7 @@ class RequestService::Evaluating final : public Work {
         if (!found) return tl::unexpected(found.error());
         if (*found != &pod) pod = **found;
       }
-      Engine& engine = service_.current_->engine();
+      Engine& engine = service_.engine_of(peer_);
       for (; prepared_ < count; ++prepared_) {
         const Result<bool> prepared = engine.prepare(pods_[prepared_], pause);
         if (!prepared || !*prepared) return prepared;
@@ -260,7 +261,7 @@ class RequestService::Placing final : public Work {
       if (auto reservable = service_.check_reservable(peer_, **pod, key); !reservable) {
         return tl::unexpected(reservable.error());
       }
-      const Result<bool> prepared = service_.current_->engine().prepare(**pod, pause);
+      const Result<bool> prepared = service_.engine_of(peer_).prepare(**pod, pause);
       if (!prepared || !*prepared) return prepared;
       bytes_ = read_bytes_;
     }
@@ -274,7 +275,7 @@ class RequestService::Placing final : public Work {
       const Result<const Pod*> pod = read(placed_, 0);
       if (!pod) return tl::unexpected(pod.error());
       if (later_turn) {
-        const Result<bool> prepared = service_.current_->engine().prepare(**pod, pause);
+        const Result<bool> prepared = service_.engine_of(peer_).prepare(**pod, pause);
         if (!prepared || !*prepared) return prepared;
       }
       if (auto placed = place(**pod); !placed) return tl::unexpected(placed.error());
@@ -286,7 +287,7 @@ class RequestService::Placing final : public Work {
       builder.Clear();
       std::vector<flatbuffers::Offset<wire::Decision>> bare;
       for (const Decision& decision : bare_failures_) {
-        bare.push_back(service_.encoder_.encode(builder, decision, service_.current_->engine()));
+        bare.push_back(service_.encoder_.encode(builder, decision, service_.engine_of(peer_)));
       }
       finish(bare);
     }
@@ -319,10 +320,12 @@ class RequestService::Placing final : public Work {
           ErrorCode::kLimitExceeded,
           fmt::format("pod {}: kReservedPodsMax ({}) pods are reserved", key, kReservedPodsMax));
     }
-    Engine& engine = service.current_->engine();
+    FedCluster& cluster = *service.current_;
     const EvaluateOptions options{
         .top_k = 1, .plugin_scores = false, .reasons = request_.reasons()};
-    if (auto placed = engine.place(pod, options, placement_); !placed) return placed;
+    const std::size_t profile = service.profile_of(peer_);
+    if (auto placed = cluster.place(profile, pod, options, placement_); !placed) return placed;
+    const Engine& engine = cluster.engine(profile);
     Decision& decision = placement_.decision;
     service.metrics_.decided(decision.code);
     nodes_.push_back(static_cast<std::uint32_t>(placement_.node));
@@ -385,9 +388,9 @@ Result<void> RequestService::place(Peer& peer, std::uint64_t id, const wire::Pla
 
 // --- Why ---
 
-Result<void> RequestService::explain(std::uint64_t id, const wire::Explain& request) {
-  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
-    const auto explained = current_->engine().explain(pod, text(request.node_name()));
+Result<void> RequestService::explain(Peer& peer, std::uint64_t id, const wire::Explain& request) {
+  return ask(peer, *request.pod(), [this, &peer, id, &request](const Pod& pod) -> Result<void> {
+    const auto explained = engine_of(peer).explain(pod, text(request.node_name()));
     if (!explained) return tl::unexpected(explained.error());
     finish(id, encode(builder_, *explained, epoch()));
     return {};

@@ -6,7 +6,8 @@
 
 namespace headroom {
 
-Result<void> RequestService::post_filter(std::uint64_t id, const wire::PostFilter& request) {
+Result<void> RequestService::post_filter(Peer& peer, std::uint64_t id,
+                                         const wire::PostFilter& request) {
   // In turns where it tells of every node; another cluster is asked from its first node on.
   struct SoFar {
     std::uint64_t cluster = 0;
@@ -14,11 +15,11 @@ Result<void> RequestService::post_filter(std::uint64_t id, const wire::PostFilte
     PostFilter answer = {};
   };
   return ask_in_turns(
-      *request.pod(),
-      [this, id, &request, so_far = SoFar{.cluster = clusters_}](
+      peer, *request.pod(),
+      [this, &peer, id, &request, so_far = SoFar{.cluster = clusters_}](
           const Pod& pod, const Pause& pause) mutable -> Result<bool> {
         if (so_far.cluster != clusters_) so_far = {.cluster = clusters_};
-        Engine& engine = current_->engine();
+        Engine& engine = engine_of(peer);
         const auto done = engine.post_filter(pod, {.candidates = request.candidates()}, pause,
                                              so_far.turns, so_far.answer);
         if (!done || !*done) return done;
@@ -32,19 +33,20 @@ Result<void> RequestService::post_filter(std::uint64_t id, const wire::PostFilte
       });
 }
 
+// Of the facts, whichever profile the peer has.
 Result<void> RequestService::elastic_quota_status(std::uint64_t id,
                                                   const wire::ElasticQuotaStatus& request) {
   // One more than a reply takes: whether there are more.
   const std::vector<ElasticQuotaStatus> quotas =
-      engine().elastic_quota_status(text(request.after()), kQuotasPerReplyMax + 1);
+      current_->quota_engine().elastic_quota_status(text(request.after()), kQuotasPerReplyMax + 1);
   finish(id, encode(builder_, quotas, epoch()));
   return {};
 }
 
-Result<void> RequestService::explain_victims(std::uint64_t id,
+Result<void> RequestService::explain_victims(Peer& peer, std::uint64_t id,
                                              const wire::ExplainVictims& request) {
-  return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
-    Engine& engine = current_->engine();
+  return ask(peer, *request.pod(), [this, &peer, id, &request](const Pod& pod) -> Result<void> {
+    Engine& engine = engine_of(peer);
     const auto verdicts = engine.explain_victims(pod, text(request.node_name()));
     if (!verdicts) return tl::unexpected(verdicts.error());
     finish(id, encode(builder_, *verdicts, engine, epoch()));

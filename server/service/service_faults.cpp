@@ -70,7 +70,7 @@ void RequestService::failed(Peer* peer, std::uint64_t id, bool feeds, const Erro
       feeder.close();
     }
   }
-  current_->engine().drop_shape_cache();
+  current_->drop_shape_caches();
   validate_after_fault();
 }
 
@@ -133,7 +133,7 @@ void RequestService::watch_memory() {
 
 void RequestService::set_cache_size(FedCluster& cluster) const {
   const std::size_t size = options_.engine.shape_cache_bytes_max;
-  cluster.engine().set_shape_cache_bytes_max(small_cache_ ? size / kSmallCacheDivisor : size);
+  cluster.set_shape_cache_bytes_max(small_cache_ ? size / kSmallCacheDivisor : size);
 }
 
 void RequestService::set_refusing(bool refuse) {

@@ -38,13 +38,13 @@ void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBe
     stop_feeding(wire::FeedStop::Replaced, fmt::format("{} feeds now", peer.name));
   }
   abort_resync();
-  Result<Engine> engine = Engine::create(options_.profile, options_.engine);
-  if (!engine) {  // its profile was checked when it was set
-    send_error(peer, id, engine.error());
+  auto cluster = FedCluster::create(options_.profiles, options_.engine, options_.quotas);
+  if (!cluster) {  // its profiles were checked when they were set
+    send_error(peer, id, cluster.error());
     return;
   }
   options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
-  next_ = std::make_unique<FedCluster>(std::move(*engine), options_.quotas);
+  next_ = std::move(*cluster);
   next_->begin_bulk();
   next_feeder_time_ = begin.now_us() != 0;
   if (next_feeder_time_) (void)next_->advance(begin.now_us());
@@ -53,6 +53,7 @@ void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBe
   peer.feeds = true;
   peer.told_to_stop = false;
   sequence_ = 0;
+  next_->expect(*current_);
 }
 
 // Tells a peer that is not, or no longer, to feed.
@@ -94,6 +95,7 @@ void RequestService::abort_resync() {
 void RequestService::replace_current(std::unique_ptr<FedCluster> cluster) {
   epoch_base_ = epoch() + 1;
   retired_ = state().engine;
+  profiles_wait_ = false;
   std::swap(current_, cluster);
   ++clusters_;
   retire(std::move(cluster));
@@ -117,6 +119,7 @@ class RequestService::Applying final : public Work {
  public:
   Applying(RequestService& service, Peer& peer, std::uint64_t id, const wire::Facts& facts)
       : service_(service), peer_(peer), id_(id), facts_(facts) {}
+  std::chrono::microseconds turn_time() const override { return kFeedTurnTime; }
 
   Result<bool> turn(const Pause& pause) override {
     RequestService& service = service_;
@@ -199,11 +202,12 @@ void RequestService::facts(Peer& peer, std::uint64_t id, const wire::Facts& fact
 class RequestService::EndingFeed final : public Work {
  public:
   EndingFeed(RequestService& service, Peer& peer) : service_(service), peer_(peer) {}
+  std::chrono::microseconds turn_time() const override { return kFeedTurnTime; }
 
   Result<bool> turn(const Pause& pause) override {
     // Another feeds since the last turn, or the server has another profile: this one was told.
     if (service_.feeder_ != &peer_ || service_.next_ == nullptr) return true;
-    if (!service_.next_->engine().settle(pause)) return false;
+    if (!service_.next_->settle(pause)) return false;
     service_.end_resync();
     return true;
   }
@@ -275,17 +279,18 @@ void RequestService::adopt_reservations() {
   for (const std::string& key : ended) reservations_.erase(key);
 }
 
-Result<void> RequestService::set_profile(Profile profile) {
-  Result<Engine> engine = Engine::create(profile, options_.engine);
-  if (!engine) return tl::unexpected(engine.error());
-  options_.profile = std::move(profile);
+Result<void> RequestService::set_profiles(std::vector<Profile> profiles) {
+  auto cluster = FedCluster::create(profiles, options_.engine, options_.quotas);
+  if (!cluster) return tl::unexpected(cluster.error());
+  options_.profiles = std::move(profiles);
+  profiles_wait_ = true;
   const EngineStats stats = current_->engine().stats();
   const CapacityQuotasStats capacity = capacity_quotas().stats();
   if (feeder_ != nullptr) {
     stop_feeding(wire::FeedStop::NewProfile, "the server has another profile: resync");
   } else if (stats.nodes == 0 && stats.pods == 0 && capacity.quotas == 0 &&
              capacity.reservations == 0) {
-    replace_current(std::make_unique<FedCluster>(std::move(*engine), options_.quotas));
+    replace_current(std::move(*cluster));
     options_.log(LogLevel::kInfo, "profile changed", {});
   } else {
     options_.log(LogLevel::kWarning, "the new profile waits for a feeder's resync", {});

@@ -22,7 +22,8 @@ Result<void> check_size(const char* field, std::uint32_t size) {
 
 }  // namespace
 
-Result<void> RequestService::evaluate_nodes(std::uint64_t id, const wire::EvaluateNodes& request) {
+Result<void> RequestService::evaluate_nodes(Peer& peer, std::uint64_t id,
+                                            const wire::EvaluateNodes& request) {
   const std::uint32_t names = size_of(request.node_names());
   const std::pair<const char*, std::uint32_t> lists[] = {
       {"without_pods", size_of(request.without_pods())},
@@ -41,8 +42,8 @@ Result<void> RequestService::evaluate_nodes(std::uint64_t id, const wire::Evalua
                 fmt::format("from: {}: it is of all nodes, not of node_names", request.from()));
   }
   if (names == 0) {
-    return ask(*request.pod(), [this, id, &request](const Pod& pod) -> Result<void> {
-      Engine& engine = current_->engine();
+    return ask(peer, *request.pod(), [this, &peer, id, &request](const Pod& pod) -> Result<void> {
+      Engine& engine = engine_of(peer);
       if (auto done = engine.evaluate_nodes(pod, nodes_decision_); !done) return done;
       finish(id, nodes_encoder_.encode_page(builder_, nodes_decision_, engine, epoch(),
                                             request.from()));
@@ -51,8 +52,8 @@ Result<void> RequestService::evaluate_nodes(std::uint64_t id, const wire::Evalua
   }
   const Result<const Pod*> pod = resolve(*request.pod(), pod_);
   if (!pod) return tl::unexpected(pod.error());
-  Engine& engine = current_->engine();
-  if (auto resolved = resolve_what_if(request); !resolved) return resolved;
+  Engine& engine = engine_of(peer);
+  if (auto resolved = resolve_what_if(engine, request); !resolved) return resolved;
   // Where nobody is to be asked the pre-filter says what it says of the facts.
   const FilterOptions as_if =
       nodes_.empty() ? FilterOptions() : FilterOptions{.without = without_, .with = pods_};
@@ -62,17 +63,18 @@ Result<void> RequestService::evaluate_nodes(std::uint64_t id, const wire::Evalua
 }
 
 // Into nodes_, those that are known; without_, which points into the request; and pods_.
-Result<void> RequestService::resolve_what_if(const wire::EvaluateNodes& request) {
+Result<void> RequestService::resolve_what_if(const Engine& engine,
+                                             const wire::EvaluateNodes& request) {
   nodes_.clear();
   for (const flatbuffers::String* name : *request.node_names()) {
-    const NodeIndex node = engine().find_node(text(name));
+    const NodeIndex node = engine.find_node(text(name));
     if (node != kNoNode) nodes_.push_back(node);
   }
   std::vector<NodeIndex> sorted = nodes_;
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("node_names: {} comes twice", engine().node_name(*twice)));
+                fmt::format("node_names: {} comes twice", engine.node_name(*twice)));
   }
   without_.clear();
   for (std::uint32_t p = 0; p < size_of(request.without_pods()); ++p) {

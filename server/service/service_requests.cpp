@@ -103,6 +103,7 @@ Result<void> RequestService::serve(const Request& request, Peer& peer, std::uint
         ErrorCode::kInternal,
         "not ready: the cluster was given up after a fault; a feeder's resync makes another");
   }
+  if (auto decides = decides_for(peer, request); !decides) return decides;
   return request.serve(*this, peer, id, frame);
 }
 

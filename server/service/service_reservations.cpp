@@ -47,7 +47,7 @@ Result<RequestService::Made> RequestService::reserve(const Peer& peer,
         ErrorCode::kLimitExceeded,
         fmt::format("pod {}: kReservedPodsMax ({}) pods are reserved", key, kReservedPodsMax));
   }
-  const Result<NodeDetail> detail = current_->engine().filter(pod, node_name);
+  const Result<NodeDetail> detail = engine_of(peer).filter(pod, node_name);
   if (!detail) return tl::unexpected(detail.error());
   if (detail->code != Code::kSuccess) {
     return fail(ErrorCode::kConflict,

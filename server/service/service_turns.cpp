@@ -23,41 +23,46 @@ class PodQuestion final : public Work {
 
 }  // namespace
 
-void RequestService::begin_turn() { turn_ends_ = steady_now() + kWorkTurnTime; }
+void RequestService::begin_turn(std::chrono::microseconds time) {
+  turn_ends_ = steady_now() + time;
+}
 
 Result<void> RequestService::begin(std::unique_ptr<Work> work) {
+  if (work->turn_time() != kWorkTurnTime) begin_turn(work->turn_time());
   const Result<bool> done = work->turn(pause_);
   if (!done) return tl::unexpected(done.error());
   if (!*done) begun_ = std::move(work);
   return {};
 }
 
-Result<void> RequestService::ask(const wire::PodRef& ref, PodAnswer answer) {
+Result<void> RequestService::ask(const Peer& peer, const wire::PodRef& ref, PodAnswer answer) {
   const Result<const Pod*> pod = resolve(ref, pod_);
   if (!pod) return tl::unexpected(pod.error());
-  const Result<bool> prepared = current_->engine().prepare(**pod, pause_);
+  const Result<bool> prepared = engine_of(peer).prepare(**pod, pause_);
   if (!prepared) return tl::unexpected(prepared.error());
   if (*prepared) return answer(**pod);
-  ask_later(ref, std::move(answer));
+  ask_later(peer, ref, std::move(answer));
   return {};
 }
 
-void RequestService::ask_later(const wire::PodRef& ref, PodAnswer answer) {
-  begun_ =
-      question(ref, [answer = std::move(answer)](const Pod& asked, const Pause&) -> Result<bool> {
-        if (auto answered = answer(asked); !answered) return tl::unexpected(answered.error());
-        return true;
-      });
+void RequestService::ask_later(const Peer& peer, const wire::PodRef& ref, PodAnswer answer) {
+  begun_ = question(peer, ref,
+                    [answer = std::move(answer)](const Pod& asked, const Pause&) -> Result<bool> {
+                      if (auto answered = answer(asked); !answered)
+                        return tl::unexpected(answered.error());
+                      return true;
+                    });
 }
 
-Result<void> RequestService::ask_in_turns(const wire::PodRef& ref, PodTurn turn) {
+Result<void> RequestService::ask_in_turns(const Peer& peer, const wire::PodRef& ref, PodTurn turn) {
   if (const Result<const Pod*> pod = resolve(ref, pod_); !pod) return tl::unexpected(pod.error());
-  return begin(question(ref, std::move(turn)));
+  return begin(question(peer, ref, std::move(turn)));
 }
 
-std::unique_ptr<Work> RequestService::question(const wire::PodRef& ref, PodTurn turn) {
+std::unique_ptr<Work> RequestService::question(const Peer& peer, const wire::PodRef& ref,
+                                               PodTurn turn) {
   return std::make_unique<PodQuestion>(
-      [this, &ref, pod = std::exchange(pod_, {}),
+      [this, &peer, &ref, pod = std::exchange(pod_, {}),
        turn = std::move(turn)](const Pause& pause) mutable -> Result<bool> {
         const Pod* asked = &pod;
         if (ref.pod() == nullptr) {
@@ -66,7 +71,7 @@ std::unique_ptr<Work> RequestService::question(const wire::PodRef& ref, PodTurn 
           if (!found) return tl::unexpected(found.error());
           asked = *found;
         }
-        const Result<bool> prepared = current_->engine().prepare(*asked, pause);
+        const Result<bool> prepared = engine_of(peer).prepare(*asked, pause);
         if (!prepared || !*prepared) return prepared;
         return turn(*asked, pause);
       });
@@ -79,13 +84,15 @@ bool RequestService::step() {
   HEADROOM_ASSERT(now.peer != nullptr && now.work != nullptr && now.request != nullptr);
   advance();
   expire_reservations();
-  begin_turn();
+  begin_turn(now.work->turn_time());
   std::swap(builder_, now.builder);
   bool more = false;
   const auto turn = [&] {
     Result<bool> done = true;
     if (given_up_ && now.request->role != Role::kFeed) {
       done = fail(ErrorCode::kInternal, "the cluster was given up after a fault");
+    } else if (auto decides = decides_for(*now.peer, *now.request); !decides) {
+      done = tl::unexpected(decides.error());
     } else {
       done = now.work->turn(pause_);
     }

@@ -7,14 +7,24 @@
 // of the request stays where it is. Thread safety: the control thread.
 #pragma once
 
+#include <chrono>
+
 #include "engine/engine.h"
 #include "objects/error.h"
 
 namespace headroom {
 
+// A turn of a request that takes long. Others wait for one turn, and the piece of work that ends
+// it.
+inline constexpr std::chrono::microseconds kWorkTurnTime(1000);
+// A turn of facts: a feeder waits for nobody, and who decides meanwhile has one behind each
+// request.
+inline constexpr std::chrono::microseconds kFeedTurnTime(100);
+
 class Work {
  public:
   virtual ~Work() = default;
+  virtual std::chrono::microseconds turn_time() const { return kWorkTurnTime; }
   // A turn: at least a piece of the work, then up to where `pause` ends it. True when what the
   // request is answered with is complete; an error is an answer, too.
   virtual Result<bool> turn(const Pause& pause) = 0;

@@ -22,20 +22,18 @@ constexpr std::size_t kTemplatesNamedMax = 5;  // of those with the same reasons
 constexpr std::int64_t kMilliPerCore = 1000;
 constexpr std::int64_t kBytesPerGib = std::int64_t{1} << 30;
 
-std::string number_text(std::uint64_t value) { return grouped(static_cast<std::int64_t>(value)); }
-
 // cpu in cores, memory and storage in GiB; a tenth is shown where they are not whole.
-std::int64_t unit_of(const std::string& resource) {
+std::int64_t shown_unit_of(const std::string& resource) {
   if (resource == "cpu") return kMilliPerCore;
   if (resource == "memory" || resource == "ephemeral-storage") return kBytesPerGib;
   return 1;
 }
 std::string label_of(const std::string& resource) {
   if (resource == "cpu") return "cpu (cores)";
-  return unit_of(resource) == kBytesPerGib ? resource + " (GiB)" : resource;
+  return shown_unit_of(resource) == kBytesPerGib ? resource + " (GiB)" : resource;
 }
-std::string amount_text(const std::string& resource, Int128 amount) {
-  const std::int64_t unit = unit_of(resource);
+std::string tenths_text(const std::string& resource, Int128 amount) {
+  const std::int64_t unit = shown_unit_of(resource);
   if (amount % unit == 0) return grouped(saturated(amount / unit));
   const std::int64_t tenths = saturated((amount * 10 + unit / 2) / unit);
   return fmt::format("{}.{}", grouped(tenths / 10), tenths % 10);
@@ -110,7 +108,7 @@ void print_nodes(std::FILE* file, const GrowthReport& growth) {
       table.row({at.name, "0"});
     } else {
       table.row(
-          {at.name, number_text(at.nodes), second_text(at.first_us), second_text(at.last_us)});
+          {at.name, grouped_count(at.nodes), second_text(at.first_us), second_text(at.last_us)});
     }
   }
   fmt::print(file, "\nnodes added, by template\n{}", table.text());
@@ -119,20 +117,20 @@ void print_nodes(std::FILE* file, const GrowthReport& growth) {
 void print_waits(std::FILE* file, const GrowthReport& growth) {
   if (growth.waited == 0) return;
   Table table;
-  table.row({"pods that waited", number_text(growth.waited)});
-  table.row({"  found a place", number_text(growth.waits_us.size())});
+  table.row({"pods that waited", grouped_count(growth.waited)});
+  table.row({"  found a place", grouped_count(growth.waits_us.size())});
   if (!growth.waits_us.empty()) {
     table.row({"    half of them after", duration_text(wait_us(growth, 500))});
     table.row({"    99 % of them after", duration_text(wait_us(growth, 990))});
     table.row({"    the last one after", duration_text(growth.waits_us.back())});
   }
-  table.row({"  waiting at the end", number_text(growth.waiting_at_end)});
+  table.row({"  waiting at the end", grouped_count(growth.waiting_at_end)});
   const AutoscalerReport& autoscaler = growth.autoscaler;
   if (autoscaler.pods_without_template > 0) {
-    table.row({"  that no template takes", number_text(autoscaler.pods_without_template)});
+    table.row({"  that no template takes", grouped_count(autoscaler.pods_without_template)});
   }
   if (autoscaler.pods_given_up > 0) {
-    table.row({"  whose nodes came in vain", number_text(autoscaler.pods_given_up)});
+    table.row({"  whose nodes came in vain", grouped_count(autoscaler.pods_given_up)});
   }
   fmt::print(file, "\nwaiting\n{}", table.text());
   if (autoscaler.pods_without_template > 0) {
@@ -171,14 +169,14 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
       const LimitReport* limit = at.limit;
       if (at.quota != last) table.row({at.quota->id});
       last = at.quota;
-      const auto text = [limit](Int128 amount) { return amount_text(limit->resource, amount); };
+      const auto text = [limit](Int128 amount) { return tenths_text(limit->resource, amount); };
       std::vector<std::string> row = {"  " + label_of(limit->resource), text(limit->limit),
                                       text(limit->used_at_start), text(limit->used)};
       const CapacityQuotaBlock& block = limit->block;
       if (block.stretches > 0) {
         row.push_back(duration_text(block.blocked_us));
         row.push_back(share_text(block.blocked_us, growth.end_us - growth.begin_us));
-        row.push_back(number_text(block.pods));
+        row.push_back(grouped_count(block.pods));
         std::vector<std::string> nodes;
         for (const auto& [index, refused] : block.nodes) {
           nodes.push_back(grouped(refused) + ' ' + growth.autoscaler.templates[index].name);
@@ -189,7 +187,7 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
     }
     fmt::print(file, "\ncapacity quotas\n{}", table.text());
     if (count > shown.size()) {
-      fmt::print(file, "  and {} more; --json has them all\n", number_text(count - shown.size()));
+      fmt::print(file, "  and {} more; --json has them all\n", grouped_count(count - shown.size()));
     }
   }
   for (const CapacityQuotaReport& quota : growth.autoscaler.quotas) {

@@ -31,7 +31,7 @@ std::string resource_label(const std::string& name) {
   if (name == "memory" || name == "ephemeral-storage") return name + " (GiB)";
   return name;
 }
-std::string amount_text(const std::string& name, std::int64_t amount) {
+std::string rounded_text(const std::string& name, std::int64_t amount) {
   if (name == "cpu") return grouped((amount + 500) / 1000);
   if (name == "memory" || name == "ephemeral-storage") return grouped((amount + (1 << 29)) >> 30);
   return grouped(amount);
@@ -42,8 +42,6 @@ std::int64_t pods_per_second(const SimulationReport& report) {
   return static_cast<std::int64_t>(static_cast<double>(report.placed + report.failed) /
                                    report.speed.seconds);
 }
-
-std::string number_text(std::uint64_t value) { return grouped(static_cast<std::int64_t>(value)); }
 
 void print_not_considered(std::FILE* file, const SimulationReport& report) {
   std::string text;
@@ -61,13 +59,13 @@ void print_not_considered(std::FILE* file, const SimulationReport& report) {
 void print_victims(std::FILE* file, const PreemptionReport& preemption) {
   if (preemption.victims == 0 && preemption.cross_node_would_help == 0) return;
   Table table;
-  table.row({"preemptors placed", number_text(preemption.preemptors)});
-  table.row({"victims", number_text(preemption.victims)});
-  table.row({"  placed again", number_text(preemption.victims_placed_again)});
-  table.row({"  without a place", number_text(preemption.victims_not_placed)});
-  table.row({"  beyond their budgets", number_text(preemption.budgets_broken)});
+  table.row({"preemptors placed", grouped_count(preemption.preemptors)});
+  table.row({"victims", grouped_count(preemption.victims)});
+  table.row({"  placed again", grouped_count(preemption.victims_placed_again)});
+  table.row({"  without a place", grouped_count(preemption.victims_not_placed)});
+  table.row({"  beyond their budgets", grouped_count(preemption.budgets_broken)});
   const auto if_any = [&](const char* what, std::uint64_t count) {
-    if (count > 0) table.row({what, number_text(count)});
+    if (count > 0) table.row({what, grouped_count(count)});
   };
   if_any("victims on several nodes", preemption.cross_node);
   if_any("victims on several nodes would help", preemption.cross_node_would_help);
@@ -78,8 +76,8 @@ void print_victims(std::FILE* file, const PreemptionReport& preemption) {
   Table intervals;
   intervals.row({"", "preemptors", "victims", "placed again"});
   for (const IntervalReport& interval : preemption.intervals) {
-    intervals.row({second_text(interval.begin_us), number_text(interval.preemptors),
-                   number_text(interval.victims), number_text(interval.victims_placed_again)});
+    intervals.row({second_text(interval.begin_us), grouped_count(interval.preemptors),
+                   grouped_count(interval.victims), grouped_count(interval.victims_placed_again)});
   }
   fmt::print(file, "\nvictims over time, from\n{}", intervals.text());
 }
@@ -102,13 +100,13 @@ void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>
   Table table;
   table.row(
       {"", "min", "max", "used", "borrowed", "lent", "reclaimed", "given back", "to its own"});
-  const auto pods = [](std::uint64_t count) { return number_text(count) + " pods"; };
+  const auto pods = [](std::uint64_t count) { return grouped_count(count) + " pods"; };
   for (const ElasticQuotaReport* quota : shown) {
     table.row({pod_key(quota->namespace_name, quota->name), "", "", "", "", "",
                pods(quota->reclaimed_pods), pods(quota->given_back_pods),
                pods(quota->own_victims)});
     for (const ElasticQuotaResourceReport& at : quota->resources) {
-      const auto text = [&](std::int64_t amount) { return amount_text(at.resource, amount); };
+      const auto text = [&](std::int64_t amount) { return rounded_text(at.resource, amount); };
       table.row({"  " + resource_label(at.resource), text(at.min),
                  at.max == INT64_MAX ? "-" : text(at.max), text(at.peak_used),
                  text(at.peak_borrowed), text(at.peak_lent), text(at.reclaimed),
@@ -118,7 +116,7 @@ void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>
   fmt::print(file, "\nelastic quotas; used, borrowed and lent each at its peak\n{}", table.text());
   if (shown.size() < quotas.size()) {
     fmt::print(file, "  and {} more; --json has them all\n",
-               number_text(quotas.size() - shown.size()));
+               grouped_count(quotas.size() - shown.size()));
   }
 }
 
@@ -277,7 +275,7 @@ void compare_failures(Comparison& comparison, std::span<const ProfileRun> runs) 
       const auto found =
           std::find_if(report.failures.begin(), report.failures.end(),
                        [&](const FailureReport& failure) { return failure.reason == reason; });
-      return number_text(found == report.failures.end() ? 0 : found->pods_mainly);
+      return grouped_count(found == report.failures.end() ? 0 : found->pods_mainly);
     });
   }
 }
@@ -289,7 +287,7 @@ void compare_not_considered(Comparison& comparison, std::span<const ProfileRun> 
                                  [&](const ProfileRun& run) { return count(run.report) > 0; });
     if (!any) return;
     comparison.row(what,
-                   [&](const SimulationReport& report) { return number_text(count(report)); });
+                   [&](const SimulationReport& report) { return grouped_count(count(report)); });
   };
   row("pods left out: scheduling gates",
       [](const SimulationReport& report) { return report.left_out_gated; });
@@ -348,14 +346,14 @@ void compare_over_time(Comparison& comparison, const std::string& name, std::siz
     before = s;
     std::string when;
     if (first.over_decisions) {
-      when = "after " + number_text(first.samples[s].decisions) + " pods";
+      when = "after " + grouped_count(first.samples[s].decisions) + " pods";
     } else {
       when = second_text(first.samples[s].time_us);
     }
     comparison.row("  " + when, [&](const SimulationReport& report) {
       const std::vector<Sample>& samples = report.series->samples;
       const Sample& at = samples[std::min(s, samples.size() - 1)];
-      return number_text(
+      return grouped_count(
           at.by_nodes[static_cast<std::size_t>(Measure::kLimits)][resource].above_allocatable);
     });
   }
@@ -376,7 +374,7 @@ bool has_limits(std::span<const ProfileRun> runs, std::size_t resource) {
 
 void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
                   const SimulationReport& report) {
-  const auto number = [](std::uint64_t value) { return number_text(value); };
+  const auto number = [](std::uint64_t value) { return grouped_count(value); };
   const std::uint64_t decisions = report.placed + report.failed;
   fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, number(input.nodes.size()),
              number(input.arrivals.size()), seed);
@@ -417,10 +415,10 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
     resources.row({"", "allocatable", "requested", "", "limits", "", "fullest node by limits", ""});
     for (const ResourceReport& resource : report.resources) {
       resources.row({resource_label(resource.name),
-                     amount_text(resource.name, resource.allocatable),
-                     amount_text(resource.name, resource.requested),
+                     rounded_text(resource.name, resource.allocatable),
+                     rounded_text(resource.name, resource.requested),
                      percent_text(resource.requested, resource.allocatable),
-                     amount_text(resource.name, resource.limits),
+                     rounded_text(resource.name, resource.limits),
                      percent_text(resource.limits, resource.allocatable), resource.hottest_node,
                      percent_text(resource.hottest_limits, resource.hottest_allocatable)});
     }
@@ -464,7 +462,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
 void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
                       std::span<const ProfileRun> runs) {
   fmt::print(file, "{}: {} nodes, {} pods, seed {}; each profile places the same pods\n\n",
-             input.title, number_text(input.nodes.size()), number_text(input.arrivals.size()),
+             input.title, grouped_count(input.nodes.size()), grouped_count(input.arrivals.size()),
              seed);
   Comparison comparison(runs);
   const SimulationSeries& first = *runs.front().report.series;
@@ -474,7 +472,7 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
   }
   const auto count = [&](const char* what, std::uint64_t SimulationReport::*member) {
     comparison.row(what,
-                   [&](const SimulationReport& report) { return number_text(report.*member); });
+                   [&](const SimulationReport& report) { return grouped_count(report.*member); });
   };
   count("pods placed", &SimulationReport::placed);
   count("pods failed", &SimulationReport::failed);
@@ -485,7 +483,7 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
   });
   if (victims) {
     comparison.row("victims", [](const SimulationReport& report) {
-      return number_text(report.preemption.victims);
+      return grouped_count(report.preemption.victims);
     });
   }
   for (std::size_t r = 0; r < first.resources.size(); ++r) {

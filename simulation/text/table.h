@@ -11,6 +11,9 @@ namespace headroom {
 
 // "1,234,567".
 std::string grouped(std::int64_t number);
+inline std::string grouped_count(std::uint64_t number) {
+  return grouped(static_cast<std::int64_t>(number));
+}
 
 // Lines of at most kTextColumns, broken between words.
 inline constexpr std::size_t kTextColumns = 100;

@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/facts/cluster.h"
 
-namespace headroom {
+namespace headroom::names_test {
 namespace {
 
 constexpr std::size_t kMi = std::size_t{1} << 20;
@@ -173,4 +173,4 @@ TEST(NamesAttack, AnswersOutliveTheTaintsTheyName) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::names_test

@@ -13,7 +13,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::resources_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -305,4 +305,4 @@ TEST(ResourcesAttack, MoreNamesOnNodesThanThereAreNumbers) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::resources_test

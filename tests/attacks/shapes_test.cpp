@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::shapes_test {
 namespace {
 
 constexpr std::size_t kMi = std::size_t{1} << 20;
@@ -222,4 +222,4 @@ TEST(ShapesAttack, ABatchAnswersTheSameWithoutRoom) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::shapes_test

@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::wrap_test {
 namespace {
 
 constexpr std::int64_t kGi = std::int64_t{1} << 30;
@@ -204,4 +204,4 @@ TEST(WrapAttack, VictimsGiveBackWhatTheyTook) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::wrap_test

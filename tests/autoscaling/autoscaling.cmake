@@ -11,5 +11,6 @@ headroom_add_test(capacity_quota_property_test
     autoscaling/capacity_quota_run_questions.cpp autoscaling/capacity_quota_script.cpp
     autoscaling/capacity_quota_step_text.cpp autoscaling/random_capacity_quotas.cpp
   LIBRARIES headroom::autoscaling headroom_oracle)
+headroom_compile_together(capacity_quota_property_test 4)
 target_compile_definitions(capacity_quota_property_test PRIVATE
   HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})

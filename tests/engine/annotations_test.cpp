@@ -13,7 +13,7 @@
 #include "engine/policies/usage_thresholds.h"
 #include "engine/profile/go_duration.h"
 
-namespace headroom {
+namespace headroom::annotations_test {
 namespace {
 
 constexpr Mode kBothModes[] = {Mode::kProposal, Mode::kUpstream};
@@ -368,4 +368,4 @@ TEST(EstimatedUsage, GreatRequestsInModeProposal) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::annotations_test

@@ -8,7 +8,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::applications_test {
 namespace {
 
 const std::string kHost = "kubernetes.io/hostname";
@@ -115,4 +115,4 @@ TEST(Applications, AServiceTellsThemApart) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::applications_test

@@ -11,7 +11,7 @@
 
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::change_log_test {
 namespace {
 
 // Appends with one column, and remembers everything.
@@ -103,4 +103,4 @@ TEST_F(ChangeLogTest, WhateverComes) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::change_log_test

@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::elastic_quota_stories_test {
 namespace {
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
@@ -306,4 +306,4 @@ TEST(CapacityExamples, CrossNodePreemptionOnTakesTheVictimsOfBothNodes) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::elastic_quota_stories_test

@@ -16,10 +16,10 @@ add_library(headroom_random_clusters STATIC
   engine/engine_snapshot.cpp
   engine/random_cluster.cpp
   engine/random_elastic_quotas.cpp
-  engine/script_runner.cpp
-  support/random_applications.cpp)
+  engine/script_runner.cpp)
+headroom_compile_together(headroom_random_clusters 4)
 headroom_is_a_judge(headroom_random_clusters)
-target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_oracle_default
+target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_random_applications
   headroom_workloads
   PRIVATE GTest::gtest)
 
@@ -37,6 +37,7 @@ headroom_add_engine_test(engine_test
   engine/fork_test.cpp
   engine/host_ports_test.cpp
   engine/large_cluster_test.cpp
+  engine/name_index_test.cpp
   engine/node_class_test.cpp
   engine/node_figures_test.cpp
   engine/node_table_test.cpp
@@ -49,8 +50,13 @@ headroom_add_engine_test(engine_test
   engine/rows_apart_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp)
+headroom_compile_together(engine_test 5)
+# Two threads: ThreadSanitizer looks as well.
+headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
+  LIBRARIES headroom::engine headroom_workloads fmt::fmt LABELS threads)
 headroom_add_engine_test(engine_property_test engine/engine_property_test.cpp)
 headroom_add_engine_test(default_profile_property_test engine/default_profile_property_test.cpp)
 # ../shared/attacks where the engine itself was at fault, each under its own name.
 headroom_add_engine_test(engine_attacks_test attacks/names_test.cpp attacks/resources_test.cpp
   attacks/shapes_test.cpp attacks/wrap_test.cpp)
+headroom_compile_together(engine_attacks_test 4)

@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "tests/engine/engine_snapshot.h"
 
-namespace headroom {
+namespace headroom::fork_test {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
@@ -419,4 +419,4 @@ TEST_P(ForkTest, TheCacheIsRightAfterManyChanges) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::fork_test

@@ -12,7 +12,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::host_ports_test {
 namespace {
 
 constexpr const char* kReason = "node(s) didn't have free ports for the requested pod ports";
@@ -355,4 +355,4 @@ TEST(HostPorts, ExplainNamesPortAndPod) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::host_ports_test

@@ -7,7 +7,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::node_figures_test {
 namespace {
 
 using Column = std::vector<std::int64_t>;
@@ -109,4 +109,4 @@ TEST(NodeFigures, AreEmptyWithoutNodes) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::node_figures_test

@@ -14,7 +14,7 @@
 #include "kernels/exact.h"
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::node_table_test {
 namespace {
 
 // One sum, the headroom under it and its capacity.
@@ -362,4 +362,4 @@ TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::node_table_test

@@ -7,7 +7,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::not_considered_test {
 namespace {
 
 Engine make_engine(Profile profile = Profile::standard()) {
@@ -129,4 +129,4 @@ TEST(NotConsidered, PreferNoScheduleTaintsThatAreNotToleratedWhereNothingScoresT
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::not_considered_test

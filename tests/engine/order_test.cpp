@@ -15,7 +15,7 @@
 #include "tests/support/answer_text.h"
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::order_test {
 namespace {
 
 using nlohmann::json;
@@ -168,4 +168,4 @@ TEST(Order, AskingChangesNoDigest) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::order_test

@@ -11,7 +11,7 @@
 #include "tests/support/seed.h"
 #include "workloads/random.h"
 
-namespace headroom {
+namespace headroom::preemption_test {
 namespace {
 
 Profile capacity_profile(Mode mode = Mode::kProposal) {
@@ -344,4 +344,4 @@ TEST(Preemption, FactsWithoutANameAreRefused) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::preemption_test

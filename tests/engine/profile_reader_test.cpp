@@ -3,6 +3,7 @@
 // user sees.
 #include "engine/profile/profile_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -19,7 +20,7 @@
 #include "engine/profile/config_value.h"
 #include "engine/profile/profile_check.h"
 
-namespace headroom {
+namespace headroom::profile_reader_test {
 namespace {
 
 using Filters = std::vector<PluginId>;
@@ -733,6 +734,64 @@ TEST(ProfileErrors, Files) {
   EXPECT_EQ(folder.error().message, ".: Is a directory");
 }
 
+// --- Several profiles ---
+
+constexpr std::string_view kScheduler =
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+constexpr std::string_view kUpstream =
+    "---\napiVersion: headroom/v1alpha1\nkind: HeadroomConfiguration\nmode: Upstream\n";
+
+TEST(Profiles, EachSaysWhatDiffersFromTheOneThatNothingIsSaidOf) {
+  const std::string yaml = std::string(kScheduler) + R"(profiles:
+  - schedulerName: a
+    pluginConfig:
+      - name: NodeResourcesFit
+        args: {scoringStrategy: {type: MostAllocated}}
+  - schedulerName: b
+    plugins: {multiPoint: {enabled: [{name: LimitAware, weight: 3}]}}
+  - schedulerName: c
+)" + std::string(kUpstream);
+  const Result<std::vector<Profile>> read = read_profiles(yaml, "s.yaml");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 3U);
+  const Profile &a = (*read)[0], &b = (*read)[1], &c = (*read)[2];
+  EXPECT_EQ(a.scheduler_name, "a");
+  EXPECT_EQ(a.fit.strategy, NodeResourcesFitArgs::Strategy::kMostAllocated);
+  EXPECT_EQ(b.scheduler_name, "b");
+  EXPECT_EQ(b.fit.strategy, NodeResourcesFitArgs::Strategy::kLeastAllocated);
+  EXPECT_FALSE(b.uses({PluginId::kLoadAwareScheduling}));
+  EXPECT_EQ(c.scheduler_name, "c");
+  EXPECT_EQ(c.filters, Profile::standard().filters);
+  for (const Profile& profile : *read) EXPECT_EQ(profile.mode, Mode::kUpstream);
+}
+
+TEST(Profiles, OneAsEver) {
+  EXPECT_EQ(read_profiles("", "s.yaml")->size(), 1U);
+  EXPECT_EQ(read_profiles(std::string(kScheduler) + "profiles: []\n", "s.yaml")->size(), 1U);
+  EXPECT_EQ(read_profiles_file("standard")->at(0).scheduler_name, "default-scheduler");
+  EXPECT_EQ(read_profiles_file("default")->at(0).mode, Mode::kUpstream);
+  EXPECT_EQ(read_profiles_file("no-such-file").error().code, ErrorCode::kNotFound);
+}
+
+TEST(Profiles, Errors) {
+  const auto error_of_list = [](const std::string& list) {
+    const auto read = read_profiles(std::string(kScheduler) + "profiles:\n" + list, "s.yaml");
+    return read ? "" : read.error().message;
+  };
+  EXPECT_EQ(error_of_list("- schedulerName: a\n- schedulerName: b\n- schedulerName: a\n"),
+            "s.yaml:6: profiles[2]: schedulerName: another profile has \"a\"");
+  EXPECT_EQ(error_of_list("- {}\n- {}\n"),
+            "s.yaml:5: profiles[1]: schedulerName: another profile has \"default-scheduler\"");
+  EXPECT_EQ(error_of_list("- schedulerName: a\n- schedulerName: b\n  name: c\n"),
+            "s.yaml:6: profiles[1].name: unknown field; accepted: percentageOfNodesToScore, "
+            "pluginConfig, plugins, schedulerName");
+  std::string list;
+  for (std::size_t p = 0; p < kProfilesMax; ++p) list += fmt::format("- schedulerName: s{}\n", p);
+  EXPECT_EQ(error_of_list(list), "");
+  EXPECT_EQ(error_of_list(list + "- schedulerName: more\n"),
+            "s.yaml:12: profiles[8]: kProfilesMax is 8");
+}
+
 TEST(ProfileErrors, Fields) {
   EXPECT_EQ(error_of("profile: []\n"),
             "s.yaml:3: profile: unknown field; accepted: apiVersion, clientConnection, "
@@ -1166,4 +1225,4 @@ TEST(ProfileErrors, AliasesDoNotExplode) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::profile_reader_test

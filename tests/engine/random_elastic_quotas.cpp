@@ -11,7 +11,7 @@ using nlohmann::json;
 
 const std::array kNamespaces = {"team-a", "team-b", "default", "team-c"};
 constexpr std::size_t kCalmNamespaces = 3;
-const std::array kClasses = {"low", "middle", "high"};
+const std::array kPriorityClasses = {"low", "middle", "high"};
 constexpr std::uint64_t kStartTimes = 4;
 
 json apply(json object) { return {{"op", "apply"}, {"object", std::move(object)}}; }
@@ -42,7 +42,7 @@ void RandomCluster::add_rank(json& pod) {
     spec["priority"] = draws_.pick(std::array{0, 0, 5, 5, 10, -10, 3500, 5500, 9500});
   }
   if (draws_.one_in(4)) {
-    spec["priorityClassName"] = draws_.one_in(8) ? "unknown" : draws_.pick(kClasses);
+    spec["priorityClassName"] = draws_.one_in(8) ? "unknown" : draws_.pick(kPriorityClasses);
   }
   if (draws_.one_in(16)) spec["preemptionPolicy"] = "Never";
   if (draws_.one_in(16)) spec["preemptionPolicy"] = "PreemptLowerPriority";
@@ -121,7 +121,7 @@ json RandomCluster::disruption_budget() {
 json RandomCluster::priority_class() {
   json priority_class = {{"apiVersion", "scheduling.k8s.io/v1"},
                          {"kind", "PriorityClass"},
-                         {"metadata", {{"name", draws_.pick(kClasses)}}},
+                         {"metadata", {{"name", draws_.pick(kPriorityClasses)}}},
                          {"value", draws_.pick(std::array{0, 5, 10, 10, 5500, -10})}};
   if (draws_.one_in(3)) priority_class["globalDefault"] = draws_.one_in(2);
   if (draws_.one_in(5)) priority_class["preemptionPolicy"] = "Never";

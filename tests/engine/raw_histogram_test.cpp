@@ -12,15 +12,19 @@
 
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::raw_histogram_test {
 namespace {
 
 constexpr std::int32_t kLeast = RawHistogram::kLeastBin;
 constexpr std::int32_t kGreatest = RawHistogram::kGreatestBin;
 
+void fill(RawHistogram& histogram, const std::vector<std::int32_t>& raws) {
+  histogram.fill(static_cast<std::uint32_t>(raws.size()), [&](std::uint32_t i) { return raws[i]; });
+}
+
 RawHistogram with(const std::vector<std::int32_t>& raws) {
   RawHistogram histogram;
-  histogram.clear();
+  fill(histogram, {});
   for (const std::int32_t raw : raws) {
     histogram.add(raw);
   }
@@ -84,9 +88,26 @@ TEST(RawHistogram, EmptiedAndFilledAgain) {
   EXPECT_EQ(histogram.hi(), 99);
 }
 
-TEST(RawHistogram, ClearForgetsEverything) {
+TEST(RawHistogram, FilledAtOnceAsOneByOne) {
+  constexpr std::int32_t kNone = RawHistogram::kNone;
+  RawHistogram histogram;
+  fill(histogram, {kNone, INT32_MIN, kLeast - 1, kLeast, kNone, kGreatest, kGreatest, kLeast});
+  EXPECT_EQ(histogram.lo(), INT32_MIN);
+  EXPECT_EQ(histogram.hi(), kGreatest);
+  histogram.remove(INT32_MIN);
+  histogram.remove(kGreatest);
+  EXPECT_EQ(histogram.lo(), kLeast - 1);
+  EXPECT_EQ(histogram.hi(), kGreatest);
+  histogram.remove(kLeast - 1);
+  histogram.remove(kGreatest);
+  histogram.remove(kLeast);
+  EXPECT_EQ(histogram.lo(), kLeast);
+  EXPECT_EQ(histogram.hi(), kLeast);
+}
+
+TEST(RawHistogram, FillForgetsEverything) {
   RawHistogram histogram = with({-1 << 20, kLeast, 100});
-  histogram.clear();
+  fill(histogram, {});
   histogram.add(-3);
   EXPECT_EQ(histogram.lo(), -3);
   EXPECT_EQ(histogram.hi(), -3);
@@ -104,13 +125,22 @@ TEST(RawHistogram, AgainstAMultiset) {
                                                                      {kLeast - 3, kLeast + 3},
                                                                      {-(1 << 28), -5000},
                                                                      {-3000, 100}}};
-    const auto [least, greatest] = kRanges[static_cast<std::size_t>(round) % kRanges.size()];
-    RawHistogram histogram = with({});
+    const std::array<std::int32_t, 2>& range =
+        kRanges[static_cast<std::size_t>(round) % kRanges.size()];
+    const auto drawn = [&] {
+      return range[0] + below(static_cast<std::uint64_t>(std::int64_t{range[1]} - range[0]) + 1);
+    };
+    std::vector<std::int32_t> first;
     std::multiset<std::int32_t> expected;
+    for (int i = 0; i < 20; ++i) {
+      first.push_back(below(3) == 0 ? RawHistogram::kNone : drawn());
+      if (first.back() != RawHistogram::kNone) expected.insert(first.back());
+    }
+    RawHistogram histogram;
+    fill(histogram, first);
     for (int step = 0; step < 2000; ++step) {
       if (expected.size() < 30 && (expected.empty() || below(2) == 0)) {
-        const std::int32_t raw =
-            least + below(static_cast<std::uint64_t>(std::int64_t{greatest} - least) + 1);
+        const std::int32_t raw = drawn();
         histogram.add(raw);
         expected.insert(raw);
       } else {
@@ -131,4 +161,4 @@ TEST(RawHistogram, AgainstAMultiset) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::raw_histogram_test

@@ -17,7 +17,7 @@
 #include "oracle/pod_resources.h"
 #include "oracle/quantity.h"
 
-namespace headroom {
+namespace headroom::real_cluster_test {
 namespace {
 
 using oracle::Json;
@@ -155,4 +155,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, RealCluster, testing::Values(Mode::kProposal, Mo
                          });
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::real_cluster_test

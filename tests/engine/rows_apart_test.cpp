@@ -8,7 +8,7 @@
 
 #include "engine/engine.h"
 
-namespace headroom {
+namespace headroom::rows_apart_test {
 namespace {
 
 constexpr int kNodes = 4;
@@ -76,4 +76,4 @@ TEST(RowsApart, AllOfThemRejected) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::rows_apart_test

@@ -19,7 +19,7 @@
 #include "tests/support/answer_text.h"
 #include "workloads/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::state_test {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
@@ -489,4 +489,4 @@ TEST_F(StateTest, TheBytesOfVersion3) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::state_test

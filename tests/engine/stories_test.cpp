@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
 
-namespace headroom {
+namespace headroom::stories_test {
 namespace {
 
 constexpr std::int64_t kGi = std::int64_t{1} << 30;
@@ -312,4 +312,4 @@ TEST(LoadAwareStories, Story4NodesThatReportNoMoreAreAvoided) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::stories_test

@@ -155,7 +155,7 @@ void check(std::span<const std::uint8_t> bytes) {
   static Metrics metrics;  // registries are slow to make
   std::int64_t now_us = kNowUs;
   ServiceOptions options;
-  options.profile = reading_profile();
+  options.profiles = {reading_profile()};
   options.engine.threads = 1;
   options.wall_clock = [&now_us] { return now_us += 1000; };
   auto service = RequestService::create(std::move(options), metrics);

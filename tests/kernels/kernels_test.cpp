@@ -1005,14 +1005,23 @@ TEST_P(KernelsTest, WholePrograms) {
 // --- Totals ---
 
 struct Lines {
-  Lines(std::uint32_t normalized, std::uint32_t line_count)
-      : layout{normalized},
+  Lines(LineLayout its_layout, std::uint32_t line_count)
+      : layout(its_layout),
         count(line_count),
         words(std::size_t{line_count} * layout.stride() + kPadNodes) {}
 
   std::uint32_t rows() const { return count * kLineNodes; }
+  // After the row's packed word.
   void set(std::uint32_t row, std::uint32_t score, std::int32_t raw) {
-    words[layout.raw(row, score)] = static_cast<std::uint32_t>(raw);
+    if (layout.apart != 0) {
+      words[layout.raw_apart(row, score)] = static_cast<std::uint32_t>(raw);
+    } else if ((words[row] & kInfeasible) == 0) {
+      words[row] = (words[row] & 0x1FFFFF) | static_cast<std::uint32_t>(raw + 923) << 21;
+    }
+  }
+  std::int32_t raw(std::uint32_t row, std::uint32_t score) const {
+    return layout.apart != 0 ? static_cast<std::int32_t>(words[layout.raw_apart(row, score)])
+                             : static_cast<std::int32_t>(words[row] >> 21) - 923;
   }
   std::int32_t total(std::uint32_t row, const Totals& totals) const {
     const std::uint32_t packed = words[layout.packed(row)];
@@ -1020,11 +1029,10 @@ struct Lines {
       return -1;
     }
     std::int64_t sum = 0;
-    for (std::uint32_t n = 0; n < totals.normalized; ++n) {
+    for (std::uint32_t n = 0; n < totals.layout.normalized; ++n) {
       const std::int64_t range = std::int64_t{totals.hi[n]} - totals.lo[n];
-      const auto raw = static_cast<std::int32_t>(words[layout.raw(row, n)]);
       const std::int64_t off =
-          std::int64_t{std::clamp(raw, totals.lo[n], totals.hi[n])} - totals.lo[n];
+          std::int64_t{std::clamp(raw(row, n), totals.lo[n], totals.hi[n])} - totals.lo[n];
       const double in_double = 100.0 * (static_cast<double>(off) / static_cast<double>(range));
       const std::int64_t value = range == 0                   ? 0
                                  : totals.normalize_in_double ? static_cast<std::int64_t>(in_double)
@@ -1032,7 +1040,7 @@ struct Lines {
       sum += totals.normalized_weight[n] * value;
     }
     for (std::uint32_t p = 0; p < kPlainMax; ++p) {
-      sum += std::int64_t{totals.plain_weight[p]} * (packed >> (8 * p) & 0xFF);
+      sum += std::int64_t{totals.plain_weight[p]} * (packed >> (7 * p) & 0x7F);
     }
     return static_cast<std::int32_t>(sum);
   }
@@ -1106,7 +1114,9 @@ void expect_totals(const Kernels& kernels, const Lines& lines, const Totals& tot
 TEST_P(KernelsTest, PackedLines) {
   Random random(test_seed());
   for (std::uint32_t round = 0; round < 4000; ++round) {
-    const LineLayout layout{round % 3};
+    const std::uint32_t normalized = round % 3;
+    const LineLayout layout{normalized, normalized == 2 || random.percent(50) ? normalized : 0};
+    const std::int64_t raw_min = layout.apart == 0 ? -923 : kRawMin;
     const auto plain = static_cast<std::uint32_t>(random.between(0, kPlainMax));
     const std::uint32_t count = 1 + round % kBlockNodes;
     const std::uint32_t first = kBlockNodes * static_cast<std::uint32_t>(random.between(0, 3));
@@ -1130,22 +1140,26 @@ TEST_P(KernelsTest, PackedLines) {
       scores.code[i] = rejected ? kClassRejection | id : 0;
       bool fits = true;
       for (std::uint32_t s = 0; s < layout.normalized + plain; ++s) {
-        const bool normalized = s < layout.normalized;
-        std::int64_t value = normalized ? random.between(-5000, 100) : random.between(0, 100);
+        const bool is_normalized = s < normalized;
+        std::int64_t value =
+            is_normalized ? random.between(std::max(raw_min, -5000L), 100) : random.between(0, 100);
         if (rejected) {
           value = random.between(INT32_MIN, INT32_MAX);
         } else if (random.percent(wide_percent)) {
-          value = random.one_of(std::array<std::int64_t, 10>{kRawMin, kRawMin - 1, -1, 100, 101,
-                                                             255, 256, 257, INT32_MAX, INT32_MIN});
+          value = random.one_of(std::array<std::int64_t, 14>{kRawMin, kRawMin - 1, -923, -924, -1,
+                                                             100, 101, 127, 128, 255, 256, 257,
+                                                             INT32_MAX, INT32_MIN});
         }
         scores.score[s][i] = static_cast<std::int32_t>(value);
-        if (!rejected && normalized) {
+        if (!rejected && is_normalized) {
           expected.lo[s] = std::min(expected.lo[s], scores.score[s][i]);
           expected.hi[s] = std::max(expected.hi[s], scores.score[s][i]);
         }
-        fits = fits && value >= (normalized ? kRawMin : 0) && value <= kPlainScoreMax;
-        if (!normalized) {
-          packed[i] |= (static_cast<std::uint32_t>(value) & 0xFF) << (8 * (s - layout.normalized));
+        fits = fits && value >= (is_normalized ? raw_min : 0) && value <= kPlainScoreMax;
+        if (!is_normalized) {
+          packed[i] |= (static_cast<std::uint32_t>(value) & 0x7F) << (7 * (s - normalized));
+        } else if (layout.apart == 0) {
+          packed[i] |= static_cast<std::uint32_t>(value + 923) << 21;
         }
       }
       if (rejected) {
@@ -1161,7 +1175,12 @@ TEST_P(KernelsTest, PackedLines) {
       expected.wide += !rejected && !fits;
     }
     constexpr std::uint32_t kUntouched = 0xABABABAB;
-    std::vector<std::uint32_t> lines(layout.raw(kBlockNodes * 4 + kLineNodes, 0), kUntouched);
+    std::vector<std::uint32_t> lines(layout.raw_apart(kBlockNodes * 4 + kLineNodes, 0), kUntouched);
+    std::vector<std::uint32_t> words(count + kPadNodes);
+    kernels().pack_words(scores, layout, plain, count, words.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ASSERT_EQ(words[i], scores.code[i] == 0 ? packed[i] : kInfeasible | kNoCode) << i;
+    }
     const PackedRows seen =
         kernels().pack(scores, layout, plain, first, count, codes, lines.data());
     ASSERT_EQ(seen.feasible, expected.feasible);
@@ -1178,11 +1197,11 @@ TEST_P(KernelsTest, PackedLines) {
       const bool mine = row >= first && row < first + count;
       ASSERT_EQ(lines[layout.packed(row)], mine ? packed[row - first] : kUntouched) << row;
       for (std::uint32_t n = 0; n < layout.normalized; ++n) {
-        if (mine && (packed[row - first] & kInfeasible) == 0) {
-          ASSERT_EQ(static_cast<std::int32_t>(lines[layout.raw(row, n)]),
-                    scores.score[n][row - first]);
-        } else if (!mine) {
-          ASSERT_EQ(lines[layout.raw(row, n)], kUntouched);
+        const std::uint32_t word = packed[std::min(row - first, count - 1)];
+        if (mine && (word & kInfeasible) == 0 && word != kWideRow) {
+          ASSERT_EQ(layout.raw(lines.data(), row, n), scores.score[n][row - first]);
+        } else if (!mine && layout.apart != 0) {
+          ASSERT_EQ(lines[layout.raw_apart(row, n)], kUntouched);
         }
       }
     }
@@ -1195,30 +1214,34 @@ TEST_P(KernelsTest, TotalsOfRandomLines) {
   Random random(test_seed());
   for (int round = 0; round < 3000; ++round) {
     Totals totals{};
-    totals.normalized = static_cast<std::uint32_t>(random.between(0, kNormalizedMax));
+    const auto normalized = static_cast<std::uint32_t>(random.between(0, kNormalizedMax));
+    totals.layout = {normalized, normalized == 2 || random.percent(50) ? normalized : 0};
+    const bool narrow = totals.layout.apart == 0;
     totals.normalize_in_double = random.percent(30);
-    for (std::uint32_t n = 0; n < totals.normalized; ++n) {
+    for (std::uint32_t n = 0; n < normalized; ++n) {
       const std::int64_t range = random.one_of(std::array<std::int64_t, 12>{
           0, 1, 2, 3, 99, 100, 101, 9999, 10'000, 10'001, 28'000, 1 << 28});
-      const std::int64_t drawn = random.percent(50) ? range : random.of_any_length(28);
-      totals.hi[n] = static_cast<std::int32_t>(random.between(kRawMin + drawn, 100));
+      const std::int64_t drawn = std::min<std::int64_t>(
+          random.percent(50) ? range : random.of_any_length(28), narrow ? 1023 : 1 << 28);
+      totals.hi[n] =
+          static_cast<std::int32_t>(random.between((narrow ? -923 : kRawMin) + drawn, 100));
       totals.lo[n] = totals.hi[n] - static_cast<std::int32_t>(drawn);
       totals.normalized_weight[n] = static_cast<std::int32_t>(random.between(1, 10'000));
     }
     for (std::int32_t& weight : totals.plain_weight) {
       weight = static_cast<std::int32_t>(random.percent(30) ? 0 : random.between(1, 10'000));
     }
-    Lines lines(totals.normalized, static_cast<std::uint32_t>(random.between(1, 33)));
+    Lines lines(totals.layout, static_cast<std::uint32_t>(random.between(1, 33)));
     const int infeasible_percent = static_cast<int>(random.one_of(std::array{0, 10, 90, 100}));
     for (std::uint32_t row = 0; row < lines.rows(); ++row) {
       const bool infeasible = random.percent(infeasible_percent);
       std::uint32_t packed = infeasible ? kInfeasible : 0;
       for (std::uint32_t p = 0; p < kPlainMax; ++p) {
-        packed |= static_cast<std::uint32_t>(random.between(0, 100)) << (8 * p);
+        packed |= static_cast<std::uint32_t>(random.between(0, 100)) << (7 * p);
       }
       lines.words[lines.layout.packed(row)] =
           infeasible && random.percent(50) ? UINT32_MAX : packed;
-      for (std::uint32_t n = 0; n < totals.normalized; ++n) {
+      for (std::uint32_t n = 0; n < normalized; ++n) {
         const std::int64_t range = std::int64_t{totals.hi[n]} - totals.lo[n];
         const std::int64_t off =
             random.percent(50)
@@ -1229,7 +1252,7 @@ TEST_P(KernelsTest, TotalsOfRandomLines) {
         if (infeasible) {
           raw = random.between(INT32_MIN, INT32_MAX);
         } else if (random.percent(10)) {
-          raw = random.between(kRawMin, 100);  // also outside the range
+          raw = random.between(narrow ? -923 : kRawMin, 100);  // also outside the range
         }
         lines.set(row, n, static_cast<std::int32_t>(raw));
       }
@@ -1243,15 +1266,19 @@ TEST_P(KernelsTest, TotalsOfRandomLines) {
 TEST_P(KernelsTest, NormalizedScoresAtEveryBoundary) {
   Random random(test_seed());
   constexpr std::uint32_t kOffsets = 101 * 3 + 9;
-  Lines lines(1, kOffsets / kLineNodes);
-  std::vector<RowTotal> found(lines.rows());
+  constexpr std::uint32_t kLineCount = (kOffsets + kLineNodes - 1) / kLineNodes;
+  Lines narrow({1, 0}, kLineCount), wide({1, 1}, kLineCount);
+  std::vector<RowTotal> found(wide.rows());
   for (std::int32_t step = 1; step <= 10'200; ++step) {
     const auto range =
         step <= 10'010 ? step : static_cast<std::int32_t>(10'000 + random.of_any_length(28) / 2);
+    const bool is_narrow = range <= 1023 && random.percent(50);
+    Lines& lines = is_narrow ? narrow : wide;
     Totals totals{};
-    totals.normalized = 1;
+    totals.layout = lines.layout;
     totals.normalized_weight[0] = 1;
-    totals.hi[0] = static_cast<std::int32_t>(random.between(kRawMin + range, 100));
+    totals.hi[0] =
+        static_cast<std::int32_t>(random.between((is_narrow ? -923 : kRawMin) + range, 100));
     totals.lo[0] = totals.hi[0] - range;
     for (const bool in_double : {false, true}) {
       if (in_double && step % 16 != 0) {
@@ -1269,8 +1296,7 @@ TEST_P(KernelsTest, NormalizedScoresAtEveryBoundary) {
       ASSERT_EQ(count, lines.rows());
       for (std::uint32_t row = 0; row < count; ++row) {
         ASSERT_EQ(found[row].total, lines.total(row, totals))
-            << "range " << range << " offset "
-            << static_cast<std::int32_t>(lines.words[lines.layout.raw(row, 0)]) - totals.lo[0];
+            << "range " << range << " offset " << lines.raw(row, 0) - totals.lo[0];
       }
     }
   }

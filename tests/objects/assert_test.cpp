@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace headroom {
+namespace headroom::assert_test {
 namespace {
 
 TEST(AssertDeathTest, NamesFileLineAndConditionInEveryBuild) {
@@ -13,4 +13,4 @@ TEST(AssertDeathTest, NamesFileLineAndConditionInEveryBuild) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::assert_test

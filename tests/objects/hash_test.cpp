@@ -9,7 +9,7 @@
 
 #include "tests/support/colliding_names.h"
 
-namespace headroom {
+namespace headroom::hash_test {
 namespace {
 
 constexpr std::size_t kNames = 9000;
@@ -96,4 +96,4 @@ TEST(Hash, OfDigestsNeverChanges) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::hash_test

@@ -15,7 +15,7 @@
 #include "objects/annotations.h"
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::object_reader_test {
 namespace {
 
 std::filesystem::path shared(const char* name) {
@@ -873,4 +873,4 @@ TEST(ObjectReader, DamagedTexts) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::object_reader_test

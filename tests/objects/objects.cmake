@@ -4,4 +4,5 @@ headroom_add_test(objects_test
     objects/pod_placement_test.cpp objects/pod_resources_test.cpp objects/quantity_test.cpp
     objects/referred_object_test.cpp objects/yaml_test.cpp support/colliding_names.cpp
   LIBRARIES headroom::objects nlohmann_json::nlohmann_json)
+headroom_compile_together(objects_test 5)
 add_subdirectory(fuzz)

@@ -10,7 +10,7 @@
 
 #include "objects/object_reader.h"
 
-namespace headroom {
+namespace headroom::pod_placement_test {
 namespace {
 
 // A pod named d/web-1 with this spec, and these fields of its metadata.
@@ -303,4 +303,4 @@ TEST(PodPlacement, ObjectsOfTheRecordedCases) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pod_placement_test

@@ -14,7 +14,7 @@
 #include "objects/object_reader.h"
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::pod_resources_test {
 namespace {
 
 using Amounts = std::map<std::string, std::int64_t>;
@@ -143,4 +143,4 @@ TEST(PodResources, RandomPods) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pod_resources_test

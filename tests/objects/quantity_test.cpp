@@ -14,7 +14,7 @@
 
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::quantity_test {
 namespace {
 
 TEST(Quantity, RecordedCases) {
@@ -242,4 +242,4 @@ TEST(Quantity, AmountsInWords) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::quantity_test

@@ -8,7 +8,7 @@
 #include "objects/object_reader.h"
 #include "objects/referred_json_writer.h"
 
-namespace headroom {
+namespace headroom::referred_object_test {
 namespace {
 
 ReferredObject read_one(const std::string& json) {
@@ -355,4 +355,4 @@ TEST(ReferredObjects, KindsAndKeys) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::referred_object_test

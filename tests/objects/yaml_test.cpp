@@ -8,7 +8,7 @@
 #include "objects/yaml_to_json.h"
 #include "objects/yaml_value.h"
 
-namespace headroom {
+namespace headroom::yaml_test {
 namespace {
 
 using Kind = YamlValue::Kind;
@@ -114,4 +114,4 @@ TEST(Yaml, WhatIsReadAheadIsLimited) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::yaml_test

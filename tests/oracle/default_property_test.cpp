@@ -9,6 +9,7 @@
 #include "tests/support/random_applications.h"
 #include "tests/support/seed.h"
 
+namespace default_property_test {
 namespace {
 
 using headroom::Draws;
@@ -128,3 +129,4 @@ TEST(DefaultProperties, OrderDoesNotMatterAndVictimsMakeRoom) {
 }
 
 }  // namespace
+}  // namespace default_property_test

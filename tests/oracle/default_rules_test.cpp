@@ -6,6 +6,7 @@
 #include "oracle/default/go_log.h"
 #include "oracle/default/scheduling_gates.h"
 
+namespace default_rules_test {
 namespace {
 
 using oracle::Code;
@@ -260,3 +261,4 @@ TEST(DefaultRules, TheLogarithmIsGos) {
 }
 
 }  // namespace
+}  // namespace default_rules_test

@@ -11,6 +11,7 @@
 
 #include "oracle/default/default_profile.h"
 
+namespace default_test {
 namespace {
 
 using oracle::Json;
@@ -193,3 +194,4 @@ TEST(OlderVersions, DifferWhereTheRulesSaySo) {
 }
 
 }  // namespace
+}  // namespace default_test

@@ -8,10 +8,8 @@
 namespace oracle {
 namespace {
 
-const std::string kCpu = "cpu", kMemory = "memory";
-
 // A pod's limit with a value for every resource that counts, in units.
-struct Limits {
+struct PodLimits {
   Amounts plain;     // for the filter
   Amounts non_zero;  // for scores: cpu and memory with defaults
 };
@@ -32,8 +30,8 @@ bool counts_upstream(const std::string& name) {
 
 // getPodResourceLimit: containers summed, raised to each init container, overhead added; each
 // container is rounded, sidecars and pod-level resources are not looked at.
-Limits upstream_limits(const Json& pod) {
-  Limits limits;
+PodLimits upstream_limits(const Json& pod) {
+  PodLimits limits;
   const auto visit = [&](const char* key, const auto& merge) {
     const Json& containers = child(pod, "spec", key);
     if (!containers.is_array()) return;
@@ -78,7 +76,7 @@ Int128 proposal_limit(const Json& pod, const std::string& resource, bool for_sco
 
 std::int64_t pod_limit(Mode mode, const Json& pod, const std::string& resource, bool for_score) {
   if (mode == Mode::kProposal) return to_unit(resource, proposal_limit(pod, resource, for_score));
-  const Limits limits = upstream_limits(pod);
+  const PodLimits limits = upstream_limits(pod);
   return amount(for_score ? limits.non_zero : limits.plain, resource);
 }
 

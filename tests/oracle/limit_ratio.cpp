@@ -3,12 +3,12 @@
 
 #include <stdexcept>
 
+#include "oracle/digit.h"
+
 namespace oracle {
 namespace {
 
-const char kAnnotation[] = "node.koordinator.sh/limit-to-allocatable";
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+const char kRatioAnnotation[] = "node.koordinator.sh/limit-to-allocatable";
 
 // "125%": digits, with a sign where Go's Atoi takes one.
 std::optional<std::int64_t> read_percent(const std::string& text, bool allow_sign) {
@@ -67,7 +67,7 @@ std::optional<Ratio> read_proposal(const Json& map) {
 
 std::optional<Ratio> node_ratio(const Cycle& cycle, const Json& node) {
   const Json& fallback = child(*cycle.args, "defaultLimitToAllocatableRatio");
-  const Json& annotation = child(node, "metadata", "annotations", kAnnotation);
+  const Json& annotation = child(node, "metadata", "annotations", kRatioAnnotation);
   std::optional<Json> written;
   if (annotation.is_string()) written = parse_json(annotation.get<std::string>());
   if (cycle.mode == Mode::kUpstream) {

@@ -10,7 +10,7 @@
 namespace oracle {
 namespace {
 
-const char kAnnotation[] = "scheduling.koordinator.sh/usage-thresholds";
+const char kThresholdsAnnotation[] = "scheduling.koordinator.sh/usage-thresholds";
 
 PerResource map_argument(const Json& args, const std::string& key) {
   const std::optional<PerResource> map = read_integers(child(args, key));
@@ -151,7 +151,7 @@ LoadArgs read_load_args(const Cycle& cycle) {
 
 Thresholds node_thresholds(const Cycle& cycle, const LoadArgs& args, const Json& node) {
   Thresholds thresholds = args.thresholds;
-  const Json& annotation = child(node, "metadata", "annotations", kAnnotation);
+  const Json& annotation = child(node, "metadata", "annotations", kThresholdsAnnotation);
   if (!annotation.is_string()) return thresholds;
   const std::optional<Json> json = parse_json(annotation.get<std::string>());
   const std::optional<Sections> sections = json ? read_sections(*json) : std::nullopt;

@@ -118,7 +118,7 @@ bool is_reserve_pod(const Json& pod) {
 }
 
 // A pod's namespace/name.
-std::string key_of(const Json& pod) {
+std::string full_name_of(const Json& pod) {
   const Json& metadata = child(pod, "metadata");
   return text(metadata, "namespace") + "/" + text(metadata, "name");
 }
@@ -142,7 +142,7 @@ Amounts prod_usage(const Cycle& cycle, const LoadArgs& args, const NodeView& vie
   const std::map<std::string, ReportedPod> reported = reported_pods(*view.metric);
   for (const PlacedPod& placed : view.pods) {
     if (cycle.mode == Mode::kUpstream && is_reserve_pod(*placed.pod)) continue;
-    const auto entry = reported.find(key_of(*placed.pod));
+    const auto entry = reported.find(full_name_of(*placed.pod));
     if (entry == reported.end() || !entry->second.is_prod || !is_prod(*placed.pod)) continue;
     add_all(used, entry->second.usage);
   }
@@ -156,7 +156,7 @@ PodSums sum_pods(const Cycle& cycle, const LoadArgs& args, const NodeView& view)
   const std::map<std::string, ReportedPod> reported = reported_pods(*view.metric);
   for (const PlacedPod& placed : view.pods) {
     if (upstream && is_reserve_pod(*placed.pod)) continue;
-    const auto entry = reported.find(key_of(*placed.pod));
+    const auto entry = reported.find(full_name_of(*placed.pod));
     const bool has_usage = entry != reported.end();
     const Amounts usage = has_usage ? entry->second.usage : Amounts();
     const bool prod = is_prod(*placed.pod);

@@ -32,6 +32,7 @@ add_library(headroom_oracle STATIC
   oracle/quantity.cpp
   oracle/resource_limit_aware.cpp
   oracle/time.cpp)
+headroom_compile_together(headroom_oracle 8)
 # Of the product: the plain values of objects/objects.h, no function.
 target_include_directories(headroom_oracle PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR})
 target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::expected)
@@ -63,14 +64,20 @@ add_library(headroom_oracle_default STATIC
   oracle/default/volume_binding.cpp
   oracle/default/volume_restrictions.cpp
   oracle/default/volume_zone.cpp)
+headroom_compile_together(headroom_oracle_default 7)
 target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
 headroom_is_a_judge(headroom_oracle_default)
 
+# Random pods that ask for other pods, nodes and volumes, for whatever holds something against this oracle.
+add_library(headroom_random_applications STATIC support/random_applications.cpp)
+target_link_libraries(headroom_random_applications PUBLIC headroom_oracle_default)
+headroom_is_a_judge(headroom_random_applications)
+
 headroom_add_test(oracle_default_test SOURCES oracle/default_test.cpp oracle/default_rules_test.cpp
-  oracle/default_property_test.cpp support/random_applications.cpp
-  LIBRARIES headroom_oracle_default)
+  oracle/default_property_test.cpp LIBRARIES headroom_random_applications)
+headroom_compile_together(oracle_default_test 3)
 
 # What shim/oracle compares with kube-scheduler's plugins.
-add_executable(oracle_scenarios oracle/scenarios.cpp support/random_applications.cpp)
-target_link_libraries(oracle_scenarios PRIVATE headroom_oracle_default)
+add_executable(oracle_scenarios oracle/scenarios.cpp)
+target_link_libraries(oracle_scenarios PRIVATE headroom_random_applications)
 headroom_is_a_judge(oracle_scenarios)

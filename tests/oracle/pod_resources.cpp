@@ -10,7 +10,7 @@
 namespace oracle {
 namespace {
 
-const std::string kCpu = "cpu", kMemory = "memory", kEphemeral = "ephemeral-storage";
+const std::string kEphemeral = "ephemeral-storage";
 
 void add(Resources& sum, const Resources& more) {
   for (const auto& [name, nano] : more) sum[name] += nano;
@@ -103,7 +103,7 @@ bool starts_with(const std::string& text, const std::string& prefix) {
 }
 
 // The part of validation.IsQualifiedName that a name from the outside can fail.
-bool is_qualified_name(const std::string& name) {
+bool is_prefixed_name(const std::string& name) {
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos || name.find('/', slash + 1) != std::string::npos) return false;
   const std::string prefix = name.substr(0, slash), rest = name.substr(slash + 1);
@@ -162,7 +162,7 @@ bool is_extended_resource(const std::string& name) {
   if (name.find('/') == std::string::npos || name.find("kubernetes.io/") != std::string::npos) {
     return false;
   }
-  return !starts_with(name, "requests.") && is_qualified_name("requests." + name);
+  return !starts_with(name, "requests.") && is_prefixed_name("requests." + name);
 }
 
 bool is_scalar_resource(const std::string& name) {

@@ -17,6 +17,8 @@ using Resources = std::map<std::string, Int128>;
 // Resource name to whole units (thousandths for cpu).
 using Amounts = std::map<std::string, std::int64_t>;
 
+inline const std::string kCpu = "cpu", kMemory = "memory";
+
 inline constexpr Int128 kDefaultCpu = 100'000'000;           // 100m
 inline constexpr Int128 kDefaultMemory = Int128{200} << 20;  // 200Mi, in bytes
 inline constexpr Int128 kDefaultMemoryNano = kDefaultMemory * 1'000'000'000;

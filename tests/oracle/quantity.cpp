@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "oracle/digit.h"
+
 namespace oracle {
 namespace {
 
 constexpr Int128 kNano = 1'000'000'000;
 constexpr Int128 kMaxInt64 = INT64_MAX;
 constexpr int kMaxExponent = 1000;  // beyond it every value is one billionth or refused
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The parts of parseQuantityString.
 struct Parts {

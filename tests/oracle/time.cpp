@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstdio>
 
+#include "oracle/digit.h"
+
 namespace oracle {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // ".25" at `at`: as nanoseconds of `unit`; moves `at` behind it.
 Int128 read_fraction(const std::string& text, std::size_t& at, Int128 unit, int& digits) {

@@ -272,6 +272,47 @@ class DaemonReload : public testing::Test {
   std::unique_ptr<TestDaemon> daemon_;
 };
 
+// Another list of profiles, each for its own scheduler.
+TEST_F(DaemonReload, SeveralProfiles) {
+  const auto feeder = daemon_->feeder(facts_);
+  must(feeder->resync());
+  must(feeder->barrier());
+  const auto connect = [&](const std::string& scheduler) {
+    ClientOptions options;
+    options.scheduler_name = scheduler;
+    return Client::connect(daemon_->endpoint(), options);
+  };
+  Client unnamed = daemon_->client();
+  EXPECT_EQ(must(connect("heavy")).greeting().scheduler_name, "first");  // the only one
+  const std::int64_t light = total(unnamed);
+  const std::string heavy = profile_text("heavy", 7);
+  write_file(profile_, profile_text("light", 1) + heavy.substr(heavy.find("  - schedulerName")));
+  daemon_->process().signal(SIGHUP);
+  ASSERT_TRUE(daemon_->logged("why=NewProfile"));
+  EXPECT_TRUE(eventually([&] {
+    must(feeder->flush());
+    return feeder->resyncs() == 2;
+  }));
+  must(feeder->barrier());
+  Client second = must(connect("heavy"));
+  EXPECT_EQ(second.greeting().scheduler_name, "heavy");
+  EXPECT_EQ(must(connect("light")).greeting().scheduler_name, "light");
+  EXPECT_EQ(scheduler_name(), "light");
+  EXPECT_EQ(total(unnamed), light);
+  EXPECT_GT(total(second), light);
+  const auto other = connect("first");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(other.error().message,
+            "scheduler_name: \"first\" has no profile here; served: light, heavy");
+  // A reservation of one is counted by the other.
+  const std::int64_t before = total(unnamed);
+  must(second.reserve(small_pod("reserved"), "a"));
+  must(second.reserve(small_pod("reserved-too"), "b"));
+  EXPECT_NE(total(unnamed), before);
+  EXPECT_TRUE(must(feeder->barrier(true, true)).invalid.empty());
+}
+
 TEST_F(DaemonReload, ANewProfileHoldsFromTheFeedersResyncOn) {
   const auto feeder = daemon_->feeder(facts_);
   must(feeder->resync());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace headroom {
+namespace headroom::pending_pods_test {
 namespace {
 
 Pod pod_of(const std::string& name, const std::string& uid) {
@@ -85,4 +85,4 @@ TEST(PendingPods, KeepNothingOfThePodThatWasGiven) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pending_pods_test

@@ -3,9 +3,10 @@ headroom_add_test(service_test
   SOURCES server/service_elastic_quota_test.cpp server/service_decision_test.cpp server/service_feeding_test.cpp
     server/service_input_test.cpp server/service_nodes_test.cpp server/service_capacity_quota_test.cpp
     server/pending_pods_test.cpp server/service_reservation_test.cpp server/service_clock_test.cpp
-    server/service_referred_objects_test.cpp
+    server/service_referred_objects_test.cpp server/service_profiles_test.cpp
     server/service_simulation.cpp server/service_simulation_test.cpp server/service_turns_test.cpp
   LIBRARIES headroom::client headroom_service headroom_workloads fmt::fmt LABELS threads)
+headroom_compile_together(service_test 5)
 
 # Allocations fail in it, as it replaces operator new.
 headroom_add_test(service_faults_test SOURCES server/service_faults_test.cpp
@@ -24,7 +25,7 @@ function(headroom_add_daemon_test name)
     LABELS threads)
   add_dependencies(${name} headroomd)
   target_compile_definitions(${name} PRIVATE HEADROOMD_PATH="$<TARGET_FILE:headroomd>")
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${HEADROOM_UNITY} UNITY_BUILD_BATCH_SIZE 7)
+  headroom_compile_together(${name} 7)
 endfunction()
 
 headroom_add_daemon_test(daemon_test

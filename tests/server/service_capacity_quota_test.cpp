@@ -15,7 +15,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_capacity_quota_test {
 namespace {
 
 class CapacityFacts : public ServiceTest {};
@@ -814,9 +814,9 @@ TEST_F(CapacityReserving, AnAbortedResyncChangesNothing) {
 TEST_F(CapacityReserving, AProfileForgetsNoQuota) {
   feeder.feed({capacity_quota_of("q", {{"nodes", "1"}})});
   feeder.disconnect();
-  EXPECT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  EXPECT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   EXPECT_EQ(text_of(client.capacity_reserved("r", {{sized("", 1), 1}}, kSoonUs)), "accepted 1");
-  EXPECT_TRUE(service->set_profile(Profile::standard()));
+  EXPECT_TRUE(service->set_profiles({Profile::standard()}));
   EXPECT_EQ(text_of(client.capacity_quota_status()), "CapacityQuota/q 1/1 nodes 0 nodes 1 0 1");
 }
 
@@ -1072,4 +1072,4 @@ TEST(CapacityAnswers, TheLargestFitAFrame) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_capacity_quota_test

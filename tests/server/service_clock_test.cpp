@@ -4,7 +4,7 @@
 
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_clock_test {
 namespace {
 
 class Clock : public ServiceTest {
@@ -157,4 +157,4 @@ TEST(CorrectClock, IsAsIfItHadNeverBeenLater) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_clock_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_decision_test {
 namespace {
 
 class Evaluating : public ServiceTest {};
@@ -586,4 +586,4 @@ TEST_F(Stats, DigestFollowsEveryFact) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_decision_test

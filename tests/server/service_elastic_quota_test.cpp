@@ -11,7 +11,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_elastic_quota_test {
 namespace {
 
 class ElasticQuotaFacts : public ServiceTest {};
@@ -756,4 +756,4 @@ TEST(PreemptionAnswers, LeaveOutWhatIsAboveTheirLimits) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_elastic_quota_test

@@ -51,6 +51,8 @@ namespace {
 
 class Faults : public ServiceTest {
  protected:
+  using ServiceTest::ServiceTest;
+
   std::uint64_t below(std::uint64_t n) { return (random_ = mix(random_)) % n; }
 
   // Hands a frame to the service while its allocation number `fails_at` fails.
@@ -88,10 +90,13 @@ class Faults : public ServiceTest {
     }
   }
 
+  // Those who ask are decided for by one of these schedulers' profiles.
+  void any_allocation_may_fail(const std::vector<const char*>& schedulers);
+
   std::uint64_t random_ = 20261122;
 };
 
-TEST_F(Faults, AnyAllocationMayFail) {
+void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers) {
   std::vector<Fact> base;
   for (int n = 0; n < 6; ++n) base.emplace_back(node_of(fmt::format("n{}", n), 8));
   std::unique_ptr<in_memory::Client> feeds;
@@ -113,7 +118,7 @@ TEST_F(Faults, AnyAllocationMayFail) {
     const Pod pod = some_pod();
     const std::string node = fmt::format("n{}", below(6));
     in_memory::Client peer(*service);
-    peer.greet();
+    peer.greet("peer", schedulers[below(schedulers.size())]);
     const std::uint64_t kind = below(8);
     if (kind < 3) {
       const std::vector<Fact> facts = {some_fact(), some_fact(), some_fact()};
@@ -173,6 +178,22 @@ TEST_F(Faults, AnyAllocationMayFail) {
   std::printf("%llu failures, %u resyncs, %u times given up\n",
               static_cast<unsigned long long>(failures), resyncs, given_up);
 }
+
+TEST_F(Faults, AnyAllocationMayFail) { any_allocation_may_fail({nullptr}); }
+
+class FaultsOfTwoProfiles : public Faults {
+ protected:
+  static Profile named(Profile profile, const char* scheduler_name) {
+    profile.scheduler_name = scheduler_name;
+    return profile;
+  }
+  FaultsOfTwoProfiles()
+      : Faults(std::vector{named(Profile::standard(), "one"),
+                           named(profile_of(PluginId::kNodeResourcesFit), "two")}) {}
+};
+
+// What one engine has and the other has not is found.
+TEST_F(FaultsOfTwoProfiles, AnyAllocationMayFail) { any_allocation_may_fail({"one", "two"}); }
 
 // A request that fails costs its peer an error, not everybody a look at the whole state each time.
 TEST_F(Faults, AreFollowedByOneValidationInAPeriod) {

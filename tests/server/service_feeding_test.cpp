@@ -8,7 +8,7 @@
 
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_feeding_test {
 namespace {
 
 class Hello : public ServiceTest {
@@ -367,6 +367,33 @@ TEST_F(Resync, DecidesOnTheOldStateUntilItsEnd) {
             engine_with(Profile::standard(), mentioned, kNowUs).digest());
 }
 
+TEST_F(Resync, WhatTheOldNodesHadIsExpectedAndNoMore) {
+  Node gpus = node_of("gpus", 8);
+  gpus.allocatable.emplace_back("vendor.com/gpu", Quantity::from_value(2));
+  Pod asks = pod_of("asks", 1), runs = pod_of("runs", 1, "gpus");
+  for (Pod* pod : {&asks, &runs}) {
+    pod->containers[0].requests.emplace_back("vendor.com/gpu", Quantity::from_value(1));
+  }
+  std::uint64_t digest = 0;
+  for (int feeding = 0; feeding < 3; ++feeding) {
+    feeder.feed({node_of("n1", 8), gpus, runs});
+    EXPECT_EQ(client.best(asks), "gpus");
+    EXPECT_TRUE(service->validate());
+    if (feeding > 0) {
+      EXPECT_EQ(service->engine().digest(), digest);
+    }
+    digest = service->engine().digest();
+  }
+  runs.containers[0].requests.back().second = Quantity::from_value(2);
+  feeder.feed({gpus, runs, node_of("n1", 8)});
+  EXPECT_EQ(client.best(asks), "");
+  feeder.feed({node_of("n1", 8)});
+  EXPECT_EQ(client.best(asks), "");
+  feeder.feed({node_of("n1", 8), gpus});
+  EXPECT_EQ(client.best(asks), "gpus");
+  EXPECT_TRUE(service->validate());
+}
+
 TEST_F(Resync, IsNotReadyBeforeItsFirstEnd) {
   EXPECT_FALSE(client.stats().ready());
   feeder.begin();
@@ -552,7 +579,7 @@ TEST_F(ChangingProfile, TakesAResync) {
   Profile profile = profile_of(PluginId::kNodeResourcesFit);
   profile.fit.strategy = NodeResourcesFitArgs::Strategy::kMostAllocated;
   profile.scheduler_name = "packer";
-  ASSERT_TRUE(service->set_profile(profile));
+  ASSERT_TRUE(service->set_profiles({profile}));
   EXPECT_EQ(feeder.stopped(), "NewProfile: the server has another profile: resync");
   EXPECT_EQ(
       text_of(
@@ -579,7 +606,7 @@ TEST_F(ChangingProfile, TakesAResync) {
 
 TEST_F(ChangingProfile, HoldsAtOnceWithoutFacts) {
   const std::uint64_t epoch = client.stats().epoch();
-  ASSERT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  ASSERT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   EXPECT_EQ(service->engine().profile().filters.size(), 1U);
   EXPECT_GE(client.stats().epoch(), epoch);
   EXPECT_FALSE(feeder.has_answer());
@@ -588,7 +615,7 @@ TEST_F(ChangingProfile, HoldsAtOnceWithoutFacts) {
 TEST_F(ChangingProfile, DuringAResyncAbortsIt) {
   feeder.begin();
   feeder.facts({node_of("n1", 8)});
-  ASSERT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  ASSERT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   EXPECT_EQ(feeder.stopped(), "NewProfile: the server has another profile: resync");
   EXPECT_FALSE(client.stats().resyncing());
   feeder.feed({node_of("n1", 8)});
@@ -599,7 +626,7 @@ TEST_F(ChangingProfile, DuringAResyncAbortsIt) {
 TEST_F(ChangingProfile, WithoutAFeederWaitsForOne) {
   feeder.feed({node_of("n1", 8)});
   feeder.disconnect();
-  ASSERT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  ASSERT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   EXPECT_EQ(service->engine().profile().filters.size(), Profile::standard().filters.size());
   EXPECT_EQ(client.best(pod_of("p", 1)), "n1");
   client.feed({node_of("n1", 8)});
@@ -610,7 +637,7 @@ TEST_F(ChangingProfile, ABadOneKeepsTheOld) {
   feeder.feed({node_of("n1", 8)});
   Profile bad = profile_of(PluginId::kNodeResourcesFit);
   bad.scores[0].weight = kPluginWeightMax + 1;
-  const Result<void> set = service->set_profile(bad);
+  const Result<void> set = service->set_profiles({bad});
   ASSERT_FALSE(set);
   EXPECT_NE(set.error().message.find("10001"), std::string::npos) << set.error().message;
   EXPECT_FALSE(feeder.has_answer());
@@ -625,7 +652,7 @@ TEST_F(ChangingProfile, LosesNoFactThatWasFed) {
   const auto lost = [&](const std::vector<Fact>& facts) {
     feeder.feed(facts, kNowUs);
     const std::uint64_t before = client.stats(true).digest();
-    EXPECT_TRUE(service->set_profile(Profile::standard()));
+    EXPECT_TRUE(service->set_profiles({Profile::standard()}));
     const bool told = feeder.has_answer();
     if (told) {
       EXPECT_EQ(feeder.stopped(), "NewProfile: the server has another profile: resync");
@@ -642,11 +669,11 @@ TEST_F(ChangingProfile, LosesNoFactThatWasFed) {
 
 TEST_F(ChangingProfile, KeepsTheFeedersTime) {
   feeder.feed({}, kNowUs - 500 * kSecondUs);
-  ASSERT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  ASSERT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   if (feeder.has_answer()) return;  // then it resyncs and says the time again
   service->tick();
   EXPECT_EQ(service->engine().now_us(), kNowUs - 500 * kSecondUs);
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_feeding_test

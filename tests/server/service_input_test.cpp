@@ -9,7 +9,7 @@
 #include "server/service/decode.h"
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_input_test {
 namespace {
 
 class Objects : public ServiceTest {};
@@ -610,4 +610,4 @@ TEST_F(Streams, GiveMemoryBackAlthoughTheNextFrameHasBegun) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_input_test

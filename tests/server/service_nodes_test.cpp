@@ -8,7 +8,7 @@
 
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_nodes_test {
 namespace {
 
 constexpr std::uint16_t kMayRun = 65535;
@@ -379,4 +379,4 @@ TEST_F(NodePages, SkipPlacesWithoutANode) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_nodes_test

@@ -8,7 +8,7 @@
 #include "objects/referred_json_writer.h"
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_referred_objects_test {
 namespace {
 
 // Of a profile that reads all kinds.
@@ -49,7 +49,7 @@ TEST_F(Referred, HelloNamesTheKindsThatTheProfileReads) {
   EXPECT_EQ(kinds_of(peer),
             "Namespace Service ReplicationController ReplicaSet StatefulSet PersistentVolume"
             " PersistentVolumeClaim StorageClass CSINode CSIDriver CSIStorageCapacity ");
-  ASSERT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  ASSERT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   Client later(*service);
   EXPECT_EQ(kinds_of(later), "");
 }
@@ -138,7 +138,7 @@ TEST_F(Referred, WhatCannotBeUsedChangesNothing) {
 
 // Of a profile that does not read them they are accepted.
 TEST_F(Referred, AreNotKeptWhereNobodyReadsThem) {
-  ASSERT_TRUE(service->set_profile(profile_of(PluginId::kNodeResourcesFit)));
+  ASSERT_TRUE(service->set_profiles({profile_of(PluginId::kNodeResourcesFit)}));
   feeder.feed({node_of("n1", 8), service_of("web")});
   EXPECT_EQ(
       digest(),
@@ -146,4 +146,4 @@ TEST_F(Referred, AreNotKeptWhereNobodyReadsThem) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_referred_objects_test

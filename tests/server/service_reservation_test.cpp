@@ -12,7 +12,7 @@
 
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_reservation_test {
 namespace {
 
 class Reservations : public ServiceTest {
@@ -480,4 +480,4 @@ TEST_F(RolesOfPeers, AreToldInTheGreeting) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_reservation_test

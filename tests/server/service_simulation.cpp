@@ -45,7 +45,9 @@ std::string key_of_referred(const ReferredObject& object) {
 
 }  // namespace
 
-ServiceSimulation::ServiceSimulation(Draws draws) : draws_(draws), metrics_(shared_metrics()) {
+ServiceSimulation::ServiceSimulation(Draws draws, const std::vector<Profile>& others)
+    : draws_(draws), profiles_{Profile::standard()}, metrics_(shared_metrics()) {
+  profiles_.insert(profiles_.end(), others.begin(), others.end());
   for (std::uint32_t n = 0; n < kNodes; ++n) add_node(n);
   start();
 }
@@ -199,6 +201,7 @@ void ServiceSimulation::cluster_changes() {
 
 void ServiceSimulation::start() {
   ServiceOptions options;
+  options.profiles = profiles_;
   options.engine.threads = 1;
   options.incarnation = ++incarnation_;
   options.wall_clock = [this] { return wall_us_; };
@@ -397,7 +400,7 @@ void ServiceSimulation::another_feeds() {
 }
 
 void ServiceSimulation::reload_profile() {
-  ASSERT_TRUE(service_->set_profile(Profile::standard()));
+  ASSERT_TRUE(service_->set_profiles(profiles_));
   EXPECT_EQ(feeder_->stopped().substr(0, 11), "NewProfile:");
   stop_feeding();
   ++counts_.feeds_stopped;

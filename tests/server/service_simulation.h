@@ -32,7 +32,8 @@ namespace headroom::in_memory {
 
 class ServiceSimulation {
  public:
-  explicit ServiceSimulation(Draws draws);
+  // Everybody is decided for by the standard profile; the others are fed the same beside it.
+  explicit ServiceSimulation(Draws draws, const std::vector<Profile>& others = {});
 
   void step();
   void check();
@@ -119,6 +120,7 @@ class ServiceSimulation {
   static constexpr std::uint32_t kNodes = 6, kPodNames = 24;
 
   Draws draws_;
+  std::vector<Profile> profiles_;
   Counts counts_;
   std::uint64_t step_ = 0, uids_ = 0, incarnation_ = 0;
   std::int64_t wall_us_ = kNowUs;

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_simulation_test {
 namespace {
 
 #ifdef HEADROOM_SANITIZED
@@ -26,12 +26,12 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
 
 unsigned long long printed(std::uint64_t number) { return number; }
 
-TEST(ServiceSimulation, WhatTheModelSaysHoldsAfterEveryStep) {
+void run(const std::vector<Profile>& others) {
   const std::uint64_t seed =
       number_of("HEADROOM_SEED", static_cast<std::uint64_t>(std::time(nullptr)));
   const std::uint64_t steps = number_of("HEADROOM_STEPS", kSteps);
   std::printf("HEADROOM_SEED=%llu\n", printed(seed));
-  ServiceSimulation simulation{Draws(seed)};
+  ServiceSimulation simulation{Draws(seed), others};
   for (std::uint64_t step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
     SCOPED_TRACE(testing::Message() << "HEADROOM_SEED=" << seed << ", step " << step);
     simulation.step();
@@ -54,5 +54,15 @@ TEST(ServiceSimulation, WhatTheModelSaysHoldsAfterEveryStep) {
   }
 }
 
+TEST(ServiceSimulation, WhatTheModelSaysHoldsAfterEveryStep) { run({}); }
+
+// All profiles' engines have the facts and the reservations, and agree about them.
+TEST(ServiceSimulation, OfSeveralProfilesToo) {
+  Profile other = Profile::kube_scheduler();
+  other.scheduler_name = "other";
+  other.mode = Mode::kProposal;
+  run({other});
+}
+
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_simulation_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/service_harness.h"
 
-namespace headroom::in_memory {
+namespace headroom::in_memory::service_turns_test {
 namespace {
 
 class Turns : public ServiceTest {
@@ -528,4 +528,4 @@ TEST_F(Turns, AResyncAmidABatchLeavesTheBatchWhole) {
 }
 
 }  // namespace
-}  // namespace headroom::in_memory
+}  // namespace headroom::in_memory::service_turns_test

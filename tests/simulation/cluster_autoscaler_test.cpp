@@ -17,7 +17,7 @@
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
 
-namespace headroom {
+namespace headroom::cluster_autoscaler_test {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
@@ -796,4 +796,4 @@ TEST(SimulationThatGrows, RandomSimulationsKeepTheRules) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::cluster_autoscaler_test

@@ -20,7 +20,7 @@
 #include "tools/command/text_output.h"
 #include "workloads/cluster_generator.h"
 
-namespace headroom {
+namespace headroom::report_test {
 namespace {
 
 using nlohmann::ordered_json;
@@ -450,4 +450,4 @@ TEST(CommandLine, WordsAreQuotedForAShell) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::report_test

@@ -17,7 +17,7 @@
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 
-namespace headroom {
+namespace headroom::simulation_test {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
@@ -843,4 +843,4 @@ TEST(PodQueue, ComeByPriorityAndThenInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::simulation_test

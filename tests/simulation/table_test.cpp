@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace headroom {
+namespace headroom::table_test {
 namespace {
 
 TEST(Table, TheFirstColumnIsToTheLeftAndTheOthersToTheRight) {
@@ -29,4 +29,4 @@ TEST(Table, LettersSaySides) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::table_test

@@ -15,7 +15,7 @@ const std::string kHostname = "kubernetes.io/hostname";
 const std::string kZone = "topology.kubernetes.io/zone";
 const std::array<std::string, 3> kZones{"z1", "z2", "z3"};
 const std::array<std::string, 3> kSpaces{"red", "green", "blue"};
-const std::array<std::string, 3> kClasses{"later", "now", "local"};
+const std::array<std::string, 3> kStorageClasses{"later", "now", "local"};
 const std::array<std::string, 4> kImages{"web:1", "registry:5000/app", "db@sha256:aa", "plain"};
 
 Json in(const std::string& key, const std::vector<std::string>& values) {
@@ -140,7 +140,7 @@ Json RandomApplications::claim(const std::string& name, const std::string& space
   static const std::array<std::string, 3> kSizes{"1Gi", "5Gi", "8Gi"};
   Json made = object("PersistentVolumeClaim", name, space);
   made["spec"] = {{"accessModes", {draws_.one_in(6) ? "ReadWriteOncePod" : "ReadWriteOnce"}},
-                  {"storageClassName", draws_.pick(kClasses)},
+                  {"storageClassName", draws_.pick(kStorageClasses)},
                   {"volumeMode", "Filesystem"},
                   {"resources", {{"requests", {{"storage", draws_.pick(kSizes)}}}}}};
   made["status"]["phase"] = "Pending";
@@ -165,7 +165,7 @@ Json RandomApplications::persistent_volume(const std::string& name) {
   const std::string size = std::to_string(3 + 2 * (name.back() - '0')) + "Gi";
   made["spec"] = {{"accessModes", {"ReadWriteOnce"}},
                   {"capacity", {{"storage", size}}},
-                  {"storageClassName", draws_.pick(kClasses)},
+                  {"storageClassName", draws_.pick(kStorageClasses)},
                   {"volumeMode", "Filesystem"}};
   if (draws_.one_in(5)) {
     made["spec"]["gcePersistentDisk"]["pdName"] = name;
@@ -443,7 +443,7 @@ std::vector<Json> RandomApplications::objects() {
     if (!draws_.one_in(3)) all.push_back(node(name));
     if (!draws_.one_in(3)) all.push_back(csi_node(name));
   }
-  for (const std::string& name : kClasses) all.push_back(storage_class(name));
+  for (const std::string& name : kStorageClasses) all.push_back(storage_class(name));
   for (int i = 0; i < kVolumes; ++i) {
     all.push_back(persistent_volume("pv" + std::to_string(i)));
   }

@@ -293,9 +293,12 @@ class Client final : public Peer {
     return forbidden;
   }
 
-  const wire::HelloReply& greet(const char* as = "test") {
-    return take<wire::HelloReply>(
-        ask([&](Builder& builder) { return wire::CreateHelloDirect(builder, 1, 1, as); }));
+  const wire::HelloReply& greet(const char* as = "test", const char* scheduler = nullptr) {
+    return take<wire::HelloReply>(hello(as, scheduler));
+  }
+  std::uint64_t hello(const char* as, const char* scheduler) {
+    return ask(
+        [&](Builder& builder) { return wire::CreateHelloDirect(builder, 1, 1, as, scheduler); });
   }
   void begin(std::int64_t now_us = 0, std::uint64_t incarnation = 0) {
     sequence_ = 0;
@@ -587,20 +590,20 @@ inline std::string text_of(const wire::Decision& decision) {
 class ServiceTest : public testing::Test {
  protected:
   explicit ServiceTest(Profile profile = Profile::standard())
-      : service(create(std::move(profile))), feeder(*service), client(*service) {
+      : ServiceTest(std::vector{std::move(profile)}) {}
+  explicit ServiceTest(std::vector<Profile> profiles)
+      : service(create(std::move(profiles))), feeder(*service), client(*service) {
     feeder.greet();
     client.greet();
   }
   ~ServiceTest() override {
-    const Result<void> valid = service->engine().validate();
+    const Result<void> valid = service->validate();
     EXPECT_TRUE(valid) << valid.error().message;
-    const Result<void> counted = service->capacity_quotas().validate();
-    EXPECT_TRUE(counted) << counted.error().message;
   }
 
-  std::unique_ptr<RequestService> create(Profile profile) {
+  std::unique_ptr<RequestService> create(std::vector<Profile> profiles) {
     ServiceOptions options;
-    options.profile = std::move(profile);
+    options.profiles = std::move(profiles);
     options.engine.threads = 1;
     options.incarnation = kIncarnation;
     options.wall_clock = [this] { return wall_clock_us; };

@@ -15,7 +15,7 @@
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"
 
-namespace headroom {
+namespace headroom::application_generator_test {
 namespace {
 
 constexpr const char* kZone = "topology.kubernetes.io/zone";
@@ -246,4 +246,4 @@ TEST(ApplicationGenerator, FewOrNoPods) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::application_generator_test

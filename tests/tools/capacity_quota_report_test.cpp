@@ -12,7 +12,7 @@
 #include "tools/capacity_quota/json.h"
 #include "tools/capacity_quota/report.h"
 
-namespace headroom {
+namespace headroom::capacity_quota_report_test {
 namespace {
 
 using nlohmann::json;
@@ -397,4 +397,4 @@ TEST(CapacityQuotaReport, Lint) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::capacity_quota_report_test

@@ -8,7 +8,7 @@
 
 #include "tools/conformance/case.h"
 
-namespace headroom {
+namespace headroom::conformance_test {
 namespace {
 
 using nlohmann::json;
@@ -143,4 +143,4 @@ TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::conformance_test

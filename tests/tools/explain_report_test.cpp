@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace headroom {
+namespace headroom::explain_report_test {
 namespace {
 
 ExplainReport make_report() {
@@ -182,4 +182,4 @@ TEST(ExplainReport, OfANodeWithoutMetricAndWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::explain_report_test

@@ -10,7 +10,7 @@
 #include "tools/load/latency_plot.h"
 #include "workloads/random.h"
 
-namespace headroom {
+namespace headroom::load_test {
 namespace {
 
 TEST(LatencyHistogram, QuantilesAreThoseOfTheSortedTimesWithinAPercent) {
@@ -78,4 +78,4 @@ TEST(LatencyPlot, DrawsALineForEachHistogramThatHasTimes) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::load_test

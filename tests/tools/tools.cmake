@@ -3,6 +3,7 @@ headroom_add_test(tools_test
   SOURCES tools/application_generator_test.cpp tools/capacity_quota_report_test.cpp tools/conformance_test.cpp tools/explain_report_test.cpp
     tools/load_test.cpp tools/tools_test.cpp tools/upstream_capacity_quota_test.cpp
   LIBRARIES headroom_commands)
+headroom_compile_together(tools_test 4)
 
 add_dependencies(all_tests headroom)
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/cli_test.sh $<TARGET_FILE:headroom>)

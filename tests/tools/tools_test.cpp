@@ -15,7 +15,7 @@
 #include "workloads/object_writer.h"
 #include "workloads/openb.h"
 
-namespace headroom {
+namespace headroom::tools_test {
 namespace {
 
 // The lines of a file of ../shared/data; nothing when it is absent.
@@ -526,4 +526,4 @@ TEST(ObjectWriter, WritesEveryField) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::tools_test

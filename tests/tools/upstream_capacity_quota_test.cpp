@@ -18,7 +18,7 @@
 #include "tools/conformance/upstream/upstream_status.h"
 #include "tools/conformance/upstream/upstream_tracker.h"
 
-namespace headroom {
+namespace headroom::upstream_capacity_quota_test {
 namespace {
 
 using Mode = UpstreamTracker::Mode;
@@ -1061,4 +1061,4 @@ TEST(UpstreamQuantities, AgreeWithinInt64) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::upstream_capacity_quota_test

@@ -12,10 +12,6 @@
 namespace headroom {
 namespace {
 
-tl::unexpected<Error> invalid(std::string message) {
-  return fail(ErrorCode::kInvalid, std::move(message));
-}
-
 // "QUOTA.RESOURCE=VALUE", where names of both may have dots: the longest quota that is there.
 Result<void> apply_set(const std::string& text, const CapacityQuotaInput& input,
                        std::vector<CapacityQuotaUpsert>& specs) {
@@ -33,7 +29,7 @@ Result<void> apply_set(const std::string& text, const CapacityQuotaInput& input,
     }
   }
   if (equals == std::string::npos || left.find('.') == std::string_view::npos) {
-    return invalid(fmt::format("--set {}: want QUOTA.RESOURCE=VALUE", text));
+    return fail(ErrorCode::kInvalid, fmt::format("--set {}: want QUOTA.RESOURCE=VALUE", text));
   }
   if (found == nullptr) {
     const auto none = input.spec_named(left.substr(0, left.rfind('.')), "--set");
@@ -52,7 +48,8 @@ Result<void> apply_label(const std::string& text, const CapacityQuotaInput& inpu
   const std::size_t equals = label.find('=');
   const bool removes = equals == std::string::npos && label.size() > 1 && label.back() == '-';
   if (!removes && (equals == std::string::npos || equals == 0)) {
-    return invalid(fmt::format("--label {}: want NODE:KEY=VALUE, or NODE:KEY-", text));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("--label {}: want NODE:KEY=VALUE, or NODE:KEY-", text));
   }
   const auto named = [&](const Node& node) { return node.name == text.substr(0, colon); };
   auto node = std::find_if(changed.begin(), changed.end(), named);
@@ -84,7 +81,8 @@ Result<std::vector<CapacityQuotaChange>> read_capacity_quota_changes(
   for (const std::string& path : options.quota_files) {
     Result<Dump> file = read_capacity_quota_files({path}, input.warnings);
     if (!file) return tl::unexpected(file.error());
-    if (file->capacity_quotas.empty()) return invalid(path + ": has no CapacityQuota");
+    if (file->capacity_quotas.empty())
+      return fail(ErrorCode::kInvalid, path + ": has no CapacityQuota");
     for (CapacityQuota& quota : file->capacity_quotas) {
       const auto same =
           std::find_if(specs.begin(), specs.end(), [&](const CapacityQuotaUpsert& spec) {

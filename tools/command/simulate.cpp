@@ -27,7 +27,6 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kProvisionSecondsMax = 86'400;
-constexpr std::size_t kProfilesMax = 8;
 
 struct SimulateOptions {
   std::vector<std::string> cluster_files;

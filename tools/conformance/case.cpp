@@ -44,10 +44,6 @@ constexpr std::string_view kPodResourcesPlugin = "PodResources";
 // Of the autoscaler: no engine, and runners of its own.
 constexpr std::string_view kCapacityQuotaPlugin = "CapacityQuota";
 
-std::string value_or_absent(const json& object, const std::string& key) {
-  return object.contains(key) ? object.at(key).dump() : "absent";
-}
-
 // cpu in milli, the rest whole, as the cases state it.
 Result<json> amounts(const ResourceList& resources, bool keep_zero) {
   json result = json::object();
@@ -451,6 +447,10 @@ class CaseRunner {
 };
 
 }  // namespace
+
+std::string value_or_absent(const json& object, const std::string& key) {
+  return object.contains(key) ? object.at(key).dump() : "absent";
+}
 
 KubernetesVersion recorded_version(const json& recorded) {
   const std::string source = recorded.value("source", "");

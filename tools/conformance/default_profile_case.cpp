@@ -34,10 +34,6 @@ const PluginId* find_case_plugin(std::string_view name) {
   return found == kCasePlugins.end() ? nullptr : found;
 }
 
-std::string value_or_absent(const json& object, const std::string& key) {
-  return object.contains(key) ? object.at(key).dump() : "absent";
-}
-
 std::optional<PluginId> find_plugin(std::string_view name) {
   for (const Plugin& plugin : kPlugins) {
     if (name == plugin.name) return plugin.id;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kRequestPods = 64;
 // Pods that events have bound at one time.
 constexpr std::size_t kBoundByEvents = 1024;
-enum Purpose : std::uint64_t { kForEvents = 811 };
+enum FactPurpose : std::uint64_t { kForEvents = 811 };
 
 // A pod that a request may ask for: pending, and known to nobody.
 Pod request_pod(const Pod& pod, bool has_quotas) {

@@ -109,57 +109,57 @@ void print_outcome(const LoadOutcome& outcome) {
 namespace {
 
 ordered_json histogram_json(const LatencyHistogram& histogram, double seconds) {
-  ordered_json json;
-  json["count"] = histogram.count();
-  json["per_second"] = seconds > 0 ? static_cast<double>(histogram.count()) / seconds : 0;
+  ordered_json result;
+  result["count"] = histogram.count();
+  result["per_second"] = seconds > 0 ? static_cast<double>(histogram.count()) / seconds : 0;
   for (const auto& [name, share] : {std::pair{"p50_us", 0.5}, std::pair{"p90_us", 0.9},
                                     std::pair{"p99_us", 0.99}, std::pair{"p99_9_us", 0.999}}) {
-    json[name] = histogram.quantile_us(share);
+    result[name] = histogram.quantile_us(share);
   }
-  json["max_us"] = histogram.max_us();
-  json["buckets"] = ordered_json::array();
+  result["max_us"] = histogram.max_us();
+  result["buckets"] = ordered_json::array();
   for (const LatencyHistogram::Bucket& bucket : histogram.buckets()) {
-    json["buckets"].push_back({{"up_to_us", bucket.up_to_us}, {"count", bucket.count}});
+    result["buckets"].push_back({{"up_to_us", bucket.up_to_us}, {"count", bucket.count}});
   }
-  return json;
+  return result;
 }
 
 }  // namespace
 
 ordered_json outcome_json(const LoadOutcome& outcome) {
   const LoadResult& served = outcome.served;
-  ordered_json json;
-  json["loop"] = loop_text(outcome.plan);
-  json["seconds"] = served.seconds;
-  json["fed_objects"] = outcome.fed_objects;
-  json["feed_seconds"] = outcome.feed_seconds;
+  ordered_json result;
+  result["loop"] = loop_text(outcome.plan);
+  result["seconds"] = served.seconds;
+  result["fed_objects"] = outcome.fed_objects;
+  result["feed_seconds"] = outcome.feed_seconds;
   for (std::size_t k = 0; k < kLoadKinds; ++k) {
     if (served.latency[k].count() == 0) continue;
-    json["headroomd"][to_string(static_cast<LoadKind>(k))] =
+    result["headroomd"][to_string(static_cast<LoadKind>(k))] =
         histogram_json(served.latency[k], served.seconds);
   }
   if (outcome.echo) {
-    json["echo"][to_string(outcome.echo_kind)] =
+    result["echo"][to_string(outcome.echo_kind)] =
         histogram_json(outcome.echo->all(), outcome.echo->seconds);
   }
-  json["pods"] = served.pods;
-  json["events"] = served.events;
-  json["unplaced"] = served.unplaced;
-  json["conflicts"] = served.conflicts;
-  json["errors"] = served.errors;
-  json["first_error"] = served.first_error;
-  json["lost"] = served.lost;
-  if (outcome.verified) json["verified"] = *outcome.verified;
-  if (!outcome.difference.empty()) json["difference"] = outcome.difference;
+  result["pods"] = served.pods;
+  result["events"] = served.events;
+  result["unplaced"] = served.unplaced;
+  result["conflicts"] = served.conflicts;
+  result["errors"] = served.errors;
+  result["first_error"] = served.first_error;
+  result["lost"] = served.lost;
+  if (outcome.verified) result["verified"] = *outcome.verified;
+  if (!outcome.difference.empty()) result["difference"] = outcome.difference;
   if (outcome.limit_rate) {
-    json["limit"] = {{"p99_bound_us", outcome.limit_bound_us}, {"rate", *outcome.limit_rate}};
+    result["limit"] = {{"p99_bound_us", outcome.limit_bound_us}, {"rate", *outcome.limit_rate}};
     for (const auto& [rate, p99] : outcome.limit_steps) {
-      json["limit"]["steps"].push_back({{"rate", rate}, {"p99_us", p99}});
+      result["limit"]["steps"].push_back({{"rate", rate}, {"p99_us", p99}});
     }
   }
-  json["seed"] = outcome.plan.seed;
-  json["processors"] = std::thread::hardware_concurrency();
-  return json;
+  result["seed"] = outcome.plan.seed;
+  result["processors"] = std::thread::hardware_concurrency();
+  return result;
 }
 
 std::string outcome_plot(const LoadOutcome& outcome) {

@@ -23,7 +23,7 @@ constexpr int kEventsAtOnce = 64;
 constexpr std::chrono::seconds kDrainTime(5);
 constexpr std::chrono::milliseconds kProgressStep(100);
 
-enum Purpose : std::uint64_t { kForMix = 821, kForPods };
+enum RunPurpose : std::uint64_t { kForMix = 821, kForPods };
 
 Clock::duration seconds(double count) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));

@@ -6,8 +6,6 @@
 namespace oracle::defaults {
 namespace {
 
-std::string name_of(const Json& object) { return text(child(object, "metadata"), "name"); }
-
 std::string key_of(const Json& object) {
   return text(child(object, "metadata"), "namespace") + "/" + name_of(object);
 }

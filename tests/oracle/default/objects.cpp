@@ -15,7 +15,6 @@ std::vector<std::string> read_texts(const Json& list) {
   return texts;
 }
 
-std::string name_of(const Json& object) { return text(child(object, "metadata"), "name"); }
 std::string space_of(const Json& object) { return text(child(object, "metadata"), "namespace"); }
 
 bool is_deleting(const Json& object) {
@@ -117,6 +116,8 @@ PodAffinity read_pod_affinity(const Json& object) {
 }
 
 }  // namespace
+
+std::string name_of(const Json& object) { return text(child(object, "metadata"), "name"); }
 
 Node read_node(const Json& object) {
   Node node;

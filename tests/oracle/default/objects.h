@@ -158,6 +158,7 @@ struct CsiStorageCapacity {
   std::optional<std::int64_t> capacity_bytes, maximum_volume_bytes;
 };
 
+std::string name_of(const Json& object);
 Node read_node(const Json& object);
 Pod read_pod(const Json& object);
 SpreadConstraint read_spread_constraint(const Json& object);
