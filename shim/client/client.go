@@ -29,9 +29,12 @@ var errClosed = errors.New("the client is closed")
 
 // Options of a Client.
 type Options struct {
-	Name    string        // in headroomd's log
-	Timeout time.Duration // of a request whose context ends no earlier; 0: DefaultTimeout
-	Poll    time.Duration // how long a read polls the socket before it sleeps; 0: DefaultPoll; below: never
+	Name string // in headroomd's log
+	// Whose profile decides where headroomd has several; "": its first. It refuses a name that it has not; with one
+	// profile it decides by that for every name (Greeting.Profiles).
+	SchedulerName string
+	Timeout       time.Duration // of a request whose context ends no earlier; 0: DefaultTimeout
+	Poll          time.Duration // how long a read polls the socket before it sleeps; 0: DefaultPoll; below: never
 }
 
 func (o *Options) complete() {
@@ -229,7 +232,7 @@ func (c *Client) connected(ctx context.Context, deadline time.Time) (*link, erro
 	if wait > 0 {
 		return nil, fmt.Errorf("next attempt in %s: %w", wait.Round(time.Millisecond), reason)
 	}
-	l, err := connectLink(ctx, c.address, c.options.Name, deadline, c.options.Poll, &c.encoder)
+	l, err := connectLink(ctx, c.address, &c.options, deadline, &c.encoder)
 	if err == nil {
 		l.sentAt = time.Now()
 	}

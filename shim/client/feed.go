@@ -95,7 +95,7 @@ func openFeed(ctx context.Context, f *Feeder) (*feed, error) {
 
 func (s *feed) greet(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { s.connection.Close() })()
-	if err := s.send(wire.BodyHello, encodeHello(&s.encoder, s.feeder.options.Name)); err != nil {
+	if err := s.send(wire.BodyHello, encodeHello(&s.encoder, s.feeder.options.Name, "")); err != nil {
 		return err
 	}
 	frame, err := s.receive()

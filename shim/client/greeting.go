@@ -19,7 +19,7 @@ type ProfilePlugin struct {
 	Weight int64 // of its score; 0: it only filters
 }
 
-// Profile is what the server decides by.
+// Profile is one that the server decides by.
 type Profile struct {
 	SchedulerName string
 	Mode          string // Proposal, Upstream
@@ -33,7 +33,7 @@ type Profile struct {
 type Greeting struct {
 	Server      string
 	Incarnation uint64
-	Profiles    []Profile
+	Profiles    []Profile         // that of this connection first
 	PluginNames []string          // decisions name plugins by their place here
 	Limits      map[string]uint64 // by the names of schema/limits.h
 	// What this connection may do, and whose pods it reserves; empty where the server does not say.
@@ -43,7 +43,7 @@ type Greeting struct {
 	ReservationTime time.Duration
 }
 
-// Profile that decides for the scheduler of that name; "": for whichever. nil: none does.
+// Profile that decides for the scheduler of that name; "": for this connection. nil: none does.
 func (g *Greeting) Profile(schedulerName string) *Profile {
 	at := slices.IndexFunc(g.Profiles, func(its Profile) bool {
 		return schedulerName == "" || its.SchedulerName == schedulerName
@@ -75,12 +75,15 @@ func (g *Greeting) pluginName(place byte) string {
 	return ""
 }
 
-func encodeHello(e *encoder, name string) flatbuffers.UOffsetT {
+// encodeHello of a client that is decided for by the profile of that scheduler; "": by the server's first.
+func encodeHello(e *encoder, name, schedulerName string) flatbuffers.UOffsetT {
 	client := e.string(name)
+	scheduler := e.optional(schedulerName)
 	wire.HelloStart(e.b)
 	wire.HelloAddVersionMin(e.b, ProtocolVersion)
 	wire.HelloAddVersionMax(e.b, ProtocolVersion)
 	wire.HelloAddClientName(e.b, client)
+	wire.HelloAddSchedulerName(e.b, scheduler)
 	return wire.HelloEnd(e.b)
 }
 

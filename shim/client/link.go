@@ -34,8 +34,7 @@ type link struct {
 }
 
 // connectLink connects and says hello, within the deadline.
-func connectLink(ctx context.Context, address Address, name string, deadline time.Time, poll time.Duration,
-	e *encoder) (*link, error) {
+func connectLink(ctx context.Context, address Address, options *Options, deadline time.Time, e *encoder) (*link, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	s, err := dial(ctx, address)
@@ -44,9 +43,9 @@ func connectLink(ctx context.Context, address Address, name string, deadline tim
 	}
 	l := &link{socket: s, lastID: 1}
 	e.reset()
-	hello := encodeHello(e, name)
+	hello := encodeHello(e, options.Name, options.SchedulerName)
 	if _, err = s.writeAll(ctx, e.frame(l.lastID, wire.BodyHello, hello), deadline); err == nil {
-		l.greeting, err = l.greet(ctx, deadline, poll)
+		l.greeting, err = l.greet(ctx, deadline, options.Poll)
 	}
 	if err != nil {
 		s.close()

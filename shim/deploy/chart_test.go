@@ -297,6 +297,12 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		`labels.helm\.sh/chart=mine`:              "helm.sh/chart",
 		`priorityClassName=null`:                  "priorityClassName",
 
+		`policies=packs`: "policies",
+		`policies[0].plugins.bind.enabled[0].name=X`:            "'bind' not allowed",
+		`policies[0].schedulerName=A B`:                         "schedulerName",
+		`policies[0].mode=Upstream`:                             "'mode' not allowed",
+		`policies[0].schedulerName=headroom-scheduler`:          "schedulerName headroom-scheduler has a policy already",
+		`policies[7].schedulerName=one-too-many`:                "policies",
 		`scheduler.plugins.multiPoint.enabled[0].name=Headroom`: "/scheduler/plugins/multiPoint/enabled/0/name",
 		`scheduler.pluginConfig[0].name=Headroom`:               "/scheduler/pluginConfig/0/name",
 	} {
@@ -393,6 +399,44 @@ func TestOwnPluginsComeBesideHeadroom(t *testing.T) {
 		if len(profile.PluginConfig) != 2 || profile.PluginConfig[1].Name != "Own" || profile.PluginConfig[1].Args["a"] != 1.0 {
 			t.Errorf("%s: pluginConfig %v", profile.SchedulerName, profile.PluginConfig)
 		}
+	}
+}
+
+// Names with a policy of their own: headroomd has a profile for each policy, kube-scheduler one for each name, which says
+// whose policy it goes by where that is not its own name's.
+func TestNamesWithPoliciesOfTheirOwn(t *testing.T) {
+	objects := render(t, "--set", "schedulerNames={one,two}", "--set-json", `policies=[{"schedulerName": "packs",
+		"plugins": {"multiPoint": {"enabled": [{"name": "LimitAware"}]}}, "pluginConfig": [{"name": "LimitAware", "args": {"a": 1}}]},
+		{"schedulerName": "plain"}]`)
+	read := func(text string) (config schedulerProfiles) {
+		if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	engines, _, _ := strings.Cut(typed[corev1.ConfigMap](t, objects, "ConfigMap", release+"-headroomd").Data["profile.yaml"], "---")
+	var policies []string
+	for _, profile := range read(engines).Profiles {
+		policies = append(policies, fmt.Sprintf("%s %d %d", profile.SchedulerName, len(profile.Plugins), len(profile.PluginConfig)))
+	}
+	if !slices.Equal(policies, []string{"one 0 0", "packs 1 1", "plain 0 0"}) {
+		t.Errorf("headroomd: %v in\n%s", policies, engines)
+	}
+	var names []string
+	for _, profile := range read(schedulerConfig(t, objects)).Profiles {
+		args := profile.PluginConfig[0].Args
+		preempts := slices.ContainsFunc(profile.Plugins["multiPoint"].Disabled, func(its struct {
+			Name   string `json:"name"`
+			Weight int    `json:"weight"`
+		}) bool {
+			return its.Name == "DefaultPreemption"
+		})
+		names = append(names, fmt.Sprintf("%s profile %v quotas %v preempts %v", profile.SchedulerName, args["profile"],
+			args["onUnavailableQuotas"], preempts))
+	}
+	if !slices.Equal(names, []string{"one profile <nil> quotas Wait preempts true", "two profile one quotas Wait preempts true",
+		"packs profile <nil> quotas <nil> preempts false", "plain profile <nil> quotas Wait preempts true"}) {
+		t.Errorf("kube-scheduler: %v", names)
 	}
 }
 

@@ -76,8 +76,9 @@ func namespaceOf(test string) string {
 
 // setup of the engine and of the scheduler around it.
 type setup struct {
-	engine lab.SchedulerProfile // headroomd's profile
-	args   lab.HeadroomArgs     // its address is filled in
+	engine  lab.SchedulerProfile   // headroomd's profile
+	engines []lab.SchedulerProfile // more of them, for other schedulers
+	args    lab.HeadroomArgs       // its address is filled in
 	// The engine's ranking alone decides: kube-scheduler's own scores are off.
 	engineScores bool
 	// Pods of quotas: preemption is Headroom's. Else kube-scheduler's own stays on beside it.
@@ -96,7 +97,7 @@ func (c *cluster) start(s setup) {
 func (c *cluster) startHeadroomd(s setup) {
 	c.Helper()
 	c.needsHeadroom()
-	profile, err := lab.EngineProfile(s.engine, "")
+	profile, err := lab.EngineProfile(s.engine, "", s.engines...)
 	c.ok(err)
 	c.daemon, err = world.StartHeadroomd(c.ctx, lab.HeadroomdOptions{Profile: profile})
 	c.ok(err)

@@ -70,16 +70,24 @@ profile: default
 kubernetesVersion: "%d.%d"
 `
 
+// kubernetesVersion is that of the control plane.
+func (c *cluster) kubernetesVersion() *version.Version {
+	c.Helper()
+	server, err := plane.Client.Discovery().ServerVersion()
+	c.ok(err)
+	parsed, err := version.ParseSemantic(server.GitVersion)
+	c.ok(err)
+	return parsed
+}
+
 // startDefaultProfile starts headroomd with the default profile of this control plane's kube-scheduler.
 // Nobody feeds it.
 func (c *cluster) startDefaultProfile() *client.Client {
 	c.Helper()
 	c.needsHeadroom()
-	server, err := plane.Client.Discovery().ServerVersion()
-	c.ok(err)
-	parsed, err := version.ParseSemantic(server.GitVersion)
-	c.ok(err)
-	profile := fmt.Sprintf(defaultProfileFormat, parsed.Major(), parsed.Minor())
+	kubernetes := c.kubernetesVersion()
+	profile := fmt.Sprintf(defaultProfileFormat, kubernetes.Major(), kubernetes.Minor())
+	var err error
 	c.daemon, err = world.StartHeadroomd(c.ctx, lab.HeadroomdOptions{Profile: profile})
 	c.ok(err)
 	c.own(c.daemon.Process)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"headroom.dev/shim/client"
 	"headroom.dev/shim/lab"
@@ -172,8 +173,14 @@ func (p *parity) String() string {
 }
 
 // scoringPlugins of the default profile that the pods have something to say to.
-var scoringPlugins = []string{"TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity", "NodeResourcesFit",
-	"NodeResourcesBalancedAllocation", "VolumeBinding", "ImageLocality"}
+func (c *cluster) scoringPlugins() []string {
+	names := []string{"TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity", "NodeResourcesFit",
+		"NodeResourcesBalancedAllocation", "ImageLocality"}
+	if c.kubernetesVersion().AtLeast(version.MustParse("1.37")) {
+		names = append(names, "VolumeBinding") // before, StorageCapacityScoring was off by default
+	}
+	return names
+}
 
 func TestEveryScoreIsKubeSchedulers(t *testing.T) {
 	c := newCluster(t)
@@ -216,7 +223,7 @@ func TestEveryScoreIsKubeSchedulers(t *testing.T) {
 		}
 	}
 	t.Logf("%v\n%v", time.Since(began).Round(time.Second), compared)
-	for _, name := range scoringPlugins {
+	for _, name := range c.scoringPlugins() {
 		if plugin := compared.plugins[name]; plugin == nil || plugin.pods == 0 {
 			t.Errorf("%s told no pod's nodes apart: the test is to be mended", name)
 		}

@@ -145,12 +145,13 @@ func (c SchedulerConfig) Text(kubeconfig string) ([]byte, error) {
 	return yaml.Marshal(config)
 }
 
-// EngineProfile is the YAML text of headroomd's profile. Mode: Proposal or Upstream; empty: Proposal.
-func EngineProfile(profile SchedulerProfile, mode string) (string, error) {
+// EngineProfile is the YAML text of headroomd's profile, and of more of them. Mode: Proposal or Upstream; empty:
+// Proposal.
+func EngineProfile(profile SchedulerProfile, mode string, more ...SchedulerProfile) (string, error) {
 	if mode == "" {
 		mode = "Proposal"
 	}
-	first, err := yaml.Marshal(configuration([]SchedulerProfile{profile}))
+	first, err := yaml.Marshal(configuration(append([]SchedulerProfile{profile}, more...)))
 	if err != nil {
 		return "", err
 	}

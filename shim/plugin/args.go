@@ -53,8 +53,8 @@ type HeadroomArgs struct {
 	// others are skipped. After it they are released, one each releaseInterval. Default
 	// DefaultGracePeriod.
 	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
-	// Profile is the schedulerName of the profile that headroomd must serve; headroomd with another
-	// one counts as unavailable. Empty (default): whichever it serves.
+	// Profile is the schedulerName of the profile that headroomd decides by; headroomd without it counts as
+	// unavailable. Empty (default): that of this kube-scheduler profile's name, or the only one that it has.
 	Profile string `json:"profile,omitempty"`
 }
 

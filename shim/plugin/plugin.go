@@ -18,8 +18,10 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,8 +69,9 @@ func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plu
 	}
 	registerMetrics()
 	options := client.Options{
-		Name:    "kube-scheduler/" + handle.ProfileName(),
-		Timeout: args.Timeout.Duration,
+		Name:          "kube-scheduler/" + handle.ProfileName(),
+		SchedulerName: cmp.Or(args.Profile, handle.ProfileName()),
+		Timeout:       args.Timeout.Duration,
 	}
 	h := &Headroom{
 		args:     args,
@@ -121,16 +124,13 @@ func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision
 	return h.client.Evaluate(ctx, pod, options, decision)
 }
 
-// serves tells whether headroomd's profile has the plugin.
+// serves tells whether the profile that headroomd decides by here has the plugin.
 func (h *Headroom) serves(plugin string) bool {
-	for _, profile := range h.client.Greeting().Profiles {
-		for _, its := range profile.Plugins {
-			if its.Name == plugin {
-				return true
-			}
-		}
-	}
-	return false
+	greeting := h.client.Greeting()
+	profile := greeting.Profile(h.args.Profile)
+	return profile != nil && slices.ContainsFunc(profile.Plugins, func(its client.ProfilePlugin) bool {
+		return its.Name == plugin
+	})
 }
 
 // unavailable is PreFilter's answer for a pod that headroomd cannot be asked about.

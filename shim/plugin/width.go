@@ -112,7 +112,7 @@ func undecided(pod *v1.Pod, considered []wire.NotConsidered) constraints {
 	return found
 }
 
-// considered by the profile that headroomd decides by: the one that the arguments name, or its first.
+// considered by the profile that headroomd decides by here.
 func (h *Headroom) considered() []wire.NotConsidered {
 	greeting := h.client.Greeting()
 	if profile := greeting.Profile(h.args.Profile); profile != nil {

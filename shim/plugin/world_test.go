@@ -43,13 +43,19 @@ const longEnough = 20 * time.Second
 // newWorld starts all; args are those of HeadroomArgs beside the address.
 func newWorld(t *testing.T, args map[string]any, profile lab.SchedulerProfile, objects ...runtime.Object) *world {
 	t.Helper()
+	return newWorldOf(t, args, []lab.SchedulerProfile{profile}, objects...)
+}
+
+// newWorldOf is of a headroomd with these profiles.
+func newWorldOf(t *testing.T, args map[string]any, profiles []lab.SchedulerProfile, objects ...runtime.Object) *world {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	l := lab.ForTest(t)
 	t.Cleanup(cancel)
 	text := ""
-	if profile.Plugins != nil {
+	if profiles[0].Plugins != nil {
 		var err error
-		if text, err = lab.EngineProfile(profile, "Proposal"); err != nil {
+		if text, err = lab.EngineProfile(profiles[0], "Proposal", profiles[1:]...); err != nil {
 			t.Fatal(err)
 		}
 	}

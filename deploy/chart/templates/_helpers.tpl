@@ -47,10 +47,30 @@ capabilities:
 readOnlyRootFilesystem: true
 {{- end -}}
 
-{{/* "true" where CapacityScheduling is on at one of some extension points, a list behind the root. No
-     plugins section stands for all of headroomd's plugins. */}}
+{{/* kube-scheduler's profiles: the names, with the plugins of the policy that decides for each. Those that have none of
+     their own say whose it is, where there are several. */}}
+{{- define "headroom.schedulers" -}}
+{{- $schedulers := list -}}
+{{- $shared := first .Values.schedulerNames -}}
+{{- range .Values.schedulerNames -}}
+{{- $other := and (gt (len $.Values.policies) 0) (ne . $shared) -}}
+{{- $schedulers = append $schedulers (dict "schedulerName" . "plugins" $.Values.policy.plugins "profile" ($other | ternary $shared "")) -}}
+{{- end -}}
+{{- $names := .Values.schedulerNames -}}
+{{- range .Values.policies -}}
+{{- if has .schedulerName $names -}}
+{{- fail (printf "policies: schedulerName %s has a policy already: names are unique among schedulerNames and policies" .schedulerName) -}}
+{{- end -}}
+{{- $names = append $names .schedulerName -}}
+{{- $schedulers = append $schedulers (dict "schedulerName" .schedulerName "plugins" .plugins) -}}
+{{- end -}}
+{{- toJson $schedulers -}}
+{{- end -}}
+
+{{/* "true" where CapacityScheduling is on at one of some extension points, a list behind the plugins of a policy. None
+     stand for all of headroomd's plugins. */}}
 {{- define "headroom.capacityScheduling" -}}
-{{- $plugins := (first .).Values.policy.plugins -}}
+{{- $plugins := first . -}}
 {{- if not $plugins -}}
 true
 {{- else -}}
@@ -62,7 +82,7 @@ true
 {{- end -}}
 {{- end -}}
 
-{{/* Where headroomd preempts. */}}
+{{/* Where headroomd preempts by a policy of these plugins. */}}
 {{- define "headroom.preempts" -}}
 {{- include "headroom.capacityScheduling" (list . "multiPoint" "postFilter") -}}
 {{- end -}}
@@ -97,16 +117,17 @@ true
 {{- toJson $deferred -}}
 {{- end -}}
 
-{{/* The plugins of kube-scheduler's profile: Headroom, then yours. */}}
+{{/* The plugins of a profile of kube-scheduler: Headroom, then yours. A list of the root and the plugins of its policy. */}}
 {{- define "headroom.schedulerPlugins" -}}
-{{- $plugins := deepCopy .Values.scheduler.plugins -}}
+{{- $root := first . -}}
+{{- $plugins := deepCopy $root.Values.scheduler.plugins -}}
 {{/* Above 100 times the sum of the other weights: headroomd's ranking decides, and the other plugins' preferences among
      nodes that it ranks the same. Named once more at postFilter, it comes before kube-scheduler's own. Where headroomd
      preempts, it chooses victims by quotas. Plugins that stand for others have their weight, and come behind Headroom,
      whose PreFilter they ask. */}}
 {{- $enabled := list (dict "name" "Headroom" "weight" 10000) -}}
-{{- $disabled := include "headroom.preempts" . | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
-{{- range include "headroom.deferred" . | fromJsonArray -}}
+{{- $disabled := include "headroom.preempts" (last .) | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
+{{- range include "headroom.deferred" $root | fromJsonArray -}}
 {{- $enabled = append $enabled (dict "name" (printf "Headroom%s" .) "weight" 2) -}}
 {{- $disabled = append $disabled (dict "name" .) -}}
 {{- end -}}
