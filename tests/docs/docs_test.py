@@ -176,13 +176,16 @@ class Pages:
         for language, block in code_blocks(text):
             if language != "yaml" or "kind: KubeSchedulerConfiguration" not in block or "name: Headroom" in block:
                 continue
-            self.count("profiles")
-            config.write_text(block)
-            error, decisions = self.simulate(directory, "--config", str(config))
-            if error:
-                self.fault(path, f"a profile cannot be used: {error}")
-            elif "schedulerName: default-scheduler" in block and decisions != self.simulate(directory)[1]:
-                self.fault(path, "the standard profile decides otherwise than no profile")
+            # simulate takes one profile a file.
+            head, *profiles = re.split(r"^(?=- schedulerName:)", block, flags=re.M)
+            for one in [head + profile for profile in profiles] if len(profiles) > 1 else [block]:
+                self.count("profiles")
+                config.write_text(one)
+                error, decisions = self.simulate(directory, "--config", str(config))
+                if error:
+                    self.fault(path, f"a profile cannot be used: {error}")
+                elif "schedulerName: default-scheduler" in one and decisions != self.simulate(directory)[1]:
+                    self.fault(path, "the standard profile decides otherwise than no profile")
 
     # --- Arguments and annotations ---
 
