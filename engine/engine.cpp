@@ -386,6 +386,12 @@ Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) 
   return row ? impl_->evaluator.explain(pod, *row) : tl::unexpected(row.error());
 }
 
+Result<std::vector<ReferredObject>> Engine::bound_volumes(const Pod& pod,
+                                                          std::string_view node_name) {
+  const Result<std::uint32_t> row = impl_->row_of_node(node_name);
+  return row ? impl_->evaluator.bound_volumes(pod, *row) : tl::unexpected(row.error());
+}
+
 // --- Looking ---
 
 const Profile& Engine::profile() const { return impl_->cluster.profile(); }

@@ -175,6 +175,15 @@ class Engine {
   Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
                       const FilterOptions& options, NodesDecision& decision);
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
+  // What the cluster would write of the pod's claims that wait for their first consumer, were it
+  // bound to the node: each claim, bound, and its volume, one that there was or one that is made.
+  // Nothing where no claim waits, where the node rejects the pod, or where the profile has no
+  // VolumeBinding. No fact changes: who plays the cluster, as a simulation does, upserts them with
+  // the pod, for the next decision to see. kNotFound: the node is not known.
+  // Source: kube-scheduler v1.37 VolumeBinding's PreBind, and what binds and provisions after it; a
+  // volume that is made can be used where its storage is (CSIStorageCapacity), else by the keys of
+  // its class's allowedTopologies, else in the node's zone.
+  Result<std::vector<ReferredObject>> bound_volumes(const Pod& pod, std::string_view node_name);
 
   // --- Looking. ---
   const Profile& profile() const;

@@ -351,7 +351,7 @@ class Simulation {
     if (!decision->candidates.empty()) {
       node_name = engine_.node_name(decision->candidates.front().node);
       if (has_quotas_) pod.start_us = engine_.now_us();
-      Result<void> assumed = engine_.assume(pod, node_name);
+      Result<void> assumed = assume(pod, node_name);
       if (!assumed) return tl::unexpected(in_pod(pod, assumed.error()));
     }
     const Clock::duration latency = Clock::now() - begin;
@@ -381,6 +381,16 @@ class Simulation {
     count(pending, *decision, !node_name.empty());
     if (!node_name.empty()) settle(pod, node_name, pending.departure_us, pending.origin);
     return {};
+  }
+
+  // With its claims, which the cluster binds before the pod runs.
+  Result<void> assume(const Pod& pod, std::string_view node_name) {
+    Result<std::vector<ReferredObject>> bound = engine_.bound_volumes(pod, node_name);
+    if (!bound) return tl::unexpected(bound.error());
+    for (const ReferredObject& object : *bound) {
+      if (Result<void> applied = engine_.upsert(object); !applied) return applied;
+    }
+    return engine_.assume(pod, node_name);
   }
 
   // --- Pods that wait, with an autoscaler ---
@@ -533,7 +543,7 @@ class Simulation {
     const bool has_place = room->code == Code::kSuccess;
     if (has_place) {
       pod.start_us = engine_.now_us();
-      Result<void> assumed = engine_.assume(pod, node_name);
+      Result<void> assumed = assume(pod, node_name);
       if (!assumed) return tl::unexpected(assumed.error());
     }
     busy_ += Clock::now() - begin;

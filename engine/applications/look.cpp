@@ -148,6 +148,10 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
   }
 }
 
+std::vector<ReferredObject> ApplicationLook::bound_volumes(std::uint32_t row) const {
+  return volumes_ == nullptr ? std::vector<ReferredObject>() : volumes_->bound_volumes(row);
+}
+
 std::uint32_t ApplicationLook::pre_filter_code() const {
   return applications_.rejections().make(rejected_by_, Code::kUnschedulableAndUnresolvable,
                                          rejected_);

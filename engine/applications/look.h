@@ -90,6 +90,8 @@ class ApplicationLook {
                      bool plain = false) const;
   // It asks for volumes or features, of which a code has to be looked up row by row.
   bool looks_apart() const { return features_ || volumes_ != nullptr; }
+  // See Engine::bound_volumes(). Of a row that passes; the pod passes pre_filter().
+  std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
   // Whether rows can be located: there are few counters.
   bool locates() const { return application_.counters.size() <= kLocatedCountersMax; }
   // Adds the row.

@@ -23,9 +23,10 @@ constexpr std::array<const char*, 4> kBindingReasons = {
     "node(s) didn't find available persistent volumes to bind",
     "node(s) did not have enough free storage",
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"};
-constexpr std::string_view kZoneKeys[] = {
-    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-    "topology.kubernetes.io/zone", "topology.kubernetes.io/region"};
+constexpr std::string_view kTopologyZoneKey = "topology.kubernetes.io/zone";
+constexpr std::string_view kZoneKeys[] = {"failure-domain.beta.kubernetes.io/zone",
+                                          "failure-domain.beta.kubernetes.io/region",
+                                          kTopologyZoneKey, "topology.kubernetes.io/region"};
 
 std::string not_found(std::string_view resource, std::string_view name) {
   return std::string(resource).append(" \"").append(name).append("\" not found");
@@ -523,6 +524,7 @@ void VolumeLook::bind_waiting(const Node& node, Binding& binding) const {
     Use& use = binding.found[claim->storage_class];
     use.requested_bytes += claim->request_bytes.value_or(0);
     use.capacity_bytes += volume->capacity_bytes;
+    binding.bound.push_back({claim, volume, nullptr});
   }
   provision(to_provision, node, binding);
 }
@@ -573,6 +575,7 @@ void VolumeLook::provision(const std::vector<const Claim*>& claims, const Node& 
     const auto* driver =
         referred_.find<CsiDriver>(ReferredKind::kCsiDriver, storage_class->provisioner);
     if (!claim->request_bytes || driver == nullptr || !driver->storage_capacity) {
+      binding.bound.push_back({claim, nullptr, nullptr});
       continue;
     }
     const CsiStorageCapacity* enough = nullptr;
@@ -592,7 +595,73 @@ void VolumeLook::provision(const std::vector<const Claim*>& claims, const Node& 
     Use& use = binding.provisioned[claim->storage_class];
     use.requested_bytes += *claim->request_bytes;
     use.capacity_bytes = enough->capacity_bytes.value_or(0);
+    binding.bound.push_back({claim, nullptr, enough});
   }
+}
+
+// Where pods can use it: on the nodes of the storage that it takes, else on those that are as this
+// one in what its class tells nodes apart by, else in this one's zone.
+PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) const {
+  const Claim& claim = *bound.claim;
+  PersistentVolume volume;
+  // No namespace has a dot.
+  volume.name = "pvc-" + (claim.uid.empty() ? claim.namespace_name + '.' + claim.name : claim.uid);
+  volume.storage_class = claim.storage_class;
+  volume.capacity_bytes = claim.request_bytes.value_or(0);
+  volume.access_modes = claim.access_modes;
+  volume.volume_mode = claim.volume_mode;
+  volume.attributes_class = claim.attributes_class;
+  if (std::optional<CsiVolume> counted = csi_volume_of(referred_, claim, true)) {
+    volume.csi_driver = std::move(counted->driver);
+    volume.csi_handle = volume.name;
+  }
+  NodeSelectorTerm where;
+  if (bound.storage != nullptr) {
+    where.match_expressions = bound.storage->node_topology.value_or(LabelSelector());
+  } else {
+    std::set<std::string_view> keys;
+    const auto* storage_class =
+        referred_.find<StorageClass>(ReferredKind::kStorageClass, claim.storage_class);
+    for (const LabelSelector& term : storage_class->allowed_topologies) {
+      for (const NodeSelectorRequirement& requirement : term) {
+        keys.insert(requirement.key);
+      }
+    }
+    if (keys.empty()) {
+      keys.insert(kTopologyZoneKey);
+    }
+    for (const std::string_view key : keys) {
+      if (const std::string* label = find(node.labels, key); label != nullptr) {
+        where.match_expressions.push_back({std::string(key), "In", {*label}});
+      }
+    }
+  }
+  if (!where.match_expressions.empty()) {
+    volume.node_affinity = {std::move(where)};
+  }
+  return volume;
+}
+
+std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
+  const Node& node = *applications_.facts().nodes[row].node;
+  const Binding binding = bind(row);
+  std::vector<ReferredObject> objects;
+  if (binding.why_not != 0) {
+    return objects;
+  }
+  for (const Bound& bound : binding.bound) {
+    Claim claim = *bound.claim;
+    PersistentVolume volume = bound.volume != nullptr ? *bound.volume : made_for(bound, node);
+    volume.claim_namespace = claim.namespace_name;
+    volume.claim_name = claim.name;
+    volume.claim_uid = claim.uid;
+    volume.available = false;
+    claim.volume_name = volume.name;
+    claim.bind_completed = true;
+    objects.emplace_back(std::move(volume));
+    objects.emplace_back(std::move(claim));
+  }
+  return objects;
 }
 
 std::int64_t VolumeLook::rate(const Use& use) const {

@@ -31,21 +31,31 @@ class VolumeLook {
   std::uint32_t code(std::uint32_t row, const RowChange* change) const;
   // VolumeBinding's score of a row that passes.
   std::int64_t score(std::uint32_t row) const;
+  // See Engine::bound_volumes().
+  std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
 
  private:
   struct Use {
     std::int64_t requested_bytes = 0, capacity_bytes = 0;
   };
+  using Claim = PersistentVolumeClaim;
+  // A claim that gets a volume: one that there is, or (nullptr) one that is made for it, of this
+  // storage where the driver says what it has.
+  struct Bound {
+    const Claim* claim;
+    const PersistentVolume* volume;
+    const CsiStorageCapacity* storage;
+  };
   // What VolumeBinding would do on a node.
   struct Binding {
     std::uint32_t why_not = 0;                      // bits of BindingReason
     std::map<std::string, Use> found, provisioned;  // by storage class
+    std::vector<Bound> bound;
   };
   struct ZoneLabel {
     std::string key;
     std::set<std::string> values;
   };
-  using Claim = PersistentVolumeClaim;
 
   bool filters_by(PluginId plugin) const { return profile_.filters_by(plugin); }
   const Claim* claim_of(const Volume& volume) const;
@@ -63,6 +73,7 @@ class VolumeLook {
   const PersistentVolume* find_volume(const Claim& claim, const Node& node,
                                       const std::set<std::string>& chosen) const;
   void provision(const std::vector<const Claim*>& claims, const Node& node, Binding& binding) const;
+  PersistentVolume made_for(const Bound& bound, const Node& node) const;
   std::int64_t rate(const Use& use) const;
 
   const Applications& applications_;

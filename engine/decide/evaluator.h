@@ -47,6 +47,7 @@ class Evaluator {
   Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
                       const FilterOptions& options, NodesDecision& decision);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
+  Result<std::vector<ReferredObject>> bound_volumes(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
   void set_cache_bytes_max(std::size_t bytes);
   void drop_cache() noexcept;

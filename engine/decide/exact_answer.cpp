@@ -57,6 +57,28 @@ std::uint32_t Evaluator::row_code(const AskedPod& asked, std::uint32_t row) {
   return code == 0 && asked.look ? asked.look->code(row) : code;
 }
 
+Result<std::vector<ReferredObject>> Evaluator::bound_volumes(const Pod& pod, std::uint32_t row) {
+  std::vector<ReferredObject> objects;
+  if (std::none_of(pod.volumes.begin(), pod.volumes.end(),
+                   [](const Volume& volume) { return volume.claim.has_value(); })) {
+    return objects;
+  }
+  const auto found = cluster_.shapes().for_decision(pod);
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  PodShape& shape = **found;
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  AskedPod asked = ask(pod, shape);
+  cluster_.prepare(shape);
+  look_at_application(pod, asked);
+  if (asked.look && row_code(asked, row) == 0) {
+    objects = asked.look->bound_volumes(row);
+  }
+  return objects;
+}
+
 // What the row's class and columns say.
 std::uint32_t Evaluator::column_code(const PodShape& shape, std::uint32_t row,
                                      const std::vector<std::string>& named) {

@@ -256,6 +256,7 @@ class ApplicationsRunner {
                                            configurations_[e].options.seed != 0);
         wrong += best_error(engines_[e], answer, decisions[e][k]);
       }
+      if (!answer.best.empty()) wrong += binding_error(engines_[e], pod, answer);
       if (wrong.empty() && answer.best.empty()) {
         wrong = preemption_error(engines_[e], pod,
                                  oracle::defaults::preempt(
@@ -281,6 +282,20 @@ class ApplicationsRunner {
     return difference("code", std::string(to_string(answer.pre_filter.code)),
                       std::string(to_string(decision.code))) +
            difference("pre-filter", answer.pre_filter.reasons, decision.pre_filter);
+  }
+
+  // What becomes of the pod's claims on the best node.
+  std::string binding_error(Engine& engine, const Pod& pod, const ProfileAnswer& answer) const {
+    const Result<std::vector<ReferredObject>> bound = engine.bound_volumes(pod, answer.best);
+    if (!bound) return "bound_volumes: " + bound.error().message + "\n";
+    std::map<std::string, std::string> came;
+    for (const ReferredObject& object : *bound) {
+      if (const auto* claim = std::get_if<PersistentVolumeClaim>(&object)) {
+        const bool known = facts_.persistent_volumes.contains(claim->volume_name);
+        came[claim->name] = known ? claim->volume_name : "";
+      }
+    }
+    return difference("bound claims", answer.bound, came);
   }
 
   // Who would have to go on each node, and a node that none beats. Of equals the engine's is in the

@@ -32,6 +32,7 @@ endfunction()
 headroom_add_engine_test(engine_test
   engine/annotations_test.cpp
   engine/applications_test.cpp
+  engine/bound_volumes_test.cpp
   engine/change_log_test.cpp
   engine/elastic_quota_stories_test.cpp
   engine/fork_test.cpp

@@ -123,6 +123,68 @@ TEST(Simulation, WhatPodsReferTo) {
   EXPECT_EQ(refused.error().message, "CSIDriver : CSIDriver: metadata.name is empty");
 }
 
+// Of a class whose claims wait for their first consumer.
+SimulationInput with_claims(const std::string& provisioner) {
+  SimulationInput input = one_node({{.time_us = 1, .pod = 0}, {.time_us = 2, .pod = 1}});
+  input.nodes.push_back(node("n2", 4000));
+  for (Node& its : input.nodes) its.labels = {{"topology.kubernetes.io/zone", "zone-" + its.name}};
+  StorageClass fast;
+  fast.name = "fast";
+  fast.provisioner = provisioner;
+  fast.waits_for_first_consumer = true;
+  input.referred_objects = {fast};
+  return input;
+}
+
+ReferredObject claim(const std::string& name) {
+  PersistentVolumeClaim its;
+  its.namespace_name = "default";
+  its.name = its.uid = name;
+  its.storage_class = "fast";
+  its.volume_mode = "Filesystem";
+  return its;
+}
+
+Pod with_claim(std::uint32_t index, std::int64_t cpu_milli, const std::string& claim) {
+  Pod its = pod(index, cpu_milli);
+  Volume& volume = its.volumes.emplace_back();
+  volume.name = "data";
+  volume.claim = claim;
+  return its;
+}
+
+TEST(Simulation, AVolumeIsOfTheFirstClaimThatTakesIt) {
+  SimulationInput input = with_claims("kubernetes.io/no-provisioner");
+  PersistentVolume volume;
+  volume.name = "only";
+  volume.storage_class = "fast";
+  volume.volume_mode = "Filesystem";
+  volume.available = true;
+  input.referred_objects.insert(input.referred_objects.end(), {volume, claim("0"), claim("1")});
+  input.make_pod = [](std::uint32_t index) {
+    return with_claim(index, 100, std::to_string(index));
+  };
+  const SimulationReport report = run(input);
+  EXPECT_EQ(1u, report.placed);
+  ASSERT_EQ(1u, report.failures.size());
+  EXPECT_EQ("node(s) didn't find available persistent volumes to bind", report.failures[0].reason);
+}
+
+TEST(Simulation, AVolumeThatIsMadeStaysInItsZone) {
+  SimulationInput input = with_claims("disk.example.com");
+  input.referred_objects.push_back(claim("both"));
+  input.make_pod = [](std::uint32_t index) { return with_claim(index, 3000, "both"); };
+  const SimulationReport report = run(input);
+  EXPECT_EQ(1u, report.placed);
+  ASSERT_EQ(1u, report.failed);
+  // No room where the volume is, and no volume where there is room.
+  std::vector<std::string> reasons;
+  for (const auto& failure : report.failures) reasons.push_back(failure.reason);
+  EXPECT_NE(std::find(reasons.begin(), reasons.end(),
+                      "node(s) didn't match PersistentVolume's node affinity"),
+            reasons.end());
+}
+
 TEST(Simulation, WithoutDeparturesNobodyLeaves) {
   SimulationOptions options;
   options.departures = false;

@@ -236,6 +236,11 @@ ProfileAnswer DefaultProfile::schedule(const Facts& facts, const Pod& pod) const
       answer.best = node->name;
     }
   }
+  for (const Node* node : feasible) {
+    if (node->name != answer.best) continue;
+    answer.bound =
+        VolumeBindingPlugin({facts, pod, child(args_, "VolumeBinding"), version_}).bound(*node);
+  }
   return answer;
 }
 

@@ -29,6 +29,7 @@ struct ProfileAnswer {
   std::map<std::string, Scores> plugin_scores;  // by plugin: normalised * weight
   Scores totals;                                // of the nodes that pass
   std::string best;  // highest total, of equals the node applied first; "" = none
+  std::map<std::string, std::string> bound;  // there, as VolumeBindingPlugin::bound() says it
 };
 
 // One scheduling cycle of one pod with all plugins, over a copy of the facts in which pods may come

@@ -155,12 +155,18 @@ void VolumeBindingPlugin::bind_waiting(const std::vector<const Claim*>& claims, 
       to_provision.push_back(claim);
       continue;
     }
+    binding.bound[claim->name] = volume->name;
     chosen.insert(volume->name);
     Use& use = binding.static_uses[claim->storage_class];
     use.requested_bytes += claim->request_bytes.value_or(0);
     use.capacity_bytes += volume->capacity_bytes;
   }
+  for (const Claim* claim : to_provision) binding.bound[claim->name] = "";
   provision(to_provision, node, binding);
+}
+
+std::map<std::string, std::string> VolumeBindingPlugin::bound(const Node& node) const {
+  return bind(node).bound;
 }
 
 // One that is meant for the claim, else the smallest that fits; of equals the first by name (to

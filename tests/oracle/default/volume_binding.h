@@ -14,6 +14,8 @@ class VolumeBindingPlugin final : public Plugin {
   Status filter(const Node& node) override;
   Status pre_score(const std::vector<const Node*>& feasible) override;
   std::int64_t score(const Node& node) override;
+  // The claims that wait, and the volume that each gets on a node that passes; "": one is made.
+  std::map<std::string, std::string> bound(const Node& node) const;
 
  private:
   // Bytes of one storage class on one node.
@@ -24,6 +26,7 @@ class VolumeBindingPlugin final : public Plugin {
   struct Binding {
     std::vector<std::string> reasons;                      // none: they fit
     std::map<std::string, Use> static_uses, dynamic_uses;  // by storage class
+    std::map<std::string, std::string> bound;              // by claim
   };
 
   Status check_claims() const;
