@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "bench/table.h"
+#include "kernels/kernels.h"
 
 namespace headroom {
 
@@ -31,6 +33,12 @@ struct BenchOptions {
 };
 
 using Lines = std::vector<TableLine>;
+
+// What is asked of a row of arithmetic: with AVX2 and narrower vectors some 1.6 times as long a
+// node as with AVX-512 (reference performance.md, "same, AVX2").
+inline double by_vectors(double avx512, double narrower) {
+  return std::string_view(active_kernels()->name) == "avx512" ? avx512 : narrower;
+}
 
 void kernel_vs_read(const BenchOptions& options, Lines& lines);
 void kernel_vs_scalar(const BenchOptions& options, Lines& lines);

@@ -146,6 +146,15 @@ class KnownApplication {
     check_done(engine_.evaluate(pod, kFast, decision_));
     return watch.seconds();
   }
+  // One for what nobody asked for of any node's resources.
+  double new_columns() {
+    ++asked_;
+    Pod pod = pod_of(0, 1'000'000 + asked_, Asks::kNothing);
+    pod.containers[0].requests = {{"cpu", Quantity::from_milli(1'000 + asked_)}};
+    const Stopwatch watch;
+    check_done(engine_.evaluate(pod, kFast, decision_));
+    return watch.seconds();
+  }
   void check_now() {
     check_done(engine_.evaluate(shape_, kFast, decision_));
     check_decision(engine_, pending_, kFast, decision_);
@@ -279,17 +288,22 @@ void spread_cold(const BenchOptions& options, Lines& lines) {
   const std::int64_t each = options.iterations(400);
   const Times& of_spread = measurement.add("spread", each, [&] { return spread.cold(); });
   const Times& of_plain = measurement.add("plain", each, [&] { return plain.cold(); });
+  const Times& of_columns =
+      measurement.add("columns", options.iterations(100), [&] { return plain.new_columns(); });
   measurement.run(options.repetitions(5));
-  const double spread_us = us(of_spread.median()), plain_us = us(of_plain.median());
+  const double spread_us = us(of_spread.median()), plain_us = us(of_plain.median()),
+               columns_us = us(of_columns.median());
   lines.push_back(
       {.row = "spread_cold",
        .what =
            fmt::format("an application's first pod, {} nodes, columns known", options.size(50'000)),
-       .measured = fmt::format("{:.1f} us ({:.1f} without constraints)", spread_us, plain_us),
-       .unit = "us",
-       .value = spread_us,
-       .target = {},
-       .figures = {{"plain_us", plain_us}}});
+       .measured = fmt::format(
+           "{:.2f} of a cold pass ({:.1f} us; {:.1f} without constraints, a cold pass {:.0f})",
+           spread_us / columns_us, spread_us, plain_us, columns_us),
+       .unit = "of a cold pass",
+       .value = spread_us / columns_us,
+       .target = at_most(1.5),
+       .figures = {{"spread_us", spread_us}, {"plain_us", plain_us}, {"cold_us", columns_us}}});
 }
 
 void default_place(const BenchOptions& options, Lines& lines) {

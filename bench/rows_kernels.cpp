@@ -198,7 +198,7 @@ void kernel_vs_scalar(const BenchOptions& options, Lines& lines) {
                                rows_ns < columns_ns ? "rows" : "columns"),
        .unit = "times",
        .value = scalar_ns / kernel_ns,
-       .target = at_least(10),
+       .target = at_least(by_vectors(10, 6)),
        .figures = {{"kernel_ns_per_node", kernel_ns},
                    {"scalar_by_rows_ns_per_node", rows_ns},
                    {"scalar_by_columns_ns_per_node", columns_ns}}});
