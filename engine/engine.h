@@ -138,7 +138,8 @@ class Engine {
   // One after the other, each assumed on its best node before the next is asked. On an error none
   // is placed. With `preempt` a pod that finds none asks post_filter(): where that helps, the pod
   // is kept as nominated to its node, and its victims as terminating, before the next is asked;
-  // they count until they are removed, as they do in a cluster.
+  // they count until they are removed, as they do in a cluster. Claims stay as they are: see
+  // bound_volumes().
   Result<std::vector<Placement>> place(std::span<const Pod> pods,
                                        const EvaluateOptions& options = {}, bool preempt = false);
   // The same for one pod, without `preempt`, into a placement whose memory is used again.
