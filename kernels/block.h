@@ -105,7 +105,7 @@ RowBits filter(const Block& block, const Program& program, BlockScores& out);
 // number. For needs of 0 and more. estimate.cpp.
 RowBits estimate_scores(const Block& block, const Score& score, std::int32_t* out);
 
-// The same by doubles, of contiguous rows: overwrites every row but those returned. doubles.cpp.
-RowBits in_doubles(const Block& block, const Score& score, std::int32_t* out);
+// The same by doubles, of these rows alone; those returned are beyond them. doubles.cpp.
+RowBits in_doubles(const Block& block, const Score& score, const RowBits& rows, std::int32_t* out);
 
 }  // namespace headroom::HEADROOM_ISA

@@ -1,4 +1,4 @@
-// Scores by doubles: whole blocks of contiguous rows of which float32 leaves many in doubt.
+// Scores by doubles: the rows of a block that float32 leaves in doubt, a vector of them at a time.
 #include "kernels/block.h"
 #include "kernels/formula.h"
 
@@ -12,15 +12,21 @@ constexpr std::int64_t kDoubleMax = std::int64_t{1} << 45;
 // Weighted sums below this are.
 constexpr double kDoubleSumMax = 1 << 30;
 
-Long gather(const std::int64_t* first, std::size_t stride) {
-  // Not through memory: a vector load would wait for the scalar stores before it.
+// The rows of a vector: where the truth of each lies, and its number in the block.
+struct Lanes {
+  const std::int64_t* truth[kDoubleLanes];
+  std::uint32_t rows[kDoubleLanes];
+};
+
+// Not through memory: a vector load would wait for the scalar stores before it.
+Long gather(const Lanes& lanes, std::uint32_t column) {
+  const auto at = [&](std::uint32_t lane) { return lanes.truth[lane][column]; };
   if constexpr (kDoubleLanes == 2) {
-    return Long{first[0], first[stride]};
+    return Long{at(0), at(1)};
   } else if constexpr (kDoubleLanes == 4) {
-    return Long{first[0], first[stride], first[2 * stride], first[3 * stride]};
+    return Long{at(0), at(1), at(2), at(3)};
   } else {
-    return Long{first[0],          first[stride],     first[2 * stride], first[3 * stride],
-                first[4 * stride], first[5 * stride], first[6 * stride], first[7 * stride]};
+    return Long{at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)};
   }
 }
 
@@ -38,15 +44,13 @@ class Doubles {
   using Fraction = Double;
   static constexpr std::uint32_t kTermsMax = kScoreTermsMax;
 
-  Doubles(const Block& block, const Score& score, std::uint32_t first)
-      : block_(block), score_(score), first_(first) {}
+  Doubles(const Lanes& lanes, const Score& score) : lanes_(lanes), score_(score) {}
 
   std::uint32_t count() const { return score_.count; }
   Term term(std::uint32_t t) {
     const ScoreTerm& term = score_.terms[t];
-    const std::int64_t* truth = block_.truth(first_);
-    const Long headroom = gather(truth + term.headroom, block_.columns.truth_stride);
-    const Long capacity = gather(truth + term.capacity, block_.columns.truth_stride);
+    const Long headroom = gather(lanes_, term.headroom);
+    const Long capacity = gather(lanes_, term.capacity);
     // Out of range the conversion gives some other number: compare whole numbers, not that.
     const Long max(kDoubleMax), min(-kDoubleMax);
     in_range_ = in_range_ && xsimd::bool_cast((headroom < max) && (headroom > min) &&
@@ -100,22 +104,21 @@ class Doubles {
 
   // Stores the lanes that are in range; marks the others.
   void store(Double values, std::int32_t* out, RowBits& left) const {
-    std::int32_t lanes[kDoubleLanes];
-    store_truncated(values, lanes);
+    std::int32_t numbers[kDoubleLanes];
+    store_truncated(values, numbers);
     const std::uint32_t good = bits(in_range_);
     for (std::uint32_t lane = 0; lane < kDoubleLanes; ++lane) {
       if ((good >> lane & 1) != 0) {
-        out[first_ + lane] = lanes[lane];
+        out[lanes_.rows[lane]] = numbers[lane];
       } else {
-        left.set_row(first_ + lane);
+        left.set_row(lanes_.rows[lane]);
       }
     }
   }
 
  private:
-  const Block& block_;
+  const Lanes& lanes_;
   const Score& score_;
-  const std::uint32_t first_;
   DoubleMask in_range_ = DoubleMask(true), all_have_capacity_ = DoubleMask(true);
 };
 
@@ -127,16 +130,32 @@ bool needs_in_range(const Score& score) {
 
 }  // namespace
 
-RowBits in_doubles(const Block& block, const Score& score, std::int32_t* out) {
+RowBits in_doubles(const Block& block, const Score& score, const RowBits& rows, std::int32_t* out) {
   if (!needs_in_range(score)) {
-    return everything(block.count);
+    return rows;
   }
   return with_formula(score, [&](auto formula) {
     RowBits left;
-    for (std::uint32_t i = 0; i < block.count; i += kDoubleLanes) {
-      Doubles with(block, score, i);
+    Lanes lanes;
+    std::uint32_t filled = 0;
+    const auto compute = [&] {
+      Doubles with(lanes, score);
       const Double value = formula(with, score);
       with.store(value, out, left);
+    };
+    rows.for_each([&](std::uint32_t i) {
+      lanes.truth[filled] = block.truth(i);
+      lanes.rows[filled] = i;
+      if (++filled == kDoubleLanes) {
+        compute();
+        filled = 0;
+      }
+    });
+    if (filled != 0) {
+      // The last row once more where there are no others.
+      std::fill(lanes.truth + filled, std::end(lanes.truth), lanes.truth[filled - 1]);
+      std::fill(lanes.rows + filled, std::end(lanes.rows), lanes.rows[filled - 1]);
+      compute();
     }
     return left;
   });

@@ -2,7 +2,7 @@
 //
 //   Estimates    estimate.cpp   vectors of float32 ranges; what a range leaves open is in doubt
 //   Remainders   estimate.cpp   vectors of whole numbers of 24 bits: settle most of those doubts
-//   Doubles      doubles.cpp    vectors of float64, exact below 2^53: blocks with many doubts
+//   Doubles      doubles.cpp    vectors of float64, exact below 2^53: settle the others
 //   Exact        exact.cpp      int64 and __int128, a row at a time: what the others must equal
 //
 // They differ in how a number is held and how it is known to be right; no formula stands in any of

@@ -17,8 +17,8 @@ namespace headroom::HEADROOM_ISA {
 
 namespace {
 
-// More doubtful rows than this in a block: compute the block in doubles rather than row by row.
-constexpr int kDoubtfulRowsMax = 6;
+// More doubtful rows than this: in doubles rather than one by one.
+constexpr int kDoubtfulRowsMax = 1;
 
 bool needs_at_least_zero(const Score& score) {
   return std::all_of(score.terms, score.terms + score.count,
@@ -33,9 +33,8 @@ void score_rows(const Block& block, const Score& score, const RowBits& feasible,
   RowBits doubtful =
       needs_at_least_zero(score) ? estimate_scores(block, score, out) : everything(block.count);
   doubtful.intersect(feasible);
-  if (block.columns.rows == nullptr && doubtful.count() > kDoubtfulRowsMax) {
-    doubtful = in_doubles(block, score, out);
-    doubtful.intersect(feasible);
+  if (doubtful.count() > kDoubtfulRowsMax) {
+    doubtful = in_doubles(block, score, doubtful, out);
   }
   doubtful.for_each([&](std::uint32_t i) {
     const std::int64_t value = exact_score(score, block.truth(i));
