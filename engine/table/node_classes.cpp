@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 namespace headroom {
@@ -21,24 +22,22 @@ std::uint64_t label_hash(std::string_view key, std::string_view value) {
 }
 
 // Calls `all` for each label key of which every value counts, `present` where having it does,
-// `value` for each value that is asked for, `name` for each node's name.
-template <typename All, typename Present, typename Value, typename Name>
+// `values` for each key with the values that are asked for, `name` for each node's name.
+template <typename All, typename Present, typename Values, typename Name>
 void each_read(const ClassConstraint& constraint, const std::vector<std::string>& keys, All all,
-               Present present, Value value, Name name) {
+               Present present, Values values, Name name) {
   for (const std::string& key : keys) {
     all(key);
   }
   for (const auto& [key, wanted] : constraint.node_selector) {
-    value(key, wanted);
+    values(key, std::span(&wanted, 1));
   }
   const bool pinned = names_its_nodes(constraint.required);
   for (std::size_t t = 0; constraint.required && t < constraint.required->size(); ++t) {
     const NodeSelectorTerm& term = (*constraint.required)[t];
     for (const NodeSelectorRequirement& requirement : term.match_expressions) {
       if (requirement.op == "In" || requirement.op == "NotIn") {
-        for (const std::string& wanted : requirement.values) {
-          value(requirement.key, wanted);
-        }
+        values(requirement.key, std::span(requirement.values));
       } else if (requirement.op == "Exists" || requirement.op == "DoesNotExist") {
         present(requirement.key);
       } else {
@@ -79,9 +78,8 @@ void NodeClasses::count_labels(const Node& node, std::uint32_t row, int sign) {
   }
 }
 
-const NodeClasses::Holders* NodeClasses::holders(const std::string& key,
-                                                 const std::string& value) const {
-  const auto found = holders_.find(label_hash(key, value));
+const NodeClasses::Holders* NodeClasses::holders(std::uint64_t label) const {
+  const auto found = holders_.find(label);
   return found == holders_.end() ? nullptr : &found->second;
 }
 
@@ -95,8 +93,9 @@ bool NodeClasses::begin(Readers& readers) {
   return is_new;
 }
 
-bool NodeClasses::begin(Counts& counts, const std::string& text) {
-  const auto [known, is_new] = counts.try_emplace(text, 0);
+template <typename Map>
+bool NodeClasses::begin(Map& counts, const typename Map::key_type& what) {
+  const auto [known, is_new] = counts.try_emplace(what, 0);
   unread_ -= !is_new && known->second == 0;
   ++known.value();
   return is_new;
@@ -111,8 +110,9 @@ void NodeClasses::end(Readers& readers, bool held) {
   held ? void(++unread_) : readers.reset();
 }
 
-void NodeClasses::end(Counts& counts, const std::string& text, bool held) {
-  const auto known = counts.find(text);
+template <typename Map>
+void NodeClasses::end(Map& counts, const typename Map::key_type& what, bool held) {
+  const auto known = counts.find(what);
   HEADROOM_ASSERT(known != counts.end() && known->second != 0);
   if (--known.value() != 0) {
     return;
@@ -132,13 +132,18 @@ NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
   each_read(
       constraint, keys, [&](const std::string& key) { of_key(key, &KeyReads::values_all); },
       [&](const std::string& key) { of_key(key, &KeyReads::presence); },
-      [&](const std::string& key, const std::string& value) {
-        if (!begin(keys_[key].values, value)) {
+      [&](const std::string& key, std::span<const std::string> values) {
+        if (values.empty()) {
           return;
         }
-        if (const Holders* its = holders(key, value); its != nullptr) {
-          new_keys_[key].values.insert(value);
-          its->row == UINT32_MAX ? void(split.all = true) : split.rows.push_back(its->row);
+        LabelCounts& read = keys_[key].values;
+        for (const std::string& value : values) {
+          const std::uint64_t label = label_hash(key, value);
+          const Holders* its = begin(read, label) ? holders(label) : nullptr;
+          if (its != nullptr) {
+            new_keys_[key].values.insert(label);
+            its->row == UINT32_MAX ? void(split.all = true) : split.rows.push_back(its->row);
+          }
         }
       },
       [&](const std::string& name) {
@@ -169,9 +174,15 @@ void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<st
   each_read(
       constraint, keys, [&](const std::string& key) { of_key(key, &KeyReads::values_all); },
       [&](const std::string& key) { of_key(key, &KeyReads::presence); },
-      [&](const std::string& key, const std::string& value) {
+      [&](const std::string& key, std::span<const std::string> values) {
+        if (values.empty()) {
+          return;
+        }
         const auto found = known(key);
-        end(found.value().values, value, holders(key, value) != nullptr);
+        for (const std::string& value : values) {
+          const std::uint64_t label = label_hash(key, value);
+          end(found.value().values, label, holders(label) != nullptr);
+        }
         drop(found);
       },
       [&](const std::string& name) { end(names_, name, true); });
@@ -186,7 +197,8 @@ bool NodeClasses::split(const Node& node, std::string& has) const {
   };
   for (const auto& [key, reads] : new_keys_) {
     const std::string* value = find(node.labels, key);
-    const bool counts = value != nullptr && (reads.any || reads.values.contains(*value));
+    const bool counts =
+        value != nullptr && (reads.any || reads.values.contains(label_hash(key, *value)));
     add(counts ? value : nullptr);
   }
   add(!new_names_.empty() && new_names_.contains(node.name) ? &node.name : nullptr);
@@ -201,7 +213,7 @@ void NodeClasses::end_split() {
 // --- Classes ---
 
 void NodeClasses::forget() {
-  const auto forget_unread = [](Counts& counts) {
+  const auto forget_unread = [](auto& counts) {
     for (auto at = counts.begin(); at != counts.end();) {
       at = at->second == 0 ? counts.erase(at) : std::next(at);
     }
@@ -232,7 +244,7 @@ std::uint32_t NodeClasses::classify(const Node& node) {
       continue;
     }
     const KeyReads& reads = known->second;
-    const bool counts = reads.values_all || reads.values.contains(value);
+    const bool counts = reads.values_all || reads.values.contains(label_hash(name, value));
     if (!counts && !reads.presence) {
       continue;
     }

@@ -67,15 +67,17 @@ class NodeClasses {
   using Readers = std::optional<std::uint32_t>;
   using Counts = BytesMap<std::string, std::uint32_t>;
   using Texts = tsl::robin_set<std::string, BytesHash, std::equal_to<>>;
+  // By the keyed hash of a label's key and value, as a selector may name thousands.
+  using LabelCounts = tsl::robin_map<std::uint64_t, std::uint32_t>;
   struct KeyReads {
     Readers values_all, presence;
-    Counts values;
+    LabelCounts values;
     bool none() const { return !values_all && !presence && values.empty(); }
   };
   // What is new of a key.
   struct NewReads {
     bool any = false;
-    Texts values;
+    tsl::robin_set<std::uint64_t> values;
   };
   // The nodes with a label, by the hash of its key and value.
   struct Holders {
@@ -84,10 +86,12 @@ class NodeClasses {
   };
 
   bool begin(Readers& readers);
-  bool begin(Counts& counts, const std::string& text);
+  template <typename Map>
+  bool begin(Map& counts, const typename Map::key_type& what);
   void end(Readers& readers, bool held);
-  void end(Counts& counts, const std::string& text, bool held);
-  const Holders* holders(const std::string& key, const std::string& value) const;
+  template <typename Map>
+  void end(Map& counts, const typename Map::key_type& what, bool held);
+  const Holders* holders(std::uint64_t label) const;
 
   BytesMap<std::string, KeyReads> keys_;
   Counts names_;
