@@ -349,17 +349,25 @@ CachedShape::Ranges CachedShape::ranges() {
   return found;
 }
 
+void CachedShape::count_by_class(const NodeTable& table) {
+  feasible_by_class_.clear();
+  if (feasible_ == 0) {
+    return;
+  }
+  std::uint32_t last = 0;
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    last = std::max(last, table.node_class(row));
+  }
+  feasible_by_class_.resize(last + 1);
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    const bool is_feasible = (lines_[layout_.packed(row)] & kInfeasible) == 0;
+    feasible_by_class_[table.node_class(row)] += is_feasible ? 1U : 0U;
+  }
+}
+
 const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable& table) {
   if (by_class_ != table.class_changes()) {
-    by_class_ = 0;
-    feasible_by_class_.clear();
-    for (std::uint32_t row = 0; row < rows_; ++row) {
-      if ((lines_[layout_.packed(row)] & kInfeasible) == 0) {
-        const std::uint32_t its = table.node_class(row);
-        feasible_by_class_.resize(std::max<std::size_t>(feasible_by_class_.size(), its + 1));
-        ++feasible_by_class_[its];
-      }
-    }
+    count_by_class(table);
     by_class_ = table.class_changes();
   }
   return feasible_by_class_;

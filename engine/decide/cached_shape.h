@@ -180,6 +180,7 @@ class CachedShape {
   void feasible_changed(std::uint32_t row, bool is_feasible);
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
+  void count_by_class(const NodeTable& table);
   Ranges ranges();
   // Of the rows that the extras do not reject, of which there is one.
   Ranges ranges(const RowExtras& extras);
