@@ -11,8 +11,9 @@ namespace headroom {
 
 namespace {
 
-// Pods of a batch that are decided together: their new shapes take about a turn, on all processors.
-constexpr std::uint32_t kPodsTogether = 2;
+// Pods of a batch that are decided together: with threads for both, the new shapes of two take no
+// longer than one's. With one thread they would only make a turn twice as long.
+std::uint32_t pods_together(const EngineOptions& options) { return options.threads == 1 ? 1 : 2; }
 
 EvaluateOptions options_of(const wire::Evaluate& request) {
   return {
@@ -153,7 +154,11 @@ flatbuffers::Offset<wire::Reserved> RequestService::reserve_first(const Peer& pe
 class RequestService::Evaluating final : public Work {
  public:
   Evaluating(RequestService& service, Peer& peer, std::uint64_t id, const wire::Evaluate& request)
-      : service_(service), peer_(peer), id_(id), request_(request) {}
+      : service_(service),
+        peer_(peer),
+        id_(id),
+        request_(request),
+        together_(pods_together(service.options_.engine)) {}
 
   // Unless it was answered: on an error, or when the peer went.
   ~Evaluating() override {
@@ -164,7 +169,7 @@ class RequestService::Evaluating final : public Work {
     const PodRefs& refs = *request_.pods();
     for (bool first = true; done_ < refs.size(); first = false) {
       if (!first && pause()) return false;
-      const std::uint32_t count = std::min(kPodsTogether, refs.size() - done_);
+      const std::uint32_t count = std::min(together_, refs.size() - done_);
       pods_.resize(count);
       for (; read_ < count; ++read_) {
         Pod& pod = pods_[read_];
@@ -209,6 +214,7 @@ class RequestService::Evaluating final : public Work {
   Peer& peer_;
   const std::uint64_t id_;
   const wire::Evaluate& request_;
+  const std::uint32_t together_;
   std::vector<Pod> pods_;                             // from done_ on
   std::uint32_t done_ = 0, read_ = 0, prepared_ = 0;  // of all; of pods_
   std::size_t bytes_ = 0;
