@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autoscaling/capacity_facts.h"
+#include "layout/prefetch.h"
 #include "objects/assert.h"
 
 namespace headroom {
@@ -15,13 +16,6 @@ constexpr std::size_t kIdleMax = 1024;
 
 // Nodes whose labels are fetched ahead of those that are split.
 constexpr std::size_t kAhead = 16;
-
-void prefetch_labels(const KeptLabels& labels) {
-  constexpr std::size_t kLine = 64;
-  for (std::size_t at = 0; at < labels.values.size(); at += kLine) {
-    __builtin_prefetch(labels.values.data() + at);
-  }
-}
 
 }  // namespace
 
@@ -43,7 +37,10 @@ void CapacityFacts::split_classes() {
   const std::uint32_t first = table_.classes();
   std::vector<Moved> moved;  // by class, from the first new one on
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (i + kAhead < nodes_.size()) prefetch_labels(nodes_[i + kAhead].labels);
+    if (i + kAhead < nodes_.size()) {
+      const std::string& ahead = nodes_[i + kAhead].labels.values;
+      prefetch_bytes(ahead.data(), ahead.size());
+    }
     CountedNode& node = nodes_[i];
     if (node.label_class == kNoClass) continue;
     const std::uint32_t from = node.label_class;

@@ -6,10 +6,10 @@ include(GNUInstallDirs)
 
 set(headroom_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headroom)
 
-install(TARGETS headroom_kernels headroom_objects headroom_autoscaling headroom_engine
+install(TARGETS headroom_kernels headroom_objects headroom_layout headroom_autoscaling headroom_engine
   EXPORT headroomTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(folder kernels objects autoscaling engine)
+foreach(folder kernels objects layout autoscaling engine)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom/${folder} FILES_MATCHING PATTERN "*.h")
 endforeach()

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/applications/terms.h"
-#include "engine/table/heap_bytes.h"
 #include "engine/table/value_bytes.h"
+#include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {

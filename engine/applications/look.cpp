@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/table/heap_bytes.h"
+#include "layout/heap_bytes.h"
 
 namespace headroom {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/table/heap_bytes.h"
+#include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {

@@ -9,9 +9,10 @@
 #include <new>
 #include <utility>
 
-#include "engine/table/cache_line.h"
-#include "engine/table/heap_bytes.h"
 #include "kernels/exact.h"
+#include "layout/cache_line.h"
+#include "layout/heap_bytes.h"
+#include "layout/prefetch.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -121,15 +122,12 @@ bool CachedShape::replayable(const NodeTable& table) const {
   return changes <= kReplayAlways || changes <= table.size() / kReplayShare;
 }
 
-// By loads that nobody waits for: where addresses are spread over many pages, prefetch instructions
-// bring less (of the waiting in place() on an AMD EPYC, in a virtual machine, loads took half
-// away).
 void CachedShape::touch(const std::uint32_t* rows, std::uint32_t count) const {
   std::uint32_t words = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     words |= lines_[layout_.packed(rows[i])];
   }
-  asm volatile("" : : "r"(words));
+  load_for_nobody(words);
 }
 
 void CachedShape::fetch(const NodeTable& table) const {

@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-#include "engine/table/heap_bytes.h"
+#include "layout/heap_bytes.h"
 
 namespace headroom {
 

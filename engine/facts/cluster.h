@@ -30,12 +30,12 @@
 #include "engine/profile/profile.h"
 #include "engine/quotas/capacity_scheduling.h"
 #include "engine/table/facts.h"
-#include "engine/table/name_index.h"
 #include "engine/table/node_table.h"
 #include "engine/table/reasons.h"
 #include "engine/table/referred_objects.h"
 #include "engine/table/resource_names.h"
 #include "engine/table/row_classes.h"
+#include "layout/name_index.h"
 #include "objects/hash.h"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/table/check_resources.h"
-#include "engine/table/heap_bytes.h"
+#include "layout/heap_bytes.h"
 
 namespace headroom {
 

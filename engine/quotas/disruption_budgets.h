@@ -14,7 +14,7 @@
 
 #include "engine/profile/profile.h"
 #include "engine/quotas/elastic_quotas.h"
-#include "engine/table/chunked.h"
+#include "layout/chunked.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 

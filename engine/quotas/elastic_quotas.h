@@ -28,8 +28,8 @@
 #include "engine/limits.h"
 #include "engine/policies/policy.h"
 #include "engine/table/beyond_int64.h"
-#include "engine/table/chunked.h"
 #include "engine/table/resource_names.h"
+#include "layout/chunked.h"
 #include "objects/hash.h"
 
 namespace headroom {

@@ -12,14 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/table/chunked.h"
 #include "engine/table/host_ports.h"
-#include "engine/table/huge_pages.h"
-#include "engine/table/name_index.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
-#include "engine/table/prefetch.h"
 #include "engine/table/resource_names.h"
+#include "layout/chunked.h"
+#include "layout/huge_pages.h"
+#include "layout/name_index.h"
+#include "layout/prefetch.h"
 #include "objects/objects.h"
 
 namespace headroom {

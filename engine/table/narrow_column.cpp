@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/table/cache_line.h"
+#include "layout/cache_line.h"
 #include "objects/assert.h"
 
 namespace headroom {

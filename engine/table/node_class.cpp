@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "engine/table/heap_bytes.h"
+#include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/table/prefetch.h"
 #include "kernels/exact.h"
+#include "layout/prefetch.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
 

@@ -28,9 +28,9 @@
 
 #include "engine/table/beyond_int64.h"
 #include "engine/table/change_log.h"
-#include "engine/table/huge_pages.h"
 #include "engine/table/narrow_column.h"
 #include "kernels/kernels.h"
+#include "layout/huge_pages.h"
 #include "objects/assert.h"
 
 namespace headroom {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/table/heap_bytes.h"
 #include "kernels/exact.h"
+#include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {

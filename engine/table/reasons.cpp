@@ -1,6 +1,6 @@
 #include "engine/table/reasons.h"
 
-#include "engine/table/heap_bytes.h"
+#include "layout/heap_bytes.h"
 
 namespace headroom {
 

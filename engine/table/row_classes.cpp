@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layout/prefetch.h"
+
 namespace headroom {
 
 namespace {
@@ -91,8 +93,7 @@ bool RowClasses::split(const Pause& pause) {
   return true;
 }
 
-// By loads that nobody waits for, as CachedShape does it, and why: the nodes first, then their
-// labels.
+// The nodes first, then their labels.
 void RowClasses::touch(std::uint32_t row) const {
   const std::uint32_t end =
       std::min<std::uint32_t>(row + kTouchedRows, static_cast<std::uint32_t>(facts_.nodes.size()));
@@ -102,7 +103,7 @@ void RowClasses::touch(std::uint32_t row) const {
       sum += node->labels.size();
     }
   }
-  asm volatile("" : : "r"(sum));
+  load_for_nobody(sum);
   for (std::uint32_t r = row; r < end; ++r) {
     if (const Node* node = facts_.nodes[r].node.get(); node != nullptr) {
       for (const auto& [key, value] : node->labels) {
@@ -110,7 +111,7 @@ void RowClasses::touch(std::uint32_t row) const {
       }
     }
   }
-  asm volatile("" : : "r"(sum));
+  load_for_nobody(sum);
 }
 
 void RowClasses::split_row(std::uint32_t row) {

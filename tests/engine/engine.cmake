@@ -38,7 +38,6 @@ headroom_add_engine_test(engine_test
   engine/fork_test.cpp
   engine/host_ports_test.cpp
   engine/large_cluster_test.cpp
-  engine/name_index_test.cpp
   engine/node_class_test.cpp
   engine/node_figures_test.cpp
   engine/node_table_test.cpp

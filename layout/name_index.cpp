@@ -1,4 +1,4 @@
-#include "engine/table/name_index.h"
+#include "layout/name_index.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // NameIndex against a map: names come and go, some of them with the same hash.
-#include "engine/table/name_index.h"
+#include "layout/name_index.h"
 
 #include <gtest/gtest.h>
 

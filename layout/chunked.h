@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/table/huge_pages.h"
+#include "layout/huge_pages.h"
 
 namespace headroom {
 

@@ -1,10 +1,10 @@
-#include "engine/table/huge_pages.h"
+#include "layout/huge_pages.h"
 
 #include <sys/mman.h>
 
 #include <cstdint>
 
-#include "engine/table/cache_line.h"
+#include "layout/cache_line.h"
 
 namespace headroom {
 

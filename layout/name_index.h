@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/table/huge_pages.h"
+#include "layout/huge_pages.h"
 #include "objects/hash.h"
 
 namespace headroom {
