@@ -14,7 +14,7 @@
 
 #include "bench/checks.h"
 #include "bench/measure.h"
-#include "bench/rows.h"
+#include "bench/rows/rows.h"
 #include "kernels/kernels.h"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 
 #include "autoscaling/capacity_quota_answers.h"
 #include "objects/error.h"
-#include "oracle/capacity_quota_answers.h"
+#include "oracle/quotas/capacity_quota_answers.h"
 
 namespace headroom {
 

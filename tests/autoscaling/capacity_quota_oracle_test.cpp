@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "objects/object_reader.h"
-#include "oracle/capacity_quota.h"
 #include "oracle/json.h"
+#include "oracle/quotas/capacity_quota.h"
 
 namespace {
 

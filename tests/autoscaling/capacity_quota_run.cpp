@@ -5,7 +5,7 @@
 #include <set>
 
 #include "objects/annotations.h"
-#include "oracle/capacity_quota_amounts.h"
+#include "oracle/quotas/capacity_quota_amounts.h"
 #include "tests/autoscaling/capacity_quota_compare.h"
 
 namespace headroom {

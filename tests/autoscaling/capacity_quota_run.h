@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autoscaling/capacity_quotas.h"
-#include "oracle/capacity_quota.h"
+#include "oracle/quotas/capacity_quota.h"
 #include "tests/autoscaling/capacity_quota_script.h"
 #include "tests/support/difference.h"
 #include "tests/support/draws.h"

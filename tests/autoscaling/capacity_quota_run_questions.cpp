@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "oracle/capacity_quota_amounts.h"
-#include "oracle/capacity_quota_total.h"
+#include "oracle/quotas/capacity_quota_amounts.h"
+#include "oracle/quotas/capacity_quota_total.h"
 #include "tests/autoscaling/capacity_quota_compare.h"
 #include "tests/autoscaling/capacity_quota_run.h"
 

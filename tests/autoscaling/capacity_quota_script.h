@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autoscaling/capacity_quotas.h"
-#include "oracle/capacity_quota.h"
+#include "oracle/quotas/capacity_quota.h"
 
 namespace headroom {
 

@@ -1,36 +1,36 @@
 # The oracle (a scalar transcription of the rules, no code of the product) and its own test.
 add_library(headroom_oracle STATIC
   oracle/broken_line.cpp
-  oracle/capacity_proposal.cpp
-  oracle/capacity_quota.cpp
-  oracle/capacity_quota_amounts.cpp
-  oracle/capacity_quota_answers.cpp
-  oracle/capacity_quota_plans.cpp
-  oracle/capacity_quota_rows.cpp
-  oracle/capacity_quota_total.cpp
-  oracle/capacity_reservations.cpp
-  oracle/capacity_scheduling.cpp
-  oracle/capacity_upstream.cpp
-  oracle/disruption_budgets.cpp
-  oracle/elastic_quota.cpp
+  oracle/quotas/capacity_proposal.cpp
+  oracle/quotas/capacity_quota.cpp
+  oracle/quotas/capacity_quota_amounts.cpp
+  oracle/quotas/capacity_quota_answers.cpp
+  oracle/quotas/capacity_quota_plans.cpp
+  oracle/quotas/capacity_quota_rows.cpp
+  oracle/quotas/capacity_quota_total.cpp
+  oracle/quotas/capacity_reservations.cpp
+  oracle/quotas/capacity_scheduling.cpp
+  oracle/quotas/capacity_upstream.cpp
+  oracle/quotas/disruption_budgets.cpp
+  oracle/quotas/elastic_quota.cpp
   oracle/facts.cpp
   oracle/json.cpp
   oracle/label_selector.cpp
-  oracle/limit_aware.cpp
-  oracle/limit_ratio.cpp
-  oracle/limit_score.cpp
-  oracle/load_args.cpp
-  oracle/load_aware.cpp
-  oracle/load_estimate.cpp
-  oracle/node_filters.cpp
-  oracle/node_ports.cpp
-  oracle/node_resources.cpp
+  oracle/policies/limit_aware.cpp
+  oracle/policies/limit_ratio.cpp
+  oracle/policies/limit_score.cpp
+  oracle/policies/load_args.cpp
+  oracle/policies/load_aware.cpp
+  oracle/policies/load_estimate.cpp
+  oracle/policies/node_filters.cpp
+  oracle/policies/node_ports.cpp
+  oracle/policies/node_resources.cpp
   oracle/oracle.cpp
   oracle/pod_priority.cpp
   oracle/pod_resources.cpp
   oracle/preemption.cpp
   oracle/quantity.cpp
-  oracle/resource_limit_aware.cpp
+  oracle/policies/resource_limit_aware.cpp
   oracle/time.cpp)
 headroom_compile_together(headroom_oracle 8)
 # Of the product: the plain values of objects/objects.h, no function.

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "oracle/capacity_scheduling.h"
 #include "oracle/facts.h"
-#include "oracle/policies.h"
+#include "oracle/policies/policies.h"
+#include "oracle/quotas/capacity_scheduling.h"
 #include "oracle/time.h"
 
 namespace oracle {

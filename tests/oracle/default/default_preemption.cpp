@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "oracle/disruption_budgets.h"
 #include "oracle/pod_priority.h"
+#include "oracle/quotas/disruption_budgets.h"
 
 namespace oracle::defaults {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "oracle/policies.h"
+#include "oracle/policies/policies.h"
 
 namespace oracle::defaults {
 namespace {

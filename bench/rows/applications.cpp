@@ -1,0 +1,405 @@
+// spread_warm, spread_hard, affinity_warm, spread_cold, default_place, counter_event,
+// application_memory: what pods ask of other pods, under kube-scheduler's default profile.
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "bench/checks.h"
+#include "bench/clusters/clusters.h"
+#include "bench/growth.h"
+#include "bench/measure.h"
+#include "bench/rows/rows.h"
+#include "workloads/random.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr EvaluateOptions kFast{.top_k = 16, .plugin_scores = false, .reasons = false};
+constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = false};
+constexpr EngineOptions kOneThread{.threads = 1};
+constexpr const char* kZone = "topology.kubernetes.io/zone";
+constexpr const char* kHostname = "kubernetes.io/hostname";
+
+enum Purpose : std::uint64_t { kForPods = 801, kForEvents = 802, kForPlaces = 803 };
+// How pods of an application say where they want to be.
+enum class Asks { kNothing, kDefaults, kHard, kAffinity };
+
+struct ApplicationsSpec {
+  std::uint32_t nodes, zones, applications, pods_each;
+  Asks asks;
+  std::uint64_t seed;
+};
+
+std::string node_name(std::uint32_t n) { return fmt::format("node-{}", n); }
+
+Node node_of(std::uint32_t n, std::uint32_t zones) {
+  Node node;
+  node.name = node_name(n);
+  node.labels = {{kHostname, node.name}, {kZone, fmt::format("zone-{}", n % zones)}};
+  const std::int64_t cores = 32 + 32 * (n % 3);
+  node.allocatable = {{"cpu", Quantity::from_value(cores)},
+                      {"memory", Quantity::from_value((cores * 4) << 30)},
+                      {"pods", Quantity::from_value(110)}};
+  node.capacity = node.allocatable;
+  return node;
+}
+
+LabelSelector selector_of(std::uint32_t application) {
+  return {{"app", "In", {fmt::format("app-{}", application)}}};
+}
+
+PodAffinityTerm term_of(std::uint32_t application, const char* key, std::int32_t weight) {
+  PodAffinityTerm term;
+  term.selector = selector_of(application);
+  term.topology_key = key;
+  term.weight = weight;
+  return term;
+}
+
+TopologySpreadConstraint hard_of(std::uint32_t application, const char* key, std::int32_t skew) {
+  TopologySpreadConstraint constraint;
+  constraint.hard = true;
+  constraint.max_skew = skew;
+  constraint.topology_key = key;
+  constraint.selector = selector_of(application);
+  return constraint;
+}
+
+// The i-th pod of an application.
+Pod pod_of(std::uint32_t application, std::uint32_t i, Asks asks) {
+  Pod pod;
+  pod.namespace_name = fmt::format("team-{}", application % 50);
+  pod.name = fmt::format("app-{}-{}", application, i);
+  pod.uid = pod.name;
+  if (asks == Asks::kNothing) {
+    pod.namespace_name = "plain";
+  } else {
+    pod.labels = {{"app", fmt::format("app-{}", application)}};
+  }
+  Container container;
+  container.name = "main";
+  const std::int64_t milli = 100 + 100 * (application % 8);
+  container.requests = {{"cpu", Quantity::from_milli(milli)},
+                        {"memory", Quantity::from_value(milli << 22)}};
+  pod.containers = {container};
+  if (asks == Asks::kHard) {
+    pod.topology_spread = {hard_of(application, kZone, 1), hard_of(application, kHostname, 2)};
+  } else if (asks == Asks::kAffinity) {
+    pod.pod_anti_affinity.required = {term_of(application, kHostname, 0)};
+    pod.pod_affinity.preferred = {term_of(application, kZone, 100)};
+  }
+  return pod;
+}
+
+Engine engine_of(const ApplicationsSpec& spec) {
+  Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
+  const Engine::Bulk bulk = engine.bulk();
+  for (std::uint32_t n = 0; n < spec.nodes; ++n) {
+    check_done(engine.upsert(node_of(n, spec.zones)));
+  }
+  Random random{spec.seed, kForPods};
+  for (std::uint32_t a = 0; a < spec.applications; ++a) {
+    const Pod first = pod_of(a, 0, spec.asks);
+    if (spec.asks == Asks::kDefaults) {
+      check_done(engine.upsert(
+          ReferredObject(Service{first.namespace_name, fmt::format("app-{}", a), first.labels})));
+    }
+    // Every node at most once: as anti-affinity has it.
+    const std::uint32_t start = random.below(spec.nodes);
+    for (std::uint32_t i = 0; i < spec.pods_each; ++i) {
+      check_done(engine.assume(pod_of(a, i, spec.asks), node_name((start + i * 997) % spec.nodes)));
+    }
+  }
+  return engine;
+}
+
+// Decisions for one application, of which a pod came or went before each.
+class KnownApplication {
+ public:
+  explicit KnownApplication(const ApplicationsSpec& spec)
+      : spec_(spec), engine_(engine_of(spec)), random_{spec.seed, kForEvents} {
+    shape_ = value_of(engine_.shape_of(pending_));
+    for (int i = 0; i < 8; ++i) {
+      (void)by_pod();
+      check_now();
+    }
+  }
+  double by_pod() {
+    change();
+    const Stopwatch watch;
+    check_done(engine_.evaluate(pending_, kFast, decision_));
+    return watch.seconds();
+  }
+  double by_shape() {
+    change();
+    const Stopwatch watch;
+    check_done(engine_.evaluate(shape_, kFast, decision_));
+    return watch.seconds();
+  }
+  // A decision for an application that was not asked for yet.
+  double cold() {
+    ++asked_;
+    const Pod pod = pod_of(asked_ % spec_.applications, 1'000'000 + asked_, spec_.asks);
+    const Stopwatch watch;
+    check_done(engine_.evaluate(pod, kFast, decision_));
+    return watch.seconds();
+  }
+  // One for what nobody asked for of any node's resources.
+  double new_columns() {
+    ++asked_;
+    Pod pod = pod_of(0, 1'000'000 + asked_, Asks::kNothing);
+    pod.containers[0].requests = {{"cpu", Quantity::from_milli(1'000 + asked_)}};
+    const Stopwatch watch;
+    check_done(engine_.evaluate(pod, kFast, decision_));
+    return watch.seconds();
+  }
+  void check_now() {
+    check_done(engine_.evaluate(shape_, kFast, decision_));
+    check_decision(engine_, pending_, kFast, decision_);
+  }
+  void change() {
+    const Pod pod = pod_of(0, 2'000'000 + steps_ / 2 % 64, spec_.asks);
+    if (steps_++ % 2 == 1) {
+      engine_.forget(pod.namespace_name, pod.name, pod.uid, node_);
+    } else {
+      node_ = node_name(random_.below(spec_.nodes));
+      check_done(engine_.assume(pod, node_));
+    }
+  }
+
+ private:
+  const ApplicationsSpec spec_;
+  Engine engine_;
+  Random random_;
+  Pod pending_ = pod_of(0, 3'000'000, spec_.asks);
+  ShapeIndex shape_{};
+  Decision decision_;
+  std::uint32_t steps_ = 0, asked_ = 0;
+  std::string node_;
+};
+
+ApplicationsSpec spec_of(const BenchOptions& options, Asks asks, std::uint32_t zones = 3) {
+  return {.nodes = options.size(50'000),
+          .zones = zones,
+          .applications = options.size(5'000),
+          .pods_each = 50,
+          .asks = asks,
+          .seed = options.seed};
+}
+
+double us(double seconds) { return seconds * 1e6; }
+
+void warm_line(const BenchOptions& options, Lines& lines, const char* row, const char* what,
+               const ApplicationsSpec& spec, double target_us, double target_p99_us) {
+  KnownApplication application(spec);
+  Measurement measurement;
+  const Times& times = measurement.add("by shape", options.iterations(10'000),
+                                       [&] { return application.by_shape(); });
+  const Times& pods =
+      measurement.add("by pod", options.iterations(10'000), [&] { return application.by_pod(); });
+  measurement.run(options.repetitions(5));
+  application.check_now();
+  const double median = us(times.median()), p99 = us(times.quantile(0.99));
+  lines.push_back({.row = row,
+                   .what = fmt::format("{}, {} nodes in {} zones, {} pods of {} applications, one "
+                                       "bound or gone since",
+                                       what, spec.nodes, spec.zones,
+                                       spec.applications * spec.pods_each, spec.applications),
+                   .measured = fmt::format("median {:.3f} us", median),
+                   .unit = "us",
+                   .value = median,
+                   .target = at_most(target_us),
+                   .figures = {}});
+  lines.push_back({.row = "",
+                   .what = "  p99",
+                   .measured = fmt::format("{:.3f} us", p99),
+                   .unit = "us",
+                   .value = p99,
+                   .target = at_most(target_p99_us),
+                   .figures = {}});
+  lines.push_back({.row = "",
+                   .what = "  by pod",
+                   .measured = fmt::format("median {:.3f} us", us(pods.median())),
+                   .unit = "us",
+                   .value = us(pods.median()),
+                   .target = {},
+                   .figures = {}});
+}
+
+// 30 % by default, 30 % with constraints, 40 % with affinity.
+Asks asks_of(Random& random) {
+  const std::uint32_t kind = random.below(10);
+  return kind < 3 ? Asks::kDefaults : kind < 6 ? Asks::kHard : Asks::kAffinity;
+}
+
+// Resident bytes of a cluster's pods, each of whose applications was asked for once.
+std::vector<std::int64_t> bytes_of_pods(const Profile& profile, const ApplicationsSpec& spec) {
+  Engine engine = value_of(Engine::create(profile, kOneThread));
+  for (std::uint32_t n = 0; n < spec.nodes; ++n) {
+    check_done(engine.upsert(node_of(n, spec.zones)));
+  }
+  Growth memory;
+  Random random{spec.seed, kForPods};
+  std::vector<Asks> asked;
+  for (std::uint32_t a = 0; a < spec.applications; ++a) {
+    const Asks asks = asked.emplace_back(asks_of(random));
+    const std::uint32_t start = random.below(spec.nodes);
+    for (std::uint32_t i = 0; i < spec.pods_each; ++i) {
+      Pod pod = pod_of(a, i, asks);
+      pod.node_name = node_name((start + i * 997) % spec.nodes);
+      check_done(engine.upsert(pod));
+    }
+  }
+  Decision decision;
+  for (std::uint32_t a = 0; a < spec.applications; ++a) {
+    check_done(engine.evaluate(pod_of(a, 1'000'000, asked[a]), kFast, decision));
+  }
+  std::vector<std::int64_t> grown = {memory.grown()};
+  check_done(engine.validate());
+  return grown;
+}
+
+}  // namespace
+
+void spread_warm(const BenchOptions& options, Lines& lines) {
+  warm_line(options, lines, "spread_warm", "default soft zone and hostname spread",
+            spec_of(options, Asks::kDefaults), 1, 10);
+  warm_line(options, lines, "", "the same", spec_of(options, Asks::kDefaults, 1'000), 3, 30);
+}
+
+void spread_hard(const BenchOptions& options, Lines& lines) {
+  warm_line(options, lines, "spread_hard", "hard zone and hostname constraints",
+            spec_of(options, Asks::kHard), 2, 20);
+}
+
+void affinity_warm(const BenchOptions& options, Lines& lines) {
+  warm_line(options, lines, "affinity_warm",
+            "required anti-affinity on hostname, preferred zone affinity, everybody's",
+            spec_of(options, Asks::kAffinity), 2, 20);
+}
+
+void spread_cold(const BenchOptions& options, Lines& lines) {
+  KnownApplication plain(spec_of(options, Asks::kNothing)),
+      spread(spec_of(options, Asks::kDefaults));
+  Measurement measurement;
+  // Each application once: afterwards they are known.
+  const std::int64_t each = options.iterations(400);
+  const Times& of_spread = measurement.add("spread", each, [&] { return spread.cold(); });
+  const Times& of_plain = measurement.add("plain", each, [&] { return plain.cold(); });
+  const Times& of_columns =
+      measurement.add("columns", options.iterations(100), [&] { return plain.new_columns(); });
+  measurement.run(options.repetitions(5));
+  const double spread_us = us(of_spread.median()), plain_us = us(of_plain.median()),
+               columns_us = us(of_columns.median());
+  lines.push_back(
+      {.row = "spread_cold",
+       .what =
+           fmt::format("an application's first pod, {} nodes, columns known", options.size(50'000)),
+       .measured = fmt::format(
+           "{:.2f} of a cold pass ({:.1f} us; {:.1f} without constraints, a cold pass {:.0f})",
+           spread_us / columns_us, spread_us, plain_us, columns_us),
+       .unit = "of a cold pass",
+       .value = spread_us / columns_us,
+       .target = at_most(1.5),
+       .figures = {{"spread_us", spread_us}, {"plain_us", plain_us}, {"cold_us", columns_us}}});
+}
+
+void default_place(const BenchOptions& options, Lines& lines) {
+  const std::uint32_t nodes = options.size(50'000), applications = options.size(5'000);
+  constexpr std::uint32_t kPodsEach = 40;
+  for (const bool departures : {false, true}) {
+    Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      check_done(engine.upsert(node_of(n, 3)));
+    }
+    Random random{options.seed, kForPlaces};
+    std::vector<Pod> pods;
+    for (std::uint32_t a = 0; a < applications; ++a) {
+      const Asks asks = asks_of(random);
+      const Pod first = pod_of(a, 0, asks);
+      check_done(engine.upsert(
+          ReferredObject(Service{first.namespace_name, fmt::format("app-{}", a), first.labels})));
+      for (std::uint32_t i = 0; i < kPodsEach; ++i) {
+        pods.push_back(pod_of(a, i, asks));
+      }
+    }
+    std::uint32_t placed = 0;
+    Placement placement;
+    const Stopwatch watch;
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      check_done(engine.place(pods[p], kBest, placement));
+      placed += placement.node != kNoNode;
+      if (departures && p >= pods.size() / 4) {
+        const Pod& gone = pods[p - pods.size() / 4];
+        engine.remove_pod(gone.namespace_name, gone.name);
+      }
+    }
+    const double seconds = watch.seconds();
+    const Pod pending = pod_of(0, 1'000'000, Asks::kHard);
+    Decision decision;
+    check_done(engine.evaluate(pending, kFast, decision));
+    check_decision(engine, pending, kFast, decision);
+    const double rate = static_cast<double>(pods.size()) / seconds;
+    lines.push_back(
+        {.row = departures ? "" : "default_place",
+         .what = fmt::format("{} pods of {} applications, one after the other, onto {} nodes, "
+                             "kube-scheduler's default profile{} ({} placed)",
+                             pods.size(), applications, nodes, departures ? ", departures" : "",
+                             placed),
+         .measured = fmt::format("{:.0f} pods a second ({:.2f} us a pod)", rate, 1e6 / rate),
+         .unit = "pods a second",
+         .value = rate,
+         .target = at_least(departures ? 60'000 : 100'000),
+         .figures = {}});
+  }
+}
+
+void counter_event(const BenchOptions& options, Lines& lines) {
+  KnownApplication plain(spec_of(options, Asks::kNothing)), fed(spec_of(options, Asks::kAffinity));
+  const auto event = [](KnownApplication& application) {
+    const Stopwatch watch;
+    application.change();
+    return watch.seconds();
+  };
+  Measurement measurement;
+  const Times& of_fed =
+      measurement.add("fed", options.iterations(10'000), [&] { return event(fed); });
+  const Times& of_plain =
+      measurement.add("plain", options.iterations(10'000), [&] { return event(plain); });
+  measurement.run(options.repetitions(5));
+  const double more = us(of_fed.median()) - us(of_plain.median());
+  lines.push_back({.row = "counter_event",
+                   .what = "a pod with terms assumed or forgotten, more than one without",
+                   .measured = fmt::format("{:.2f} us ({:.2f} less {:.2f})", more,
+                                           us(of_fed.median()), us(of_plain.median())),
+                   .unit = "us",
+                   .value = more,
+                   .target = at_most(1),
+                   .figures = {}});
+}
+
+void application_memory(const BenchOptions& options, Lines& lines) {
+  ApplicationsSpec spec = spec_of(options, Asks::kDefaults);
+  spec.pods_each = 200;
+  const std::uint32_t pods = spec.applications * spec.pods_each;
+  const auto per_pod = [&](const Profile& profile) {
+    return static_cast<double>(measured_apart(1, [&] { return bytes_of_pods(profile, spec); })[0]) /
+           pods;
+  };
+  const double with = per_pod(Profile::standard()), without = per_pod(bench_profile());
+  lines.push_back(
+      {.row = "application_memory",
+       .what = fmt::format("{} pods of {} applications, all asked for, more than under a "
+                           "profile of columns",
+                           pods, spec.applications),
+       .measured = fmt::format("{:.1f} % ({:.0f} less {:.0f} bytes a pod)",
+                               100 * (with / without - 1), with, without),
+       .unit = "%",
+       .value = 100 * (with / without - 1),
+       .target = at_most(10),
+       .figures = {}});
+}
+
+}  // namespace headroom
