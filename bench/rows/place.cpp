@@ -17,6 +17,15 @@ namespace headroom {
 
 namespace {
 
+// What placing pods came to.
+std::string placing(double rate, const EngineStats& stats) {
+  return fmt::format(
+      "{:.0f} pods a second ({:.2f} us a pod; {:.1f} rows replayed a decision, {} cold passes)",
+      rate, 1e6 / rate,
+      static_cast<double>(stats.rows_replayed) / static_cast<double>(stats.decisions),
+      stats.cold_passes);
+}
+
 constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = false};
 
 // Arrivals that are handed to place() together.
@@ -138,12 +147,7 @@ void place_row(const BenchOptions& options, const char* row, bool departures, do
        .what = fmt::format("{} pods of the trace onto {} nodes, each on its best{} "
                            "({} placed, {} shapes)",
                            pods, nodes, departures ? ", departures" : "", placed, stats.shapes),
-       .measured = fmt::format(
-           "{:.0f} pods a second ({:.2f} us a pod; {:.1f} rows replayed a "
-           "decision, {} cold passes)",
-           rate, 1e6 / rate,
-           static_cast<double>(stats.rows_replayed) / static_cast<double>(stats.decisions),
-           stats.cold_passes),
+       .measured = placing(rate, stats),
        .unit = "pods a second",
        .value = rate,
        .target = at_least(target),
@@ -210,12 +214,7 @@ void place_generated(const BenchOptions& options, Lines& lines) {
        .what = fmt::format("{} pods of a generated cluster onto its {} nodes, each on its best ({} "
                            "placed, {} shapes)",
                            pods, nodes, placed, stats.shapes),
-       .measured = fmt::format(
-           "{:.0f} pods a second ({:.2f} us a pod; {:.1f} rows replayed a decision, {} cold "
-           "passes)",
-           rate, 1e6 / rate,
-           static_cast<double>(stats.rows_replayed) / static_cast<double>(stats.decisions),
-           stats.cold_passes),
+       .measured = placing(rate, stats),
        .unit = "pods a second",
        .value = rate,
        .target = at_least(100'000),
