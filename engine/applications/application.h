@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/applications/fine_sums.h"
 #include "engine/applications/peers.h"
 #include "engine/applications/topology.h"
 #include "engine/table/node_class.h"
@@ -29,11 +30,7 @@ namespace headroom {
 // A counter by row and not by domain.
 inline constexpr TopologyKeyId kByRow = UINT32_MAX;
 
-// A counter's place for no cell.
-inline constexpr std::uint32_t kNoCell = UINT32_MAX;
-
-// Sums by domain. One cell for each domain (or row) that some pod feeds; its place stays while the
-// application's version does, unless it is fine.
+// Sums by domain.
 struct Counter {
   enum class Kind : std::uint8_t {
     kHardSpread,    // pods that match constraint `index`, on nodes that take part
@@ -43,39 +40,30 @@ struct Counter {
     kOthersAnti,    // pods whose required anti-affinity term of this key matches the application
     kPreferred,     // weights of preferred terms of this key, the application's and others'
   };
-  struct Cell {
-    std::int64_t sum = 0;
-    std::uint32_t pods = 0;
-  };
+  static constexpr std::uint32_t kNotFine = UINT32_MAX;
 
   Kind kind{};
   std::uint32_t index = 0;  // of the constraint
   TopologyKeyId key = kByRow;
-  // False: a class knows its domain, as classes read the key.
-  bool fine = true;
-  tsl::robin_map<std::uint32_t, std::uint32_t> places;  // by domain: of its cell; dense
-  std::vector<Cell> cells;
-  std::vector<std::uint32_t> free;  // places
+  // Its key's place in Application::fine_sums, and its own number there. kNotFine: a class knows
+  // its domain, as classes read the key, and its sums stand here.
+  std::uint32_t sums = kNotFine, number = 0;
+  tsl::robin_map<std::uint32_t, FedCell> cells;  // by domain that some pod feeds
 
-  Counter() { places.max_load_factor(0.8F); }
-  bool empty() const { return places.empty(); }
-  std::uint32_t place_of(std::uint32_t domain) const {
-    const auto found = places.find(domain);
-    return found == places.end() ? kNoCell : found->second;
-  }
-  std::int64_t sum_at(std::uint32_t place) const { return place == kNoCell ? 0 : cells[place].sum; }
-  // Makes it if there is none.
-  Cell& at(std::uint32_t domain);
-  void erase(std::uint32_t domain);
+  bool fine() const { return sums != kNotFine; }
 };
 
-// A cell of a fine counter whose sum changed.
-struct FineChange {
-  std::uint32_t counter, cell;
+// A sum that changed: of a counter's domain, or of a fine key's, which had that standing before.
+struct SumChange {
+  std::uint32_t counter, domain;
+};
+struct StandingChange {
+  std::uint32_t sums, domain;
+  FineSums::Standing before;
 };
 
-// More of them are not followed: the application has another version.
-inline constexpr std::size_t kFineChangesMax = 64;
+// More of either are not followed: the application has another version.
+inline constexpr std::size_t kSumChangesMax = 64;
 
 // What a decision about an application keeps with it; decide/ knows what.
 struct KeptWithApplication {
@@ -139,20 +127,54 @@ struct Application {
   std::vector<SpreadConstraint> hard, soft;
   std::vector<TopologyKeyId> keys;  // held
   std::vector<Counter> counters;
+  std::vector<std::unique_ptr<FineSums>> fine_sums;  // by fine key
   tsl::robin_map<PeerId, std::vector<Feed>> feeds;
   bool rows_only = false;  // classes do not tell all: each row is looked at
 
-  // Another one where it was counted anew, and where a counter that is not fine has a cell more or
-  // less.
+  // Another one where it was counted anew, and where more changed than is followed.
   std::uint64_t version = 0;
   std::unique_ptr<KeptWithApplication> kept;
-  // What fine counters gained and lost since kept followed them, while there is any.
-  std::vector<FineChange> fine_changes;
+  // What changed since kept followed it, while there is any.
+  std::vector<SumChange> sum_changes;
+  std::vector<StandingChange> standing_changes;
 
   // --- The book's ---
   bool crosses = false;  // its terms mean pods of other namespaces too
   std::list<Application*>::iterator use_place, check_place;
   std::size_t bytes = 0, kept_bytes = 0;
+
+  // What pods feed of the counter in the domain.
+  FedCell cell(const Counter& counter, std::uint32_t domain) const {
+    if (counter.fine()) {
+      const FineSums& sums = *fine_sums[counter.sums];
+      return sums.cell(sums.of(domain), counter.number);
+    }
+    const auto found = counter.cells.find(domain);
+    return found == counter.cells.end() ? FedCell() : found->second;
+  }
+  // Calls visit(sum, domains) for the domains that some pod feeds, together where they are alike.
+  template <typename Visit>
+  void each_sum(const Counter& counter, Visit visit) const {
+    for (const auto& cell : counter.cells) {
+      visit(cell.second.sum, std::uint32_t{1});
+    }
+    if (!counter.fine()) {
+      return;
+    }
+    const FineSums& sums = *fine_sums[counter.sums];
+    for (FineSums::Standing its = 0; its < sums.standings(); ++its) {
+      const FedCell& cell = sums.cell(its, counter.number);
+      if (cell.pods != 0 && sums.domains(its) != 0) {
+        visit(cell.sum, sums.domains(its));
+      }
+    }
+  }
+  // Whether some pod feeds it.
+  bool is_fed(const Counter& counter) const {
+    bool fed = false;
+    each_sum(counter, [&fed](std::int64_t, std::uint32_t) { fed = true; });
+    return fed;
+  }
 };
 
 }  // namespace headroom

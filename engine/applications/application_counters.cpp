@@ -76,12 +76,27 @@ std::uint32_t Applications::counter(Application& application, Counter::Kind kind
   made.key = id;
   made.index = index;
   // Of a soft constraint's domains the number counts, among feasible nodes: a matter of classes.
-  made.fine = kind != Counter::Kind::kSoftSpread &&
-              (key == kHostnameKey || topology_.domain_count(id) > kClassDomainsMax);
+  if (kind != Counter::Kind::kSoftSpread &&
+      (key == kHostnameKey || topology_.domain_count(id) > kClassDomainsMax)) {
+    make_fine(application, made);
+  }
   const bool everywhere = topology_.node_count(id) == node_count_;
-  application.rows_only |= made.fine && !everywhere &&
+  application.rows_only |= made.fine() && !everywhere &&
                            (kind == Counter::Kind::kAffinity || kind == Counter::Kind::kHardSpread);
   return static_cast<std::uint32_t>(application.counters.size() - 1);
+}
+
+// Of a key that classes do not tell apart.
+void Applications::make_fine(Application& application, Counter& counter) {
+  counter.sums = 0;
+  while (counter.sums < application.fine_sums.size() &&
+         application.fine_sums[counter.sums]->key() != counter.key) {
+    ++counter.sums;
+  }
+  if (counter.sums == application.fine_sums.size()) {
+    application.fine_sums.push_back(std::make_unique<FineSums>(counter.key));
+  }
+  counter.number = application.fine_sums[counter.sums]->add_counter();
 }
 
 void Applications::add_spread(Application& application) {
@@ -100,6 +115,7 @@ void Applications::add_spread(Application& application) {
     Counter& made = application.counters.emplace_back();
     made.kind = Counter::Kind::kSoftSpread;
     made.index = i;
+    make_fine(application, made);
     application.rows_only |= topology_.node_count(constraint.key) != node_count_;
   }
 }
@@ -117,7 +133,7 @@ void Applications::read_classes(Application& application) {
     }
   }
   for (const Counter& counter : application.counters) {
-    if (!counter.fine) {
+    if (!counter.fine()) {
       reads.keys.push_back(topology_.name(counter.key));
     }
   }

@@ -157,47 +157,36 @@ void Applications::feed(Application& application, const Feed& feed, std::uint32_
   if (cell == kNoDomain) {
     return;
   }
-  const std::size_t cells = counter.places.size();
-  Counter::Cell& its = counter.at(cell);
+  if (counter.fine()) {
+    FineSums& sums = *application.fine_sums[counter.sums];
+    const FineSums::Standing before = sums.feed(cell, counter.number, feed.weight, sign);
+    if (sums.crowded()) {
+      sums.renumber();
+      application.version = ++versions_;
+    } else {
+      note(application, application.standing_changes, {counter.sums, cell, before});
+    }
+    return;
+  }
+  FedCell& its = counter.cells[cell];
   its.sum += sign * feed.weight;
   its.pods += static_cast<std::uint32_t>(sign);
   if (its.pods == 0) {
-    counter.erase(cell);
+    counter.cells.erase(cell);
   }
-  if (counter.fine) {
-    note(application, {feed.counter, cell});
-  } else if (counter.places.size() != cells) {
-    application.version = ++versions_;
-  }
+  note(application, application.sum_changes, {feed.counter, cell});
 }
 
-void Applications::note(Application& application, FineChange change) {
+template <typename Change>
+void Applications::note(Application& application, std::vector<Change>& changes, Change change) {
   if (application.kept == nullptr) {
     return;
   }
-  if (application.fine_changes.size() == kFineChangesMax) {
-    application.fine_changes.clear();
+  if (changes.size() == kSumChangesMax) {
+    changes.clear();
     application.version = ++versions_;
   }
-  application.fine_changes.push_back(change);
-}
-
-Counter::Cell& Counter::at(std::uint32_t domain) {
-  const auto [place, is_new] = places.try_emplace(
-      domain, free.empty() ? static_cast<std::uint32_t>(cells.size()) : free.back());
-  if (is_new && free.empty()) {
-    cells.emplace_back();
-  } else if (is_new) {
-    free.pop_back();
-    cells[place->second] = {};
-  }
-  return cells[place->second];
-}
-
-void Counter::erase(std::uint32_t domain) {
-  const auto found = places.find(domain);
-  free.push_back(found->second);
-  places.erase(found);
+  changes.push_back(change);
 }
 
 std::uint32_t Applications::cell_of(const Application& application, const Counter& counter,
@@ -305,23 +294,11 @@ const std::vector<PodId>& Applications::claim_pods(std::string_view claim) const
 
 void Applications::rows_apart(const Application& application,
                               std::vector<std::uint32_t>& rows) const {
-  for (const Counter& counter : application.counters) {
-    if (!counter.fine) {
-      continue;
-    }
-    for (const auto& place : counter.places) {
-      rows_of(counter, place.first, rows);
+  for (const auto& sums : application.fine_sums) {
+    for (const auto& domain : sums->by_domain()) {
+      each_row(sums->key(), domain.first, [&](std::uint32_t row) { rows.push_back(row); });
     }
   }
-}
-
-void Applications::rows_of(const Counter& counter, std::uint32_t cell,
-                           std::vector<std::uint32_t>& rows) const {
-  if (counter.key == kByRow) {
-    rows.push_back(cell);
-    return;
-  }
-  topology_.each_row(counter.key, cell, [&](std::uint32_t row) { rows.push_back(row); });
 }
 
 // --- Finding ---
@@ -518,6 +495,7 @@ void Applications::forget(Application& application) {
   }
   application.feeds.clear();
   application.counters.clear();
+  application.fine_sums.clear();
   application.hard.clear();
   application.soft.clear();
   for (const TopologyKeyId key : application.keys) {
@@ -546,7 +524,10 @@ void Applications::measure(Application& application) {
   std::size_t bytes = allocated_bytes(sizeof(Application)) + 2 * heap_bytes(application.key) +
                       application.kept_bytes;
   for (const Counter& counter : application.counters) {
-    bytes += counter.places.bucket_count() * 16 + counter.cells.capacity() * sizeof(Counter::Cell);
+    bytes += counter.cells.bucket_count() * 32;
+  }
+  for (const auto& sums : application.fine_sums) {
+    bytes += sums->bytes();
   }
   bytes += application.feeds.bucket_count() * (sizeof(PeerId) + sizeof(std::vector<Feed>) + 8);
   bytes_ += bytes - application.bytes;

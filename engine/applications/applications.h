@@ -107,8 +107,19 @@ class Applications {
 
   // Adds the rows that fine counters tell apart from others of their class.
   void rows_apart(const Application& application, std::vector<std::uint32_t>& rows) const;
-  // Adds the rows that the cell is of.
-  void rows_of(const Counter& counter, std::uint32_t cell, std::vector<std::uint32_t>& rows) const;
+  // Calls visit(row) for the rows of a fine key's domain.
+  template <typename Visit>
+  void each_row(TopologyKeyId key, std::uint32_t domain, Visit visit) const {
+    if (key == kByRow) {
+      visit(domain);
+    } else {
+      topology_.each_row(key, domain, visit);
+    }
+  }
+  // The row's domain of a fine key, or kNoDomain.
+  std::uint32_t domain_of(TopologyKeyId key, std::uint32_t row) const {
+    return key == kByRow ? row : topology_.domain(key, row);
+  }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
   std::size_t bytes() const { return bytes_; }
@@ -142,6 +153,7 @@ class Applications {
   void read_classes(Application& application);
   std::uint32_t counter(Application& application, Counter::Kind kind, std::string_view key,
                         std::uint32_t index = 0);
+  static void make_fine(Application& application, Counter& counter);
   TopologyKeyId hold_key(Application& application, std::string_view key);
   void add_spread(Application& application);
   void count_domains(Application& application);
@@ -153,7 +165,8 @@ class Applications {
   void subscribe_all(Application& application);
   void forget(Application& application);
   void feed(Application& application, const Feed& feed, std::uint32_t row, int sign);
-  void note(Application& application, FineChange change);
+  template <typename Change>
+  void note(Application& application, std::vector<Change>& changes, Change change);
   void peer_made(PodPeer& peer);
   void peer_gone(PodPeer& peer);
   void find_first_rows();

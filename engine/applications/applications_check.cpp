@@ -8,6 +8,26 @@
 
 namespace headroom {
 
+namespace {
+
+// By domain that some pod feeds.
+std::map<std::uint32_t, FedCell> cells_of(const Counter& counter,
+                                          const std::vector<std::unique_ptr<FineSums>>& fine_sums) {
+  std::map<std::uint32_t, FedCell> cells(counter.cells.begin(), counter.cells.end());
+  if (!counter.fine()) {
+    return cells;
+  }
+  const FineSums& sums = *fine_sums[counter.sums];
+  for (const auto& [domain, standing] : sums.by_domain()) {
+    if (const FedCell& cell = sums.cell(standing, counter.number); cell.pods != 0) {
+      cells.emplace(domain, cell);
+    }
+  }
+  return cells;
+}
+
+}  // namespace
+
 Result<void> Applications::validate() {
   for (std::uint32_t left = count(); left > 0; --left) {
     if (auto checked = validate_next(); !checked) {
@@ -33,6 +53,7 @@ Result<void> Applications::validate(Application& application) {
     return {};
   }
   const std::vector<Counter> before = application.counters;
+  const std::vector<std::unique_ptr<FineSums>> fine_before = std::move(application.fine_sums);
   const auto domains = [&] {
     std::vector<std::uint32_t> all;
     for (const SpreadConstraint& constraint : application.hard) {
@@ -64,15 +85,9 @@ Result<void> Applications::validate(Application& application) {
       }
     }
     if (again == nullptr) {
-      return counter.empty();
+      return cells_of(counter, fine_before).empty();
     }
-    return again->places.size() == counter.places.size() &&
-           std::all_of(counter.places.begin(), counter.places.end(), [&](const auto& place) {
-             const std::uint32_t other = again->place_of(place.first);
-             return other != kNoCell &&
-                    again->cells[other].sum == counter.cells[place.second].sum &&
-                    again->cells[other].pods == counter.cells[place.second].pods;
-           });
+    return cells_of(counter, fine_before) == cells_of(*again, application.fine_sums);
   });
   std::map<PeerId, std::size_t> feeds_now;
   for (const auto& [id, its] : application.feeds) {

@@ -14,19 +14,11 @@ namespace {
 constexpr std::int64_t kNoLeast = INT32_MAX;
 
 // kube-scheduler's DefaultNormalizeScore.
-void normalize_by_highest(std::span<ScoredRows> rows, std::size_t s, bool reversed) {
-  std::int64_t highest = 0;
-  for (const ScoredRows& its : rows) {
-    if (its.code == 0) {
-      highest = std::max(highest, its.raw[s]);
-    }
+std::int64_t normalized_by_highest(std::int64_t raw, std::int64_t highest, bool reversed) {
+  if (highest == 0) {
+    return reversed ? 100 : raw;
   }
-  for (ScoredRows& its : rows) {
-    const std::int64_t score =
-        highest == 0 ? (reversed ? 100 : its.raw[s])
-                     : (reversed ? 100 - 100 * its.raw[s] / highest : 100 * its.raw[s] / highest);
-    its.score[s] = static_cast<std::int32_t>(score);
-  }
+  return reversed ? 100 - 100 * raw / highest : 100 * raw / highest;
 }
 
 }  // namespace
@@ -121,8 +113,8 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
   // InterPodAffinity's PreFilter skips its filter for such a pod: it does not yield to the terms of
   // pods that are nominated alone.
   const bool others = std::any_of(
-      application.counters.begin(), application.counters.end(), [](const Counter& counter) {
-        return counter.kind == Counter::Kind::kOthersAnti && !counter.empty();
+      application.counters.begin(), application.counters.end(), [&](const Counter& counter) {
+        return counter.kind == Counter::Kind::kOthersAnti && application.is_fed(counter);
       });
   pod_affinity_ = pod_affinity_ && (others || !application.affinity.required.empty() ||
                                     !application.anti_affinity.required.empty());
@@ -142,8 +134,10 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
     least_.push_back(least(constraint, kNoRow, nullptr));
   }
   for (const Counter& counter : application.counters) {
-    for (const auto& [domain, place] : counter.places) {
-      affinity_pods_ += counter.kind == Counter::Kind::kAffinity ? counter.cells[place].sum : 0;
+    if (counter.kind == Counter::Kind::kAffinity) {
+      application.each_sum(counter, [this](std::int64_t sum, std::uint32_t domains) {
+        affinity_pods_ += sum * domains;
+      });
     }
   }
 }
@@ -160,7 +154,7 @@ std::uint32_t ApplicationLook::pre_filter_code() const {
 // Of a row, as the plugin looks its domain up: whether or not the row takes part itself.
 std::int64_t ApplicationLook::count(const Counter& counter, std::uint32_t row, bool plain,
                                     const RowChange* change) const {
-  if (plain && counter.fine) {
+  if (plain && counter.fine()) {
     return 0;
   }
   const std::uint32_t cell =
@@ -168,7 +162,7 @@ std::int64_t ApplicationLook::count(const Counter& counter, std::uint32_t row, b
   if (cell == kNoDomain) {
     return 0;
   }
-  std::int64_t sum = counter.sum_at(counter.place_of(cell));
+  std::int64_t sum = application_.cell(counter, cell).sum;
   if (change != nullptr) {
     const std::uint32_t index = index_of(counter);
     // What changes on the row counts where the row takes part.
@@ -187,24 +181,25 @@ std::int64_t ApplicationLook::least(const SpreadConstraint& constraint, std::uin
     return 0;
   }
   const Counter& counter = application_.counters[constraint.counter];
-  if (change == nullptr && counter.places.size() < constraint.domains) {
-    return 0;  // some domain has no pod, and none has fewer
-  }
   const std::uint32_t changed =
       change == nullptr ? kNoDomain : applications_.cell_of(application_, counter, row);
-  const std::int64_t now = changed == kNoDomain ? 0 : count(counter, row, false, change);
+  const FedCell before = changed == kNoDomain ? FedCell() : application_.cell(counter, changed);
   std::int64_t least = kNoLeast;
   std::uint32_t seen = 0;
-  for (const auto& [domain, place] : counter.places) {
-    if (domain != changed) {
-      least = std::min(least, counter.cells[place].sum);
-      ++seen;
+  bool left_out = before.pods == 0;  // what the domain was before
+  application_.each_sum(counter, [&](std::int64_t sum, std::uint32_t domains) {
+    if (!left_out && sum == before.sum) {
+      left_out = true;
+      --domains;
     }
-  }
+    least = domains == 0 ? least : std::min(least, sum);
+    seen += domains;
+  });
   if (changed != kNoDomain) {
-    least = std::min(least, now);
+    least = std::min(least, count(counter, row, false, change));
     ++seen;
   }
+  // Some domain has no pod, and none has fewer.
   return seen < constraint.domains ? std::min<std::int64_t>(least, 0) : least;
 }
 
@@ -323,37 +318,29 @@ std::uint32_t ApplicationLook::counted_code(std::uint32_t row, bool plain,
 // --- Located rows ---
 
 void LocatedRows::clear() {
-  places.clear();
+  domains.clear();
   sums.clear();
   keys.clear();
 }
 
-void LocatedRows::add(const LocatedRows& others, std::size_t i) {
-  const std::size_t counters = others.places.size() / others.keys.size();
-  const auto first = static_cast<std::ptrdiff_t>(i * counters);
-  const auto last = first + static_cast<std::ptrdiff_t>(counters);
-  places.insert(places.end(), others.places.begin() + first, others.places.begin() + last);
-  sums.insert(sums.end(), others.sums.begin() + first, others.sums.begin() + last);
-  keys.push_back(others.keys[i]);
-}
-
 std::size_t LocatedRows::bytes() const {
-  return heap_bytes(places) + heap_bytes(sums) + heap_bytes(keys);
+  return heap_bytes(domains) + heap_bytes(sums) + heap_bytes(keys);
 }
 
 void ApplicationLook::locate(std::uint32_t row, bool plain, LocatedRows& rows) const {
   std::uint64_t keys = 0;
   for (std::size_t c = 0; c < application_.counters.size(); ++c) {
     const Counter& counter = application_.counters[c];
-    const std::uint32_t domain =
-        counter.key == kByRow ? row : applications_.topology().domain(counter.key, row);
-    const bool none = (plain && counter.fine) || domain == kNoDomain;
-    const std::uint32_t place = none ? kNoCell : counter.place_of(domain);
-    rows.places.push_back(counter.fine ? kNoCell : place);
-    rows.sums.push_back(counter.fine ? counter.sum_at(place) : 0);
+    rows.domains.push_back(counter.fine() ? kNoDomain
+                                          : applications_.topology().domain(counter.key, row));
+    rows.sums.push_back(count(counter, row, plain, nullptr));
     keys |= std::uint64_t{has_key(counter, row)} << c;
   }
   rows.keys.push_back(keys);
+}
+
+FilterScale ApplicationLook::filter_scale() const {
+  return {.least = least_, .affinity_pods = affinity_pods_ != 0, .pod_affinity = pod_affinity_};
 }
 
 std::uint32_t ApplicationLook::code(const LocatedRows& rows, std::size_t i) const {
@@ -372,67 +359,213 @@ std::int64_t ApplicationLook::sum_of(const Counter& counter, const ScoredRows& i
 
 // --- Scores ---
 
-void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart,
-                            const LocatedRows* located, bool same_classes) {
+void Extremes::add(std::int64_t value) {
+  if (value < lowest) {
+    lowest = value;
+    at_lowest = 0;
+  }
+  if (value > highest) {
+    highest = value;
+    at_highest = 0;
+  }
+  at_lowest += value == lowest ? 1U : 0U;
+  at_highest += value == highest ? 1U : 0U;
+}
+
+void Extremes::remove(std::int64_t value) {
+  at_lowest -= value == lowest ? 1U : 0U;
+  at_highest -= value == highest ? 1U : 0U;
+}
+
+void ScoreScale::take_out(const ScoredRows& rows) {
+  if (rows.code != 0) {
+    return;
+  }
+  for (std::size_t s = 0; s < raw.size(); ++s) {
+    if (!skips[s] && !(s == spread && rows.ignored)) {
+      raw[s].remove(rows.raw[s]);
+    }
+  }
+}
+
+struct ApplicationLook::Picked {
+  const std::vector<std::uint32_t>* changed;  // nullptr: all
+  std::size_t all;
+
+  std::size_t size() const { return changed == nullptr ? all : changed->size(); }
+  std::size_t operator[](std::size_t i) const { return changed == nullptr ? i : (*changed)[i]; }
+};
+
+void ApplicationLook::find_skips() {
   const Profile& profile = applications_.profile();
   const std::vector<ApplicationScore>& scores = applications_.scores();
-  skips_ = {};
-  failed_ = false;
   for (std::size_t s = 0; s < scores.size(); ++s) {
     switch (scores[s].plugin) {
-      case PluginId::kTaintToleration:
-        if (!same_classes) {
-          score_by_class(rows, s, true);
-        }
-        break;
       case PluginId::kNodeAffinity:
-        failed_ |= application_.bad_preference &&
-                   std::any_of(rows.begin(), rows.end(),
-                               [](const ScoredRows& its) { return its.code == 0; });
         skips_[s] = application_.preferred.empty() && profile.node_affinity.preferred.empty();
-        if (!skips_[s] && !same_classes) {
-          score_by_class(rows, s, false);
-        }
         break;
       case PluginId::kVolumeBinding:
         skips_[s] = profile.kubernetes_version < KubernetesVersion::k137;
-        for (ScoredRows& its : rows) {
-          if (volumes_ != nullptr && !skips_[s] && its.code == 0) {
-            its.raw[s] = volumes_->score(its.row);
-            its.score[s] = static_cast<std::int32_t>(its.raw[s]);
-          }
-        }
         break;
       case PluginId::kPodTopologySpread:
         skips_[s] = application_.soft.empty();
-        if (!skips_[s]) {
-          score_spread(rows, s, located);
-        }
         break;
       case PluginId::kInterPodAffinity:
         skips_[s] = !prefers();
-        if (!skips_[s]) {
-          score_affinity(rows, s, located);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void ApplicationLook::score(std::span<ScoredRows> rows, bool images_apart,
+                            const LocatedRows* located, ScoreScale& scale) {
+  find_skips();
+  scale.raw.fill({});
+  scale.skips = skips_;
+  scale.sizes.clear();
+  scale.weights.clear();
+  score_picked(rows, {nullptr, rows.size()}, images_apart, located, scale);
+}
+
+bool ApplicationLook::rescore(std::span<ScoredRows> rows, const std::vector<std::uint32_t>& changed,
+                              const LocatedRows& located, ScoreScale& scale) {
+  find_skips();
+  if (skips_ != scale.skips) {
+    score(rows, true, &located, scale);
+    return true;
+  }
+  return score_picked(rows, {&changed, rows.size()}, true, &located, scale);
+}
+
+// True: scores of all of them were made anew.
+bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& picked,
+                                   bool images_apart, const LocatedRows* located,
+                                   ScoreScale& scale) {
+  const std::vector<ApplicationScore>& scores = applications_.scores();
+  const Picked every{nullptr, rows.size()};
+  bool all = picked.changed == nullptr;
+  // The raw scores of those that pass, and from their extremes the scores.
+  const auto rate = [&](std::size_t s, auto counts, auto raw, auto score) {
+    Extremes& extremes = scale.raw[s];
+    const Extremes before = extremes;
+    for (std::size_t k = 0; k < picked.size(); ++k) {
+      const std::size_t i = picked[k];
+      if (counts(rows[i])) {
+        rows[i].raw[s] = raw(rows[i], i);
+        extremes.add(rows[i].raw[s]);
+      }
+    }
+    if (picked.changed != nullptr && !extremes.known()) {
+      extremes = {};
+      for (const ScoredRows& its : rows) {
+        if (counts(its)) {
+          extremes.add(its.raw[s]);
+        }
+      }
+    }
+    const bool anew = picked.changed == nullptr || extremes.lowest != before.lowest ||
+                      extremes.highest != before.highest;
+    const Picked& those = anew ? every : picked;
+    for (std::size_t k = 0; k < those.size(); ++k) {
+      ScoredRows& its = rows[those[k]];
+      its.score[s] = counts(its) ? static_cast<std::int32_t>(score(its.raw[s], extremes)) : 0;
+    }
+    all |= anew;
+  };
+  const auto passes = [](const ScoredRows& its) { return its.code == 0; };
+  const auto by_highest = [](bool reversed) {
+    return [reversed](std::int64_t raw, const Extremes& extremes) {
+      return normalized_by_highest(raw, std::max<std::int64_t>(extremes.highest, 0), reversed);
+    };
+  };
+  const auto as_it_is = [](std::int64_t raw, const Extremes&) { return raw; };
+  failed_ = application_.bad_preference && std::any_of(rows.begin(), rows.end(), passes);
+  for (std::size_t s = 0; s < scores.size(); ++s) {
+    if (skips_[s]) {
+      continue;
+    }
+    switch (scores[s].plugin) {
+      case PluginId::kTaintToleration:
+        rate(
+            s, passes,
+            [&](const ScoredRows& its, std::size_t) {
+              return its.is_new ? soft_taints(its.row) : its.raw[s];
+            },
+            by_highest(true));
+        break;
+      case PluginId::kNodeAffinity:
+        rate(
+            s, passes,
+            [&](const ScoredRows& its, std::size_t) {
+              return its.is_new ? preference(its.row) : its.raw[s];
+            },
+            by_highest(false));
+        break;
+      case PluginId::kVolumeBinding:
+        if (volumes_ != nullptr) {
+          rate(
+              s, passes,
+              [&](const ScoredRows& its, std::size_t) { return volumes_->score(its.row); },
+              as_it_is);
         }
         break;
+      case PluginId::kPodTopologySpread: {
+        scale.spread = s;
+        for (std::size_t k = 0; k < picked.size(); ++k) {
+          ScoredRows& its = rows[picked[k]];
+          its.ignored = its.is_new ? is_ignored(its.row) : its.ignored;
+        }
+        if (picked.changed == nullptr) {
+          measure_spread(rows, scale);
+        }
+        rate(
+            s, [](const ScoredRows& its) { return its.code == 0 && !its.ignored; },
+            [&](const ScoredRows& its, std::size_t i) {
+              return spread(its, i, located, scale.weights);
+            },
+            [](std::int64_t raw, const Extremes& extremes) {
+              return extremes.highest == 0
+                         ? 100
+                         : 100 * (extremes.highest + extremes.lowest - raw) / extremes.highest;
+            });
+        break;
+      }
+      case PluginId::kInterPodAffinity:
+        rate(
+            s, passes,
+            [&](const ScoredRows& its, std::size_t i) { return affinity(its, i, located); },
+            [](std::int64_t raw, const Extremes& extremes) {
+              const auto [lowest, highest] = std::pair(extremes.lowest, extremes.highest);
+              return lowest == highest ? 0
+                                       : static_cast<std::int64_t>(
+                                             100.0 * (static_cast<double>(raw - lowest) /
+                                                      static_cast<double>(highest - lowest)));
+            });
+        break;
       case PluginId::kImageLocality:
-        for (ScoredRows& its : rows) {
-          if (its.code == 0 && !images_apart && most_image_score_ != 0) {
-            its.raw[s] = image_score(its.row);
-            its.score[s] = static_cast<std::int32_t>(its.raw[s]);
-          }
+        if (!images_apart && most_image_score_ != 0) {
+          rate(
+              s, passes, [&](const ScoredRows& its, std::size_t) { return image_score(its.row); },
+              as_it_is);
         }
         break;
       default:
         break;
     }
   }
-  for (ScoredRows& its : rows) {
+  sizes_ = scale.sizes;
+  const Picked& those = all ? every : picked;
+  for (std::size_t k = 0; k < those.size(); ++k) {
+    ScoredRows& its = rows[those[k]];
+    its.is_new = its.is_new && its.code != 0;
     its.total = 0;
     for (std::size_t s = 0; s < scores.size(); ++s) {
       its.total += skips_[s] ? 0 : scores[s].weight * its.score[s];
     }
   }
+  return all;
 }
 
 // PreferNoSchedule taints that are not tolerated, by tolerations of that effect or of any.
@@ -456,31 +589,24 @@ std::int64_t ApplicationLook::preference(std::uint32_t row) const {
   return sum;
 }
 
-void ApplicationLook::score_by_class(std::span<ScoredRows> rows, std::size_t s, bool taints) {
-  for (ScoredRows& its : rows) {
-    if (its.code == 0) {
-      its.raw[s] = taints ? soft_taints(its.row) : preference(its.row);
-    }
-  }
-  normalize_by_highest(rows, s, taints);
+// A row without the key of some soft constraint, where it is the pod's own.
+bool ApplicationLook::is_ignored(std::uint32_t row) const {
+  return !application_.system_defaults &&
+         std::any_of(application_.soft.begin(), application_.soft.end(),
+                     [&](const SpreadConstraint& constraint) {
+                       return applications_.topology().domain(constraint.key, row) == kNoDomain;
+                     });
 }
 
-void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s,
-                                   const LocatedRows* located) {
+// How many domains of each soft constraint feasible rows are in.
+void ApplicationLook::measure_spread(std::span<const ScoredRows> rows, ScoreScale& scale) const {
   const Topology& topology = applications_.topology();
-  const std::vector<SpreadConstraint>& soft = application_.soft;
   std::uint64_t counted = 0;
-  for (ScoredRows& its : rows) {
-    its.ignored = !application_.system_defaults &&
-                  std::any_of(soft.begin(), soft.end(), [&](const SpreadConstraint& constraint) {
-                    return topology.domain(constraint.key, its.row) == kNoDomain;
-                  });
+  for (const ScoredRows& its : rows) {
     counted += its.code == 0 && !its.ignored ? its.rows : 0;
   }
-  std::vector<double> weights;
   std::vector<bool> seen;
-  sizes_.clear();
-  for (const SpreadConstraint& constraint : soft) {
+  for (const SpreadConstraint& constraint : application_.soft) {
     std::uint64_t size = counted;
     if (!constraint.hostname) {
       // One more for nodes without the key, which System's defaults do not ignore.
@@ -495,33 +621,24 @@ void ApplicationLook::score_spread(std::span<ScoredRows> rows, std::size_t s,
         }
       }
     }
-    sizes_.push_back(size);
-    weights.push_back(go_log(static_cast<double>(size + 2)));
+    scale.sizes.push_back(size);
+    scale.weights.push_back(go_log(static_cast<double>(size + 2)));
   }
-  std::int64_t lowest = INT64_MAX, highest = 0;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    ScoredRows& its = rows[r];
-    if (its.code != 0 || its.ignored) {
+}
+
+std::int64_t ApplicationLook::spread(const ScoredRows& its, std::size_t i,
+                                     const LocatedRows* located,
+                                     const std::vector<double>& weights) const {
+  const std::vector<SpreadConstraint>& soft = application_.soft;
+  double sum = 0;
+  for (std::size_t c = 0; c < soft.size(); ++c) {
+    if (applications_.topology().domain(soft[c].key, its.row) == kNoDomain) {
       continue;
     }
-    double sum = 0;
-    for (std::size_t i = 0; i < soft.size(); ++i) {
-      if (topology.domain(soft[i].key, its.row) == kNoDomain) {
-        continue;
-      }
-      const std::int64_t pods = sum_of(application_.counters[soft[i].counter], its, r, located);
-      sum += static_cast<double>(pods) * weights[i] + static_cast<double>(soft[i].its.max_skew - 1);
-    }
-    its.raw[s] = static_cast<std::int64_t>(std::round(sum));
-    lowest = std::min(lowest, its.raw[s]);
-    highest = std::max(highest, its.raw[s]);
+    const std::int64_t pods = sum_of(application_.counters[soft[c].counter], its, i, located);
+    sum += static_cast<double>(pods) * weights[c] + static_cast<double>(soft[c].its.max_skew - 1);
   }
-  for (ScoredRows& its : rows) {
-    its.score[s] = its.code != 0 || its.ignored ? 0
-                   : highest == 0
-                       ? 100
-                       : static_cast<std::int32_t>(100 * (highest + lowest - its.raw[s]) / highest);
-  }
+  return static_cast<std::int64_t>(std::round(sum));
 }
 
 // Whether some pair was touched.
@@ -531,36 +648,19 @@ bool ApplicationLook::prefers() const {
   if (!own && applications_.profile().inter_pod_affinity.ignore_preferred_terms_of_existing_pods) {
     return false;
   }
-  return std::any_of(application_.counters.begin(), application_.counters.end(),
-                     [](const Counter& counter) {
-                       return counter.kind == Counter::Kind::kPreferred && !counter.empty();
-                     });
+  return std::any_of(
+      application_.counters.begin(), application_.counters.end(), [this](const Counter& counter) {
+        return counter.kind == Counter::Kind::kPreferred && application_.is_fed(counter);
+      });
 }
 
-void ApplicationLook::score_affinity(std::span<ScoredRows> rows, std::size_t s,
-                                     const LocatedRows* located) {
-  std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ScoredRows& its = rows[i];
-    if (its.code != 0) {
-      continue;
-    }
-    its.raw[s] = 0;
-    for (const Counter& counter : application_.counters) {
-      if (counter.kind == Counter::Kind::kPreferred) {
-        its.raw[s] += sum_of(counter, its, i, located);
-      }
-    }
-    lowest = std::min(lowest, its.raw[s]);
-    highest = std::max(highest, its.raw[s]);
+std::int64_t ApplicationLook::affinity(const ScoredRows& its, std::size_t i,
+                                       const LocatedRows* located) const {
+  std::int64_t sum = 0;
+  for (const Counter& counter : application_.counters) {
+    sum += counter.kind == Counter::Kind::kPreferred ? sum_of(counter, its, i, located) : 0;
   }
-  for (ScoredRows& its : rows) {
-    its.score[s] = 0;
-    if (its.code == 0 && highest != lowest) {
-      its.score[s] = static_cast<std::int32_t>(100.0 * (static_cast<double>(its.raw[s] - lowest) /
-                                                        static_cast<double>(highest - lowest)));
-    }
-  }
+  return sum;
 }
 
 std::int64_t ApplicationLook::image_score(std::uint32_t row) const {

@@ -41,6 +41,7 @@ struct ScoredRows {
   std::uint32_t row = 0, rows = 1;
   // It stands for its whole class, but for rows in whose domains of fine counters pods count.
   bool plain = false;
+  bool is_new = true;    // what follows from its class is not worked out yet
   bool ignored = false;  // by PodTopologySpread's score
   std::uint32_t code = 0;
   std::array<std::int64_t, kApplicationScoresMax> raw{};
@@ -48,21 +49,53 @@ struct ScoredRows {
   std::int64_t total = 0;  // of weighted scores
 };
 
+// The lowest and highest of values that come and go.
+struct Extremes {
+  std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
+  std::uint32_t at_lowest = 0, at_highest = 0;  // how many have it
+
+  void add(std::int64_t value);
+  // Of one that was added.
+  void remove(std::int64_t value);
+  // False: one of them went, and which is next has to be looked for.
+  bool known() const { return lowest > highest || (at_lowest != 0 && at_highest != 0); }
+};
+
+// What the scores of rows are relative to. Kept with the rows, those that changed can be scored
+// alone while no other passes or is rejected anew.
+struct ScoreScale {
+  std::array<Extremes, kApplicationScoresMax> raw;  // of rows that pass, by plugin
+  std::array<bool, kApplicationScoresMax> skips{};
+  std::size_t spread = kApplicationScoresMax;  // PodTopologySpread's place
+  // By soft constraint: domains among feasible rows, and what a pod in one weighs.
+  std::vector<std::uint64_t> sizes;
+  std::vector<double> weights;
+
+  // Before it changes.
+  void take_out(const ScoredRows& rows);
+};
+
 // More counters than that are looked up for each row.
 inline constexpr std::size_t kLocatedCountersMax = 64;
 
-// Where rows find their sums: of each row a place in each counter, or the sum of a fine one; and
-// bits of the counters whose key the row has. Places are valid while the application's version is
-// the same.
+// What rows find in counters: of each row its domain in each counter that is not fine, the sums of
+// all, and bits of the counters whose key the row has.
 struct LocatedRows {
-  std::vector<std::uint32_t> places;  // by row, then by counter; kNoCell of fine ones
-  std::vector<std::int64_t> sums;     // by row, then by counter; 0 of those that are not
-  std::vector<std::uint64_t> keys;    // by row
+  std::vector<std::uint32_t> domains;  // by row, then by counter; kNoDomain of fine ones
+  std::vector<std::int64_t> sums;      // by row, then by counter
+  std::vector<std::uint64_t> keys;     // by row
 
   void clear();
-  // Adds the i-th of others.
-  void add(const LocatedRows& others, std::size_t i);
   std::size_t bytes() const;
+};
+
+// Filters whose outcome is relative to more than a row's own sums.
+struct FilterScale {
+  std::vector<std::int64_t> least;  // by hard constraint
+  bool affinity_pods = false;       // some pod matches all required affinity terms
+  bool pod_affinity = false;        // InterPodAffinity filters
+
+  friend bool operator==(const FilterScale&, const FilterScale&) = default;
 };
 
 class ApplicationLook {
@@ -99,17 +132,22 @@ class ApplicationLook {
   // As code(), of the i-th row that was located, for an application without volumes and features.
   std::uint32_t code(const LocatedRows& rows, std::size_t i) const;
 
+  // While it is the same, a row's code follows from what is located of it.
+  FilterScale filter_scale() const;
+
   // Scores those whose code is 0 among each other. Rows of a class differ in their images: where
   // one stands for others `images_apart` leaves ImageLocality out, and image_score() says it of a
-  // row.
-  // `located`: the same rows; nullptr: none. `same_classes`: of what follows from classes alone the
-  // scores stand already, since the same rows passed before.
-  void score(std::span<ScoredRows> rows, bool images_apart, const LocatedRows* located = nullptr,
-             bool same_classes = false);
+  // row. `located`: the same rows; nullptr: none.
+  void score(std::span<ScoredRows> rows, bool images_apart, const LocatedRows* located,
+             ScoreScale& scale);
+  // The same where only the changed ones were taken out of the scale, and have other sums or codes.
+  // True: the totals of others may have changed, too.
+  bool rescore(std::span<ScoredRows> rows, const std::vector<std::uint32_t>& changed,
+               const LocatedRows& located, ScoreScale& scale);
   std::int64_t image_score(std::uint32_t row) const;
   // No row has more.
   std::int64_t most_image_score() const { return most_image_score_; }
-  // After score(): whether plugin s of Applications::scores() gave scores.
+  // After either: whether plugin s of Applications::scores() gave scores.
   bool skips(std::size_t s) const { return skips_[s]; }
   // The numbers that went in, of a row; `scored`: as score() left it, or nullptr where it is
   // rejected.
@@ -135,15 +173,21 @@ class ApplicationLook {
     return static_cast<std::uint32_t>(&counter - application_.counters.data());
   }
   bool prefers() const;
-  void score_spread(std::span<ScoredRows> rows, std::size_t s, const LocatedRows* located);
-  void score_affinity(std::span<ScoredRows> rows, std::size_t s, const LocatedRows* located);
+  void find_skips();
+  // The places of rows that changed, or of all.
+  struct Picked;
+  bool score_picked(std::span<ScoredRows> rows, const Picked& picked, bool images_apart,
+                    const LocatedRows* located, ScoreScale& scale);
+  bool is_ignored(std::uint32_t row) const;
+  void measure_spread(std::span<const ScoredRows> rows, ScoreScale& scale) const;
+  std::int64_t spread(const ScoredRows& its, std::size_t i, const LocatedRows* located,
+                      const std::vector<double>& weights) const;
+  std::int64_t affinity(const ScoredRows& its, std::size_t i, const LocatedRows* located) const;
   std::int64_t sum_of(const Counter& counter, const ScoredRows& its, std::size_t i,
                       const LocatedRows* located) const;
   std::int64_t located_sum(const LocatedRows& located, std::size_t i, std::size_t counter) const {
-    const std::size_t at = i * application_.counters.size() + counter;
-    return application_.counters[counter].sum_at(located.places[at]) + located.sums[at];
+    return located.sums[i * application_.counters.size() + counter];
   }
-  void score_by_class(std::span<ScoredRows> rows, std::size_t s, bool taints);
   std::int64_t soft_taints(std::uint32_t row) const;
   std::int64_t preference(std::uint32_t row) const;
 
@@ -157,7 +201,7 @@ class ApplicationLook {
   std::int64_t affinity_pods_ = 0;                                        // of all domains
   std::vector<std::pair<const std::string*, std::int64_t>> image_sizes_;  // that some node has
   std::int64_t most_image_score_ = 0;
-  std::vector<std::uint64_t> sizes_;  // domains among feasible rows, by soft constraint
+  std::vector<std::uint64_t> sizes_;  // as ScoreScale's, for explain()
   std::array<bool, kApplicationScoresMax> skips_{};
   bool failed_ = false;
   bool spreads_ = false, pod_affinity_ = false, features_ = false, filters_ = false;

@@ -4,15 +4,16 @@
 
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
-#include "objects/hash.h"
 
 namespace headroom {
 
 namespace {
 
-constexpr std::uint32_t kNoEntry = UINT32_MAX;
+constexpr std::uint32_t kNoEntry = RowsApart::kNoEntry;
 // More entries than twice what there were, and these, are found anew: most are empty.
 constexpr std::size_t kEmptyEntriesMax = 64;
+// Of an entry without rows.
+constexpr std::uint32_t kEmpty = kClassRejection | kNoNodeReason;
 
 }  // namespace
 
@@ -25,41 +26,29 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
       feasible_version_ == found.feasible_version() && class_changes_ == table.class_changes() &&
       entries_.size() <= 2 * found_ + kEmptyEntriesMax;
   application_version_ = 0;  // also where memory ends half way
-  same_entries_ = same;
-  std::vector<std::uint32_t>& rows = scratch();
-  if (!same) {
-    find(found, look, applications, application, kept);
+  changed_.clear();
+  passed_.clear();
+  is_out_.assign(entries_.size(), false);
+  if (same) {
+    follow(found, look, applications, application);
   } else {
-    rows.clear();
-    for (const FineChange& change : application.fine_changes) {
-      applications.rows_of(application.counters[change.counter], change.cell, rows);
-    }
-    for (const std::uint32_t row : rows) {
-      move(found, look, applications, row);
-    }
+    find(found, look, applications, application, kept);
   }
   if (kept) {
-    application.fine_changes.clear();
+    application.standing_changes.clear();
+    application.sum_changes.clear();
   }
-  if (look.filters()) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      ScoredRows& its = entries_[i];
-      its.code = its.rows == 0 ? kClassRejection | kNoNodeReason
-                 : kept        ? look.code(located_, i)
-                               : look.code(its.row, nullptr, its.plain);
-    }
+  bool all = find_codes(look, !same, kept);
+  if (all) {
+    look.score(entries_, true, kept ? &located_ : nullptr, scale_);
+  } else {
+    all = look.rescore(entries_, changed_, located_, scale_);
   }
-  look.score(entries_, true, kept ? &located_ : nullptr, same_entries_ && !look.filters());
-  sum_up(look, applications);
+  sum_up(look, applications, all);
   application_version_ = application.version;
   shape_version_ = shape.version;
   feasible_version_ = found.feasible_version();
   class_changes_ = table.class_changes();
-}
-
-std::vector<std::uint32_t>& AppliedRows::scratch() {
-  static thread_local std::vector<std::uint32_t> its;
-  return its;
 }
 
 // Which rows stand for which.
@@ -70,21 +59,24 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   const std::vector<std::uint32_t>& feasible = found.feasible_by_class(table);
   const std::vector<std::uint32_t>& first_rows = applications.first_rows();
   entries_.clear();
-  located_.clear();
-  ids_.clear();
-  next_.clear();
   class_of_.clear();
+  located_.clear();
+  apart_.begin(applications, application);
   extras_.by_row.clear();
+  extras_.apart = kept ? &apart_ : nullptr;
+  extras_.classes = table.columns().node_class;
   entry_of_class_.assign(first_rows.size(), kNoEntry);
   for (std::uint32_t c = 1; c < feasible.size(); ++c) {
     if (feasible[c] != 0) {
       HEADROOM_ASSERT(first_rows[c] != kNoRow);
-      entry_of_class_[c] = add(look, first_rows[c], feasible[c], true);
+      entry_of_class_[c] = add(first_rows[c], c, feasible[c], true);
+      if (kept) {
+        look.locate(first_rows[c], true, located_);
+      }
     }
   }
   classes_ = entries_.size();
-  std::vector<std::uint32_t>& rows = scratch();
-  rows.clear();
+  std::vector<std::uint32_t> rows;
   applications.rows_apart(application, rows);
   for (const auto& [row, change] : look.expected()) {
     rows.push_back(row);
@@ -92,144 +84,214 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   for (const std::uint32_t row : rows) {
+    const std::uint32_t its_class = table.node_class(row);
+    if (its_class == kNoNodeClass || found.code(row) != 0) {
+      continue;
+    }
+    HEADROOM_ASSERT(entry_of_class_[its_class] != kNoEntry);
+    --entries_[entry_of_class_[its_class]].rows;
     if (kept) {
-      move(found, look, applications, row);
-    } else if (const std::uint32_t its_class = table.node_class(row);
-               its_class != kNoNodeClass && found.code(row) == 0) {
-      HEADROOM_ASSERT(entry_of_class_[its_class] != kNoEntry);
-      lose(entry_of_class_[its_class]);
-      extras_.by_row.emplace_back(row, add(look, row, 1, false));
+      ++entries_[entry_now(its_class, look, row)].rows;
+    } else {
+      extras_.by_row.emplace_back(row, add(row, its_class, 1, false));
     }
   }
   found_ = entries_.size();
 }
 
-std::uint32_t AppliedRows::add(const ApplicationLook& look, std::uint32_t row, std::uint32_t rows,
+std::uint32_t AppliedRows::add(std::uint32_t row, std::uint32_t node_class, std::uint32_t rows,
                                bool plain) {
   ScoredRows& its = entries_.emplace_back();
   its.row = row;
   its.rows = rows;
   its.plain = plain;
-  if (look.locates()) {
-    look.locate(row, plain, located_);
-  }
-  next_.push_back(kNoEntry);
-  class_of_.push_back(kNoNodeClass);  // of no rows alike
+  its.code = kEmpty;
+  class_of_.push_back(node_class);
   return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
-// To the entry of what the row is now.
+// The entry of the class's rows that are as the row is now; one without rows where there was none.
+std::uint32_t AppliedRows::entry_now(std::uint32_t node_class, const ApplicationLook& look,
+                                     std::uint32_t row) {
+  const RowsApart::Alike alike =
+      apart_.alike([&](std::size_t k) { return apart_.standing(k, row); });
+  if (alike == RowsApart::kAsItsClass) {
+    return entry_of_class_[node_class];
+  }
+  std::uint32_t& its = apart_.entry(node_class, alike);
+  if (its == kNoEntry) {
+    its = add(row, node_class, 0, false);
+    look.locate(row, false, located_);
+  }
+  return its;
+}
+
+// What changed since: rows from one entry to another, and sums.
+void AppliedRows::follow(const CachedShape& found, const ApplicationLook& look,
+                         const Applications& applications, const Application& application) {
+  std::vector<std::uint32_t> rows;
+  for (const StandingChange& change : application.standing_changes) {
+    applications.each_row(application.fine_sums[change.sums]->key(), change.domain,
+                          [&](std::uint32_t row) { rows.push_back(row); });
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  for (const std::uint32_t row : rows) {
+    move(found, look, applications, application, row);
+  }
+  const std::size_t counters = application.counters.size();
+  for (const SumChange& change : application.sum_changes) {
+    const std::int64_t sum =
+        application.cell(application.counters[change.counter], change.domain).sum;
+    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+      const std::size_t at = i * counters + change.counter;
+      if (located_.domains[at] == change.domain && located_.sums[at] != sum) {
+        take_out(i);
+        located_.sums[at] = sum;
+      }
+    }
+  }
+}
+
+// To the entry of what the row is now, from that of what it was when changes were last followed.
 void AppliedRows::move(const CachedShape& found, const ApplicationLook& look,
-                       const Applications& applications, std::uint32_t row) {
+                       const Applications& applications, const Application& application,
+                       std::uint32_t row) {
   const std::uint32_t its_class = applications.table().node_class(row);
   if (its_class == kNoNodeClass || found.code(row) != 0) {
     return;
   }
-  const std::uint32_t of_class = entry_of_class_[its_class];
-  HEADROOM_ASSERT(of_class != kNoEntry);
-  auto& by_row = extras_.by_row;
-  const auto place = by_row.begin() + (extras_.place_of(row) - by_row.cbegin());
-  const bool was_apart = place != by_row.end() && place->first == row;
-  const std::uint32_t before = was_apart ? place->second : of_class;
-  one_.clear();
-  look.locate(row, false, one_);
-  const bool is_apart =
-      std::any_of(one_.sums.begin(), one_.sums.end(), [](std::int64_t sum) { return sum != 0; });
-  const std::uint32_t now = is_apart ? entry_like(its_class, applications) : of_class;
-  if (now == before) {
+  HEADROOM_ASSERT(entry_of_class_[its_class] != kNoEntry);
+  const RowsApart::Alike before = apart_.alike([&](std::size_t k) {
+    const std::uint32_t domain = applications.domain_of(application.fine_sums[k]->key(), row);
+    for (const StandingChange& change : application.standing_changes) {
+      if (change.sums == k && change.domain == domain) {
+        return change.before;
+      }
+    }
+    return apart_.standing(k, row);
+  });
+  const std::uint32_t from = before == RowsApart::kAsItsClass ? entry_of_class_[its_class]
+                                                              : apart_.entry(its_class, before);
+  const std::uint32_t to = entry_now(its_class, look, row);
+  HEADROOM_ASSERT(from != kNoEntry);
+  if (from == to) {
     return;
   }
-  lose(before);
-  gain(now);
-  if (!is_apart) {
-    by_row.erase(place);
-  } else if (was_apart) {
-    place->second = now;
-  } else {
-    by_row.insert(place, {row, now});
-  }
+  take_out(from);
+  take_out(to);
+  HEADROOM_ASSERT(entries_[from].rows != 0);
+  --entries_[from].rows;
+  ++entries_[to].rows;
 }
 
-// The entry of the class's rows that are as one_.
-std::uint32_t AppliedRows::entry_like(std::uint32_t node_class, const Applications& applications) {
-  std::uint64_t hash = mix(node_class);
-  for (const std::int64_t sum : one_.sums) {
-    hash = mix(hash ^ static_cast<std::uint64_t>(sum));
-  }
-  const std::size_t counters = one_.sums.size();
-  const auto [known, is_new] = ids_.try_emplace(hash, static_cast<std::uint32_t>(entries_.size()));
-  std::uint32_t* id = &known.value();
-  while (!is_new && *id != kNoEntry) {
-    const auto sums = located_.sums.begin() + static_cast<std::ptrdiff_t>(*id * counters);
-    if (class_of_[*id] == node_class && std::equal(one_.sums.begin(), one_.sums.end(), sums)) {
-      return *id;
+// Of those that changed, or of all entries. True: the scores of all are to be made anew.
+bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept) {
+  FilterScale filter_scale = kept && look.filters() ? look.filter_scale() : FilterScale();
+  all |= filter_scale != filter_scale_;
+  filter_scale_ = std::move(filter_scale);
+  const auto find_code = [&](std::uint32_t i) {
+    ScoredRows& its = entries_[i];
+    its.code = its.rows == 0     ? kEmpty
+               : !look.filters() ? 0
+               : kept            ? look.code(located_, i)
+                                 : look.code(its.row, nullptr, its.plain);
+  };
+  if (all) {
+    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+      find_code(i);
     }
-    id = &next_[*id];
+    return true;
   }
-  *id = static_cast<std::uint32_t>(entries_.size());
-  ScoredRows& its = entries_.emplace_back();
-  its.row = applications.first_rows()[node_class];
-  its.rows = 0;
-  next_.push_back(kNoEntry);
-  class_of_.push_back(node_class);
-  located_.add(one_, 0);
-  same_entries_ = false;
-  return static_cast<std::uint32_t>(entries_.size() - 1);
+  std::int64_t more = 0;
+  bool others_pass = false;
+  for (std::size_t k = 0; k < changed_.size(); ++k) {
+    find_code(changed_[k]);
+    const ScoredRows& its = entries_[changed_[k]];
+    const std::uint32_t passing = its.code == 0 ? its.rows : 0;
+    more += std::int64_t{passing} - passed_[k];
+    others_pass |= (passing != 0) != (passed_[k] != 0);
+  }
+  // Spreading counts the rows that pass, and their domains: without filters these stay.
+  return look.filters() && !scale_.sizes.empty() && (more != 0 || others_pass);
 }
 
-void AppliedRows::gain(std::uint32_t entry) {
-  if (entries_[entry].rows++ == 0) {
-    entries_[entry].code = 0;
-    same_entries_ = false;
+// Before what the entry finds changes.
+void AppliedRows::take_out(std::uint32_t entry) {
+  is_out_.resize(entries_.size());
+  if (is_out_[entry]) {
+    return;
+  }
+  is_out_[entry] = true;
+  const ScoredRows& its = entries_[entry];
+  const bool passed = its.rows != 0 && its.code == 0;
+  changed_.push_back(entry);
+  passed_.push_back(passed ? its.rows : 0);
+  if (passed) {
+    scale_.take_out(its);
+    feasible_ -= its.rows;
+    (entry < classes_ ? extras_of_classes_ : extras_apart_).remove(extras_.by_entry[entry]);
+  } else if (its.rows != 0) {
+    --(entry < classes_ ? rejecting_classes_ : rejecting_apart_);
   }
 }
 
-void AppliedRows::lose(std::uint32_t entry) {
-  if (--entries_[entry].rows == 0) {
-    entries_[entry].code = kClassRejection | kNoNodeReason;
-    same_entries_ = false;
+void AppliedRows::put_in(std::uint32_t entry) {
+  const ScoredRows& its = entries_[entry];
+  const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
+  extras_.by_entry[entry] = extra;
+  if (entry < classes_) {
+    // By the class that it stands for: its row may be in a finer one by now, where others read
+    // more.
+    extras_.by_class[class_of_[entry]] = extra;
+  }
+  if (its.code == 0) {
+    feasible_ += its.rows;
+    (entry < classes_ ? extras_of_classes_ : extras_apart_).add(extra);
+  } else if (its.rows != 0) {
+    ++(entry < classes_ ? rejecting_classes_ : rejecting_apart_);
+  }
+}
+
+// For extremes of these entries of which one went.
+void AppliedRows::look_again(Extremes& extremes, std::size_t first, std::size_t last) const {
+  if (extremes.known()) {
+    return;
+  }
+  extremes = {};
+  for (std::size_t i = first; i < last; ++i) {
+    if (entries_[i].code == 0) {
+      extremes.add(extras_.by_entry[i]);
+    }
   }
 }
 
 // What the entries add to rows, and how many these are.
-void AppliedRows::sum_up(const ApplicationLook& look, const Applications& applications) {
-  feasible_ = 0;
-  rejects_ = false;
-  extras_.classes = applications.table().columns().node_class;
-  extras_.by_class.assign(entry_of_class_.size(), -1);
-  extras_.by_entry.resize(entries_.size());
+void AppliedRows::sum_up(const ApplicationLook& look, const Applications& applications, bool all) {
+  extras_.by_entry.resize(entries_.size(), -1);
+  if (all) {
+    extras_.by_class.assign(entry_of_class_.size(), -1);
+    feasible_ = rejecting_classes_ = rejecting_apart_ = 0;
+    extras_of_classes_ = extras_apart_ = {};
+    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+      put_in(i);
+    }
+  } else {
+    std::for_each(changed_.begin(), changed_.end(), [this](std::uint32_t i) { put_in(i); });
+    look_again(extras_of_classes_, 0, classes_);
+    look_again(extras_apart_, classes_, entries_.size());
+  }
+  const std::int64_t highest = std::max(extras_of_classes_.highest, extras_apart_.highest);
+  const std::int64_t lowest = std::min(extras_of_classes_.lowest, extras_apart_.lowest);
+  extras_.rejects_classes = rejecting_classes_ != 0;
+  extras_.rejects_apart = rejecting_apart_ != 0;
+  extras_.greatest = static_cast<std::int32_t>(std::max<std::int64_t>(highest, 0));
+  extras_.greatest_apart =
+      static_cast<std::int32_t>(std::max<std::int64_t>(extras_apart_.highest, -1));
   extras_.more = nullptr;
-  extras_.greatest = 0;
-  extras_.greatest_apart = -1;
-  extras_.rejects_classes = extras_.rejects_apart = false;
   extras_.same.reset();
-  bool all_same = true;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const ScoredRows& its = entries_[i];
-    const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
-    const bool rejected = its.code != 0 && its.rows != 0;
-    extras_.by_entry[i] = extra;
-    (i < classes_ ? extras_.rejects_classes : extras_.rejects_apart) |= rejected;
-    rejects_ |= rejected;
-    if (its.rows != 0) {
-      all_same = all_same && extra >= 0 && extra == extras_.same.value_or(extra);
-      extras_.same = extra;
-    }
-    if (its.code == 0) {
-      feasible_ += its.rows;
-      extras_.greatest = std::max(extras_.greatest, extra);
-      extras_.greatest_apart =
-          i < classes_ ? extras_.greatest_apart : std::max(extras_.greatest_apart, extra);
-    }
-  }
-  // By the class that it stands for: its row may be in a finer one by now, where others read more.
-  for (std::uint32_t c = 0; c < entry_of_class_.size(); ++c) {
-    if (const std::uint32_t entry = entry_of_class_[c]; entry != kNoEntry) {
-      extras_.by_class[c] = extras_.by_entry[entry];
-    }
-  }
-  if (!all_same) {
-    extras_.same.reset();
+  if (lowest == highest && !rejects()) {
+    extras_.same = static_cast<std::int32_t>(highest);
   }
   if (look.most_image_score() != 0) {
     std::int64_t weight = 0;
@@ -244,17 +306,17 @@ void AppliedRows::sum_up(const ApplicationLook& look, const Applications& applic
 }
 
 const ScoredRows& AppliedRows::entry_of(std::uint32_t row) const {
-  const auto found = extras_.find(row);
-  return entries_[found != extras_.by_row.end() ? found->second
-                                                : entry_of_class_[extras_.classes[row]]];
+  const std::uint32_t its = extras_.entry(row);
+  return entries_[its != kNoEntry ? its : entry_of_class_[extras_.classes[row]]];
 }
 
 std::size_t AppliedRows::bytes() const {
   return allocated_bytes(sizeof(*this)) +
-         allocated_bytes(entries_.capacity() * sizeof(ScoredRows)) + located_.bytes() +
-         one_.bytes() + heap_bytes(entry_of_class_) + heap_bytes(next_) +
-         allocated_bytes(ids_.bucket_count() * 24) + heap_bytes(extras_.by_class) +
-         heap_bytes(extras_.by_entry) + allocated_bytes(extras_.by_row.capacity() * 8);
+         allocated_bytes(entries_.capacity() * sizeof(ScoredRows)) + heap_bytes(class_of_) +
+         located_.bytes() + heap_bytes(entry_of_class_) + apart_.bytes() +
+         heap_bytes(extras_.by_class) + heap_bytes(extras_.by_entry) +
+         allocated_bytes(extras_.by_row.capacity() * 8) + heap_bytes(changed_) +
+         heap_bytes(passed_);
 }
 
 }  // namespace headroom

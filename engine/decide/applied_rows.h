@@ -4,12 +4,12 @@
 // application, but for the rows in whose domains of other keys (hostnames) pods count. Of these,
 // those of a class with the same sums are alike. One entry stands for each such set of rows.
 // It is kept with the application: while no row turns feasible or infeasible and no class changes,
-// a pod that comes or goes moves a row from one entry to another.
-// Thread safety: one thread at a time. Cost: bring_up() is O(entries), and O(log rows apart) for
-// each row that moved; anew it is O(classes + rows apart).
+// a pod that comes or goes moves a row from one entry to another and changes what some find in
+// their domains; those alone are looked at again.
+// Thread safety: one thread at a time. Cost: bring_up() is O(entries whose sums changed), and
+// O(entries) where that changes what the others are compared with; anew it is O(classes + rows
+// apart).
 #pragma once
-
-#include <tsl/robin_map.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +17,8 @@
 
 #include "engine/applications/look.h"
 #include "engine/decide/cached_shape.h"
+#include "engine/decide/row_extras.h"
+#include "engine/decide/rows_apart.h"
 
 namespace headroom {
 
@@ -32,38 +34,46 @@ class AppliedRows final : public KeptWithApplication {
   const ScoredRows& entry_of(std::uint32_t row) const;
   const RowExtras& extras() const { return extras_; }
   std::uint32_t feasible() const { return feasible_; }
-  bool rejects() const { return rejects_; }  // some row
+  bool rejects() const { return extras_.rejects_classes || extras_.rejects_apart; }  // some row
   std::size_t bytes() const;
 
  private:
   void find(CachedShape& found, const ApplicationLook& look, const Applications& applications,
             const Application& application, bool kept);
-  std::uint32_t add(const ApplicationLook& look, std::uint32_t row, std::uint32_t rows, bool plain);
+  std::uint32_t add(std::uint32_t row, std::uint32_t node_class, std::uint32_t rows, bool plain);
   void move(const CachedShape& found, const ApplicationLook& look, const Applications& applications,
-            std::uint32_t row);
-  std::uint32_t entry_like(std::uint32_t node_class, const Applications& applications);
-  // Of rows; a thread's.
-  static std::vector<std::uint32_t>& scratch();
-  void gain(std::uint32_t entry);
-  void lose(std::uint32_t entry);
-  void sum_up(const ApplicationLook& look, const Applications& applications);
+            const Application& application, std::uint32_t row);
+  std::uint32_t entry_now(std::uint32_t node_class, const ApplicationLook& look, std::uint32_t row);
+  void follow(const CachedShape& found, const ApplicationLook& look,
+              const Applications& applications, const Application& application);
+  bool find_codes(const ApplicationLook& look, bool all, bool kept);
+  void take_out(std::uint32_t entry);
+  void put_in(std::uint32_t entry);
+  void look_again(Extremes& extremes, std::size_t first, std::size_t last) const;
+  void sum_up(const ApplicationLook& look, const Applications& applications, bool all);
 
   // Of what they are: while none of it changes, rows move at most.
   std::uint64_t application_version_ = 0, shape_version_ = 0, feasible_version_ = 0,
                 class_changes_ = 0;
-  std::vector<ScoredRows> entries_;  // classes, then rows apart
-  std::size_t classes_ = 0;          // how many of them
-  std::size_t found_ = 0;            // entries when they were found; since then some may be empty
-  bool same_entries_ = false;        // none became empty or was so before
-  LocatedRows located_;              // by entry
+  std::vector<ScoredRows> entries_;      // classes, then rows apart
+  std::vector<std::uint32_t> class_of_;  // by entry
+  std::size_t classes_ = 0;              // how many of them are of classes
+  std::size_t found_ = 0;                // when they were found; since then some may be empty
+  LocatedRows located_;                  // by entry
   std::vector<std::uint32_t> entry_of_class_;
-  // By class and sums, hashed: the entry of rows that are alike, and the next of the same hash.
-  tsl::robin_map<std::uint64_t, std::uint32_t> ids_;
-  std::vector<std::uint32_t> next_, class_of_;  // by entry
+  RowsApart apart_;
   RowExtras extras_;
+
+  // Of entries, as they were last put in.
+  ScoreScale scale_;
+  FilterScale filter_scale_;
+  Extremes extras_of_classes_, extras_apart_;  // of entries that pass
   std::uint32_t feasible_ = 0;
-  bool rejects_ = false;
-  LocatedRows one_;  // scratch
+  std::uint32_t rejecting_classes_ = 0, rejecting_apart_ = 0;  // entries with rows
+
+  // Those that were taken out, and how many rows of each passed.
+  std::vector<std::uint32_t> changed_, passed_;
+  std::vector<bool> is_out_;  // by entry
 };
 
 }  // namespace headroom

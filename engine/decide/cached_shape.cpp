@@ -382,12 +382,15 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
     }
     // Without the few rows that are rejected, for a moment.
     for (const bool take : {true, false}) {
-      for (const auto& [row, entry] : extras.by_row) {
-        for (std::uint32_t n = 0; extras.by_entry[entry] < 0 && n < layout_.normalized; ++n) {
+      extras.each_apart([&](std::uint32_t row) {
+        if ((lines_[layout_.packed(row)] & kInfeasible) != 0 || extras.of(row) >= 0) {
+          return;
+        }
+        for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
           const std::int32_t raw = layout_.raw(lines_, row, n);
           take ? histograms_[n].remove(raw) : histograms_[n].add(raw);
         }
-      }
+      });
       if (take) {
         found = ranges();
       }

@@ -366,7 +366,7 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
     const std::vector<BestRow>& best = range.by_class[head.node_class].best;
     while (head.next < best.size()) {
       const RowTotal& row = best[head.next++].row_total;
-      if (extras.find(row.row) == extras.by_row.end()) {
+      if (extras.entry(row.row) == RowExtras::kNoEntry) {
         head.row_total = {row.row, row.total + extras.by_class[head.node_class]};
         head.key = order.key(head.row_total);
         return true;
@@ -424,11 +424,16 @@ void CachedShape::add_rows_apart(const RangeTotals& range, const Totals& weights
   if (extras.greatest_apart < 0 || most + extras.greatest_apart < worst) {
     return;
   }
-  for (const auto& [row, entry] : extras.by_row) {
-    if (const std::int32_t extra = extras.by_entry[entry]; extra >= 0 && most + extra >= worst) {
-      out.push_back({row, row_total(range, weights, row) + extra});
+  extras.each_apart([&](std::uint32_t row) {
+    const std::uint32_t entry = extras.entry(row);
+    const std::int32_t extra = entry == RowExtras::kNoEntry ? -1 : extras.by_entry[entry];
+    if (extra < 0 || most + extra < worst) {
+      return;
     }
-  }
+    if (const std::int32_t total = row_total(range, weights, row); total >= 0) {
+      out.push_back({row, total + extra});
+    }
+  });
   const auto wanted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, out.size()));
   std::partial_sort(
       out.begin(), out.begin() + wanted, out.end(),

@@ -221,7 +221,8 @@ void Evaluator::apply(AskedPod& asked, ExactAnswer& answer) const {
     }
   }
   answer.rows.resize(kept);
-  look.score(applied, false);
+  ScoreScale scale;
+  look.score(applied, false, nullptr, scale);
   for (std::size_t i = 0; i < kept; ++i) {
     answer.rows[i].total = applied[i].total;
   }

@@ -4,20 +4,19 @@
 
 namespace headroom {
 
-RowExtras::ByRow::const_iterator RowExtras::place_of(std::uint32_t row) const {
-  return std::lower_bound(by_row.begin(), by_row.end(), row,
-                          [](const auto& its, std::uint32_t r) { return its.first < r; });
-}
-
-RowExtras::ByRow::const_iterator RowExtras::find(std::uint32_t row) const {
-  const auto found = place_of(row);
-  return found != by_row.end() && found->first == row ? found : by_row.end();
+std::uint32_t RowExtras::entry(std::uint32_t row) const {
+  if (apart != nullptr) {
+    return apart->entry_of(row);
+  }
+  const auto found =
+      std::lower_bound(by_row.begin(), by_row.end(), row,
+                       [](const auto& its, std::uint32_t r) { return its.first < r; });
+  return found != by_row.end() && found->first == row ? found->second : kNoEntry;
 }
 
 std::int32_t RowExtras::of(std::uint32_t row) const {
-  const auto found = find(row);
-  const std::int32_t extra =
-      found != by_row.end() ? by_entry[found->second] : by_class[classes[row]];
+  const std::uint32_t its = entry(row);
+  const std::int32_t extra = its == kNoEntry ? by_class[classes[row]] : by_entry[its];
   return extra >= 0 && more != nullptr ? extra + more(row) : extra;
 }
 

@@ -1,6 +1,7 @@
 // RowExtras: what is added to the totals that a shape's cached lines hold of rows, by class of rows
 // and for the rows that stand apart from their class.
-// Thread safety: a plain value. Cost: find() and of() are O(log rows apart).
+// Thread safety: a plain value. Cost: of() is O(log rows) or O(fine keys), by who says what stands
+// apart.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "engine/decide/rows_apart.h"
+
 namespace headroom {
 
 struct RowExtras {
-  using ByRow = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  static constexpr std::uint32_t kNoEntry = RowsApart::kNoEntry;
 
   const std::uint32_t* classes = nullptr;  // by row
   std::vector<std::int32_t> by_class;      // -1: such rows are rejected
-  // Rows that stand apart from their class, sorted: each as an entry of by_entry says.
-  ByRow by_row;
+  // Which rows stand apart from their class, each as an entry of by_entry says: a list, sorted by
+  // row, or, where there is none, who knows them.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_row;
+  const RowsApart* apart = nullptr;
   std::vector<std::int32_t> by_entry;               // -1: such rows are rejected
   std::function<std::int32_t(std::uint32_t)> more;  // of a row, at least 0; or none
   std::int32_t greatest = 0;                        // of any row
@@ -25,12 +30,21 @@ struct RowExtras {
   // With a row that lines hold as feasible: some class, some entry of rows apart.
   bool rejects_classes = false, rejects_apart = false;
   std::optional<std::int32_t> same;  // all rows have that much
-  // Where the row stands in by_row, or would.
-  ByRow::const_iterator place_of(std::uint32_t row) const;
-  // The row's place in by_row; its end: it is as its class.
-  ByRow::const_iterator find(std::uint32_t row) const;
+
+  // The entry of a feasible row; kNoEntry: it is as its class.
+  std::uint32_t entry(std::uint32_t row) const;
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
+  // Calls visit(row) for the rows that stand apart, some of which may be infeasible.
+  template <typename Visit>
+  void each_apart(Visit visit) const {
+    for (const auto& its : by_row) {
+      visit(its.first);
+    }
+    if (apart != nullptr) {
+      apart->each(visit);
+    }
+  }
 };
 
 }  // namespace headroom

@@ -35,6 +35,7 @@ headroom_add_engine_test(engine_test
   engine/bound_volumes_test.cpp
   engine/change_log_test.cpp
   engine/elastic_quota_stories_test.cpp
+  engine/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/host_ports_test.cpp
   engine/large_cluster_test.cpp

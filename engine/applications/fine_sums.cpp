@@ -1,0 +1,102 @@
+#include "engine/applications/fine_sums.h"
+
+#include <algorithm>
+
+#include "layout/heap_bytes.h"
+#include "objects/assert.h"
+#include "objects/hash.h"
+
+namespace headroom {
+
+FineSums::FineSums(TopologyKeyId key) : key_(key), known_(0, Hash{this}, Equal{this}) {
+  by_domain_.max_load_factor(0.8F);
+}
+
+std::size_t FineSums::Hash::operator()(Standing standing) const {
+  std::uint64_t hash = 0;
+  for (std::uint32_t c = 0; c < its->counters_; ++c) {
+    const FedCell& cell = its->cell(standing, c);
+    hash = mix(hash ^ static_cast<std::uint64_t>(cell.sum));
+    hash = mix(hash ^ cell.pods);
+  }
+  return hash;
+}
+
+bool FineSums::Equal::operator()(Standing a, Standing b) const {
+  return std::equal(&its->cell(a, 0), &its->cell(a, 0) + its->counters_, &its->cell(b, 0));
+}
+
+void FineSums::clear() {
+  known_.clear();
+  by_domain_.clear();
+  cells_.assign(counters_, {});
+  domains_.assign(1, 0);
+  known_.insert(kNothing);
+}
+
+std::uint32_t FineSums::add_counter() {
+  ++counters_;
+  clear();
+  return counters_ - 1;
+}
+
+FineSums::Standing FineSums::feed(std::uint32_t domain, std::uint32_t counter, std::int64_t weight,
+                                  int sign) {
+  const auto entry = by_domain_.try_emplace(domain, kNothing).first;
+  const Standing before = entry->second;
+  // As the last of all, until it is known whether there is another like it.
+  const Standing last = standings();
+  const std::size_t first = std::size_t{before} * counters_;
+  cells_.resize(cells_.size() + counters_);
+  std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first), counters_,
+              cells_.end() - counters_);
+  FedCell& cell = cells_[std::size_t{last} * counters_ + counter];
+  cell.sum += sign * weight;
+  cell.pods += static_cast<std::uint32_t>(sign);
+  domains_.push_back(0);
+  const auto [known, is_new] = known_.insert(last);
+  const Standing now = *known;
+  if (!is_new) {
+    cells_.resize(cells_.size() - counters_);
+    domains_.pop_back();
+  }
+  if (before != kNothing) {
+    --domains_[before];
+  }
+  if (now != kNothing) {
+    ++domains_[now];
+    entry.value() = now;
+  } else {
+    by_domain_.erase(entry);
+  }
+  return before;
+}
+
+void FineSums::renumber() {
+  std::vector<Standing> renamed(standings());
+  known_.clear();
+  Standing next = 0;
+  for (Standing its = 0; its < renamed.size(); ++its) {
+    if (its != kNothing && domains_[its] == 0) {
+      continue;
+    }
+    std::copy_n(&cells_[std::size_t{its} * counters_], counters_,
+                &cells_[std::size_t{next} * counters_]);
+    domains_[next] = domains_[its];
+    known_.insert(next);
+    renamed[its] = next++;
+  }
+  cells_.resize(std::size_t{next} * counters_);
+  domains_.resize(next);
+  for (auto its = by_domain_.begin(); its != by_domain_.end(); ++its) {
+    its.value() = renamed[its->second];
+  }
+}
+
+std::size_t FineSums::bytes() const {
+  return allocated_bytes(sizeof(*this)) + allocated_bytes(cells_.capacity() * sizeof(FedCell)) +
+         heap_bytes(domains_) + allocated_bytes(by_domain_.bucket_count() * 12) +
+         allocated_bytes(known_.bucket_count() * 8);
+}
+
+}  // namespace headroom
