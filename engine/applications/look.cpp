@@ -317,8 +317,11 @@ std::uint32_t ApplicationLook::counted_code(std::uint32_t row, bool plain,
 
 // --- Located rows ---
 
-void LocatedRows::clear() {
-  domains.clear();
+void LocatedRows::clear(std::size_t counters) {
+  domains.resize(counters);
+  for (std::vector<DomainId>& of_rows : domains) {
+    of_rows.clear();
+  }
   sums.clear();
   keys.clear();
 }
@@ -331,8 +334,9 @@ void ApplicationLook::locate(std::uint32_t row, bool plain, LocatedRows& rows) c
   std::uint64_t keys = 0;
   for (std::size_t c = 0; c < application_.counters.size(); ++c) {
     const Counter& counter = application_.counters[c];
-    rows.domains.push_back(counter.fine() ? kNoDomain
-                                          : applications_.topology().domain(counter.key, row));
+    if (!counter.fine()) {
+      rows.domains[c].push_back(applications_.topology().domain(counter.key, row));
+    }
     rows.sums.push_back(count(counter, row, plain, nullptr));
     keys |= std::uint64_t{has_key(counter, row)} << c;
   }

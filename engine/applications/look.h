@@ -81,11 +81,11 @@ inline constexpr std::size_t kLocatedCountersMax = 64;
 // What rows find in counters: of each row its domain in each counter that is not fine, the sums of
 // all, and bits of the counters whose key the row has.
 struct LocatedRows {
-  std::vector<std::uint32_t> domains;  // by row, then by counter; kNoDomain of fine ones
-  std::vector<std::int64_t> sums;      // by row, then by counter
-  std::vector<std::uint64_t> keys;     // by row
+  std::vector<std::vector<DomainId>> domains;  // by counter, then by row; empty of fine ones
+  std::vector<std::int64_t> sums;              // by row, then by counter
+  std::vector<std::uint64_t> keys;             // by row
 
-  void clear();
+  void clear(std::size_t counters);
   std::size_t bytes() const;
 };
 

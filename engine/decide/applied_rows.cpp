@@ -60,7 +60,7 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   const std::vector<std::uint32_t>& first_rows = applications.first_rows();
   entries_.clear();
   class_of_.clear();
-  located_.clear();
+  located_.clear(application.counters.size());
   apart_.begin(applications, application);
   extras_.by_row.clear();
   extras_.apart = kept ? &apart_ : nullptr;
@@ -143,11 +143,14 @@ void AppliedRows::follow(const CachedShape& found, const ApplicationLook& look,
   for (const SumChange& change : application.sum_changes) {
     const std::int64_t sum =
         application.cell(application.counters[change.counter], change.domain).sum;
-    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-      const std::size_t at = i * counters + change.counter;
-      if (located_.domains[at] == change.domain && located_.sums[at] != sum) {
-        take_out(i);
-        located_.sums[at] = sum;
+    const std::vector<DomainId>& domains = located_.domains[change.counter];
+    for (auto its = std::find(domains.begin(), domains.end(), change.domain); its != domains.end();
+         its = std::find(its + 1, domains.end(), change.domain)) {
+      const auto entry = static_cast<std::uint32_t>(its - domains.begin());
+      std::int64_t& known = located_.sums[entry * counters + change.counter];
+      if (known != sum) {
+        take_out(entry);
+        known = sum;
       }
     }
   }
