@@ -64,6 +64,7 @@ constexpr std::array kRows = {
     Row{"spread_cold", spread_cold},
     Row{"default_place", default_place},
     Row{"counter_event", counter_event},
+    Row{"volumes", volumes},
     Row{"application_memory", application_memory},
     Row{"memory", memory},
 };

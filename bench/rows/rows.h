@@ -77,6 +77,7 @@ void affinity_warm(const BenchOptions& options, Lines& lines);
 void spread_cold(const BenchOptions& options, Lines& lines);
 void default_place(const BenchOptions& options, Lines& lines);
 void counter_event(const BenchOptions& options, Lines& lines);
+void volumes(const BenchOptions& options, Lines& lines);
 void application_memory(const BenchOptions& options, Lines& lines);
 void memory(const BenchOptions& options, Lines& lines);
 

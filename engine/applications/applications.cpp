@@ -82,6 +82,15 @@ void Applications::begin_anew() noexcept {
   broken_ = false;
 }
 
+void Applications::mend() {
+  volume_index_.read(referred_);
+  csi_nodes_.resize(facts_.nodes.size());
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    csi_nodes_[row] = referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name);
+  }
+  begin_anew();
+}
+
 void Applications::drop_kept() noexcept {
   for (Application* application : use_order_) {
     application->kept.reset();
@@ -106,7 +115,8 @@ void Applications::count(PodId id) {
   if (pod.counted_row >= volume_pods_.size()) {
     volume_pods_.resize(pod.counted_row + 1);
   }
-  volume_pods_[pod.counted_row].push_back(id);
+  volume_pods_[pod.counted_row].pods.push_back(id);
+  count_volumes(peer, pod.counted_row, 1);
   for (const Volume& volume : peer.volumes) {
     if (volume.claim) {
       claim_pods_[pod_key(peer.namespace_name, *volume.claim)].push_back(id);
@@ -128,7 +138,8 @@ void Applications::uncount(PodId id) {
   if (peer.volumes.empty()) {
     return;
   }
-  std::erase(volume_pods_[pod.counted_row], id);
+  std::erase(volume_pods_[pod.counted_row].pods, id);
+  count_volumes(peer, pod.counted_row, -1);
   for (const Volume& volume : peer.volumes) {
     if (!volume.claim) {
       continue;
@@ -141,6 +152,14 @@ void Applications::uncount(PodId id) {
     if (pods->second.empty()) {
       claim_pods_.erase(pods);
     }
+  }
+}
+
+void Applications::count_volumes(const PodPeer& peer, std::uint32_t row, int sign) {
+  const auto more = static_cast<std::uint32_t>(sign);
+  for (const Volume& volume : peer.volumes) {
+    volume_pods_[row].volumes += more;
+    volume_pods_[row].ephemeral += volume.ephemeral ? more : 0;
   }
 }
 
@@ -258,6 +277,11 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
     return;
   }
   const Whole whole(*this);
+  if ((before == nullptr) != (after == nullptr)) {
+    set_csi_node(row, after == nullptr
+                          ? nullptr
+                          : referred_.find<CsiNode>(ReferredKind::kCsiNode, after->name));
+  }
   ++nodes_generation_;
   topology_.set_node(row, after);
   if (image_locality_) {
@@ -265,15 +289,21 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
   }
 }
 
-void Applications::change(ReferredKind kind, const ReferredObject* object) {
-  if (object != nullptr) {
-    if (const auto* service = std::get_if<Service>(object); service && service->selector) {
+void Applications::change(ReferredKind kind, const ReferredObject* before,
+                          const ReferredObject* after, std::uint32_t row) {
+  const Whole whole(*this);
+  if (after != nullptr) {
+    if (const auto* service = std::get_if<Service>(after); service && service->selector) {
       for (const auto& label : *service->selector) {
         read_.add(label.first);
       }
-    } else if (const auto* controller = std::get_if<WorkloadController>(object)) {
+    } else if (const auto* controller = std::get_if<WorkloadController>(after)) {
       read_.add(controller->selector);
     }
+  }
+  volume_index_.change(before, after);
+  if (kind == ReferredKind::kCsiNode && row != kNoRow) {
+    set_csi_node(row, after == nullptr ? nullptr : std::get_if<CsiNode>(after));
   }
   // Volumes are looked at as they are; what selects, and whom, is part of what was counted.
   if (kind <= ReferredKind::kStatefulSet) {
@@ -281,8 +311,17 @@ void Applications::change(ReferredKind kind, const ReferredObject* object) {
   }
 }
 
-const std::vector<PodId>& Applications::volume_pods(std::uint32_t row) const {
-  static const std::vector<PodId> kNone;
+void Applications::set_csi_node(std::uint32_t row, const CsiNode* csi_node) {
+  if (csi_node != nullptr && row >= csi_nodes_.size()) {
+    csi_nodes_.resize(row + 1);
+  }
+  if (row < csi_nodes_.size()) {
+    csi_nodes_[row] = csi_node;
+  }
+}
+
+const Applications::VolumePods& Applications::volume_pods(std::uint32_t row) const {
+  static const VolumePods kNone;
   return row < volume_pods_.size() ? volume_pods_[row] : kNone;
 }
 
@@ -324,7 +363,7 @@ Application* Applications::for_decision(const Pod& pod) {
   }
   note_read(pod);
   if (broken_) {
-    begin_anew();
+    mend();
   }
   const Whole whole(*this);
   const std::string& key = maker_.key(pod);

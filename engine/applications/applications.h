@@ -25,6 +25,7 @@
 #include "engine/applications/peers.h"
 #include "engine/applications/read_labels.h"
 #include "engine/applications/topology.h"
+#include "engine/applications/volume_index.h"
 #include "engine/profile/profile.h"
 #include "engine/table/facts.h"
 #include "engine/table/node_table.h"
@@ -62,8 +63,10 @@ class Applications {
   void count(PodId id);
   void uncount(PodId id);
   void change_node(std::uint32_t row, const Node* before, const Node* after);
-  // nullptr: there is none any more.
-  void change(ReferredKind kind, const ReferredObject* object);
+  // nullptr: there was none, or is none any more. `row`: of the node of a CSINode's name, or
+  // kNoRow.
+  void change(ReferredKind kind, const ReferredObject* before, const ReferredObject* after,
+              std::uint32_t row);
 
   // --- Decisions ---
   // nullptr: none. Valid until the next is asked for, or longer if prepared in between.
@@ -91,8 +94,17 @@ class Applications {
   const Images& images() const { return images_; }
   Rejections& rejections() const { return rejections_; }
   std::uint32_t node_count() const { return node_count_; }
-  // Pods with volumes that count on the row.
-  const std::vector<PodId>& volume_pods(std::uint32_t row) const;
+  const VolumeIndex& volume_index() const { return volume_index_; }
+  // Of the row's node; nullptr: there is none.
+  const CsiNode* csi_node(std::uint32_t row) const {
+    return row < csi_nodes_.size() ? csi_nodes_[row] : nullptr;
+  }
+  // Pods with volumes that count on the row, and how many volumes they have.
+  struct VolumePods {
+    std::vector<PodId> pods;
+    std::uint32_t volumes = 0, ephemeral = 0;
+  };
+  const VolumePods& volume_pods(std::uint32_t row) const;
   // Pods with the claim, "namespace/name", that count.
   const std::vector<PodId>& claim_pods(std::string_view claim) const;
   // By class: its nodes' first row; kNoRow: none. As of the last prepare().
@@ -142,6 +154,10 @@ class Applications {
     const int exceptions_;
   };
   void begin_anew() noexcept;
+  // After memory ended half way.
+  void mend();
+  void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
+  void count_volumes(const PodPeer& peer, std::uint32_t row, int sign);
   Result<void> validate(Application& application);
   // That its labels count by which its own selectors read.
   void note_read(const Pod& pod);
@@ -199,7 +215,9 @@ class Applications {
   std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_class_changes_ = 0;
-  std::vector<std::vector<PodId>> volume_pods_;  // by row
+  VolumeIndex volume_index_;
+  std::vector<const CsiNode*> csi_nodes_;  // by row
+  std::vector<VolumePods> volume_pods_;    // by row
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
   bool broken_ = false;
 };

@@ -39,7 +39,7 @@ Result<void> Applications::validate() {
 
 Result<void> Applications::validate_next() {
   if (broken_) {
-    begin_anew();
+    mend();
   }
   if (check_order_.empty()) {
     return {};

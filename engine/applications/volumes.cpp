@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "engine/applications/look.h"
 #include "engine/applications/terms.h"
@@ -77,19 +78,6 @@ bool is_fully_bound(const PersistentVolumeClaim& claim) {
 bool is_bound_to(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
   return volume.claim_name == claim.name && volume.claim_namespace == claim.namespace_name &&
          (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
-}
-
-// Terms that no node can match are left out, as NodeAffinity does; names are not looked at.
-bool is_usable_on(const PersistentVolume& volume, const Node& node) {
-  if (!volume.node_affinity) {
-    return true;
-  }
-  const ClassConstraint constraint{{}, volume.node_affinity, {}};
-  NodeClass its;
-  for (const auto& [key, value] : node.labels) {
-    its.labels.push_back({key, value});
-  }
-  return NodeAffinity(constraint).passes(its, "");
 }
 
 bool allows(const StorageClass& storage_class, const Node& node) {
@@ -244,8 +232,26 @@ bool VolumeLook::waits(const Claim& claim) const {
          storage_class->waits_for_first_consumer;
 }
 
+VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
+  const VolumeIndex& index = applications_.volume_index();
+  WaitingClaim waiting{.its = &claim,
+                       .storage_class = referred_.find<StorageClass>(ReferredKind::kStorageClass,
+                                                                     claim.storage_class),
+                       .of_class = index.of_class(claim.storage_class),
+                       .meant_for = &index.meant_for(pod_key(claim.namespace_name, claim.name)),
+                       .tells_capacity = false};
+  // Without a request there is nothing to hold against it.
+  if (claim.request_bytes && waiting.storage_class != nullptr) {
+    const auto* driver =
+        referred_.find<CsiDriver>(ReferredKind::kCsiDriver, waiting.storage_class->provisioner);
+    waiting.tells_capacity = driver != nullptr && driver->storage_capacity;
+  }
+  return waiting;
+}
+
 void VolumeLook::look_at_binding() {
   constexpr PluginId kPlugin = PluginId::kVolumeBinding;
+  bool immediate = false;
   for (const Volume& volume : application_.volumes) {
     if (!volume.claim) {
       continue;
@@ -270,18 +276,26 @@ void VolumeLook::look_at_binding() {
       return reject(kPlugin, not_made_for(*claim, application_));
     }
     if (is_fully_bound(*claim)) {
-      bound_.push_back(claim);
+      const auto* its =
+          referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim->volume_name);
+      bound_.push_back({its, its == nullptr || !its->node_affinity
+                                 ? nullptr
+                                 : std::make_unique<const VolumeReach>(*its)});
+    } else if (!waits(*claim) || !claim->volume_name.empty()) {
+      // One with a volume that is not bound yet is of somebody who binds at once.
+      immediate = true;
     } else {
-      waiting_.push_back(claim);
+      (claim->selected_node ? selected_ : waiting_).push_back(waiting(*claim));
     }
   }
-  for (const Claim* claim : waiting_) {
-    // One with a volume that is not bound yet is of somebody who binds at once.
-    if (!waits(*claim) || !claim->volume_name.empty()) {
-      return reject(kPlugin, "pod has unbound immediate PersistentVolumeClaims");
-    }
+  if (immediate) {
+    return reject(kPlugin, "pod has unbound immediate PersistentVolumeClaims");
   }
-  for (std::uint32_t why = 0; !(bound_.empty() && waiting_.empty()) && why < 16; ++why) {
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const WaitingClaim& a, const WaitingClaim& b) {
+                     return a.its->request_bytes.value_or(0) < b.its->request_bytes.value_or(0);
+                   });
+  for (std::uint32_t why = 0; binds() && why < 16; ++why) {
     std::vector<std::string> reasons;
     for (std::size_t r = 0; r < kBindingReasons.size(); ++r) {
       if ((why >> r & 1) != 0) {
@@ -361,6 +375,10 @@ std::uint32_t VolumeLook::code(std::uint32_t row, const RowChange* change) const
 std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change) const {
   const bool asks =
       std::any_of(application_.volumes.begin(), application_.volumes.end(), is_restricted);
+  // A pod that uses none and asks for none is not looked at.
+  if (!asks && once_in_use_ == 0) {
+    return 0;
+  }
   std::int64_t once_in_use = once_in_use_;
   bool taken = false;
   const auto look_at = [&](PodId id) {
@@ -379,7 +397,7 @@ std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change)
       once_in_use += used.claim && !used.ephemeral && once_.contains(*used.claim) ? sign : 0;
     }
   };
-  for (const PodId id : applications_.volume_pods(row)) {
+  for (const PodId id : applications_.volume_pods(row).pods) {
     if (change == nullptr || !change->is_gone(id)) {
       look_at(id);
     }
@@ -393,9 +411,7 @@ std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change)
       count_uses(id, -1);
     }
   }
-  // A pod that uses none and asks for none is not looked at.
-  const bool skips = !asks && once_in_use_ == 0;
-  return skips ? 0 : taken ? kDiskTaken : once_in_use > 0 ? kClaimInUse : 0;
+  return taken ? kDiskTaken : once_in_use > 0 ? kClaimInUse : 0;
 }
 
 std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* change) const {
@@ -403,7 +419,7 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
     return wanted_error_;
   }
   const Facts& facts = applications_.facts();
-  const auto* csi_node = referred_.find<CsiNode>(ReferredKind::kCsiNode, facts.nodes[row].name);
+  const CsiNode* csi_node = applications_.csi_node(row);
   const std::set<CsiVolume>& wanted = wanted_[csi_node != nullptr];
   for (const CsiVolume& volume : wanted) {
     const auto missing = missing_driver_.find(volume.driver);
@@ -415,6 +431,15 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
     }
   }
   if (csi_node == nullptr) {
+    return 0;
+  }
+  // Were each volume here another one, would they be too many?
+  const Applications::VolumePods& there = applications_.volume_pods(row);
+  const auto most = static_cast<std::int64_t>(there.volumes + wanted.size());
+  const bool few = std::all_of(
+      csi_node->drivers.begin(), csi_node->drivers.end(),
+      [most](const CsiNode::Driver& driver) { return driver.count.value_or(most) >= most; });
+  if (few && there.ephemeral == 0 && (change == nullptr || change->come.empty())) {
     return 0;
   }
   std::set<CsiVolume> present;
@@ -437,7 +462,7 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
       }
     }
   };
-  for (const PodId id : applications_.volume_pods(row)) {
+  for (const PodId id : there.pods) {
     if (change == nullptr || !change->is_gone(id)) {
       add(id);
     }
@@ -450,12 +475,12 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
   }
   for (const CsiNode::Driver& driver : csi_node->drivers) {
     const auto of_driver = [&](const CsiVolume& volume) { return volume.driver == driver.name; };
-    const auto there = std::count_if(present.begin(), present.end(), of_driver);
+    const auto already = std::count_if(present.begin(), present.end(), of_driver);
     const auto added = std::count_if(wanted.begin(), wanted.end(), [&](const CsiVolume& volume) {
       return of_driver(volume) && !present.contains(volume);
     });
     // A driver of which nothing new comes may have too many already.
-    if (driver.count && added != 0 && there + added > *driver.count) {
+    if (driver.count && added != 0 && already + added > *driver.count) {
       return kTooManyVolumes;
     }
   }
@@ -463,6 +488,9 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
 }
 
 bool VolumeLook::in_zone(const Node& node) const {
+  if (zones_.empty()) {
+    return true;
+  }
   const bool has_any =
       std::any_of(std::begin(kZoneKeys), std::end(kZoneKeys),
                   [&](std::string_view key) { return find(node.labels, key) != nullptr; });
@@ -479,16 +507,14 @@ bool VolumeLook::in_zone(const Node& node) const {
 VolumeLook::Binding VolumeLook::bind(std::uint32_t row) const {
   const Node& node = *applications_.facts().nodes[row].node;
   Binding binding;
-  for (const Claim* claim : bound_) {
-    const auto* volume =
-        referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim->volume_name);
-    // The first that fails decides over the bound ones.
-    if (volume == nullptr) {
+  // The first that fails decides over the bound ones.
+  for (const BoundClaim& claim : bound_) {
+    if (claim.volume == nullptr) {
       binding.why_not |= kVolumeMissing;
-    } else if (!is_usable_on(*volume, node)) {
-      binding.why_not |= kNodeConflict;
+      break;
     }
-    if (binding.why_not != 0) {
+    if (claim.reach != nullptr && !claim.reach->has(node)) {
+      binding.why_not |= kNodeConflict;
       break;
     }
   }
@@ -499,103 +525,109 @@ VolumeLook::Binding VolumeLook::bind(std::uint32_t row) const {
 // A claim for which a node was selected already is being provisioned there. Smallest first, each
 // with the smallest volume.
 void VolumeLook::bind_waiting(const Node& node, Binding& binding) const {
-  std::vector<const Claim*> to_match, to_provision;
-  for (const Claim* claim : waiting_) {
-    if (!claim->selected_node) {
-      to_match.push_back(claim);
-    } else if (*claim->selected_node == node.name) {
-      to_provision.push_back(claim);
-    } else {
+  std::vector<const WaitingClaim*> to_provision;
+  for (const WaitingClaim& claim : selected_) {
+    if (*claim.its->selected_node != node.name) {
       binding.why_not |= kBindConflict;
       return;
     }
+    to_provision.push_back(&claim);
   }
-  std::stable_sort(to_match.begin(), to_match.end(), [](const Claim* a, const Claim* b) {
-    return a->request_bytes.value_or(0) < b->request_bytes.value_or(0);
-  });
-  std::set<std::string> chosen;
-  for (const Claim* claim : to_match) {
-    const PersistentVolume* volume = find_volume(*claim, node, chosen);
+  Chosen chosen;
+  for (const WaitingClaim& claim : waiting_) {
+    const PersistentVolume* volume = find_volume(claim, node, chosen);
     if (volume == nullptr) {
-      to_provision.push_back(claim);
+      to_provision.push_back(&claim);
       continue;
     }
-    chosen.insert(volume->name);
-    Use& use = binding.found[claim->storage_class];
-    use.requested_bytes += claim->request_bytes.value_or(0);
+    chosen.push_back(volume);
+    Use& use = binding.found[claim.its->storage_class];
+    use.requested_bytes += claim.its->request_bytes.value_or(0);
     use.capacity_bytes += volume->capacity_bytes;
-    binding.bound.push_back({claim, volume, nullptr});
+    binding.bound.push_back({claim.its, volume, nullptr});
   }
   provision(to_provision, node, binding);
 }
 
 // One that is meant for the claim, else the smallest that fits; of equals the first by name.
-const PersistentVolume* VolumeLook::find_volume(const Claim& claim, const Node& node,
-                                                const std::set<std::string>& chosen) const {
+const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, const Node& node,
+                                                const Chosen& chosen) const {
+  const Claim& claim = *waiting.its;
+  const auto may_be = [&](const PersistentVolume& volume) {
+    return volume.storage_class == claim.storage_class &&
+           std::find(chosen.begin(), chosen.end(), &volume) == chosen.end() &&
+           volume.capacity_bytes >= claim.request_bytes.value_or(0) &&
+           volume.volume_mode == claim.volume_mode &&
+           volume.attributes_class == claim.attributes_class && !volume.deleting;
+  };
+  for (const PersistentVolume* volume : *waiting.meant_for) {
+    if (is_bound_to(*volume, claim) && may_be(*volume)) {
+      return VolumeReach(*volume).has(node) ? volume : nullptr;
+    }
+  }
   const PersistentVolume* smallest = nullptr;
-  for (const auto& [name, object] : referred_.of(ReferredKind::kPersistentVolume)) {
-    const auto& volume = std::get<PersistentVolume>(*object);
-    const bool meant = is_bound_to(volume, claim);
-    if (volume.storage_class != claim.storage_class || chosen.contains(name) ||
-        (!volume.claim_name.empty() && !meant) ||
-        volume.capacity_bytes < claim.request_bytes.value_or(0) ||
-        volume.volume_mode != claim.volume_mode ||
-        volume.attributes_class != claim.attributes_class || volume.deleting) {
-      continue;
-    }
-    const bool usable = is_usable_on(volume, node);
-    if (meant) {
-      return usable ? &volume : nullptr;
-    }
+  if (waiting.of_class == nullptr) {
+    return smallest;
+  }
+  waiting.of_class->unclaimed.each(node.labels, [&](const PersistentVolume& volume) {
     const bool has_modes =
         std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
                     [&](const std::string& mode) { return contains(volume.access_modes, mode); });
-    if (volume.available && usable && has_modes &&
+    const bool smaller =
+        smallest == nullptr || std::tie(volume.capacity_bytes, volume.name) <
+                                   std::tie(smallest->capacity_bytes, smallest->name);
+    if (smaller && may_be(volume) && volume.available && has_modes &&
         (!claim.selector || matches(*claim.selector, volume.labels)) &&
-        (smallest == nullptr || volume.capacity_bytes < smallest->capacity_bytes)) {
+        applications_.volume_index().reach(volume).has(node)) {
       smallest = &volume;
     }
-  }
+  });
   return smallest;
 }
 
+// Enough for the claim; of several the first by name.
+const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim, const Node& node) {
+  const CsiStorageCapacity* enough = nullptr;
+  if (claim.of_class == nullptr) {
+    return enough;
+  }
+  claim.of_class->storage.each(node.labels, [&](const CsiStorageCapacity& capacity) {
+    const std::optional<std::int64_t> limit =
+        capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
+    const bool first = enough == nullptr || pod_key(capacity.namespace_name, capacity.name) <
+                                                pod_key(enough->namespace_name, enough->name);
+    if (first && limit && *limit >= *claim.its->request_bytes &&
+        selects(capacity.node_topology, node.labels)) {
+      enough = &capacity;
+    }
+  });
+  return enough;
+}
+
 // The first claim that cannot be provisioned decides.
-void VolumeLook::provision(const std::vector<const Claim*>& claims, const Node& node,
-                           Binding& binding) const {
-  for (const Claim* claim : claims) {
-    const auto* storage_class =
-        referred_.find<StorageClass>(ReferredKind::kStorageClass, claim->storage_class);
-    if (storage_class->provisioner.empty() ||
-        storage_class->provisioner == "kubernetes.io/no-provisioner" ||
-        !allows(*storage_class, node)) {
+void VolumeLook::provision(const std::vector<const WaitingClaim*>& claims, const Node& node,
+                           Binding& binding) {
+  for (const WaitingClaim* claim : claims) {
+    const StorageClass& storage_class = *claim->storage_class;
+    if (storage_class.provisioner.empty() ||
+        storage_class.provisioner == "kubernetes.io/no-provisioner" ||
+        !allows(storage_class, node)) {
       binding.why_not |= kBindConflict;
       return;
     }
-    // Of drivers that tell their capacity; without a request there is nothing to hold against it.
-    const auto* driver =
-        referred_.find<CsiDriver>(ReferredKind::kCsiDriver, storage_class->provisioner);
-    if (!claim->request_bytes || driver == nullptr || !driver->storage_capacity) {
-      binding.bound.push_back({claim, nullptr, nullptr});
+    if (!claim->tells_capacity) {
+      binding.bound.push_back({claim->its, nullptr, nullptr});
       continue;
     }
-    const CsiStorageCapacity* enough = nullptr;
-    for (const auto& [key, object] : referred_.of(ReferredKind::kCsiStorageCapacity)) {
-      const auto& capacity = std::get<CsiStorageCapacity>(*object);
-      const std::optional<std::int64_t> limit =
-          capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
-      if (enough == nullptr && capacity.storage_class == storage_class->name && limit &&
-          *limit >= *claim->request_bytes && selects(capacity.node_topology, node.labels)) {
-        enough = &capacity;
-      }
-    }
+    const CsiStorageCapacity* enough = find_storage(*claim, node);
     if (enough == nullptr) {
       binding.why_not |= kNotEnoughSpace;
       return;
     }
-    Use& use = binding.provisioned[claim->storage_class];
-    use.requested_bytes += *claim->request_bytes;
+    Use& use = binding.provisioned[claim->its->storage_class];
+    use.requested_bytes += *claim->its->request_bytes;
     use.capacity_bytes = enough->capacity_bytes.value_or(0);
-    binding.bound.push_back({claim, nullptr, enough});
+    binding.bound.push_back({claim->its, nullptr, enough});
   }
 }
 
@@ -674,7 +706,7 @@ std::int64_t VolumeLook::rate(const Use& use) const {
 
 // The mean over classes: of volumes that were found if there are any, else of provisioned ones.
 std::int64_t VolumeLook::score(std::uint32_t row) const {
-  if (bound_.empty() && waiting_.empty()) {
+  if (!binds()) {
     return 0;
   }
   const Binding binding = bind(row);

@@ -3,12 +3,13 @@
 //
 // Source: reference default-plugins.md; kube-scheduler v1.37's plugins of these names. Claims are
 // read when it is made; it is valid until a fact changes. Thread safety: const members from any
-// number of threads. Cost: a node is O(volumes of the pod x (volumes of the class + pods with
-// volumes on the node)).
+// number of threads. Cost: a node is O(volumes of the pod), for a claim that waits x (volumes and
+// storage that the node's labels lead to), and where the node's volumes may be too many O(those).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,6 +53,19 @@ class VolumeLook {
     std::map<std::string, Use> found, provisioned;  // by storage class
     std::vector<Bound> bound;
   };
+  // A claim that is bound: its volume, or nullptr, and where that can be used.
+  struct BoundClaim {
+    const PersistentVolume* volume;
+    std::unique_ptr<const VolumeReach> reach;
+  };
+  // A claim that waits, with what is known of its class.
+  struct WaitingClaim {
+    const Claim* its;
+    const StorageClass* storage_class;
+    const VolumeIndex::OfClass* of_class;                   // nullptr: there is nothing of it
+    const std::vector<const PersistentVolume*>* meant_for;  // volumes that name it
+    bool tells_capacity;                                    // its driver, where it asks for some
+  };
   struct ZoneLabel {
     std::string key;
     std::set<std::string> values;
@@ -64,15 +78,20 @@ class VolumeLook {
   void look_at_limits();
   void look_at_binding();
   void look_at_zones();
+  bool binds() const { return !bound_.empty() || !waiting_.empty() || !selected_.empty(); }
   bool waits(const Claim& claim) const;
+  WaitingClaim waiting(const Claim& claim) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change) const;
   bool in_zone(const Node& node) const;
   Binding bind(std::uint32_t row) const;
   void bind_waiting(const Node& node, Binding& binding) const;
-  const PersistentVolume* find_volume(const Claim& claim, const Node& node,
-                                      const std::set<std::string>& chosen) const;
-  void provision(const std::vector<const Claim*>& claims, const Node& node, Binding& binding) const;
+  using Chosen = std::vector<const PersistentVolume*>;
+  const PersistentVolume* find_volume(const WaitingClaim& claim, const Node& node,
+                                      const Chosen& chosen) const;
+  static const CsiStorageCapacity* find_storage(const WaitingClaim& claim, const Node& node);
+  static void provision(const std::vector<const WaitingClaim*>& claims, const Node& node,
+                        Binding& binding);
   PersistentVolume made_for(const Bound& bound, const Node& node) const;
   std::int64_t rate(const Use& use) const;
 
@@ -91,7 +110,9 @@ class VolumeLook {
   std::vector<std::uint32_t> binding_codes_;  // by Binding::why_not
   std::set<std::string> once_;                // its claims that one pod alone may have
   std::int64_t once_in_use_ = 0;              // that some pod has
-  std::vector<const Claim*> bound_, waiting_;
+  std::vector<BoundClaim> bound_;
+  // That wait for a node, the one that asks for less first; and those for which one is selected.
+  std::vector<WaitingClaim> waiting_, selected_;
   std::vector<ZoneLabel> zones_;
 };
 

@@ -558,8 +558,11 @@ void Cluster::remove(ReferredKind kind, std::string_view key) {
 
 void Cluster::put(ReferredKind kind, std::string_view key,
                   std::shared_ptr<const ReferredObject> object) {
-  journal_.put(ReferredBefore{kind, std::string(key), referred_.put(kind, key, std::move(object))});
-  applications_.change(kind, referred_.at(kind, key).get());
+  const std::shared_ptr<const ReferredObject> before = referred_.put(kind, key, std::move(object));
+  journal_.put(ReferredBefore{kind, std::string(key), before});
+  const std::uint32_t row =
+      kind == ReferredKind::kCsiNode ? find_row(key, NameIndex::hash(key)) : kNoRow;
+  applications_.change(kind, before.get(), referred_.at(kind, key).get(), row);
 }
 
 // Pods that rely on a class are seldom: admission writes priorities into pods.

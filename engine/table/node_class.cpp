@@ -181,11 +181,13 @@ bool NodeAffinity::Requirement::matches(bool present, const std::string* value) 
   return left && (its->op == "Gt" ? *left > *right : *left < *right);
 }
 
-bool NodeAffinity::Term::matches(const NodeClass& node, const std::string& node_name) const {
+// look(key): whether there is such a label, and its value where that is known.
+template <typename Look>
+bool NodeAffinity::Term::matches(Look look, const std::string& node_name) const {
   return std::all_of(expressions.begin(), expressions.end(),
                      [&](const Requirement& requirement) {
-                       const ClassLabel* label = label_of(node, requirement.its->key);
-                       return requirement.matches(label != nullptr, value_of(label));
+                       const auto [present, value] = look(requirement.its->key);
+                       return requirement.matches(present, value);
                      }) &&
          std::all_of(fields.begin(), fields.end(), [&](const Requirement& requirement) {
            return requirement.matches(true, &node_name);
@@ -223,9 +225,10 @@ NodeAffinity::NodeAffinity(const ClassConstraint& pod) : pod_(pod) {
   }
 }
 
-bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) const {
+template <typename Look>
+bool NodeAffinity::passes_by(Look look, std::string_view node_name) const {
   for (const auto& [key, wanted] : pod_.node_selector) {
-    const std::string* value = value_of(label_of(node, key));
+    const std::string* value = look(key).second;
     if (value == nullptr || *value != wanted) {
       return false;
     }
@@ -234,11 +237,29 @@ bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) con
     return true;
   }
   const std::string name(node_name);
-  const auto matches = [&](const Term& term) { return term.matches(node, name); };
+  const auto matches = [&](const Term& term) { return term.matches(look, name); };
   const auto named = named_terms_.find(node_name);
   return std::any_of(terms_.begin(), terms_.end(), matches) ||
          (named != named_terms_.end() &&
           std::any_of(named->second.begin(), named->second.end(), matches));
+}
+
+bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) const {
+  return passes_by(
+      [&node](std::string_view key) {
+        const ClassLabel* label = label_of(node, key);
+        return std::pair(label != nullptr, value_of(label));
+      },
+      node_name);
+}
+
+bool NodeAffinity::passes(const StringMap& labels) const {
+  return passes_by(
+      [&labels](std::string_view key) {
+        const std::string* value = find(labels, key);
+        return std::pair(value != nullptr, value);
+      },
+      {});
 }
 
 namespace {

@@ -70,6 +70,8 @@ class NodeAffinity {
 
   // `node_name` is the node's name, or the class's.
   bool passes(const NodeClass& node, std::string_view node_name) const;
+  // A node without a name that has these labels.
+  bool passes(const StringMap& labels) const;
   // What it takes of the heap, itself included.
   std::size_t bytes() const;
 
@@ -83,9 +85,12 @@ class NodeAffinity {
   };
   struct Term {
     std::vector<Requirement> expressions, fields;
-    bool matches(const NodeClass& node, const std::string& node_name) const;
+    template <typename Look>
+    bool matches(Look look, const std::string& node_name) const;
     std::size_t bytes() const;
   };
+  template <typename Look>
+  bool passes_by(Look look, std::string_view node_name) const;
   static std::vector<Requirement> ready(const std::vector<NodeSelectorRequirement>& requirements);
 
   const ClassConstraint& pod_;

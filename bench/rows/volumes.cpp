@@ -1,0 +1,172 @@
+// volumes: decisions for pods with claims, under kube-scheduler's default profile. Every node has
+// pods with volumes of a driver that tells how many it takes.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "bench/checks.h"
+#include "bench/clusters/clusters.h"
+#include "bench/measure.h"
+#include "bench/rows/rows.h"
+#include "workloads/random.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr EvaluateOptions kFast{.top_k = 16, .plugin_scores = false, .reasons = false};
+constexpr EngineOptions kOneThread{.threads = 1};
+constexpr const char* kZone = "topology.kubernetes.io/zone";
+constexpr const char* kNodeLabel = "topology.example.com/node";
+constexpr const char* kRemote = "disk.example.com";
+constexpr const char* kLocal = "local.example.com";
+constexpr std::uint32_t kZones = 3;
+constexpr std::uint64_t kForEvents = 851;
+
+std::string node_name(std::uint32_t n) { return fmt::format("node-{}", n); }
+std::string zone_of(std::uint32_t n) { return fmt::format("zone-{}", n % kZones); }
+
+Node node_of(std::uint32_t n) {
+  Node node;
+  node.name = node_name(n);
+  node.labels = {
+      {"kubernetes.io/hostname", node.name}, {kNodeLabel, node.name}, {kZone, zone_of(n)}};
+  node.allocatable = {{"cpu", Quantity::from_value(64)},
+                      {"memory", Quantity::from_value(std::int64_t{256} << 30)},
+                      {"pods", Quantity::from_value(110)}};
+  node.capacity = node.allocatable;
+  return node;
+}
+
+PersistentVolumeClaim claim_of(const std::string& name, const char* storage_class) {
+  PersistentVolumeClaim claim;
+  claim.namespace_name = "team";
+  claim.name = claim.uid = name;
+  claim.storage_class = storage_class;
+  claim.access_modes = {"ReadWriteOnce"};
+  claim.volume_mode = "Filesystem";
+  claim.request_bytes = std::int64_t{10} << 30;
+  return claim;
+}
+
+// The claim, and its volume in a zone.
+void add_bound(Engine& engine, PersistentVolumeClaim claim, const std::string& zone) {
+  PersistentVolume volume;
+  volume.name = claim.volume_name = "pv-" + claim.name;
+  volume.storage_class = claim.storage_class;
+  volume.capacity_bytes = *claim.request_bytes;
+  volume.access_modes = claim.access_modes;
+  volume.volume_mode = claim.volume_mode;
+  volume.node_affinity = {NodeSelectorTerm{{{kZone, "In", {zone}}}, {}}};
+  volume.claim_namespace = claim.namespace_name;
+  volume.claim_name = claim.name;
+  volume.claim_uid = claim.uid;
+  volume.csi_driver = kRemote;
+  volume.csi_handle = volume.name;
+  claim.bind_completed = true;
+  check_done(engine.upsert(ReferredObject(volume)));
+  check_done(engine.upsert(ReferredObject(claim)));
+}
+
+Pod pod_of(const std::string& name, const std::string& claim) {
+  Pod pod;
+  pod.namespace_name = "team";
+  pod.name = pod.uid = name;
+  pod.labels = {{"app", "store"}};
+  Container container;
+  container.name = "main";
+  container.requests = {{"cpu", Quantity::from_milli(100)}};
+  pod.containers = {container};
+  Volume& volume = pod.volumes.emplace_back();
+  volume.name = "data";
+  volume.claim = claim;
+  return pod;
+}
+
+Engine engine_of(std::uint32_t nodes) {
+  Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
+  const Engine::Bulk bulk = engine.bulk();
+  for (const char* driver : {kRemote, kLocal}) {
+    StorageClass storage_class;
+    storage_class.name = storage_class.provisioner = driver;
+    storage_class.waits_for_first_consumer = true;
+    check_done(engine.upsert(ReferredObject(storage_class)));
+    CsiDriver its;
+    its.name = driver;
+    its.storage_capacity = driver == kLocal;
+    check_done(engine.upsert(ReferredObject(its)));
+  }
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    check_done(engine.upsert(node_of(n)));
+    CsiNode csi_node;
+    csi_node.name = node_name(n);
+    csi_node.drivers = {{kRemote, 25}, {kLocal, {}}};
+    check_done(engine.upsert(ReferredObject(csi_node)));
+    CsiStorageCapacity capacity;
+    capacity.namespace_name = "storage";
+    capacity.name = node_name(n);
+    capacity.storage_class = kLocal;
+    capacity.node_topology = LabelSelector{{kNodeLabel, "In", {node_name(n)}}};
+    capacity.capacity_bytes = std::int64_t{n % 40} << 30;
+    check_done(engine.upsert(ReferredObject(capacity)));
+    const std::string name = fmt::format("store-{}", n);
+    add_bound(engine, claim_of(name, kRemote), zone_of(n));
+    check_done(engine.assume(pod_of(name, name), node_name(n)));
+  }
+  return engine;
+}
+
+}  // namespace
+
+void volumes(const BenchOptions& options, Lines& lines) {
+  const std::uint32_t nodes = options.size(50'000);
+  Engine engine = engine_of(nodes);
+  add_bound(engine, claim_of("bound", kRemote), zone_of(1));
+  check_done(engine.upsert(ReferredObject(claim_of("remote", kRemote))));
+  check_done(engine.upsert(ReferredObject(claim_of("local", kLocal))));
+  Random random{options.seed, kForEvents};
+  std::uint32_t steps = 0;
+  std::string node;
+  Decision decision;
+  const auto decide = [&](const char* claim) {
+    const std::string name = fmt::format("other-{}", steps / 2);
+    Pod other = pod_of(name, "none");
+    other.volumes.clear();
+    if (steps++ % 2 == 0) {
+      node = node_name(random.below(nodes));
+      check_done(engine.assume(other, node));
+    } else {
+      engine.forget(other.namespace_name, other.name, other.uid, node);
+    }
+    const Pod pod = pod_of(fmt::format("pending-{}", claim), claim);
+    const Stopwatch watch;
+    check_done(engine.evaluate(pod, kFast, decision));
+    return watch.seconds();
+  };
+  Measurement measurement;
+  std::vector<std::pair<const char*, const Times*>> asked;
+  const std::pair<const char*, const char*> kinds[] = {
+      {"bound", "its claim is bound to a volume in one zone"},
+      {"remote", "its claim waits, for a volume that is made where the pod runs"},
+      {"local", "its claim waits, for one of the node's own storage"}};
+  for (const auto& [claim, what] : kinds) {
+    (void)decide(claim);
+    check_decision(engine, pod_of(fmt::format("pending-{}", claim), claim), kFast, decision);
+    asked.emplace_back(what, &measurement.add(claim, options.iterations(10),
+                                              [&decide, claim = claim] { return decide(claim); }));
+  }
+  measurement.run(options.repetitions(3));
+  for (const auto& [what, times] : asked) {
+    const double ms = times->median() * 1e3;
+    lines.push_back({.row = lines.empty() || lines.back().row != "volumes" ? "volumes" : "",
+                     .what = fmt::format("{}; {} nodes, {} volumes, one pod bound or gone since",
+                                         what, nodes, nodes),
+                     .measured = fmt::format("median {:.2f} ms", ms),
+                     .unit = "ms",
+                     .value = ms,
+                     .target = {},
+                     .figures = {}});
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,98 @@
+// VolumeIndex: which volumes without a claim, and which storage, a node's labels lead to, so that a
+// claim that waits is held against few on each node.
+//
+// A volume is usable where its node affinity says; CSI drivers tell the capacity of storage by
+// topology. Both mostly ask for one label with one value (a hostname, a zone): they are found by
+// it. Follows from the objects alone. Thread safety: one writer, or any number of readers; refers
+// to the objects. Cost: a change is O(those of the same label and value); a look O(label keys that
+// are asked for + what is found).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/table/node_class.h"
+#include "engine/table/referred_objects.h"
+#include "objects/hash.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+// Where a volume can be used: by its node affinity. Names are not looked at, and terms that no node
+// can match are left out, as NodeAffinity does.
+class VolumeReach {
+ public:
+  explicit VolumeReach(const PersistentVolume& volume);
+
+  bool has(const Node& node) const;
+
+ private:
+  ClassConstraint constraint_;
+  NodeAffinity affinity_;
+};
+
+// Objects that ask for a node's labels, by the first label that they want to have certain values.
+template <typename T>
+class ByLabel {
+ public:
+  // `wanted`: nullptr where the object does not say.
+  void add(const NodeSelectorRequirement* wanted, const T* object);
+  void remove(const NodeSelectorRequirement* wanted, const T* object);
+  bool empty() const { return by_key_.empty() && others_.empty(); }
+  // Calls visit(object) for all that may want a node with these labels, in no order.
+  template <typename Visit>
+  void each(const StringMap& labels, Visit visit) const {
+    for (const T* object : others_) {
+      visit(*object);
+    }
+    for (const auto& [key, by_value] : by_key_) {
+      const std::string* value = find(labels, key);
+      const auto found =
+          value == nullptr ? by_value.end() : by_value.find(std::string_view(*value));
+      for (std::size_t i = 0; found != by_value.end() && i < found->second.size(); ++i) {
+        visit(*found->second[i]);
+      }
+    }
+  }
+
+ private:
+  using List = std::vector<const T*>;
+
+  std::map<std::string, BytesMap<std::string, List>> by_key_;
+  List others_;
+};
+
+class VolumeIndex {
+ public:
+  // Of one storage class.
+  struct OfClass {
+    ByLabel<PersistentVolume> unclaimed;
+    ByLabel<CsiStorageCapacity> storage;
+  };
+
+  // The object is another one now; nullptr: there is, or was, none.
+  void change(const ReferredObject* before, const ReferredObject* after);
+  // From nothing.
+  void read(const ReferredObjects& objects);
+
+  // nullptr: there is nothing of it.
+  const OfClass* of_class(std::string_view storage_class) const;
+  // Volumes that name the claim, "namespace/name", by name.
+  const std::vector<const PersistentVolume*>& meant_for(std::string_view claim) const;
+  const VolumeReach& reach(const PersistentVolume& unclaimed) const {
+    return *reaches_.at(&unclaimed);
+  }
+
+ private:
+  void add(const ReferredObject& object);
+  void remove(const ReferredObject& object);
+
+  BytesMap<std::string, OfClass> of_class_;
+  BytesMap<std::string, std::vector<const PersistentVolume*>> of_claim_;
+  tsl::robin_map<const PersistentVolume*, std::unique_ptr<const VolumeReach>> reaches_;
+};
+
+}  // namespace headroom
