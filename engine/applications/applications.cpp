@@ -84,9 +84,8 @@ void Applications::begin_anew() noexcept {
 
 void Applications::mend() {
   volume_index_.read(referred_);
-  csi_nodes_.resize(facts_.nodes.size());
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    csi_nodes_[row] = referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name);
+    set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
   }
   begin_anew();
 }
@@ -112,10 +111,7 @@ void Applications::count(PodId id) {
   if (peer.volumes.empty()) {
     return;
   }
-  if (pod.counted_row >= volume_pods_.size()) {
-    volume_pods_.resize(pod.counted_row + 1);
-  }
-  volume_pods_[pod.counted_row].pods.push_back(id);
+  make_row_volumes(pod.counted_row).pods.push_back(id);
   count_volumes(peer, pod.counted_row, 1);
   for (const Volume& volume : peer.volumes) {
     if (volume.claim) {
@@ -138,7 +134,7 @@ void Applications::uncount(PodId id) {
   if (peer.volumes.empty()) {
     return;
   }
-  std::erase(volume_pods_[pod.counted_row].pods, id);
+  std::erase(row_volumes_[pod.counted_row].pods, id);
   count_volumes(peer, pod.counted_row, -1);
   for (const Volume& volume : peer.volumes) {
     if (!volume.claim) {
@@ -158,8 +154,8 @@ void Applications::uncount(PodId id) {
 void Applications::count_volumes(const PodPeer& peer, std::uint32_t row, int sign) {
   const auto more = static_cast<std::uint32_t>(sign);
   for (const Volume& volume : peer.volumes) {
-    volume_pods_[row].volumes += more;
-    volume_pods_[row].ephemeral += volume.ephemeral ? more : 0;
+    row_volumes_[row].volumes += more;
+    row_volumes_[row].ephemeral += volume.ephemeral ? more : 0;
   }
 }
 
@@ -311,18 +307,28 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
   }
 }
 
-void Applications::set_csi_node(std::uint32_t row, const CsiNode* csi_node) {
-  if (csi_node != nullptr && row >= csi_nodes_.size()) {
-    csi_nodes_.resize(row + 1);
+Applications::RowVolumes& Applications::make_row_volumes(std::uint32_t row) {
+  if (row >= row_volumes_.size()) {
+    row_volumes_.resize(row + 1);
   }
-  if (row < csi_nodes_.size()) {
-    csi_nodes_[row] = csi_node;
+  return row_volumes_[row];
+}
+
+void Applications::set_csi_node(std::uint32_t row, const CsiNode* csi_node) {
+  if (csi_node == nullptr && row >= row_volumes_.size()) {
+    return;
+  }
+  RowVolumes& its = make_row_volumes(row);
+  its.csi_node = csi_node;
+  its.least_limit = INT64_MAX;
+  for (std::size_t d = 0; csi_node != nullptr && d < csi_node->drivers.size(); ++d) {
+    its.least_limit = std::min(its.least_limit, csi_node->drivers[d].count.value_or(INT64_MAX));
   }
 }
 
-const Applications::VolumePods& Applications::volume_pods(std::uint32_t row) const {
-  static const VolumePods kNone;
-  return row < volume_pods_.size() ? volume_pods_[row] : kNone;
+const Applications::RowVolumes& Applications::row_volumes(std::uint32_t row) const {
+  static const RowVolumes kNone;
+  return row < row_volumes_.size() ? row_volumes_[row] : kNone;
 }
 
 const std::vector<PodId>& Applications::claim_pods(std::string_view claim) const {

@@ -95,16 +95,14 @@ class Applications {
   Rejections& rejections() const { return rejections_; }
   std::uint32_t node_count() const { return node_count_; }
   const VolumeIndex& volume_index() const { return volume_index_; }
-  // Of the row's node; nullptr: there is none.
-  const CsiNode* csi_node(std::uint32_t row) const {
-    return row < csi_nodes_.size() ? csi_nodes_[row] : nullptr;
-  }
-  // Pods with volumes that count on the row, and how many volumes they have.
-  struct VolumePods {
-    std::vector<PodId> pods;
-    std::uint32_t volumes = 0, ephemeral = 0;
+  // What the volume plugins read of a row.
+  struct RowVolumes {
+    std::vector<PodId> pods;                   // with volumes, that count
+    std::uint32_t volumes = 0, ephemeral = 0;  // of theirs
+    const CsiNode* csi_node = nullptr;         // of the row's node
+    std::int64_t least_limit = INT64_MAX;      // of any driver there
   };
-  const VolumePods& volume_pods(std::uint32_t row) const;
+  const RowVolumes& row_volumes(std::uint32_t row) const;
   // Pods with the claim, "namespace/name", that count.
   const std::vector<PodId>& claim_pods(std::string_view claim) const;
   // By class: its nodes' first row; kNoRow: none. As of the last prepare().
@@ -157,8 +155,10 @@ class Applications {
   // After memory ended half way.
   void mend();
   void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
+  RowVolumes& make_row_volumes(std::uint32_t row);
   void count_volumes(const PodPeer& peer, std::uint32_t row, int sign);
   Result<void> validate(Application& application);
+  Result<void> validate_volumes() const;
   // That its labels count by which its own selectors read.
   void note_read(const Pod& pod);
 
@@ -216,8 +216,7 @@ class Applications {
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_class_changes_ = 0;
   VolumeIndex volume_index_;
-  std::vector<const CsiNode*> csi_nodes_;  // by row
-  std::vector<VolumePods> volume_pods_;    // by row
+  std::vector<RowVolumes> row_volumes_;  // by row; of rows from its size on there is nothing
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
   bool broken_ = false;
 };

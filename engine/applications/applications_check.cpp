@@ -28,7 +28,31 @@ std::map<std::uint32_t, FedCell> cells_of(const Counter& counter,
 
 }  // namespace
 
+Result<void> Applications::validate_volumes() const {
+  VolumeIndex index;
+  index.read(referred_);
+  bool same = index == volume_index_;
+  for (std::uint32_t row = 0; row < row_volumes_.size(); ++row) {
+    const RowVolumes& its = row_volumes_[row];
+    std::uint32_t volumes = 0;
+    for (const PodId id : its.pods) {
+      volumes += static_cast<std::uint32_t>(peers_.at(facts_.pods[id].peer).volumes.size());
+    }
+    const NodeFacts& facts = facts_.nodes[row];
+    same = same && volumes == its.volumes &&
+           (facts.node == nullptr ||
+            its.csi_node == referred_.find<CsiNode>(ReferredKind::kCsiNode, facts.name));
+  }
+  return same ? Result<void>()
+              : fail(ErrorCode::kConflict,
+                     "validate: volumes by label, by claim "
+                     "or by node differ from the objects");
+}
+
 Result<void> Applications::validate() {
+  if (auto checked = validate_volumes(); !broken_ && !checked) {
+    return checked;
+  }
   for (std::uint32_t left = count(); left > 0; --left) {
     if (auto checked = validate_next(); !checked) {
       return checked;

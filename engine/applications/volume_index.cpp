@@ -62,6 +62,25 @@ void ByLabel<T>::remove(const NodeSelectorRequirement* wanted, const T* object) 
   }
 }
 
+template <typename T>
+std::map<std::pair<std::string, std::string>, typename ByLabel<T>::List> ByLabel<T>::in_order()
+    const {
+  std::map<std::pair<std::string, std::string>, List> all;
+  all[{}] = others_;
+  for (const auto& [key, by_value] : by_key_) {
+    for (const auto& [value, list] : by_value) {
+      all[{key, value}] = list;
+    }
+  }
+  for (auto& [key, list] : all) {
+    std::sort(list.begin(), list.end());
+  }
+  return all;
+}
+
+template class ByLabel<PersistentVolume>;
+template class ByLabel<CsiStorageCapacity>;
+
 // --- The index ---
 
 void VolumeIndex::change(const ReferredObject* before, const ReferredObject* after) {

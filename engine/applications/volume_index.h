@@ -42,6 +42,10 @@ class ByLabel {
   void add(const NodeSelectorRequirement* wanted, const T* object);
   void remove(const NodeSelectorRequirement* wanted, const T* object);
   bool empty() const { return by_key_.empty() && others_.empty(); }
+  // Whatever the order.
+  friend bool operator==(const ByLabel& a, const ByLabel& b) {
+    return a.in_order() == b.in_order();
+  }
   // Calls visit(object) for all that may want a node with these labels, in no order.
   template <typename Visit>
   void each(const StringMap& labels, Visit visit) const {
@@ -61,6 +65,9 @@ class ByLabel {
  private:
   using List = std::vector<const T*>;
 
+  // By key and value, both empty for others.
+  std::map<std::pair<std::string, std::string>, List> in_order() const;
+
   std::map<std::string, BytesMap<std::string, List>> by_key_;
   List others_;
 };
@@ -71,12 +78,20 @@ class VolumeIndex {
   struct OfClass {
     ByLabel<PersistentVolume> unclaimed;
     ByLabel<CsiStorageCapacity> storage;
+
+    friend bool operator==(const OfClass&, const OfClass&) = default;
   };
 
   // The object is another one now; nullptr: there is, or was, none.
   void change(const ReferredObject* before, const ReferredObject* after);
   // From nothing.
   void read(const ReferredObjects& objects);
+
+  // The same of the same objects.
+  friend bool operator==(const VolumeIndex& a, const VolumeIndex& b) {
+    return a.of_class_ == b.of_class_ && a.of_claim_ == b.of_claim_ &&
+           a.reaches_.size() == b.reaches_.size();
+  }
 
   // nullptr: there is nothing of it.
   const OfClass* of_class(std::string_view storage_class) const;

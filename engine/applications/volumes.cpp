@@ -135,6 +135,10 @@ VolumeLook::VolumeLook(const Applications& applications, const Application& appl
   if (rejected_.empty() && filters_by(PluginId::kVolumeZone)) {
     look_at_zones();
   }
+  // A pod that uses none that only one may have, and asks for no disk, is not restricted.
+  has_disks_ = std::any_of(application.volumes.begin(), application.volumes.end(), is_restricted);
+  restricts_ = filters_by(PluginId::kVolumeRestrictions) && (has_disks_ || once_in_use_ != 0);
+  binding_filters_ = filters_by(PluginId::kVolumeBinding) && binds();
 }
 
 void VolumeLook::reject(PluginId plugin, std::string reason) {
@@ -353,39 +357,32 @@ void VolumeLook::look_at_zones() {
 // --- Nodes ---
 
 std::uint32_t VolumeLook::code(std::uint32_t row, const RowChange* change) const {
-  if (filters_by(PluginId::kVolumeRestrictions)) {
+  if (restricts_) {
     if (const std::uint32_t code = restricted(row, change); code != 0) {
       return code;
     }
   }
-  if (filters_by(PluginId::kNodeVolumeLimits) && counts_) {
+  if (counts_) {
     if (const std::uint32_t code = beyond_limits(row, change); code != 0) {
       return code;
     }
   }
-  if (filters_by(PluginId::kVolumeBinding) && !binding_codes_.empty()) {
-    if (const Binding binding = bind(row); binding.why_not != 0) {
-      return binding_codes_[binding.why_not];
+  if (binding_filters_) {
+    if (const std::uint32_t why_not = bind(row).why_not; why_not != 0) {
+      return binding_codes_[why_not];
     }
   }
-  const Node& node = *applications_.facts().nodes[row].node;
-  return filters_by(PluginId::kVolumeZone) && !in_zone(node) ? kVolumeZoneMismatch : 0;
+  return in_zone(row) ? 0 : kVolumeZoneMismatch;
 }
 
 std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change) const {
-  const bool asks =
-      std::any_of(application_.volumes.begin(), application_.volumes.end(), is_restricted);
-  // A pod that uses none and asks for none is not looked at.
-  if (!asks && once_in_use_ == 0) {
-    return 0;
-  }
   std::int64_t once_in_use = once_in_use_;
   bool taken = false;
   const auto look_at = [&](PodId id) {
     for (const Volume& used :
          applications_.peers().at(applications_.facts().pods[id].peer).volumes) {
       for (const Volume& asked : application_.volumes) {
-        taken = taken || (asks && is_restricted(asked) && is_restricted(used) &&
+        taken = taken || (has_disks_ && is_restricted(asked) && is_restricted(used) &&
                           conflict(*asked.disk, *used.disk));
       }
     }
@@ -397,7 +394,7 @@ std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change)
       once_in_use += used.claim && !used.ephemeral && once_.contains(*used.claim) ? sign : 0;
     }
   };
-  for (const PodId id : applications_.volume_pods(row).pods) {
+  for (const PodId id : applications_.row_volumes(row).pods) {
     if (change == nullptr || !change->is_gone(id)) {
       look_at(id);
     }
@@ -419,7 +416,8 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
     return wanted_error_;
   }
   const Facts& facts = applications_.facts();
-  const CsiNode* csi_node = applications_.csi_node(row);
+  const Applications::RowVolumes& there = applications_.row_volumes(row);
+  const CsiNode* csi_node = there.csi_node;
   const std::set<CsiVolume>& wanted = wanted_[csi_node != nullptr];
   for (const CsiVolume& volume : wanted) {
     const auto missing = missing_driver_.find(volume.driver);
@@ -434,12 +432,8 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
     return 0;
   }
   // Were each volume here another one, would they be too many?
-  const Applications::VolumePods& there = applications_.volume_pods(row);
-  const auto most = static_cast<std::int64_t>(there.volumes + wanted.size());
-  const bool few = std::all_of(
-      csi_node->drivers.begin(), csi_node->drivers.end(),
-      [most](const CsiNode::Driver& driver) { return driver.count.value_or(most) >= most; });
-  if (few && there.ephemeral == 0 && (change == nullptr || change->come.empty())) {
+  if (static_cast<std::int64_t>(there.volumes + wanted.size()) <= there.least_limit &&
+      there.ephemeral == 0 && (change == nullptr || change->come.empty())) {
     return 0;
   }
   std::set<CsiVolume> present;
@@ -487,10 +481,11 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
   return 0;
 }
 
-bool VolumeLook::in_zone(const Node& node) const {
+bool VolumeLook::in_zone(std::uint32_t row) const {
   if (zones_.empty()) {
     return true;
   }
+  const Node& node = *applications_.facts().nodes[row].node;
   const bool has_any =
       std::any_of(std::begin(kZoneKeys), std::end(kZoneKeys),
                   [&](std::string_view key) { return find(node.labels, key) != nullptr; });
@@ -504,9 +499,20 @@ bool VolumeLook::in_zone(const Node& node) const {
   });
 }
 
-VolumeLook::Binding VolumeLook::bind(std::uint32_t row) const {
+void VolumeLook::Binding::clear() {
+  why_not = 0;
+  found.clear();
+  provisioned.clear();
+  bound.clear();
+  chosen.clear();
+  to_provision.clear();
+}
+
+// Valid until the thread's next.
+const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row) const {
+  static thread_local Binding binding;
+  binding.clear();
   const Node& node = *applications_.facts().nodes[row].node;
-  Binding binding;
   // The first that fails decides over the bound ones.
   for (const BoundClaim& claim : bound_) {
     if (claim.volume == nullptr) {
@@ -525,28 +531,26 @@ VolumeLook::Binding VolumeLook::bind(std::uint32_t row) const {
 // A claim for which a node was selected already is being provisioned there. Smallest first, each
 // with the smallest volume.
 void VolumeLook::bind_waiting(const Node& node, Binding& binding) const {
-  std::vector<const WaitingClaim*> to_provision;
   for (const WaitingClaim& claim : selected_) {
     if (*claim.its->selected_node != node.name) {
       binding.why_not |= kBindConflict;
       return;
     }
-    to_provision.push_back(&claim);
+    binding.to_provision.push_back(&claim);
   }
-  Chosen chosen;
   for (const WaitingClaim& claim : waiting_) {
-    const PersistentVolume* volume = find_volume(claim, node, chosen);
+    const PersistentVolume* volume = find_volume(claim, node, binding.chosen);
     if (volume == nullptr) {
-      to_provision.push_back(&claim);
+      binding.to_provision.push_back(&claim);
       continue;
     }
-    chosen.push_back(volume);
+    binding.chosen.push_back(volume);
     Use& use = binding.found[claim.its->storage_class];
     use.requested_bytes += claim.its->request_bytes.value_or(0);
     use.capacity_bytes += volume->capacity_bytes;
     binding.bound.push_back({claim.its, volume, nullptr});
   }
-  provision(to_provision, node, binding);
+  provision(node, binding);
 }
 
 // One that is meant for the claim, else the smallest that fits; of equals the first by name.
@@ -605,9 +609,8 @@ const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim, co
 }
 
 // The first claim that cannot be provisioned decides.
-void VolumeLook::provision(const std::vector<const WaitingClaim*>& claims, const Node& node,
-                           Binding& binding) {
-  for (const WaitingClaim* claim : claims) {
+void VolumeLook::provision(const Node& node, Binding& binding) {
+  for (const WaitingClaim* claim : binding.to_provision) {
     const StorageClass& storage_class = *claim->storage_class;
     if (storage_class.provisioner.empty() ||
         storage_class.provisioner == "kubernetes.io/no-provisioner" ||
@@ -676,7 +679,7 @@ PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) cons
 
 std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
   const Node& node = *applications_.facts().nodes[row].node;
-  const Binding binding = bind(row);
+  const Binding& binding = bind(row);
   std::vector<ReferredObject> objects;
   if (binding.why_not != 0) {
     return objects;
@@ -709,7 +712,7 @@ std::int64_t VolumeLook::score(std::uint32_t row) const {
   if (!binds()) {
     return 0;
   }
-  const Binding binding = bind(row);
+  const Binding& binding = bind(row);
   const std::map<std::string, Use>& uses =
       binding.found.empty() ? binding.provisioned : binding.found;
   if (uses.empty()) {

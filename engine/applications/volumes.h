@@ -47,12 +47,6 @@ class VolumeLook {
     const PersistentVolume* volume;
     const CsiStorageCapacity* storage;
   };
-  // What VolumeBinding would do on a node.
-  struct Binding {
-    std::uint32_t why_not = 0;                      // bits of BindingReason
-    std::map<std::string, Use> found, provisioned;  // by storage class
-    std::vector<Bound> bound;
-  };
   // A claim that is bound: its volume, or nullptr, and where that can be used.
   struct BoundClaim {
     const PersistentVolume* volume;
@@ -65,6 +59,17 @@ class VolumeLook {
     const VolumeIndex::OfClass* of_class;                   // nullptr: there is nothing of it
     const std::vector<const PersistentVolume*>* meant_for;  // volumes that name it
     bool tells_capacity;                                    // its driver, where it asks for some
+  };
+  using Chosen = std::vector<const PersistentVolume*>;
+  // What VolumeBinding would do on a node.
+  struct Binding {
+    std::uint32_t why_not = 0;                      // bits of BindingReason
+    std::map<std::string, Use> found, provisioned;  // by storage class
+    std::vector<Bound> bound;
+    Chosen chosen;                                  // of the volumes that there are
+    std::vector<const WaitingClaim*> to_provision;  // for which there is none
+
+    void clear();
   };
   struct ZoneLabel {
     std::string key;
@@ -83,15 +88,13 @@ class VolumeLook {
   WaitingClaim waiting(const Claim& claim) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change) const;
-  bool in_zone(const Node& node) const;
-  Binding bind(std::uint32_t row) const;
+  bool in_zone(std::uint32_t row) const;
+  const Binding& bind(std::uint32_t row) const;
   void bind_waiting(const Node& node, Binding& binding) const;
-  using Chosen = std::vector<const PersistentVolume*>;
   const PersistentVolume* find_volume(const WaitingClaim& claim, const Node& node,
                                       const Chosen& chosen) const;
   static const CsiStorageCapacity* find_storage(const WaitingClaim& claim, const Node& node);
-  static void provision(const std::vector<const WaitingClaim*>& claims, const Node& node,
-                        Binding& binding);
+  static void provision(const Node& node, Binding& binding);
   PersistentVolume made_for(const Bound& bound, const Node& node) const;
   std::int64_t rate(const Use& use) const;
 
@@ -103,7 +106,7 @@ class VolumeLook {
   PluginId rejected_by_{};
   // NodeVolumeLimits: by whether the node has a CSINode, the pod's volumes; why they cannot be
   // known; and by driver the code of a node that has to have it and does not.
-  bool counts_ = false;
+  bool counts_ = false, has_disks_ = false, restricts_ = false, binding_filters_ = false;
   std::set<CsiVolume> wanted_[2];
   std::uint32_t wanted_error_ = 0;
   std::map<std::string, std::uint32_t, std::less<>> missing_driver_;

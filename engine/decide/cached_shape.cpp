@@ -358,8 +358,7 @@ void CachedShape::count_by_class(const NodeTable& table) {
   }
   feasible_by_class_.resize(last + 1);
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    const bool is_feasible = (lines_[layout_.packed(row)] & kInfeasible) == 0;
-    feasible_by_class_[table.node_class(row)] += is_feasible ? 1U : 0U;
+    feasible_by_class_[table.node_class(row)] += is_feasible(row) ? 1U : 0U;
   }
 }
 
@@ -383,7 +382,7 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
     // Without the few rows that are rejected, for a moment.
     for (const bool take : {true, false}) {
       extras.each_apart([&](std::uint32_t row) {
-        if ((lines_[layout_.packed(row)] & kInfeasible) != 0 || extras.of(row) >= 0) {
+        if (!is_feasible(row) || extras.of(row) >= 0) {
           return;
         }
         for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
@@ -398,7 +397,7 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
     return found;
   }
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    if ((lines_[layout_.packed(row)] & kInfeasible) != 0 || extras.of(row) < 0) {
+    if (!is_feasible(row) || extras.of(row) < 0) {
       continue;
     }
     for (std::uint32_t n = 0; n < layout_.normalized; ++n) {

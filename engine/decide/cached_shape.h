@@ -84,6 +84,9 @@ class CachedShape {
   // Grows where a row becomes feasible or is so no more.
   std::uint64_t feasible_version() const { return feasible_version_; }
   std::uint32_t code(std::uint32_t row) const;
+  bool is_feasible(std::uint32_t row) const {
+    return (lines_[layout_.packed(row)] & kInfeasible) == 0;
+  }
   // Raw score of a feasible row, by the shape's score s.
   std::int32_t raw(std::uint32_t row, std::uint32_t s) const;
   // The lowest and highest raw score of the feasible rows, by normalised score; where there are

@@ -134,6 +134,7 @@ class Evaluator {
                             const std::vector<std::string>& named);
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(AskedPod& asked, bool every_row);
+  bool rows_of_columns(PodShape& shape, ExactAnswer& answer);
   void apply(AskedPod& asked, ExactAnswer& answer) const;
   // Over a cached answer of the columns (application_answer.cpp). Valid until the next of any
   // application.

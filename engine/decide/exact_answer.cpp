@@ -117,7 +117,9 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
   const std::vector<std::string>* names = !named.empty() ? &named
                                           : shape.pinned ? &*shape.pinned
                                                          : nullptr;
-  if (names == nullptr) {
+  if (names == nullptr && !every_row && rows_of_columns(shape, answer)) {
+    // Only the application is looked at row by row.
+  } else if (names == nullptr) {
     // Who asks for every row looks at each anew: tests hold the others against it.
     const bool follows = options_.shape_cache && shape.row_by_row() && !every_row;
     ExactLook* kept = follows ? look_of(shape) : nullptr;
@@ -191,6 +193,31 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
   }
   score_exactly(shape, answer);
   return answer;
+}
+
+// From the shape's cached answer. False: there is none that tells it.
+bool Evaluator::rows_of_columns(PodShape& shape, ExactAnswer& answer) {
+  if (!options_.shape_cache || shape.row_by_row()) {
+    return false;
+  }
+  CachedShape& found = bring_up(shape);
+  const bool tells = !found.wide();
+  answer.rows.reserve(tells ? found.feasible() : 0);
+  for (std::uint32_t row = 0; tells && row < cluster_.table().size(); ++row) {
+    if (!found.is_feasible(row)) {
+      continue;
+    }
+    ExactRow& feasible = answer.rows.emplace_back();
+    feasible.row = row;
+    for (std::uint32_t s = 0; s < shape.scores.size(); ++s) {
+      feasible.raw[s] = found.raw(row, s);
+    }
+  }
+  if (tells) {
+    answer.codes = found.codes();
+  }
+  count_cached(shape);
+  return tells;
 }
 
 // Of the rows that pass their columns and classes, what the application says.

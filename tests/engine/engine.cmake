@@ -50,7 +50,8 @@ headroom_add_engine_test(engine_test
   engine/real_cluster_test.cpp
   engine/rows_apart_test.cpp
   engine/state_test.cpp
-  engine/stories_test.cpp)
+  engine/stories_test.cpp
+  engine/volume_index_test.cpp)
 headroom_compile_together(engine_test 5)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
