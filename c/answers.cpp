@@ -80,11 +80,11 @@ void EngineAnswers::placed(std::vector<Placement> from, headroom_placement* plac
   }
 }
 
-headroom_texts EngineAnswers::reasons(std::vector<std::string> reasons) {
-  reasons_ = std::move(reasons);
-  reason_texts_.clear();
-  for (const std::string& reason : reasons_) reason_texts_.push_back(reason.c_str());
-  return {.items = reason_texts_.data(), .count = reason_texts_.size()};
+headroom_texts EngineAnswers::texts(std::vector<std::string> texts) {
+  texts_ = std::move(texts);
+  items_.clear();
+  for (const std::string& text : texts_) items_.push_back(text.c_str());
+  return {.items = items_.data(), .count = items_.size()};
 }
 
 headroom_preemption EngineAnswers::preempted(PostFilter found) {
@@ -98,7 +98,7 @@ headroom_preemption EngineAnswers::preempted(PostFilter found) {
           .victim_count = gone.size(),
           .pdb_violations = found.pdb_violations,
           .cross_node = found.cross_node,
-          .reasons = reasons(std::move(found.reasons))};
+          .reasons = texts(std::move(found.reasons))};
 }
 
 std::span<const headroom_elastic_quota_amount> EngineAnswers::elastic_quota_status(

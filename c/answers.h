@@ -21,7 +21,7 @@ class EngineAnswers {
   headroom_decision decided();
   // `placements` has room for one answer each.
   void placed(std::vector<Placement> from, headroom_placement* placements);
-  headroom_texts reasons(std::vector<std::string> reasons);
+  headroom_texts texts(std::vector<std::string> texts);
   headroom_preemption preempted(PostFilter found);
   std::span<const headroom_elastic_quota_amount> elastic_quota_status(
       std::vector<ElasticQuotaStatus> quotas);
@@ -37,8 +37,8 @@ class EngineAnswers {
   std::deque<std::vector<Victim>> victims_;        // of pods that wait for room
   std::deque<std::vector<headroom_victim>> gone_;  // the same
 
-  std::vector<std::string> reasons_;
-  std::vector<const char*> reason_texts_;
+  std::vector<std::string> texts_;
+  std::vector<const char*> items_;
 
   std::vector<ElasticQuotaStatus> quotas_;
   std::vector<headroom_elastic_quota_amount> amounts_;

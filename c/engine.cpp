@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "c/answers.h"
 #include "c/handle.h"
@@ -15,6 +16,7 @@
 #include "engine/all_or_none.h"
 #include "engine/profile/profile_reader.h"
 #include "objects/object_reader.h"
+#include "objects/referred_json_writer.h"
 
 struct headroom_engine {
   explicit headroom_engine(headroom::Engine made) : engine(std::move(made)) {}
@@ -269,7 +271,7 @@ headroom_status headroom_pre_filter(headroom_engine* engine, const headroom_pod*
         if (code == nullptr) return fail_null("code");
         auto status = handle.engine.pre_filter(read);
         if (!status) return headroom::failed(status);
-        const headroom_texts texts = handle.answers.reasons(std::move(status->reasons));
+        const headroom_texts texts = handle.answers.texts(std::move(status->reasons));
         *code = static_cast<headroom_code>(status->code);
         if (reasons != nullptr) *reasons = texts;
         return {};
@@ -288,7 +290,7 @@ headroom_status headroom_not_considered(headroom_engine* engine, const headroom_
         for (const headroom::NotConsidered each : handle.engine.not_considered(asked).list()) {
           names.emplace_back(to_string(each));
         }
-        *what = handle.answers.reasons(std::move(names));
+        *what = handle.answers.texts(std::move(names));
         return {};
       });
 }
@@ -326,6 +328,22 @@ headroom_status headroom_explain(headroom_engine* engine, const headroom_pod* po
         auto explained = handle.engine.explain(read, text_of(node_name));
         if (!explained) return headroom::failed(explained);
         *explanation = handle.answers.explained(std::move(*explained));
+        return {};
+      });
+}
+
+headroom_status headroom_bound_volumes(headroom_engine* engine, const headroom_pod* pod,
+                                       const char* node_name, headroom_texts* objects) {
+  return headroom::with_pod(
+      engine, pod, [&](headroom_engine& handle, const headroom::Pod& read) -> Result<void> {
+        if (objects == nullptr) return fail_null("objects");
+        auto bound = handle.engine.bound_volumes(read, text_of(node_name));
+        if (!bound) return headroom::failed(bound);
+        std::vector<std::string> texts;
+        for (const headroom::ReferredObject& object : *bound) {
+          texts.push_back(headroom::to_json(object));
+        }
+        *objects = handle.answers.texts(std::move(texts));
         return {};
       });
 }

@@ -335,6 +335,16 @@ typedef struct headroom_explanation {
 headroom_status headroom_explain(headroom_engine* engine, const headroom_pod* pod,
                                  const char* node_name, headroom_explanation* explanation);
 
+/*
+ * What the cluster would write of the pod's claims that wait for their first consumer, were it
+ * bound to the node: each claim, bound, and its volume, as JSON texts that headroom_apply() takes.
+ * None where no claim waits or the node rejects the pod. Nothing changes: who plays the cluster
+ * applies them before it assumes the pod. Valid until the next answer in texts. HEADROOM_NOT_FOUND:
+ * the node is not known.
+ */
+headroom_status headroom_bound_volumes(headroom_engine* engine, const headroom_pod* pod,
+                                       const char* node_name, headroom_texts* objects);
+
 /* ---- Trying ---- */
 
 /*

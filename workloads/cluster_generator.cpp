@@ -306,7 +306,7 @@ Node ClusterGenerator::node(std::uint32_t index) const {
   if (shape.gpu > 0) node.labels.emplace_back(kGpuModelLabel, shape.model);
   node.labels.emplace_back("pool", plan.pool());
   node.labels.emplace_back("topology.kubernetes.io/region", "region-1");
-  node.labels.emplace_back("topology.kubernetes.io/zone", plan.zone);
+  node.labels.emplace_back(kZoneLabel, plan.zone);
   if (plan.limit_ratio != nullptr) {
     node.annotations.emplace_back(kLimitToAllocatableAnnotation, plan.limit_ratio);
   }
@@ -375,7 +375,7 @@ Pod ClusterGenerator::pod(std::uint32_t index) const {
   } else {
     pod.priority = openb_priority(plan.shape);
   }
-  if (plan.zone != nullptr) pod.node_selector = {{"topology.kubernetes.io/zone", plan.zone}};
+  if (plan.zone != nullptr) pod.node_selector = {{kZoneLabel, plan.zone}};
   if (plan.avoids_batch) {
     pod.required_node_affinity = {
         {.match_expressions = {{.key = "pool", .op = "NotIn", .values = {"batch"}}},

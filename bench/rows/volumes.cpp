@@ -158,7 +158,7 @@ void volumes(const BenchOptions& options, Lines& lines) {
   measurement.run(options.repetitions(3));
   for (const auto& [what, times] : asked) {
     const double ms = times->median() * 1e3;
-    lines.push_back({.row = lines.empty() || lines.back().row != "volumes" ? "volumes" : "",
+    lines.push_back({.row = times == asked.front().second ? "volumes" : "",
                      .what = fmt::format("{}; {} nodes, {} volumes, one pod bound or gone since",
                                          what, nodes, nodes),
                      .measured = fmt::format("median {:.2f} ms", ms),

@@ -7,8 +7,6 @@ namespace headroom {
 
 namespace {
 
-constexpr const char* kZoneKey = "topology.kubernetes.io/zone";
-
 const StringMap kNoLabels;
 
 const StringMap& labels_of(const ReferredObjects& referred, std::string_view namespace_name) {

@@ -22,6 +22,7 @@ using TopologyKeyId = std::uint32_t;
 using DomainId = std::uint32_t;
 inline constexpr DomainId kNoDomain = UINT32_MAX;
 inline constexpr std::string_view kHostnameKey = "kubernetes.io/hostname";
+inline constexpr std::string_view kZoneKey = "topology.kubernetes.io/zone";
 
 class Topology {
  public:

@@ -24,10 +24,9 @@ constexpr std::array<const char*, 4> kBindingReasons = {
     "node(s) didn't find available persistent volumes to bind",
     "node(s) did not have enough free storage",
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"};
-constexpr std::string_view kTopologyZoneKey = "topology.kubernetes.io/zone";
 constexpr std::string_view kZoneKeys[] = {"failure-domain.beta.kubernetes.io/zone",
-                                          "failure-domain.beta.kubernetes.io/region",
-                                          kTopologyZoneKey, "topology.kubernetes.io/region"};
+                                          "failure-domain.beta.kubernetes.io/region", kZoneKey,
+                                          "topology.kubernetes.io/region"};
 
 std::string not_found(std::string_view resource, std::string_view name) {
   return std::string(resource).append(" \"").append(name).append("\" not found");
@@ -663,7 +662,7 @@ PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) cons
       }
     }
     if (keys.empty()) {
-      keys.insert(kTopologyZoneKey);
+      keys.insert(kZoneKey);
     }
     for (const std::string_view key : keys) {
       if (const std::string* label = find(node.labels, key); label != nullptr) {

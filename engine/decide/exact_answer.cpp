@@ -117,8 +117,9 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
   const std::vector<std::string>* names = !named.empty() ? &named
                                           : shape.pinned ? &*shape.pinned
                                                          : nullptr;
-  if (names == nullptr && !every_row && rows_of_columns(shape, answer)) {
-    // Only the application is looked at row by row.
+  const bool only_application = asked.application != nullptr && asked.application->rows_only;
+  if (names == nullptr && !every_row && only_application && rows_of_columns(shape, answer)) {
+    // It alone is looked at row by row.
   } else if (names == nullptr) {
     // Who asks for every row looks at each anew: tests hold the others against it.
     const bool follows = options_.shape_cache && shape.row_by_row() && !every_row;

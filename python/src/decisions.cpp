@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "objects/referred_json_writer.h"
 #include "python/src/engine.h"
 #include "python/src/objects.h"
 #include "python/src/pod_columns.h"
@@ -143,6 +144,26 @@ there. NotFoundError if the node is not known.)")
                   "headroom._results.Explanation"),
           "What one node says of the pod, step by step: the numbers that went in, and what came "
           "out.")
+      .def(
+          "bound_volumes",
+          [](SharedEngine& self, nb::object pod, std::string node) {
+            const Pod read = pod_of(pod);
+            return self.run([&](Engine& e) { return e.bound_volumes(read, node); },
+                            [](const Engine&, const std::vector<ReferredObject>& objects) {
+                              const nb::object loads = nb::module_::import_("json").attr("loads");
+                              return list_of(objects, [&](const ReferredObject& object) {
+                                return loads(to_json(object));
+                              });
+                            });
+          },
+          "pod"_a, "node"_a,
+          nb::sig("def bound_volumes(self, pod: headroom._types.ObjectsLike, node: str) -> "
+                  "list[dict[str, object]]"),
+          R"(What the cluster would write of the pod's claims that wait, were it bound to the node.
+
+Each claim, bound, and its volume, as upsert() takes them; none where no claim waits or the node
+rejects the pod. Nothing changes: who plays the cluster upserts them before it assumes the pod.
+NotFoundError if the node is not known.)")
       .def(
           "place",
           [](SharedEngine& self, nb::object pods, std::uint32_t top_k, bool plugin_scores,

@@ -283,3 +283,39 @@ def test_options():
     assert totals(seed=1) == totals(seed=1) != totals(seed=2)
     with pytest.raises(headroom.InvalidError, match="threads: -1 is below 0"):
         headroom.Engine(threads=-1)
+
+
+def test_bound_volumes():
+    engine = headroom.Engine(
+        "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
+    )
+    engine.upsert(
+        [
+            node("a", labels={"topology.kubernetes.io/zone": "z"}),
+            {
+                "apiVersion": "storage.k8s.io/v1",
+                "kind": "StorageClass",
+                "metadata": {"name": "fast"},
+                "provisioner": "disk.example.com",
+                "volumeBindingMode": "WaitForFirstConsumer",
+            },
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"namespace": "default", "name": "data", "uid": "7"},
+                "spec": {
+                    "storageClassName": "fast",
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+            },
+        ]
+    )
+    asks = pod("store-0", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}])
+    volume, claim = engine.bound_volumes(asks, "a")
+    assert (volume["kind"], volume["metadata"]["name"]) == ("PersistentVolume", "pvc-7")
+    assert (claim["kind"], claim["spec"]["volumeName"]) == ("PersistentVolumeClaim", "pvc-7")
+    engine.upsert([volume, claim])
+    assert engine.bound_volumes(asks, "a") == []
+    with pytest.raises(headroom.NotFoundError):
+        engine.bound_volumes(asks, "nowhere")

@@ -261,6 +261,48 @@ TEST_F(CAbiAnswers, Explain) {
 }
 
 // One call for some pods, others one by one; with preemption, and a fork that is taken back.
+// What a pod with a claim that waits has written, and that it can be applied.
+TEST(CAbiBoundVolumes, AreThoseOfCpp) {
+  constexpr std::string_view kFacts = R"({"apiVersion": "v1", "kind": "List", "items": [
+    {"apiVersion": "v1", "kind": "Node",
+     "metadata": {"name": "a", "labels": {"topology.kubernetes.io/zone": "z"}},
+     "status": {"allocatable": {"cpu": "4", "pods": "10"}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"},
+     "provisioner": "disk.example.com", "volumeBindingMode": "WaitForFirstConsumer"},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+     "metadata": {"namespace": "team", "name": "data", "uid": "7"},
+     "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
+              "resources": {"requests": {"storage": "1Gi"}}}}]})";
+  constexpr std::string_view kPod = R"({"apiVersion": "v1", "kind": "Pod",
+    "metadata": {"namespace": "team", "name": "store-0", "uid": "8"},
+    "spec": {"containers": [{"name": "main"}],
+             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}})";
+  constexpr const char* kDefault =
+      "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}";
+  headroom_engine* c = nullptr;
+  ASSERT_EQ(headroom_engine_create(kDefault, nullptr, &c, nullptr, 0), HEADROOM_OK);
+  ASSERT_EQ(headroom_apply(c, kFacts.data(), kFacts.size(), nullptr), HEADROOM_OK);
+  headroom_pod pod{};
+  pod.json = kPod.data();
+  pod.json_size = kPod.size();
+  headroom_texts objects{};
+  EXPECT_EQ(headroom_bound_volumes(c, &pod, "nowhere", &objects), HEADROOM_NOT_FOUND);
+  EXPECT_EQ(headroom_bound_volumes(c, &pod, "a", nullptr), HEADROOM_INVALID);
+  ASSERT_EQ(headroom_bound_volumes(c, &pod, "a", &objects), HEADROOM_OK);
+  ASSERT_EQ(objects.count, 2U);
+  const std::vector<std::string> texts(objects.items, objects.items + objects.count);
+  EXPECT_NE(texts[0].find("\"kind\":\"PersistentVolume\""), std::string::npos) << texts[0];
+  EXPECT_NE(texts[1].find("\"volumeName\":\"pvc-7\""), std::string::npos) << texts[1];
+  const std::uint64_t before = headroom_digest(c);
+  for (const std::string& text : texts) {
+    ASSERT_EQ(headroom_apply(c, text.data(), text.size(), nullptr), HEADROOM_OK) << text;
+  }
+  EXPECT_NE(headroom_digest(c), before);
+  ASSERT_EQ(headroom_bound_volumes(c, &pod, "a", &objects), HEADROOM_OK);
+  EXPECT_EQ(objects.count, 0U) << "the claim is bound";
+  headroom_engine_destroy(c);
+}
+
 TEST_F(CAbiAnswers, PlaceAndPreempt) {
   std::size_t placed = 0, nominated = 0, rejected = 0;
   for (const bool tried : {true, false}) {
