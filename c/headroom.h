@@ -337,7 +337,7 @@ headroom_status headroom_explain(headroom_engine* engine, const headroom_pod* po
 
 /*
  * What the cluster would write of the pod's claims that wait for their first consumer, were it
- * bound to the node: each claim, bound, and its volume, as JSON texts that headroom_apply() takes.
+ * bound to the node: each claim's volume, and the claim, bound, as JSON texts for headroom_apply().
  * None where no claim waits or the node rejects the pod. Nothing changes: who plays the cluster
  * applies them before it assumes the pod. Valid until the next answer in texts. HEADROOM_NOT_FOUND:
  * the node is not known.

@@ -177,7 +177,8 @@ class Engine {
                       const FilterOptions& options, NodesDecision& decision);
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
   // What the cluster would write of the pod's claims that wait for their first consumer, were it
-  // bound to the node: each claim, bound, and its volume, one that there was or one that is made.
+  // bound to the node: each claim's volume, one that there was or one that is made, and the claim,
+  // bound.
   // Nothing where no claim waits, where the node rejects the pod, or where the profile has no
   // VolumeBinding. No fact changes: who plays the cluster, as a simulation does, upserts them with
   // the pod, for the next decision to see. kNotFound: the node is not known.

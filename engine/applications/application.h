@@ -171,9 +171,16 @@ struct Application {
   }
   // Whether some pod feeds it.
   bool is_fed(const Counter& counter) const {
-    bool fed = false;
-    each_sum(counter, [&fed](std::int64_t, std::uint32_t) { fed = true; });
-    return fed;
+    if (!counter.fine()) {
+      return !counter.cells.empty();
+    }
+    const FineSums& sums = *fine_sums[counter.sums];
+    for (FineSums::Standing its = 0; its < sums.standings(); ++its) {
+      if (sums.cell(its, counter.number).pods != 0 && sums.domains(its) != 0) {
+        return true;
+      }
+    }
+    return false;
   }
 };
 

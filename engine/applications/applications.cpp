@@ -297,8 +297,11 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
       read_.add(controller->selector);
     }
   }
-  volume_index_.change(before, after);
-  if (kind == ReferredKind::kCsiNode && row != kNoRow) {
+  // Once broken they may refer to what is gone: mend() reads them anew.
+  if (!broken_) {
+    volume_index_.change(before, after);
+  }
+  if (!broken_ && kind == ReferredKind::kCsiNode && row != kNoRow) {
     set_csi_node(row, after == nullptr ? nullptr : std::get_if<CsiNode>(after));
   }
   // Volumes are looked at as they are; what selects, and whom, is part of what was counted.
@@ -335,15 +338,6 @@ const std::vector<PodId>& Applications::claim_pods(std::string_view claim) const
   static const std::vector<PodId> kNone;
   const auto found = claim_pods_.find(claim);
   return found == claim_pods_.end() ? kNone : found->second;
-}
-
-void Applications::rows_apart(const Application& application,
-                              std::vector<std::uint32_t>& rows) const {
-  for (const auto& sums : application.fine_sums) {
-    for (const auto& domain : sums->by_domain()) {
-      each_row(sums->key(), domain.first, [&](std::uint32_t row) { rows.push_back(row); });
-    }
-  }
 }
 
 // --- Finding ---

@@ -115,8 +115,6 @@ class Applications {
   std::uint32_t cell_of(const Application& application, const Counter& counter,
                         std::uint32_t row) const;
 
-  // Adds the rows that fine counters tell apart from others of their class.
-  void rows_apart(const Application& application, std::vector<std::uint32_t>& rows) const;
   // Calls visit(row) for the rows of a fine key's domain.
   template <typename Visit>
   void each_row(TopologyKeyId key, std::uint32_t domain, Visit visit) const {
@@ -133,7 +131,8 @@ class Applications {
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
   std::size_t bytes() const { return bytes_; }
-  // kConflict if some counter is not what the pods come to.
+  // kConflict if some counter is not what the pods come to, or what is found of volumes not what
+  // the objects say.
   Result<void> validate();
   // The same of one application, and each in its turn: count() calls look at all that there are.
   Result<void> validate_next();

@@ -34,12 +34,15 @@ Result<void> Applications::validate_volumes() const {
   bool same = index == volume_index_;
   for (std::uint32_t row = 0; row < row_volumes_.size(); ++row) {
     const RowVolumes& its = row_volumes_[row];
-    std::uint32_t volumes = 0;
+    std::uint32_t volumes = 0, ephemeral = 0;
     for (const PodId id : its.pods) {
-      volumes += static_cast<std::uint32_t>(peers_.at(facts_.pods[id].peer).volumes.size());
+      for (const Volume& volume : peers_.at(facts_.pods[id].peer).volumes) {
+        ++volumes;
+        ephemeral += volume.ephemeral ? 1 : 0;
+      }
     }
     const NodeFacts& facts = facts_.nodes[row];
-    same = same && volumes == its.volumes &&
+    same = same && volumes == its.volumes && ephemeral == its.ephemeral &&
            (facts.node == nullptr ||
             its.csi_node == referred_.find<CsiNode>(ReferredKind::kCsiNode, facts.name));
   }
@@ -50,7 +53,10 @@ Result<void> Applications::validate_volumes() const {
 }
 
 Result<void> Applications::validate() {
-  if (auto checked = validate_volumes(); !broken_ && !checked) {
+  if (broken_) {
+    mend();
+  }
+  if (auto checked = validate_volumes(); !checked) {
     return checked;
   }
   for (std::uint32_t left = count(); left > 0; --left) {
@@ -76,6 +82,7 @@ Result<void> Applications::validate(Application& application) {
   if (!is_current(application)) {
     return {};
   }
+  const Whole whole(*this);
   const std::vector<Counter> before = application.counters;
   const std::vector<std::unique_ptr<FineSums>> fine_before = std::move(application.fine_sums);
   const auto domains = [&] {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "layout/heap_bytes.h"
-#include "objects/assert.h"
 #include "objects/hash.h"
 
 namespace headroom {

@@ -157,8 +157,7 @@ std::int64_t ApplicationLook::count(const Counter& counter, std::uint32_t row, b
   if (plain && counter.fine()) {
     return 0;
   }
-  const std::uint32_t cell =
-      counter.key == kByRow ? row : applications_.topology().domain(counter.key, row);
+  const std::uint32_t cell = applications_.domain_of(counter.key, row);
   if (cell == kNoDomain) {
     return 0;
   }
@@ -363,7 +362,7 @@ std::int64_t ApplicationLook::sum_of(const Counter& counter, const ScoredRows& i
 
 // --- Scores ---
 
-void Extremes::add(std::int64_t value) {
+void Extent::add(std::int64_t value) {
   if (value < lowest) {
     lowest = value;
     at_lowest = 0;
@@ -376,7 +375,7 @@ void Extremes::add(std::int64_t value) {
   at_highest += value == highest ? 1U : 0U;
 }
 
-void Extremes::remove(std::int64_t value) {
+void Extent::remove(std::int64_t value) {
   at_lowest -= value == lowest ? 1U : 0U;
   at_highest -= value == highest ? 1U : 0U;
 }
@@ -452,8 +451,8 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
   bool all = picked.changed == nullptr;
   // The raw scores of those that pass, and from their extremes the scores.
   const auto rate = [&](std::size_t s, auto counts, auto raw, auto score) {
-    Extremes& extremes = scale.raw[s];
-    const Extremes before = extremes;
+    Extent& extremes = scale.raw[s];
+    const Extent before = extremes;
     for (std::size_t k = 0; k < picked.size(); ++k) {
       const std::size_t i = picked[k];
       if (counts(rows[i])) {
@@ -480,11 +479,11 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
   };
   const auto passes = [](const ScoredRows& its) { return its.code == 0; };
   const auto by_highest = [](bool reversed) {
-    return [reversed](std::int64_t raw, const Extremes& extremes) {
+    return [reversed](std::int64_t raw, const Extent& extremes) {
       return normalized_by_highest(raw, std::max<std::int64_t>(extremes.highest, 0), reversed);
     };
   };
-  const auto as_it_is = [](std::int64_t raw, const Extremes&) { return raw; };
+  const auto as_it_is = [](std::int64_t raw, const Extent&) { return raw; };
   failed_ = application_.bad_preference && std::any_of(rows.begin(), rows.end(), passes);
   for (std::size_t s = 0; s < scores.size(); ++s) {
     if (skips_[s]) {
@@ -529,7 +528,7 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
             [&](const ScoredRows& its, std::size_t i) {
               return spread(its, i, located, scale.weights);
             },
-            [](std::int64_t raw, const Extremes& extremes) {
+            [](std::int64_t raw, const Extent& extremes) {
               return extremes.highest == 0
                          ? 100
                          : 100 * (extremes.highest + extremes.lowest - raw) / extremes.highest;
@@ -540,7 +539,7 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
         rate(
             s, passes,
             [&](const ScoredRows& its, std::size_t i) { return affinity(its, i, located); },
-            [](std::int64_t raw, const Extremes& extremes) {
+            [](std::int64_t raw, const Extent& extremes) {
               const auto [lowest, highest] = std::pair(extremes.lowest, extremes.highest);
               return lowest == highest ? 0
                                        : static_cast<std::int64_t>(

@@ -50,7 +50,7 @@ struct ScoredRows {
 };
 
 // The lowest and highest of values that come and go.
-struct Extremes {
+struct Extent {
   std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
   std::uint32_t at_lowest = 0, at_highest = 0;  // how many have it
 
@@ -64,7 +64,7 @@ struct Extremes {
 // What the scores of rows are relative to. Kept with the rows, those that changed can be scored
 // alone while no other passes or is rejected anew.
 struct ScoreScale {
-  std::array<Extremes, kApplicationScoresMax> raw;  // of rows that pass, by plugin
+  std::array<Extent, kApplicationScoresMax> raw;  // of rows that pass, by plugin
   std::array<bool, kApplicationScoresMax> skips{};
   std::size_t spread = kApplicationScoresMax;  // PodTopologySpread's place
   // By soft constraint: domains among feasible rows, and what a pod in one weighs.
@@ -121,8 +121,6 @@ class ApplicationLook {
   // 0, or why the row rejects the pod beside its columns and class. `plain`: as in ScoredRows.
   std::uint32_t code(std::uint32_t row, const RowChange* change = nullptr,
                      bool plain = false) const;
-  // It asks for volumes or features, of which a code has to be looked up row by row.
-  bool looks_apart() const { return features_ || volumes_ != nullptr; }
   // See Engine::bound_volumes(). Of a row that passes; the pod passes pre_filter().
   std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
   // Whether rows can be located: there are few counters.

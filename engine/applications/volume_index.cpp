@@ -1,6 +1,7 @@
 #include "engine/applications/volume_index.h"
 
 #include <algorithm>
+#include <tuple>
 #include <variant>
 
 namespace headroom {
@@ -8,9 +9,9 @@ namespace headroom {
 namespace {
 
 const NodeSelectorRequirement* wanted_by(const LabelSelector& selector) {
-  const auto found =
-      std::find_if(selector.begin(), selector.end(),
-                   [](const NodeSelectorRequirement& its) { return its.op == "In"; });
+  const auto found = std::find_if(selector.begin(), selector.end(), [](const auto& its) {
+    return its.op == "In" && !its.values.empty();
+  });
   return found == selector.end() ? nullptr : &*found;
 }
 
@@ -23,6 +24,14 @@ const NodeSelectorRequirement* wanted_by(const PersistentVolume& volume) {
 
 }  // namespace
 
+bool comes_first(const PersistentVolume& a, const PersistentVolume& b) {
+  return std::tie(a.capacity_bytes, a.name) < std::tie(b.capacity_bytes, b.name);
+}
+
+bool comes_first(const CsiStorageCapacity& a, const CsiStorageCapacity& b) {
+  return pod_key(a.namespace_name, a.name) < pod_key(b.namespace_name, b.name);
+}
+
 VolumeReach::VolumeReach(const PersistentVolume& volume)
     : constraint_{{}, volume.node_affinity, {}}, affinity_(constraint_) {}
 
@@ -33,25 +42,25 @@ bool VolumeReach::has(const Node& node) const { return affinity_.passes(node.lab
 template <typename T>
 void ByLabel<T>::add(const NodeSelectorRequirement* wanted, const T* object) {
   if (wanted == nullptr) {
-    others_.push_back(object);
+    others_.insert(object);
     return;
   }
   for (const std::string& value : wanted->values) {
-    by_key_[wanted->key][value].push_back(object);
+    by_key_[wanted->key][value].insert(object);
   }
 }
 
 template <typename T>
 void ByLabel<T>::remove(const NodeSelectorRequirement* wanted, const T* object) {
   if (wanted == nullptr) {
-    std::erase(others_, object);
+    others_.erase(object);
     return;
   }
   const auto of_key = by_key_.find(wanted->key);
   for (std::size_t v = 0; of_key != by_key_.end() && v < wanted->values.size(); ++v) {
     if (const auto found = of_key->second.find(std::string_view(wanted->values[v]));
         found != of_key->second.end()) {
-      std::erase(found.value(), object);
+      found.value().erase(object);
       if (found->second.empty()) {
         of_key->second.erase(found);
       }
@@ -60,22 +69,6 @@ void ByLabel<T>::remove(const NodeSelectorRequirement* wanted, const T* object) 
   if (of_key != by_key_.end() && of_key->second.empty()) {
     by_key_.erase(of_key);
   }
-}
-
-template <typename T>
-std::map<std::pair<std::string, std::string>, typename ByLabel<T>::List> ByLabel<T>::in_order()
-    const {
-  std::map<std::pair<std::string, std::string>, List> all;
-  all[{}] = others_;
-  for (const auto& [key, by_value] : by_key_) {
-    for (const auto& [value, list] : by_value) {
-      all[{key, value}] = list;
-    }
-  }
-  for (auto& [key, list] : all) {
-    std::sort(list.begin(), list.end());
-  }
-  return all;
 }
 
 template class ByLabel<PersistentVolume>;
@@ -141,6 +134,9 @@ void VolumeIndex::remove(const ReferredObject& object) {
   if (volume == nullptr && capacity == nullptr) {
     return;
   }
+  if (volume != nullptr) {
+    reaches_.erase(volume);
+  }
   const auto found =
       of_class_.find(volume != nullptr ? volume->storage_class : capacity->storage_class);
   if (found == of_class_.end()) {
@@ -149,7 +145,6 @@ void VolumeIndex::remove(const ReferredObject& object) {
   OfClass& of_class = found.value();
   if (volume != nullptr) {
     of_class.unclaimed.remove(wanted_by(*volume), volume);
-    reaches_.erase(volume);
   } else if (capacity->node_topology) {
     of_class.storage.remove(wanted_by(*capacity->node_topology), capacity);
   }

@@ -4,12 +4,15 @@
 // A volume is usable where its node affinity says; CSI drivers tell the capacity of storage by
 // topology. Both mostly ask for one label with one value (a hostname, a zone): they are found by
 // it. Follows from the objects alone. Thread safety: one writer, or any number of readers; refers
-// to the objects. Cost: a change is O(those of the same label and value); a look O(label keys that
-// are asked for + what is found).
+// to the objects. Cost: a change is O(log those of the same label and value); a look O(label keys
+// that are asked for + what is visited).
 #pragma once
+
+#include <tsl/robin_map.h>
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +37,10 @@ class VolumeReach {
   NodeAffinity affinity_;
 };
 
+// Which of two comes first: the smaller volume, of equals by name; storage by name.
+bool comes_first(const PersistentVolume& a, const PersistentVolume& b);
+bool comes_first(const CsiStorageCapacity& a, const CsiStorageCapacity& b);
+
 // Objects that ask for a node's labels, by the first label that they want to have certain values.
 template <typename T>
 class ByLabel {
@@ -42,31 +49,38 @@ class ByLabel {
   void add(const NodeSelectorRequirement* wanted, const T* object);
   void remove(const NodeSelectorRequirement* wanted, const T* object);
   bool empty() const { return by_key_.empty() && others_.empty(); }
-  // Whatever the order.
-  friend bool operator==(const ByLabel& a, const ByLabel& b) {
-    return a.in_order() == b.in_order();
-  }
-  // Calls visit(object) for all that may want a node with these labels, in no order.
-  template <typename Visit>
-  void each(const StringMap& labels, Visit visit) const {
-    for (const T* object : others_) {
-      visit(*object);
-    }
+  // The first that takes(object) takes, of all that may want a node with these labels; or nullptr.
+  template <typename Takes>
+  const T* first(const StringMap& labels, Takes takes) const {
+    const T* found = nullptr;
+    const auto look = [&](const List& list) {
+      for (const T* object : list) {
+        if (found != nullptr && !comes_first(*object, *found)) {
+          return;
+        }
+        if (takes(*object)) {
+          found = object;
+          return;
+        }
+      }
+    };
+    look(others_);
     for (const auto& [key, by_value] : by_key_) {
       const std::string* value = find(labels, key);
-      const auto found =
-          value == nullptr ? by_value.end() : by_value.find(std::string_view(*value));
-      for (std::size_t i = 0; found != by_value.end() && i < found->second.size(); ++i) {
-        visit(*found->second[i]);
+      const auto its = value == nullptr ? by_value.end() : by_value.find(std::string_view(*value));
+      if (its != by_value.end()) {
+        look(its->second);
       }
     }
+    return found;
   }
+  friend bool operator==(const ByLabel&, const ByLabel&) = default;
 
  private:
-  using List = std::vector<const T*>;
-
-  // By key and value, both empty for others.
-  std::map<std::pair<std::string, std::string>, List> in_order() const;
+  struct First {
+    bool operator()(const T* a, const T* b) const { return comes_first(*a, *b); }
+  };
+  using List = std::set<const T*, First>;
 
   std::map<std::string, BytesMap<std::string, List>> by_key_;
   List others_;

@@ -137,7 +137,7 @@ VolumeLook::VolumeLook(const Applications& applications, const Application& appl
   // A pod that uses none that only one may have, and asks for no disk, is not restricted.
   has_disks_ = std::any_of(application.volumes.begin(), application.volumes.end(), is_restricted);
   restricts_ = filters_by(PluginId::kVolumeRestrictions) && (has_disks_ || once_in_use_ != 0);
-  binding_filters_ = filters_by(PluginId::kVolumeBinding) && binds();
+  binding_filters_ = filters_by(PluginId::kVolumeBinding) && rejected_.empty() && binds();
 }
 
 void VolumeLook::reject(PluginId plugin, std::string reason) {
@@ -235,14 +235,25 @@ bool VolumeLook::waits(const Claim& claim) const {
          storage_class->waits_for_first_consumer;
 }
 
+VolumeLook::ItsVolume::ItsVolume(const PersistentVolume* its)
+    : volume(its),
+      reach(its == nullptr || !its->node_affinity ? nullptr
+                                                  : std::make_unique<const VolumeReach>(*its)) {}
+
 VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
   const VolumeIndex& index = applications_.volume_index();
   WaitingClaim waiting{.its = &claim,
                        .storage_class = referred_.find<StorageClass>(ReferredKind::kStorageClass,
                                                                      claim.storage_class),
                        .of_class = index.of_class(claim.storage_class),
-                       .meant_for = &index.meant_for(pod_key(claim.namespace_name, claim.name)),
+                       .meant = {},
                        .tells_capacity = false};
+  for (const PersistentVolume* volume :
+       index.meant_for(pod_key(claim.namespace_name, claim.name))) {
+    if (is_bound_to(*volume, claim)) {
+      waiting.meant.emplace_back(volume);
+    }
+  }
   // Without a request there is nothing to hold against it.
   if (claim.request_bytes && waiting.storage_class != nullptr) {
     const auto* driver =
@@ -279,11 +290,8 @@ void VolumeLook::look_at_binding() {
       return reject(kPlugin, not_made_for(*claim, application_));
     }
     if (is_fully_bound(*claim)) {
-      const auto* its =
-          referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim->volume_name);
-      bound_.push_back({its, its == nullptr || !its->node_affinity
-                                 ? nullptr
-                                 : std::make_unique<const VolumeReach>(*its)});
+      bound_.emplace_back(
+          referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim->volume_name));
     } else if (!waits(*claim) || !claim->volume_name.empty()) {
       // One with a volume that is not bound yet is of somebody who binds at once.
       immediate = true;
@@ -513,12 +521,12 @@ const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row) const {
   binding.clear();
   const Node& node = *applications_.facts().nodes[row].node;
   // The first that fails decides over the bound ones.
-  for (const BoundClaim& claim : bound_) {
-    if (claim.volume == nullptr) {
+  for (const ItsVolume& its : bound_) {
+    if (its.volume == nullptr) {
       binding.why_not |= kVolumeMissing;
       break;
     }
-    if (claim.reach != nullptr && !claim.reach->has(node)) {
+    if (!its.can_be_on(node)) {
       binding.why_not |= kNodeConflict;
       break;
     }
@@ -563,48 +571,36 @@ const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, con
            volume.volume_mode == claim.volume_mode &&
            volume.attributes_class == claim.attributes_class && !volume.deleting;
   };
-  for (const PersistentVolume* volume : *waiting.meant_for) {
-    if (is_bound_to(*volume, claim) && may_be(*volume)) {
-      return VolumeReach(*volume).has(node) ? volume : nullptr;
+  for (const ItsVolume& meant : waiting.meant) {
+    if (may_be(*meant.volume)) {
+      return meant.can_be_on(node) ? meant.volume : nullptr;
     }
   }
-  const PersistentVolume* smallest = nullptr;
   if (waiting.of_class == nullptr) {
-    return smallest;
+    return nullptr;
   }
-  waiting.of_class->unclaimed.each(node.labels, [&](const PersistentVolume& volume) {
-    const bool has_modes =
-        std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
-                    [&](const std::string& mode) { return contains(volume.access_modes, mode); });
-    const bool smaller =
-        smallest == nullptr || std::tie(volume.capacity_bytes, volume.name) <
-                                   std::tie(smallest->capacity_bytes, smallest->name);
-    if (smaller && may_be(volume) && volume.available && has_modes &&
-        (!claim.selector || matches(*claim.selector, volume.labels)) &&
-        applications_.volume_index().reach(volume).has(node)) {
-      smallest = &volume;
-    }
+  const VolumeIndex& index = applications_.volume_index();
+  return waiting.of_class->unclaimed.first(node.labels, [&](const PersistentVolume& volume) {
+    return may_be(volume) && volume.available &&
+           std::all_of(
+               claim.access_modes.begin(), claim.access_modes.end(),
+               [&](const std::string& mode) { return contains(volume.access_modes, mode); }) &&
+           (!claim.selector || matches(*claim.selector, volume.labels)) &&
+           index.reach(volume).has(node);
   });
-  return smallest;
 }
 
 // Enough for the claim; of several the first by name.
 const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim, const Node& node) {
-  const CsiStorageCapacity* enough = nullptr;
   if (claim.of_class == nullptr) {
-    return enough;
+    return nullptr;
   }
-  claim.of_class->storage.each(node.labels, [&](const CsiStorageCapacity& capacity) {
+  return claim.of_class->storage.first(node.labels, [&](const CsiStorageCapacity& capacity) {
     const std::optional<std::int64_t> limit =
         capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
-    const bool first = enough == nullptr || pod_key(capacity.namespace_name, capacity.name) <
-                                                pod_key(enough->namespace_name, enough->name);
-    if (first && limit && *limit >= *claim.its->request_bytes &&
-        selects(capacity.node_topology, node.labels)) {
-      enough = &capacity;
-    }
+    return limit && *limit >= *claim.its->request_bytes &&
+           selects(capacity.node_topology, node.labels);
   });
-  return enough;
 }
 
 // The first claim that cannot be provisioned decides.

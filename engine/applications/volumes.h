@@ -47,18 +47,21 @@ class VolumeLook {
     const PersistentVolume* volume;
     const CsiStorageCapacity* storage;
   };
-  // A claim that is bound: its volume, or nullptr, and where that can be used.
-  struct BoundClaim {
+  // A volume of a claim, or nullptr, and where it can be used; nullptr: everywhere.
+  struct ItsVolume {
     const PersistentVolume* volume;
     std::unique_ptr<const VolumeReach> reach;
+
+    explicit ItsVolume(const PersistentVolume* its);
+    bool can_be_on(const Node& node) const { return reach == nullptr || reach->has(node); }
   };
   // A claim that waits, with what is known of its class.
   struct WaitingClaim {
     const Claim* its;
     const StorageClass* storage_class;
-    const VolumeIndex::OfClass* of_class;                   // nullptr: there is nothing of it
-    const std::vector<const PersistentVolume*>* meant_for;  // volumes that name it
-    bool tells_capacity;                                    // its driver, where it asks for some
+    const VolumeIndex::OfClass* of_class;  // nullptr: there is nothing of it
+    std::vector<ItsVolume> meant;          // volumes that name it
+    bool tells_capacity;                   // its driver, where it asks for some
   };
   using Chosen = std::vector<const PersistentVolume*>;
   // What VolumeBinding would do on a node.
@@ -113,7 +116,7 @@ class VolumeLook {
   std::vector<std::uint32_t> binding_codes_;  // by Binding::why_not
   std::set<std::string> once_;                // its claims that one pod alone may have
   std::int64_t once_in_use_ = 0;              // that some pod has
-  std::vector<BoundClaim> bound_;
+  std::vector<ItsVolume> bound_;              // of claims that are bound
   // That wait for a node, the one that asks for less first; and those for which one is selected.
   std::vector<WaitingClaim> waiting_, selected_;
   std::vector<ZoneLabel> zones_;

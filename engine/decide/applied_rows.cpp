@@ -15,6 +15,11 @@ constexpr std::size_t kEmptyEntriesMax = 64;
 // Of an entry without rows.
 constexpr std::uint32_t kEmpty = kClassRejection | kNoNodeReason;
 
+// Rows that PodTopologySpread's score counts.
+std::uint32_t counted_rows(const ScoredRows& its) {
+  return its.code == 0 && !its.ignored ? its.rows : 0;
+}
+
 }  // namespace
 
 void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
@@ -27,8 +32,9 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
       entries_.size() <= 2 * found_ + kEmptyEntriesMax;
   application_version_ = 0;  // also where memory ends half way
   changed_.clear();
-  passed_.clear();
+  counted_.clear();
   is_out_.assign(entries_.size(), false);
+  extras_.classes = table.columns().node_class;
   if (same) {
     follow(found, look, applications, application);
   } else {
@@ -64,7 +70,6 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   apart_.begin(applications, application);
   extras_.by_row.clear();
   extras_.apart = kept ? &apart_ : nullptr;
-  extras_.classes = table.columns().node_class;
   entry_of_class_.assign(first_rows.size(), kNoEntry);
   for (std::uint32_t c = 1; c < feasible.size(); ++c) {
     if (feasible[c] != 0) {
@@ -77,7 +82,7 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   }
   classes_ = entries_.size();
   std::vector<std::uint32_t> rows;
-  applications.rows_apart(application, rows);
+  apart_.each([&](std::uint32_t row) { rows.push_back(row); });
   for (const auto& [row, change] : look.expected()) {
     rows.push_back(row);
   }
@@ -114,7 +119,7 @@ std::uint32_t AppliedRows::add(std::uint32_t row, std::uint32_t node_class, std:
 std::uint32_t AppliedRows::entry_now(std::uint32_t node_class, const ApplicationLook& look,
                                      std::uint32_t row) {
   const RowsApart::Alike alike =
-      apart_.alike([&](std::size_t k) { return apart_.standing(k, row); });
+      apart_.meet([&](std::size_t k) { return apart_.standing(k, row); });
   if (alike == RowsApart::kAsItsClass) {
     return entry_of_class_[node_class];
   }
@@ -165,7 +170,7 @@ void AppliedRows::move(const CachedShape& found, const ApplicationLook& look,
     return;
   }
   HEADROOM_ASSERT(entry_of_class_[its_class] != kNoEntry);
-  const RowsApart::Alike before = apart_.alike([&](std::size_t k) {
+  const RowsApart::Alike before = apart_.meet([&](std::size_t k) {
     const std::uint32_t domain = applications.domain_of(application.fine_sums[k]->key(), row);
     for (const StandingChange& change : application.standing_changes) {
       if (change.sums == k && change.domain == domain) {
@@ -207,16 +212,15 @@ bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept) {
     return true;
   }
   std::int64_t more = 0;
-  bool others_pass = false;
+  bool others_count = false;
   for (std::size_t k = 0; k < changed_.size(); ++k) {
     find_code(changed_[k]);
-    const ScoredRows& its = entries_[changed_[k]];
-    const std::uint32_t passing = its.code == 0 ? its.rows : 0;
-    more += std::int64_t{passing} - passed_[k];
-    others_pass |= (passing != 0) != (passed_[k] != 0);
+    const std::uint32_t counted = counted_rows(entries_[changed_[k]]);
+    more += std::int64_t{counted} - counted_[k];
+    others_count |= (counted != 0) != (counted_[k] != 0);
   }
   // Spreading counts the rows that pass, and their domains: without filters these stay.
-  return look.filters() && !scale_.sizes.empty() && (more != 0 || others_pass);
+  return look.filters() && !scale_.sizes.empty() && (more != 0 || others_count);
 }
 
 // Before what the entry finds changes.
@@ -229,7 +233,7 @@ void AppliedRows::take_out(std::uint32_t entry) {
   const ScoredRows& its = entries_[entry];
   const bool passed = its.rows != 0 && its.code == 0;
   changed_.push_back(entry);
-  passed_.push_back(passed ? its.rows : 0);
+  counted_.push_back(counted_rows(its));
   if (passed) {
     scale_.take_out(its);
     feasible_ -= its.rows;
@@ -257,7 +261,7 @@ void AppliedRows::put_in(std::uint32_t entry) {
 }
 
 // For extremes of these entries of which one went.
-void AppliedRows::look_again(Extremes& extremes, std::size_t first, std::size_t last) const {
+void AppliedRows::look_again(Extent& extremes, std::size_t first, std::size_t last) const {
   if (extremes.known()) {
     return;
   }
@@ -319,7 +323,7 @@ std::size_t AppliedRows::bytes() const {
          located_.bytes() + heap_bytes(entry_of_class_) + apart_.bytes() +
          heap_bytes(extras_.by_class) + heap_bytes(extras_.by_entry) +
          allocated_bytes(extras_.by_row.capacity() * 8) + heap_bytes(changed_) +
-         heap_bytes(passed_);
+         heap_bytes(counted_) + allocated_bytes(is_out_.capacity() / 8);
 }
 
 }  // namespace headroom

@@ -49,7 +49,7 @@ class AppliedRows final : public KeptWithApplication {
   bool find_codes(const ApplicationLook& look, bool all, bool kept);
   void take_out(std::uint32_t entry);
   void put_in(std::uint32_t entry);
-  void look_again(Extremes& extremes, std::size_t first, std::size_t last) const;
+  void look_again(Extent& extremes, std::size_t first, std::size_t last) const;
   void sum_up(const ApplicationLook& look, const Applications& applications, bool all);
 
   // Of what they are: while none of it changes, rows move at most.
@@ -67,12 +67,12 @@ class AppliedRows final : public KeptWithApplication {
   // Of entries, as they were last put in.
   ScoreScale scale_;
   FilterScale filter_scale_;
-  Extremes extras_of_classes_, extras_apart_;  // of entries that pass
+  Extent extras_of_classes_, extras_apart_;  // of entries that pass
   std::uint32_t feasible_ = 0;
   std::uint32_t rejecting_classes_ = 0, rejecting_apart_ = 0;  // entries with rows
 
-  // Those that were taken out, and how many rows of each passed.
-  std::vector<std::uint32_t> changed_, passed_;
+  // Those that were taken out, and how many rows of each PodTopologySpread counted.
+  std::vector<std::uint32_t> changed_, counted_;
   std::vector<bool> is_out_;  // by entry
 };
 

@@ -19,15 +19,11 @@ FineSums::Standing RowsApart::standing(std::size_t k, std::uint32_t row) const {
 }
 
 RowsApart::Alike RowsApart::alike(std::uint32_t row) const {
-  Alike its = joints_.empty() ? kAsItsClass : standing(0, row);
-  for (std::size_t k = 1; k < joints_.size(); ++k) {
-    const FineSums::Standing its_standing = standing(k, row);
-    if (its != kAsItsClass || its_standing != FineSums::kNothing) {
-      const auto found = joints_[k].find(joint(its, its_standing));
-      its = found == joints_[k].end() ? kAsItsClass : found->second;
-    }
-  }
-  return its;
+  return joined([&](std::size_t k) { return standing(k, row); },
+                [this](std::size_t k, std::uint64_t both) {
+                  const auto found = joints_[k].find(both);
+                  return found == joints_[k].end() ? kAsItsClass : found->second;
+                });
 }
 
 std::uint32_t RowsApart::entry_of(std::uint32_t row) const {

@@ -27,18 +27,13 @@ class RowsApart {
 
   // Of a row whose domain of the k-th fine key has the standing standing_of(k).
   template <typename StandingOf>
-  Alike alike(StandingOf standing_of) {
-    Alike its = joints_.empty() ? kAsItsClass : standing_of(0);
-    for (std::size_t k = 1; k < joints_.size(); ++k) {
-      const FineSums::Standing standing = standing_of(k);
-      if (its != kAsItsClass || standing != FineSums::kNothing) {
-        const auto next = static_cast<Alike>(joints_[k].size() + 1);
-        its = joints_[k].try_emplace(joint(its, standing), next).first->second;
-      }
-    }
-    return its;
+  Alike meet(StandingOf standing_of) {
+    return joined(standing_of, [this](std::size_t k, std::uint64_t both) {
+      const auto next = static_cast<Alike>(joints_[k].size() + 1);
+      return joints_[k].try_emplace(both, next).first->second;
+    });
   }
-  // As the facts are now; what alike() has met.
+  // As the facts are now; of what meet() met.
   Alike alike(std::uint32_t row) const;
   FineSums::Standing standing(std::size_t k, std::uint32_t row) const;
   // The entry of those of a class that are alike; kNoEntry where the caller gave none.
@@ -66,6 +61,18 @@ class RowsApart {
  private:
   static std::uint64_t joint(std::uint32_t a, std::uint32_t b) {
     return std::uint64_t{a} << 32U | b;
+  }
+  // join(k, both): what is alike by the keys up to k, by what is so before and by k's standing.
+  template <typename StandingOf, typename Join>
+  Alike joined(StandingOf standing_of, Join join) const {
+    Alike its = joints_.empty() ? kAsItsClass : standing_of(0);
+    for (std::size_t k = 1; k < joints_.size(); ++k) {
+      const FineSums::Standing standing = standing_of(k);
+      if (its != kAsItsClass || standing != FineSums::kNothing) {
+        its = join(k, joint(its, standing));
+      }
+    }
+    return its;
   }
   // In the row's domains of the keys before it no pod counts.
   bool is_first(std::size_t k, std::uint32_t row) const;

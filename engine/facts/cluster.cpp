@@ -558,11 +558,14 @@ void Cluster::remove(ReferredKind kind, std::string_view key) {
 
 void Cluster::put(ReferredKind kind, std::string_view key,
                   std::shared_ptr<const ReferredObject> object) {
-  const std::shared_ptr<const ReferredObject> before = referred_.put(kind, key, std::move(object));
-  journal_.put(ReferredBefore{kind, std::string(key), before});
   const std::uint32_t row =
       kind == ReferredKind::kCsiNode ? find_row(key, NameIndex::hash(key)) : kNoRow;
-  applications_.change(kind, before.get(), referred_.at(kind, key).get(), row);
+  // Applications refer to the object that goes: from here on nothing may fail but they themselves.
+  const std::shared_ptr<const ReferredObject> before = referred_.at(kind, key);
+  journal_.put(ReferredBefore{kind, std::string(key), before});
+  const ReferredObject* after = object.get();
+  (void)referred_.put(kind, key, std::move(object));
+  applications_.change(kind, before.get(), after, row);
 }
 
 // Pods that rely on a class are seldom: admission writes priorities into pods.

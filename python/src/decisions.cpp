@@ -161,8 +161,8 @@ there. NotFoundError if the node is not known.)")
                   "list[dict[str, object]]"),
           R"(What the cluster would write of the pod's claims that wait, were it bound to the node.
 
-Each claim, bound, and its volume, as upsert() takes them; none where no claim waits or the node
-rejects the pod. Nothing changes: who plays the cluster upserts them before it assumes the pod.
+Each claim's volume, and the claim, bound, as upsert() takes them; none where no claim waits or the
+node rejects the pod. Nothing changes: who plays the cluster upserts them before it assumes the pod.
 NotFoundError if the node is not known.)")
       .def(
           "place",

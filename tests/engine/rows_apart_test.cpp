@@ -75,5 +75,62 @@ TEST(RowsApart, AllOfThemRejected) {
   }
 }
 
+// A node that soft spreading counts no longer passes, and one that it ignores, as it has no zone,
+// does: as many rows pass as before, and another number of them is counted.
+TEST(RowsApart, CountedAndIgnoredOnesChangePlaces) {
+  const std::string zone = "topology.kubernetes.io/zone";
+  const auto make = [&](bool shape_cache) {
+    Result<Engine> made =
+        Engine::create(Profile::kube_scheduler(), {.shape_cache = shape_cache, .threads = 1});
+    if (!made) throw std::invalid_argument(made.error().message);
+    Engine engine = std::move(*made);
+    for (int n = 0; n < 14; ++n) {
+      Node node;
+      node.name = "node-" + std::to_string(n);
+      node.labels = {{kHost, node.name}};
+      if (n < 6 || n >= 10) node.labels.emplace_back(zone, n % 2 == 0 ? "a" : "b");
+      node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
+      EXPECT_TRUE(engine.upsert(node));
+    }
+    for (int n = 0; n < 5; ++n) {
+      for (int p = 0; p < 3 * n; ++p) {
+        Pod pod = pod_of("web-" + std::to_string(100 * n + p), "node-" + std::to_string(n));
+        pod.containers.clear();
+        pod.labels = {{"app", "web"}};
+        EXPECT_TRUE(engine.upsert(pod));
+      }
+    }
+    EXPECT_TRUE(engine.upsert(noise_on(5)));
+    EXPECT_TRUE(engine.upsert(noise_on(9)));
+    return engine;
+  };
+  Pod pod = pod_of("asks");
+  PodAffinityTerm& term = pod.pod_anti_affinity.required.emplace_back();
+  term.selector = LabelSelector{{"app", "In", {"noise"}}};
+  term.topology_key = kHost;
+  for (const std::string& key : {kHost, zone}) {
+    TopologySpreadConstraint& constraint = pod.topology_spread.emplace_back();
+    constraint.max_skew = 1;
+    constraint.topology_key = key;
+    constraint.selector = LabelSelector{{"app", "In", {"web"}}};
+  }
+  Engine cached = make(true), plain = make(false);
+  for (const bool changed : {false, true}) {
+    for (Engine* engine : {&cached, &plain}) {
+      if (!changed) continue;
+      ASSERT_TRUE(engine->upsert(noise_on(6)));
+      engine->remove_pod("team", "noise-5");
+    }
+    const Decision with = cached.evaluate(pod, {.top_k = 16}).value();
+    const Decision without = plain.evaluate(pod, {.top_k = 16}).value();
+    ASSERT_EQ(with.candidates.size(), without.candidates.size());
+    for (std::size_t c = 0; c < with.candidates.size(); ++c) {
+      EXPECT_EQ(cached.node_name(with.candidates[c].node),
+                plain.node_name(without.candidates[c].node));
+      EXPECT_EQ(with.candidates[c].total, without.candidates[c].total) << "candidate " << c;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headroom::rows_apart_test

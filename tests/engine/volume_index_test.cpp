@@ -26,6 +26,8 @@ NodeSelectorTerm term_of(std::mt19937& random) {
       {by_host ? kHost : kZone, op, {one_of(random, by_host ? "h" : "z", 3)}}};
   if (random() % 3 == 0) {
     term.match_expressions.front().values.push_back(by_host ? "h7" : "z1");
+  } else if (random() % 8 == 0) {
+    term.match_expressions.front().values.clear();
   }
   if (random() % 4 == 0) {
     term.match_expressions.push_back({kZone, "Exists", {}});
@@ -37,6 +39,7 @@ ReferredObject volume_of(std::mt19937& random) {
   PersistentVolume volume;
   volume.name = one_of(random, "pv-", 12);
   volume.storage_class = one_of(random, "class-", 2);
+  volume.capacity_bytes = static_cast<std::int64_t>(random() % 4);
   if (random() % 4 != 0) {
     volume.node_affinity = {term_of(random)};
     if (random() % 4 == 0) {
@@ -71,15 +74,24 @@ void expect_found(const VolumeIndex& index, const ReferredObjects& objects) {
     for (const char* name : {"class-0", "class-1"}) {
       const VolumeIndex::OfClass* its = index.of_class(name);
       if (its == nullptr) continue;
-      its->unclaimed.each(labels, [&](const PersistentVolume& one) {
+      const PersistentVolume* smallest = nullptr;
+      (void)its->unclaimed.first(labels, [&](const PersistentVolume& one) {
         EXPECT_EQ(one.storage_class, name);
         EXPECT_TRUE(one.claim_name.empty());
         EXPECT_EQ(index.reach(one).has(node), VolumeReach(one).has(node));
         found.insert(&one);
+        const bool usable = VolumeReach(one).has(node);
+        if (usable && (smallest == nullptr || comes_first(one, *smallest))) smallest = &one;
+        return false;
       });
-      its->storage.each(labels, [&](const CsiStorageCapacity& one) {
+      EXPECT_EQ(
+          its->unclaimed.first(
+              labels, [&](const PersistentVolume& one) { return index.reach(one).has(node); }),
+          smallest);
+      (void)its->storage.first(labels, [&](const CsiStorageCapacity& one) {
         EXPECT_EQ(one.storage_class, name);
         found.insert(&one);
+        return false;
       });
     }
     for (const auto& [key, object] : objects.of(ReferredKind::kPersistentVolume)) {
