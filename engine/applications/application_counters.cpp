@@ -5,6 +5,7 @@
 
 #include "engine/applications/applications.h"
 #include "engine/applications/terms.h"
+#include "engine/applications/volumes.h"
 
 namespace headroom {
 
@@ -48,6 +49,7 @@ void Applications::describe_counters(Application& application) {
   application.described = true;
   application.nodes_generation = nodes_generation_;
   application.referred_generation = referred_generation_;
+  application.volumes_generation = volumes_generation_;
   application.class_generation = classes_.classes().generation();
 }
 
@@ -143,8 +145,9 @@ void Applications::read_classes(Application& application) {
     by_name |= !term.match_fields.empty();
     terms.push_back({term.match_expressions, {}});
   }
-  application.rows_only |= by_name || application.pinned || !application.volumes.empty() ||
-                           !application.required_features.empty();
+  application.rows_only |=
+      by_name || application.pinned || !application.required_features.empty() ||
+      (!application.volumes.empty() && !VolumeLook(*this, application).read(terms));
   if (std::exchange(application.reads_held, false)) {
     classes_.unread(application.reads.constraint, application.reads.keys);
   }

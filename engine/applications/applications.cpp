@@ -304,9 +304,11 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
   if (!broken_ && kind == ReferredKind::kCsiNode && row != kNoRow) {
     set_csi_node(row, after == nullptr ? nullptr : std::get_if<CsiNode>(after));
   }
-  // Volumes are looked at as they are; what selects, and whom, is part of what was counted.
+  // What selects, and whom, is part of what was counted; a node's CSINode is looked at as it is.
   if (kind <= ReferredKind::kStatefulSet) {
     ++referred_generation_;
+  } else if (kind != ReferredKind::kCsiNode) {
+    ++volumes_generation_;
   }
 }
 
@@ -398,6 +400,7 @@ bool Applications::is_current(const Application& application) const {
 bool Applications::is_described(const Application& application) const {
   return application.described && application.nodes_generation == nodes_generation_ &&
          application.referred_generation == referred_generation_ &&
+         (application.volumes.empty() || application.volumes_generation == volumes_generation_) &&
          application.class_generation == classes_.classes().generation();
 }
 

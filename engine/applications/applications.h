@@ -101,8 +101,22 @@ class Applications {
     std::uint32_t volumes = 0, ephemeral = 0;  // of theirs
     const CsiNode* csi_node = nullptr;         // of the row's node
     std::int64_t least_limit = INT64_MAX;      // of any driver there
+
+    // That so many more are not too many, were each volume another one.
+    bool has_room(std::size_t more) const {
+      return static_cast<std::int64_t>(volumes + more) <= least_limit && ephemeral == 0;
+    }
   };
   const RowVolumes& row_volumes(std::uint32_t row) const;
+  // Calls visit(row) for those of which has_room(more) does not say so.
+  template <typename Visit>
+  void each_row_without_room(std::size_t more, Visit visit) const {
+    for (std::uint32_t row = 0; row < row_volumes_.size(); ++row) {
+      if (!row_volumes_[row].has_room(more)) {
+        visit(row);
+      }
+    }
+  }
   // Pods with the claim, "namespace/name", that count.
   const std::vector<PodId>& claim_pods(std::string_view claim) const;
   // By class: its nodes' first row; kNoRow: none. As of the last prepare().
@@ -211,7 +225,8 @@ class Applications {
   std::vector<Application*> crossing_;
   std::size_t bytes_ = 0;
   std::uint32_t node_count_ = 0;
-  std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, versions_ = 0;
+  std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, volumes_generation_ = 1,
+                versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_class_changes_ = 0;
   VolumeIndex volume_index_;

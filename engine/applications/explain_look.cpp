@@ -42,7 +42,7 @@ std::string ApplicationLook::domain_text(TopologyKeyId key, std::uint32_t row) c
 void ApplicationLook::explain(std::uint32_t row, const ScoredRows* scored,
                               std::vector<ExplainTerm>& out) const {
   if (volumes_ != nullptr) {
-    const std::uint32_t code = rejected_.empty() ? volumes_->code(row, nullptr) : 0;
+    const std::uint32_t code = rejected_.empty() ? volumes_->code(row, nullptr, false) : 0;
     ExplainTerm line =
         line_of(code == 0 ? PluginId::kVolumeBinding : applications_.rejections().at(code).plugin,
                 "Filter");

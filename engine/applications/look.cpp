@@ -194,7 +194,7 @@ std::uint32_t ApplicationLook::code(std::uint32_t row, const RowChange* change, 
 std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange* change,
                                              bool plain) const {
   if (volumes_ != nullptr) {
-    if (const std::uint32_t code = volumes_->code(row, change); code != 0) {
+    if (const std::uint32_t code = volumes_->code(row, change, plain); code != 0) {
       return code;
     }
   }

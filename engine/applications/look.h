@@ -115,16 +115,29 @@ class ApplicationLook {
   // Pods that are nominated to the row and that the pod must yield to: it has to pass with them,
   // and without.
   void expect(std::uint32_t row, const std::vector<PodId>& pods);
-  bool expects_any() const { return !expected_.empty(); }
-  const std::vector<std::pair<std::uint32_t, RowChange>>& expected() const { return expected_; }
+  // Calls visit(row) for the rows that differ from their class by more than what is counted: pods
+  // are expected there, or its volumes may be too many.
+  template <typename Visit>
+  void each_apart(Visit visit) const {
+    for (const auto& its : expected_) {
+      visit(its.first);
+    }
+    if (volumes_ != nullptr) {
+      volumes_->each_apart(visit);
+    }
+  }
+  // Whether an answer for the application says the same of its next pod.
+  // There are few counters then, so that rows can be located.
+  bool keeps() const {
+    return application_.counters.size() <= kLocatedCountersMax && expected_.empty() &&
+           volumes_ == nullptr;
+  }
 
   // 0, or why the row rejects the pod beside its columns and class. `plain`: as in ScoredRows.
   std::uint32_t code(std::uint32_t row, const RowChange* change = nullptr,
                      bool plain = false) const;
   // See Engine::bound_volumes(). Of a row that passes; the pod passes pre_filter().
   std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
-  // Whether rows can be located: there are few counters.
-  bool locates() const { return application_.counters.size() <= kLocatedCountersMax; }
   // Adds the row.
   void locate(std::uint32_t row, bool plain, LocatedRows& rows) const;
   // As code(), of the i-th row that was located, for an application without volumes and features.

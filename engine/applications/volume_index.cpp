@@ -42,25 +42,25 @@ bool VolumeReach::has(const Node& node) const { return affinity_.passes(node.lab
 template <typename T>
 void ByLabel<T>::add(const NodeSelectorRequirement* wanted, const T* object) {
   if (wanted == nullptr) {
-    others_.insert(object);
+    size_ += others_.insert(object).second;
     return;
   }
   for (const std::string& value : wanted->values) {
-    by_key_[wanted->key][value].insert(object);
+    size_ += by_key_[wanted->key][value].insert(object).second;
   }
 }
 
 template <typename T>
 void ByLabel<T>::remove(const NodeSelectorRequirement* wanted, const T* object) {
   if (wanted == nullptr) {
-    others_.erase(object);
+    size_ -= others_.erase(object);
     return;
   }
   const auto of_key = by_key_.find(wanted->key);
   for (std::size_t v = 0; of_key != by_key_.end() && v < wanted->values.size(); ++v) {
     if (const auto found = of_key->second.find(std::string_view(wanted->values[v]));
         found != of_key->second.end()) {
-      found.value().erase(object);
+      size_ -= found.value().erase(object);
       if (found->second.empty()) {
         of_key->second.erase(found);
       }

@@ -10,6 +10,7 @@
 
 #include <tsl/robin_map.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -49,6 +50,17 @@ class ByLabel {
   void add(const NodeSelectorRequirement* wanted, const T* object);
   void remove(const NodeSelectorRequirement* wanted, const T* object);
   bool empty() const { return by_key_.empty() && others_.empty(); }
+  // How often each() calls: once a value for an object that asks for several.
+  std::size_t size() const { return size_; }
+  template <typename Visit>
+  void each(Visit visit) const {
+    std::for_each(others_.begin(), others_.end(), visit);
+    for (const auto& of_key : by_key_) {
+      for (const auto& of_value : of_key.second) {
+        std::for_each(of_value.second.begin(), of_value.second.end(), visit);
+      }
+    }
+  }
   // The first that takes(object) takes, of all that may want a node with these labels; or nullptr.
   template <typename Takes>
   const T* first(const StringMap& labels, Takes takes) const {
@@ -84,6 +96,7 @@ class ByLabel {
 
   std::map<std::string, BytesMap<std::string, List>> by_key_;
   List others_;
+  std::size_t size_ = 0;
 };
 
 class VolumeIndex {

@@ -28,8 +28,20 @@ class VolumeLook {
   // Why the pod is rejected everywhere; empty: it is not. `plugin` says so.
   const std::vector<std::string>& pre_filter() const { return rejected_; }
   PluginId plugin() const { return rejected_by_; }
+  // Adds what of nodes' labels its answers follow from: but for the rows of each_apart(), nodes
+  // that are alike in it have the same. False: they follow from more, and each row is to be looked
+  // at.
+  bool read(std::vector<NodeSelectorTerm>& terms) const;
+  // Calls visit(row) for the rows whose volumes, with the pod's, may be too many.
+  template <typename Visit>
+  void each_apart(Visit visit) const {
+    if (counts_ && wanted_error_ == 0) {
+      applications_.each_row_without_room(wanted_[true].size(), visit);
+    }
+  }
   // 0, or the code of the first of the plugins that rejects the row. `change`: what would be.
-  std::uint32_t code(std::uint32_t row, const RowChange* change) const;
+  // `plain`: of all nodes that are alike, as if the row were none of each_apart().
+  std::uint32_t code(std::uint32_t row, const RowChange* change, bool plain) const;
   // VolumeBinding's score of a row that passes.
   std::int64_t score(std::uint32_t row) const;
   // See Engine::bound_volumes().
@@ -90,7 +102,7 @@ class VolumeLook {
   bool waits(const Claim& claim) const;
   WaitingClaim waiting(const Claim& claim) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
-  std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change) const;
+  std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change, bool plain) const;
   bool in_zone(std::uint32_t row) const;
   const Binding& bind(std::uint32_t row) const;
   void bind_waiting(const Node& node, Binding& binding) const;

@@ -10,9 +10,7 @@ namespace headroom {
 const AppliedRows& Evaluator::apply_by_class(CachedShape& found, AskedPod& asked) {
   Application& application = *asked.application;
   Applications& applications = cluster_.applications();
-  // With nominated pods rows count otherwise, for this decision alone.
-  const bool keeps = options_.shape_cache && asked.look->locates() && !asked.look->expects_any();
-  if (!keeps) {
+  if (!options_.shape_cache || !asked.look->keeps()) {
     applied_.bring_up(found, *asked.look, applications, application, asked.shape, false);
     return applied_;
   }

@@ -82,10 +82,9 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   }
   classes_ = entries_.size();
   std::vector<std::uint32_t> rows;
-  apart_.each([&](std::uint32_t row) { rows.push_back(row); });
-  for (const auto& [row, change] : look.expected()) {
-    rows.push_back(row);
-  }
+  const auto add_row = [&](std::uint32_t row) { rows.push_back(row); };
+  apart_.each(add_row);
+  look.each_apart(add_row);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   for (const std::uint32_t row : rows) {

@@ -51,6 +51,7 @@ headroom_add_engine_test(engine_test
   engine/rows_apart_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp
+  engine/volume_classes_test.cpp
   engine/volume_index_test.cpp)
 headroom_compile_together(engine_test 5)
 # Two threads: ThreadSanitizer looks as well.

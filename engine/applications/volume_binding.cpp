@@ -1,0 +1,359 @@
+// VolumeLook: what VolumeBinding says of claims, and what it would do with them on a node.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/applications/claim.h"
+#include "engine/applications/terms.h"
+#include "engine/applications/volumes.h"
+#include "engine/table/broken_line.h"
+
+namespace headroom {
+
+namespace {
+
+enum BindingReason : std::uint32_t {
+  kNodeConflict = 1,
+  kBindConflict = 2,
+  kNotEnoughSpace = 4,
+  kVolumeMissing = 8,
+};
+constexpr std::array<const char*, 4> kBindingReasons = {
+    "node(s) didn't match PersistentVolume's node affinity",
+    "node(s) didn't find available persistent volumes to bind",
+    "node(s) did not have enough free storage",
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"};
+bool is_fully_bound(const PersistentVolumeClaim& claim) {
+  return !claim.volume_name.empty() && claim.bind_completed;
+}
+
+bool is_bound_to(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
+  return volume.claim_name == claim.name && volume.claim_namespace == claim.namespace_name &&
+         (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
+}
+
+bool allows(const StorageClass& storage_class, const Node& node) {
+  return storage_class.allowed_topologies.empty() ||
+         std::any_of(storage_class.allowed_topologies.begin(),
+                     storage_class.allowed_topologies.end(), [&](const LabelSelector& term) {
+                       return !term.empty() && matches(term, node.labels);
+                     });
+}
+
+}  // namespace
+
+// --- Claims ---
+
+// A class that does not exist, or none, is bound at once.
+bool VolumeLook::waits(const Claim& claim) const {
+  const auto* storage_class =
+      referred_.find<StorageClass>(ReferredKind::kStorageClass, claim.storage_class);
+  return !claim.storage_class.empty() && storage_class != nullptr &&
+         storage_class->waits_for_first_consumer;
+}
+
+VolumeLook::ItsVolume::ItsVolume(const PersistentVolume* its)
+    : volume(its),
+      reach(its == nullptr || !its->node_affinity ? nullptr
+                                                  : std::make_unique<const VolumeReach>(*its)) {}
+
+VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
+  const VolumeIndex& index = applications_.volume_index();
+  WaitingClaim waiting{.its = &claim,
+                       .storage_class = referred_.find<StorageClass>(ReferredKind::kStorageClass,
+                                                                     claim.storage_class),
+                       .of_class = index.of_class(claim.storage_class),
+                       .meant = {},
+                       .tells_capacity = false};
+  for (const PersistentVolume* volume :
+       index.meant_for(pod_key(claim.namespace_name, claim.name))) {
+    if (is_bound_to(*volume, claim)) {
+      waiting.meant.emplace_back(volume);
+    }
+  }
+  // Without a request there is nothing to hold against it.
+  if (claim.request_bytes && waiting.storage_class != nullptr) {
+    const auto* driver =
+        referred_.find<CsiDriver>(ReferredKind::kCsiDriver, waiting.storage_class->provisioner);
+    waiting.tells_capacity = driver != nullptr && driver->storage_capacity;
+  }
+  return waiting;
+}
+
+void VolumeLook::look_at_binding() {
+  constexpr PluginId kPlugin = PluginId::kVolumeBinding;
+  bool immediate = false;
+  for (const Volume& volume : application_.volumes) {
+    if (!volume.claim) {
+      continue;
+    }
+    const Claim* claim = claim_of(volume);
+    if (claim == nullptr) {
+      return reject(kPlugin, volume.ephemeral
+                                 ? "waiting for ephemeral volume controller to create the "
+                                   "persistentvolumeclaim \"" +
+                                       *volume.claim + "\""
+                                 : not_found("persistentvolumeclaim", *volume.claim));
+    }
+    const std::string quoted = "persistentvolumeclaim \"" + claim->name + "\" ";
+    if (claim->lost) {
+      return reject(kPlugin, quoted + "bound to non-existent persistentvolume \"" +
+                                 claim->volume_name + "\"");
+    }
+    if (claim->deleting) {
+      return reject(kPlugin, quoted + "is being deleted");
+    }
+    if (volume.ephemeral && !is_made_for(*claim, application_.uid)) {
+      return reject(kPlugin, not_made_for(*claim, application_));
+    }
+    if (is_fully_bound(*claim)) {
+      bound_.emplace_back(
+          referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim->volume_name));
+    } else if (!waits(*claim) || !claim->volume_name.empty()) {
+      // One with a volume that is not bound yet is of somebody who binds at once.
+      immediate = true;
+    } else {
+      (claim->selected_node ? selected_ : waiting_).push_back(waiting(*claim));
+    }
+  }
+  if (immediate) {
+    return reject(kPlugin, "pod has unbound immediate PersistentVolumeClaims");
+  }
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const WaitingClaim& a, const WaitingClaim& b) {
+                     return a.its->request_bytes.value_or(0) < b.its->request_bytes.value_or(0);
+                   });
+  for (std::uint32_t why = 0; binds() && why < 16; ++why) {
+    std::vector<std::string> reasons;
+    for (std::size_t r = 0; r < kBindingReasons.size(); ++r) {
+      if ((why >> r & 1) != 0) {
+        reasons.emplace_back(kBindingReasons[r]);
+      }
+    }
+    std::sort(reasons.begin(), reasons.end());
+    binding_codes_.push_back(why == 0 ? 0
+                                      : applications_.rejections().make(
+                                            kPlugin, Code::kUnschedulableAndUnresolvable, reasons));
+  }
+}
+
+// --- Nodes ---
+
+void VolumeLook::Binding::clear() {
+  why_not = 0;
+  found.clear();
+  provisioned.clear();
+  bound.clear();
+  chosen.clear();
+  to_provision.clear();
+}
+
+// Valid until the thread's next.
+const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row) const {
+  static thread_local Binding binding;
+  binding.clear();
+  const Node& node = *applications_.facts().nodes[row].node;
+  // The first that fails decides over the bound ones.
+  for (const ItsVolume& its : bound_) {
+    if (its.volume == nullptr) {
+      binding.why_not |= kVolumeMissing;
+      break;
+    }
+    if (!its.can_be_on(node)) {
+      binding.why_not |= kNodeConflict;
+      break;
+    }
+  }
+  bind_waiting(node, binding);
+  return binding;
+}
+
+// A claim for which a node was selected already is being provisioned there. Smallest first, each
+// with the smallest volume.
+void VolumeLook::bind_waiting(const Node& node, Binding& binding) const {
+  for (const WaitingClaim& claim : selected_) {
+    if (*claim.its->selected_node != node.name) {
+      binding.why_not |= kBindConflict;
+      return;
+    }
+    binding.to_provision.push_back(&claim);
+  }
+  for (const WaitingClaim& claim : waiting_) {
+    const PersistentVolume* volume = find_volume(claim, node, binding.chosen);
+    if (volume == nullptr) {
+      binding.to_provision.push_back(&claim);
+      continue;
+    }
+    binding.chosen.push_back(volume);
+    Use& use = binding.found[claim.its->storage_class];
+    use.requested_bytes += claim.its->request_bytes.value_or(0);
+    use.capacity_bytes += volume->capacity_bytes;
+    binding.bound.push_back({claim.its, volume, nullptr});
+  }
+  provision(node, binding);
+}
+
+// One that is meant for the claim, else the smallest that fits; of equals the first by name.
+const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, const Node& node,
+                                                const Chosen& chosen) const {
+  const Claim& claim = *waiting.its;
+  const auto may_be = [&](const PersistentVolume& volume) {
+    return volume.storage_class == claim.storage_class &&
+           std::find(chosen.begin(), chosen.end(), &volume) == chosen.end() &&
+           volume.capacity_bytes >= claim.request_bytes.value_or(0) &&
+           volume.volume_mode == claim.volume_mode &&
+           volume.attributes_class == claim.attributes_class && !volume.deleting;
+  };
+  for (const ItsVolume& meant : waiting.meant) {
+    if (may_be(*meant.volume)) {
+      return meant.can_be_on(node) ? meant.volume : nullptr;
+    }
+  }
+  if (waiting.of_class == nullptr) {
+    return nullptr;
+  }
+  const VolumeIndex& index = applications_.volume_index();
+  return waiting.of_class->unclaimed.first(node.labels, [&](const PersistentVolume& volume) {
+    return may_be(volume) && volume.available &&
+           std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
+                       [&](const std::string& mode) {
+                         return std::find(volume.access_modes.begin(), volume.access_modes.end(),
+                                          mode) != volume.access_modes.end();
+                       }) &&
+           (!claim.selector || matches(*claim.selector, volume.labels)) &&
+           index.reach(volume).has(node);
+  });
+}
+
+// Enough for the claim; of several the first by name.
+const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim, const Node& node) {
+  if (claim.of_class == nullptr) {
+    return nullptr;
+  }
+  return claim.of_class->storage.first(node.labels, [&](const CsiStorageCapacity& capacity) {
+    const std::optional<std::int64_t> limit =
+        capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
+    return limit && *limit >= *claim.its->request_bytes &&
+           selects(capacity.node_topology, node.labels);
+  });
+}
+
+// The first claim that cannot be provisioned decides.
+void VolumeLook::provision(const Node& node, Binding& binding) {
+  for (const WaitingClaim* claim : binding.to_provision) {
+    const StorageClass& storage_class = *claim->storage_class;
+    if (storage_class.provisioner.empty() ||
+        storage_class.provisioner == "kubernetes.io/no-provisioner" ||
+        !allows(storage_class, node)) {
+      binding.why_not |= kBindConflict;
+      return;
+    }
+    if (!claim->tells_capacity) {
+      binding.bound.push_back({claim->its, nullptr, nullptr});
+      continue;
+    }
+    const CsiStorageCapacity* enough = find_storage(*claim, node);
+    if (enough == nullptr) {
+      binding.why_not |= kNotEnoughSpace;
+      return;
+    }
+    Use& use = binding.provisioned[claim->its->storage_class];
+    use.requested_bytes += *claim->its->request_bytes;
+    use.capacity_bytes = enough->capacity_bytes.value_or(0);
+    binding.bound.push_back({claim->its, nullptr, enough});
+  }
+}
+
+// Where pods can use it: on the nodes of the storage that it takes, else on those that are as this
+// one in what its class tells nodes apart by, else in this one's zone.
+PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) const {
+  const Claim& claim = *bound.claim;
+  PersistentVolume volume;
+  // No namespace has a dot.
+  volume.name = "pvc-" + (claim.uid.empty() ? claim.namespace_name + '.' + claim.name : claim.uid);
+  volume.storage_class = claim.storage_class;
+  volume.capacity_bytes = claim.request_bytes.value_or(0);
+  volume.access_modes = claim.access_modes;
+  volume.volume_mode = claim.volume_mode;
+  volume.attributes_class = claim.attributes_class;
+  if (std::optional<CsiVolume> counted = csi_volume_of(referred_, claim, true)) {
+    volume.csi_driver = std::move(counted->driver);
+    volume.csi_handle = volume.name;
+  }
+  NodeSelectorTerm where;
+  if (bound.storage != nullptr) {
+    where.match_expressions = bound.storage->node_topology.value_or(LabelSelector());
+  } else {
+    std::set<std::string_view> keys;
+    const auto* storage_class =
+        referred_.find<StorageClass>(ReferredKind::kStorageClass, claim.storage_class);
+    for (const LabelSelector& term : storage_class->allowed_topologies) {
+      for (const NodeSelectorRequirement& requirement : term) {
+        keys.insert(requirement.key);
+      }
+    }
+    if (keys.empty()) {
+      keys.insert(kZoneKey);
+    }
+    for (const std::string_view key : keys) {
+      if (const std::string* label = find(node.labels, key); label != nullptr) {
+        where.match_expressions.push_back({std::string(key), "In", {*label}});
+      }
+    }
+  }
+  if (!where.match_expressions.empty()) {
+    volume.node_affinity = {std::move(where)};
+  }
+  return volume;
+}
+
+std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
+  const Node& node = *applications_.facts().nodes[row].node;
+  const Binding& binding = bind(row);
+  std::vector<ReferredObject> objects;
+  if (binding.why_not != 0) {
+    return objects;
+  }
+  for (const Bound& bound : binding.bound) {
+    Claim claim = *bound.claim;
+    PersistentVolume volume = bound.volume != nullptr ? *bound.volume : made_for(bound, node);
+    volume.claim_namespace = claim.namespace_name;
+    volume.claim_name = claim.name;
+    volume.claim_uid = claim.uid;
+    volume.available = false;
+    claim.volume_name = volume.name;
+    claim.bind_completed = true;
+    objects.emplace_back(std::move(volume));
+    objects.emplace_back(std::move(claim));
+  }
+  return objects;
+}
+
+std::int64_t VolumeLook::rate(const Use& use) const {
+  const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
+  const auto percent =
+      over ? std::int64_t{100}
+           : static_cast<std::int64_t>(Int128{use.requested_bytes} * 100 / use.capacity_bytes);
+  return broken_line(profile_.volume_binding.shape, percent);
+}
+
+// The mean over classes: of volumes that were found if there are any, else of provisioned ones.
+std::int64_t VolumeLook::score(std::uint32_t row) const {
+  if (!binds()) {
+    return 0;
+  }
+  const Binding& binding = bind(row);
+  const std::map<std::string, Use>& uses =
+      binding.found.empty() ? binding.provisioned : binding.found;
+  if (uses.empty()) {
+    return 0;
+  }
+  std::int64_t sum = 0;
+  for (const auto& [storage_class, use] : uses) {
+    sum += rate(use);
+  }
+  return static_cast<std::int64_t>(
+      std::round(static_cast<double>(sum) / static_cast<double>(uses.size())));
+}
+
+}  // namespace headroom

@@ -1,0 +1,244 @@
+// Nodes that are alike in the labels that a pod's volumes ask for are decided together: the answer
+// is that of a look at each node. Nobody else reads those labels here, so that only what the
+// volumes say tells nodes apart.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace headroom::volume_classes_test {
+namespace {
+
+const std::string kZone = "topology.kubernetes.io/zone";
+const std::string kBetaZone = "failure-domain.beta.kubernetes.io/zone";
+const std::string kRack = "example.com/rack";
+const std::string kDriver = "disk.example.com";
+constexpr std::uint32_t kNodes = 12;
+
+std::string node_name(std::uint32_t n) { return "node-" + std::to_string(n); }
+
+class VolumeClasses : public testing::Test {
+ protected:
+  VolumeClasses() {
+    for (std::uint32_t n = 0; n < kNodes; ++n) {
+      Node node;
+      node.name = node_name(n);
+      node.labels = {{kRack, "rack-" + std::to_string(n % 3)}};
+      if (n != 0) {
+        node.labels.emplace_back(n < 3 ? kBetaZone : kZone, "zone-" + std::to_string(n % 4));
+      }
+      std::sort(node.labels.begin(), node.labels.end());
+      node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+      apply(node);
+    }
+    class_.name = "fast";
+    class_.provisioner = kDriver;
+    class_.waits_for_first_consumer = true;
+    claim_.namespace_name = "team";
+    claim_.name = "data";
+    claim_.storage_class = "fast";
+    claim_.access_modes = {"ReadWriteOnce"};
+    claim_.request_bytes = 10;
+    volume_.name = "disk";
+    volume_.storage_class = "fast";
+    volume_.capacity_bytes = 20;
+    volume_.access_modes = {"ReadWriteOnce"};
+    volume_.available = true;
+    pod_ = pod("store-0", "data");
+  }
+
+  static Pod pod(const std::string& name, const std::string& claim) {
+    Pod made;
+    made.namespace_name = "team";
+    made.name = made.uid = name;
+    made.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
+    made.volumes.emplace_back().claim = claim;
+    return made;
+  }
+  static std::vector<NodeSelectorTerm> on(const std::string& key, const char* op,
+                                          std::vector<std::string> values) {
+    return {{.match_expressions = {{key, op, std::move(values)}}, .match_fields = {}}};
+  }
+  template <typename T>
+  void apply(const T& object) {
+    const Result<void> applied = engine_.upsert(object);
+    ASSERT_TRUE(applied) << applied.error().message;
+  }
+  void apply_all() {
+    apply(ReferredObject(class_));
+    apply(ReferredObject(claim_));
+    apply(ReferredObject(volume_));
+  }
+  void bind() {
+    claim_.volume_name = "disk";
+    claim_.bind_completed = true;
+    volume_.claim_namespace = "team";
+    volume_.claim_name = "data";
+    volume_.available = false;
+  }
+
+  // Nodes, sorted by name, as a decision has them; it is held against each node's own look.
+  std::vector<std::string> feasible() {
+    const Result<Decision> decision = engine_.evaluate(pod_, {.top_k = kNodes});
+    const Result<std::vector<NodeDetail>> each = engine_.evaluate_all(pod_);
+    EXPECT_TRUE(decision && each);
+    if (!decision || !each) return {};
+    std::map<std::string, std::int64_t> found, expected;
+    for (const NodeScore& candidate : decision->candidates) {
+      found.emplace(engine_.node_name(candidate.node), candidate.total);
+    }
+    std::map<std::string, std::uint32_t> reasons, expected_reasons;
+    for (const auto& its : decision->reasons) reasons.emplace(its.reason, its.nodes);
+    for (const NodeDetail& its : *each) {
+      if (its.code == Code::kSuccess) {
+        expected.emplace(engine_.node_name(its.node), its.total);
+      }
+      for (const std::string& reason : its.reasons) ++expected_reasons[reason];
+    }
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(reasons, expected_reasons);
+    EXPECT_TRUE(engine_.validate());
+    std::vector<std::string> names;
+    for (const auto& its : found) names.push_back(its.first);
+    return names;
+  }
+
+  Engine engine_ = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
+  StorageClass class_;
+  PersistentVolumeClaim claim_;
+  PersistentVolume volume_;
+  Pod pod_;
+};
+
+const std::vector<std::string> kRack1 = {"node-1", "node-10", "node-4", "node-7"};
+const std::vector<std::string> kRack2 = {"node-11", "node-2", "node-5", "node-8"};
+
+TEST_F(VolumeClasses, OfABoundVolume) {
+  bind();
+  volume_.node_affinity = on(kRack, "In", {"rack-1"});
+  apply_all();
+  EXPECT_EQ(feasible(), kRack1);
+  volume_.node_affinity = on(kRack, "NotIn", {"rack-0", "rack-1"});
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(feasible(), kRack2);
+}
+
+TEST_F(VolumeClasses, OfAClaimThatGetsItsVolume) {
+  volume_.node_affinity = on(kRack, "In", {"rack-1"});
+  apply_all();
+  EXPECT_EQ(feasible().size(), kNodes);  // one is made elsewhere
+  bind();
+  apply(ReferredObject(volume_));
+  apply(ReferredObject(claim_));
+  EXPECT_EQ(feasible(), kRack1);
+}
+
+TEST_F(VolumeClasses, OfAVolumeThatIsMeantForTheClaim) {
+  volume_.claim_namespace = "team";
+  volume_.claim_name = "data";
+  volume_.node_affinity = on(kRack, "In", {"rack-2"});
+  class_.provisioner = "kubernetes.io/no-provisioner";
+  apply_all();
+  EXPECT_EQ(feasible(), kRack2);
+}
+
+TEST_F(VolumeClasses, OfVolumesThatNobodyHas) {
+  class_.provisioner = "kubernetes.io/no-provisioner";
+  volume_.node_affinity = on(kRack, "In", {"rack-1"});
+  apply_all();
+  EXPECT_EQ(feasible(), kRack1);
+  volume_.name = "other";
+  volume_.node_affinity = on(kRack, "NotIn", {"rack-0"});
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(feasible().size(), kRack1.size() + kRack2.size());
+}
+
+TEST_F(VolumeClasses, OfTheTopologiesOfAClass) {
+  class_.allowed_topologies = {{{kRack, "In", {"rack-2"}}}};
+  apply_all();
+  engine_.remove(ReferredKind::kPersistentVolume, "disk");
+  EXPECT_EQ(feasible(), kRack2);
+}
+
+TEST_F(VolumeClasses, OfStorage) {
+  CsiDriver driver;
+  driver.name = kDriver;
+  driver.storage_capacity = true;
+  CsiStorageCapacity capacity;
+  capacity.namespace_name = "kube-system";
+  capacity.name = "some";
+  capacity.storage_class = "fast";
+  capacity.node_topology = LabelSelector{{kRack, "In", {"rack-1"}}};
+  capacity.capacity_bytes = 100;
+  volume_.deleting = true;
+  apply_all();
+  apply(ReferredObject(driver));
+  apply(ReferredObject(capacity));
+  EXPECT_EQ(feasible(), kRack1);
+}
+
+// More than classes are made for: each node is looked at.
+TEST_F(VolumeClasses, OfManyVolumes) {
+  class_.provisioner = "kubernetes.io/no-provisioner";
+  volume_.node_affinity = on(kRack, "In", {"rack-0"});
+  volume_.capacity_bytes = 1;
+  apply_all();
+  for (int v = 0; v < 300; ++v) {
+    volume_.name = "disk-" + std::to_string(v);
+    apply(ReferredObject(volume_));
+  }
+  EXPECT_TRUE(feasible().empty());
+  volume_.capacity_bytes = 20;
+  volume_.node_affinity = on(kRack, "In", {"rack-2"});
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(feasible(), kRack2);
+}
+
+TEST_F(VolumeClasses, OfZonesOfAVolume) {
+  bind();
+  volume_.labels = {{kZone, "zone-1__zone-2"}};
+  apply_all();
+  // Without any zone; and those that have the beta label alone are not read by this one.
+  EXPECT_EQ(feasible(),
+            (std::vector<std::string>{"node-0", "node-10", "node-5", "node-6", "node-9"}));
+  volume_.labels = {{kBetaZone, "zone-1"}};
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(feasible(), (std::vector<std::string>{"node-0", "node-1", "node-5", "node-9"}));
+}
+
+TEST_F(VolumeClasses, OfASelectedNode) {
+  claim_.selected_node = "node-7";
+  apply_all();
+  EXPECT_EQ(feasible(), (std::vector<std::string>{"node-7"}));
+}
+
+// All nodes are alike, but for what is on them.
+TEST_F(VolumeClasses, OfNodesThatHaveTooMany) {
+  bind();
+  volume_.csi_driver = kDriver;
+  volume_.csi_handle = "disk";
+  apply_all();
+  for (std::uint32_t n = 0; n < kNodes; ++n) {
+    CsiNode csi_node;
+    csi_node.name = node_name(n);
+    csi_node.drivers = {{kDriver, n == 3 ? 0 : 1}};
+    apply(ReferredObject(csi_node));
+  }
+  claim_.name = claim_.volume_name = volume_.name = volume_.claim_name = volume_.csi_handle =
+      "other";
+  apply(ReferredObject(volume_));
+  apply(ReferredObject(claim_));
+  ASSERT_TRUE(engine_.assume(pod("other", "other"), "node-5"));
+  ASSERT_TRUE(engine_.assume(pod("twin", "data"), "node-6"));  // has the volume already
+  const std::vector<std::string> found = feasible();
+  EXPECT_EQ(found.size(), kNodes - 2);
+  EXPECT_EQ(std::count(found.begin(), found.end(), "node-3"), 0);
+  EXPECT_EQ(std::count(found.begin(), found.end(), "node-5"), 0);
+}
+
+}  // namespace
+}  // namespace headroom::volume_classes_test
