@@ -67,7 +67,7 @@ void Applications::begin_anew() noexcept {
     }
   }
   for (PeerId id = 0; id < peers_.id_limit(); ++id) {
-    if (peers_.exists(id)) {
+    if (peers_.is_kin(id)) {
       peers_.at(id).subscriptions.clear();
     }
   }
@@ -76,18 +76,19 @@ void Applications::begin_anew() noexcept {
   in_namespace_.clear();
   crossing_.clear();
   ids_.clear();
+  volume_index_.forget();
   topology_.release_all();
   bytes_ = 0;
   first_rows_.clear();
-  broken_ = false;
 }
 
 void Applications::mend() {
+  begin_anew();
   volume_index_.read(referred_);
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
   }
-  begin_anew();
+  broken_ = false;
 }
 
 void Applications::drop_kept() noexcept {
@@ -105,7 +106,7 @@ void Applications::count(PodId id) {
   const Whole whole(*this);
   peers_.link(id);
   const PodPeer& peer = peers_.at(pod.peer);
-  for (const Subscription& subscription : peer.subscriptions) {
+  for (const Subscription& subscription : peers_.kin_of(pod.peer).subscriptions) {
     feed(*subscription.application, subscription.feed, pod.counted_row, 1);
   }
   if (peer.volumes.empty()) {
@@ -128,7 +129,7 @@ void Applications::uncount(PodId id) {
   const Whole whole(*this);
   peers_.unlink(id);
   const PodPeer& peer = peers_.at(pod.peer);
-  for (const Subscription& subscription : peer.subscriptions) {
+  for (const Subscription& subscription : peers_.kin_of(pod.peer).subscriptions) {
     feed(*subscription.application, subscription.feed, pod.counted_row, -1);
   }
   if (peer.volumes.empty()) {
@@ -452,7 +453,8 @@ void Applications::rebuild(Application& application) {
 // --- Peers ---
 
 const std::vector<Feed>* Applications::feeds(const Application& application, PeerId peer) const {
-  const auto found = application.feeds.find(peer);
+  const auto found =
+      peer == kNoPeer ? application.feeds.end() : application.feeds.find(peers_.at(peer).kin);
   return found == application.feeds.end() ? nullptr : &found->second;
 }
 
@@ -485,7 +487,7 @@ void Applications::subscribe_all(Application& application) {
     }
   }
   for (PeerId id = 0; every_namespace && id < peers_.id_limit(); ++id) {
-    if (peers_.exists(id)) {
+    if (peers_.is_kin(id)) {
       ids.push_back(id);
     }
   }

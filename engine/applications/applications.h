@@ -171,7 +171,7 @@ class Applications {
   RowVolumes& make_row_volumes(std::uint32_t row);
   void count_volumes(const PodPeer& peer, std::uint32_t row, int sign);
   Result<void> validate(Application& application);
-  Result<void> validate_volumes() const;
+  Result<void> validate_volumes();
   // That its labels count by which its own selectors read.
   void note_read(const Pod& pod);
 
@@ -229,7 +229,7 @@ class Applications {
                 versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_class_changes_ = 0;
-  VolumeIndex volume_index_;
+  VolumeIndex volume_index_{topology_};
   std::vector<RowVolumes> row_volumes_;  // by row; of rows from its size on there is nothing
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
   bool broken_ = false;

@@ -28,8 +28,8 @@ std::map<std::uint32_t, FedCell> cells_of(const Counter& counter,
 
 }  // namespace
 
-Result<void> Applications::validate_volumes() const {
-  VolumeIndex index;
+Result<void> Applications::validate_volumes() {
+  VolumeIndex index(topology_);
   index.read(referred_);
   bool same = index == volume_index_;
   for (std::uint32_t row = 0; row < row_volumes_.size(); ++row) {

@@ -82,6 +82,23 @@ PeerId PeerBook::find_or_make() {
   if (const auto known = ids_.find(std::string_view(key_)); known != ids_.end()) {
     return known->second;
   }
+  PodPeer read;
+  ValueReader reader(key_);
+  reader(read.namespace_name, read.labels, read.deleting, read.affinity, read.anti_affinity,
+         read.volumes, read.uid);
+  HEADROOM_ASSERT(!reader.failed());
+  read.key = key_;
+  read.key_hash = hash_bytes(read.key);
+  PeerId kin = kNoPeer;
+  if (!read.volumes.empty()) {
+    ValueWriter writer(std::move(key_));
+    writer(read.namespace_name, read.labels, read.deleting, read.affinity, read.anti_affinity,
+           std::vector<Volume>(), std::string());
+    key_ = std::move(writer).take();
+    kin = find_or_make();
+    read.labels.clear();
+    read.affinity = read.anti_affinity = {};
+  }
   PeerId id = 0;
   if (free_.empty()) {
     id = id_limit();
@@ -90,16 +107,15 @@ PeerId PeerBook::find_or_make() {
     id = free_.back();
     free_.pop_back();
   }
-  peers_[id] = std::make_unique<PodPeer>();
+  peers_[id] = std::make_unique<PodPeer>(std::move(read));
   PodPeer& peer = *peers_[id];
   peer.id = id;
-  peer.key = key_;
-  peer.key_hash = hash_bytes(peer.key);
-  ValueReader reader(peer.key);
-  reader(peer.namespace_name, peer.labels, peer.deleting, peer.affinity, peer.anti_affinity,
-         peer.volumes, peer.uid);
-  HEADROOM_ASSERT(!reader.failed());
+  peer.kin = kin == kNoPeer ? id : kin;
   ids_.emplace(peer.key, id);
+  if (peer.kin != id) {
+    hold(peer.kin);
+    return id;
+  }
   of_namespace_[peer.namespace_name].push_back(id);
   peer.crosses = crosses_namespaces(peer.affinity) || crosses_namespaces(peer.anti_affinity);
   if (peer.crosses) {
@@ -124,6 +140,12 @@ void PeerBook::release(PeerId id) {
   if (--peer.users != 0) {
     return;
   }
+  const PeerId kin = peer.kin;
+  if (kin != id) {
+    drop(id);
+    release(kin);
+    return;
+  }
   HEADROOM_ASSERT(peer.first_pod == kNoPod);
   gone_(peer);
   const auto listed = of_namespace_.find(peer.namespace_name);
@@ -134,7 +156,11 @@ void PeerBook::release(PeerId id) {
   if (peer.crosses) {
     erase(crossing_, id);
   }
-  ids_.erase(std::string_view(peer.key));
+  drop(id);
+}
+
+void PeerBook::drop(PeerId id) {
+  ids_.erase(std::string_view(peers_[id]->key));
   peers_[id].reset();
   free_.push_back(id);
 }
@@ -147,19 +173,19 @@ const std::vector<PeerId>& PeerBook::in_namespace(std::string_view name) const {
 
 void PeerBook::link(PodId id) {
   PodFacts& pod = facts_.pods[id];
-  PodPeer& peer = *peers_[pod.peer];
+  PodPeer& kin = *peers_[peers_[pod.peer]->kin];
   pod.peer_previous = kNoPod;
-  pod.peer_next = peer.first_pod;
-  if (peer.first_pod != kNoPod) {
-    facts_.pods[peer.first_pod].peer_previous = id;
+  pod.peer_next = kin.first_pod;
+  if (kin.first_pod != kNoPod) {
+    facts_.pods[kin.first_pod].peer_previous = id;
   }
-  peer.first_pod = id;
+  kin.first_pod = id;
 }
 
 void PeerBook::unlink(PodId id) {
   PodFacts& pod = facts_.pods[id];
   (pod.peer_previous != kNoPod ? facts_.pods[pod.peer_previous].peer_next
-                               : peers_[pod.peer]->first_pod) = pod.peer_next;
+                               : peers_[peers_[pod.peer]->kin]->first_pod) = pod.peer_next;
   if (pod.peer_next != kNoPod) {
     facts_.pods[pod.peer_next].peer_previous = pod.peer_previous;
   }

@@ -2,7 +2,9 @@
 //
 // Pods of one namespace with equal labels and terms (those of one application, mostly) are one
 // peer, so that a selector is held against each peer, never against each pod. A peer knows the
-// pods of it that count, and which counters of applications they feed.
+// pods of it that count, and which counters of applications they feed. Pods with volumes (each of a
+// StatefulSet has its own) are a peer of their own, of the same kin: the peer that says the same
+// without volumes, which knows all these.
 // Thread safety: one thread at a time. Cost: a pod is a look-up by what it says.
 #pragma once
 
@@ -39,16 +41,18 @@ struct Subscription {
 
 struct PodPeer {
   PeerId id = kNoPeer;
+  PeerId kin = kNoPeer;
   std::string key;  // what its pods have in common
   std::uint64_t key_hash = 0;
   std::string namespace_name;
+  std::vector<Volume> volumes;  // an ephemeral one with its claim's name
+  std::string uid;              // of the only pod, where it has an ephemeral volume
+  std::uint32_t users = 0;      // pods that are known, and others who hold it
+
+  // --- Of kin ---
   StringMap labels;
   bool deleting = false;
   PodAffinity affinity, anti_affinity;
-  std::vector<Volume> volumes;  // an ephemeral one with its claim's name
-  std::string uid;              // of the only pod, where it has an ephemeral volume
-
-  std::uint32_t users = 0;  // pods that are known, and others who hold it
   PodId first_pod = kNoPod;
   std::vector<Subscription> subscriptions;
 
@@ -68,7 +72,7 @@ class PeerBook {
   // Whether some plugin of the profile reads peers at all: else there are none.
   bool keeps() const { return keeps_; }
   bool keeps_volumes() const { return volumes_; }
-  // Called where a peer is new, before a pod of it counts, and where it is about to go.
+  // Called where kin is new, before a pod of it counts, and where it is about to go.
   void on_change(std::function<void(PodPeer&)> made, std::function<void(PodPeer&)> gone) {
     made_ = std::move(made);
     gone_ = std::move(gone);
@@ -85,19 +89,22 @@ class PeerBook {
   const PodPeer& at(PeerId id) const { return *peers_[id]; }
   PodPeer& at(PeerId id) { return *peers_[id]; }
   std::uint32_t id_limit() const { return static_cast<std::uint32_t>(peers_.size()); }
-  bool exists(PeerId id) const { return id < peers_.size() && peers_[id] != nullptr; }
+  bool is_kin(PeerId id) const {
+    return id < peers_.size() && peers_[id] != nullptr && peers_[id]->kin == id;
+  }
+  const PodPeer& kin_of(PeerId id) const { return *peers_[peers_[id]->kin]; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
-  // In no order that means anything.
+  // Kin, in no order that means anything.
   const std::vector<PeerId>& in_namespace(std::string_view name) const;
   // Those whose terms mean pods of other namespaces too.
   const std::vector<PeerId>& crossing() const { return crossing_; }
 
-  // The list of the peer's pods that count.
+  // The list of the kin's pods that count.
   void link(PodId id);
   void unlink(PodId id);
   template <typename Visit>
-  void each_pod(const PodPeer& peer, Visit visit) const {
-    for (PodId id = peer.first_pod; id != kNoPod; id = facts_.pods[id].peer_next) {
+  void each_pod(const PodPeer& kin, Visit visit) const {
+    for (PodId id = kin.first_pod; id != kNoPod; id = facts_.pods[id].peer_next) {
       visit(id);
     }
   }
@@ -105,6 +112,7 @@ class PeerBook {
  private:
   void write_key(const Pod& pod);
   PeerId find_or_make();  // of key_
+  void drop(PeerId id);
 
   Facts& facts_;
   const bool keeps_, affinity_, volumes_;

@@ -71,10 +71,8 @@ void Topology::put(Key& key, std::uint32_t row, const Node* node) {
       key.previous[next] = previous;
     }
     if (key.domains[domain].first == kNoRow) {
-      key.ids.erase(key.domains[domain].value);
-      key.domains[domain].value.clear();
-      key.free.push_back(domain);
       --key.domain_count;
+      drop_unused(key, domain);
     }
     --key.node_count;
     domain = kNoDomain;
@@ -82,28 +80,54 @@ void Topology::put(Key& key, std::uint32_t row, const Node* node) {
   if (value == nullptr) {
     return;
   }
-  if (const auto known = key.ids.find(*value); known != key.ids.end()) {
-    domain = known->second;
-  } else {
-    if (key.free.empty()) {
-      domain = static_cast<DomainId>(key.domains.size());
-      key.domains.emplace_back();
-    } else {
-      domain = key.free.back();
-      key.free.pop_back();
-    }
-    key.domains[domain].value = *value;
-    key.ids.emplace(*value, domain);
-    ++key.domain_count;
-  }
+  domain = find_or_make(key, *value);
   ++key.node_count;
   std::uint32_t& first = key.domains[domain].first;
+  key.domain_count += first == kNoRow;
   key.next[row] = first;
   key.previous[row] = kNoRow;
   if (first != kNoRow) {
     key.previous[first] = row;
   }
   first = row;
+}
+
+DomainId Topology::find_or_make(Key& key, const std::string& value) {
+  if (const auto known = key.ids.find(value); known != key.ids.end()) {
+    return known->second;
+  }
+  auto domain = static_cast<DomainId>(key.domains.size());
+  if (key.free.empty()) {
+    key.domains.emplace_back();
+  } else {
+    domain = key.free.back();
+    key.free.pop_back();
+  }
+  key.domains[domain].value = value;
+  key.ids.emplace(value, domain);
+  return domain;
+}
+
+void Topology::drop_unused(Key& key, DomainId domain) {
+  Domain& its = key.domains[domain];
+  if (its.first == kNoRow && its.users == 0) {
+    key.ids.erase(its.value);
+    its.value.clear();
+    key.free.push_back(domain);
+  }
+}
+
+DomainId Topology::hold_domain(TopologyKeyId id, const std::string& value) {
+  const DomainId domain = find_or_make(keys_[id], value);
+  ++keys_[id].domains[domain].users;
+  return domain;
+}
+
+void Topology::release_domain(TopologyKeyId id, DomainId domain) {
+  Domain& its = keys_[id].domains[domain];
+  HEADROOM_ASSERT(its.users != 0);
+  --its.users;
+  drop_unused(keys_[id], domain);
 }
 
 std::size_t Topology::bytes() const {

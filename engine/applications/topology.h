@@ -1,8 +1,9 @@
 // Topology: which domain of a topology key each node is in.
 //
 // A domain is a value of the key's label. Keys are known while somebody holds them; a node without
-// the label is in none. Numbers of domains are used again once no node is in them, so what is kept
-// by them is worth nothing after a node changed (Applications::nodes_generation()).
+// the label is in none. Numbers of domains are used again once no node is in them and nobody holds
+// them, so what is kept by others is worth nothing after a node changed
+// (Applications::nodes_generation()).
 // Thread safety: one writer, or any number of readers. Cost: a key that is new is O(nodes); a node
 // that changes O(keys).
 #pragma once
@@ -31,6 +32,9 @@ class Topology {
   TopologyKeyId hold(std::string_view key);
   void release(TopologyKeyId id);
   void release_all() noexcept;
+  // Of a value, whether or not a node is in it; it is what it is until it is released as often.
+  DomainId hold_domain(TopologyKeyId key, const std::string& value);
+  void release_domain(TopologyKeyId key, DomainId domain);
   // The row's node is another one now; nullptr: none.
   void set_node(std::uint32_t row, const Node* node);
 
@@ -63,6 +67,7 @@ class Topology {
   struct Domain {
     std::string value;
     std::uint32_t first = kNoRow;  // of its rows
+    std::uint32_t users = 0;
   };
   struct Key {
     std::string name;
@@ -75,6 +80,8 @@ class Topology {
   };
 
   static void put(Key& key, std::uint32_t row, const Node* node);
+  static DomainId find_or_make(Key& key, const std::string& value);
+  static void drop_unused(Key& key, DomainId domain);
 
   const Facts& facts_;
   std::vector<Key> keys_;

@@ -152,34 +152,33 @@ void VolumeLook::Binding::clear() {
 const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row) const {
   static thread_local Binding binding;
   binding.clear();
-  const Node& node = *applications_.facts().nodes[row].node;
   // The first that fails decides over the bound ones.
   for (const ItsVolume& its : bound_) {
     if (its.volume == nullptr) {
       binding.why_not |= kVolumeMissing;
       break;
     }
-    if (!its.can_be_on(node)) {
+    if (!its.can_be_on(node(row))) {
       binding.why_not |= kNodeConflict;
       break;
     }
   }
-  bind_waiting(node, binding);
+  bind_waiting(row, binding);
   return binding;
 }
 
 // A claim for which a node was selected already is being provisioned there. Smallest first, each
 // with the smallest volume.
-void VolumeLook::bind_waiting(const Node& node, Binding& binding) const {
+void VolumeLook::bind_waiting(std::uint32_t row, Binding& binding) const {
   for (const WaitingClaim& claim : selected_) {
-    if (*claim.its->selected_node != node.name) {
+    if (*claim.its->selected_node != node(row).name) {
       binding.why_not |= kBindConflict;
       return;
     }
     binding.to_provision.push_back(&claim);
   }
   for (const WaitingClaim& claim : waiting_) {
-    const PersistentVolume* volume = find_volume(claim, node, binding.chosen);
+    const PersistentVolume* volume = find_volume(claim, row, binding.chosen);
     if (volume == nullptr) {
       binding.to_provision.push_back(&claim);
       continue;
@@ -190,11 +189,11 @@ void VolumeLook::bind_waiting(const Node& node, Binding& binding) const {
     use.capacity_bytes += volume->capacity_bytes;
     binding.bound.push_back({claim.its, volume, nullptr});
   }
-  provision(node, binding);
+  provision(row, binding);
 }
 
 // One that is meant for the claim, else the smallest that fits; of equals the first by name.
-const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, const Node& node,
+const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, std::uint32_t row,
                                                 const Chosen& chosen) const {
   const Claim& claim = *waiting.its;
   const auto may_be = [&](const PersistentVolume& volume) {
@@ -206,45 +205,51 @@ const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, con
   };
   for (const ItsVolume& meant : waiting.meant) {
     if (may_be(*meant.volume)) {
-      return meant.can_be_on(node) ? meant.volume : nullptr;
+      return meant.can_be_on(node(row)) ? meant.volume : nullptr;
     }
   }
   if (waiting.of_class == nullptr) {
     return nullptr;
   }
   const VolumeIndex& index = applications_.volume_index();
-  return waiting.of_class->unclaimed.first(node.labels, [&](const PersistentVolume& volume) {
-    return may_be(volume) && volume.available &&
-           std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
-                       [&](const std::string& mode) {
-                         return std::find(volume.access_modes.begin(), volume.access_modes.end(),
-                                          mode) != volume.access_modes.end();
-                       }) &&
-           (!claim.selector || matches(*claim.selector, volume.labels)) &&
-           index.reach(volume).has(node);
-  });
+  return waiting.of_class->unclaimed.first(
+      applications_.topology(), row, [&](const ByLabel<PersistentVolume>::Object& object) {
+        const PersistentVolume& volume = *object.its;
+        return may_be(volume) && volume.available &&
+               std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
+                           [&](const std::string& mode) {
+                             return std::find(volume.access_modes.begin(),
+                                              volume.access_modes.end(),
+                                              mode) != volume.access_modes.end();
+                           }) &&
+               (!claim.selector || matches(*claim.selector, volume.labels)) &&
+               (!object.asks_for_more || index.reach(volume).has(node(row)));
+      });
 }
 
 // Enough for the claim; of several the first by name.
-const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim, const Node& node) {
+const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim,
+                                                   std::uint32_t row) const {
   if (claim.of_class == nullptr) {
     return nullptr;
   }
-  return claim.of_class->storage.first(node.labels, [&](const CsiStorageCapacity& capacity) {
-    const std::optional<std::int64_t> limit =
-        capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
-    return limit && *limit >= *claim.its->request_bytes &&
-           selects(capacity.node_topology, node.labels);
-  });
+  return claim.of_class->storage.first(
+      applications_.topology(), row, [&](const ByLabel<CsiStorageCapacity>::Object& object) {
+        const CsiStorageCapacity& capacity = *object.its;
+        const std::optional<std::int64_t> limit =
+            capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
+        return limit && *limit >= *claim.its->request_bytes &&
+               (!object.asks_for_more || selects(capacity.node_topology, node(row).labels));
+      });
 }
 
 // The first claim that cannot be provisioned decides.
-void VolumeLook::provision(const Node& node, Binding& binding) {
+void VolumeLook::provision(std::uint32_t row, Binding& binding) const {
   for (const WaitingClaim* claim : binding.to_provision) {
     const StorageClass& storage_class = *claim->storage_class;
     if (storage_class.provisioner.empty() ||
         storage_class.provisioner == "kubernetes.io/no-provisioner" ||
-        !allows(storage_class, node)) {
+        !allows(storage_class, node(row))) {
       binding.why_not |= kBindConflict;
       return;
     }
@@ -252,7 +257,7 @@ void VolumeLook::provision(const Node& node, Binding& binding) {
       binding.bound.push_back({claim->its, nullptr, nullptr});
       continue;
     }
-    const CsiStorageCapacity* enough = find_storage(*claim, node);
+    const CsiStorageCapacity* enough = find_storage(*claim, row);
     if (enough == nullptr) {
       binding.why_not |= kNotEnoughSpace;
       return;
@@ -308,7 +313,6 @@ PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) cons
 }
 
 std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
-  const Node& node = *applications_.facts().nodes[row].node;
   const Binding& binding = bind(row);
   std::vector<ReferredObject> objects;
   if (binding.why_not != 0) {
@@ -316,7 +320,7 @@ std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
   }
   for (const Bound& bound : binding.bound) {
     Claim claim = *bound.claim;
-    PersistentVolume volume = bound.volume != nullptr ? *bound.volume : made_for(bound, node);
+    PersistentVolume volume = bound.volume != nullptr ? *bound.volume : made_for(bound, node(row));
     volume.claim_namespace = claim.namespace_name;
     volume.claim_name = claim.name;
     volume.claim_uid = claim.uid;

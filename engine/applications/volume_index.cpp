@@ -1,6 +1,7 @@
 #include "engine/applications/volume_index.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <variant>
 
@@ -8,18 +9,41 @@ namespace headroom {
 
 namespace {
 
-const NodeSelectorRequirement* wanted_by(const LabelSelector& selector) {
+// What an object wants of a node's labels first, or nullptr, and whether it asks for more.
+struct Asked {
+  const NodeSelectorRequirement* wanted = nullptr;
+  bool more = true;
+};
+
+Asked asked_by(const LabelSelector& selector) {
   const auto found = std::find_if(selector.begin(), selector.end(), [](const auto& its) {
     return its.op == "In" && !its.values.empty();
   });
-  return found == selector.end() ? nullptr : &*found;
+  return found == selector.end() ? Asked() : Asked{&*found, selector.size() != 1};
 }
 
 // Of several terms each may be the one that matches.
-const NodeSelectorRequirement* wanted_by(const PersistentVolume& volume) {
-  return volume.node_affinity && volume.node_affinity->size() == 1
-             ? wanted_by(volume.node_affinity->front().match_expressions)
-             : nullptr;
+Asked asked_by(const PersistentVolume& volume) {
+  if (!volume.node_affinity || volume.node_affinity->size() != 1) {
+    return {};
+  }
+  const NodeSelectorTerm& term = volume.node_affinity->front();
+  Asked asked = asked_by(term.match_expressions);
+  asked.more |= !term.match_fields.empty();
+  return asked;
+}
+
+Asked asked_by(const CsiStorageCapacity& capacity) { return asked_by(*capacity.node_topology); }
+
+// The volume if nobody has it, the storage if nodes can reach it; else nullptr.
+const PersistentVolume* unclaimed(const ReferredObject& object) {
+  const auto* volume = std::get_if<PersistentVolume>(&object);
+  return volume != nullptr && volume->claim_name.empty() ? volume : nullptr;
+}
+
+const CsiStorageCapacity* reachable(const ReferredObject& object) {
+  const auto* capacity = std::get_if<CsiStorageCapacity>(&object);
+  return capacity != nullptr && capacity->node_topology ? capacity : nullptr;
 }
 
 }  // namespace
@@ -40,35 +64,71 @@ bool VolumeReach::has(const Node& node) const { return affinity_.passes(node.lab
 // --- By label ---
 
 template <typename T>
-void ByLabel<T>::add(const NodeSelectorRequirement* wanted, const T* object) {
+void ByLabel<T>::add(Topology& topology, const T& object) {
+  const auto [wanted, more] = asked_by(object);
   if (wanted == nullptr) {
-    size_ += others_.insert(object).second;
+    size_ += others_.insert({&object, more}).second;
     return;
   }
+  auto of_key = find(topology, wanted->key);
+  if (of_key == by_key_.end()) {
+    of_key = by_key_.insert(of_key, {topology.hold(wanted->key), {}});
+  }
   for (const std::string& value : wanted->values) {
-    size_ += by_key_[wanted->key][value].insert(object).second;
+    const DomainId domain = topology.hold_domain(of_key->key, value);
+    if (of_key->by_domain[domain].insert({&object, more}).second) {
+      ++size_;
+    } else {
+      topology.release_domain(of_key->key, domain);  // a value that it says twice
+    }
   }
 }
 
 template <typename T>
-void ByLabel<T>::remove(const NodeSelectorRequirement* wanted, const T* object) {
+void ByLabel<T>::remove(Topology& topology, const T& object) {
+  const auto [wanted, more] = asked_by(object);
   if (wanted == nullptr) {
-    size_ -= others_.erase(object);
+    size_ -= others_.erase({&object, more});
     return;
   }
-  const auto of_key = by_key_.find(wanted->key);
-  for (std::size_t v = 0; of_key != by_key_.end() && v < wanted->values.size(); ++v) {
-    if (const auto found = of_key->second.find(std::string_view(wanted->values[v]));
-        found != of_key->second.end()) {
-      size_ -= found.value().erase(object);
+  const auto of_key = find(topology, wanted->key);
+  if (of_key == by_key_.end()) {
+    return;
+  }
+  for (const std::string& value : wanted->values) {
+    const DomainId domain = topology.hold_domain(of_key->key, value);
+    const auto found = of_key->by_domain.find(domain);
+    if (found != of_key->by_domain.end() && found.value().erase({&object, more}) != 0) {
+      --size_;
+      topology.release_domain(of_key->key, domain);
       if (found->second.empty()) {
-        of_key->second.erase(found);
+        of_key->by_domain.erase(found);
       }
     }
+    topology.release_domain(of_key->key, domain);
   }
-  if (of_key != by_key_.end() && of_key->second.empty()) {
+  if (of_key->by_domain.empty()) {
+    topology.release(of_key->key);
     by_key_.erase(of_key);
   }
+}
+
+template <typename T>
+void ByLabel<T>::release(Topology& topology) const {
+  for (const OfKey& of_key : by_key_) {
+    for (const auto& [domain, list] : of_key.by_domain) {
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        topology.release_domain(of_key.key, domain);
+      }
+    }
+    topology.release(of_key.key);
+  }
+}
+
+template <typename T>
+auto ByLabel<T>::find(const Topology& topology, std::string_view key) {
+  return std::find_if(by_key_.begin(), by_key_.end(),
+                      [&](const OfKey& its) { return topology.name(its.key) == key; });
 }
 
 template class ByLabel<PersistentVolume>;
@@ -76,19 +136,42 @@ template class ByLabel<CsiStorageCapacity>;
 
 // --- The index ---
 
+VolumeIndex::~VolumeIndex() {
+  for (const auto& [name, of_class] : of_class_) {
+    of_class.unclaimed.release(topology_);
+    of_class.storage.release(topology_);
+  }
+}
+
 void VolumeIndex::change(const ReferredObject* before, const ReferredObject* after) {
+  // Its key is held meanwhile: one that is new is O(nodes).
+  std::optional<TopologyKeyId> held;
+  if (before != nullptr && after != nullptr) {
+    const auto* volume = unclaimed(*before);
+    const auto* capacity = reachable(*before);
+    const Asked asked = volume != nullptr     ? asked_by(*volume)
+                        : capacity != nullptr ? asked_by(*capacity)
+                                              : Asked();
+    held = asked.wanted == nullptr ? held : topology_.hold(asked.wanted->key);
+  }
   if (before != nullptr) {
     remove(*before);
   }
   if (after != nullptr) {
     add(*after);
   }
+  if (held) {
+    topology_.release(*held);
+  }
 }
 
-void VolumeIndex::read(const ReferredObjects& objects) {
+void VolumeIndex::forget() noexcept {
   of_class_.clear();
   of_claim_.clear();
   reaches_.clear();
+}
+
+void VolumeIndex::read(const ReferredObjects& objects) {
   for (const ReferredKind kind :
        {ReferredKind::kPersistentVolume, ReferredKind::kCsiStorageCapacity}) {
     for (const auto& [key, object] : objects.of(kind)) {
@@ -98,29 +181,39 @@ void VolumeIndex::read(const ReferredObjects& objects) {
 }
 
 void VolumeIndex::add(const ReferredObject& object) {
-  if (const auto* capacity = std::get_if<CsiStorageCapacity>(&object);
-      capacity != nullptr && capacity->node_topology) {
-    of_class_[capacity->storage_class].storage.add(wanted_by(*capacity->node_topology), capacity);
+  if (const CsiStorageCapacity* capacity = reachable(object); capacity != nullptr) {
+    of_class_[capacity->storage_class].storage.add(topology_, *capacity);
   }
-  const auto* volume = std::get_if<PersistentVolume>(&object);
-  if (volume == nullptr) {
-    return;
-  }
-  if (volume->claim_name.empty()) {
+  if (const PersistentVolume* volume = unclaimed(object); volume != nullptr) {
     reaches_[volume] = std::make_unique<const VolumeReach>(*volume);
-    of_class_[volume->storage_class].unclaimed.add(wanted_by(*volume), volume);
-    return;
+    of_class_[volume->storage_class].unclaimed.add(topology_, *volume);
+  } else if (volume = std::get_if<PersistentVolume>(&object); volume != nullptr) {
+    auto& volumes = of_claim_[pod_key(volume->claim_namespace, volume->claim_name)];
+    volumes.insert(std::upper_bound(volumes.begin(), volumes.end(), volume,
+                                    [](const auto* a, const auto* b) { return a->name < b->name; }),
+                   volume);
   }
-  auto& volumes = of_claim_[pod_key(volume->claim_namespace, volume->claim_name)];
-  volumes.insert(std::upper_bound(volumes.begin(), volumes.end(), volume,
-                                  [](const auto* a, const auto* b) { return a->name < b->name; }),
-                 volume);
 }
 
 void VolumeIndex::remove(const ReferredObject& object) {
-  const auto* volume = std::get_if<PersistentVolume>(&object);
-  const auto* capacity = std::get_if<CsiStorageCapacity>(&object);
-  if (volume != nullptr && !volume->claim_name.empty()) {
+  const auto from_class = [&](const std::string& name, auto list, const auto& its) {
+    const auto found = of_class_.find(name);
+    if (found == of_class_.end()) {
+      return;
+    }
+    OfClass& of_class = found.value();
+    (of_class.*list).remove(topology_, its);
+    if (of_class.unclaimed.empty() && of_class.storage.empty()) {
+      of_class_.erase(found);
+    }
+  };
+  if (const CsiStorageCapacity* capacity = reachable(object); capacity != nullptr) {
+    from_class(capacity->storage_class, &OfClass::storage, *capacity);
+  }
+  if (const PersistentVolume* volume = unclaimed(object); volume != nullptr) {
+    reaches_.erase(volume);
+    from_class(volume->storage_class, &OfClass::unclaimed, *volume);
+  } else if (volume = std::get_if<PersistentVolume>(&object); volume != nullptr) {
     const auto found = of_claim_.find(pod_key(volume->claim_namespace, volume->claim_name));
     if (found == of_claim_.end()) {
       return;
@@ -129,27 +222,6 @@ void VolumeIndex::remove(const ReferredObject& object) {
     if (found->second.empty()) {
       of_claim_.erase(found);
     }
-    return;
-  }
-  if (volume == nullptr && capacity == nullptr) {
-    return;
-  }
-  if (volume != nullptr) {
-    reaches_.erase(volume);
-  }
-  const auto found =
-      of_class_.find(volume != nullptr ? volume->storage_class : capacity->storage_class);
-  if (found == of_class_.end()) {
-    return;
-  }
-  OfClass& of_class = found.value();
-  if (volume != nullptr) {
-    of_class.unclaimed.remove(wanted_by(*volume), volume);
-  } else if (capacity->node_topology) {
-    of_class.storage.remove(wanted_by(*capacity->node_topology), capacity);
-  }
-  if (of_class.unclaimed.empty() && of_class.storage.empty()) {
-    of_class_.erase(found);
   }
 }
 

@@ -3,21 +3,22 @@
 //
 // A volume is usable where its node affinity says; CSI drivers tell the capacity of storage by
 // topology. Both mostly ask for one label with one value (a hostname, a zone): they are found by
-// it. Follows from the objects alone. Thread safety: one writer, or any number of readers; refers
-// to the objects. Cost: a change is O(log those of the same label and value); a look O(label keys
+// it, as a domain of the key, which the index holds in the topology. Follows from the objects.
+// Thread safety: one writer, or any number of readers; refers to the objects. Cost: a change is
+// O(log those of the same label and value), with a key that is new O(nodes); a look O(label keys
 // that are asked for + what is visited).
 #pragma once
 
 #include <tsl/robin_map.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/applications/topology.h"
 #include "engine/table/node_class.h"
 #include "engine/table/referred_objects.h"
 #include "objects/hash.h"
@@ -46,55 +47,78 @@ bool comes_first(const CsiStorageCapacity& a, const CsiStorageCapacity& b);
 template <typename T>
 class ByLabel {
  public:
-  // `wanted`: nullptr where the object does not say.
-  void add(const NodeSelectorRequirement* wanted, const T* object);
-  void remove(const NodeSelectorRequirement* wanted, const T* object);
-  bool empty() const { return by_key_.empty() && others_.empty(); }
+  struct Object {
+    const T* its;
+    bool asks_for_more;  // than that label: it has to be asked
+    bool operator<(const Object& other) const { return comes_first(*its, *other.its); }
+    friend bool operator==(const Object&, const Object&) = default;
+  };
+
+  void add(Topology& topology, const T& object);
+  void remove(Topology& topology, const T& object);
+  // What it holds; it is not used any more.
+  void release(Topology& topology) const;
+  bool empty() const { return size_ == 0; }
   // How often each() calls: once a value for an object that asks for several.
   std::size_t size() const { return size_; }
   template <typename Visit>
   void each(Visit visit) const {
-    std::for_each(others_.begin(), others_.end(), visit);
-    for (const auto& of_key : by_key_) {
-      for (const auto& of_value : of_key.second) {
-        std::for_each(of_value.second.begin(), of_value.second.end(), visit);
+    const auto visit_all = [&](const List& list) {
+      for (const Object& object : list) {
+        visit(object.its);
+      }
+    };
+    visit_all(others_);
+    for (const OfKey& of_key : by_key_) {
+      for (const auto& of_domain : of_key.by_domain) {
+        visit_all(of_domain.second);
       }
     }
   }
-  // The first that takes(object) takes, of all that may want a node with these labels; or nullptr.
+  // The first that takes(object) takes, of all that may want the row's node; or nullptr.
   template <typename Takes>
-  const T* first(const StringMap& labels, Takes takes) const {
+  const T* first(const Topology& topology, std::uint32_t row, Takes takes) const {
     const T* found = nullptr;
     const auto look = [&](const List& list) {
-      for (const T* object : list) {
-        if (found != nullptr && !comes_first(*object, *found)) {
+      for (const Object& object : list) {
+        if (found != nullptr && !comes_first(*object.its, *found)) {
           return;
         }
-        if (takes(*object)) {
-          found = object;
+        if (takes(object)) {
+          found = object.its;
           return;
         }
       }
     };
     look(others_);
-    for (const auto& [key, by_value] : by_key_) {
-      const std::string* value = find(labels, key);
-      const auto its = value == nullptr ? by_value.end() : by_value.find(std::string_view(*value));
-      if (its != by_value.end()) {
+    for (const OfKey& of_key : by_key_) {
+      const DomainId domain = topology.domain(of_key.key, row);
+      const auto its = domain == kNoDomain ? of_key.by_domain.end() : of_key.by_domain.find(domain);
+      if (its != of_key.by_domain.end()) {
         look(its->second);
       }
     }
     return found;
   }
-  friend bool operator==(const ByLabel&, const ByLabel&) = default;
+  // Of the same objects, with the same topology.
+  friend bool operator==(const ByLabel& a, const ByLabel& b) {
+    return a.size_ == b.size_ && a.others_ == b.others_ &&
+           std::is_permutation(a.by_key_.begin(), a.by_key_.end(), b.by_key_.begin(),
+                               b.by_key_.end());
+  }
 
  private:
-  struct First {
-    bool operator()(const T* a, const T* b) const { return comes_first(*a, *b); }
-  };
-  using List = std::set<const T*, First>;
+  using List = std::set<Object>;
+  struct OfKey {
+    TopologyKeyId key;
+    tsl::robin_map<DomainId, List> by_domain;
 
-  std::map<std::string, BytesMap<std::string, List>> by_key_;
+    friend bool operator==(const OfKey&, const OfKey&) = default;
+  };
+
+  auto find(const Topology& topology, std::string_view key);
+
+  std::vector<OfKey> by_key_;  // of a key while some object asks for it
   List others_;
   std::size_t size_ = 0;
 };
@@ -109,12 +133,19 @@ class VolumeIndex {
     friend bool operator==(const OfClass&, const OfClass&) = default;
   };
 
+  explicit VolumeIndex(Topology& topology) : topology_(topology) {}
+  ~VolumeIndex();
+  VolumeIndex(const VolumeIndex&) = delete;
+  VolumeIndex& operator=(const VolumeIndex&) = delete;
+  // Knows nothing any more; for a topology that is about to release all.
+  void forget() noexcept;
+
   // The object is another one now; nullptr: there is, or was, none.
   void change(const ReferredObject* before, const ReferredObject* after);
-  // From nothing.
+  // Into one that knows nothing.
   void read(const ReferredObjects& objects);
 
-  // The same of the same objects.
+  // The same of the same objects, with the same topology.
   friend bool operator==(const VolumeIndex& a, const VolumeIndex& b) {
     return a.of_class_ == b.of_class_ && a.of_claim_ == b.of_claim_ &&
            a.reaches_.size() == b.reaches_.size();
@@ -132,6 +163,7 @@ class VolumeIndex {
   void add(const ReferredObject& object);
   void remove(const ReferredObject& object);
 
+  Topology& topology_;
   BytesMap<std::string, OfClass> of_class_;
   BytesMap<std::string, std::vector<const PersistentVolume*>> of_claim_;
   tsl::robin_map<const PersistentVolume*, std::unique_ptr<const VolumeReach>> reaches_;

@@ -105,11 +105,12 @@ class VolumeLook {
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change, bool plain) const;
   bool in_zone(std::uint32_t row) const;
   const Binding& bind(std::uint32_t row) const;
-  void bind_waiting(const Node& node, Binding& binding) const;
-  const PersistentVolume* find_volume(const WaitingClaim& claim, const Node& node,
+  void bind_waiting(std::uint32_t row, Binding& binding) const;
+  const Node& node(std::uint32_t row) const { return *applications_.facts().nodes[row].node; }
+  const PersistentVolume* find_volume(const WaitingClaim& claim, std::uint32_t row,
                                       const Chosen& chosen) const;
-  static const CsiStorageCapacity* find_storage(const WaitingClaim& claim, const Node& node);
-  static void provision(const Node& node, Binding& binding);
+  const CsiStorageCapacity* find_storage(const WaitingClaim& claim, std::uint32_t row) const;
+  void provision(std::uint32_t row, Binding& binding) const;
   PersistentVolume made_for(const Bound& bound, const Node& node) const;
   std::int64_t rate(const Use& use) const;
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "engine/applications/terms.h"
 
@@ -65,17 +66,19 @@ ReferredObject storage_of(std::mt19937& random) {
 }
 
 // What each node is led to, at least what it can use; and what names a claim.
-void expect_found(const VolumeIndex& index, const ReferredObjects& objects) {
-  for (const StringMap& labels :
-       {StringMap{{kHost, "h1"}, {kZone, "z1"}}, StringMap{{kHost, "h2"}}, StringMap()}) {
-    Node node;
-    node.labels = labels;
+void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& topology,
+                  const ReferredObjects& objects) {
+  for (std::uint32_t row = 0; row < facts.nodes.size(); ++row) {
+    if (facts.nodes[row].node == nullptr) continue;
+    const Node& node = *facts.nodes[row].node;
     std::set<const void*> found;
     for (const char* name : {"class-0", "class-1"}) {
       const VolumeIndex::OfClass* its = index.of_class(name);
       if (its == nullptr) continue;
       const PersistentVolume* smallest = nullptr;
-      (void)its->unclaimed.first(labels, [&](const PersistentVolume& one) {
+      (void)its->unclaimed.first(topology, row, [&](const auto& object) {
+        const PersistentVolume& one = *object.its;
+        EXPECT_TRUE(object.asks_for_more || VolumeReach(one).has(node));
         EXPECT_EQ(one.storage_class, name);
         EXPECT_TRUE(one.claim_name.empty());
         EXPECT_EQ(index.reach(one).has(node), VolumeReach(one).has(node));
@@ -84,11 +87,13 @@ void expect_found(const VolumeIndex& index, const ReferredObjects& objects) {
         if (usable && (smallest == nullptr || comes_first(one, *smallest))) smallest = &one;
         return false;
       });
-      EXPECT_EQ(
-          its->unclaimed.first(
-              labels, [&](const PersistentVolume& one) { return index.reach(one).has(node); }),
-          smallest);
-      (void)its->storage.first(labels, [&](const CsiStorageCapacity& one) {
+      EXPECT_EQ(its->unclaimed.first(
+                    topology, row,
+                    [&](const auto& object) { return index.reach(*object.its).has(node); }),
+                smallest);
+      (void)its->storage.first(topology, row, [&](const auto& object) {
+        const CsiStorageCapacity& one = *object.its;
+        EXPECT_TRUE(object.asks_for_more || selects(one.node_topology, node.labels));
         EXPECT_EQ(one.storage_class, name);
         found.insert(&one);
         return false;
@@ -105,7 +110,7 @@ void expect_found(const VolumeIndex& index, const ReferredObjects& objects) {
     }
     for (const auto& [key, object] : objects.of(ReferredKind::kCsiStorageCapacity)) {
       const auto& storage = std::get<CsiStorageCapacity>(*object);
-      if (selects(storage.node_topology, labels)) {
+      if (selects(storage.node_topology, node.labels)) {
         EXPECT_TRUE(found.contains(&storage)) << key;
       }
     }
@@ -115,7 +120,10 @@ void expect_found(const VolumeIndex& index, const ReferredObjects& objects) {
 TEST(VolumeIndex, LeadsToAllThatANodeCanUse) {
   std::mt19937 random(11);
   ReferredObjects objects(Profile::kube_scheduler());
-  VolumeIndex index;
+  Facts facts;
+  Topology topology(facts);
+  facts.nodes.resize(4);
+  VolumeIndex index(topology);
   for (int step = 0; step < 3'000; ++step) {
     ReferredObject object = random() % 2 == 0 ? volume_of(random) : storage_of(random);
     const ReferredKind kind = kind_of(object);
@@ -124,9 +132,17 @@ TEST(VolumeIndex, LeadsToAllThatANodeCanUse) {
         random() % 3 == 0 ? nullptr : std::make_shared<const ReferredObject>(std::move(object));
     const auto before = objects.put(kind, key, after);
     index.change(before.get(), after.get());
+    // A node comes, is another one, or goes.
+    const auto row = static_cast<std::uint32_t>(random() % facts.nodes.size());
+    auto node = std::make_unique<Node>();
+    if (random() % 3 != 0) node->labels.emplace_back(kHost, one_of(random, "h", 4));
+    if (random() % 3 != 0) node->labels.emplace_back(kZone, one_of(random, "z", 4));
+    if (random() % 4 == 0) node = nullptr;
+    topology.set_node(row, node.get());
+    facts.nodes[row].node = std::move(node);
     if (step % 30 == 0) {
-      expect_found(index, objects);
-      VolumeIndex again;
+      expect_found(index, facts, topology, objects);
+      VolumeIndex again(topology);
       again.read(objects);
       EXPECT_EQ(index == again, true);
     }
