@@ -235,6 +235,7 @@ void Evaluator::apply(AskedPod& asked, ExactAnswer& answer) const {
     answer.codes = {{code, cluster_.node_count()}};
     return;
   }
+  applied.reserve(answer.rows.size());
   std::size_t kept = 0;
   for (const ExactRow& row : answer.rows) {
     const std::uint32_t code = look.code(row.row);
