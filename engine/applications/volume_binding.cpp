@@ -18,6 +18,8 @@ enum BindingReason : std::uint32_t {
   kNotEnoughSpace = 4,
   kVolumeMissing = 8,
 };
+// Of a volume that is for more nodes, these are told apart by class.
+constexpr std::size_t kOnlyRowsMax = 16;
 constexpr std::array<const char*, 4> kBindingReasons = {
     "node(s) didn't match PersistentVolume's node affinity",
     "node(s) didn't find available persistent volumes to bind",
@@ -56,6 +58,34 @@ VolumeLook::ItsVolume::ItsVolume(const PersistentVolume* its)
     : volume(its),
       reach(its == nullptr || !its->node_affinity ? nullptr
                                                   : std::make_unique<const VolumeReach>(*its)) {}
+
+VolumeLook::BoundVolume VolumeLook::bound(const Claim& claim) const {
+  const auto* volume =
+      referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim.volume_name);
+  return {ItsVolume(volume), volume == nullptr ? std::nullopt : only_rows(*volume)};
+}
+
+// Those with labels of which the volume wants one, where each is one node's at most.
+std::optional<std::vector<std::uint32_t>> VolumeLook::only_rows(
+    const PersistentVolume& volume) const {
+  if (!volume.node_affinity || volume.node_affinity->size() != 1) {
+    return std::nullopt;
+  }
+  for (const NodeSelectorRequirement& its : volume.node_affinity->front().match_expressions) {
+    bool known = its.op == "In" && its.values.size() <= kOnlyRowsMax;
+    std::vector<std::uint32_t> rows;
+    for (std::size_t v = 0; known && v < its.values.size(); ++v) {
+      const auto [count, row] =
+          applications_.classes().classes().holders_of(its.key, its.values[v]);
+      known = count == 0 || (count == 1 && row != kNoRow);
+      rows.insert(rows.end(), count, row);
+    }
+    if (known) {
+      return rows;
+    }
+  }
+  return std::nullopt;
+}
 
 VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
   const VolumeIndex& index = applications_.volume_index();
@@ -107,8 +137,7 @@ void VolumeLook::look_at_binding() {
       return reject(kPlugin, not_made_for(*claim, application_));
     }
     if (is_fully_bound(*claim)) {
-      bound_.emplace_back(
-          referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim->volume_name));
+      bound_.push_back(bound(*claim));
     } else if (!waits(*claim) || !claim->volume_name.empty()) {
       // One with a volume that is not bound yet is of somebody who binds at once.
       immediate = true;
@@ -149,16 +178,16 @@ void VolumeLook::Binding::clear() {
 }
 
 // Valid until the thread's next.
-const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row) const {
+const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row, bool plain) const {
   static thread_local Binding binding;
   binding.clear();
   // The first that fails decides over the bound ones.
-  for (const ItsVolume& its : bound_) {
+  for (const BoundVolume& its : bound_) {
     if (its.volume == nullptr) {
       binding.why_not |= kVolumeMissing;
       break;
     }
-    if (!its.can_be_on(node(row))) {
+    if ((plain && its.rows) || !its.can_be_on(node(row))) {
       binding.why_not |= kNodeConflict;
       break;
     }
@@ -313,7 +342,7 @@ PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) cons
 }
 
 std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
-  const Binding& binding = bind(row);
+  const Binding& binding = bind(row, false);
   std::vector<ReferredObject> objects;
   if (binding.why_not != 0) {
     return objects;
@@ -346,7 +375,7 @@ std::int64_t VolumeLook::score(std::uint32_t row) const {
   if (!binds()) {
     return 0;
   }
-  const Binding& binding = bind(row);
+  const Binding& binding = bind(row, false);
   const std::map<std::string, Use>& uses =
       binding.found.empty() ? binding.provisioned : binding.found;
   if (uses.empty()) {

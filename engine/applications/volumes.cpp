@@ -240,8 +240,8 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
       terms.push_back({(*volume->node_affinity)[t].match_expressions, {}});
     }
   };
-  for (const ItsVolume& its : bound_) {
-    read_volume(its.volume);
+  for (const BoundVolume& its : bound_) {
+    read_volume(its.rows ? nullptr : its.volume);
   }
   for (const WaitingClaim& claim : waiting_) {
     for (const ItsVolume& meant : claim.meant) {
@@ -290,7 +290,7 @@ std::uint32_t VolumeLook::code(std::uint32_t row, const RowChange* change, bool 
     }
   }
   if (binding_filters_) {
-    if (const std::uint32_t why_not = bind(row).why_not; why_not != 0) {
+    if (const std::uint32_t why_not = bind(row, plain).why_not; why_not != 0) {
       return binding_codes_[why_not];
     }
   }

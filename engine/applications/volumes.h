@@ -7,9 +7,11 @@
 // storage that the node's labels lead to), and where the node's volumes may be too many O(those).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,9 +34,15 @@ class VolumeLook {
   // that are alike in it have the same. False: they follow from more, and each row is to be looked
   // at.
   bool read(std::vector<NodeSelectorTerm>& terms) const;
-  // Calls visit(row) for the rows whose volumes, with the pod's, may be too many.
+  // Calls visit(row) for the rows whose volumes, with the pod's, may be too many, and for those
+  // whose labels one of the pod's volumes asks for by value, where no other node has these.
   template <typename Visit>
   void each_apart(Visit visit) const {
+    for (const BoundVolume& its : bound_) {
+      if (its.rows) {
+        std::for_each(its.rows->begin(), its.rows->end(), visit);
+      }
+    }
     if (counts_ && wanted_error_ == 0) {
       applications_.each_row_without_room(wanted_[true].size(), visit);
     }
@@ -66,6 +74,10 @@ class VolumeLook {
 
     explicit ItsVolume(const PersistentVolume* its);
     bool can_be_on(const Node& node) const { return reach == nullptr || reach->has(node); }
+  };
+  // Of a claim that is bound. `rows`: no other row can use it.
+  struct BoundVolume : ItsVolume {
+    std::optional<std::vector<std::uint32_t>> rows;
   };
   // A claim that waits, with what is known of its class.
   struct WaitingClaim {
@@ -101,10 +113,12 @@ class VolumeLook {
   bool binds() const { return !bound_.empty() || !waiting_.empty() || !selected_.empty(); }
   bool waits(const Claim& claim) const;
   WaitingClaim waiting(const Claim& claim) const;
+  BoundVolume bound(const Claim& claim) const;
+  std::optional<std::vector<std::uint32_t>> only_rows(const PersistentVolume& volume) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change, bool plain) const;
   bool in_zone(std::uint32_t row) const;
-  const Binding& bind(std::uint32_t row) const;
+  const Binding& bind(std::uint32_t row, bool plain) const;
   void bind_waiting(std::uint32_t row, Binding& binding) const;
   const Node& node(std::uint32_t row) const { return *applications_.facts().nodes[row].node; }
   const PersistentVolume* find_volume(const WaitingClaim& claim, std::uint32_t row,
@@ -129,7 +143,7 @@ class VolumeLook {
   std::vector<std::uint32_t> binding_codes_;  // by Binding::why_not
   std::set<std::string> once_;                // its claims that one pod alone may have
   std::int64_t once_in_use_ = 0;              // that some pod has
-  std::vector<ItsVolume> bound_;              // of claims that are bound
+  std::vector<BoundVolume> bound_;            // of claims that are bound
   // That wait for a node, the one that asks for less first; and those for which one is selected.
   std::vector<WaitingClaim> waiting_, selected_;
   std::vector<ZoneLabel> zones_;

@@ -63,7 +63,8 @@ void NodeClasses::count_labels(const Node& node, std::uint32_t row, int sign) {
     if (sign > 0) {
       ++label_keys_[key];
       Holders& its = holders_[hash];
-      its.row = ++its.count == 1 ? row : UINT32_MAX;
+      // A node that changes has it twice for a moment.
+      its.row = ++its.count == 1 || its.row == row ? row : UINT32_MAX;
       continue;
     }
     const auto found = label_keys_.find(key);
@@ -81,6 +82,11 @@ void NodeClasses::count_labels(const Node& node, std::uint32_t row, int sign) {
 const NodeClasses::Holders* NodeClasses::holders(std::uint64_t label) const {
   const auto found = holders_.find(label);
   return found == holders_.end() ? nullptr : &found->second;
+}
+
+NodeClasses::Holders NodeClasses::holders_of(std::string_view key, std::string_view value) const {
+  const Holders* its = holders(label_hash(key, value));
+  return its == nullptr ? Holders() : *its;
 }
 
 // --- What is read ---

@@ -33,6 +33,13 @@ class NodeClasses {
   // Counts (1), or no more (-1), the labels of the node of a row.
   void count_labels(const Node& node, std::uint32_t row, int sign);
 
+  // The nodes with a label.
+  struct Holders {
+    std::uint32_t count = 0;
+    std::uint32_t row = UINT32_MAX;  // of the only one, where that is known
+  };
+  Holders holders_of(std::string_view key, std::string_view value) const;
+
   // The rows whose nodes a read() may put into another class.
   struct Split {
     bool all = false;
@@ -79,12 +86,6 @@ class NodeClasses {
     bool any = false;
     tsl::robin_set<std::uint64_t> values;
   };
-  // The nodes with a label, by the hash of its key and value.
-  struct Holders {
-    std::uint32_t count = 0;
-    std::uint32_t row = UINT32_MAX;  // of the only one, where that is known
-  };
-
   bool begin(Readers& readers);
   template <typename Map>
   bool begin(Map& counts, const typename Map::key_type& what);
@@ -98,8 +99,8 @@ class NodeClasses {
   std::uint32_t unread_ = 0;                  // of what is told apart, what nobody reads any more
   BytesMap<std::string, NewReads> new_keys_;  // since the last end_split()
   Texts new_names_;
-  Counts label_keys_;  // of nodes, and how many have each
-  tsl::robin_map<std::uint64_t, Holders> holders_;
+  Counts label_keys_;                               // of nodes, and how many have each
+  tsl::robin_map<std::uint64_t, Holders> holders_;  // by the hash of a label's key and value
   std::vector<NodeClass> classes_ = {NodeClass{}};
   std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> ids_;
   std::uint64_t generation_ = 0;

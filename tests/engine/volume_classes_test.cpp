@@ -21,20 +21,22 @@ constexpr std::uint32_t kNodes = 12;
 
 std::string node_name(std::uint32_t n) { return "node-" + std::to_string(n); }
 
+Node node_of(std::uint32_t n) {
+  Node node;
+  node.name = node_name(n);
+  node.labels = {{kRack, "rack-" + std::to_string(n % 3)}};
+  if (n != 0) {
+    node.labels.emplace_back(n < 3 ? kBetaZone : kZone, "zone-" + std::to_string(n % 4));
+  }
+  std::sort(node.labels.begin(), node.labels.end());
+  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+  return node;
+}
+
 class VolumeClasses : public testing::Test {
  protected:
   VolumeClasses() {
-    for (std::uint32_t n = 0; n < kNodes; ++n) {
-      Node node;
-      node.name = node_name(n);
-      node.labels = {{kRack, "rack-" + std::to_string(n % 3)}};
-      if (n != 0) {
-        node.labels.emplace_back(n < 3 ? kBetaZone : kZone, "zone-" + std::to_string(n % 4));
-      }
-      std::sort(node.labels.begin(), node.labels.end());
-      node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-      apply(node);
-    }
+    for (std::uint32_t n = 0; n < kNodes; ++n) apply(node_of(n));
     class_.name = "fast";
     class_.provisioner = kDriver;
     class_.waits_for_first_consumer = true;
@@ -125,6 +127,26 @@ TEST_F(VolumeClasses, OfABoundVolume) {
   volume_.node_affinity = on(kRack, "NotIn", {"rack-0", "rack-1"});
   apply(ReferredObject(volume_));
   EXPECT_EQ(feasible(), kRack2);
+}
+
+// What its volume asks for is one node's, until it is another's too.
+TEST_F(VolumeClasses, OfABoundVolumeOfOneNode) {
+  bind();
+  volume_.node_affinity = on(kBetaZone, "In", {"zone-1", "nobody's"});
+  apply_all();
+  EXPECT_EQ(feasible(), std::vector<std::string>{"node-1"});
+  Node more = node_of(4);
+  more.labels.emplace_back(kBetaZone, "zone-1");
+  std::sort(more.labels.begin(), more.labels.end());
+  apply(more);
+  EXPECT_EQ(feasible(), (std::vector<std::string>{"node-1", "node-4"}));
+  Node less = node_of(1);
+  std::erase_if(less.labels, [](const auto& label) { return label.first == kBetaZone; });
+  apply(less);
+  EXPECT_EQ(feasible(), std::vector<std::string>{"node-4"});
+  volume_.node_affinity = on(kBetaZone, "In", {"nobody's"});
+  apply(ReferredObject(volume_));
+  EXPECT_TRUE(feasible().empty());
 }
 
 TEST_F(VolumeClasses, OfAClaimThatGetsItsVolume) {
