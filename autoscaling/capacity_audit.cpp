@@ -23,11 +23,9 @@ Result<bool> CapacityAudit::turn(const std::function<bool()>& pause) {
   for (;;) {
     const Result<bool> looked = look();
     if (!looked) return looked;
-    if (!*looked) break;
+    if (!*looked) return true;
     if (pause()) return false;
   }
-  if (auto ended = end(); !ended) return tl::unexpected(ended.error());
-  return true;
 }
 
 Result<bool> CapacityAudit::look() {

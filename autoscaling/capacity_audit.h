@@ -4,8 +4,8 @@
 // last one, since what changed is looked at again. One that outlives its CapacityQuotas must not
 // have another turn.
 //
-// Thread safety: that of the CapacityQuotas. Cost: O(nodes + quotas * classes) in all; the last
-// turn O(classes + limits + reservations).
+// Thread safety: that of the CapacityQuotas. Cost: O(nodes + quotas * classes) in all; the end
+// O(classes + limits + reservations).
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,17 @@ class CapacityAudit {
   CapacityAudit(const CapacityAudit&) = delete;
   CapacityAudit& operator=(const CapacityAudit&) = delete;
 
-  // Up to where `pause` says so, at least a piece; true when it is done. An error says what is not
-  // as it should be.
+  // Up to where `pause` says so, at least a piece; true when nothing is left to look at. An error
+  // says what is not as it should be.
   Result<bool> turn(const std::function<bool()>& pause);
-  std::uint64_t digest() const { return digest_; }  // of one that is done
+  // Then, before facts change: the answer.
+  Result<void> end();
+  std::uint64_t digest() const { return digest_; }  // of one that has ended
   // Whether the sums differed, so that each was looked at: then the answer is an error.
   bool looked_closer() const { return looked_closer_; }
 
  private:
   Result<bool> look();  // at one item; false: there is none
-  Result<void> end();
 
   CapacityFacts& facts_;
   const AuditOptions options_;

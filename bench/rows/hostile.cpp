@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "bench/checks.h"
 #include "bench/clusters/served_cluster.h"
@@ -21,6 +22,9 @@ constexpr std::uint32_t kNodes = 50'000;
 constexpr std::uint32_t kPods = 200'000;
 constexpr std::uint32_t kTopK = 16;
 constexpr std::chrono::microseconds kUsualPolling(50);  // what the daemon does
+constexpr const char* kLocal = "local.example.com";
+constexpr const char* kClaimsNamespace = "claims";
+constexpr std::uint32_t kClaims = 1024;
 constexpr EvaluateRequest kRequest{.top_k = kTopK, .scores = true, .reasons = false};
 
 // Pods that differ from all that were asked for before.
@@ -46,6 +50,37 @@ void request_anew(Pod& pod, std::uint64_t number) {
   pod.containers.resize(1);
   pod.containers[0].requests = {{"cpu", Quantity::from_milli(static_cast<std::int64_t>(number))},
                                 {"memory", Quantity::from_value(7 << 20)}};
+}
+
+// Claims that wait for storage of which each node has its own.
+void add_local_claims(LoadFacts::Objects& objects) {
+  StorageClass storage_class;
+  storage_class.name = storage_class.provisioner = kLocal;
+  storage_class.waits_for_first_consumer = true;
+  objects.referred_objects.emplace_back(std::move(storage_class));
+  CsiDriver driver;
+  driver.name = kLocal;
+  driver.storage_capacity = true;
+  objects.referred_objects.emplace_back(std::move(driver));
+  for (const Node& node : objects.nodes) {
+    CsiStorageCapacity capacity;
+    capacity.namespace_name = "storage";
+    capacity.name = node.name;
+    capacity.storage_class = kLocal;
+    capacity.node_topology = LabelSelector{{"kubernetes.io/hostname", "In", {node.name}}};
+    capacity.capacity_bytes = std::int64_t{100} << 30;
+    objects.referred_objects.emplace_back(std::move(capacity));
+  }
+  for (std::uint32_t c = 0; c < kClaims; ++c) {
+    PersistentVolumeClaim claim;
+    claim.namespace_name = kClaimsNamespace;
+    claim.name = claim.uid = fmt::format("claim-{}", c);
+    claim.storage_class = kLocal;
+    claim.access_modes = {"ReadWriteOnce"};
+    claim.volume_mode = "Filesystem";
+    claim.request_bytes = std::int64_t{10} << 30;
+    objects.referred_objects.emplace_back(std::move(claim));
+  }
 }
 
 struct Attack {
@@ -121,6 +156,13 @@ std::vector<Attack> attacks(ServedCluster& served) {
                               .host_ip = {}}};
                        }));
                  }});
+  all.push_back({"claims on nodes' own storage", [&like](Client& client, std::uint64_t round) {
+                   ask(client, new_pods(like, 1, round, [round](Pod& pod, std::size_t) {
+                         pod.namespace_name = kClaimsNamespace;
+                         pod.volumes.emplace_back().claim =
+                             fmt::format("claim-{}", round % kClaims);
+                       }));
+                 }});
   all.push_back({"EvaluateNodes of all", [&served, &like](Client& client, std::uint64_t) {
                    const auto answer = value_of(client.evaluate_nodes(like));
                    check(answer.nodes == served.facts().engine().stats().nodes, "all nodes");
@@ -150,8 +192,10 @@ LatencyHistogram well_behaved(ServedCluster& served, Client& client, double seco
 }  // namespace
 
 void hostile_wait(const BenchOptions& options, Lines& lines) {
-  ServedCluster served(generated_objects(options.size(kNodes), options.size(kPods), options.seed),
-                       kUsualPolling, options.seed);
+  LoadFacts::Objects objects =
+      generated_objects(options.size(kNodes), options.size(kPods), options.seed);
+  add_local_claims(objects);
+  ServedCluster served(std::move(objects), kUsualPolling, options.seed);
   served.feed();
   served.check();
   const double seconds = options.smoke ? 0.2 : 3;

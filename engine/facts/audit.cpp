@@ -47,16 +47,12 @@ Result<bool> Audit::turn(const Pause& pause) {
       return looked;
     }
     if (!*looked) {
-      break;
+      return true;
     }
     if (catching_up_ <= kAuditCatchUpTurns && pause()) {
       return false;
     }
   }
-  if (auto ended = end(); !ended) {
-    return tl::unexpected(ended.error());
-  }
-  return true;
 }
 
 Result<bool> Audit::look() {

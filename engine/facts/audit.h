@@ -6,9 +6,9 @@
 // the last turn. An audit that outlives its engine must not have another turn.
 //
 // Thread safety: that of the engine. Cost: O(nodes + pods) in all, a few microseconds between two
-// questions for a pause, but for an application, which is counted anew; the last turn besides
-// O(quotas). Who changes everything all the time puts it off for kAuditCatchUpTurns turns: what is
-// left then is done in one.
+// questions for a pause, but for an application, which is counted anew; the end O(quotas). Who
+// changes everything all the time puts it off for kAuditCatchUpTurns turns: what is left then is
+// done in one.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,11 @@ class Audit {
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
-  // True when it is done. An error says what is not as it should be.
+  // True when nothing is left to look at. An error says what is not as it should be.
   Result<bool> turn(const Pause& pause);
-  std::uint64_t digest() const { return digest_; }  // of one that is done
+  // Then, before facts change: the answer.
+  Result<void> end();
+  std::uint64_t digest() const { return digest_; }  // of one that has ended
   // Whether the sums differed, so that each was looked at: then the answer is an error.
   bool looked_closer() const { return looked_closer_; }
 
@@ -45,7 +47,6 @@ class Audit {
   Result<bool> look();  // at one item; false: there is none
   Result<void> look_at_row(std::uint32_t row);
   Result<void> look_at_pod(std::uint32_t id);
-  Result<void> end();
   std::uint64_t balance_of_row(std::uint32_t row) const;
   std::uint64_t balance_of_pod(std::uint32_t id) const;
   std::uint64_t balance_of_rest() const;

@@ -337,6 +337,9 @@ Result<void> Cluster::validate() {
       }
     }
   }
+  if (auto checked = referred_.validate(); !checked) {
+    return checked;
+  }
   if (auto checked = applications_.validate(); !checked) {
     return checked;
   }

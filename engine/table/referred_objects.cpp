@@ -9,6 +9,21 @@
 
 namespace headroom {
 
+namespace {
+
+// nullptr: there is none.
+std::uint64_t digest_of(const ReferredObject* object) {
+  Digest digest;
+  if (object != nullptr) {
+    ValueWriter bytes;
+    bytes(*object);
+    digest.add("referred", bytes.bytes());
+  }
+  return digest.total();
+}
+
+}  // namespace
+
 ReferredObjects::ReferredObjects(const Profile& profile) {
   const auto read = [this](std::initializer_list<ReferredKind> kinds) {
     for (const ReferredKind kind : kinds) {
@@ -48,18 +63,20 @@ std::shared_ptr<const ReferredObject> ReferredObjects::put(
     ReferredKind kind, std::string_view key, std::shared_ptr<const ReferredObject> object) {
   Map& map = objects_[index(kind)];
   const auto found = map.find(key);
-  if (found == map.end()) {
-    if (object != nullptr) {
-      map.emplace(key, std::move(object));
-      ++count_;
+  std::shared_ptr<const ReferredObject> before = found == map.end() ? nullptr : found->second;
+  const std::uint64_t more = digest_of(object.get()) - digest_of(before.get());
+  if (object == nullptr) {
+    if (before != nullptr) {
+      map.erase(found);
+      --count_;
     }
-    return nullptr;
+  } else if (before == nullptr) {
+    map.emplace(key, std::move(object));
+    ++count_;
+  } else {
+    found->second = std::move(object);
   }
-  std::shared_ptr<const ReferredObject> before = std::exchange(found->second, std::move(object));
-  if (found->second == nullptr) {
-    map.erase(found);
-    --count_;
-  }
+  digest_ += more;
   return before;
 }
 
@@ -69,16 +86,17 @@ std::shared_ptr<const ReferredObject> ReferredObjects::at(ReferredKind kind,
   return found == of(kind).end() ? nullptr : found->second;
 }
 
-std::uint64_t ReferredObjects::digest() const {
-  Digest digest;
+Result<void> ReferredObjects::validate() const {
+  std::uint64_t digest = 0;
   for (const Map& map : objects_) {
-    for (const auto& [key, object] : map) {
-      ValueWriter bytes;
-      bytes(*object);
-      digest.add("referred", bytes.bytes());
+    for (const auto& its : map) {
+      digest += digest_of(its.second.get());
     }
   }
-  return digest.total();
+  return digest == digest_ ? Result<void>()
+                           : fail(ErrorCode::kConflict,
+                                  "validate: the digest of what is referred to differs from the "
+                                  "objects");
 }
 
 }  // namespace headroom

@@ -55,7 +55,10 @@ class ReferredObjects {
     }
   }
   std::uint32_t count() const { return count_; }
-  std::uint64_t digest() const;
+  // Kept with each change: audits ask for it in every turn.
+  std::uint64_t digest() const { return digest_; }
+  // kConflict if it is not what the objects come to.
+  Result<void> validate() const;
 
  private:
   static std::size_t index(ReferredKind kind) { return static_cast<std::size_t>(kind); }
@@ -63,6 +66,7 @@ class ReferredObjects {
   std::array<bool, kReferredKindCount> reads_{};
   std::array<Map, kReferredKindCount> objects_;
   std::uint32_t count_ = 0;
+  std::uint64_t digest_ = 0;
 };
 
 }  // namespace headroom

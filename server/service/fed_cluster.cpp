@@ -378,13 +378,18 @@ FedAudit FedCluster::audit(AuditOptions options) const {
   return {std::move(engines), quotas_.audit(options)};
 }
 
-// What changed in an engine while others and the quotas had their turns is looked at again: at the
-// end all are done in one turn.
+// What changed in an engine while others and the quotas had their turns is looked at again: in the
+// last turn nothing is left of any.
 Result<bool> FedAudit::turn(const Pause& pause) {
   for (const std::unique_ptr<Audit>& engine : engines_) {
     if (auto done = engine->turn(pause); !done || !*done) return done;
   }
-  return quotas_->turn(pause);
+  if (auto done = quotas_->turn(pause); !done || !*done) return done;
+  for (const std::unique_ptr<Audit>& engine : engines_) {
+    if (auto ended = engine->end(); !ended) return tl::unexpected(ended.error());
+  }
+  if (auto ended = quotas_->end(); !ended) return tl::unexpected(ended.error());
+  return true;
 }
 
 }  // namespace headroom

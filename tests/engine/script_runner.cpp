@@ -152,6 +152,9 @@ class ScriptRunner {
       const Result<bool> done = audit->turn([&left] { return --left == 0; });
       if (!done) return "audit: " + done.error().message;
       if (!*done) continue;
+      if (const Result<void> ended = audit->end(); !ended) {
+        return "audit: " + ended.error().message;
+      }
       const std::string wrong =
           difference("digest in turns", engines_[e].digest(), audit->digest());
       if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
