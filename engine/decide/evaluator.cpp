@@ -104,8 +104,6 @@ void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateO
   Supposition supposed(cluster_);
   supposed.add_nominated(pod, shape);
   AskedPod asked = ask(pod, shape);
-  cluster_.prepare(shape);
-  look_at_application(pod, asked);
   decide(asked, options, decision);
 }
 
@@ -115,6 +113,21 @@ bool Evaluator::tell_apart(const Pod& pod, const Pause& pause) {
 }
 
 AskedPod Evaluator::ask(const Pod& pod, PodShape& shape) {
+  AskedPod asked = begin_asking(pod, shape);
+  cluster_.prepare(shape);
+  look_at_application(pod, asked);
+  return asked;
+}
+
+AskedPod Evaluator::ask_for_rows(const Pod& pod, PodShape& shape) {
+  AskedPod asked = begin_asking(pod, shape);
+  cluster_.prepare_for_rows(shape);
+  look_at_application(pod, asked);
+  return asked;
+}
+
+// Before the shape is prepared: the application may be new, and tell classes apart.
+AskedPod Evaluator::begin_asking(const Pod& pod, PodShape& shape) {
   AskedPod asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
   // May split classes, whose codes the shape is to have.
   if (asked.application != nullptr) {
@@ -190,8 +203,6 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
     const auto& [pod, shape_id] = handed_out_[i];
     PodShape& shape = *cluster_.shapes().at(shape_id);  // which stays
     AskedPod asked = ask(pod, shape);
-    cluster_.prepare(shape);
-    look_at_application(pod, asked);
     decide(asked, options, decision);
     return {};
   }

@@ -55,13 +55,12 @@ class Evaluator {
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.
   void decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                        Decision& decision);
-  // The pod in the parts that decide. Before the shape is prepared: the application may be new, and
-  // tell classes apart.
+  // The pod in the parts that decide, prepared: for all rows, or for some that are looked at one by
+  // one. Nominated pods are expected.
   AskedPod ask(const Pod& pod, PodShape& shape);
+  AskedPod ask_for_rows(const Pod& pod, PodShape& shape);
   // A turn of what asking begins with; see Applications::tell_apart().
   bool tell_apart(const Pod& pod, const Pause& pause);
-  // After it: what the application says. Nominated pods are expected.
-  void look_at_application(const Pod& pod, AskedPod& asked);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
   std::uint32_t row_code(const AskedPod& asked, std::uint32_t row);
   // What the row's class says of the shape, alone.
@@ -107,6 +106,8 @@ class Evaluator {
     std::size_t feasible = 0;  // of all rows
   };
 
+  AskedPod begin_asking(const Pod& pod, PodShape& shape);
+  void look_at_application(const Pod& pod, AskedPod& asked);
   void decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision);
   void decide_cached(CachedShape& found, const PodShape& shape, const EvaluateOptions& options,
                      Decision& decision);

@@ -67,12 +67,9 @@ Result<std::vector<ReferredObject>> Evaluator::bound_volumes(const Pod& pod, std
   if (!found) {
     return tl::unexpected(found.error());
   }
-  PodShape& shape = **found;
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
-  AskedPod asked = ask(pod, shape);
-  cluster_.prepare(shape);
-  look_at_application(pod, asked);
+  const AskedPod asked = ask_for_rows(pod, **found);
   if (asked.look && row_code(asked, row) == 0) {
     objects = asked.look->bound_volumes(row);
   }

@@ -205,8 +205,6 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   const bool rejected = explain_elastic_quotas(pod, shape, out);
   supposed.add_nominated(pod, shape);
   AskedPod asked = ask(pod, shape);
-  cluster_.prepare(shape);
-  look_at_application(pod, asked);
   const RowOfAll its = row_of_all(asked, row);
   const std::uint32_t code = its.code;
   const bool by_class = (code & kClassRejection) != 0 &&

@@ -131,8 +131,6 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
   AskedPod asked = ask(pod, **shape);
-  cluster_.prepare(**shape);
-  look_at_application(pod, asked);
   note_pre_filter(asked, decision);
   look_at_all(asked, decision);
   return {};
@@ -196,8 +194,6 @@ Result<std::vector<NodeDetail>> Evaluator::evaluate_all(const Pod& pod) {
   supposed.leave_out(pod);
   supposed.add_nominated(pod, **shape);
   AskedPod asked = ask(pod, **shape);
-  cluster_.prepare(**shape);
-  look_at_application(pod, asked);
   const ExactAnswer answer = exact_answer(asked, true);
   auto scored = answer.rows.begin();
   for (std::uint32_t row = 0; row < answer.row_codes.size(); ++row) {
@@ -240,9 +236,7 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   supposed.leave_out(pod);
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
-  AskedPod asked = ask(pod, **shape);
-  cluster_.prepare_for_rows(**shape);
-  look_at_application(pod, asked);
+  AskedPod asked = ask_for_rows(pod, **shape);
   note_pre_filter(asked, decision);
   decision.epoch = cluster_.table().epoch();
   Standings standings(*this, **shape, decision);

@@ -306,10 +306,8 @@ void Preemption::choose(const Best& best, PostFilter& answer) const {
 bool Preemption::look(const Pod& pod, PodShape& shape, const PostFilterOptions& options,
                       const Pause& pause, PostFilterTurns& turns, PostFilter& answer) {
   AskedPod asked = evaluator_.ask(pod, shape);
-  cluster_.prepare(shape);
   given_back_.extend(cluster_);
   answer.epoch = cluster_.table().epoch();
-  evaluator_.look_at_application(pod, asked);
   const Preemptor preemptor(cluster_, given_back_, pod, shape, asked.look ? &*asked.look : nullptr);
   // Where nothing is looked for, nothing is told of what turns before found.
   const auto not_looked_for = [&answer](Code code, std::string why) {
@@ -554,9 +552,7 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
   AskedPod asked = evaluator_.ask(pod, **shape);
-  cluster_.prepare(**shape);
   given_back_.extend(cluster_);
-  evaluator_.look_at_application(pod, asked);
   const Preemptor preemptor(cluster_, given_back_, pod, **shape,
                             asked.look ? &*asked.look : nullptr);
   DryRun dry_run(preemptor);
