@@ -130,7 +130,8 @@ struct Application {
   std::vector<Counter> counters;
   std::vector<std::unique_ptr<FineSums>> fine_sums;  // by fine key
   tsl::robin_map<PeerId, std::vector<Feed>> feeds;
-  bool rows_only = false;  // classes do not tell all: each row is looked at
+  bool rows_only = false;       // classes do not tell all: each row is looked at
+  bool volumes_by_row = false;  // its volumes alone have each row be looked at
 
   // Another one where it was counted anew, and where more changed than is followed.
   std::uint64_t version = 0;

@@ -145,9 +145,9 @@ void Applications::read_classes(Application& application) {
     by_name |= !term.match_fields.empty();
     terms.push_back({term.match_expressions, {}});
   }
-  application.rows_only |=
-      by_name || application.pinned || !application.required_features.empty() ||
-      (!application.volumes.empty() && !VolumeLook(*this, application).read(terms));
+  application.rows_only |= by_name || application.pinned || !application.required_features.empty();
+  application.volumes_by_row =
+      !application.volumes.empty() && !VolumeLook(*this, application).read(terms);
   if (std::exchange(application.reads_held, false)) {
     classes_.unread(application.reads.constraint, application.reads.keys);
   }

@@ -546,7 +546,7 @@ void Applications::forget(Application& application) {
     topology_.release(key);
   }
   application.keys.clear();
-  application.rows_only = false;
+  application.rows_only = application.volumes_by_row = false;
   application.described = application.current = false;
 }
 

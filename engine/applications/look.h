@@ -71,7 +71,7 @@ struct ScoreScale {
   std::vector<std::uint64_t> sizes;
   std::vector<double> weights;
 
-  // Before it changes.
+  // Rows that passed, before they change.
   void take_out(const ScoredRows& rows);
 };
 
@@ -115,17 +115,23 @@ class ApplicationLook {
   // Pods that are nominated to the row and that the pod must yield to: it has to pass with them,
   // and without.
   void expect(std::uint32_t row, const std::vector<PodId>& pods);
+  template <typename Visit>
+  void each_expected(Visit visit) const {
+    for (const auto& its : expected_) {
+      visit(its.first);
+    }
+  }
   // Calls visit(row) for the rows that differ from their class by more than what is counted: pods
   // are expected there, or its volumes may be too many.
   template <typename Visit>
   void each_apart(Visit visit) const {
-    for (const auto& its : expected_) {
-      visit(its.first);
-    }
+    each_expected(visit);
     if (volumes_ != nullptr) {
       volumes_->each_apart(visit);
     }
   }
+  // nullptr: the application has none.
+  const VolumeLook* volumes() const { return volumes_.get(); }
   // Whether an answer for the application says the same of its next pod.
   // There are few counters then, so that rows can be located.
   bool keeps() const {

@@ -71,9 +71,6 @@ void Extent::remove(std::int64_t value) {
 }
 
 void ScoreScale::take_out(const ScoredRows& rows) {
-  if (rows.code != 0) {
-    return;
-  }
   for (std::size_t s = 0; s < raw.size(); ++s) {
     if (!skips[s] && !(s == spread && rows.ignored)) {
       raw[s].remove(rows.raw[s]);
@@ -139,38 +136,38 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
   const std::vector<ApplicationScore>& scores = applications_.scores();
   const Picked every{nullptr, rows.size()};
   bool all = picked.changed == nullptr;
-  // The raw scores of those that pass, and from their extremes the scores.
+  // The raw scores of those that pass, and from their extent the scores.
   const auto rate = [&](std::size_t s, auto counts, auto raw, auto score) {
-    Extent& extremes = scale.raw[s];
-    const Extent before = extremes;
+    Extent& extent = scale.raw[s];
+    const Extent before = extent;
     for (std::size_t k = 0; k < picked.size(); ++k) {
       const std::size_t i = picked[k];
       if (counts(rows[i])) {
         rows[i].raw[s] = raw(rows[i], i);
-        extremes.add(rows[i].raw[s]);
+        extent.add(rows[i].raw[s]);
       }
     }
-    if (picked.changed != nullptr && !extremes.known()) {
-      extremes = {};
+    if (picked.changed != nullptr && !extent.known()) {
+      extent = {};
       for (const ScoredRows& its : rows) {
         if (counts(its)) {
-          extremes.add(its.raw[s]);
+          extent.add(its.raw[s]);
         }
       }
     }
-    const bool anew = picked.changed == nullptr || extremes.lowest != before.lowest ||
-                      extremes.highest != before.highest;
+    const bool anew = picked.changed == nullptr || extent.lowest != before.lowest ||
+                      extent.highest != before.highest;
     const Picked& those = anew ? every : picked;
     for (std::size_t k = 0; k < those.size(); ++k) {
       ScoredRows& its = rows[those[k]];
-      its.score[s] = counts(its) ? static_cast<std::int32_t>(score(its.raw[s], extremes)) : 0;
+      its.score[s] = counts(its) ? static_cast<std::int32_t>(score(its.raw[s], extent)) : 0;
     }
     all |= anew;
   };
   const auto passes = [](const ScoredRows& its) { return its.code == 0; };
   const auto by_highest = [](bool reversed) {
-    return [reversed](std::int64_t raw, const Extent& extremes) {
-      return normalized_by_highest(raw, std::max<std::int64_t>(extremes.highest, 0), reversed);
+    return [reversed](std::int64_t raw, const Extent& extent) {
+      return normalized_by_highest(raw, std::max<std::int64_t>(extent.highest, 0), reversed);
     };
   };
   const auto as_it_is = [](std::int64_t raw, const Extent&) { return raw; };
@@ -218,10 +215,10 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
             [&](const ScoredRows& its, std::size_t i) {
               return spread(its, i, located, scale.weights);
             },
-            [](std::int64_t raw, const Extent& extremes) {
-              return extremes.highest == 0
+            [](std::int64_t raw, const Extent& extent) {
+              return extent.highest == 0
                          ? 100
-                         : 100 * (extremes.highest + extremes.lowest - raw) / extremes.highest;
+                         : 100 * (extent.highest + extent.lowest - raw) / extent.highest;
             });
         break;
       }
@@ -229,8 +226,8 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
         rate(
             s, passes,
             [&](const ScoredRows& its, std::size_t i) { return affinity(its, i, located); },
-            [](std::int64_t raw, const Extent& extremes) {
-              const auto [lowest, highest] = std::pair(extremes.lowest, extremes.highest);
+            [](std::int64_t raw, const Extent& extent) {
+              const auto [lowest, highest] = std::pair(extent.lowest, extent.highest);
               return lowest == highest ? 0
                                        : static_cast<std::int64_t>(
                                              100.0 * (static_cast<double>(raw - lowest) /

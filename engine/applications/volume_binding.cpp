@@ -213,7 +213,7 @@ void VolumeLook::bind_waiting(std::uint32_t row, Binding& binding) const {
       continue;
     }
     binding.chosen.push_back(volume);
-    Use& use = binding.found[claim.its->storage_class];
+    Use& use = use_of(binding.found, *claim.its);
     use.requested_bytes += claim.its->request_bytes.value_or(0);
     use.capacity_bytes += volume->capacity_bytes;
     binding.bound.push_back({claim.its, volume, nullptr});
@@ -291,7 +291,7 @@ void VolumeLook::provision(std::uint32_t row, Binding& binding) const {
       binding.why_not |= kNotEnoughSpace;
       return;
     }
-    Use& use = binding.provisioned[claim->its->storage_class];
+    Use& use = use_of(binding.provisioned, *claim->its);
     use.requested_bytes += *claim->its->request_bytes;
     use.capacity_bytes = enough->capacity_bytes.value_or(0);
     binding.bound.push_back({claim->its, nullptr, enough});
@@ -362,6 +362,14 @@ std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {
   return objects;
 }
 
+VolumeLook::Use& VolumeLook::use_of(Uses& uses, const Claim& claim) {
+  const auto known = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.storage_class == claim.storage_class;
+  });
+  return known != uses.end() ? *known
+                             : uses.emplace_back(Use{.storage_class = claim.storage_class});
+}
+
 std::int64_t VolumeLook::rate(const Use& use) const {
   const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
   const auto percent =
@@ -371,18 +379,13 @@ std::int64_t VolumeLook::rate(const Use& use) const {
 }
 
 // The mean over classes: of volumes that were found if there are any, else of provisioned ones.
-std::int64_t VolumeLook::score(std::uint32_t row) const {
-  if (!binds()) {
-    return 0;
-  }
-  const Binding& binding = bind(row, false);
-  const std::map<std::string, Use>& uses =
-      binding.found.empty() ? binding.provisioned : binding.found;
+std::int64_t VolumeLook::score(const Binding& binding) const {
+  const Uses& uses = binding.found.empty() ? binding.provisioned : binding.found;
   if (uses.empty()) {
     return 0;
   }
   std::int64_t sum = 0;
-  for (const auto& [storage_class, use] : uses) {
+  for (const Use& use : uses) {
     sum += rate(use);
   }
   return static_cast<std::int64_t>(

@@ -278,16 +278,15 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
   return true;
 }
 
+std::uint32_t VolumeLook::code_before_binding(std::uint32_t row, const RowChange* change,
+                                              bool plain) const {
+  const std::uint32_t code = restricts_ ? restricted(row, change) : 0;
+  return code == 0 && counts_ ? beyond_limits(row, change, plain) : code;
+}
+
 std::uint32_t VolumeLook::code(std::uint32_t row, const RowChange* change, bool plain) const {
-  if (restricts_) {
-    if (const std::uint32_t code = restricted(row, change); code != 0) {
-      return code;
-    }
-  }
-  if (counts_) {
-    if (const std::uint32_t code = beyond_limits(row, change, plain); code != 0) {
-      return code;
-    }
+  if (const std::uint32_t code = code_before_binding(row, change, plain); code != 0) {
+    return code;
   }
   if (binding_filters_) {
     if (const std::uint32_t why_not = bind(row, plain).why_not; why_not != 0) {
@@ -295,6 +294,19 @@ std::uint32_t VolumeLook::code(std::uint32_t row, const RowChange* change, bool 
     }
   }
   return in_zone(row) ? 0 : kVolumeZoneMismatch;
+}
+
+VolumeLook::Said VolumeLook::say(std::uint32_t row) const {
+  if (const std::uint32_t code = code_before_binding(row, nullptr, false); code != 0) {
+    return {.code = code};
+  }
+  Said said;
+  if (binds()) {
+    const Binding& binding = bind(row, false);
+    said = binding_filters_ && binding.why_not != 0 ? Said{.code = binding_codes_[binding.why_not]}
+                                                    : Said{.score = score(binding)};
+  }
+  return said.code == 0 && !in_zone(row) ? Said{.code = kVolumeZoneMismatch} : said;
 }
 
 std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change) const {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/applications/applications.h"
@@ -51,14 +52,23 @@ class VolumeLook {
   // `plain`: of all nodes that are alike, as if the row were none of each_apart().
   std::uint32_t code(std::uint32_t row, const RowChange* change, bool plain) const;
   // VolumeBinding's score of a row that passes.
-  std::int64_t score(std::uint32_t row) const;
+  std::int64_t score(std::uint32_t row) const { return binds() ? score(bind(row, false)) : 0; }
+  // Both at once, of the row as it is.
+  struct Said {
+    std::uint32_t code = 0;
+    std::int64_t score = 0;  // where the code is 0
+  };
+  Said say(std::uint32_t row) const;
   // See Engine::bound_volumes().
   std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
 
  private:
+  // Of a storage class.
   struct Use {
+    std::string_view storage_class;
     std::int64_t requested_bytes = 0, capacity_bytes = 0;
   };
+  using Uses = std::vector<Use>;
   using Claim = PersistentVolumeClaim;
   // A claim that gets a volume: one that there is, or (nullptr) one that is made for it, of this
   // storage where the driver says what it has.
@@ -90,8 +100,8 @@ class VolumeLook {
   using Chosen = std::vector<const PersistentVolume*>;
   // What VolumeBinding would do on a node.
   struct Binding {
-    std::uint32_t why_not = 0;                      // bits of BindingReason
-    std::map<std::string, Use> found, provisioned;  // by storage class
+    std::uint32_t why_not = 0;  // bits of BindingReason
+    Uses found, provisioned;    // each class once
     std::vector<Bound> bound;
     Chosen chosen;                                  // of the volumes that there are
     std::vector<const WaitingClaim*> to_provision;  // for which there is none
@@ -115,6 +125,8 @@ class VolumeLook {
   WaitingClaim waiting(const Claim& claim) const;
   BoundVolume bound(const Claim& claim) const;
   std::optional<std::vector<std::uint32_t>> only_rows(const PersistentVolume& volume) const;
+  // Of the plugins before VolumeBinding.
+  std::uint32_t code_before_binding(std::uint32_t row, const RowChange* change, bool plain) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change, bool plain) const;
   bool in_zone(std::uint32_t row) const;
@@ -126,7 +138,9 @@ class VolumeLook {
   const CsiStorageCapacity* find_storage(const WaitingClaim& claim, std::uint32_t row) const;
   void provision(std::uint32_t row, Binding& binding) const;
   PersistentVolume made_for(const Bound& bound, const Node& node) const;
+  static Use& use_of(Uses& uses, const Claim& claim);
   std::int64_t rate(const Use& use) const;
+  std::int64_t score(const Binding& binding) const;
 
   const Applications& applications_;
   const Application& application_;

@@ -1,5 +1,7 @@
 #include "engine/decide/applied_rows.h"
 
+#include <tsl/robin_map.h>
+
 #include <algorithm>
 
 #include "layout/heap_bytes.h"
@@ -69,7 +71,13 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
   located_.clear(application.counters.size());
   apart_.begin(applications, application);
   extras_.by_row.clear();
+  extras_.entries.clear();
   extras_.apart = kept ? &apart_ : nullptr;
+  classes_ = 0;
+  if (application.volumes_by_row) {
+    find_by_row(found, look, table);
+    return;
+  }
   entry_of_class_.assign(first_rows.size(), kNoEntry);
   for (std::uint32_t c = 1; c < feasible.size(); ++c) {
     if (feasible[c] != 0) {
@@ -99,6 +107,39 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
     } else {
       extras_.by_row.emplace_back(row, add(row, its_class, 1, false));
     }
+  }
+  found_ = entries_.size();
+}
+
+void AppliedRows::find_by_row(const CachedShape& found, const ApplicationLook& look,
+                              const NodeTable& table) {
+  extras_.entries.assign(table.size(), kNoEntry);
+  const auto add_row = [&](std::uint32_t row) {
+    if (found.is_feasible(row) && extras_.entries[row] == kNoEntry) {
+      extras_.entries[row] = add(row, table.node_class(row), 1, false);
+    }
+  };
+  apart_.each(add_row);
+  look.each_expected(add_row);
+  // By class and what its volumes say: code, or score.
+  tsl::robin_map<std::uint64_t, std::uint32_t> rejected, passing;
+  for (std::uint32_t row = 0; row < table.size(); ++row) {
+    if (!found.is_feasible(row) || extras_.entries[row] != kNoEntry) {
+      continue;
+    }
+    const std::uint32_t node_class = table.node_class(row);
+    const auto [code, score] = look.volumes()->say(row);
+    const auto next = static_cast<std::uint32_t>(entries_.size());
+    const auto [its, is_new] =
+        (code != 0 ? rejected : passing)
+            .try_emplace(std::uint64_t{node_class} << 32U |
+                             (code != 0 ? code : static_cast<std::uint32_t>(score)),
+                         next);
+    if (is_new) {
+      add(row, node_class, 0, false);
+    }
+    extras_.entries[row] = its->second;
+    ++entries_[its->second].rows;
   }
   found_ = entries_.size();
 }
@@ -259,15 +300,15 @@ void AppliedRows::put_in(std::uint32_t entry) {
   }
 }
 
-// For extremes of these entries of which one went.
-void AppliedRows::look_again(Extent& extremes, std::size_t first, std::size_t last) const {
-  if (extremes.known()) {
+// For the extent of these entries, of which one went.
+void AppliedRows::look_again(Extent& extent, std::size_t first, std::size_t last) const {
+  if (extent.known()) {
     return;
   }
-  extremes = {};
+  extent = {};
   for (std::size_t i = first; i < last; ++i) {
     if (entries_[i].code == 0) {
-      extremes.add(extras_.by_entry[i]);
+      extent.add(extras_.by_entry[i]);
     }
   }
 }
@@ -289,7 +330,8 @@ void AppliedRows::sum_up(const ApplicationLook& look, const Applications& applic
   }
   const std::int64_t highest = std::max(extras_of_classes_.highest, extras_apart_.highest);
   const std::int64_t lowest = std::min(extras_of_classes_.lowest, extras_apart_.lowest);
-  extras_.rejects_classes = rejecting_classes_ != 0;
+  extras_.rejects_classes =
+      rejecting_classes_ != 0 || (!extras_.entries.empty() && rejecting_apart_ != 0);
   extras_.rejects_apart = rejecting_apart_ != 0;
   extras_.greatest = static_cast<std::int32_t>(std::max<std::int64_t>(highest, 0));
   extras_.greatest_apart =
@@ -320,7 +362,7 @@ std::size_t AppliedRows::bytes() const {
   return allocated_bytes(sizeof(*this)) +
          allocated_bytes(entries_.capacity() * sizeof(ScoredRows)) + heap_bytes(class_of_) +
          located_.bytes() + heap_bytes(entry_of_class_) + apart_.bytes() +
-         heap_bytes(extras_.by_class) + heap_bytes(extras_.by_entry) +
+         heap_bytes(extras_.by_class) + heap_bytes(extras_.by_entry) + heap_bytes(extras_.entries) +
          allocated_bytes(extras_.by_row.capacity() * 8) + heap_bytes(changed_) +
          heap_bytes(counted_) + allocated_bytes(is_out_.capacity() / 8);
 }

@@ -2,13 +2,14 @@
 //
 // All rows of a class are in the same domains of the keys that classes read, and so alike to an
 // application, but for the rows in whose domains of other keys (hostnames) pods count. Of these,
-// those of a class with the same sums are alike. One entry stands for each such set of rows.
+// those of a class with the same sums are alike. One entry stands for each such set of rows. Where
+// volumes have each row be looked at, those of a class that say the same are alike.
 // It is kept with the application: while no row turns feasible or infeasible and no class changes,
 // a pod that comes or goes moves a row from one entry to another and changes what some find in
 // their domains; those alone are looked at again.
 // Thread safety: one thread at a time. Cost: bring_up() is O(entries whose sums changed), and
 // O(entries) where that changes what the others are compared with; anew it is O(classes + rows
-// apart).
+// apart), or O(rows) where each is looked at.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,7 @@ class AppliedRows final : public KeptWithApplication {
  private:
   void find(CachedShape& found, const ApplicationLook& look, const Applications& applications,
             const Application& application, bool kept);
+  void find_by_row(const CachedShape& found, const ApplicationLook& look, const NodeTable& table);
   std::uint32_t add(std::uint32_t row, std::uint32_t node_class, std::uint32_t rows, bool plain);
   void move(const CachedShape& found, const ApplicationLook& look, const Applications& applications,
             const Application& application, std::uint32_t row);
@@ -49,7 +51,7 @@ class AppliedRows final : public KeptWithApplication {
   bool find_codes(const ApplicationLook& look, bool all, bool kept);
   void take_out(std::uint32_t entry);
   void put_in(std::uint32_t entry);
-  void look_again(Extent& extremes, std::size_t first, std::size_t last) const;
+  void look_again(Extent& extent, std::size_t first, std::size_t last) const;
   void sum_up(const ApplicationLook& look, const Applications& applications, bool all);
 
   // Of what they are: while none of it changes, rows move at most.

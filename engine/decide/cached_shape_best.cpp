@@ -336,7 +336,8 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
   for (const std::uint32_t rows : feasible_by_class_) {
     classes += rows != 0;
   }
-  if (classes > kBestClassesMax || count > kBestKept / 2 || extras.more != nullptr) {
+  if (classes > kBestClassesMax || count > kBestKept / 2 || extras.more != nullptr ||
+      !extras.entries.empty()) {
     return false;
   }
   if (range.by_class.empty() || range.class_changes != table_->class_changes()) {

@@ -5,6 +5,9 @@
 namespace headroom {
 
 std::uint32_t RowExtras::entry(std::uint32_t row) const {
+  if (!entries.empty()) {
+    return entries[row];
+  }
   if (apart != nullptr) {
     return apart->entry_of(row);
   }

@@ -1,7 +1,7 @@
-// RowExtras: what is added to the totals that a shape's cached lines hold of rows, by class of rows
-// and for the rows that stand apart from their class.
+// RowExtras: what is added to the totals that a shape's cached lines hold of rows: by class of rows
+// and for the rows that stand apart from their class, or by row.
 // Thread safety: a plain value. Cost: of() is O(log rows) or O(fine keys), by who says what stands
-// apart.
+// apart; by row O(1).
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,8 @@ struct RowExtras {
 
   const std::uint32_t* classes = nullptr;  // by row
   std::vector<std::int32_t> by_class;      // -1: such rows are rejected
+  // By row, where each has an entry of by_entry; else empty.
+  std::vector<std::uint32_t> entries;
   // Which rows stand apart from their class, each as an entry of by_entry says: a list, sorted by
   // row, or, where there is none, who knows them.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> by_row;
