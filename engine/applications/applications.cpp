@@ -566,7 +566,8 @@ void Applications::find_first_rows() {
 
 void Applications::measure(Application& application) {
   std::size_t bytes = allocated_bytes(sizeof(Application)) + 2 * heap_bytes(application.key) +
-                      application.kept_bytes;
+                      heap_bytes(application.reads.constraint.node_selector) +
+                      heap_bytes(application.reads.constraint.required) + application.kept_bytes;
   for (const Counter& counter : application.counters) {
     bytes += counter.cells.bucket_count() * 32;
   }

@@ -234,10 +234,20 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
   if (has_disks_ || !missing_driver_.empty() || !selected_.empty()) {
     return false;
   }
+  // Many volumes and pieces of storage say the same.
+  const auto read_selector = [&](const LabelSelector& selector) {
+    const bool known = std::any_of(terms.begin(), terms.end(), [&](const NodeSelectorTerm& term) {
+      return term.match_expressions == selector;
+    });
+    if (!known) {
+      terms.push_back({selector, {}});
+    }
+  };
   const auto read_volume = [&](const PersistentVolume* volume) {
-    for (std::size_t t = 0;
-         volume != nullptr && volume->node_affinity && t < volume->node_affinity->size(); ++t) {
-      terms.push_back({(*volume->node_affinity)[t].match_expressions, {}});
+    if (volume != nullptr && volume->node_affinity) {
+      for (const NodeSelectorTerm& term : *volume->node_affinity) {
+        read_selector(term.match_expressions);
+      }
     }
   };
   for (const BoundVolume& its : bound_) {
@@ -247,9 +257,8 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
     for (const ItsVolume& meant : claim.meant) {
       read_volume(meant.volume);
     }
-    for (const LabelSelector& topology : claim.storage_class->allowed_topologies) {
-      terms.push_back({topology, {}});
-    }
+    std::for_each(claim.storage_class->allowed_topologies.begin(),
+                  claim.storage_class->allowed_topologies.end(), read_selector);
     if (claim.of_class == nullptr) {
       continue;
     }
@@ -258,9 +267,7 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
       return false;
     }
     unclaimed.each(read_volume);
-    storage.each([&](const CsiStorageCapacity* its) {
-      terms.push_back({*its->node_topology, {}});
-    });
+    storage.each([&](const CsiStorageCapacity* its) { read_selector(*its->node_topology); });
   }
   if (zones_.empty()) {
     return true;
@@ -274,7 +281,7 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
   for (const std::string_view key : kZoneKeys) {
     zones.push_back({std::string(key), "Exists", {}});
   }
-  terms.push_back({std::move(zones), {}});
+  read_selector(zones);
   return true;
 }
 
