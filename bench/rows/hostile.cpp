@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/checks.h"
+#include "bench/clusters/claims.h"
 #include "bench/clusters/served_cluster.h"
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
@@ -54,32 +55,16 @@ void request_anew(Pod& pod, std::uint64_t number) {
 
 // Claims that wait for storage of which each node has its own.
 void add_local_claims(LoadFacts::Objects& objects) {
-  StorageClass storage_class;
-  storage_class.name = storage_class.provisioner = kLocal;
-  storage_class.waits_for_first_consumer = true;
-  objects.referred_objects.emplace_back(std::move(storage_class));
-  CsiDriver driver;
-  driver.name = kLocal;
-  driver.storage_capacity = true;
-  objects.referred_objects.emplace_back(std::move(driver));
+  std::vector<ReferredObject>& all = objects.referred_objects;
+  for (ReferredObject& object : storage_class_of(kLocal, true)) {
+    all.push_back(std::move(object));
+  }
   for (const Node& node : objects.nodes) {
-    CsiStorageCapacity capacity;
-    capacity.namespace_name = "storage";
-    capacity.name = node.name;
-    capacity.storage_class = kLocal;
-    capacity.node_topology = LabelSelector{{"kubernetes.io/hostname", "In", {node.name}}};
-    capacity.capacity_bytes = std::int64_t{100} << 30;
-    objects.referred_objects.emplace_back(std::move(capacity));
+    all.emplace_back(
+        storage_of(kLocal, "kubernetes.io/hostname", node.name, std::int64_t{100} << 30));
   }
   for (std::uint32_t c = 0; c < kClaims; ++c) {
-    PersistentVolumeClaim claim;
-    claim.namespace_name = kClaimsNamespace;
-    claim.name = claim.uid = fmt::format("claim-{}", c);
-    claim.storage_class = kLocal;
-    claim.access_modes = {"ReadWriteOnce"};
-    claim.volume_mode = "Filesystem";
-    claim.request_bytes = std::int64_t{10} << 30;
-    objects.referred_objects.emplace_back(std::move(claim));
+    all.emplace_back(waiting_claim(kClaimsNamespace, fmt::format("claim-{}", c), kLocal));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/checks.h"
+#include "bench/clusters/claims.h"
 #include "bench/clusters/clusters.h"
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
@@ -42,15 +43,8 @@ Node node_of(std::uint32_t n) {
   return node;
 }
 
-PersistentVolumeClaim claim_of(const std::string& name, const char* storage_class) {
-  PersistentVolumeClaim claim;
-  claim.namespace_name = "team";
-  claim.name = claim.uid = name;
-  claim.storage_class = storage_class;
-  claim.access_modes = {"ReadWriteOnce"};
-  claim.volume_mode = "Filesystem";
-  claim.request_bytes = std::int64_t{10} << 30;
-  return claim;
+PersistentVolumeClaim team_claim(const std::string& name, const char* storage_class) {
+  return waiting_claim("team", name, storage_class);
 }
 
 // The claim, and its volume, for nodes with the label.
@@ -91,15 +85,10 @@ Pod pod_of(const std::string& name, const std::string& claim) {
 Engine engine_of(std::uint32_t nodes) {
   Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
   const Engine::Bulk bulk = engine.bulk();
-  for (const char* driver : {kRemote, kLocal}) {
-    StorageClass storage_class;
-    storage_class.name = storage_class.provisioner = driver;
-    storage_class.waits_for_first_consumer = true;
-    check_done(engine.upsert(ReferredObject(storage_class)));
-    CsiDriver its;
-    its.name = driver;
-    its.storage_capacity = driver == kLocal;
-    check_done(engine.upsert(ReferredObject(its)));
+  for (const char* name : {kRemote, kLocal}) {
+    for (const ReferredObject& object : storage_class_of(name, name == kLocal)) {
+      check_done(engine.upsert(object));
+    }
   }
   for (std::uint32_t n = 0; n < nodes; ++n) {
     check_done(engine.upsert(node_of(n)));
@@ -107,15 +96,10 @@ Engine engine_of(std::uint32_t nodes) {
     csi_node.name = node_name(n);
     csi_node.drivers = {{kRemote, 25}, {kLocal, {}}};
     check_done(engine.upsert(ReferredObject(csi_node)));
-    CsiStorageCapacity capacity;
-    capacity.namespace_name = "storage";
-    capacity.name = node_name(n);
-    capacity.storage_class = kLocal;
-    capacity.node_topology = LabelSelector{{kNodeLabel, "In", {node_name(n)}}};
-    capacity.capacity_bytes = std::int64_t{n % 40} << 30;
-    check_done(engine.upsert(ReferredObject(capacity)));
+    check_done(engine.upsert(
+        ReferredObject(storage_of(kLocal, kNodeLabel, node_name(n), std::int64_t{n % 40} << 30))));
     const std::string name = fmt::format("store-{}", n);
-    add_bound(engine, claim_of(name, kRemote), kZone, zone_of(n));
+    add_bound(engine, team_claim(name, kRemote), kZone, zone_of(n));
     check_done(engine.assume(pod_of(name, name), node_name(n)));
   }
   return engine;
@@ -133,10 +117,10 @@ void volumes(const BenchOptions& options, Lines& lines) {
   };
   Random random{options.seed, kForEvents};
   const auto bound = [&](const std::string& name, const char* key, const std::string& value) {
-    add_bound(engine, claim_of(name, kRemote), key, value);
+    add_bound(engine, team_claim(name, kRemote), key, value);
   };
   const auto waits = [&](const std::string& name, const char* storage_class) {
-    check_done(engine.upsert(ReferredObject(claim_of(name, storage_class))));
+    check_done(engine.upsert(ReferredObject(team_claim(name, storage_class))));
   };
   const Kind kinds[] = {
       {"bound to a volume in one zone",

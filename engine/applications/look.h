@@ -115,6 +115,7 @@ class ApplicationLook {
   // Pods that are nominated to the row and that the pod must yield to: it has to pass with them,
   // and without.
   void expect(std::uint32_t row, const std::vector<PodId>& pods);
+  // Calls visit(row) for the rows where pods are expected.
   template <typename Visit>
   void each_expected(Visit visit) const {
     for (const auto& its : expected_) {

@@ -25,6 +25,7 @@ constexpr std::array<const char*, 4> kBindingReasons = {
     "node(s) didn't find available persistent volumes to bind",
     "node(s) did not have enough free storage",
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"};
+
 bool is_fully_bound(const PersistentVolumeClaim& claim) {
   return !claim.volume_name.empty() && claim.bind_completed;
 }
