@@ -76,10 +76,10 @@ std::optional<std::vector<std::uint32_t>> VolumeLook::only_rows(
     bool known = its.op == "In" && its.values.size() <= kOnlyRowsMax;
     std::vector<std::uint32_t> rows;
     for (std::size_t v = 0; known && v < its.values.size(); ++v) {
-      const auto [count, row] =
-          applications_.classes().classes().holders_of(its.key, its.values[v]);
-      known = count == 0 || (count == 1 && row != kNoRow);
-      rows.insert(rows.end(), count, row);
+      const NodeLabels::Holders holders =
+          applications_.classes().labels().holders_of(NodeLabels::hash(its.key, its.values[v]));
+      known = holders.count == 0 || (holders.count == 1 && holders.row != kNoRow);
+      rows.insert(rows.end(), holders.count, holders.row);
     }
     if (known) {
       return rows;

@@ -23,9 +23,8 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
       applications_(profile_, facts_, table_, row_classes_, referred_, rejections_,
                     shape_bytes_max),
       class_filters_(profile_, row_classes_, rejections_),
-      shape_book_({profile_, policies_, capacity_.get(), row_classes_, reasons_,
-                   [this] { set_all_columns(); }},
-                  facts_, shape_bytes_max),
+      shape_book_({profile_, policies_, capacity_.get(), row_classes_, reasons_}, facts_,
+                  shape_bytes_max),
       considered_(profile_.considered()) {}
 
 // --- Rows and names ---
@@ -99,17 +98,6 @@ void Cluster::set_node_columns(std::uint32_t row) {
   bad_annotations_ += bad;
   bad_annotations_ -= node.bad_annotation;
   node.bad_annotation = bad;
-}
-
-// After a description added columns.
-void Cluster::set_all_columns() {
-  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    if (facts_.nodes[row].node != nullptr) {
-      set_node_columns(row);
-      mark(row, Stale::kEverything);
-    }
-  }
-  table_.forget_changes();
 }
 
 void Cluster::mark(std::uint32_t row, Stale stale) {
@@ -218,11 +206,8 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
   row_classes_.change_node(row, facts.node.get(), node.get());
   applications_.change_node(row, facts.node.get(), node.get());
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
-  if (change.names.empty()) {
-    set_allocatable(facts);
-  } else {
-    renumber(change);
-  }
+  renumber(change);
+  set_allocatable(facts);
   if (facts.node != nullptr) {
     set_node_columns(row);
   } else {

@@ -161,7 +161,6 @@ class Cluster {
   void unmention(std::uint32_t row);
   void release_row_if_unused(std::uint32_t row);
   void set_node_columns(std::uint32_t row);
-  void set_all_columns();
   template <typename Returned>
   void each_counted_by_node(std::uint32_t row, Returned (Policy::*act)(std::uint32_t, PodId));
   // What of a row does not follow from the facts yet. Everything: its node, its metric or the clock

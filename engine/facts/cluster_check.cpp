@@ -127,6 +127,9 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
       row_classes_.classes().classify(*node.node) != table_.node_class(row)) {
     return broken("its class differs");
   }
+  if (node.node != nullptr && !row_classes_.labels().is_kept(row, *node.node)) {
+    return broken("its labels are kept otherwise");
+  }
   PodId previous = kNoPod;
   for (PodId id = node.first_pod; id != kNoPod; id = facts_.pods[id].next) {
     if (facts_.pods[id].previous != previous || facts_.pods[id].counted_row != row) {

@@ -85,16 +85,17 @@ void Cluster::end_renaming(const Renaming& renaming) {
   }
 }
 
-// The numbers of names changed: other nodes have their amounts under others.
+// Numbers lost their names. Where one went to a name that other nodes have, they have their amounts
+// under other numbers.
 void Cluster::renumber(const ResourceNames::Change& change) {
   for (const ResourceId id : change.ids) {
     for (const auto& policy : policies_) {
       policy->forget(id);
     }
   }
-  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    set_allocatable(facts_.nodes[row]);
-    if (change.moved && facts_.nodes[row].node != nullptr) {
+  for (std::uint32_t row = 0; change.moved && row < facts_.nodes.size(); ++row) {
+    if (facts_.nodes[row].node != nullptr) {
+      set_allocatable(facts_.nodes[row]);
       set_node_columns(row);
       mark(row, Stale::kEverything);
     }

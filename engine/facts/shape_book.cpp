@@ -177,12 +177,8 @@ void ShapeBook::describe(PodShape& shape, const Pod& pod) {
     free_elastic_quota_names();
     shape.elastic_quota_request = sources_.capacity->elastic_quota_request(pod);
   }
-  bool grown = false;
   for (const auto& policy : sources_.policies) {
-    grown |= policy->describe(pod, shape);
-  }
-  if (grown) {
-    sources_.columns_grew();
+    policy->describe(pod, shape);
   }
   ProgramBuilder builder(shape);
   for (const PluginId plugin : sources_.profile.filters) {

@@ -27,15 +27,13 @@
 
 namespace headroom {
 
-// What shapes follow from. `capacity`: nullptr without CapacityScheduling. `columns_grew`: called
-// where a description added columns, so that every row is set again.
+// What shapes follow from. `capacity`: nullptr without CapacityScheduling.
 struct ShapeSources {
   const Profile& profile;
   const Policies& policies;
   CapacityScheduling* capacity;
   RowClasses& classes;
   Reasons& reasons;
-  std::function<void()> columns_grew;
 };
 
 class ShapeBook {

@@ -29,7 +29,8 @@ LimitAware::LimitAware(const PolicyContext& context)
     : profile_(context.profile),
       upstream_(profile_.mode == Mode::kUpstream),
       names_(context.names),
-      table_(context.table) {
+      table_(context.table),
+      facts_(context.facts) {
   for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage}) {
     columns(resource);
   }
@@ -122,6 +123,11 @@ bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
       columns(resource);
     }
   }
+  for (ResourceId resource = 0; resource < node.allocatable.size(); ++resource) {
+    if (resource != kPods && node.allocatable[resource] != 0) {
+      columns(resource);
+    }
+  }
   for (const auto& [resource, columns] : columns_) {
     const std::int64_t allocatable = node.allocatable_of(resource);
     const auto percent = ratio.percents.find(names_.name(resource));
@@ -138,12 +144,25 @@ bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
     table_.set_base(row, error_, ratio.error ? -1 : kUnlimited);
   }
   if (not_kept_ != kNoColumn) {
-    const bool beyond =
-        std::any_of(ratio.percents.begin(), ratio.percents.end(),
-                    [this](const auto& percent) { return names_.beyond(percent.first); });
-    table_.set_base(row, not_kept_, beyond ? -1 : kUnlimited);
+    table_.set_base(row, not_kept_, is_not_kept(ratio) ? -1 : kUnlimited);
   }
   return ratio.ignored;
+}
+
+bool LimitAware::is_not_kept(const NodeRatio& ratio) const {
+  return std::any_of(ratio.percents.begin(), ratio.percents.end(),
+                     [this](const auto& percent) { return names_.beyond(percent.first); });
+}
+
+void LimitAware::add_not_kept() {
+  not_kept_ = table_.add_headroom(table_.add_sum("limits not kept"), kUnlimited);
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    const Node* node = facts_.nodes[row].node.get();
+    if (node != nullptr && is_not_kept(ratio_of(*node))) {
+      table_.set_base(row, not_kept_, -1);
+      table_.commit(row);
+    }
+  }
 }
 
 Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars,
@@ -177,14 +196,13 @@ Amounts LimitAware::limits_of(const Pod& pod, bool scored, bool* has_scalars,
   return result;
 }
 
-bool LimitAware::describe(const Pod& pod, PodShape& shape) {
+void LimitAware::describe(const Pod& pod, PodShape& shape) {
   std::vector<std::string> beyond;
   for (const auto& [resource, value] : limits_of(pod, false, nullptr, &beyond)) {
     shape.contributions.push_back({columns(resource).limit, value});
   }
-  const bool grown = !beyond.empty() && not_kept_ == kNoColumn;
-  if (grown) {
-    not_kept_ = table_.add_headroom(table_.add_sum("limits not kept"), kUnlimited);
+  if (!beyond.empty() && not_kept_ == kNoColumn) {
+    add_not_kept();
   }
   for (const auto& [resource, value] : limits_of(pod, true)) {
     const Columns& its = columns(resource);
@@ -193,7 +211,6 @@ bool LimitAware::describe(const Pod& pod, PodShape& shape) {
     }
   }
   std::erase_if(shape.contributions, [](const Contribution& item) { return item.amount == 0; });
-  return grown;
 }
 
 void LimitAware::add_error_term(ProgramBuilder& builder, bool of_score) const {

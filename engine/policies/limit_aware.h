@@ -24,7 +24,7 @@ class LimitAware final : public Policy {
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   void names_of(const Node& node, std::vector<std::string>& names) const override;
   void forget(ResourceId resource) override;
-  bool describe(const Pod& pod, PodShape& shape) override;
+  void describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;
@@ -46,6 +46,9 @@ class LimitAware final : public Policy {
 
   Columns& columns(ResourceId resource);
   NodeRatio ratio_of(const Node& node) const;
+  // Whether the ratio names what is beyond kResourcesMax.
+  bool is_not_kept(const NodeRatio& ratio) const;
+  void add_not_kept();
   // Without resources that no node has.
   // `beyond`: takes the names of limits that are not kept.
   Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr,
@@ -56,6 +59,7 @@ class LimitAware final : public Policy {
   const bool upstream_;
   ResourceNames& names_;
   NodeTable& table_;
+  const Facts& facts_;
   std::map<ResourceId, Columns> columns_;
   ColumnId error_ = kNoColumn;  // mode Upstream: -1 on nodes that answer Error
   // -1 on nodes with a ratio for a name beyond kResourcesMax; since a pod first asked for one.

@@ -240,7 +240,7 @@ void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note
 
 // --- Pods ---
 
-bool LoadAware::describe(const Pod& pod, PodShape& shape) {
+void LoadAware::describe(const Pod& pod, PodShape& shape) {
   LoadShape& load = shape.load;
   const std::string* reserve = find(pod.annotations, kReservePodAnnotation);
   load.counted = !upstream_ || reserve == nullptr || *reserve != "true";
@@ -292,7 +292,6 @@ bool LoadAware::describe(const Pod& pod, PodShape& shape) {
     }
   }
   load.estimated = !all_zero(load.estimate);
-  return false;
 }
 
 void LoadAware::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) {

@@ -58,7 +58,7 @@ class LoadAware final : public Policy {
   explicit LoadAware(const PolicyContext& context);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
-  bool describe(const Pod& pod, PodShape& shape) override;
+  void describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   void notes(std::uint32_t row, const NodeFacts& node, std::vector<Note>& out) const override;

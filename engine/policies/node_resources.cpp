@@ -49,7 +49,6 @@ const NodeResources::Columns& NodeResources::columns(ResourceId resource) {
     added.non_zero = table_.add_sum("non-zero requested " + name);
     added.non_zero_headroom = table_.add_headroom(added.non_zero, 0);
   }
-  grown_ = true;
   return columns_.emplace(resource, added).first->second;
 }
 
@@ -59,7 +58,6 @@ const NodeResources::Columns& NodeResources::nothing() {
     added.requested = table_.add_sum("requested nothing");
     added.allocatable = table_.add_capacity();
     added.headroom = table_.add_headroom(added.requested, 0);
-    grown_ = true;
   }
   return *nothing_;
 }
@@ -74,6 +72,11 @@ void NodeResources::forget(ResourceId resource) {
 }
 
 bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
+  for (ResourceId resource = 0; resource < node.allocatable.size(); ++resource) {
+    if (node.allocatable[resource] != 0 && is_kept(names_.name(resource))) {
+      columns(resource);
+    }
+  }
   for (const auto& [resource, columns] : columns_) {
     const std::int64_t allocatable = node.allocatable_of(resource);
     table_.set_capacity(row, columns.allocatable, allocatable);
@@ -98,8 +101,7 @@ Amounts NodeResources::amounts(const ResourceList& list) const {
   return result;
 }
 
-bool NodeResources::describe(const Pod& pod, PodShape& shape) {
-  grown_ = false;
+void NodeResources::describe(const Pod& pod, PodShape& shape) {
   const bool use_status = profile_.mode == Mode::kUpstream;
   PodRequestsOptions options;
   options.use_status_resources = use_status;
@@ -122,7 +124,6 @@ bool NodeResources::describe(const Pod& pod, PodShape& shape) {
     }
   }
   shape.contributions.push_back({columns(kPods).requested, 1});
-  return grown_;
 }
 
 // fit.go: resources and groups apply to extended resources only.

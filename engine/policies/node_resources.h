@@ -17,7 +17,7 @@ class NodeResources final : public Policy {
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   void forget(ResourceId resource) override;
-  bool describe(const Pod& pod, PodShape& shape) override;
+  void describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_figures(ResourceId resource, NodeFigures& figures) const override;
@@ -46,7 +46,6 @@ class NodeResources final : public Policy {
   NodeTable& table_;
   std::map<ResourceId, Columns> columns_;
   std::optional<Columns> nothing_;
-  bool grown_ = false;
   std::int8_t ratio_table_[101] = {};
 };
 

@@ -37,7 +37,8 @@ class Policy {
 
   // --- Nodes ---
   // Sets bases and capacities of a row from its node; called when the node arrives or changes, and
-  // for every row when a resource got columns of its own. True if an annotation was ignored.
+  // for every row when numbers of resources change. Adds columns for what the node has some of, so
+  // that no pod that asks for it waits for them. True if an annotation was ignored.
   virtual bool set_node(std::uint32_t row, const NodeFacts& node) = 0;
   // What else than its allocatable gives a resource of the node columns.
   virtual void names_of(const Node&, std::vector<std::string>&) const {}
@@ -45,9 +46,8 @@ class Policy {
   virtual void forget(ResourceId) {}
 
   // --- Pods ---
-  // Adds the pod's contributions to the shape. May add columns; then returns true, and every row is
-  // set again.
-  virtual bool describe(const Pod& pod, PodShape& shape) = 0;
+  // Adds the pod's contributions to the shape. May add columns, and then sets them on every row.
+  virtual void describe(const Pod& pod, PodShape& shape) = 0;
   // Adds the plugin's filter or score to the shape's program. Only for plugins of this policy,
   // after describe().
   virtual void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) = 0;

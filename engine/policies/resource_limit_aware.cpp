@@ -38,7 +38,7 @@ bool ResourceLimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
   return false;
 }
 
-bool ResourceLimitAware::describe(const Pod& pod, PodShape& shape) {
+void ResourceLimitAware::describe(const Pod& pod, PodShape& shape) {
   for (const PodLimit& limit : pod_limits_of(pod, ContainerLimit::kLimitElseRequest,
                                              profile_.resource_limit_aware.default_limit)) {
     const ResourceId resource = names_.find(limit.resource);
@@ -59,7 +59,6 @@ bool ResourceLimitAware::describe(const Pod& pod, PodShape& shape) {
     }
     shape.allocatable_needs.push_back(std::move(need));
   }
-  return false;
 }
 
 void ResourceLimitAware::add_filter(PluginId, const Pod&, ProgramBuilder&) {}

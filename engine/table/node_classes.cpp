@@ -14,13 +14,6 @@ void append_sized(std::string& key, std::string_view part) {
   key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(part);
 }
 
-std::uint64_t label_hash(std::string_view key, std::string_view value) {
-  static thread_local std::string text;
-  text.clear();
-  append_sized(text, key);
-  return keyed_hash(text.append(value));
-}
-
 // Calls `all` for each label key of which every value counts, `present` where having it does,
 // `values` for each key with the values that are asked for, `name` for each node's name.
 template <typename All, typename Present, typename Values, typename Name>
@@ -54,40 +47,6 @@ void each_read(const ClassConstraint& constraint, const std::vector<std::string>
 }
 
 }  // namespace
-
-// --- What nodes have ---
-
-void NodeClasses::count_labels(const Node& node, std::uint32_t row, int sign) {
-  for (const auto& [key, value] : node.labels) {
-    const std::uint64_t hash = label_hash(key, value);
-    if (sign > 0) {
-      ++label_keys_[key];
-      Holders& its = holders_[hash];
-      // A node that changes has it twice for a moment.
-      its.row = ++its.count == 1 || its.row == row ? row : UINT32_MAX;
-      continue;
-    }
-    const auto found = label_keys_.find(key);
-    const auto its = holders_.find(hash);
-    HEADROOM_ASSERT(found != label_keys_.end() && its != holders_.end());
-    if (--found.value() == 0) {
-      label_keys_.erase(found);
-    }
-    if (--its.value().count == 0) {
-      holders_.erase(its);
-    }
-  }
-}
-
-const NodeClasses::Holders* NodeClasses::holders(std::uint64_t label) const {
-  const auto found = holders_.find(label);
-  return found == holders_.end() ? nullptr : &found->second;
-}
-
-NodeClasses::Holders NodeClasses::holders_of(std::string_view key, std::string_view value) const {
-  const Holders* its = holders(label_hash(key, value));
-  return its == nullptr ? Holders() : *its;
-}
 
 // --- What is read ---
 
@@ -130,8 +89,8 @@ NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
                                      const std::vector<std::string>& keys) {
   Split split;
   const auto of_key = [&](const std::string& key, Readers KeyReads::*readers) {
-    if (begin(keys_[key].*readers) && label_keys_.contains(key)) {
-      new_keys_[key].any = true;
+    if (begin(keys_[key].*readers) && labels_.has_key(key)) {
+      new_reads(key).any = true;
       split.all = true;
     }
   };
@@ -144,11 +103,15 @@ NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
         }
         LabelCounts& read = keys_[key].values;
         for (const std::string& value : values) {
-          const std::uint64_t label = label_hash(key, value);
-          const Holders* its = begin(read, label) ? holders(label) : nullptr;
-          if (its != nullptr) {
-            new_keys_[key].values.insert(label);
-            its->row == UINT32_MAX ? void(split.all = true) : split.rows.push_back(its->row);
+          const std::uint64_t label = NodeLabels::hash(key, value);
+          if (!begin(read, label)) {
+            continue;
+          }
+          if (const NodeLabels::Holders its = labels_.holders_of(label); its.count != 0) {
+            NewReads& reads = new_reads(key);
+            reads.values.insert(label);
+            reads.numbers.set(its.number);
+            its.row == UINT32_MAX ? void(split.all = true) : split.rows.push_back(its.row);
           }
         }
       },
@@ -174,7 +137,7 @@ void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<st
   };
   const auto of_key = [&](const std::string& key, Readers KeyReads::*readers) {
     const auto found = known(key);
-    end(found.value().*readers, label_keys_.contains(key));
+    end(found.value().*readers, labels_.has_key(key));
     drop(found);
   };
   each_read(
@@ -186,28 +149,56 @@ void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<st
         }
         const auto found = known(key);
         for (const std::string& value : values) {
-          const std::uint64_t label = label_hash(key, value);
-          end(found.value().values, label, holders(label) != nullptr);
+          const std::uint64_t label = NodeLabels::hash(key, value);
+          end(found.value().values, label, labels_.holders_of(label).count != 0);
         }
         drop(found);
       },
       [&](const std::string& name) { end(names_, name, true); });
 }
 
-bool NodeClasses::split(const Node& node, std::string& has) const {
+NodeClasses::NewReads& NodeClasses::new_reads(const std::string& key) {
+  const auto [known, is_new] = new_keys_.try_emplace(key);
+  if (is_new) {
+    known.value().version = labels_.version(key);
+  }
+  return known.value();
+}
+
+bool NodeClasses::begin_turn() {
+  bool by_column = new_names_.empty();
+  for (auto at = new_keys_.begin(); at != new_keys_.end(); ++at) {
+    const bool same = at->second.version == labels_.version(at->first);
+    at.value().column = same ? labels_.column(at->first) : nullptr;
+    by_column = by_column && at->second.column != nullptr;
+  }
+  return !by_column;
+}
+
+bool NodeClasses::split(const Node& node, std::uint32_t row, std::string& has) const {
   bool any = false;
-  const auto add = [&](const std::string* text) {
+  const auto add_text = [&](const std::string* text) {
     any = any || text != nullptr;
     has.push_back(text != nullptr ? '\2' : '\1');
     append_sized(has, text != nullptr ? std::string_view(*text) : std::string_view());
   };
   for (const auto& [key, reads] : new_keys_) {
+    if (reads.column != nullptr) {
+      const NodeLabels::Number number = row < reads.column->size() ? (*reads.column)[row] : 0;
+      const bool counts = number != 0 && (reads.any || reads.numbers[number]);
+      any = any || counts;
+      has.push_back('\3');
+      has.push_back(static_cast<char>(counts ? number : 0));
+      continue;
+    }
     const std::string* value = find(node.labels, key);
     const bool counts =
-        value != nullptr && (reads.any || reads.values.contains(label_hash(key, *value)));
-    add(counts ? value : nullptr);
+        value != nullptr && (reads.any || reads.values.contains(NodeLabels::hash(key, *value)));
+    add_text(counts ? value : nullptr);
   }
-  add(!new_names_.empty() && new_names_.contains(node.name) ? &node.name : nullptr);
+  if (!new_names_.empty()) {
+    add_text(new_names_.contains(node.name) ? &node.name : nullptr);
+  }
   return any;
 }
 
@@ -250,7 +241,7 @@ std::uint32_t NodeClasses::classify(const Node& node) {
       continue;
     }
     const KeyReads& reads = known->second;
-    const bool counts = reads.values_all || reads.values.contains(label_hash(name, value));
+    const bool counts = reads.values_all || reads.values.contains(NodeLabels::hash(name, value));
     if (!counts && !reads.presence) {
       continue;
     }

@@ -6,9 +6,9 @@
 // a node with another one is as any other such node, so that a pod that selects one hostname costs
 // one class and not one for each node. What is asked for anew moves the nodes that have it to other
 // classes: a value that one node has, that node; else all are looked at (rare); what no node has
-// costs nothing. An id keeps its meaning until forget().
-// Thread safety: one writer, or any number of readers. Cost: a node is classified in O(its labels),
-// however much is read.
+// costs nothing. Who has it is read from columns of labels, where keys have them (node_labels.h).
+// An id keeps its meaning until forget(). Thread safety: one writer, or any number of readers.
+// Cost: a node is classified in O(its labels), however much is read.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "engine/table/node_class.h"
+#include "engine/table/node_labels.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
@@ -30,15 +31,7 @@ namespace headroom {
 
 class NodeClasses {
  public:
-  // Counts (1), or no more (-1), the labels of the node of a row.
-  void count_labels(const Node& node, std::uint32_t row, int sign);
-
-  // The nodes with a label.
-  struct Holders {
-    std::uint32_t count = 0;
-    std::uint32_t row = UINT32_MAX;  // of the only one, where that is known
-  };
-  Holders holders_of(std::string_view key, std::string_view value) const;
+  explicit NodeClasses(const NodeLabels& labels) : labels_(labels) {}
 
   // The rows whose nodes a read() may put into another class.
   struct Split {
@@ -51,9 +44,12 @@ class NodeClasses {
   // Nobody reads so any more. What nodes have is told apart until forget().
   void unread(const ClassConstraint& constraint, const std::vector<std::string>& keys = {});
   std::uint32_t unread_count() const { return unread_; }
-  // True if a read() since the last end_split() may have put the node into another class; appends
-  // what it has of what is read since: nodes of one class that have the same go to one class.
-  bool split(const Node& node, std::string& has) const;
+  // After read() or a change of a node, before split(). False: split() reads no node.
+  bool begin_turn();
+  // True if a read() since the last end_split() may have put the row's node into another class;
+  // appends what it has of what is read since: nodes of one class that have the same go to one
+  // class.
+  bool split(const Node& node, std::uint32_t row, std::string& has) const;
   void end_split();  // all those nodes have been classified
 
   // The class of a node. Class kNoNodeClass holds no node.
@@ -85,22 +81,24 @@ class NodeClasses {
   struct NewReads {
     bool any = false;
     tsl::robin_set<std::uint64_t> values;
+    NodeLabels::Numbers numbers;  // of those values, in the column of that version
+    std::uint64_t version = 0;
+    const NodeLabels::Column* column = nullptr;  // in this turn; nullptr: labels have to be read
   };
+  NewReads& new_reads(const std::string& key);
   bool begin(Readers& readers);
   template <typename Map>
   bool begin(Map& counts, const typename Map::key_type& what);
   void end(Readers& readers, bool held);
   template <typename Map>
   void end(Map& counts, const typename Map::key_type& what, bool held);
-  const Holders* holders(std::uint64_t label) const;
 
+  const NodeLabels& labels_;
   BytesMap<std::string, KeyReads> keys_;
   Counts names_;
   std::uint32_t unread_ = 0;                  // of what is told apart, what nobody reads any more
   BytesMap<std::string, NewReads> new_keys_;  // since the last end_split()
   Texts new_names_;
-  Counts label_keys_;                               // of nodes, and how many have each
-  tsl::robin_map<std::uint64_t, Holders> holders_;  // by the hash of a label's key and value
   std::vector<NodeClass> classes_ = {NodeClass{}};
   std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> ids_;
   std::uint64_t generation_ = 0;

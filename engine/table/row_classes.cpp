@@ -17,12 +17,7 @@ constexpr std::uint32_t kTouchedRows = 32;
 
 void RowClasses::change_node(std::uint32_t row, const Node* before, const Node* node) {
   if (before == nullptr || node == nullptr || before->labels != node->labels) {
-    if (node != nullptr) {
-      classes_.count_labels(*node, row, 1);
-    }
-    if (before != nullptr) {
-      classes_.count_labels(*before, row, -1);
-    }
+    labels_.change(row, before, node);
   }
   set(row, node != nullptr ? classes_.classify(*node) : kNoNodeClass);
 }
@@ -69,18 +64,19 @@ std::uint64_t RowClasses::read(const ClassConstraint& constraint,
 }
 
 bool RowClasses::split(const Pause& pause) {
+  const bool reads_nodes = classes_.begin_turn();
   while (!split_rows_.empty()) {
-    split_row(split_rows_.back());
+    split_in_turn(split_rows_.back());
     split_rows_.pop_back();
     if (pause()) {
       return false;
     }
   }
   while (split_at_ < facts_.nodes.size()) {
-    if (split_at_ % kTouchedRows == 0) {
+    if (reads_nodes && split_at_ % kTouchedRows == 0) {
       touch(split_at_);
     }
-    split_row(split_at_++);
+    split_in_turn(split_at_++);
     if (pause()) {
       return false;
     }
@@ -115,10 +111,18 @@ void RowClasses::touch(std::uint32_t row) const {
 }
 
 void RowClasses::split_row(std::uint32_t row) {
-  const Node* node = facts_.nodes[row].node.get();
+  (void)classes_.begin_turn();
+  split_in_turn(row);
+}
+
+void RowClasses::split_in_turn(std::uint32_t row) {
   const std::uint32_t from = table_.node_class(row);
+  if (from == kNoNodeClass) {
+    return;
+  }
+  const Node& node = *facts_.nodes[row].node;
   split_key_.assign(reinterpret_cast<const char*>(&from), sizeof(from));
-  if (node == nullptr || !classes_.split(*node, split_key_)) {
+  if (!classes_.split(node, row, split_key_)) {
     return;
   }
   if (const auto known = split_to_.find(split_key_); known != split_to_.end()) {
@@ -126,7 +130,7 @@ void RowClasses::split_row(std::uint32_t row) {
     return;
   }
   const std::uint32_t classes_before = classes_.size();
-  const std::uint32_t node_class = classes_.classify(*node);
+  const std::uint32_t node_class = classes_.classify(node);
   if (node_class == classes_before) {
     origins_.resize(classes_.size());
     origins_[node_class] = {from, splits_done_};

@@ -19,7 +19,8 @@ namespace headroom {
 
 class RowClasses {
  public:
-  RowClasses(NodeTable& table, const Facts& facts) : table_(table), facts_(facts) {}
+  RowClasses(NodeTable& table, const Facts& facts)
+      : table_(table), facts_(facts), classes_(labels_) {}
 
   // The row's node is about to change from one to another; nullptr: none.
   void change_node(std::uint32_t row, const Node* before, const Node* node);
@@ -43,6 +44,7 @@ class RowClasses {
 
   NodeClasses& classes() { return classes_; }
   const NodeClasses& classes() const { return classes_; }
+  const NodeLabels& labels() const { return labels_; }
   std::uint32_t of(std::uint32_t row) const { return table_.node_class(row); }
   std::uint32_t nodes_in(std::uint32_t node_class) const {
     return node_class < sizes_.size() ? sizes_[node_class] : 0;
@@ -55,10 +57,12 @@ class RowClasses {
   };
 
   void set(std::uint32_t row, std::uint32_t node_class);
+  void split_in_turn(std::uint32_t row);
   void touch(std::uint32_t row) const;
 
   NodeTable& table_;
   const Facts& facts_;
+  NodeLabels labels_;
   NodeClasses classes_;
   std::vector<std::uint32_t> sizes_;  // by class
   std::vector<Origin> origins_;       // by class

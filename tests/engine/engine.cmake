@@ -33,15 +33,17 @@ headroom_add_engine_test(engine_test
   engine/annotations_test.cpp
   engine/applications_test.cpp
   engine/bound_volumes_test.cpp
-  engine/change_log_test.cpp
+  engine/table/change_log_test.cpp
   engine/elastic_quota_stories_test.cpp
   engine/fine_sums_test.cpp
   engine/fork_test.cpp
-  engine/host_ports_test.cpp
+  engine/table/host_ports_test.cpp
   engine/large_cluster_test.cpp
-  engine/node_class_test.cpp
+  engine/table/node_class_test.cpp
+  engine/table/node_labels_test.cpp
   engine/node_figures_test.cpp
-  engine/node_table_test.cpp
+  engine/table/node_table_test.cpp
+  engine/table/row_classes_test.cpp
   engine/not_considered_test.cpp
   engine/order_test.cpp
   engine/preemption_test.cpp

@@ -14,9 +14,10 @@
 namespace headroom::node_class_test {
 namespace {
 
-bool is_split(const NodeClasses& classes, const Node& node) {
+bool is_split(NodeClasses& classes, const Node& node, std::uint32_t row) {
   std::string has;
-  return classes.split(node, has);
+  (void)classes.begin_turn();
+  return classes.split(node, row, has);
 }
 
 using Requirements = std::vector<NodeSelectorRequirement>;
@@ -267,11 +268,12 @@ Node node_of(std::string name, StringMap labels, std::vector<Taint> taints = {})
 }
 
 TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
-  NodeClasses classes;
+  NodeLabels labels;
+  NodeClasses classes(labels);
   const Node a = node_of("a", {{"rack", "1"}, {"zone", "x"}});
   const Node b = node_of("b", {{"rack", "2"}, {"zone", "x"}});
-  classes.count_labels(a, 0, 1);
-  classes.count_labels(b, 1, 1);
+  labels.change(0, nullptr, &a);
+  labels.change(1, nullptr, &b);
   EXPECT_EQ(classes.classify(a), classes.classify(b));
   EXPECT_NE(classes.classify(a), kNoNodeClass);
   EXPECT_TRUE(classes.at(classes.classify(a)).labels.empty());
@@ -280,8 +282,10 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   const ClassConstraint zone = requiring({expressions({{"zone", "Exists", {}}})});
   EXPECT_TRUE(classes.read(zone).all);
   EXPECT_EQ(classes.generation(), generation) << "ids keep their meaning";
-  EXPECT_TRUE(is_split(classes, a) && is_split(classes, b));
-  EXPECT_FALSE(is_split(classes, node_of("c", {{"rack", "1"}})));
+  EXPECT_TRUE(is_split(classes, a, 0) && is_split(classes, b, 1));
+  const Node without = node_of("c", {{"rack", "3"}});
+  labels.change(2, nullptr, &without);
+  EXPECT_FALSE(is_split(classes, without, 2));
   EXPECT_EQ(classes.classify(a), classes.classify(b));
   EXPECT_EQ(classes.at(classes.classify(a)).labels,
             (std::vector<ClassLabel>{{"zone", std::nullopt}}))
@@ -295,10 +299,14 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   EXPECT_EQ(classes.classify(node_of("c", {})), 1u) << "nodes without the keys stay where they are";
   EXPECT_EQ(classes.size(), 4u) << "none; that of no keys; of the zone; of the rack in it";
   EXPECT_TRUE(classes.read({}).none());
-  EXPECT_TRUE(is_split(classes, node_of("c", {{"rack", "1"}}))) << "until all have been classified";
-  EXPECT_FALSE(is_split(classes, node_of("c", {{"rack", "2"}}))) << "nobody asks for it";
+  const Node c = node_of("c", {{"rack", "1"}});
+  labels.change(2, &without, &c);
+  EXPECT_TRUE(is_split(classes, c, 2)) << "until all have been classified";
+  const Node d = node_of("d", {{"rack", "2"}});
+  labels.change(2, &c, &d);
+  EXPECT_FALSE(is_split(classes, d, 2)) << "nobody asks for it";
   classes.end_split();
-  EXPECT_FALSE(is_split(classes, a) || is_split(classes, b));
+  EXPECT_FALSE(is_split(classes, a, 0) || is_split(classes, b, 1));
 
   classes.forget();
   EXPECT_GT(classes.generation(), generation);
@@ -309,16 +317,17 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
 
 // A tenant may select by any key: where no node has it nothing is to be told apart, until one does.
 TEST(NodeClasses, AKeyThatNoNodeHasSplitsNothing) {
-  NodeClasses classes;
+  NodeLabels labels;
+  NodeClasses classes(labels);
   const Node plain = node_of("a", {{"zone", "x"}}), marked = node_of("b", {{"invented", "1"}});
-  classes.count_labels(plain, 0, 1);
+  labels.change(0, nullptr, &plain);
   EXPECT_TRUE(classes.read(requiring({expressions({{"invented", "Exists", {}}})})).none());
   EXPECT_TRUE(classes.read(requiring({expressions({{"zone", "In", {"y"}}})})).none());
-  EXPECT_FALSE(is_split(classes, plain));
+  EXPECT_FALSE(is_split(classes, plain, 0));
   EXPECT_NE(classes.classify(plain), classes.classify(marked)) << "a node that comes later";
-  classes.count_labels(marked, 1, 1);
-  classes.count_labels(marked, 1, -1);
-  classes.count_labels(plain, 0, -1);
+  labels.change(1, nullptr, &marked);
+  labels.change(1, &marked, nullptr);
+  labels.change(0, &plain, nullptr);
   EXPECT_TRUE(classes.read(requiring({expressions({{"zone", "Exists", {}}})})).none()) << "no more";
 }
 
@@ -327,7 +336,8 @@ TEST(NodeClasses, ValuesCountWhereTheyAreAskedFor) {
   const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", "1"}}), node_of("n", {{"a", "2"}}),
                         node_of("n", {{"a", "3"}})};
   const auto ids = [&](const ClassConstraint& constraint, const Names& keys) {
-    NodeClasses classes;
+    const NodeLabels labels;
+    NodeClasses classes(labels);
     classes.read(constraint, keys);
     std::vector<std::uint32_t> all;
     for (const Node& node : nodes) all.push_back(classes.classify(node));
@@ -355,10 +365,16 @@ TEST(NodeClasses, AValueOfOneNodeSplitsThatNode) {
     pod.node_selector = {{"host", value}};
     return pod;
   };
-  NodeClasses classes;
-  for (const auto& [row, value] : {std::pair(0u, "a"), {1u, "b"}, {2u, "b"}, {3u, "c"}, {4u, "c"}})
-    classes.count_labels(node_of("n", {{"host", value}}), row, 1);
-  classes.count_labels(node_of("n", {{"host", "c"}}), 3, -1);
+  NodeLabels labels;
+  NodeClasses classes(labels);
+  const auto host = [](const char* value) { return node_of("n", {{"host", value}}); };
+  for (const auto& [row, value] :
+       {std::pair(0u, "a"), {1u, "b"}, {2u, "b"}, {3u, "c"}, {4u, "c"}}) {
+    const Node node = host(value);
+    labels.change(row, nullptr, &node);
+  }
+  const Node c = host("c");
+  labels.change(3, &c, nullptr);
   EXPECT_EQ(classes.read(asking("a")).rows, std::vector<std::uint32_t>{0});
   EXPECT_TRUE(classes.read(asking("b")).all);
   EXPECT_TRUE(classes.read(asking("c")).all);
@@ -378,7 +394,8 @@ TEST(NodeClasses, AValueOfOneNodeSplitsThatNode) {
 }
 
 TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
-  NodeClasses classes;
+  const NodeLabels labels;
+  NodeClasses classes(labels);
   classes.read({}, {"a", "b"});
   const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", ""}}), node_of("n", {{"b", ""}}),
                         node_of("n", {{"a", ""}, {"b", ""}}), node_of("n", {{"a", "b"}})};
@@ -388,7 +405,8 @@ TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
 }
 
 TEST(NodeClasses, TaintsAndTheUnschedulableMarkAlwaysCount) {
-  NodeClasses classes;
+  const NodeLabels labels;
+  NodeClasses classes(labels);
   Node cordoned = node_of("n", {});
   cordoned.unschedulable = true;
   const Node nodes[] = {node_of("n", {}),
@@ -429,12 +447,13 @@ TEST(NodeAffinity, LongListsAndManyNamesAnswerAsShortOnesDo) {
 
 // A selector that excludes nodes by name gives each of them a class; one that pins does not.
 TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
-  NodeClasses classes;
+  const NodeLabels labels;
+  NodeClasses classes(labels);
   EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "In", {"a"}}})})).none());
   EXPECT_EQ(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
   EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "NotIn", {"a"}}})})).all);
-  EXPECT_TRUE(is_split(classes, node_of("a", {})));
-  EXPECT_FALSE(is_split(classes, node_of("b", {})));
+  EXPECT_TRUE(is_split(classes, node_of("a", {}), 0));
+  EXPECT_FALSE(is_split(classes, node_of("b", {}), 1));
   const std::uint32_t a = classes.classify(node_of("a", {}));
   const std::uint32_t b = classes.classify(node_of("b", {}));
   EXPECT_NE(a, b);
@@ -445,7 +464,8 @@ TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
 
 // Pinned by one term, but free by another: then names are read.
 TEST(NodeClasses, NamesCountWhereOnlySomeTermsPin) {
-  NodeClasses classes;
+  const NodeLabels labels;
+  NodeClasses classes(labels);
   EXPECT_TRUE(classes
                   .read(requiring({fields({{"metadata.name", "In", {"a"}}}),
                                    expressions({{"zone", "Exists", {}}})}))
