@@ -51,14 +51,23 @@ bool CapacityFacts::is_counted(const Node& node) const {
 }
 
 const CountedNode* CapacityFacts::find_node(std::string_view name) const {
-  const auto it = rows_.find(name);
-  return it == rows_.end() ? nullptr : &nodes_[it->second];
+  const std::uint32_t row = row_of(name, NameIndex::hash(name));
+  return row == NameIndex::kNone ? nullptr : &nodes_[row];
+}
+
+std::uint32_t CapacityFacts::row_of(std::string_view name, NameIndex::Hash hash) const {
+  return rows_.find(hash, [&](std::uint32_t row) { return nodes_[row].name == name; });
+}
+
+void CapacityFacts::reserve_nodes(std::uint32_t count) {
+  rows_.reserve(count);
+  nodes_.reserve(count);
 }
 
 Result<void> CapacityFacts::upsert(const Node& node) {
   if (node.name.empty()) return fail(ErrorCode::kInvalid, "Node: metadata.name is empty");
   tidy();
-  const bool is_new = rows_.find(node.name) == rows_.end();
+  const bool is_new = find_node(node.name) == nullptr;
   if (is_new && node_count() >= kCapacityQuotaNodesMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Node {}: kCapacityQuotaNodesMax ({}) nodes are known", node.name,
@@ -114,36 +123,38 @@ void CapacityFacts::set_registered(std::string_view id, std::size_t item,
 }
 
 void CapacityFacts::remove_node(std::string_view name) {
-  if (rows_.find(name) != rows_.end()) set_node(name, std::nullopt);
+  if (find_node(name) != nullptr) set_node(name, std::nullopt);
 }
 
 void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> facts) {
   std::optional<CountedNode> before;
-  auto it = rows_.find(name);
-  if (it != rows_.end()) {
-    CountedNode& was = nodes_[it->second];
+  const NameIndex::Hash hash = NameIndex::hash(name);
+  std::uint32_t row = row_of(name, hash);
+  const bool known = row != NameIndex::kNone;
+  if (known) {
+    CountedNode& was = nodes_[row];
     if (was.counts) table_.add_node(was.label_class, was.amounts, -1);
     if (forked()) before = std::move(was);
   }
   if (forked()) changes_.push_back(NodeBefore{std::string(name), std::move(before)});
   if (!facts) {
-    if (it == rows_.end()) return;
-    note_node(it->second);
-    nodes_[it->second] = {};
-    free_rows_.push_back(it->second);
-    rows_.erase(it);
+    if (!known) return;
+    note_node(row);
+    rows_.erase(hash, row);
+    nodes_[row] = {};
+    free_rows_.push_back(row);
     return;
   }
   facts->name = name;
   facts->label_class = facts->counts ? classify(facts->labels) : kNoClass;
   if (facts->counts) table_.add_node(facts->label_class, facts->amounts, 1);
-  if (it != rows_.end()) {
-    note_node(it->second);
-    nodes_[it->second] = std::move(*facts);
+  if (known) {
+    note_node(row);
+    nodes_[row] = std::move(*facts);
     return;
   }
-  std::uint32_t row = static_cast<std::uint32_t>(nodes_.size());
   if (free_rows_.empty()) {
+    row = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(std::move(*facts));
   } else {
     row = free_rows_.back();
@@ -151,7 +162,7 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
     note_node(row);
     nodes_[row] = std::move(*facts);
   }
-  rows_.emplace(std::string(name), row);
+  rows_.insert(hash, row);
 }
 
 // --- Quotas ---
@@ -344,9 +355,10 @@ void CapacityFacts::adopt(const CapacityFacts& former) {
     set_reservation(id, std::move(adopted));
   }
   std::map<std::string_view, std::uint32_t> arrived;
-  for (const auto& [name, row] : rows_) {
-    if (nodes_[row].reservation.empty() || former.find_node(name) != nullptr) continue;
-    arrived.emplace(name, row);
+  for (std::uint32_t row = 0; row < nodes_.size(); ++row) {
+    const CountedNode& node = nodes_[row];
+    if (node.reservation.empty() || former.find_node(node.name) != nullptr) continue;
+    arrived.emplace(node.name, row);
   }
   for (const auto& [name, row] : arrived) {
     const CountedNode& node = nodes_[row];

@@ -23,6 +23,7 @@
 #include "autoscaling/capacity_audit.h"
 #include "autoscaling/capacity_quota_table.h"
 #include "autoscaling/capacity_quotas.h"
+#include "layout/name_index.h"
 
 namespace headroom {
 
@@ -91,12 +92,16 @@ class CapacityFacts {
   const CapacityResources& resources() const { return resources_; }
   const Reservations& reservations() const { return reservations_; }
   std::int64_t now_us() const { return now_us_; }
-  std::uint32_t node_count() const { return static_cast<std::uint32_t>(rows_.size()); }
+  std::uint32_t node_count() const { return rows_.size(); }
   const CountedNode* find_node(std::string_view name) const;
+  // Room for so many, so that no change is held up by tables that grow.
+  void reserve_nodes(std::uint32_t count);
   // `node(name, facts)` for each, in no order.
   template <typename Visit>
   void for_each_node(const Visit& node) const {
-    for (const auto& [name, row] : rows_) node(name, nodes_[row]);
+    for (const CountedNode& its : nodes_) {
+      if (!its.name.empty()) node(its.name, its);
+    }
   }
 
   std::uint64_t digest() const;
@@ -157,6 +162,8 @@ class CapacityFacts {
   bool is_counted(const Node& node) const;
   void take_off(std::string_view node_name, const StringMap& labels, const ResourceAmounts& amounts,
                 std::string_view reservation_id);
+  // NameIndex::kNone: it is not known.
+  std::uint32_t row_of(std::string_view name, NameIndex::Hash hash) const;
   std::uint32_t classify(const StringMap& labels);
   std::uint32_t classify(const KeptLabels& labels);
   void add_reserved(Reservation& reservation, int times);
@@ -170,7 +177,7 @@ class CapacityFacts {
   CapacityResources resources_;
   LabelClasses labels_;
   CapacityQuotaTable table_;
-  BytesMap<std::string, std::uint32_t> rows_;
+  NameIndex rows_;                  // by CountedNode::name
   std::vector<CountedNode> nodes_;  // by row
   std::vector<std::uint32_t> free_rows_;
   Reservations reservations_;

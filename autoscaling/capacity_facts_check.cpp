@@ -99,8 +99,7 @@ std::uint64_t CapacityFacts::digest_of_rest() const {
 
 Result<void> CapacityFacts::validate_node(const CountedNode& node) const {
   if (node.name.empty()) return {};
-  const auto found = rows_.find(node.name);
-  if (found == rows_.end() || &nodes_[found->second] != &node) {
+  if (find_node(node.name) != &node) {
     return fail(ErrorCode::kConflict, "node " + node.name + " is not found by its name");
   }
   if (!node.counts) {

@@ -118,11 +118,8 @@ void CapacityFacts::rebuild() {
   for (const auto& [key, uses] : key_uses_) labels_.read(key);
   table_.clear_classes(
       [&](std::uint32_t resource) { return resources_.add(numbers.name(resource)); });
-  std::vector<std::uint32_t> rows;  // in order: what it numbers is the same in every run
-  for (const auto& [name, row] : rows_) rows.push_back(row);
-  std::sort(rows.begin(), rows.end());
-  for (const std::uint32_t row : rows) {
-    CountedNode& node = nodes_[row];
+  for (CountedNode& node : nodes_) {
+    if (node.name.empty()) continue;
     keep(node);
     if (!node.counts) continue;
     node.label_class = classify(node.labels);

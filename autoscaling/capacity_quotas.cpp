@@ -552,6 +552,10 @@ std::vector<ReservationStatus> CapacityQuotas::reservations() const {
   return all;
 }
 
+void CapacityQuotas::reserve_nodes(std::uint32_t count) {
+  impl_->facts.reserve_nodes(std::min(count, kCapacityQuotaNodesMax));
+}
+
 void CapacityQuotas::adopt(const CapacityQuotas& former) {
   impl_->facts.adopt(former.impl_->facts);
 }

@@ -128,6 +128,8 @@ class CapacityQuotas {
   // there takes one off the reservation that it names. Our caller's mistake: reservations of its
   // own, an open fork.
   void adopt(const CapacityQuotas& former);
+  // Room for so many nodes, where most of them are to come: a table that grows holds a change up.
+  void reserve_nodes(std::uint32_t count);
 
   // --- Trying: everything above may be undone. ---
   // From fork() to rollback() every change is remembered, and taken back by it; commit() keeps

@@ -219,6 +219,10 @@ void Engine::rollback() { impl_->cluster.rollback(); }
 void Engine::commit() { impl_->cluster.commit(); }
 std::uint32_t Engine::forks() const { return impl_->cluster.forks(); }
 
+void Engine::reserve(std::uint32_t nodes, std::uint32_t pods) {
+  impl_->cluster.reserve(std::min(nodes, kNodesMax), std::min(pods, kPodsMax));
+}
+
 Engine::Bulk Engine::bulk() { return Bulk(*impl_, impl_->cluster.set_bulk(true)); }
 
 Engine::Bulk::~Bulk() {

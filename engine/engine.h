@@ -87,6 +87,11 @@ class Engine {
   void correct_clock(std::int64_t now_us);
   std::int64_t now_us() const;
 
+  // Room for so many nodes and pods, where most of them are to come: tables that grow meanwhile
+  // hold a change up, for tens of milliseconds where they are large. No limit: more may come, and
+  // of what is not used next to nothing takes memory.
+  void reserve(std::uint32_t nodes, std::uint32_t pods);
+
   // While the scope lives, events only mark the rows that they change, and the next look derives
   // their columns: for many facts without a decision between them. No answer changes. Its engine
   // may be moved meanwhile, and outlives it; where one lives already, a second one changes nothing.

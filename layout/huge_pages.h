@@ -19,6 +19,12 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 void* allocate_huge(std::size_t bytes);
 void free_huge(void* memory, std::size_t bytes) noexcept;
 
+// All zeros; what is not touched takes no memory. Aligned to cache lines from kMappedBytes on, else
+// as malloc's. Throws std::bad_alloc. Given back with the same number of bytes.
+inline constexpr std::size_t kMappedBytes = std::size_t{64} << 10;
+void* allocate_zeroed(std::size_t bytes);
+void free_zeroed(void* memory, std::size_t bytes) noexcept;
+
 template <typename T>
 struct HugePages {
   using value_type = T;

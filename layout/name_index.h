@@ -3,15 +3,16 @@
 // line, and growing reads no name.
 //
 // The hash is passed along: who has several names to find hashes and prefetches them all first.
-// Open addressing, linear probing; what is erased moves its followers back. Thread safety: one
+// Open addressing, linear probing; what is erased moves its followers back. Growing looks at all
+// that is there, in one piece: who knows how many will come reserves room. Thread safety: one
 // writer, or any number of readers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
-#include "layout/huge_pages.h"
+#include "layout/zeroed.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -31,9 +32,9 @@ class NameIndex {
   // The name's number, or kNone. `is_name(number)`: whether the name is that number's.
   template <typename IsName>
   std::uint32_t find(Hash hash, IsName is_name) const {
-    for (std::size_t at = home(hash); slots_[at].number != kNone; at = after(at)) {
-      if (slots_[at].hash == hash && is_name(slots_[at].number)) {
-        return slots_[at].number;
+    for (std::size_t at = home(hash); slots_[at].taken(); at = after(at)) {
+      if (slots_[at].hash == hash && is_name(slots_[at].number())) {
+        return slots_[at].number();
       }
     }
     return kNone;
@@ -44,22 +45,27 @@ class NameIndex {
   }
   void insert(Hash hash, std::uint32_t number);  // of a name that is not there
   void erase(Hash hash, std::uint32_t number);   // that is there
-  std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
+  // Room for so many names. What is not used of it takes no memory.
+  void reserve(std::uint32_t names);
+  std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
  private:
   static constexpr std::size_t kFirstSlots = 64;  // a power of two, as any number of them
 
   struct Slot {
-    Hash hash = 0;
-    std::uint32_t number = kNone;
+    Hash hash;
+    std::uint32_t number_and_one;  // 0: it is free
+    bool taken() const { return number_and_one != 0; }
+    std::uint32_t number() const { return number_and_one - 1; }
   };
 
   std::size_t home(Hash hash) const { return hash & (slots_.size() - 1); }
   std::size_t after(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
   void put(Slot slot);
-  void grow();
+  static std::size_t slots_for(std::size_t names) { return (4 * names + 2) / 3; }  // at least
+  void grow(std::size_t slots);
 
-  std::vector<Slot, HugePages<Slot>> slots_;
+  Zeroed<Slot> slots_;
   std::uint32_t size_ = 0;
 };
 

@@ -40,7 +40,7 @@ ROOMS = {
     'server/quota_metrics.h': ['engine', 'autoscaling'],
     'server/metrics.h': ['engine', 'autoscaling', 'schema', 'server/process_metrics.h', 'server/quota_metrics.h'],
     'server/answers': ['objects', 'engine', 'autoscaling', 'schema', 'server/peer.h'],
-    'server/service': ['objects', 'engine', 'autoscaling', 'schema', 'server'],
+    'server/service': ['objects', 'layout', 'engine', 'autoscaling', 'schema', 'server'],
     'server/sockets': ['objects', 'schema', 'server'],
     'server': ['objects', 'engine', 'autoscaling', 'schema', 'server'],
     'workloads': ['objects'],

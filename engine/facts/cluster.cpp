@@ -122,6 +122,13 @@ bool Cluster::set_bulk(bool on) {
   return was;
 }
 
+void Cluster::reserve(std::uint32_t nodes, std::uint32_t pods) {
+  table_.reserve(nodes);
+  facts_.nodes.reserve(nodes);
+  rows_.reserve(nodes);
+  pod_ids_.reserve(pods);
+}
+
 // False if the row was not stale.
 bool Cluster::derive(std::uint32_t row) {
   const Stale stale =

@@ -122,6 +122,7 @@ class Cluster {
   bool settle(const Pause& pause);  // a turn of it; true when nothing is left
   // While on, events leave that to the next look. Returns what it was; see Bulk.
   bool set_bulk(bool on);
+  void reserve(std::uint32_t nodes, std::uint32_t pods);
 
   // --- Looking ---
   const Profile& profile() const { return profile_; }

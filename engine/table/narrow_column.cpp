@@ -17,7 +17,7 @@ constexpr std::size_t kCacheSets = 64;  // of a first-level cache with 4 KiB a w
 void NarrowColumn::grow(std::size_t rows, std::size_t kept) {
   const std::size_t floats_per_line = kCacheLineBytes / sizeof(float);
   const std::size_t stagger = (number_ * 5 % kCacheSets) * floats_per_line;
-  std::vector<float> storage(rows + stagger + kCacheSets * floats_per_line, 0.0F);
+  Zeroed<float> storage(rows + stagger + kCacheSets * floats_per_line);
   const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
   const std::size_t page = kCacheSets * kCacheLineBytes;
   const std::size_t to_page = (page - address % page) % page / sizeof(float);

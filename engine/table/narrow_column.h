@@ -5,7 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "layout/zeroed.h"
 
 namespace headroom {
 
@@ -16,14 +17,15 @@ class NarrowColumn {
   NarrowColumn(NarrowColumn&&) = default;
   NarrowColumn& operator=(NarrowColumn&&) = default;
 
-  // Room for so many; the first `kept` stay, the others are 0.
+  // Room for so many; the first `kept` stay, the others are 0, and take no memory until they are
+  // written.
   void grow(std::size_t rows, std::size_t kept);
   float* data() { return data_; }
-  std::size_t bytes() const { return storage_.capacity() * sizeof(float); }
+  std::size_t bytes() const { return storage_.size() * sizeof(float); }
 
  private:
   std::uint32_t number_;
-  std::vector<float> storage_;
+  Zeroed<float> storage_;
   float* data_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/table/node_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "kernels/exact.h"
@@ -122,6 +123,12 @@ void NodeTable::grow_rows(std::uint32_t capacity) {
   log_.add_rows(capacity);
   capacity_ = capacity;
   refresh_pointers();
+}
+
+void NodeTable::reserve(std::uint32_t rows) {
+  if (rows > capacity_) {
+    grow_rows(std::bit_ceil(rows));
+  }
 }
 
 void NodeTable::refresh_pointers() {

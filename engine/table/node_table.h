@@ -79,6 +79,7 @@ class NodeTable {
   // A row with all sums 0, bases initial, capacities 0 and no node: the lowest that is free.
   std::uint32_t acquire_row();
   void acquire_row(std::uint32_t row);  // one that was released
+  void reserve(std::uint32_t rows);     // room for so many
   void release_row(std::uint32_t row);
 
   std::int64_t sum(std::uint32_t row, SumId id) const {

@@ -14,9 +14,6 @@ namespace headroom {
 
 namespace {
 
-// More kinds of resources than most clusters have.
-constexpr std::size_t kExpectedResourcesMax = 16;
-
 // Forks of engines, so that what a later engine refuses is taken back in those before. What is open
 // at the end stays: also where something threw, for an engine that was interrupted cannot take
 // back. Whether they still agree, validate() says then.
@@ -169,6 +166,13 @@ void FedCluster::correct_clock(std::int64_t now_us) {
   quotas_.correct_clock(now_us);
 }
 
+void FedCluster::expect(const FedCluster& former) {
+  const EngineStats stats = former.engine().stats();
+  for (Engine& engine : engines_) engine.reserve(stats.nodes, stats.pods);
+  quotas_.reserve_nodes(stats.nodes);
+  pending_.reserve(former.pending_.size());
+}
+
 void FedCluster::begin_bulk() {
   for (Engine& engine : engines_) bulks_.push_back(engine.bulk());
 }
@@ -189,25 +193,7 @@ Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) 
     return tl::unexpected(applied.error());
   }
   quotas_.commit();
-  for (const auto& [name, quantity] : node_.allocatable) {
-    if (resources_.size() < kExpectedResourcesMax && !resources_.contains(name)) {
-      resources_.insert(name);
-    }
-  }
   return Applied{};
-}
-
-void FedCluster::expect(const FedCluster& former) {
-  Pod pod;
-  pod.name = "expected";
-  ResourceList& requests = pod.containers.emplace_back().requests;
-  for (const std::string& name : former.resources_) {
-    requests.emplace_back(name, Quantity::from_value(1));
-  }
-  // A shape is described again with the first node that has what it asks for. One that is refused
-  // makes no columns.
-  if (requests.empty()) return;
-  for (Engine& engine : engines_) (void)engine.prepare(pod, kInOneTurn);
 }
 
 Result<FedCluster::Applied> FedCluster::apply_capacity_quota(

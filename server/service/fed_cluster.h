@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,9 +67,8 @@ class FedCluster {
   // Sets it, backwards too; see Engine.
   void correct_clock(std::int64_t now_us);
 
-  // Before the first change, where most of those to come are as in that cluster: columns for what
-  // its pods may ask for come with the first node that has it. With the first pod that asks for it,
-  // when all nodes are there, they would be made in one long piece.
+  // Before the first change, where most of those to come are as in that cluster: room for as many
+  // nodes and pods, so that no table grows, in one long piece, while decisions wait.
   void expect(const FedCluster& former);
   // Between them many changes come and no decision; see Engine::bulk().
   void begin_bulk();
@@ -127,7 +125,6 @@ class FedCluster {
   std::vector<Engine::Bulk> bulks_;
   CapacityQuotas quotas_;
   PendingPods pending_;
-  std::set<std::string, std::less<>> resources_;  // that nodes had; the first ones
   // Scratch: its memory is used again.
   std::string key_;
   Node node_;

@@ -2,19 +2,20 @@
 //
 // A pod is found by its key (namespace/name) as long as it waits. A uid finds the pod that was put
 // last with it, as long as that one waits and has that uid; uids should be unique, but a feeder may
-// say anything. Both maps own their names and share the pod: nothing points into anything that can
-// go away. A call that throws (std::bad_alloc) has changed nothing.
+// say anything. A call that throws (std::bad_alloc) has changed nothing.
 //
-// Thread safety: one thread at a time. Cost: two look-ups, and a copy of the pod that is put.
+// Thread safety: one thread at a time. Cost: two look-ups, and a copy of the pod that is put; a
+// table that is full grows in one piece, so that who knows how many will come reserves room.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
+#include <vector>
 
+#include "layout/chunked.h"
+#include "layout/name_index.h"
 #include "objects/error.h"
-#include "objects/hash.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -29,16 +30,21 @@ class PendingPods {
 
   const Pod* of_key(std::string_view key) const;  // nullptr: it does not wait
   const Pod* of_uid(std::string_view uid) const;
-  std::uint32_t size() const { return static_cast<std::uint32_t>(by_key_.size()); }
+  std::uint32_t size() const { return by_key_.size(); }
+  void reserve(std::uint32_t pods);
 
-  // Every uid finds a pod that waits and has it. Errors name the uid. O(pods).
+  // Each pod is found by its key, and each uid finds a pod that waits and has it. Errors name what
+  // does not. O(pods).
   Result<void> validate() const;
 
  private:
-  void forget_uid(const Pod& pod);
+  std::uint32_t find_key(std::string_view key) const;
+  std::uint32_t find_uid(std::string_view uid) const;
+  void forget_uid(std::uint32_t number);
 
-  BytesMap<std::string, std::shared_ptr<const Pod>> by_key_;
-  BytesMap<std::string, std::shared_ptr<const Pod>> by_uid_;
+  Chunked<std::unique_ptr<const Pod>> pods_;  // by number; nullptr: it is free
+  std::vector<std::uint32_t> free_;           // numbers; with room for all of them
+  NameIndex by_key_, by_uid_;
 };
 
 }  // namespace headroom

@@ -25,11 +25,14 @@ constexpr std::array<std::uint32_t, 2> kTopKs = {1, 16};
 
 int rounds(int in_release) { return std::max(1, in_release * HEADROOM_ROUNDS_PERCENT / 100); }
 
-// One engine with the cache and one without, which get the same events.
+// One engine with the cache, and room for all that comes, and one without, which get the same
+// events.
 class Pair {
  public:
   explicit Pair(const Profile& profile)
-      : cached_(create(profile, true)), plain_(create(profile, false)) {}
+      : cached_(create(profile, true)), plain_(create(profile, false)) {
+    cached_.reserve(kNodes, kPods);
+  }
 
   template <typename Fact>
   void upsert(const Fact& fact) {

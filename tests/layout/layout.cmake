@@ -1,2 +1,2 @@
-# How values lie in memory: the index of names.
-headroom_add_test(layout_test SOURCES layout/name_index_test.cpp LIBRARIES headroom::layout)
+# How values lie in memory: the index of names, arrays of zeros.
+headroom_add_test(layout_test SOURCES layout/name_index_test.cpp layout/zeroed_test.cpp LIBRARIES headroom::layout)

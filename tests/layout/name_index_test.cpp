@@ -21,6 +21,14 @@ TEST(NameIndex, FindsWhatIsThere) {
     return static_cast<NameIndex::Hash>(random() % 64 * 0x0800'0001 - 8);
   };
   for (std::uint32_t step = 0; step < 20'000; ++step) {
+    if (step == 10'000) {
+      const std::size_t before = index.bytes();
+      index.reserve(1'500'000);
+      EXPECT_EQ(index.bytes(), std::size_t{8} << 21) << "three quarters of it are for names";
+      EXPECT_GT(index.bytes(), before);
+      index.reserve(1);
+      EXPECT_EQ(index.bytes(), std::size_t{8} << 21);
+    }
     const auto number = static_cast<std::uint32_t>(random() % 300);
     const auto known = hashes.find(number);
     if (known != hashes.end()) {

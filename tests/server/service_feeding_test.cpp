@@ -367,7 +367,7 @@ TEST_F(Resync, DecidesOnTheOldStateUntilItsEnd) {
             engine_with(Profile::standard(), mentioned, kNowUs).digest());
 }
 
-TEST_F(Resync, WhatTheOldNodesHadIsExpectedAndNoMore) {
+TEST_F(Resync, ANewStateHasTheResourcesOfItsNodesAndNoMore) {
   Node gpus = node_of("gpus", 8);
   gpus.allocatable.emplace_back("vendor.com/gpu", Quantity::from_value(2));
   Pod asks = pod_of("asks", 1), runs = pod_of("runs", 1, "gpus");
