@@ -1,5 +1,4 @@
 // CapacityFacts: the classes of its nodes and reservations: read anew, split, and numbered again.
-#include <algorithm>
 #include <utility>
 #include <vector>
 
