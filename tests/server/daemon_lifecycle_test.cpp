@@ -76,6 +76,8 @@ TEST(DaemonSockets, AStaleSocketIsReplaced) {
   { const BoundSocket stale(path, SOCK_STREAM); }
   ASSERT_TRUE(std::filesystem::is_socket(path));
   const TestDaemon daemon({.arguments = {"--listen", unix_text(path)}});
+  // The test's own socket, on which it is found to be up, comes first.
+  ASSERT_TRUE(eventually([&] { return daemon.logged("listening endpoint=" + unix_text(path)); }));
   EXPECT_TRUE(daemon.logged("stale socket replaced"));
   RawSocket peer(must(Endpoint::parse(unix_text(path))));
   peer.greet();
