@@ -63,6 +63,8 @@ void NodeLabels::add(const Node& node, std::uint32_t row) {
     Key& key = known.value();
     if (is_new) {
       key.version = ++versions_;
+      key.has_column = columns_ < kColumnsMax;
+      columns_ += key.has_column;
     }
     ++key.nodes;
     Holders& its = holders_[hash(name, value)];
@@ -94,15 +96,15 @@ void NodeLabels::remove(const Node& node) {
       holders_.erase(its);
     }
     if (--key.value().nodes == 0) {
+      drop_column(key.value());
       keys_.erase(key);
     }
   }
 }
 
 NodeLabels::Number NodeLabels::number_for(Key& key) {
-  if (key.has_column && key.used.all()) {
-    key.has_column = false;
-    key.column = Column();
+  if (key.used.all()) {
+    drop_column(key);
   }
   if (!key.has_column) {
     return 0;
@@ -113,6 +115,12 @@ NodeLabels::Number NodeLabels::number_for(Key& key) {
   }
   key.used.set(number);
   return static_cast<Number>(number);
+}
+
+void NodeLabels::drop_column(Key& key) {
+  columns_ -= key.has_column;
+  key.has_column = false;
+  key.column = Column();
 }
 
 bool NodeLabels::is_kept(std::uint32_t row, const Node& node) const {

@@ -2,11 +2,12 @@
 // node has, and, for a key of few values (a zone, a machine type), a column of them: who looks for
 // the nodes with such a label reads a byte a row, and none of the nodes.
 //
-// A key of more than kColumnValuesMax values (a hostname) has no column until no node has the key.
+// A key of more than kColumnValuesMax values (a hostname) has no column until no node has the key,
+// nor has one that came when kColumnsMax keys had: a feeder may give each node a key of its own.
 // A value that no node has any more loses its number, and another may get it: the column's version
 // tells.
 // Thread safety: one writer, or any number of readers. Cost: a change is O(the node's labels); a
-// column takes a byte a row.
+// column takes a byte a row at most.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -26,7 +27,7 @@ namespace headroom {
 class NodeLabels {
  public:
   using Number = std::uint8_t;
-  static constexpr std::uint32_t kColumnValuesMax = 255;
+  static constexpr std::uint32_t kColumnValuesMax = 255, kColumnsMax = 256;
   using Numbers = std::bitset<kColumnValuesMax + 1>;
   // By row; 0, and beyond its end, where the node has not the key.
   using Column = std::vector<Number>;
@@ -56,7 +57,7 @@ class NodeLabels {
  private:
   struct Key {
     std::uint32_t nodes = 0;  // that have it
-    bool has_column = true;
+    bool has_column = false;
     std::uint64_t version = 0;
     Numbers used = 1;  // 0 is no number
     Column column;
@@ -67,10 +68,12 @@ class NodeLabels {
   void remove(const Node& node);
   void clear(const Node& node, std::uint32_t row);
   // A number for a value more; 0 where the key has no column, or has none any more.
-  static Number number_for(Key& key);
+  Number number_for(Key& key);
+  void drop_column(Key& key);
 
   Keys keys_;
   tsl::robin_map<std::uint64_t, Holders> holders_;
+  std::uint32_t columns_ = 0;   // of keys_
   std::uint64_t versions_ = 0;  // given so far
 };
 

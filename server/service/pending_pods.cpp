@@ -18,14 +18,12 @@ bool is_key_of(std::string_view key, const Pod& pod) {
 
 }  // namespace
 
-std::uint32_t PendingPods::find_key(std::string_view key) const {
-  return by_key_.find(NameIndex::hash(key),
-                      [&](std::uint32_t number) { return is_key_of(key, *pods_[number]); });
+std::uint32_t PendingPods::find_key(std::string_view key, NameIndex::Hash hash) const {
+  return by_key_.find(hash, [&](std::uint32_t number) { return is_key_of(key, *pods_[number]); });
 }
 
-std::uint32_t PendingPods::find_uid(std::string_view uid) const {
-  return by_uid_.find(NameIndex::hash(uid),
-                      [&](std::uint32_t number) { return pods_[number]->uid == uid; });
+std::uint32_t PendingPods::find_uid(std::string_view uid, NameIndex::Hash hash) const {
+  return by_uid_.find(hash, [&](std::uint32_t number) { return pods_[number]->uid == uid; });
 }
 
 void PendingPods::reserve(std::uint32_t pods) {
@@ -38,7 +36,8 @@ void PendingPods::put(std::string_view key, const Pod& pod) {
   // All that can fail comes first.
   auto kept = std::make_unique<const Pod>(pod);
   reserve(size() + 1);
-  std::uint32_t number = find_key(key);
+  const NameIndex::Hash key_hash = NameIndex::hash(key), uid_hash = NameIndex::hash(pod.uid);
+  std::uint32_t number = find_key(key, key_hash);
   const bool is_new = number == NameIndex::kNone;
   if (is_new && free_.empty()) {
     if (free_.capacity() == pods_.size()) free_.reserve(2 * std::size_t{pods_.size()} + 1);
@@ -48,12 +47,11 @@ void PendingPods::put(std::string_view key, const Pod& pod) {
   if (is_new) {
     number = free_.back();
     free_.pop_back();
-    by_key_.insert(NameIndex::hash(key), number);
+    by_key_.insert(key_hash, number);
   } else {
     forget_uid(number);
   }
-  const NameIndex::Hash uid_hash = NameIndex::hash(pod.uid);
-  if (const std::uint32_t other = find_uid(pod.uid); other != NameIndex::kNone) {
+  if (const std::uint32_t other = find_uid(pod.uid, uid_hash); other != NameIndex::kNone) {
     by_uid_.erase(uid_hash, other);
   }
   by_uid_.insert(uid_hash, number);
@@ -61,10 +59,11 @@ void PendingPods::put(std::string_view key, const Pod& pod) {
 }
 
 void PendingPods::remove(std::string_view key) {
-  const std::uint32_t number = find_key(key);
+  const NameIndex::Hash hash = NameIndex::hash(key);
+  const std::uint32_t number = find_key(key, hash);
   if (number == NameIndex::kNone) return;
   forget_uid(number);
-  by_key_.erase(NameIndex::hash(key), number);
+  by_key_.erase(hash, number);
   pods_[number] = nullptr;
   free_.push_back(number);
 }
@@ -72,16 +71,17 @@ void PendingPods::remove(std::string_view key) {
 // Unless it finds another pod by now.
 void PendingPods::forget_uid(std::uint32_t number) {
   const std::string& uid = pods_[number]->uid;
-  if (find_uid(uid) == number) by_uid_.erase(NameIndex::hash(uid), number);
+  const NameIndex::Hash hash = NameIndex::hash(uid);
+  if (find_uid(uid, hash) == number) by_uid_.erase(hash, number);
 }
 
 const Pod* PendingPods::of_key(std::string_view key) const {
-  const std::uint32_t number = find_key(key);
+  const std::uint32_t number = find_key(key, NameIndex::hash(key));
   return number == NameIndex::kNone ? nullptr : pods_[number].get();
 }
 
 const Pod* PendingPods::of_uid(std::string_view uid) const {
-  const std::uint32_t number = find_uid(uid);
+  const std::uint32_t number = find_uid(uid, NameIndex::hash(uid));
   return number == NameIndex::kNone ? nullptr : pods_[number].get();
 }
 
@@ -91,11 +91,11 @@ Result<void> PendingPods::validate() const {
     const Pod* pod = pods_[number].get();
     if (pod == nullptr) continue;
     ++by_key;
-    if (find_key(pod_key(pod->namespace_name, pod->name)) != number) {
-      return fail(ErrorCode::kInternal,
-                  fmt::format("pending pods: {}/{} is not found", pod->namespace_name, pod->name));
+    const std::string key = pod_key(pod->namespace_name, pod->name);
+    if (find_key(key, NameIndex::hash(key)) != number) {
+      return fail(ErrorCode::kInternal, fmt::format("pending pods: {} is not found", key));
     }
-    by_uid += find_uid(pod->uid) == number;
+    by_uid += find_uid(pod->uid, NameIndex::hash(pod->uid)) == number;
   }
   if (by_key != by_key_.size() || by_uid != by_uid_.size()) {
     return fail(ErrorCode::kInternal,

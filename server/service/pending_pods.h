@@ -38,8 +38,8 @@ class PendingPods {
   Result<void> validate() const;
 
  private:
-  std::uint32_t find_key(std::string_view key) const;
-  std::uint32_t find_uid(std::string_view uid) const;
+  std::uint32_t find_key(std::string_view key, NameIndex::Hash hash) const;
+  std::uint32_t find_uid(std::string_view uid, NameIndex::Hash hash) const;
   void forget_uid(std::uint32_t number);
 
   Chunked<std::unique_ptr<const Pod>> pods_;  // by number; nullptr: it is free

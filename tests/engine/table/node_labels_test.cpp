@@ -99,5 +99,24 @@ TEST(NodeLabels, AKeyOfManyValuesHasNoColumn) {
   EXPECT_EQ(*labels.column("host"), NodeLabels::Column{1});
 }
 
+TEST(NodeLabels, OfManyKeysTheFirstHaveColumns) {
+  NodeLabels labels;
+  std::vector<Node> nodes;
+  for (std::uint32_t row = 0; row <= NodeLabels::kColumnsMax; ++row) {
+    nodes.push_back(node_of({{"key-" + std::to_string(row), "v"}}));
+    labels.change(row, nullptr, &nodes.back());
+  }
+  EXPECT_NE(labels.column("key-255"), nullptr);
+  EXPECT_EQ(labels.column("key-256"), nullptr);
+  EXPECT_EQ(holders_of(labels, "key-256", "v").row, 256u) << "found all the same";
+  EXPECT_TRUE(labels.is_kept(256, nodes.back()));
+  labels.change(7, &nodes[7], nullptr);
+  labels.change(256, &nodes.back(), nullptr);
+  labels.change(256, nullptr, &nodes.back());
+  EXPECT_NE(labels.column("key-256"), nullptr) << "another one went";
+  labels.change(7, nullptr, &nodes[7]);
+  EXPECT_EQ(labels.column("key-7"), nullptr);
+}
+
 }  // namespace
 }  // namespace headroom::node_labels_test
