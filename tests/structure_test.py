@@ -25,6 +25,7 @@ ROOMS = {
     'engine/table': ['kernels', 'objects', 'layout', 'engine'],
     'engine/policies': ['kernels', 'objects', 'layout', 'engine'],
     'engine/quotas': ['objects', 'layout', 'engine'],
+    'engine/classes': ['objects', 'layout', 'engine'],
     'engine/applications': ['kernels', 'objects', 'layout', 'engine'],
     'engine/facts': ['kernels', 'objects', 'layout', 'engine'],
     'engine/decide': ['kernels', 'objects', 'layout', 'engine'],

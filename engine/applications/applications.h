@@ -26,12 +26,12 @@
 #include "engine/applications/read_labels.h"
 #include "engine/applications/topology.h"
 #include "engine/applications/volume_index.h"
+#include "engine/classes/row_classes.h"
 #include "engine/profile/profile.h"
 #include "engine/table/facts.h"
 #include "engine/table/node_table.h"
 #include "engine/table/referred_objects.h"
 #include "engine/table/rejections.h"
-#include "engine/table/row_classes.h"
 
 namespace headroom {
 

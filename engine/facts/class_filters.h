@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/classes/row_classes.h"
 #include "engine/profile/profile.h"
 #include "engine/table/pod_shape.h"
 #include "engine/table/rejections.h"
-#include "engine/table/row_classes.h"
 
 namespace headroom {
 

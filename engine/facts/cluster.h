@@ -20,6 +20,7 @@
 
 #include "engine/answers.h"
 #include "engine/applications/applications.h"
+#include "engine/classes/row_classes.h"
 #include "engine/facts/class_filters.h"
 #include "engine/facts/journal.h"
 #include "engine/facts/shape_book.h"
@@ -34,7 +35,6 @@
 #include "engine/table/reasons.h"
 #include "engine/table/referred_objects.h"
 #include "engine/table/resource_names.h"
-#include "engine/table/row_classes.h"
 #include "layout/name_index.h"
 #include "objects/hash.h"
 

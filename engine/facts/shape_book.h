@@ -16,13 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/classes/row_classes.h"
 #include "engine/facts/shape_key.h"
 #include "engine/policies/policies.h"
 #include "engine/quotas/capacity_scheduling.h"
 #include "engine/table/facts.h"
 #include "engine/table/pod_shape.h"
 #include "engine/table/reasons.h"
-#include "engine/table/row_classes.h"
 #include "objects/hash.h"
 
 namespace headroom {

@@ -31,30 +31,30 @@ endfunction()
 
 headroom_add_engine_test(engine_test
   engine/annotations_test.cpp
-  engine/applications_test.cpp
-  engine/bound_volumes_test.cpp
+  engine/applications/applications_test.cpp
+  engine/applications/bound_volumes_test.cpp
   engine/table/change_log_test.cpp
   engine/elastic_quota_stories_test.cpp
-  engine/fine_sums_test.cpp
+  engine/applications/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/table/host_ports_test.cpp
   engine/large_cluster_test.cpp
-  engine/table/node_class_test.cpp
-  engine/table/node_labels_test.cpp
+  engine/classes/node_class_test.cpp
+  engine/classes/node_labels_test.cpp
   engine/node_figures_test.cpp
   engine/table/node_table_test.cpp
-  engine/table/row_classes_test.cpp
+  engine/classes/row_classes_test.cpp
   engine/not_considered_test.cpp
   engine/order_test.cpp
   engine/preemption_test.cpp
   engine/profile_reader_test.cpp
-  engine/raw_histogram_test.cpp
+  engine/decide/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
-  engine/rows_apart_test.cpp
+  engine/decide/rows_apart_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp
-  engine/volume_classes_test.cpp
-  engine/volume_index_test.cpp)
+  engine/applications/volume_classes_test.cpp
+  engine/applications/volume_index_test.cpp)
 headroom_compile_together(engine_test 5)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp

@@ -1,4 +1,4 @@
-#include "engine/table/row_classes.h"
+#include "engine/classes/row_classes.h"
 
 #include <algorithm>
 

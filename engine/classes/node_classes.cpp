@@ -1,4 +1,4 @@
-#include "engine/table/node_classes.h"
+#include "engine/classes/node_classes.h"
 
 #include <algorithm>
 #include <iterator>

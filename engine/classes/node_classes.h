@@ -21,8 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/classes/node_labels.h"
 #include "engine/table/node_class.h"
-#include "engine/table/node_labels.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
 #include "objects/objects.h"

@@ -1,6 +1,6 @@
 // Splits of classes in turns, while nodes change: at the end each node is in the class that it is
 // classified into, and no two nodes that a selector tells apart share one.
-#include "engine/table/row_classes.h"
+#include "engine/classes/row_classes.h"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/classes/node_classes.h"
 #include "engine/options.h"
 #include "engine/table/facts.h"
-#include "engine/table/node_classes.h"
 #include "engine/table/node_table.h"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-#include "engine/table/node_labels.h"
+#include "engine/classes/node_labels.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What is kept of nodes' labels: who has one, and the columns of keys with few values.
-#include "engine/table/node_labels.h"
+#include "engine/classes/node_labels.h"
 
 #include <gtest/gtest.h>
 

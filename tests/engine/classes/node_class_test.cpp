@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/classes/node_classes.h"
 #include "engine/engine.h"
-#include "engine/table/node_classes.h"
 #include "engine/table/node_table.h"
 
 namespace headroom::node_class_test {
