@@ -14,6 +14,17 @@ void append_sized(std::string& key, std::string_view part) {
   key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(part);
 }
 
+// How many values of labels the constraint asks for.
+std::size_t values_asked_for(const ClassConstraint& constraint) {
+  std::size_t count = constraint.node_selector.size();
+  for (std::size_t t = 0; constraint.required && t < constraint.required->size(); ++t) {
+    for (const NodeSelectorRequirement& requirement : (*constraint.required)[t].match_expressions) {
+      count += requirement.values.size();
+    }
+  }
+  return count;
+}
+
 // Calls `all` for each label key of which every value counts, `present` where having it does,
 // `values` for each key with the values that are asked for, `name` for each node's name.
 template <typename All, typename Present, typename Values, typename Name>
@@ -30,7 +41,9 @@ void each_read(const ClassConstraint& constraint, const std::vector<std::string>
     const NodeSelectorTerm& term = (*constraint.required)[t];
     for (const NodeSelectorRequirement& requirement : term.match_expressions) {
       if (requirement.op == "In" || requirement.op == "NotIn") {
-        values(requirement.key, std::span(requirement.values));
+        if (!requirement.values.empty()) {
+          values(requirement.key, std::span(requirement.values));
+        }
       } else if (requirement.op == "Exists" || requirement.op == "DoesNotExist") {
         present(requirement.key);
       } else {
@@ -67,22 +80,24 @@ bool NodeClasses::begin(Map& counts, const typename Map::key_type& what) {
 }
 
 // `held`: some node has it.
-void NodeClasses::end(Readers& readers, bool held) {
+bool NodeClasses::end(Readers& readers, bool held) {
   HEADROOM_ASSERT(readers.value_or(0) != 0);
   if (--*readers != 0) {
-    return;
+    return false;
   }
   held ? void(++unread_) : readers.reset();
+  return held;
 }
 
 template <typename Map>
-void NodeClasses::end(Map& counts, const typename Map::key_type& what, bool held) {
+bool NodeClasses::end(Map& counts, const typename Map::key_type& what, bool held) {
   const auto known = counts.find(what);
   HEADROOM_ASSERT(known != counts.end() && known->second != 0);
   if (--known.value() != 0) {
-    return;
+    return false;
   }
   held ? void(++unread_) : void(counts.erase(known));
+  return held;
 }
 
 NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
@@ -94,25 +109,18 @@ NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
       split.all = true;
     }
   };
+  const bool at_once = values_asked_for(constraint) <= kLabelsATurn;
   each_read(
       constraint, keys, [&](const std::string& key) { of_key(key, &KeyReads::values_all); },
       [&](const std::string& key) { of_key(key, &KeyReads::presence); },
       [&](const std::string& key, std::span<const std::string> values) {
-        if (values.empty()) {
+        keys_[key].values += values.size();
+        if (!at_once) {
+          put_off(key, values, true);
           return;
         }
-        LabelCounts& read = keys_[key].values;
         for (const std::string& value : values) {
-          const std::uint64_t label = NodeLabels::hash(key, value);
-          if (!begin(read, label)) {
-            continue;
-          }
-          if (const NodeLabels::Holders its = labels_.holders_of(label); its.count != 0) {
-            NewReads& reads = new_reads(key);
-            reads.values.insert(label);
-            reads.numbers.set(its.number);
-            its.row == UINT32_MAX ? void(split.all = true) : split.rows.push_back(its.row);
-          }
+          begin_label(key, NodeLabels::hash(key, value), split);
         }
       },
       [&](const std::string& name) {
@@ -125,36 +133,79 @@ NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
 }
 
 void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<std::string>& keys) {
-  const auto known = [&](const std::string& key) {
-    const auto found = keys_.find(key);
-    HEADROOM_ASSERT(found != keys_.end());
-    return found;
-  };
-  const auto drop = [&](auto found) {
-    if (found->second.none()) {
-      keys_.erase(found);
-    }
-  };
   const auto of_key = [&](const std::string& key, Readers KeyReads::*readers) {
-    const auto found = known(key);
-    end(found.value().*readers, labels_.has_key(key));
-    drop(found);
+    (void)end(keys_.find(key).value().*readers, labels_.has_key(key));
+    drop_unread(key);
   };
+  const bool at_once = values_asked_for(constraint) <= kLabelsATurn;
   each_read(
       constraint, keys, [&](const std::string& key) { of_key(key, &KeyReads::values_all); },
       [&](const std::string& key) { of_key(key, &KeyReads::presence); },
       [&](const std::string& key, std::span<const std::string> values) {
-        if (values.empty()) {
+        if (!at_once) {
+          put_off(key, values, false);
           return;
         }
-        const auto found = known(key);
+        KeyReads& reads = keys_.find(key).value();
         for (const std::string& value : values) {
-          const std::uint64_t label = NodeLabels::hash(key, value);
-          end(found.value().values, label, labels_.holders_of(label).count != 0);
+          end_label(reads, NodeLabels::hash(key, value));
         }
-        drop(found);
+        drop_unread(key);
       },
-      [&](const std::string& name) { end(names_, name, true); });
+      [&](const std::string& name) { (void)end(names_, name, true); });
+}
+
+void NodeClasses::put_off(const std::string& key, std::span<const std::string> values,
+                          bool begins) {
+  if (put_off_.empty() || put_off_.back().key != key || put_off_.back().begins != begins) {
+    put_off_.push_back({key, {}, begins});
+  }
+  for (const std::string& value : values) {
+    put_off_.back().labels.push_back(NodeLabels::hash(key, value));
+  }
+}
+
+NodeClasses::Split NodeClasses::read_on() {
+  HEADROOM_ASSERT(has_put_off());
+  Split split;
+  PutOff& next = put_off_.front();
+  for (std::size_t i = 0; i < kLabelsATurn && !next.labels.empty(); ++i) {
+    const std::uint64_t label = next.labels.back();
+    next.labels.pop_back();
+    next.begins ? begin_label(next.key, label, split)
+                : end_label(keys_.find(next.key).value(), label);
+  }
+  if (next.labels.empty()) {
+    drop_unread(next.key);
+    put_off_.pop_front();
+  }
+  return split;
+}
+
+void NodeClasses::begin_label(const std::string& key, std::uint64_t label, Split& split) {
+  if (!begin(counts_of(label), label)) {
+    return;
+  }
+  if (const NodeLabels::Holders its = labels_.holders_of(label); its.count != 0) {
+    NewReads& reads = new_reads(key);
+    reads.values.insert(label);
+    reads.numbers.set(its.number);
+    its.row == UINT32_MAX ? void(split.all = true) : split.rows.push_back(its.row);
+  }
+}
+
+void NodeClasses::end_label(KeyReads& reads, std::uint64_t label) {
+  HEADROOM_ASSERT(reads.values != 0);
+  --reads.values;
+  reads.has_unread |= end(counts_of(label), label, labels_.holders_of(label).count != 0);
+}
+
+void NodeClasses::drop_unread(const std::string& key) {
+  const auto known = keys_.find(key);
+  HEADROOM_ASSERT(known != keys_.end());
+  if (known->second.none()) {
+    keys_.erase(known);
+  }
 }
 
 NodeClasses::NewReads& NodeClasses::new_reads(const std::string& key) {
@@ -222,8 +273,11 @@ void NodeClasses::forget() {
         readers->reset();
       }
     }
-    forget_unread(reads.values);
+    reads.has_unread = false;
     at = reads.none() ? keys_.erase(at) : std::next(at);
+  }
+  for (std::size_t t = 0; unread_ != 0 && t < labels_read_.size(); ++t) {
+    forget_unread(labels_read_[t]);
   }
   forget_unread(names_);
   unread_ = 0;
@@ -241,7 +295,11 @@ std::uint32_t NodeClasses::classify(const Node& node) {
       continue;
     }
     const KeyReads& reads = known->second;
-    const bool counts = reads.values_all || reads.values.contains(NodeLabels::hash(name, value));
+    bool counts = reads.values_all.has_value();
+    if (!counts && reads.any_value()) {
+      const std::uint64_t label = NodeLabels::hash(name, value);
+      counts = counts_of(label).contains(label);
+    }
     if (!counts && !reads.presence) {
       continue;
     }

@@ -53,17 +53,30 @@ void RowClasses::limit() {
 
 std::uint64_t RowClasses::read(const ClassConstraint& constraint,
                                const std::vector<std::string>& keys) {
-  split_to_.clear();  // nodes that had the same may not have so any more
   const NodeClasses::Split split = classes_.read(constraint, keys);
-  splits_begun_ += !split.none();
+  splits_begun_ += !split.none() || classes_.has_put_off();
+  add(split);
+  return splits_begun_;
+}
+
+void RowClasses::add(const NodeClasses::Split& split) {
+  if (split.none()) {
+    return;
+  }
+  split_to_.clear();  // nodes that had the same may not have so any more
   if (split.all) {
     split_at_ = 0;
   }
   split_rows_.insert(split_rows_.end(), split.rows.begin(), split.rows.end());
-  return splits_begun_;
 }
 
 bool RowClasses::split(const Pause& pause) {
+  while (classes_.has_put_off()) {
+    add(classes_.read_on());
+    if (pause()) {
+      return false;
+    }
+  }
   const bool reads_nodes = classes_.begin_turn();
   while (!split_rows_.empty()) {
     split_in_turn(split_rows_.back());

@@ -56,6 +56,7 @@ class RowClasses {
     std::uint64_t splits_done = 0;  // the last one then
   };
 
+  void add(const NodeClasses::Split& split);
   void set(std::uint32_t row, std::uint32_t node_class);
   void split_in_turn(std::uint32_t row);
   void touch(std::uint32_t row) const;

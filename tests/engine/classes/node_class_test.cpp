@@ -358,6 +358,54 @@ TEST(NodeClasses, ValuesCountWhereTheyAreAskedFor) {
   EXPECT_EQ(ids({}, {"a"}), (Ids{1, 2, 3, 4}));
 }
 
+// What is put off is read in the order in which it was asked for, kLabelsATurn labels at a time.
+TEST(NodeClasses, TheLabelsOfALongSelectorArePutOff) {
+  NodeLabels labels;
+  const Node nodes[] = {node_of("n", {{"host", "a"}}), node_of("n", {{"host", "b"}}),
+                        node_of("n", {{"rack", "1"}}), node_of("n", {{"rack", "2"}})};
+  for (std::uint32_t row = 0; row < std::size(nodes); ++row) {
+    labels.change(row, nullptr, &nodes[row]);
+  }
+  NodeClasses classes(labels);
+  const auto ids = [&] {
+    std::vector<std::uint32_t> all;
+    for (const Node& node : nodes) all.push_back(classes.classify(node));
+    return all;
+  };
+  using Ids = std::vector<std::uint32_t>;
+  Names hosts{"b"};
+  for (std::size_t v = 0; v < 2 * NodeClasses::kLabelsATurn - 1; ++v) {
+    hosts.push_back("no-" + std::to_string(v));
+  }
+  const ClassConstraint constraint =
+      requiring({expressions({{"host", "In", hosts}, {"rack", "Exists", {}}})});
+  EXPECT_TRUE(classes.read(constraint).all) << "the rack is read at once";
+  EXPECT_EQ(ids(), (Ids{1, 1, 2, 2})) << "nodes that come before its turn";
+  EXPECT_TRUE(classes.read_on().none()) << "the last ones first";
+  ASSERT_TRUE(classes.has_put_off());
+  EXPECT_EQ(classes.read_on().rows, std::vector<std::uint32_t>{1});
+  ASSERT_FALSE(classes.has_put_off());
+  EXPECT_EQ(ids(), (Ids{1, 3, 2, 2}));
+
+  classes.unread(constraint);
+  EXPECT_TRUE(classes.read(constraint).none()) << "told apart still";
+  EXPECT_EQ(classes.unread_count(), 0u) << "the rack is read again, the hosts are to be unread";
+  for (int turn = 0; turn < 4; ++turn) {
+    EXPECT_TRUE(classes.read_on().none());
+  }
+  ASSERT_FALSE(classes.has_put_off());
+  EXPECT_EQ(classes.unread_count(), 0u);
+
+  classes.unread(constraint);
+  EXPECT_EQ(classes.unread_count(), 1u) << "the rack";
+  (void)classes.read_on();
+  (void)classes.read_on();
+  EXPECT_EQ(classes.unread_count(), 2u) << "b, of the hosts";
+  classes.end_split();
+  classes.forget();
+  EXPECT_EQ(ids(), (Ids{1, 1, 1, 1})) << "nobody reads any more";
+}
+
 // One node has it, and then others, and at last one that is not known.
 TEST(NodeClasses, AValueOfOneNodeSplitsThatNode) {
   const auto asking = [](const char* value) {

@@ -62,6 +62,12 @@ ClassConstraint random_constraint(Random& random) {
   if (its.op != "Exists") {
     its.values.push_back(std::to_string(random.below(12)));
   }
+  if (its.op[0] != 'G' && random.permille(150)) {  // more than a turn reads
+    its.op = random.permille(500) ? "In" : "NotIn";
+    for (std::size_t v = NodeClasses::kLabelsATurn * (1 + random.below(3)); v != 0; --v) {
+      its.values.push_back(std::to_string(random.below(400)));
+    }
+  }
   if (random.permille(200)) {
     term.match_fields.push_back(
         {"metadata.name", "NotIn", {"n" + std::to_string(random.below(kRows))}});
