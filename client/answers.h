@@ -96,6 +96,11 @@ struct Explained {
   std::vector<NotConsidered> not_considered;
 };
 
+struct BoundVolumes {
+  std::uint64_t epoch = 0;
+  std::vector<std::string> objects;  // each as JSON
+};
+
 struct Reservation {
   std::string namespace_name, name, uid, node_name, owner;
   std::int64_t reserved_us = 0, expires_us = 0;

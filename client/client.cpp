@@ -216,6 +216,13 @@ Result<answers::Explained> Client::explain(const PodRef& pod, std::string_view n
   return ask<wire::Explained>(true, build).map(kDecode);
 }
 
+Result<answers::BoundVolumes> Client::bound_volumes(const PodRef& pod, std::string_view node_name) {
+  const auto build = [&](Builder& builder) {
+    return encode_bound_volumes(builder, pod, node_name);
+  };
+  return ask<wire::BoundVolumesReply>(true, build).map(kDecode);
+}
+
 Result<answers::PostFiltered> Client::post_filter(const PodRef& pod, bool candidates) {
   const auto build = [&](Builder& builder) { return encode_post_filter(builder, pod, candidates); };
   return ask<wire::PostFiltered>(true, build).map(kDecode);

@@ -85,6 +85,8 @@ class Client {
   Result<answers::Reservations> reservations(const PodName& after = {});
   Result<answers::Placed> place(std::span<const PodRef> pods, bool reasons = true);
   Result<answers::Explained> explain(const PodRef& pod, std::string_view node_name);
+  // What the cluster would write of the pod's claims that wait, as Engine::bound_volumes() has it.
+  Result<answers::BoundVolumes> bound_volumes(const PodRef& pod, std::string_view node_name);
   // Who must go so that the pod has its place; kUnsupported without CapacityScheduling.
   Result<answers::PostFiltered> post_filter(const PodRef& pod, bool candidates = false);
   // A page of them; where its `more` says so, ask again with its last namespace.

@@ -50,6 +50,8 @@ struct Read {
 
   static std::string one(const flatbuffers::String& from) { return from.str(); }
 
+  static std::string one(const wire::ReferredObject& from) { return string_of(from.json()); }
+
   static answers::ReasonCount one(const wire::ReasonCount& from) {
     return {.reason = string_of(from.reason()), .nodes = from.nodes()};
   }
@@ -267,6 +269,10 @@ answers::Explained decode(const wire::Explained& reply) {
           .total = reply.total(),
           .terms = Read::list(reply.terms()),
           .not_considered = not_considered(reply.not_considered())};
+}
+
+answers::BoundVolumes decode(const wire::BoundVolumesReply& reply) {
+  return {.epoch = reply.epoch(), .objects = Read::list(reply.objects())};
 }
 
 answers::Reservations decode(const wire::ReservationsReply& reply) {

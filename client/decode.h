@@ -16,6 +16,7 @@ answers::Evaluated decode(const wire::Evaluated& reply);
 answers::NodesEvaluated decode(const wire::NodesEvaluated& reply);
 answers::Placed decode(const wire::Placed& reply);
 answers::Explained decode(const wire::Explained& reply);
+answers::BoundVolumes decode(const wire::BoundVolumesReply& reply);
 answers::Reservations decode(const wire::ReservationsReply& reply);
 answers::Stats decode(const wire::StatsReply& reply);
 answers::PostFiltered decode(const wire::PostFiltered& reply);

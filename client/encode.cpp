@@ -214,6 +214,12 @@ Offset<wire::Explain> encode_explain(Builder& builder, const PodRef& pod,
   return wire::CreateExplain(builder, ref, write_text(builder, node_name));
 }
 
+Offset<wire::BoundVolumes> encode_bound_volumes(Builder& builder, const PodRef& pod,
+                                                std::string_view node_name) {
+  const auto ref = reference(builder, pod);
+  return wire::CreateBoundVolumes(builder, ref, write_text(builder, node_name));
+}
+
 Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod, bool candidates) {
   return wire::CreatePostFilter(builder, reference(builder, pod), candidates);
 }

@@ -112,6 +112,8 @@ flatbuffers::Offset<wire::Unreserve> encode_unreserve(Builder& builder, const Po
 flatbuffers::Offset<wire::Reservations> encode_reservations(Builder& builder, const PodName& after);
 flatbuffers::Offset<wire::Explain> encode_explain(Builder& builder, const PodRef& pod,
                                                   std::string_view node_name);
+flatbuffers::Offset<wire::BoundVolumes> encode_bound_volumes(Builder& builder, const PodRef& pod,
+                                                             std::string_view node_name);
 flatbuffers::Offset<wire::PostFilter> encode_post_filter(Builder& builder, const PodRef& pod,
                                                          bool candidates);
 flatbuffers::Offset<wire::ElasticQuotaStatus> encode_elastic_quota_status(Builder& builder,

@@ -34,7 +34,8 @@ constexpr std::array<const char*, kRequestKinds> kKindNames = {"evaluate",
                                                                "capacity_reservations",
                                                                "evaluate_nodes",
                                                                "renew_reservations",
-                                                               "reservations"};
+                                                               "reservations",
+                                                               "bound_volumes"};
 constexpr std::array<const char*, kRejections> kRejectionNames = {
     "oversized", "malformed", "unexpected", "out_of_order", "slow_reader"};
 

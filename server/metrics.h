@@ -46,9 +46,10 @@ enum class RequestKind : std::uint8_t {
   kCapacityReservations,
   kEvaluateNodes,
   kRenewReservations,
-  kReservations
+  kReservations,
+  kBoundVolumes
 };
-inline constexpr std::size_t kRequestKinds = 21;
+inline constexpr std::size_t kRequestKinds = 22;
 
 // Why a frame was not served.
 enum class RequestRejection : std::uint8_t {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/table/referred_objects.h"
+#include "objects/referred_json_writer.h"
 #include "schema/limits.h"
 
 namespace headroom {
@@ -115,6 +116,16 @@ Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
       });
   return wire::CreateExplained(builder, epoch, wire_code(explanation.code), explanation.total,
                                terms, write_not_considered(builder, explanation.not_considered));
+}
+
+Offset<wire::BoundVolumesReply> encode_bound_volumes(Builder& builder,
+                                                     const std::vector<ReferredObject>& objects,
+                                                     std::uint64_t epoch) {
+  const auto written =
+      write_list<wire::ReferredObject>(builder, objects, [&](const ReferredObject& object) {
+        return wire::CreateReferredObject(builder, write_text(builder, to_json(object)));
+      });
+  return wire::CreateBoundVolumesReply(builder, epoch, written);
 }
 
 namespace {

@@ -31,6 +31,8 @@ struct HelloAnswer {
 flatbuffers::Offset<wire::HelloReply> encode_hello(Builder& builder, const HelloAnswer& answer);
 flatbuffers::Offset<wire::Explained> encode(Builder& builder, const Explanation& explanation,
                                             std::uint64_t epoch);
+flatbuffers::Offset<wire::BoundVolumesReply> encode_bound_volumes(
+    Builder& builder, const std::vector<ReferredObject>& objects, std::uint64_t epoch);
 
 // Decisions, many and often.
 class Encoder {

@@ -180,6 +180,7 @@ class RequestService final : public FrameHandler {
                              flatbuffers::Offset<wire::Reserved> first);
   Result<void> place(Peer& peer, std::uint64_t id, const wire::Place& request);
   Result<void> explain(Peer& peer, std::uint64_t id, const wire::Explain& request);
+  Result<void> bound_volumes(Peer& peer, std::uint64_t id, const wire::BoundVolumes& request);
   Result<void> post_filter(Peer& peer, std::uint64_t id, const wire::PostFilter& request);
   Result<void> elastic_quota_status(std::uint64_t id, const wire::ElasticQuotaStatus& request);
   Result<void> explain_victims(Peer& peer, std::uint64_t id, const wire::ExplainVictims& request);

@@ -403,4 +403,14 @@ Result<void> RequestService::explain(Peer& peer, std::uint64_t id, const wire::E
   });
 }
 
+Result<void> RequestService::bound_volumes(Peer& peer, std::uint64_t id,
+                                           const wire::BoundVolumes& request) {
+  return ask(peer, *request.pod(), [this, &peer, id, &request](const Pod& pod) -> Result<void> {
+    const auto objects = engine_of(peer).bound_volumes(pod, text(request.node_name()));
+    if (!objects) return tl::unexpected(objects.error());
+    finish(id, encode_bound_volumes(builder_, *objects, epoch()));
+    return {};
+  });
+}
+
 }  // namespace headroom

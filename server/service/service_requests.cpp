@@ -54,6 +54,8 @@ const RequestService::Request* RequestService::request_of(wire::Body body) {
     add(Body::EvaluateNodes, Role::kLook, K::kEvaluateNodes,
         Handler<&RequestService::evaluate_nodes>());
     add(Body::Explain, Role::kLook, K::kExplain, Handler<&RequestService::explain>());
+    add(Body::BoundVolumes, Role::kLook, K::kBoundVolumes,
+        Handler<&RequestService::bound_volumes>());
     add(Body::PostFilter, Role::kLook, K::kPostFilter, Handler<&RequestService::post_filter>());
     add(Body::ExplainVictims, Role::kLook, K::kExplainVictims,
         Handler<&RequestService::explain_victims>());

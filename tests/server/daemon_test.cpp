@@ -197,6 +197,15 @@ TEST_F(DaemonMessages, ExplainsOnePodOnOneNode) {
   EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(DaemonMessages, BindsNoVolumesOfAPodWithoutClaims) {
+  const Pod pod = small_pod("plain");
+  const std::string node = must(client_.evaluate(pod)).decisions[0].candidates[0].node_name;
+  EXPECT_TRUE(must(client_.bound_volumes(pod, node)).objects.empty());
+  const auto unknown = client_.bound_volumes(pod, "no-such-node");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(DaemonMessages, CountsInStats) {
   const Client other = daemon_.client();
   must(client_.evaluate(cluster_.pending[0]));

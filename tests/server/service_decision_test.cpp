@@ -1,4 +1,4 @@
-// Evaluate, reserve, place, explain and stats.
+// Evaluate, reserve, place, explain, bound volumes and stats.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "client/decode.h"
+#include "objects/referred_json_writer.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_decision_test {
@@ -15,6 +17,7 @@ class Evaluating : public ServiceTest {};
 class Reserving : public ServiceTest {};
 class Placing : public ServiceTest {};
 class Explaining : public ServiceTest {};
+class BindingVolumes : public ServiceTest {};
 class Stats : public ServiceTest {};
 
 // --- Evaluate ----------------------------------------------------------------------------------
@@ -478,6 +481,48 @@ TEST_F(Explaining, WhatIsNotThere) {
   };
   EXPECT_EQ(explain(pod_of("p", 1), "n9"), "NotFound: node n9 is not known");
   EXPECT_EQ(explain("nobody", "n1"), "NotFound: pod: uid nobody was not fed as pending");
+}
+
+// --- BoundVolumes ------------------------------------------------------------------------------
+
+TEST_F(BindingVolumes, AnswersAsTheEngineDoes) {
+  StorageClass fast;
+  fast.name = "fast";
+  fast.provisioner = "disk.example.com";
+  fast.waits_for_first_consumer = true;
+  PersistentVolumeClaim claim;
+  Pod pending = pod_of("p", 3);
+  claim.namespace_name = pending.namespace_name;
+  claim.name = "data";
+  claim.uid = "7";
+  claim.storage_class = "fast";
+  claim.access_modes = {"ReadWriteOnce"};
+  claim.volume_mode = "Filesystem";  // as an API server has it
+  claim.request_bytes = 10;
+  pending.volumes.emplace_back().claim = claim.name;
+  const std::vector<Fact> facts = {ReferredObject(fast), ReferredObject(claim), node_of("n1", 2),
+                                   node_of("n2", 4), pending};
+  feeder.feed(facts);
+  Engine engine = engine_with(Profile::standard(), facts, kNowUs);
+  const auto asking = [](const PodArg& arg, const std::string& node) {
+    return [arg, node](Builder& builder) {
+      const auto pod = write_ref(builder, arg);
+      return wire::CreateBoundVolumes(builder, pod, write(builder, node));
+    };
+  };
+  for (const std::string node : {"n1", "n2"}) {
+    const auto objects = engine.bound_volumes(pending, node);
+    ASSERT_TRUE(objects);
+    std::vector<std::string> expected;
+    for (const ReferredObject& object : *objects) expected.push_back(to_json(object));
+    EXPECT_EQ(expected.size(), node == "n1" ? 0u : 2u) << "the pod has no room on n1";
+    EXPECT_EQ(
+        decode(client.take<wire::BoundVolumesReply>(client.ask(asking(pending.uid, node)))).objects,
+        expected);
+  }
+  EXPECT_EQ(client.error(client.ask(asking(pending, "n9"))), "NotFound: node n9 is not known");
+  EXPECT_EQ(client.error(client.ask(asking("nobody", "n1"))),
+            "NotFound: pod: uid nobody was not fed as pending");
 }
 
 // --- What is not considered --------------------------------------------------------------------

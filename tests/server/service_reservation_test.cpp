@@ -386,6 +386,8 @@ TEST_F(RolesOfPeers, EveryRequestTakesItsRole) {
        create([p](Builder& builder) { return encode_evaluate_nodes(builder, PodRef(p), {}); })},
       {"Explain", Role::kLook,
        create([p](Builder& builder) { return encode_explain(builder, PodRef(p), "n1"); })},
+      {"BoundVolumes", Role::kLook,
+       create([p](Builder& builder) { return encode_bound_volumes(builder, PodRef(p), "n1"); })},
       {"PostFilter", Role::kLook, [p](auto& peer) { peer.post_filter(p); }},
       {"ExplainVictims", Role::kLook, [p](auto& peer) { peer.explain_victims(p, "n1"); }},
       {"ElasticQuotaStatus", Role::kLook,
