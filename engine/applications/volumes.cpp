@@ -231,7 +231,12 @@ void VolumeLook::look_at_zones() {
 // --- Nodes ---
 
 bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
-  if (has_disks_ || !missing_driver_.empty() || !selected_.empty()) {
+  const auto is_large = [](const WaitingClaim& claim) {
+    return claim.of_class != nullptr && (claim.of_class->unclaimed.size() > kClassVolumesMax ||
+                                         claim.of_class->storage.size() > kClassVolumesMax);
+  };
+  if (has_disks_ || !missing_driver_.empty() || !selected_.empty() ||
+      std::any_of(waiting_.begin(), waiting_.end(), is_large)) {
     return false;
   }
   // Many volumes and pieces of storage say the same.
@@ -262,12 +267,9 @@ bool VolumeLook::read(std::vector<NodeSelectorTerm>& terms) const {
     if (claim.of_class == nullptr) {
       continue;
     }
-    const auto& [unclaimed, storage] = *claim.of_class;
-    if (unclaimed.size() > kClassVolumesMax || storage.size() > kClassVolumesMax) {
-      return false;
-    }
-    unclaimed.each(read_volume);
-    storage.each([&](const CsiStorageCapacity* its) { read_selector(*its->node_topology); });
+    claim.of_class->unclaimed.each(read_volume);
+    claim.of_class->storage.each(
+        [&](const CsiStorageCapacity* its) { read_selector(*its->node_topology); });
   }
   if (zones_.empty()) {
     return true;

@@ -32,8 +32,8 @@ class VolumeLook {
   const std::vector<std::string>& pre_filter() const { return rejected_; }
   PluginId plugin() const { return rejected_by_; }
   // Adds what of nodes' labels its answers follow from: but for the rows of each_apart(), nodes
-  // that are alike in it have the same. False: they follow from more, and each row is to be looked
-  // at.
+  // that are alike in it have the same. False, and nothing is added: they follow from more, and
+  // each row is to be looked at.
   bool read(std::vector<NodeSelectorTerm>& terms) const;
   // Calls visit(row) for the rows whose volumes, with the pod's, may be too many, and for those
   // whose labels one of the pod's volumes asks for by value, where no other node has these.

@@ -7,15 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "engine/engine.h"
+#include "tests/engine/applications/claims.h"
 
 namespace headroom::bound_volumes_test {
 namespace {
 
-const std::string kZone = "topology.kubernetes.io/zone";
-const std::string kRack = "example.com/rack";
-
-class BoundVolumes : public testing::Test {
+class BoundVolumes : public ClaimTest {
  protected:
   BoundVolumes() {
     for (const char* name : {"a", "b"}) {
@@ -25,26 +22,8 @@ class BoundVolumes : public testing::Test {
       node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
       apply(node);
     }
-    class_.name = "fast";
-    class_.provisioner = "disk.example.com";
-    class_.waits_for_first_consumer = true;
-    claim_.namespace_name = "team";
-    claim_.name = "data";
-    claim_.uid = "7";
-    claim_.storage_class = "fast";
-    claim_.access_modes = {"ReadWriteOnce"};
-    claim_.request_bytes = 10;
-    pod_.namespace_name = "team";
-    pod_.name = pod_.uid = "store-0";
-    pod_.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
-    pod_.volumes.emplace_back().claim = "data";
   }
 
-  template <typename T>
-  void apply(const T& object) {
-    const Result<void> applied = engine_.upsert(object);
-    ASSERT_TRUE(applied) << applied.error().message;
-  }
   void apply_all() {
     apply(ReferredObject(class_));
     apply(ReferredObject(claim_));
@@ -61,33 +40,22 @@ class BoundVolumes : public testing::Test {
     return {engine_.filter(pod_, "a")->code == Code::kSuccess,
             engine_.filter(pod_, "b")->code == Code::kSuccess};
   }
-
-  Engine engine_ = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
-  StorageClass class_;
-  PersistentVolumeClaim claim_;
-  Pod pod_;
 };
 
 TEST_F(BoundVolumes, OneThatIsThere) {
   class_.provisioner = "kubernetes.io/no-provisioner";
-  PersistentVolume volume;
-  volume.name = "disk-1";
-  volume.storage_class = "fast";
-  volume.capacity_bytes = 20;
-  volume.access_modes = {"ReadWriteOnce"};
-  volume.available = true;
-  volume.node_affinity = {{.match_expressions = {{kRack, "In", {"rack-b"}}}, .match_fields = {}}};
+  volume_.node_affinity = on(kRack, "In", {"rack-b"});
   apply_all();
-  apply(ReferredObject(volume));
+  apply(ReferredObject(volume_));
   EXPECT_TRUE(bound("a").empty());
   const std::vector<ReferredObject> objects = bound("b");
-  volume.claim_namespace = "team";
-  volume.claim_name = "data";
-  volume.claim_uid = "7";
-  volume.available = false;
-  claim_.volume_name = "disk-1";
+  volume_.claim_namespace = "team";
+  volume_.claim_name = "data";
+  volume_.claim_uid = "7";
+  volume_.available = false;
+  claim_.volume_name = "disk";
   claim_.bind_completed = true;
-  EXPECT_EQ(objects, (std::vector<ReferredObject>{volume, claim_}));
+  EXPECT_EQ(objects, (std::vector<ReferredObject>{volume_, claim_}));
   EXPECT_EQ(feasible_after("b"), (std::vector<bool>{false, true}));
   EXPECT_TRUE(bound("b").empty());  // it waits no more
 }
@@ -99,38 +67,25 @@ TEST_F(BoundVolumes, OneThatIsMadeIsInTheZone) {
   const auto& volume = std::get<PersistentVolume>(objects[0]);
   EXPECT_EQ(volume.name, "pvc-7");
   EXPECT_EQ(volume.capacity_bytes, 10);
-  EXPECT_EQ(volume.csi_driver, "disk.example.com");
+  EXPECT_EQ(volume.csi_driver, kDriver);
   EXPECT_EQ(std::get<PersistentVolumeClaim>(objects[1]).volume_name, "pvc-7");
-  const NodeSelectorTerm zone{.match_expressions = {{kZone, "In", {"zone-a"}}}, .match_fields = {}};
-  EXPECT_EQ(volume.node_affinity, std::vector<NodeSelectorTerm>{zone});
+  EXPECT_EQ(volume.node_affinity, on(kZone, "In", {"zone-a"}));
   EXPECT_EQ(feasible_after("a"), (std::vector<bool>{true, false}));
 }
 
 TEST_F(BoundVolumes, OneThatIsMadeIsWhereItsClassAllows) {
   class_.allowed_topologies = {{{kRack, "In", {"rack-a", "rack-b"}}}};
   apply_all();
-  const NodeSelectorTerm rack{.match_expressions = {{kRack, "In", {"rack-b"}}}, .match_fields = {}};
   EXPECT_EQ(std::get<PersistentVolume>(bound("b").at(0)).node_affinity,
-            std::vector<NodeSelectorTerm>{rack});
+            on(kRack, "In", {"rack-b"}));
 }
 
 TEST_F(BoundVolumes, OneThatIsMadeIsOnItsStorage) {
-  CsiDriver driver;
-  driver.name = "disk.example.com";
-  driver.storage_capacity = true;
-  CsiStorageCapacity capacity;
-  capacity.namespace_name = "kube-system";
-  capacity.name = "of-b";
-  capacity.storage_class = "fast";
-  capacity.node_topology = LabelSelector{{kRack, "In", {"rack-b"}}};
-  capacity.capacity_bytes = 100;
   apply_all();
-  apply(ReferredObject(driver));
-  apply(ReferredObject(capacity));
+  apply_storage_in("rack-b");
   EXPECT_TRUE(bound("a").empty());
-  const NodeSelectorTerm rack{.match_expressions = *capacity.node_topology, .match_fields = {}};
   EXPECT_EQ(std::get<PersistentVolume>(bound("b").at(0)).node_affinity,
-            std::vector<NodeSelectorTerm>{rack});
+            on(kRack, "In", {"rack-b"}));
 }
 
 TEST_F(BoundVolumes, NothingOfANodeThatRejectsThePod) {

@@ -8,67 +8,32 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "tests/engine/applications/claims.h"
 
 namespace headroom::volume_classes_test {
 namespace {
 
-const std::string kZone = "topology.kubernetes.io/zone";
 const std::string kBetaZone = "failure-domain.beta.kubernetes.io/zone";
-const std::string kRack = "example.com/rack";
-const std::string kDriver = "disk.example.com";
 constexpr std::uint32_t kNodes = 12;
 
 std::string node_name(std::uint32_t n) { return "node-" + std::to_string(n); }
 
-Node node_of(std::uint32_t n) {
-  Node node;
-  node.name = node_name(n);
-  node.labels = {{kRack, "rack-" + std::to_string(n % 3)}};
-  if (n != 0) {
-    node.labels.emplace_back(n < 3 ? kBetaZone : kZone, "zone-" + std::to_string(n % 4));
-  }
-  std::sort(node.labels.begin(), node.labels.end());
-  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-  return node;
-}
-
-class VolumeClasses : public testing::Test {
+class VolumeClasses : public ClaimTest {
  protected:
   VolumeClasses() {
     for (std::uint32_t n = 0; n < kNodes; ++n) apply(node_of(n));
-    class_.name = "fast";
-    class_.provisioner = kDriver;
-    class_.waits_for_first_consumer = true;
-    claim_.namespace_name = "team";
-    claim_.name = "data";
-    claim_.storage_class = "fast";
-    claim_.access_modes = {"ReadWriteOnce"};
-    claim_.request_bytes = 10;
-    volume_.name = "disk";
-    volume_.storage_class = "fast";
-    volume_.capacity_bytes = 20;
-    volume_.access_modes = {"ReadWriteOnce"};
-    volume_.available = true;
-    pod_ = pod("store-0", "data");
   }
 
-  static Pod pod(const std::string& name, const std::string& claim) {
-    Pod made;
-    made.namespace_name = "team";
-    made.name = made.uid = name;
-    made.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
-    made.volumes.emplace_back().claim = claim;
-    return made;
-  }
-  static std::vector<NodeSelectorTerm> on(const std::string& key, const char* op,
-                                          std::vector<std::string> values) {
-    return {{.match_expressions = {{key, op, std::move(values)}}, .match_fields = {}}};
-  }
-  template <typename T>
-  void apply(const T& object) {
-    const Result<void> applied = engine_.upsert(object);
-    ASSERT_TRUE(applied) << applied.error().message;
+  static Node node_of(std::uint32_t n) {
+    Node node;
+    node.name = node_name(n);
+    node.labels = {{kRack, "rack-" + std::to_string(n % 3)}};
+    if (n != 0) {
+      node.labels.emplace_back(n < 3 ? kBetaZone : kZone, "zone-" + std::to_string(n % 4));
+    }
+    std::sort(node.labels.begin(), node.labels.end());
+    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+    return node;
   }
   void apply_all() {
     apply(ReferredObject(class_));
@@ -108,12 +73,6 @@ class VolumeClasses : public testing::Test {
     for (const auto& its : found) names.push_back(its.first);
     return names;
   }
-
-  Engine engine_ = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
-  StorageClass class_;
-  PersistentVolumeClaim claim_;
-  PersistentVolume volume_;
-  Pod pod_;
 };
 
 const std::vector<std::string> kRack1 = {"node-1", "node-10", "node-4", "node-7"};
@@ -187,19 +146,9 @@ TEST_F(VolumeClasses, OfTheTopologiesOfAClass) {
 }
 
 TEST_F(VolumeClasses, OfStorage) {
-  CsiDriver driver;
-  driver.name = kDriver;
-  driver.storage_capacity = true;
-  CsiStorageCapacity capacity;
-  capacity.namespace_name = "kube-system";
-  capacity.name = "some";
-  capacity.storage_class = "fast";
-  capacity.node_topology = LabelSelector{{kRack, "In", {"rack-1"}}};
-  capacity.capacity_bytes = 100;
   volume_.deleting = true;
   apply_all();
-  apply(ReferredObject(driver));
-  apply(ReferredObject(capacity));
+  apply_storage_in("rack-1");
   EXPECT_EQ(feasible(), kRack1);
 }
 
