@@ -80,13 +80,12 @@ bool NodeClasses::begin(Map& counts, const typename Map::key_type& what) {
 }
 
 // `held`: some node has it.
-bool NodeClasses::end(Readers& readers, bool held) {
+void NodeClasses::end(Readers& readers, bool held) {
   HEADROOM_ASSERT(readers.value_or(0) != 0);
   if (--*readers != 0) {
-    return false;
+    return;
   }
   held ? void(++unread_) : readers.reset();
-  return held;
 }
 
 template <typename Map>
@@ -134,7 +133,7 @@ NodeClasses::Split NodeClasses::read(const ClassConstraint& constraint,
 
 void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<std::string>& keys) {
   const auto of_key = [&](const std::string& key, Readers KeyReads::*readers) {
-    (void)end(keys_.find(key).value().*readers, labels_.has_key(key));
+    end(known_reads(key).*readers, labels_.has_key(key));
     drop_unread(key);
   };
   const bool at_once = values_asked_for(constraint) <= kLabelsATurn;
@@ -146,7 +145,7 @@ void NodeClasses::unread(const ClassConstraint& constraint, const std::vector<st
           put_off(key, values, false);
           return;
         }
-        KeyReads& reads = keys_.find(key).value();
+        KeyReads& reads = known_reads(key);
         for (const std::string& value : values) {
           end_label(reads, NodeLabels::hash(key, value));
         }
@@ -172,8 +171,7 @@ NodeClasses::Split NodeClasses::read_on() {
   for (std::size_t i = 0; i < kLabelsATurn && !next.labels.empty(); ++i) {
     const std::uint64_t label = next.labels.back();
     next.labels.pop_back();
-    next.begins ? begin_label(next.key, label, split)
-                : end_label(keys_.find(next.key).value(), label);
+    next.begins ? begin_label(next.key, label, split) : end_label(known_reads(next.key), label);
   }
   if (next.labels.empty()) {
     drop_unread(next.key);
@@ -200,11 +198,15 @@ void NodeClasses::end_label(KeyReads& reads, std::uint64_t label) {
   reads.has_unread |= end(counts_of(label), label, labels_.holders_of(label).count != 0);
 }
 
-void NodeClasses::drop_unread(const std::string& key) {
+NodeClasses::KeyReads& NodeClasses::known_reads(const std::string& key) {
   const auto known = keys_.find(key);
   HEADROOM_ASSERT(known != keys_.end());
-  if (known->second.none()) {
-    keys_.erase(known);
+  return known.value();
+}
+
+void NodeClasses::drop_unread(const std::string& key) {
+  if (known_reads(key).none()) {
+    keys_.erase(key);
   }
 }
 

@@ -108,19 +108,17 @@ class NodeClasses {
   void put_off(const std::string& key, std::span<const std::string> values, bool begins);
   void begin_label(const std::string& key, std::uint64_t label, Split& split);
   void end_label(KeyReads& reads, std::uint64_t label);
+  KeyReads& known_reads(const std::string& key);
   void drop_unread(const std::string& key);
   bool begin(Readers& readers);
   template <typename Map>
   bool begin(Map& counts, const typename Map::key_type& what);
+  void end(Readers& readers, bool held);
   // Whether it is told apart still, though nobody reads it.
-  bool end(Readers& readers, bool held);
   template <typename Map>
   bool end(Map& counts, const typename Map::key_type& what, bool held);
 
   LabelCounts& counts_of(std::uint64_t label) {
-    return labels_read_[label >> (64 - kLabelTablesBits)];
-  }
-  const LabelCounts& counts_of(std::uint64_t label) const {
     return labels_read_[label >> (64 - kLabelTablesBits)];
   }
 
