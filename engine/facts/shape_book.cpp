@@ -7,6 +7,7 @@
 
 #include "engine/table/check_resources.h"
 #include "layout/heap_bytes.h"
+#include "objects/assert.h"
 
 namespace headroom {
 
@@ -128,7 +129,7 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
 PodShape& ShapeBook::take_passing(std::unique_ptr<PodShape> made) {
   if (passing_ != nullptr) {
     sources_.classes.unread(passing_->constraint);
-    release_reasons(*passing_);
+    let_go(*passing_);
     release(passing_->counts_as);
   }
   passing_ = std::move(made);
@@ -168,14 +169,15 @@ std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, HostPort
 
 // What follows from the pod and from what names of resources mean.
 void ShapeBook::describe(PodShape& shape, const Pod& pod) {
-  release_reasons(shape);
+  let_go(shape);
   static_cast<ShapeDescription&>(shape) = {};
   shape.active_generation = UINT64_MAX;
   shape.version = ++described_;
   shape.normalize_in_double = sources_.profile.mode == Mode::kUpstream;
+  Amounts elastic_quota_request;
   if (sources_.capacity != nullptr) {
     free_elastic_quota_names();
-    shape.elastic_quota_request = sources_.capacity->elastic_quota_request(pod);
+    elastic_quota_request = sources_.capacity->elastic_quota_request(pod);
   }
   for (const auto& policy : sources_.policies) {
     policy->describe(pod, shape);
@@ -196,13 +198,23 @@ void ShapeBook::describe(PodShape& shape, const Pod& pod) {
   for (std::string_view& reason : shape.reasons) {
     shape.reason_bytes += sources_.reasons.hold(reason);
   }
+  for (const auto& [resource, amount] : elastic_quota_request) {
+    ++asked_of_quotas_[resource];
+  }
+  shape.elastic_quota_request = std::move(elastic_quota_request);
 }
 
-void ShapeBook::release_reasons(PodShape& shape) {
+// Of what describe() holds for the shape.
+void ShapeBook::let_go(PodShape& shape) {
   for (const std::string_view reason : shape.reasons) {
     sources_.reasons.release(reason);
   }
   shape.reasons.clear();
+  for (const auto& [resource, amount] : shape.elastic_quota_request) {
+    HEADROOM_ASSERT(asked_of_quotas_[resource] != 0);
+    --asked_of_quotas_[resource];
+  }
+  shape.elastic_quota_request.clear();
 }
 
 // Where there is no number left for what pods ask of quotas: takes those of names that no shape has
@@ -213,11 +225,8 @@ void ShapeBook::free_elastic_quota_names() {
     return;
   }
   ResourceMask used = 0;
-  for (const auto& shape : facts_.shapes) {
-    for (const auto& [resource, amount] :
-         shape == nullptr ? Amounts() : shape->elastic_quota_request) {
-      used |= ResourceMask{1} << resource;
-    }
+  for (ResourceId resource = 0; resource < kResourcesMax; ++resource) {
+    used |= ResourceMask{asked_of_quotas_[resource] != 0} << resource;
   }
   quotas.forget_names_but(used);
 }
@@ -237,7 +246,7 @@ std::vector<ShapeId> ShapeBook::naming(const std::vector<std::string>& names) co
 
 void ShapeBook::describe_again(const std::vector<ShapeId>& ids) {
   for (const ShapeId id : ids) {
-    facts_.shapes[id]->elastic_quota_request.clear();  // its numbers may be others' now
+    let_go(*facts_.shapes[id]);  // the numbers of what it asks for may be others' now
   }
   for (const ShapeId id : ids) {
     PodShape& shape = *facts_.shapes[id];
@@ -264,12 +273,12 @@ Result<void> ShapeBook::validate(const PodShape& shape) {
   const auto same = [](const Contribution& a, const Contribution& b) {
     return a.sum == b.sum && a.amount == b.amount;
   };
-  const bool same_reasons = again.reasons == shape.reasons;
-  release_reasons(again);
-  if (!same_reasons ||
-      !std::equal(again.contributions.begin(), again.contributions.end(),
-                  shape.contributions.begin(), shape.contributions.end(), same) ||
-      held(again.elastic_quota_request) != held(shape.elastic_quota_request)) {
+  const bool is_same = again.reasons == shape.reasons &&
+                       std::equal(again.contributions.begin(), again.contributions.end(),
+                                  shape.contributions.begin(), shape.contributions.end(), same) &&
+                       held(again.elastic_quota_request) == held(shape.elastic_quota_request);
+  let_go(again);
+  if (!is_same) {
     return fail(ErrorCode::kConflict,
                 fmt::format("validate: shape {} is described otherwise than its pods", shape.id));
   }
@@ -358,7 +367,7 @@ void ShapeBook::free(ShapeId id) {
   use_order_.erase(shape.use_place);
   ids_.erase(shape.key);
   sources_.classes.unread(shape.constraint);
-  release_reasons(shape);
+  let_go(shape);
   facts_.shapes[id] = nullptr;
   free_ids_.push_back(id);
   --count_;

@@ -8,6 +8,7 @@
 // new one is described by every policy.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -18,6 +19,7 @@
 
 #include "engine/classes/row_classes.h"
 #include "engine/facts/shape_key.h"
+#include "engine/limits.h"
 #include "engine/policies/policies.h"
 #include "engine/quotas/capacity_scheduling.h"
 #include "engine/table/facts.h"
@@ -95,7 +97,7 @@ class ShapeBook {
                                  ShapeId counts_as);
   PodShape& take_passing(std::unique_ptr<PodShape> made);
   void describe(PodShape& shape, const Pod& pod);
-  void release_reasons(PodShape& shape);
+  void let_go(PodShape& shape);
   void free_elastic_quota_names();
   void use(ShapeId id, int by);
   void note_use(PodShape& shape);
@@ -109,6 +111,8 @@ class ShapeBook {
   std::vector<ShapeId> free_ids_;
   std::uint32_t count_ = 0;
   std::unique_ptr<PodShape> passing_;
+  // How many shapes ask their quota for it.
+  std::array<std::uint32_t, kResourcesMax> asked_of_quotas_{};
   // Shapes that nobody needs, or for which something is cached; used last first.
   std::list<ShapeId> use_order_;
   std::size_t bytes_ = 0;  // that they count
