@@ -95,6 +95,7 @@ VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
                                                                      claim.storage_class),
                        .of_class = index.of_class(claim.storage_class),
                        .meant = {},
+                       .provisions = false,
                        .tells_capacity = false};
   for (const PersistentVolume* volume :
        index.meant_for(pod_key(claim.namespace_name, claim.name))) {
@@ -102,6 +103,9 @@ VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
       waiting.meant.emplace_back(volume);
     }
   }
+  waiting.provisions = waiting.storage_class != nullptr &&
+                       !waiting.storage_class->provisioner.empty() &&
+                       waiting.storage_class->provisioner != "kubernetes.io/no-provisioner";
   // Without a request there is nothing to hold against it.
   if (claim.request_bytes && waiting.storage_class != nullptr) {
     const auto* driver =
@@ -238,12 +242,16 @@ const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, std
       return meant.can_be_on(node(row)) ? meant.volume : nullptr;
     }
   }
-  if (waiting.of_class == nullptr) {
+  if (waiting.of_class == nullptr || waiting.of_class->unclaimed.empty()) {
     return nullptr;
   }
   const VolumeIndex& index = applications_.volume_index();
-  return waiting.of_class->unclaimed.first(
+  const std::int64_t bytes = claim.request_bytes.value_or(0);
+  const auto* found = waiting.of_class->unclaimed.first(
       applications_.topology(), row, [&](const ByLabel<PersistentVolume>::Object& object) {
+        if (object.bytes_max < bytes) {
+          return false;
+        }
         const PersistentVolume& volume = *object.its;
         return may_be(volume) && volume.available &&
                std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
@@ -255,31 +263,25 @@ const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, std
                (!claim.selector || matches(*claim.selector, volume.labels)) &&
                (!object.asks_for_more || index.reach(volume).has(node(row)));
       });
+  return found == nullptr ? nullptr : found->its;
 }
 
 // Enough for the claim; of several the first by name.
-const CsiStorageCapacity* VolumeLook::find_storage(const WaitingClaim& claim,
-                                                   std::uint32_t row) const {
+const VolumeLook::Storage* VolumeLook::find_storage(const WaitingClaim& claim,
+                                                    std::uint32_t row) const {
   if (claim.of_class == nullptr) {
     return nullptr;
   }
-  return claim.of_class->storage.first(
-      applications_.topology(), row, [&](const ByLabel<CsiStorageCapacity>::Object& object) {
-        const CsiStorageCapacity& capacity = *object.its;
-        const std::optional<std::int64_t> limit =
-            capacity.maximum_volume_bytes ? capacity.maximum_volume_bytes : capacity.capacity_bytes;
-        return limit && *limit >= *claim.its->request_bytes &&
-               (!object.asks_for_more || selects(capacity.node_topology, node(row).labels));
-      });
+  return claim.of_class->storage.first(applications_.topology(), row, [&](const Storage& storage) {
+    return storage.bytes_max >= *claim.its->request_bytes &&
+           (!storage.asks_for_more || selects(storage.its->node_topology, node(row).labels));
+  });
 }
 
 // The first claim that cannot be provisioned decides.
 void VolumeLook::provision(std::uint32_t row, Binding& binding) const {
   for (const WaitingClaim* claim : binding.to_provision) {
-    const StorageClass& storage_class = *claim->storage_class;
-    if (storage_class.provisioner.empty() ||
-        storage_class.provisioner == "kubernetes.io/no-provisioner" ||
-        !allows(storage_class, node(row))) {
+    if (!claim->provisions || !allows(*claim->storage_class, node(row))) {
       binding.why_not |= kBindConflict;
       return;
     }
@@ -287,15 +289,15 @@ void VolumeLook::provision(std::uint32_t row, Binding& binding) const {
       binding.bound.push_back({claim->its, nullptr, nullptr});
       continue;
     }
-    const CsiStorageCapacity* enough = find_storage(*claim, row);
+    const Storage* enough = find_storage(*claim, row);
     if (enough == nullptr) {
       binding.why_not |= kNotEnoughSpace;
       return;
     }
     Use& use = use_of(binding.provisioned, *claim->its);
     use.requested_bytes += *claim->its->request_bytes;
-    use.capacity_bytes = enough->capacity_bytes.value_or(0);
-    binding.bound.push_back({claim->its, nullptr, enough});
+    use.capacity_bytes = enough->capacity_bytes;
+    binding.bound.push_back({claim->its, nullptr, enough->its});
   }
 }
 
@@ -373,9 +375,12 @@ VolumeLook::Use& VolumeLook::use_of(Uses& uses, const Claim& claim) {
 
 std::int64_t VolumeLook::rate(const Use& use) const {
   const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
+  // In 128 bits only where it takes more than 64: most of what a node with storage costs is this.
   const auto percent =
       over ? std::int64_t{100}
-           : static_cast<std::int64_t>(Int128{use.requested_bytes} * 100 / use.capacity_bytes);
+      : use.requested_bytes <= INT64_MAX / 100
+          ? use.requested_bytes * 100 / use.capacity_bytes
+          : static_cast<std::int64_t>(Int128{use.requested_bytes} * 100 / use.capacity_bytes);
   return broken_line(profile_.volume_binding.shape, percent);
 }
 

@@ -35,6 +35,19 @@ Asked asked_by(const PersistentVolume& volume) {
 
 Asked asked_by(const CsiStorageCapacity& capacity) { return asked_by(*capacity.node_topology); }
 
+ByLabel<PersistentVolume>::Object object_of(const PersistentVolume& volume, bool asks_for_more) {
+  return {&volume, volume.capacity_bytes, volume.capacity_bytes, asks_for_more};
+}
+
+// Of storage that does not say what it has nobody can have anything.
+ByLabel<CsiStorageCapacity>::Object object_of(const CsiStorageCapacity& storage,
+                                              bool asks_for_more) {
+  return {&storage,
+          storage.maximum_volume_bytes ? *storage.maximum_volume_bytes
+                                       : storage.capacity_bytes.value_or(-1),
+          storage.capacity_bytes.value_or(0), asks_for_more};
+}
+
 // The volume if nobody has it, the storage if nodes can reach it; else nullptr.
 const PersistentVolume* unclaimed(const ReferredObject& object) {
   const auto* volume = std::get_if<PersistentVolume>(&object);
@@ -64,10 +77,50 @@ bool VolumeReach::has(const Node& node) const { return affinity_.passes(node.lab
 // --- By label ---
 
 template <typename T>
+bool ByLabel<T>::List::insert(const Object& object) {
+  if (empty()) {
+    first_ = object;
+    return true;
+  }
+  if (!(first_ < object) && !(object < first_)) {
+    return false;
+  }
+  if (others_ == nullptr) {
+    others_ = std::make_unique<std::set<Object>>();
+  }
+  if (first_ < object) {
+    return others_->insert(object).second;
+  }
+  others_->insert(first_);
+  first_ = object;
+  return true;
+}
+
+template <typename T>
+bool ByLabel<T>::List::erase(const Object& object) {
+  if (empty() || object < first_) {
+    return false;
+  }
+  if (first_ < object) {
+    if (others_ == nullptr || others_->erase(object) == 0) {
+      return false;
+    }
+  } else if (others_ == nullptr) {
+    first_ = {};
+  } else {
+    first_ = others_->extract(others_->begin()).value();
+  }
+  if (others_ != nullptr && others_->empty()) {
+    others_.reset();
+  }
+  return true;
+}
+
+template <typename T>
 void ByLabel<T>::add(Topology& topology, const T& object) {
   const auto [wanted, more] = asked_by(object);
   if (wanted == nullptr) {
-    size_ += others_.insert({&object, more}).second;
+    size_ += others_.insert(object_of(object, more));
     return;
   }
   auto of_key = find(topology, wanted->key);
@@ -76,7 +129,7 @@ void ByLabel<T>::add(Topology& topology, const T& object) {
   }
   for (const std::string& value : wanted->values) {
     const DomainId domain = topology.hold_domain(of_key->key, value);
-    if (of_key->by_domain[domain].insert({&object, more}).second) {
+    if (of_key->by_domain[domain].insert(object_of(object, more))) {
       ++size_;
     } else {
       topology.release_domain(of_key->key, domain);  // a value that it says twice
@@ -88,7 +141,7 @@ template <typename T>
 void ByLabel<T>::remove(Topology& topology, const T& object) {
   const auto [wanted, more] = asked_by(object);
   if (wanted == nullptr) {
-    size_ -= others_.erase({&object, more});
+    size_ -= others_.erase(object_of(object, more));
     return;
   }
   const auto of_key = find(topology, wanted->key);
@@ -98,7 +151,7 @@ void ByLabel<T>::remove(Topology& topology, const T& object) {
   for (const std::string& value : wanted->values) {
     const DomainId domain = topology.hold_domain(of_key->key, value);
     const auto found = of_key->by_domain.find(domain);
-    if (found != of_key->by_domain.end() && found.value().erase({&object, more}) != 0) {
+    if (found != of_key->by_domain.end() && found.value().erase(object_of(object, more))) {
       --size_;
       topology.release_domain(of_key->key, domain);
       if (found->second.empty()) {

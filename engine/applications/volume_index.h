@@ -47,8 +47,11 @@ bool comes_first(const CsiStorageCapacity& a, const CsiStorageCapacity& b);
 template <typename T>
 class ByLabel {
  public:
+  // With what a node reads first, so that it goes to the object only where that is enough.
   struct Object {
     const T* its;
+    std::int64_t bytes_max;  // no claim for more can have it
+    std::int64_t capacity_bytes;
     bool asks_for_more;  // than that label: it has to be asked
     bool operator<(const Object& other) const { return comes_first(*its, *other.its); }
     friend bool operator==(const Object&, const Object&) = default;
@@ -63,32 +66,27 @@ class ByLabel {
   std::size_t size() const { return size_; }
   template <typename Visit>
   void each(Visit visit) const {
-    const auto visit_all = [&](const List& list) {
-      for (const Object& object : list) {
-        visit(object.its);
-      }
+    const auto visit_one = [&](const Object& object) {
+      visit(object.its);
+      return false;
     };
-    visit_all(others_);
+    others_.find(visit_one);
     for (const OfKey& of_key : by_key_) {
       for (const auto& of_domain : of_key.by_domain) {
-        visit_all(of_domain.second);
+        of_domain.second.find(visit_one);
       }
     }
   }
-  // The first that takes(object) takes, of all that may want the row's node; or nullptr.
+  // The first that takes(object) takes, of all that may want the row's node; or nullptr. Valid
+  // until one is added or removed.
   template <typename Takes>
-  const T* first(const Topology& topology, std::uint32_t row, Takes takes) const {
-    const T* found = nullptr;
+  const Object* first(const Topology& topology, std::uint32_t row, Takes takes) const {
+    const Object* found = nullptr;
     const auto look = [&](const List& list) {
-      for (const Object& object : list) {
-        if (found != nullptr && !comes_first(*object.its, *found)) {
-          return;
-        }
-        if (takes(object)) {
-          found = object.its;
-          return;
-        }
-      }
+      const Object* its = list.find([&](const Object& object) {
+        return (found != nullptr && !(object < *found)) || takes(object);
+      });
+      found = its != nullptr && (found == nullptr || *its < *found) ? its : found;
     };
     look(others_);
     for (const OfKey& of_key : by_key_) {
@@ -108,7 +106,40 @@ class ByLabel {
   }
 
  private:
-  using List = std::set<Object>;
+  // Objects in their order. The first lies in the list itself: where each node has its own there
+  // is no other, and who looks at all nodes need not wait for another line of memory.
+  class List {
+   public:
+    bool insert(const Object& object);  // false: it is there
+    bool erase(const Object& object);   // false: it is not there
+    bool empty() const { return first_.its == nullptr; }
+    std::size_t size() const {
+      return empty() ? 0 : 1 + (others_ == nullptr ? 0 : others_->size());
+    }
+    // The first for which is_it(object) holds, or nullptr.
+    template <typename IsIt>
+    const Object* find(IsIt is_it) const {
+      if (empty()) {
+        return nullptr;
+      }
+      if (is_it(first_)) {
+        return &first_;
+      }
+      if (others_ == nullptr) {
+        return nullptr;
+      }
+      const auto found = std::find_if(others_->begin(), others_->end(), is_it);
+      return found == others_->end() ? nullptr : &*found;
+    }
+    friend bool operator==(const List& a, const List& b) {
+      return a.first_ == b.first_ && a.size() == b.size() &&
+             (a.size() < 2 || *a.others_ == *b.others_);
+    }
+
+   private:
+    Object first_{};
+    std::unique_ptr<std::set<Object>> others_;  // nullptr: none
+  };
   struct OfKey {
     TopologyKeyId key;
     tsl::robin_map<DomainId, List> by_domain;

@@ -354,6 +354,21 @@ std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change)
   return taken ? kDiskTaken : once_in_use > 0 ? kClaimInUse : 0;
 }
 
+// Of the first volume whose driver the node has to have and does not; else 0.
+std::uint32_t VolumeLook::without_driver(const std::set<CsiVolume>& wanted,
+                                         const CsiNode* csi_node) const {
+  for (const CsiVolume& volume : wanted) {
+    const auto missing = missing_driver_.find(volume.driver);
+    if (missing != missing_driver_.end() &&
+        (csi_node == nullptr ||
+         std::none_of(csi_node->drivers.begin(), csi_node->drivers.end(),
+                      [&](const CsiNode::Driver& one) { return one.name == volume.driver; }))) {
+      return missing->second;
+    }
+  }
+  return 0;
+}
+
 std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* change,
                                         bool plain) const {
   if (wanted_error_ != 0 || plain) {
@@ -363,13 +378,9 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
   const Applications::RowVolumes& there = applications_.row_volumes(row);
   const CsiNode* csi_node = there.csi_node;
   const std::set<CsiVolume>& wanted = wanted_[csi_node != nullptr];
-  for (const CsiVolume& volume : wanted) {
-    const auto missing = missing_driver_.find(volume.driver);
-    if (missing != missing_driver_.end() &&
-        (csi_node == nullptr ||
-         std::none_of(csi_node->drivers.begin(), csi_node->drivers.end(),
-                      [&](const CsiNode::Driver& one) { return one.name == volume.driver; }))) {
-      return missing->second;
+  if (!missing_driver_.empty()) {
+    if (const std::uint32_t code = without_driver(wanted, csi_node); code != 0) {
+      return code;
     }
   }
   if (csi_node == nullptr) {

@@ -70,6 +70,7 @@ class VolumeLook {
   };
   using Uses = std::vector<Use>;
   using Claim = PersistentVolumeClaim;
+  using Storage = ByLabel<CsiStorageCapacity>::Object;
   // A claim that gets a volume: one that there is, or (nullptr) one that is made for it, of this
   // storage where the driver says what it has.
   struct Bound {
@@ -95,6 +96,7 @@ class VolumeLook {
     const StorageClass* storage_class;
     const VolumeIndex::OfClass* of_class;  // nullptr: there is nothing of it
     std::vector<ItsVolume> meant;          // volumes that name it
+    bool provisions;                       // its class makes volumes
     bool tells_capacity;                   // its driver, where it asks for some
   };
   using Chosen = std::vector<const PersistentVolume*>;
@@ -128,6 +130,7 @@ class VolumeLook {
   // Of the plugins before VolumeBinding.
   std::uint32_t code_before_binding(std::uint32_t row, const RowChange* change, bool plain) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
+  std::uint32_t without_driver(const std::set<CsiVolume>& wanted, const CsiNode* csi_node) const;
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change, bool plain) const;
   bool in_zone(std::uint32_t row) const;
   const Binding& bind(std::uint32_t row, bool plain) const;
@@ -135,7 +138,7 @@ class VolumeLook {
   const Node& node(std::uint32_t row) const { return *applications_.facts().nodes[row].node; }
   const PersistentVolume* find_volume(const WaitingClaim& claim, std::uint32_t row,
                                       const Chosen& chosen) const;
-  const CsiStorageCapacity* find_storage(const WaitingClaim& claim, std::uint32_t row) const;
+  const Storage* find_storage(const WaitingClaim& claim, std::uint32_t row) const;
   void provision(std::uint32_t row, Binding& binding) const;
   PersistentVolume made_for(const Bound& bound, const Node& node) const;
   static Use& use_of(Uses& uses, const Claim& claim);

@@ -87,10 +87,9 @@ void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& 
         if (usable && (smallest == nullptr || comes_first(one, *smallest))) smallest = &one;
         return false;
       });
-      EXPECT_EQ(its->unclaimed.first(
-                    topology, row,
-                    [&](const auto& object) { return index.reach(*object.its).has(node); }),
-                smallest);
+      const auto* usable = its->unclaimed.first(
+          topology, row, [&](const auto& object) { return index.reach(*object.its).has(node); });
+      EXPECT_EQ(usable == nullptr ? nullptr : usable->its, smallest);
       (void)its->storage.first(topology, row, [&](const auto& object) {
         const CsiStorageCapacity& one = *object.its;
         EXPECT_TRUE(object.asks_for_more || selects(one.node_topology, node.labels));
