@@ -50,7 +50,8 @@ json fork_step(Draws& draws, RandomCluster& cluster) {
 }
 
 // The state is checked after each event, or now and then: in bulk a look makes the engine derive
-// what the events before it changed, so that both have to be tried.
+// what the events before it changed, so that both have to be tried. At the end all engines are
+// validated.
 json random_script(Draws& draws, const Profile& profile, int events) {
   RandomCluster cluster(draws, profile);
   const bool check_often = draws.one_in(2);
@@ -77,7 +78,7 @@ json random_script(Draws& draws, const Profile& profile, int events) {
       pods.push_back(cluster.named_pod_to_place());
     script.push_back({{"op", draws.one_in(2) ? "place" : "evaluate"}, {"pods", pods}});
   }
-  script.push_back({{"op", "check"}});
+  script.push_back({{"op", "check"}, {"all", true}});
   return script;
 }
 

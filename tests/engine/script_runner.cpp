@@ -81,6 +81,8 @@ NodeTexts node_texts(const oracle::Answer& answer) {
 // --- Scripts: events and questions, as steps of conformance cases ---
 
 constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
+// Engines that are validated after a step: of neighbours one loads in bulk and the other does not.
+constexpr std::size_t kValidated = 2;
 
 class ScriptRunner {
  public:
@@ -106,7 +108,7 @@ class ScriptRunner {
     if (op == "place") return place(step.at("pods"));
     if (op == "as_if") return as_if(step);
     if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
-    if (op == "check") return check_state();
+    if (op == "check") return check_state(step.contains("all") ? engines_.size() : kValidated);
     if (op == "audit") return audit(step.at("pieces"));
     if (op == "fork") return fork(step.at("pods"), step.at("look"));
     if (op == "rollback") return forks_.empty() ? "" : rollback();
@@ -129,9 +131,14 @@ class ScriptRunner {
     return configurations_[static_cast<std::size_t>(&engine - engines_.data())];
   }
 
-  std::string check_state() const {
-    for (const Engine& engine : engines_) {
+  // Of all engines what they say of themselves; and of some, each in its turn, everything derived
+  // anew, which is most of what a script takes.
+  std::string check_state(std::size_t validated = kValidated) {
+    for (; validated > 0; --validated) {
+      const Engine& engine = engines_[next_validated_++ % engines_.size()];
       if (const Result<void> valid = engine.validate(); !valid) return valid.error().message;
+    }
+    for (const Engine& engine : engines_) {
       const std::string name = configuration_of(engine).text();
       const std::string wrong =
           difference(name + " digest", engines_.front().digest(), engine.digest()) +
@@ -509,6 +516,7 @@ class ScriptRunner {
   std::vector<Engine> engines_;
   std::vector<std::optional<Engine::Bulk>> bulks_;  // by engine
   std::vector<std::unique_ptr<Audit>> audits_;      // under way, by engine
+  std::size_t next_validated_ = 0;
   std::vector<Fork> forks_;
   const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-script").value();
 };
