@@ -10,7 +10,7 @@
 #include "c/handle.h"
 #include "c/headroom.h"
 #include "c/objects.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 
 struct headroom_capacity_quotas {
   explicit headroom_capacity_quotas(bool ignore_deleting)

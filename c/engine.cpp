@@ -15,8 +15,7 @@
 #include "c/objects.h"
 #include "engine/all_or_none.h"
 #include "engine/profile/profile_reader.h"
-#include "objects/object_reader.h"
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
 
 struct headroom_engine {
   explicit headroom_engine(headroom::Engine made) : engine(std::move(made)) {}

@@ -7,7 +7,8 @@
 
 #include "c/handle.h"
 #include "engine/engine.h"
-#include "objects/object_reader.h"
+#include "objects/limits.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom {
 

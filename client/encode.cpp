@@ -1,7 +1,7 @@
 #include "client/encode.h"
 
 #include "client/encode_parts.h"
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
 #include "schema/write.h"
 
 namespace headroom {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "engine/engine.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom {
 

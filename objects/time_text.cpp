@@ -8,7 +8,6 @@
 #include <string>
 
 #include "objects/digit.h"
-#include "objects/object_reader.h"
 #include "objects/quantity.h"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-// Durations as Go prints them ("5m0s"). Times (RFC 3339) are in object_reader.h.
+// Times (RFC 3339), and durations as Go prints them ("5m0s").
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,10 @@
 #include "objects/error.h"
 
 namespace headroom {
+
+// Microseconds since the Unix epoch of "2026-01-01T00:00:00Z", with any offset and fraction; what
+// is finer than a microsecond is dropped. kInvalid for other text, which the message holds.
+Result<std::int64_t> parse_time_us(std::string_view rfc3339);
 
 // Microseconds, cut toward zero. Go's time.ParseDuration: signed decimal numbers, each with a unit
 // of ns, us, ms, s, m, h; "0" alone. kInvalid for other text and beyond about 292 years.

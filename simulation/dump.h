@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "objects/error.h"
-#include "objects/object_reader.h"
+#include "objects/limits.h"
 #include "objects/objects.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom {
 

@@ -17,6 +17,9 @@ ROOMS = {
     'objects/assert.h': [],
     'kernels': ['objects/assert.h'],
     'objects': ['objects/assert.h'],
+    'objects/yaml': ['objects'],
+    'objects/reading': ['objects'],
+    'objects/writing': ['objects'],
     'layout': ['objects'],
     'engine/limits.h': [],
     'engine/profile': ['objects', 'engine/limits.h'],
@@ -69,7 +72,7 @@ LIBRARIES = {
     r'(boost/)?asio': ('client', 'server', 'tools/load', 'bench', 'tests'),
     r'(sys/socket|netinet/)': ('schema', 'client', 'server', 'tools/load', 'bench', 'tests'),
     r'CLI/': ('server', 'tools', 'bench', 'tests'),
-    r'yaml-cpp/': ('objects/yaml_',),  # by itself it does not end on every text
+    r'yaml-cpp/': ('objects/yaml/',),  # by itself it does not end on every text
     r'xsimd/': ('kernels',),
     # All but kernels, which have the standard library and xsimd only.
     r'(fmt|simdjson|tl)[/.]': ('objects', 'layout', 'engine', 'autoscaling', 'c', 'schema', 'client', 'server',

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "objects/json_writer.h"
+#include "objects/writing/json_writer.h"
 #include "workloads/openb.h"
 
 namespace headroom {

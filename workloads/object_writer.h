@@ -9,7 +9,7 @@
 #include <string>
 
 #include "objects/objects.h"
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
 
 namespace headroom {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "objects/json_writer.h"
+#include "objects/writing/json_writer.h"
 #include "workloads/object_writer.h"
 
 namespace headroom {

@@ -7,7 +7,7 @@
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
 #include "engine/all_or_none.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"
 #include "workloads/random.h"

@@ -294,28 +294,27 @@ std::uint32_t VolumeLook::code_before_binding(std::uint32_t row, const RowChange
 }
 
 std::uint32_t VolumeLook::code(std::uint32_t row, const RowChange* change, bool plain) const {
-  if (const std::uint32_t code = code_before_binding(row, change, plain); code != 0) {
-    return code;
-  }
-  if (binding_filters_) {
-    if (const std::uint32_t why_not = bind(row, plain).why_not; why_not != 0) {
-      return binding_codes_[why_not];
-    }
-  }
-  return in_zone(row) ? 0 : kVolumeZoneMismatch;
+  return look_at(row, change, plain, false).code;
 }
 
 VolumeLook::Said VolumeLook::say(std::uint32_t row) const {
-  if (const std::uint32_t code = code_before_binding(row, nullptr, false); code != 0) {
+  return look_at(row, nullptr, false, true);
+}
+
+VolumeLook::Said VolumeLook::look_at(std::uint32_t row, const RowChange* change, bool plain,
+                                     bool scores) const {
+  if (const std::uint32_t code = code_before_binding(row, change, plain); code != 0) {
     return {.code = code};
   }
   Said said;
-  if (binds()) {
-    const Binding& binding = bind(row, false);
-    said = binding_filters_ && binding.why_not != 0 ? Said{.code = binding_codes_[binding.why_not]}
-                                                    : Said{.score = score(binding)};
+  if (binds() && (binding_filters_ || scores)) {
+    const Binding& binding = bind(row, plain);
+    if (binding_filters_ && binding.why_not != 0) {
+      return {.code = binding_codes_[binding.why_not]};
+    }
+    said.score = scores ? score(binding) : 0;
   }
-  return said.code == 0 && !in_zone(row) ? Said{.code = kVolumeZoneMismatch} : said;
+  return in_zone(row) ? said : Said{.code = kVolumeZoneMismatch};
 }
 
 std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change) const {

@@ -127,6 +127,7 @@ class VolumeLook {
   WaitingClaim waiting(const Claim& claim) const;
   BoundVolume bound(const Claim& claim) const;
   std::optional<std::vector<std::uint32_t>> only_rows(const PersistentVolume& volume) const;
+  Said look_at(std::uint32_t row, const RowChange* change, bool plain, bool scores) const;
   // Of the plugins before VolumeBinding.
   std::uint32_t code_before_binding(std::uint32_t row, const RowChange* change, bool plain) const;
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "objects/error.h"
-#include "objects/yaml_value.h"
+#include "objects/yaml/yaml_value.h"
 
 namespace headroom {
 

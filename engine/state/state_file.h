@@ -22,7 +22,7 @@
 
 #include "engine/profile/profile.h"
 #include "objects/error.h"
-#include "objects/input_bytes.h"
+#include "objects/reading/input_bytes.h"
 
 namespace headroom {
 

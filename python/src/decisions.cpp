@@ -2,10 +2,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
+#include "python/src/columns/pod_columns.h"
 #include "python/src/engine.h"
 #include "python/src/objects.h"
-#include "python/src/pod_columns.h"
 #include "python/src/results.h"
 
 namespace nb = nanobind;

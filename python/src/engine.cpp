@@ -7,9 +7,9 @@
 
 #include "engine/all_or_none.h"
 #include "python/src/arrays.h"
-#include "python/src/node_columns.h"
+#include "python/src/columns/node_columns.h"
+#include "python/src/columns/pod_columns.h"
 #include "python/src/objects.h"
-#include "python/src/pod_columns.h"
 #include "python/src/results.h"
 #include "python/src/time.h"
 

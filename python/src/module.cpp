@@ -2,9 +2,9 @@
 #include <nanobind/nanobind.h>
 
 #include "python/src/capacity_quotas.h"
+#include "python/src/columns/node_columns.h"
+#include "python/src/columns/pod_columns.h"
 #include "python/src/engine.h"
-#include "python/src/node_columns.h"
-#include "python/src/pod_columns.h"
 #include "python/src/simulation.h"
 
 namespace nb = nanobind;

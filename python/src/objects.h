@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/profile/profile.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom::python {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/table/referred_objects.h"
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
 #include "schema/limits.h"
 
 namespace headroom {

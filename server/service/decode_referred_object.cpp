@@ -1,7 +1,7 @@
 // Objects that nodes and pods refer to: one reader for dumps and for what is fed.
 #include <fmt/format.h>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "schema/frame.h"
 #include "schema/limits.h"
 #include "server/service/decode.h"

@@ -6,7 +6,8 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
+#include "objects/time_text.h"
 #include "oracle/json.h"
 #include "oracle/quotas/capacity_quota.h"
 

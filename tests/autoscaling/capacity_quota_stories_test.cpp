@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autoscaling/capacity_quotas.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom {
 namespace {

@@ -4,7 +4,8 @@
 #include <stdexcept>
 
 #include "engine/profile/profile_reader.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
+#include "objects/time_text.h"
 #include "workloads/object_writer.h"
 
 namespace headroom {

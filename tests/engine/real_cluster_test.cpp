@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "oracle/json.h"
 #include "oracle/pod_resources.h"
 #include "oracle/quantity.h"

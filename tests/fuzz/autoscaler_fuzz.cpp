@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "simulation/cluster_autoscaler.h"
 #include "tests/fuzz/check.h"
 

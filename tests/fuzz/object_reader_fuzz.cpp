@@ -7,9 +7,9 @@
 #include <string_view>
 #include <variant>
 
-#include "objects/object_reader.h"
 #include "objects/pod_resources.h"
-#include "objects/referred_json_writer.h"
+#include "objects/reading/object_reader.h"
+#include "objects/writing/referred_json_writer.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "objects/object_reader.h"
-#include "objects/yaml_to_json.h"
-#include "objects/yaml_value.h"
+#include "objects/limits.h"
+#include "objects/yaml/yaml_to_json.h"
+#include "objects/yaml/yaml_value.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {

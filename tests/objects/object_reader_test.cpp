@@ -1,6 +1,6 @@
 // The object reader: what a real API server printed, every form that kubectl prints, every field,
 // bad inputs with their exact messages, and the property that form and field order do not matter.
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "objects/annotations.h"
+#include "objects/limits.h"
+#include "objects/time_text.h"
 #include "tests/support/seed.h"
 
 namespace headroom::object_reader_test {

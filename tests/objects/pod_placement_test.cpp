@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "objects/object_reader.h"
+#include "objects/limits.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom::pod_placement_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "tests/support/seed.h"
 
 namespace headroom::pod_resources_test {

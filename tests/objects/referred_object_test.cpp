@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "objects/object_reader.h"
-#include "objects/referred_json_writer.h"
+#include "objects/reading/object_reader.h"
+#include "objects/writing/referred_json_writer.h"
 
 namespace headroom::referred_object_test {
 namespace {

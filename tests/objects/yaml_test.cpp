@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "objects/object_reader.h"
-#include "objects/yaml_to_json.h"
-#include "objects/yaml_value.h"
+#include "objects/reading/object_reader.h"
+#include "objects/yaml/yaml_to_json.h"
+#include "objects/yaml/yaml_value.h"
 
 namespace headroom::yaml_test {
 namespace {

@@ -43,8 +43,8 @@ headroom_add_test(oracle_test SOURCES oracle/oracle_test.cpp LIBRARIES headroom_
 # The default plugins of kube-scheduler, a library of their own so that either compiles without the
 # other's test.
 add_library(headroom_oracle_default STATIC
-  oracle/default/claims.cpp
-  oracle/default/csi_volume.cpp
+  oracle/default/volumes/claims.cpp
+  oracle/default/volumes/csi_volume.cpp
   oracle/default/default_preemption.cpp
   oracle/default/default_profile.cpp
   oracle/default/facts.cpp
@@ -53,7 +53,7 @@ add_library(headroom_oracle_default STATIC
   oracle/default/inter_pod_affinity.cpp
   oracle/default/node_affinity_score.cpp
   oracle/default/node_declared_features.cpp
-  oracle/default/node_volume_limits.cpp
+  oracle/default/volumes/node_volume_limits.cpp
   oracle/default/objects.cpp
   oracle/default/plugin.cpp
   oracle/default/resource_plugins.cpp
@@ -61,9 +61,9 @@ add_library(headroom_oracle_default STATIC
   oracle/default/selectors.cpp
   oracle/default/taint_toleration_score.cpp
   oracle/default/topology_spread.cpp
-  oracle/default/volume_binding.cpp
-  oracle/default/volume_restrictions.cpp
-  oracle/default/volume_zone.cpp)
+  oracle/default/volumes/volume_binding.cpp
+  oracle/default/volumes/volume_restrictions.cpp
+  oracle/default/volumes/volume_zone.cpp)
 headroom_compile_together(headroom_oracle_default 7)
 target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
 headroom_is_a_judge(headroom_oracle_default)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/decode.h"
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_decision_test {

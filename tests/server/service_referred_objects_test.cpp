@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "objects/referred_json_writer.h"
+#include "objects/writing/referred_json_writer.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_referred_objects_test {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "simulation/cluster_usage.h"
 #include "simulation/input.h"
 #include "simulation/pod_queue.h"

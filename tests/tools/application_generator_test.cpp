@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "objects/annotations.h"
-#include "objects/object_reader.h"
 #include "objects/pod_resources.h"
+#include "objects/reading/object_reader.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"
 #include "workloads/openb.h"

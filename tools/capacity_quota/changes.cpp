@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "objects/object_reader.h"
-
 namespace headroom {
 namespace {
 

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "autoscaling/capacity_quotas.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
+#include "objects/time_text.h"
 
 namespace headroom {
 namespace {

@@ -13,9 +13,10 @@
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
-#include "objects/object_reader.h"
 #include "objects/pod_resources.h"
 #include "objects/quantity.h"
+#include "objects/reading/object_reader.h"
+#include "objects/time_text.h"
 #include "tools/conformance/capacity_quota_case.h"
 #include "tools/conformance/case_facts.h"
 #include "tools/conformance/default_profile_case.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom {
 namespace {

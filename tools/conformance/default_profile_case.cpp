@@ -12,7 +12,8 @@
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
+#include "objects/time_text.h"
 #include "tools/conformance/case_facts.h"
 
 namespace headroom {

@@ -13,7 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "objects/object_reader.h"
+#include "objects/reading/object_reader.h"
+#include "objects/time_text.h"
 #include "tools/conformance/upstream/upcoming_nodes.h"
 #include "tools/conformance/upstream/upstream_quantity.h"
 #include "tools/conformance/upstream/upstream_status.h"

@@ -8,13 +8,13 @@
 #include "oracle/default/inter_pod_affinity.h"
 #include "oracle/default/node_affinity_score.h"
 #include "oracle/default/node_declared_features.h"
-#include "oracle/default/node_volume_limits.h"
 #include "oracle/default/resource_plugins.h"
 #include "oracle/default/taint_toleration_score.h"
 #include "oracle/default/topology_spread.h"
-#include "oracle/default/volume_binding.h"
-#include "oracle/default/volume_restrictions.h"
-#include "oracle/default/volume_zone.h"
+#include "oracle/default/volumes/node_volume_limits.h"
+#include "oracle/default/volumes/volume_binding.h"
+#include "oracle/default/volumes/volume_restrictions.h"
+#include "oracle/default/volumes/volume_zone.h"
 #include "oracle/pod_priority.h"
 
 namespace oracle::defaults {
