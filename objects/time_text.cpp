@@ -117,7 +117,7 @@ Result<std::int64_t> parse_time_us(std::string_view rfc3339) {
 
 Result<std::int64_t> parse_duration_us(std::string_view text) {
   constexpr const char* kExpected = "a duration like 5m0s";
-  constexpr Int128 kNanosMax = std::numeric_limits<std::int64_t>::max();
+  constexpr Int128 kDurationNanosMax = std::numeric_limits<std::int64_t>::max();
   // Finer parts of a number than this have no effect on microseconds.
   constexpr int kFractionDigits = 12;
   constexpr Int128 kFractionUnit = 1'000'000'000'000;
@@ -132,7 +132,7 @@ Result<std::int64_t> parse_duration_us(std::string_view text) {
     const bool has_whole = is_digit(scan.text.front());
     while (!scan.text.empty() && is_digit(scan.text.front())) {
       whole = whole * 10 + (scan.text.front() - '0');
-      if (whole > kNanosMax) return bad(text, kExpected);
+      if (whole > kDurationNanosMax) return bad(text, kExpected);
       scan.text.remove_prefix(1);
     }
     std::int64_t fraction = 0;
@@ -154,7 +154,7 @@ Result<std::int64_t> parse_duration_us(std::string_view text) {
     if (unit == nullptr) return bad(text, kExpected);
     scan.text.remove_prefix(unit->name.size());
     nanos += whole * unit->nanos + fraction * static_cast<Int128>(unit->nanos) / kFractionUnit;
-    if (nanos > kNanosMax) return bad(text, kExpected);
+    if (nanos > kDurationNanosMax) return bad(text, kExpected);
   }
   const auto micros = static_cast<std::int64_t>(nanos / 1000);
   return negative ? -micros : micros;
