@@ -1,7 +1,5 @@
 #include "tools/conformance/capacity_quota_case.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -9,31 +7,25 @@
 #include "autoscaling/capacity_quotas.h"
 #include "objects/reading/object_reader.h"
 #include "objects/time_text.h"
+#include "tools/conformance/case_runner.h"
 
 namespace headroom {
 namespace {
 
 using nlohmann::json;
 
-class CapacityQuotaCaseRunner {
+class CapacityQuotaCaseRunner : private CaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     at_ = "args";
     set_cluster_limits(recorded.value("args", json::object()));
     advance(recorded.at("now"));
-    std::size_t index = 0;
-    for (const json& object : recorded.at("objects")) {
-      at_ = fmt::format("objects[{}]", index++);
-      apply(object);
-    }
-    index = 0;
-    for (const json& step : recorded.at("steps")) {
-      if (!differences_.empty()) break;
-      at_ = fmt::format("steps[{}]", index++);
-      perform(step);
-      check("validate", quotas_.validate());
-    }
-    return std::move(differences_);
+    return play(
+        recorded, [&](const json& object) { apply(object); },
+        [&](const json& step) {
+          perform(step);
+          check("validate", quotas_.validate());
+        });
   }
 
  private:
@@ -166,17 +158,7 @@ class CapacityQuotaCaseRunner {
     }
   }
 
-  void check(std::string_view field, const Result<void>& result) {
-    if (!result) differ(field, "accepted", result.error().message);
-  }
-
-  void differ(std::string_view field, std::string expected, std::string got) {
-    differences_.push_back({fmt::format("{}.{}", at_, field), std::move(expected), std::move(got)});
-  }
-
   CapacityQuotas quotas_;
-  std::string at_;  // the step that is performed
-  std::vector<ConformanceDifference> differences_;
 };
 
 }  // namespace

@@ -15,10 +15,10 @@
 #include "engine/profile/profile_reader.h"
 #include "objects/pod_resources.h"
 #include "objects/quantity.h"
-#include "objects/reading/object_reader.h"
 #include "objects/time_text.h"
 #include "tools/conformance/capacity_quota_case.h"
 #include "tools/conformance/case_facts.h"
+#include "tools/conformance/case_runner.h"
 #include "tools/conformance/default_profile_case.h"
 #include "tools/conformance/upstream_case.h"
 
@@ -56,25 +56,14 @@ Result<json> amounts(const ResourceList& resources, bool keep_zero) {
   return result;
 }
 
-class CaseRunner {
+class EngineCaseRunner : private CaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     if (!create(recorded)) return std::move(differences_);
     if (recorded.contains("now")) advance(recorded.at("now"));
-    if (recorded.contains("objects")) {
-      std::size_t index = 0;
-      for (const json& object : recorded.at("objects")) {
-        at_ = fmt::format("objects[{}]", index++);
-        apply(object);
-      }
-    }
-    std::size_t index = 0;
-    for (const json& step : recorded.at("steps")) {
-      if (!differences_.empty()) break;
-      at_ = fmt::format("steps[{}]", index++);
-      perform(step);
-    }
-    return std::move(differences_);
+    return play(
+        recorded, [&](const json& object) { apply(object); },
+        [&](const json& step) { perform(step); });
   }
 
  private:
@@ -416,35 +405,8 @@ class CaseRunner {
     return code_alone ? want.at("code") == came.at("code") : want == came;
   }
 
-  // --- Helpers ---
-
-  bool read_pod(const json& object, Pod& pod) {
-    Result<Object> read = read_object(object.dump(), at_);
-    if (!read) {
-      differ("pod", "accepted", read.error().message);
-      return false;
-    }
-    if (!std::holds_alternative<Pod>(*read)) {
-      differ("pod.kind", "Pod", value_or_absent(object, "kind"));
-      return false;
-    }
-    pod = std::get<Pod>(std::move(*read));
-    return true;
-  }
-
-  void check(std::string_view field, const Result<void>& result) {
-    if (!result) differ(field, "accepted", result.error().message);
-  }
-
-  void differ(std::string_view field, std::string expected, std::string got) {
-    differences_.push_back({at_.empty() ? std::string(field) : fmt::format("{}.{}", at_, field),
-                            std::move(expected), std::move(got)});
-  }
-
   PluginId plugin_ = PluginId::kNodeName;
   std::vector<Engine> engines_;
-  std::string at_;  // the step that is performed
-  std::vector<ConformanceDifference> differences_;
 };
 
 }  // namespace
@@ -470,7 +432,7 @@ std::vector<ConformanceDifference> run_conformance_case(const json& recorded) {
     if (is_default_plugin_case(recorded.value("plugin", ""))) {
       return run_default_profile_case(recorded);
     }
-    return CaseRunner().run(recorded);
+    return EngineCaseRunner().run(recorded);
   } catch (const json::exception& exception) {
     return {{"case", "the form that the README of the cases describes", exception.what()}};
   }

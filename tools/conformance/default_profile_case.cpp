@@ -12,9 +12,9 @@
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
-#include "objects/reading/object_reader.h"
 #include "objects/time_text.h"
 #include "tools/conformance/case_facts.h"
+#include "tools/conformance/case_runner.h"
 
 namespace headroom {
 namespace {
@@ -42,23 +42,14 @@ std::optional<PluginId> find_plugin(std::string_view name) {
   return std::nullopt;
 }
 
-class DefaultProfileRunner {
+class DefaultProfileRunner : private CaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     if (!create(recorded)) return std::move(differences_);
     if (recorded.contains("now")) advance(recorded.at("now"));
-    std::size_t index = 0;
-    for (const json& object : recorded.at("objects")) {
-      at_ = fmt::format("objects[{}]", index++);
-      apply(object);
-    }
-    index = 0;
-    for (const json& step : recorded.at("steps")) {
-      if (!differences_.empty()) break;
-      at_ = fmt::format("steps[{}]", index++);
-      perform(step);
-    }
-    return std::move(differences_);
+    return play(
+        recorded, [&](const json& object) { apply(object); },
+        [&](const json& step) { perform(step); });
   }
 
  private:
@@ -275,36 +266,9 @@ class DefaultProfileRunner {
     }
   }
 
-  // --- Helpers ---
-
-  bool read_pod(const json& object, Pod& pod) {
-    Result<Object> read = read_object(object.dump(), at_);
-    if (!read) {
-      differ("pod", "accepted", read.error().message);
-      return false;
-    }
-    if (!std::holds_alternative<Pod>(*read)) {
-      differ("pod.kind", "Pod", value_or_absent(object, "kind"));
-      return false;
-    }
-    pod = std::get<Pod>(std::move(*read));
-    return true;
-  }
-
-  void check(std::string_view field, const Result<void>& result) {
-    if (!result) differ(field, "accepted", result.error().message);
-  }
-
-  void differ(std::string_view field, std::string expected, std::string got) {
-    differences_.push_back({at_.empty() ? std::string(field) : fmt::format("{}.{}", at_, field),
-                            std::move(expected), std::move(got)});
-  }
-
   bool whole_ = false;  // DefaultProfile
   std::optional<Engine> engine_;
   std::vector<std::string> applied_;  // nodes, in the order in which they were first applied
-  std::string at_;                    // the step that is performed
-  std::vector<ConformanceDifference> differences_;
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 // Runs one case of CapacityQuota in mode Upstream; see upstream_case.h.
 #include "tools/conformance/upstream_case.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,6 +13,7 @@
 
 #include "objects/reading/object_reader.h"
 #include "objects/time_text.h"
+#include "tools/conformance/case_runner.h"
 #include "tools/conformance/upstream/upcoming_nodes.h"
 #include "tools/conformance/upstream/upstream_quantity.h"
 #include "tools/conformance/upstream/upstream_status.h"
@@ -120,25 +119,16 @@ bool same_used(const json& want, const json& came) {
   });
 }
 
-class UpstreamCapacityQuotaRunner {
+class UpstreamCapacityQuotaRunner : private CaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     at_ = "args";
     read_args(object_at(recorded, "args"));
     at_.clear();
     if (recorded.contains("now")) advance(recorded.at("now"));
-    std::size_t index = 0;
-    for (const json& object : recorded.value("objects", json::array())) {
-      at_ = fmt::format("objects[{}]", index++);
-      apply(object);
-    }
-    index = 0;
-    for (const json& step : recorded.at("steps")) {
-      if (!differences_.empty()) break;
-      at_ = fmt::format("steps[{}]", index++);
-      perform(step);
-    }
-    return std::move(differences_);
+    return play(
+        recorded, [&](const json& object) { apply(object); },
+        [&](const json& step) { perform(step); });
   }
 
  private:
@@ -334,11 +324,6 @@ class UpstreamCapacityQuotaRunner {
     }
   }
 
-  void differ(std::string_view field, std::string expected, std::string got) {
-    differences_.push_back({at_.empty() ? std::string(field) : fmt::format("{}.{}", at_, field),
-                            std::move(expected), std::move(got)});
-  }
-
   std::string gpu_label_;
   std::vector<std::string> dra_gpu_types_;
   UpstreamAmounts min_, max_;
@@ -348,8 +333,6 @@ class UpstreamCapacityQuotaRunner {
   std::map<std::string, UpstreamNode> nodes_;
   std::map<std::string, UpstreamCapacityQuota> quotas_;
   std::map<Mode, UpstreamTracker> trackers_;
-  std::string at_;  // what is performed
-  std::vector<ConformanceDifference> differences_;
 };
 
 }  // namespace

@@ -1,0 +1,50 @@
+// CaseRunner: what every kind of recorded case has: objects, then steps, one after the other until
+// something differs; and how a difference is named. Each kind is a class of it.
+//
+// One case each. Thread safety: one thread at a time.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "objects/error.h"
+#include "objects/objects.h"
+#include "tools/conformance/case.h"
+
+namespace headroom {
+
+class CaseRunner {
+ protected:
+  // Gives the case's objects to apply(object) and its steps to perform(step), until one differs.
+  template <typename Apply, typename Perform>
+  std::vector<ConformanceDifference> play(const nlohmann::json& recorded, Apply apply,
+                                          Perform perform) {
+    std::size_t index = 0;
+    for (const nlohmann::json& object : recorded.value("objects", nlohmann::json::array())) {
+      at_ = fmt::format("objects[{}]", index++);
+      apply(object);
+    }
+    index = 0;
+    for (const nlohmann::json& step : recorded.at("steps")) {
+      if (!differences_.empty()) break;
+      at_ = fmt::format("steps[{}]", index++);
+      perform(step);
+    }
+    return std::move(differences_);
+  }
+
+  void differ(std::string_view field, std::string expected, std::string got);
+  void check(std::string_view field, const Result<void>& result);
+  // False: it differs.
+  bool read_pod(const nlohmann::json& object, Pod& pod);
+
+  std::string at_;  // what is performed
+  std::vector<ConformanceDifference> differences_;
+};
+
+}  // namespace headroom
