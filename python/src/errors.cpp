@@ -13,4 +13,6 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
+void invalid(const std::string& message) { raise({ErrorCode::kInvalid, message}); }
+
 }  // namespace headroom::python

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
 #include <utility>
 
 #include "objects/error.h"
@@ -13,6 +14,7 @@ namespace headroom::python {
 
 // Throws the exception that stands for the error's code.
 [[noreturn]] void raise(const Error& error);
+[[noreturn]] void invalid(const std::string& message);
 
 template <typename T>
 T value_of(Result<T> result) {

@@ -11,12 +11,6 @@
 namespace nb = nanobind;
 
 namespace headroom::python {
-namespace {
-
-[[noreturn]] void invalid(const std::string& message) { raise({ErrorCode::kInvalid, message}); }
-
-}  // namespace
-
 void check_size(std::optional<std::size_t>& size, std::size_t rows, const std::string& name) {
   if (!size) size = rows;
   if (*size != rows) {

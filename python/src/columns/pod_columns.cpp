@@ -23,8 +23,6 @@ namespace {
 
 constexpr std::size_t kTemplatesMax = 1'000'000;
 
-[[noreturn]] void invalid(const std::string& message) { raise({ErrorCode::kInvalid, message}); }
-
 void check_places(const std::vector<std::int64_t>& places, std::size_t templates) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] < 0 || static_cast<std::size_t>(places[i]) >= templates) {
