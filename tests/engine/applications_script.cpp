@@ -12,12 +12,11 @@
 #include "oracle/default/default_preemption.h"
 #include "oracle/default/default_profile.h"
 #include "tests/engine/answer_checks.h"
-#include "tests/engine/configurations.h"
+#include "tests/engine/configured_engines.h"
 #include "tests/engine/random_cluster.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/difference.h"
 #include "tests/support/random_applications.h"
-#include "workloads/temporary_directory.h"
 
 namespace headroom {
 namespace {
@@ -158,17 +157,10 @@ std::string nodes_difference(const NodeTexts& expected, const NodeTexts& came) {
 
 constexpr std::uint32_t kTopKs[] = {1, 5, 40};
 
-class ApplicationsRunner {
+class ApplicationsRunner : private ConfiguredEngines {
  public:
   ApplicationsRunner(const json& profile, const std::vector<Configuration>& all)
-      : configurations_(all), profile_(oracle_profile(profile)) {
-    const Profile its = engine_profile(profile);
-    for (const Configuration& configuration : all) {
-      engines_.push_back(make_engine(its, configuration).value());
-    }
-    bulks_.resize(engines_.size());
-    for (std::size_t e = 0; e < engines_.size(); ++e) begin_bulk(e);
-  }
+      : ConfiguredEngines(engine_profile(profile), all), profile_(oracle_profile(profile)) {}
 
   // What is wrong after the step; "" for nothing.
   std::string perform(const json& step) {
@@ -177,7 +169,7 @@ class ApplicationsRunner {
     if (op == "prepare") return prepare(step);
     if (op == "evaluate") return evaluate(step.at("pods"));
     if (op == "place") return place(step.at("pods"));
-    if (op == "check") return check_state();
+    if (op == "check") return check_state(step.contains("all") ? engines_.size() : kValidated);
     if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
     if (op == "fork") return fork();
     if (op == "rollback") return forks_.empty() ? "" : rollback();
@@ -186,12 +178,7 @@ class ApplicationsRunner {
     if (op == "delete") facts_.remove(step.at("object"));
     if (op == "reserve") facts_.reserve(step.at("pod"), step.at("node"));
     if (op == "unreserve") facts_.unreserve(step.at("pod"), step.at("node"));
-    for (Engine& engine : engines_) {
-      if (const Result<void> applied = apply_event(engine, step); !applied) {
-        return "refused: " + applied.error().message;
-      }
-    }
-    return "";
+    return apply(step);
   }
 
  private:
@@ -199,34 +186,6 @@ class ApplicationsRunner {
     oracle::defaults::Facts facts;
     std::vector<std::uint64_t> digests;  // by engine
   };
-
-  void begin_bulk(std::size_t e) {
-    if (configurations_[e].bulk) bulks_[e].emplace(engines_[e].bulk());
-  }
-
-  std::string check_state() const {
-    for (std::size_t e = 0; e < engines_.size(); ++e) {
-      const std::string name = configurations_[e].text();
-      if (const Result<void> valid = engines_[e].validate(); !valid) {
-        return name + ": " + valid.error().message;
-      }
-      std::string wrong =
-          difference(name + " digest", engines_.front().digest(), engines_[e].digest());
-      if (!wrong.empty()) return wrong;
-    }
-    return "";
-  }
-
-  // Every other engine begins with the classes of a shape; what follows comes between its turns.
-  std::string prepare(const json& step) {
-    const Pod pod = to_pod(step.at("pod"));
-    for (std::size_t e = 1; e < engines_.size(); e += 2) {
-      std::uint64_t left = step.at("pieces");
-      const Result<bool> prepared = engines_[e].prepare(pod, [&left] { return --left == 0; });
-      if (!prepared) return "prepare: " + prepared.error().message;
-    }
-    return "";
-  }
 
   std::string schedule(const json& object, bool reserve) {
     const Pod pod = to_pod(object);
@@ -345,25 +304,6 @@ class ApplicationsRunner {
     return difference("total of best node " + best, answer.totals.at(answer.best), total->second);
   }
 
-  // Many pods at once answer as one by one.
-  std::string evaluate(const json& objects) {
-    std::vector<Pod> pods;
-    for (const json& object : objects) pods.push_back(to_pod(object));
-    for (std::size_t e = 0; e < engines_.size(); ++e) {
-      const Result<std::vector<Decision>> together = engines_[e].evaluate(pods, {.top_k = 5});
-      if (!together) return "evaluate: " + together.error().message;
-      for (std::size_t p = 0; p < pods.size(); ++p) {
-        const Result<Decision> alone = engines_[e].evaluate(pods[p], {.top_k = 5});
-        if (!alone) return "evaluate: " + alone.error().message;
-        std::string wrong = difference(
-            configurations_[e].text() + " pod " + std::to_string(p) + " of many",
-            decision_text(engines_[e], *alone), decision_text(engines_[e], (*together)[p]));
-        if (!wrong.empty()) return wrong;
-      }
-    }
-    return check_state();
-  }
-
   // The first engine decides, against the oracle, and assumes pod by pod; those of its seed place
   // in one call, and the others follow the first, whose choice of equals is not theirs.
   std::string place(const json& objects) {
@@ -401,22 +341,6 @@ class ApplicationsRunner {
     return check_state();
   }
 
-  std::string save(std::size_t but) {
-    const std::string path = directory_.path() + "/state";
-    for (std::size_t e = 0; e < engines_.size(); ++e) {
-      if (e % 3 == but) continue;
-      if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
-      Result<Engine> loaded = make_engine(engines_[e].profile(), configurations_[e], path);
-      if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
-      std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
-      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
-      bulks_[e].reset();
-      engines_[e] = std::move(*loaded);
-      begin_bulk(e);
-    }
-    return check_state();
-  }
-
   std::string fork() {
     Fork& fork = forks_.emplace_back();
     fork.facts = facts_;
@@ -445,33 +369,10 @@ class ApplicationsRunner {
     return check_state();
   }
 
-  const std::vector<Configuration>& configurations_;
   DefaultProfile profile_;
   oracle::defaults::Facts facts_;
-  std::vector<Engine> engines_;
-  std::vector<std::optional<Engine::Bulk>> bulks_;  // by engine
   std::vector<Fork> forks_;
-  const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-applications").value();
 };
-
-// The steps that are left when as many as possible are taken out and it still fails.
-json shrink(const json& profile, json script) {
-  for (std::size_t size = script.size() / 2; size > 0; size /= 2) {
-    for (std::size_t first = 0; first + 1 < script.size();) {
-      json shorter = json::array();
-      for (std::size_t s = 0; s < script.size(); ++s) {
-        if (s < first || s >= first + size) shorter.push_back(script[s]);
-      }
-      if (const auto failure = run_applications_script(profile, shorter)) {
-        script = std::move(shorter);
-        script.erase(script.begin() + static_cast<std::ptrdiff_t>(failure->step) + 1, script.end());
-      } else {
-        first += size;
-      }
-    }
-  }
-  return script;
-}
 
 }  // namespace
 
@@ -533,29 +434,20 @@ json random_applications_script(Draws& draws, int events) {
       script.push_back({{"op", draws.one_in(2) ? "place" : "evaluate"}, {"pods", some_pods()}});
     }
   }
-  script.push_back({{"op", "check"}});
+  script.push_back({{"op", "check"}, {"all", true}});
   return script;
 }
 
-std::optional<ApplicationsFailure> run_applications_script(const json& profile,
-                                                           const json& script) {
+std::optional<ScriptFailure> run_applications_script(const json& profile, const json& script) {
   static const std::vector<Configuration> all = configurations();
   ApplicationsRunner runner(profile, all);
-  for (std::size_t s = 0; s < script.size(); ++s) {
-    std::string wrong = runner.perform(script[s]);
-    if (!wrong.empty()) return ApplicationsFailure{s, std::move(wrong)};
-  }
-  return std::nullopt;
+  return play_script(script, [&](const json& step) { return runner.perform(step); });
 }
 
 std::string applications_failure_report(const json& profile, json script) {
-  const auto found = run_applications_script(profile, script);
-  script.erase(script.begin() + static_cast<std::ptrdiff_t>(found->step) + 1, script.end());
-  script = shrink(profile, std::move(script));
-  const auto failure = run_applications_script(profile, script);
-  std::string text = failure->text + "profile " + profile.dump() + "\n";
-  for (const json& step : script) text += step.dump() + "\n";
-  return text;
+  return report_failure(
+      [&](const json& shorter) { return run_applications_script(profile, shorter); },
+      "profile " + profile.dump(), std::move(script));
 }
 
 }  // namespace headroom

@@ -5,17 +5,18 @@
 // A step is an event or a question: {"op": "schedule", "pod", "reserve"} compares every answer
 // about the pod, and with `reserve` the pod takes the best node; {"op": "evaluate" or "place",
 // "pods"};
-// {"op": "check"} compares the state; {"op": "prepare", "pod", "pieces"} begins a shape in turns;
-// "fork", "rollback" and "commit" nest, and without a fork the latter two do nothing; {"op":
-// "save", "but"} replaces each engine, but every third from that one on, by what is loaded of its
-// state file, and does nothing while a fork is open.
+// {"op": "check", "all"} compares the state, and validates some engines in their turn, or all;
+// {"op": "prepare", "pod", "pieces"} begins a shape in turns; "fork", "rollback" and "commit" nest,
+// and without a fork the latter two do nothing; {"op": "save", "but"} replaces each engine, but
+// every third from that one on, by what is loaded of its state file, and does nothing while a fork
+// is open.
 #pragma once
 
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "tests/engine/script.h"
 #include "tests/support/draws.h"
 
 namespace headroom {
@@ -25,12 +26,8 @@ namespace headroom {
 nlohmann::json random_default_profile(Draws& draws);
 nlohmann::json random_applications_script(Draws& draws, int events);
 
-struct ApplicationsFailure {
-  std::size_t step = 0;
-  std::string text;
-};
-std::optional<ApplicationsFailure> run_applications_script(const nlohmann::json& profile,
-                                                           const nlohmann::json& script);
+std::optional<ScriptFailure> run_applications_script(const nlohmann::json& profile,
+                                                     const nlohmann::json& script);
 
 // For a script that fails: what is wrong, the profile, and the steps that are left when as many as
 // possible are taken out, a line each.

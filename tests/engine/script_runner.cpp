@@ -1,7 +1,6 @@
 #include "tests/engine/script_runner.h"
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -15,12 +14,11 @@
 #include "engine/facts/audit.h"
 #include "oracle/oracle.h"
 #include "tests/engine/answer_checks.h"
-#include "tests/engine/configurations.h"
+#include "tests/engine/configured_engines.h"
 #include "tests/engine/elastic_quota_check.h"
 #include "tests/engine/engine_snapshot.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/difference.h"
-#include "workloads/temporary_directory.h"
 
 namespace headroom {
 namespace {
@@ -81,22 +79,14 @@ NodeTexts node_texts(const oracle::Answer& answer) {
 // --- Scripts: events and questions, as steps of conformance cases ---
 
 constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
-// Engines that are validated after a step: of neighbours one loads in bulk and the other does not.
-constexpr std::size_t kValidated = 2;
 
-class ScriptRunner {
+class ScriptRunner : private ConfiguredEngines {
  public:
   ScriptRunner(const RandomProfile& random, const std::vector<Configuration>& configurations)
-      : configurations_(configurations),
+      : ConfiguredEngines(random.profile, configurations),
         oracle_(random.profile.mode == Mode::kUpstream ? oracle::Mode::kUpstream
                                                        : oracle::Mode::kProposal,
-                random.config) {
-    for (const Configuration& configuration : configurations) {
-      engines_.push_back(make_engine(random.profile, configuration).value());
-    }
-    bulks_.resize(engines_.size());
-    for (std::size_t e = 0; e < engines_.size(); ++e) begin_bulk(e);
-  }
+                random.config) {}
 
   // What is wrong after the step; "" for nothing.
   std::string perform(const json& step) {
@@ -107,7 +97,11 @@ class ScriptRunner {
     if (op == "evaluate") return evaluate(step.at("pods"));
     if (op == "place") return place(step.at("pods"));
     if (op == "as_if") return as_if(step);
-    if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
+    if (op == "save") {
+      if (!forks_.empty()) return "";
+      audits_.clear();  // of engines that are replaced
+      return save(step.at("but"));
+    }
     if (op == "check") return check_state(step.contains("all") ? engines_.size() : kValidated);
     if (op == "audit") return audit(step.at("pieces"));
     if (op == "fork") return fork(step.at("pods"), step.at("look"));
@@ -118,37 +112,10 @@ class ScriptRunner {
     if (op == "advance") oracle_.advance(step.at("now"));
     if (op == "reserve") oracle_.reserve(step.at("pod"), step.at("node"));
     if (op == "unreserve") oracle_.unreserve(step.at("pod"), step.at("node"));
-    for (Engine& engine : engines_) {
-      if (const Result<void> applied = apply_event(engine, step); !applied) {
-        return "refused: " + applied.error().message;
-      }
-    }
-    return "";
+    return apply(step);
   }
 
  private:
-  const Configuration& configuration_of(const Engine& engine) const {
-    return configurations_[static_cast<std::size_t>(&engine - engines_.data())];
-  }
-
-  // Of all engines what they say of themselves; and of some, each in its turn, everything derived
-  // anew, which is most of what a script takes.
-  std::string check_state(std::size_t validated = kValidated) {
-    for (; validated > 0; --validated) {
-      const Engine& engine = engines_[next_validated_++ % engines_.size()];
-      if (const Result<void> valid = engine.validate(); !valid) return valid.error().message;
-    }
-    for (const Engine& engine : engines_) {
-      const std::string name = configuration_of(engine).text();
-      const std::string wrong =
-          difference(name + " digest", engines_.front().digest(), engine.digest()) +
-          difference(name + " bad annotations", engines_.front().stats().bad_annotations,
-                     engine.stats().bad_annotations);
-      if (!wrong.empty()) return wrong;
-    }
-    return "";
-  }
-
   // Some pieces of an audit, of every other engine; events come between them.
   std::string audit(std::uint64_t pieces) {
     audits_.resize(engines_.size());
@@ -168,46 +135,6 @@ class ScriptRunner {
       if (audit->looked_closer() && forks_.empty())
         return configurations_[e].text() + ": an audit's sums differ";
       audit.reset();
-    }
-    return "";
-  }
-
-  std::string save(std::size_t but) {
-    audits_.clear();  // of engines that are replaced
-    const std::string path = directory_.path() + "/state", again = directory_.path() + "/again";
-    for (std::size_t e = 0; e < engines_.size(); ++e) {
-      if (e % 3 == but) continue;
-      if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
-      Result<Engine> loaded = make_engine(engines_[e].profile(), configurations_[e], path);
-      if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
-      std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
-      if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
-      if (bytes_of(path) != bytes_of(again)) wrong += "it is saved in other bytes once loaded\n";
-      if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
-      bulks_[e].reset();
-      engines_[e] = std::move(*loaded);
-      begin_bulk(e);
-    }
-    return check_state();
-  }
-
-  void begin_bulk(std::size_t e) {
-    if (configurations_[e].bulk) bulks_[e].emplace(engines_[e].bulk());
-  }
-
-  static std::string bytes_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  // Every other engine begins with the classes of a shape, some pieces of work each; what follows
-  // comes between its turns.
-  std::string prepare(const json& step) {
-    const Pod pod = to_pod(step.at("pod"));
-    for (std::size_t e = 1; e < engines_.size(); e += 2) {
-      std::uint64_t left = step.at("pieces");
-      const Result<bool> prepared = engines_[e].prepare(pod, [&left] { return --left == 0; });
-      if (!prepared) return "prepare: " + prepared.error().message;
     }
     return "";
   }
@@ -457,25 +384,6 @@ class ScriptRunner {
     return first;
   }
 
-  // Many pods at once answer as one by one.
-  std::string evaluate(const json& objects) {
-    std::vector<Pod> pods;
-    for (const json& object : objects) pods.push_back(to_pod(object));
-    for (Engine& engine : engines_) {
-      const Result<std::vector<Decision>> together = engine.evaluate(pods, {.top_k = 5});
-      if (!together) return "evaluate: " + together.error().message;
-      for (std::size_t p = 0; p < pods.size(); ++p) {
-        const Result<Decision> alone = engine.evaluate(pods[p], {.top_k = 5});
-        if (!alone) return "evaluate: " + alone.error().message;
-        const std::string wrong =
-            difference(configuration_of(engine).text() + " pod " + std::to_string(p) + " of many",
-                       decision_text(engine, *alone), decision_text(engine, (*together)[p]));
-        if (!wrong.empty()) return wrong;
-      }
-    }
-    return check_state();
-  }
-
   // The first engine decides and assumes pod by pod; those of its seed place in one call, and the
   // others follow the first, whose choice of equals is not theirs.
   std::string place(const json& objects) {
@@ -511,57 +419,25 @@ class ScriptRunner {
     return check_state();
   }
 
-  const std::vector<Configuration>& configurations_;
   oracle::Oracle oracle_;
-  std::vector<Engine> engines_;
-  std::vector<std::optional<Engine::Bulk>> bulks_;  // by engine
-  std::vector<std::unique_ptr<Audit>> audits_;      // under way, by engine
-  std::size_t next_validated_ = 0;
+  std::vector<std::unique_ptr<Audit>> audits_;  // under way, by engine
   std::vector<Fork> forks_;
-  const TemporaryDirectory directory_ = TemporaryDirectory::make("headroom-script").value();
 };
-
-// The steps that are left when as many as possible are taken out and it still fails.
-json shrink(const RandomProfile& random, json script) {
-  for (std::size_t size = script.size() / 2; size > 0; size /= 2) {
-    for (std::size_t first = 0; first + 1 < script.size();) {
-      json shorter = json::array();
-      for (std::size_t s = 0; s < script.size(); ++s) {
-        if (s < first || s >= first + size) shorter.push_back(script[s]);
-      }
-      if (const std::optional<ScriptFailure> failure = run_script(random, shorter)) {
-        script = std::move(shorter);
-        script.erase(script.begin() + static_cast<std::ptrdiff_t>(failure->step) + 1, script.end());
-      } else {
-        first += size;
-      }
-    }
-  }
-  return script;
-}
 
 }  // namespace
 
 std::optional<ScriptFailure> run_script(const RandomProfile& random, const json& script) {
   static const std::vector<Configuration> all = configurations();
   ScriptRunner runner(random, all);
-  for (std::size_t s = 0; s < script.size(); ++s) {
-    const std::string wrong = runner.perform(script[s]);
-    if (!wrong.empty()) return ScriptFailure{s, wrong};
-  }
-  return std::nullopt;
+  return play_script(script, [&](const json& step) { return runner.perform(step); });
 }
 
 std::string failure_report(const RandomProfile& random, json script) {
-  const std::optional<ScriptFailure> found = run_script(random, script);
-  script.erase(script.begin() + static_cast<std::ptrdiff_t>(found->step) + 1, script.end());
-  script = shrink(random, std::move(script));
-  const std::optional<ScriptFailure> failure = run_script(random, script);
-  std::string text = failure->text + "mode " +
-                     (random.profile.mode == Mode::kUpstream ? "Upstream" : "Proposal") + " " +
-                     random.config.dump() + "\n";
-  for (const json& step : script) text += step.dump() + "\n";
-  return text;
+  return report_failure([&](const json& shorter) { return run_script(random, shorter); },
+                        std::string("mode ") +
+                            (random.profile.mode == Mode::kUpstream ? "Upstream" : "Proposal") +
+                            " " + random.config.dump(),
+                        std::move(script));
 }
 
 }  // namespace headroom

@@ -12,19 +12,14 @@
 // state file, and does nothing while a fork is open.
 #pragma once
 
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "tests/engine/random_cluster.h"
+#include "tests/engine/script.h"
 
 namespace headroom {
-
-struct ScriptFailure {
-  std::size_t step = 0;
-  std::string text;
-};
 
 std::optional<ScriptFailure> run_script(const RandomProfile& random, const nlohmann::json& script);
 

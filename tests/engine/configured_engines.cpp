@@ -1,0 +1,113 @@
+#include "tests/engine/configured_engines.h"
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "tests/engine/answer_checks.h"
+#include "tests/engine/random_cluster.h"
+#include "tests/support/answer_text.h"
+#include "tests/support/difference.h"
+
+namespace headroom {
+
+using nlohmann::json;
+
+namespace {
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+ConfiguredEngines::ConfiguredEngines(const Profile& profile,
+                                     const std::vector<Configuration>& configurations)
+    : configurations_(configurations) {
+  for (const Configuration& configuration : configurations) {
+    engines_.push_back(make_engine(profile, configuration).value());
+  }
+  bulks_.resize(engines_.size());
+  for (std::size_t e = 0; e < engines_.size(); ++e) begin_bulk(e);
+}
+
+void ConfiguredEngines::begin_bulk(std::size_t e) {
+  if (configurations_[e].bulk) bulks_[e].emplace(engines_[e].bulk());
+}
+
+std::string ConfiguredEngines::apply(const json& event) {
+  for (Engine& engine : engines_) {
+    if (const Result<void> applied = apply_event(engine, event); !applied) {
+      return "refused: " + applied.error().message;
+    }
+  }
+  return "";
+}
+
+std::string ConfiguredEngines::prepare(const json& step) {
+  const Pod pod = to_pod(step.at("pod"));
+  for (std::size_t e = 1; e < engines_.size(); e += 2) {
+    std::uint64_t left = step.at("pieces");
+    const Result<bool> prepared = engines_[e].prepare(pod, [&left] { return --left == 0; });
+    if (!prepared) return "prepare: " + prepared.error().message;
+  }
+  return "";
+}
+
+std::string ConfiguredEngines::evaluate(const json& objects) {
+  std::vector<Pod> pods;
+  for (const json& object : objects) pods.push_back(to_pod(object));
+  for (Engine& engine : engines_) {
+    const Result<std::vector<Decision>> together = engine.evaluate(pods, {.top_k = 5});
+    if (!together) return "evaluate: " + together.error().message;
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      const Result<Decision> alone = engine.evaluate(pods[p], {.top_k = 5});
+      if (!alone) return "evaluate: " + alone.error().message;
+      const std::string wrong =
+          difference(configuration_of(engine).text() + " pod " + std::to_string(p) + " of many",
+                     decision_text(engine, *alone), decision_text(engine, (*together)[p]));
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return check_state();
+}
+
+std::string ConfiguredEngines::save(std::size_t but) {
+  const std::string path = directory_.path() + "/state", again = directory_.path() + "/again";
+  for (std::size_t e = 0; e < engines_.size(); ++e) {
+    if (e % 3 == but) continue;
+    if (const Result<void> saved = engines_[e].save(path); !saved) return saved.error().message;
+    Result<Engine> loaded = make_engine(engines_[e].profile(), configurations_[e], path);
+    if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
+    std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
+    if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
+    if (bytes_of(path) != bytes_of(again)) wrong += "it is saved in other bytes once loaded\n";
+    if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
+    bulks_[e].reset();
+    engines_[e] = std::move(*loaded);
+    begin_bulk(e);
+  }
+  return check_state();
+}
+
+std::string ConfiguredEngines::check_state(std::size_t validated) {
+  for (; validated > 0; --validated) {
+    const Engine& engine = engines_[next_validated_++ % engines_.size()];
+    if (const Result<void> valid = engine.validate(); !valid) {
+      return configuration_of(engine).text() + ": " + valid.error().message;
+    }
+  }
+  for (const Engine& engine : engines_) {
+    const std::string name = configuration_of(engine).text();
+    const std::string wrong =
+        difference(name + " digest", engines_.front().digest(), engine.digest()) +
+        difference(name + " bad annotations", engines_.front().stats().bad_annotations,
+                   engine.stats().bad_annotations);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+}  // namespace headroom
