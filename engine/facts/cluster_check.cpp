@@ -340,6 +340,9 @@ Result<void> Cluster::validate() {
       }
     }
   }
+  if (!shape_book_.counts_who_asks()) {
+    return fail(ErrorCode::kConflict, "validate: shapes ask quotas for other resources");
+  }
   if (auto checked = referred_.validate(); !checked) {
     return checked;
   }

@@ -121,6 +121,7 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
   }
   ++count_;
   PodShape& shape = *facts_.shapes[id];
+  count_asked(shape);
   ids_.emplace(shape.key, id);
   count_bytes(shape);
   return &shape;
@@ -133,6 +134,7 @@ PodShape& ShapeBook::take_passing(std::unique_ptr<PodShape> made) {
     release(passing_->counts_as);
   }
   passing_ = std::move(made);
+  count_asked(*passing_);
   return *passing_;
 }
 
@@ -169,7 +171,6 @@ std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, HostPort
 
 // What follows from the pod and from what names of resources mean.
 void ShapeBook::describe(PodShape& shape, const Pod& pod) {
-  let_go(shape);
   static_cast<ShapeDescription&>(shape) = {};
   shape.active_generation = UINT64_MAX;
   shape.version = ++described_;
@@ -198,23 +199,46 @@ void ShapeBook::describe(PodShape& shape, const Pod& pod) {
   for (std::string_view& reason : shape.reasons) {
     shape.reason_bytes += sources_.reasons.hold(reason);
   }
-  for (const auto& [resource, amount] : elastic_quota_request) {
-    ++asked_of_quotas_[resource];
-  }
+  // Last: what the shape asks is counted once it is described, where memory did not end before.
   shape.elastic_quota_request = std::move(elastic_quota_request);
 }
 
-// Of what describe() holds for the shape.
-void ShapeBook::let_go(PodShape& shape) {
+void ShapeBook::release_reasons(PodShape& shape) {
   for (const std::string_view reason : shape.reasons) {
     sources_.reasons.release(reason);
   }
   shape.reasons.clear();
+}
+
+void ShapeBook::count_asked(const PodShape& shape) noexcept {
+  for (const auto& [resource, amount] : shape.elastic_quota_request) {
+    ++asked_of_quotas_[resource];
+  }
+}
+
+// Of a shape that was counted: of all that is held for its description.
+void ShapeBook::let_go(PodShape& shape) {
+  release_reasons(shape);
   for (const auto& [resource, amount] : shape.elastic_quota_request) {
     HEADROOM_ASSERT(asked_of_quotas_[resource] != 0);
     --asked_of_quotas_[resource];
   }
   shape.elastic_quota_request.clear();
+}
+
+bool ShapeBook::counts_who_asks() const {
+  std::array<std::uint32_t, kResourcesMax> asked{};
+  const auto count = [&](const PodShape* shape) {
+    if (shape != nullptr) {
+      for (const auto& [resource, amount] : shape->elastic_quota_request) {
+        ++asked[resource];
+      }
+    }
+  };
+  std::for_each(facts_.shapes.begin(), facts_.shapes.end(),
+                [&](const auto& shape) { count(shape.get()); });
+  count(passing_.get());
+  return asked == asked_of_quotas_;
 }
 
 // Where there is no number left for what pods ask of quotas: takes those of names that no shape has
@@ -251,6 +275,7 @@ void ShapeBook::describe_again(const std::vector<ShapeId>& ids) {
   for (const ShapeId id : ids) {
     PodShape& shape = *facts_.shapes[id];
     describe(shape, pod_of_shape_key(shape.key));
+    count_asked(shape);
     measure(shape);
     count_bytes(shape);
   }
@@ -277,7 +302,7 @@ Result<void> ShapeBook::validate(const PodShape& shape) {
                        std::equal(again.contributions.begin(), again.contributions.end(),
                                   shape.contributions.begin(), shape.contributions.end(), same) &&
                        held(again.elastic_quota_request) == held(shape.elastic_quota_request);
-  let_go(again);
+  release_reasons(again);
   if (!is_same) {
     return fail(ErrorCode::kConflict,
                 fmt::format("validate: shape {} is described otherwise than its pods", shape.id));

@@ -90,6 +90,8 @@ class ShapeBook {
 
   // kConflict if the shape is described otherwise than it would be now.
   Result<void> validate(const PodShape& shape);
+  // Recounts what shapes ask of quotas.
+  bool counts_who_asks() const;
 
  private:
   Result<PodShape*> find_or_make(const Pod& pod, ShapeUse use, bool lasting);
@@ -97,6 +99,8 @@ class ShapeBook {
                                  ShapeId counts_as);
   PodShape& take_passing(std::unique_ptr<PodShape> made);
   void describe(PodShape& shape, const Pod& pod);
+  void release_reasons(PodShape& shape);
+  void count_asked(const PodShape& shape) noexcept;
   void let_go(PodShape& shape);
   void free_elastic_quota_names();
   void use(ShapeId id, int by);

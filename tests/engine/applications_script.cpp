@@ -169,7 +169,7 @@ class ApplicationsRunner : private ConfiguredEngines {
     if (op == "prepare") return prepare(step);
     if (op == "evaluate") return evaluate(step.at("pods"));
     if (op == "place") return place(step.at("pods"));
-    if (op == "check") return check_state(step.contains("all") ? engines_.size() : kValidated);
+    if (op == "check") return check_state(step.contains("all"));
     if (op == "save") return forks_.empty() ? save(step.at("but")) : "";
     if (op == "fork") return fork();
     if (op == "rollback") return forks_.empty() ? "" : rollback();

@@ -17,10 +17,6 @@ namespace headroom {
 
 class ConfiguredEngines {
  protected:
-  // Engines that are validated after a step, each in its turn, as that is most of what a script
-  // takes: of neighbours one loads in bulk and the other does not.
-  static constexpr std::size_t kValidated = 2;
-
   ConfiguredEngines(const Profile& profile, const std::vector<Configuration>& configurations);
 
   std::string apply(const nlohmann::json& event);
@@ -31,8 +27,9 @@ class ConfiguredEngines {
   std::string evaluate(const nlohmann::json& pods);
   // Each engine, but every third from that one on, becomes what is loaded of its state file.
   std::string save(std::size_t but);
-  // What all engines say of themselves; and of so many everything derived anew.
-  std::string check_state(std::size_t validated = kValidated);
+  // What all engines say of themselves; and, of all or of some in their turn, everything derived
+  // anew.
+  std::string check_state(bool all = false);
 
   const Configuration& configuration_of(const Engine& engine) const {
     return configurations_[static_cast<std::size_t>(&engine - engines_.data())];

@@ -102,7 +102,7 @@ class ScriptRunner : private ConfiguredEngines {
       audits_.clear();  // of engines that are replaced
       return save(step.at("but"));
     }
-    if (op == "check") return check_state(step.contains("all") ? engines_.size() : kValidated);
+    if (op == "check") return check_state(step.contains("all"));
     if (op == "audit") return audit(step.at("pieces"));
     if (op == "fork") return fork(step.at("pods"), step.at("look"));
     if (op == "rollback") return forks_.empty() ? "" : rollback();
