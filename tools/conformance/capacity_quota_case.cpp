@@ -21,7 +21,7 @@ class CapacityQuotaCaseRunner : private CaseRunner {
     set_cluster_limits(recorded.value("args", json::object()));
     advance(recorded.at("now"));
     return play(
-        recorded, [&](const json& object) { apply(object); },
+        recorded.at("objects"), recorded.at("steps"), [&](const json& object) { apply(object); },
         [&](const json& step) {
           perform(step);
           check("validate", quotas_.validate());

@@ -62,8 +62,8 @@ class EngineCaseRunner : private CaseRunner {
     if (!create(recorded)) return std::move(differences_);
     if (recorded.contains("now")) advance(recorded.at("now"));
     return play(
-        recorded, [&](const json& object) { apply(object); },
-        [&](const json& step) { perform(step); });
+        recorded.value("objects", json::array()), recorded.at("steps"),
+        [&](const json& object) { apply(object); }, [&](const json& step) { perform(step); });
   }
 
  private:

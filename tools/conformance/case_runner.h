@@ -20,17 +20,18 @@ namespace headroom {
 
 class CaseRunner {
  protected:
-  // Gives the case's objects to apply(object) and its steps to perform(step), until one differs.
+  // Gives the objects to apply(object) and the steps to perform(step), until one differs.
   template <typename Apply, typename Perform>
-  std::vector<ConformanceDifference> play(const nlohmann::json& recorded, Apply apply,
+  std::vector<ConformanceDifference> play(const nlohmann::json& objects,
+                                          const nlohmann::json& steps, Apply apply,
                                           Perform perform) {
     std::size_t index = 0;
-    for (const nlohmann::json& object : recorded.value("objects", nlohmann::json::array())) {
+    for (const nlohmann::json& object : objects) {
       at_ = fmt::format("objects[{}]", index++);
       apply(object);
     }
     index = 0;
-    for (const nlohmann::json& step : recorded.at("steps")) {
+    for (const nlohmann::json& step : steps) {
       if (!differences_.empty()) break;
       at_ = fmt::format("steps[{}]", index++);
       perform(step);

@@ -48,7 +48,7 @@ class DefaultProfileRunner : private CaseRunner {
     if (!create(recorded)) return std::move(differences_);
     if (recorded.contains("now")) advance(recorded.at("now"));
     return play(
-        recorded, [&](const json& object) { apply(object); },
+        recorded.at("objects"), recorded.at("steps"), [&](const json& object) { apply(object); },
         [&](const json& step) { perform(step); });
   }
 

@@ -127,8 +127,8 @@ class UpstreamCapacityQuotaRunner : private CaseRunner {
     at_.clear();
     if (recorded.contains("now")) advance(recorded.at("now"));
     return play(
-        recorded, [&](const json& object) { apply(object); },
-        [&](const json& step) { perform(step); });
+        recorded.value("objects", json::array()), recorded.at("steps"),
+        [&](const json& object) { apply(object); }, [&](const json& step) { perform(step); });
   }
 
  private:
