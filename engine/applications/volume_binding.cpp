@@ -230,11 +230,11 @@ void VolumeLook::bind_waiting(std::uint32_t row, Binding& binding) const {
 const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, std::uint32_t row,
                                                 const Chosen& chosen) const {
   const Claim& claim = *waiting.its;
+  const std::int64_t bytes = claim.request_bytes.value_or(0);
   const auto may_be = [&](const PersistentVolume& volume) {
     return volume.storage_class == claim.storage_class &&
            std::find(chosen.begin(), chosen.end(), &volume) == chosen.end() &&
-           volume.capacity_bytes >= claim.request_bytes.value_or(0) &&
-           volume.volume_mode == claim.volume_mode &&
+           volume.capacity_bytes >= bytes && volume.volume_mode == claim.volume_mode &&
            volume.attributes_class == claim.attributes_class && !volume.deleting;
   };
   for (const ItsVolume& meant : waiting.meant) {
@@ -246,7 +246,6 @@ const PersistentVolume* VolumeLook::find_volume(const WaitingClaim& waiting, std
     return nullptr;
   }
   const VolumeIndex& index = applications_.volume_index();
-  const std::int64_t bytes = claim.request_bytes.value_or(0);
   const auto* found = waiting.of_class->unclaimed.first(
       applications_.topology(), row, [&](const ByLabel<PersistentVolume>::Object& object) {
         if (object.bytes_max < bytes) {
@@ -375,12 +374,9 @@ VolumeLook::Use& VolumeLook::use_of(Uses& uses, const Claim& claim) {
 
 std::int64_t VolumeLook::rate(const Use& use) const {
   const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
-  // In 128 bits only where it takes more than 64: most of what a node with storage costs is this.
   const auto percent =
       over ? std::int64_t{100}
-      : use.requested_bytes <= INT64_MAX / 100
-          ? use.requested_bytes * 100 / use.capacity_bytes
-          : static_cast<std::int64_t>(Int128{use.requested_bytes} * 100 / use.capacity_bytes);
+           : static_cast<std::int64_t>(Int128{use.requested_bytes} * 100 / use.capacity_bytes);
   return broken_line(profile_.volume_binding.shape, percent);
 }
 

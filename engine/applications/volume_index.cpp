@@ -44,7 +44,7 @@ ByLabel<CsiStorageCapacity>::Object object_of(const CsiStorageCapacity& storage,
                                               bool asks_for_more) {
   return {&storage,
           storage.maximum_volume_bytes ? *storage.maximum_volume_bytes
-                                       : storage.capacity_bytes.value_or(-1),
+                                       : storage.capacity_bytes.value_or(INT64_MIN),
           storage.capacity_bytes.value_or(0), asks_for_more};
 }
 
