@@ -55,11 +55,6 @@ struct RowBits {
       words[w] &= other.words[w];
     }
   }
-  void unite(const RowBits& other) {
-    for (std::uint32_t w = 0; w < kWords; ++w) {
-      words[w] |= other.words[w];
-    }
-  }
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::uint32_t w = 0; w < kWords; ++w) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {
@@ -30,12 +29,16 @@ void Images::change(std::uint32_t row, const Node* before, const Node* after) {
   if (before != nullptr && after != nullptr && before->images == after->images) {
     return;
   }
+  const auto now = images_of(after);
   if (row >= of_row_.size()) {
+    if (now.empty()) {
+      return;  // and had none
+    }
     of_row_.resize(row + 1);
   }
   std::vector<ImageId>& of_row = of_row_[row];
   of_row.clear();
-  for (const auto& [name, size] : images_of(after)) {
+  for (const auto& [name, size] : now) {
     const auto [known, is_new] = ids_.try_emplace(
         std::string(name), free_.empty() ? static_cast<ImageId>(images_.size()) : free_.back());
     if (is_new && free_.empty()) {
@@ -77,14 +80,6 @@ bool Images::on_row(std::uint32_t row, std::string_view name) const {
   const auto known = ids_.find(name);
   return known != ids_.end() && row < of_row_.size() &&
          std::binary_search(of_row_[row].begin(), of_row_[row].end(), known->second);
-}
-
-std::size_t Images::bytes() const {
-  std::size_t total = allocated_bytes(of_row_.capacity() * sizeof(of_row_[0]));
-  for (const auto& images : of_row_) {
-    total += heap_bytes(images);
-  }
-  return total;
 }
 
 std::string image_with_tag(const std::string& name) {

@@ -24,7 +24,6 @@ class Images {
   // What the nodes that have it count for in a score: size times their share of all nodes.
   std::int64_t scaled_size(std::string_view name, std::uint32_t nodes) const;
   bool on_row(std::uint32_t row, std::string_view name) const;
-  std::size_t bytes() const;
 
  private:
   using ImageId = std::uint32_t;
@@ -36,7 +35,7 @@ class Images {
   BytesMap<std::string, ImageId> ids_;
   std::vector<Image> images_;
   std::vector<ImageId> free_;
-  std::vector<std::vector<ImageId>> of_row_;  // sorted
+  std::vector<std::vector<ImageId>> of_row_;  // sorted; of rows from its size on there are none
 };
 
 // A name without a tag has the tag latest.

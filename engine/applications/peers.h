@@ -71,7 +71,6 @@ class PeerBook {
 
   // Whether some plugin of the profile reads peers at all: else there are none.
   bool keeps() const { return keeps_; }
-  bool keeps_volumes() const { return volumes_; }
   // Called where kin is new, before a pod of it counts, and where it is about to go.
   void on_change(std::function<void(PodPeer&)> made, std::function<void(PodPeer&)> gone) {
     made_ = std::move(made);

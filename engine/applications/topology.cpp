@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {
@@ -93,10 +92,14 @@ void Topology::put(Key& key, std::uint32_t row, const Node* node) {
 }
 
 DomainId Topology::find_or_make(Key& key, const std::string& value) {
-  if (const auto known = key.ids.find(value); known != key.ids.end()) {
-    return known->second;
+  static_assert(kNoDomain == NameIndex::kNone);
+  const NameIndex::Hash hash = NameIndex::hash(value);
+  DomainId domain =
+      key.ids.find(hash, [&](DomainId its) { return key.domains[its].value == value; });
+  if (domain != kNoDomain) {
+    return domain;
   }
-  auto domain = static_cast<DomainId>(key.domains.size());
+  domain = static_cast<DomainId>(key.domains.size());
   if (key.free.empty()) {
     key.domains.emplace_back();
   } else {
@@ -104,14 +107,14 @@ DomainId Topology::find_or_make(Key& key, const std::string& value) {
     key.free.pop_back();
   }
   key.domains[domain].value = value;
-  key.ids.emplace(value, domain);
+  key.ids.insert(hash, domain);
   return domain;
 }
 
 void Topology::drop_unused(Key& key, DomainId domain) {
   Domain& its = key.domains[domain];
   if (its.first == kNoRow && its.users == 0) {
-    key.ids.erase(its.value);
+    key.ids.erase(NameIndex::hash(its.value), domain);
     its.value.clear();
     key.free.push_back(domain);
   }
@@ -128,15 +131,6 @@ void Topology::release_domain(TopologyKeyId id, DomainId domain) {
   HEADROOM_ASSERT(its.users != 0);
   --its.users;
   drop_unused(keys_[id], domain);
-}
-
-std::size_t Topology::bytes() const {
-  std::size_t total = 0;
-  for (const Key& key : keys_) {
-    total += heap_bytes(key.of_row) + heap_bytes(key.next) + heap_bytes(key.previous) +
-             allocated_bytes(key.domains.capacity() * sizeof(Domain));
-  }
-  return total;
 }
 
 }  // namespace headroom

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/table/facts.h"
+#include "layout/name_index.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 
@@ -61,7 +62,6 @@ class Topology {
   const std::string& value(TopologyKeyId key, DomainId domain) const {
     return keys_[key].domains[domain].value;
   }
-  std::size_t bytes() const;
 
  private:
   struct Domain {
@@ -76,7 +76,7 @@ class Topology {
     std::vector<std::uint32_t> next, previous;  // rows of the same domain
     std::vector<Domain> domains;
     std::vector<DomainId> free;
-    BytesMap<std::string, DomainId> ids;
+    NameIndex ids;  // of values
   };
 
   static void put(Key& key, std::uint32_t row, const Node* node);

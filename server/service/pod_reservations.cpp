@@ -33,22 +33,27 @@ void PodReservations::restore(std::string_view key, PodReservation reservation) 
   due.emplace(made->second.due, name);
   age.emplace(made->second.made, name);
   ++owners_.try_emplace(made->second.owner).first->second.count;
-  erase(name);
-  by_due_.merge(due);
-  by_age_.merge(age);
-  by_key_.merge(one);
+  auto at = by_key_.lower_bound(name);
+  if (at != by_key_.end() && at->first == name) at = erase(at);
+  // Mostly it is the youngest, and the last that falls due.
+  by_due_.insert(by_due_.end(), due.extract(due.begin()));
+  by_age_.insert(by_age_.end(), age.extract(age.begin()));
+  by_key_.insert(at, one.extract(made));
 }
 
 void PodReservations::erase(std::string_view key) {
   const auto found = by_key_.find(key);
-  if (found == by_key_.end()) return;
-  const PodReservation& reservation = found->second;
-  by_due_.erase({reservation.due, found->first});
-  by_age_.erase({reservation.made, found->first});
+  if (found != by_key_.end()) erase(found);
+}
+
+PodReservations::ByKey::iterator PodReservations::erase(ByKey::iterator at) {
+  const PodReservation& reservation = at->second;
+  by_due_.erase({reservation.due, at->first});
+  by_age_.erase({reservation.made, at->first});
   const auto owner = owners_.find(reservation.owner);
   HEADROOM_ASSERT(owner != owners_.end() && owner->second.count != 0);
   if (--owner->second.count == 0) owners_.erase(owner);
-  by_key_.erase(found);
+  return by_key_.erase(at);
 }
 
 void PodReservations::settle(std::string_view key, std::uint64_t resync) {

@@ -71,6 +71,8 @@ class PodReservations {
   // Keys lie in by_key_, whose elements stay where they are; erase() takes a key out of all.
   using Order = std::set<std::pair<SteadyTime, std::string_view>>;
 
+  ByKey::iterator erase(ByKey::iterator at);  // returns the next
+
   const std::chrono::seconds lifetime_;
   ByKey by_key_;
   Order by_due_, by_age_;

@@ -204,7 +204,7 @@ class RequestService final : public FrameHandler {
   // What a request has reserved, and what that replaced: to be undone if the request fails.
   struct Made {
     std::string pod_key, uid, node_name;
-    std::optional<PodReservation> former;
+    std::unique_ptr<const PodReservation> former;  // nullptr: nothing
   };
   Result<Made> reserve(const Peer& peer, const wire::Reserve& request);
   void undo(const Made& made);

@@ -346,7 +346,7 @@ class RequestService::Placing final : public Work {
     try {
       Made& made = made_.emplace_back(
           Made{.pod_key = key, .uid = pod.uid, .node_name = node_names_.back(), .former = {}});
-      if (*known != nullptr) made.former = **known;
+      if (*known != nullptr) made.former = std::make_unique<PodReservation>(**known);
       service.reservations_.put(key,
                                 {.pod = pod,
                                  .node_name = node_names_.back(),

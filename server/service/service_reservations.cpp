@@ -18,7 +18,10 @@ constexpr std::uint32_t kExpiredPerTurnMax = 256;
 
 Result<const PodReservation*> RequestService::check_reservable(const Peer& peer, const Pod& pod,
                                                                const std::string& key) const {
-  if (const PodReservation* known = reservations_.find(key); known != nullptr) {
+  const NodeIndex node = engine().node_of_pod(pod.namespace_name, pod.name);
+  // What is reserved counts there, so that of most pods the list is not asked.
+  const PodReservation* known = node == kNoNode ? nullptr : reservations_.find(key);
+  if (known != nullptr) {
     if (known->owner == peer.owner()) return known;
     return fail(ErrorCode::kForbidden, fmt::format("pod {} is reserved on node {} by {}", key,
                                                    known->node_name, known->owner.text()));
@@ -27,10 +30,9 @@ Result<const PodReservation*> RequestService::check_reservable(const Peer& peer,
   if (engine().has_ended(pod.namespace_name, pod.name, pod.uid)) {
     return fail(ErrorCode::kConflict, fmt::format("pod {} (uid {}) has ended", key, pod.uid));
   }
-  const NodeIndex bound = engine().node_of_pod(pod.namespace_name, pod.name);
-  if (bound == kNoNode) return nullptr;
+  if (node == kNoNode) return nullptr;
   return fail(ErrorCode::kConflict,
-              fmt::format("pod {} is bound to node {}", key, engine().node_name(bound)));
+              fmt::format("pod {} is bound to node {}", key, engine().node_name(node)));
 }
 
 Result<RequestService::Made> RequestService::reserve(const Peer& peer,
@@ -54,7 +56,7 @@ Result<RequestService::Made> RequestService::reserve(const Peer& peer,
                 fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
   }
   Made made{.pod_key = key, .uid = pod.uid, .node_name = std::string(node_name), .former = {}};
-  if (*known != nullptr) made.former = **known;
+  if (*known != nullptr) made.former = std::make_unique<PodReservation>(**known);
   try {
     if (auto assumed = current_->assume(pod, node_name); !assumed) {
       return tl::unexpected(assumed.error());
@@ -82,7 +84,7 @@ void RequestService::undo(const Made& made) {
   const PodReservation* now = reservations_.find(made.pod_key);
   if (now == nullptr || now->pod.uid != made.uid || now->node_name != made.node_name) return;
   current_->forget(now->pod, now->node_name);
-  if (made.former && current_->assume(made.former->pod, made.former->node_name)) {
+  if (made.former != nullptr && current_->assume(made.former->pod, made.former->node_name)) {
     reservations_.restore(made.pod_key, *made.former);
   } else {
     reservations_.erase(made.pod_key);
