@@ -16,25 +16,10 @@
 #include <vector>
 
 #include "engine/applications/applications.h"
+#include "engine/applications/row_change.h"
 #include "engine/applications/volumes.h"
 
 namespace headroom {
-
-// What would be on a row: pods that are gone from it, and others that have come.
-struct RowChange {
-  std::vector<PodId> gone, come;
-  std::vector<std::int64_t> deltas;  // by counter
-
-  bool is_gone(PodId id) const;
-  // The pod's peers' feeds of the application, or nullptr.
-  void take(PodId id, const std::vector<Feed>* feeds);
-  void put_back(PodId id, const std::vector<Feed>* feeds);
-  void add(PodId id, const std::vector<Feed>* feeds);
-  void clear();
-
- private:
-  void shift(const std::vector<Feed>* feeds, int sign);
-};
 
 // Rows that are alike to the application: one of them stands for all.
 struct ScoredRows {

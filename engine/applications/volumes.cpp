@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/applications/claim.h"
-#include "engine/applications/look.h"
 
 namespace headroom {
 

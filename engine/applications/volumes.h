@@ -19,10 +19,9 @@
 
 #include "engine/applications/applications.h"
 #include "engine/applications/csi_volume.h"
+#include "engine/applications/row_change.h"
 
 namespace headroom {
-
-struct RowChange;
 
 class VolumeLook {
  public:

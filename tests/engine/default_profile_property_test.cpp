@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/engine/applications_script.h"
+#include "tests/engine/random/applications_script.h"
 #include "tests/support/seed.h"
 
 namespace headroom {

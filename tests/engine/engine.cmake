@@ -9,16 +9,16 @@ endif()
 
 # Random clusters, and what an engine and the oracle say of them.
 add_library(headroom_random_clusters STATIC
-  engine/answer_checks.cpp
-  engine/applications_script.cpp
-  engine/configurations.cpp
-  engine/configured_engines.cpp
-  engine/elastic_quota_check.cpp
-  engine/engine_snapshot.cpp
-  engine/random_cluster.cpp
-  engine/random_elastic_quotas.cpp
-  engine/script.cpp
-  engine/script_runner.cpp)
+  engine/random/answer_checks.cpp
+  engine/random/applications_script.cpp
+  engine/random/configurations.cpp
+  engine/random/configured_engines.cpp
+  engine/random/elastic_quota_check.cpp
+  engine/random/engine_snapshot.cpp
+  engine/random/random_cluster.cpp
+  engine/random/random_elastic_quotas.cpp
+  engine/random/script.cpp
+  engine/random/script_runner.cpp)
 headroom_compile_together(headroom_random_clusters 4)
 headroom_is_a_judge(headroom_random_clusters)
 target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_random_applications
@@ -53,7 +53,7 @@ headroom_add_engine_test(engine_test
   engine/decide/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
   engine/decide/rows_apart_test.cpp
-  engine/script_test.cpp
+  engine/random/script_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp
   engine/applications/volume_classes_test.cpp

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tests/engine/random_cluster.h"
-#include "tests/engine/script_runner.h"
+#include "tests/engine/random/random_cluster.h"
+#include "tests/engine/random/script_runner.h"
 #include "tests/support/seed.h"
 
 namespace headroom {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "tests/engine/engine_snapshot.h"
+#include "tests/engine/random/engine_snapshot.h"
 
 namespace headroom::fork_test {
 namespace {

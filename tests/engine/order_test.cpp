@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "tests/engine/random_cluster.h"
+#include "tests/engine/random/random_cluster.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/seed.h"
 

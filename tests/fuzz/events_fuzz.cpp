@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "tests/engine/random_cluster.h"
+#include "tests/engine/random/random_cluster.h"
 #include "tests/fuzz/check.h"
 #include "tests/support/answer_text.h"
 

@@ -1,7 +1,7 @@
 // Random clusters of applications, for the default plugins: objects, events and pods as JSON.
 //
-// Small on purpose, as tests/engine/random_cluster.h is: few names and values, so that selectors
-// hit, domains tie and claims meet their volumes. Applications are what real ones are: a
+// Small on purpose, as tests/engine/random/random_cluster.h is: few names and values, so that
+// selectors hit, domains tie and claims meet their volumes. Applications are what real ones are: a
 // controller, perhaps a Service, pods of one template with spread, affinity, images, ports and
 // claims. All is as the API server would let it pass. The same seed or bytes give the same cluster
 // and events.

@@ -1,4 +1,4 @@
-#include "tests/engine/answer_checks.h"
+#include "tests/engine/random/answer_checks.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "tests/engine/script.h"
+#include "tests/engine/random/script.h"
 
 #include <utility>
 

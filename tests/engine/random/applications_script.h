@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/engine/script.h"
+#include "tests/engine/random/script.h"
 #include "tests/support/draws.h"
 
 namespace headroom {

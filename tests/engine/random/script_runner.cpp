@@ -1,4 +1,4 @@
-#include "tests/engine/script_runner.h"
+#include "tests/engine/random/script_runner.h"
 
 #include <algorithm>
 #include <functional>
@@ -13,10 +13,10 @@
 #include "engine/engine.h"
 #include "engine/facts/audit.h"
 #include "oracle/oracle.h"
-#include "tests/engine/answer_checks.h"
-#include "tests/engine/configured_engines.h"
-#include "tests/engine/elastic_quota_check.h"
-#include "tests/engine/engine_snapshot.h"
+#include "tests/engine/random/answer_checks.h"
+#include "tests/engine/random/configured_engines.h"
+#include "tests/engine/random/elastic_quota_check.h"
+#include "tests/engine/random/engine_snapshot.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/difference.h"
 

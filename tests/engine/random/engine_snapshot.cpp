@@ -1,4 +1,4 @@
-#include "tests/engine/engine_snapshot.h"
+#include "tests/engine/random/engine_snapshot.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/engine/elastic_quota_check.h"
+#include "tests/engine/random/elastic_quota_check.h"
 #include "tests/support/answer_text.h"
 
 namespace headroom {

@@ -16,8 +16,8 @@
 #include <optional>
 #include <string>
 
-#include "tests/engine/random_cluster.h"
-#include "tests/engine/script.h"
+#include "tests/engine/random/random_cluster.h"
+#include "tests/engine/random/script.h"
 
 namespace headroom {
 

@@ -1,5 +1,5 @@
 // A script that fails is made as short as it can be.
-#include "tests/engine/script.h"
+#include "tests/engine/random/script.h"
 
 #include <gtest/gtest.h>
 

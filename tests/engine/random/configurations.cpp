@@ -1,4 +1,4 @@
-#include "tests/engine/configurations.h"
+#include "tests/engine/random/configurations.h"
 
 #include <cstdlib>
 

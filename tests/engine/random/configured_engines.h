@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/engine/configurations.h"
+#include "tests/engine/random/configurations.h"
 #include "workloads/temporary_directory.h"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-#include "tests/engine/configured_engines.h"
+#include "tests/engine/random/configured_engines.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "tests/engine/answer_checks.h"
-#include "tests/engine/random_cluster.h"
+#include "tests/engine/random/answer_checks.h"
+#include "tests/engine/random/random_cluster.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/difference.h"
 

@@ -2,7 +2,7 @@
 // pods say about their importance. See random_cluster.h.
 #include <algorithm>
 
-#include "tests/engine/random_cluster.h"
+#include "tests/engine/random/random_cluster.h"
 
 namespace headroom {
 namespace {

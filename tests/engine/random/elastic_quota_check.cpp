@@ -1,4 +1,4 @@
-#include "tests/engine/elastic_quota_check.h"
+#include "tests/engine/random/elastic_quota_check.h"
 
 #include <algorithm>
 #include <map>

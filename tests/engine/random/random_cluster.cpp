@@ -1,4 +1,4 @@
-#include "tests/engine/random_cluster.h"
+#include "tests/engine/random/random_cluster.h"
 
 #include <algorithm>
 #include <stdexcept>

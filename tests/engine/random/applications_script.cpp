@@ -1,4 +1,4 @@
-#include "tests/engine/applications_script.h"
+#include "tests/engine/random/applications_script.h"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@
 #include "engine/profile/profile_reader.h"
 #include "oracle/default/default_preemption.h"
 #include "oracle/default/default_profile.h"
-#include "tests/engine/answer_checks.h"
-#include "tests/engine/configured_engines.h"
-#include "tests/engine/random_cluster.h"
+#include "tests/engine/random/answer_checks.h"
+#include "tests/engine/random/configured_engines.h"
+#include "tests/engine/random/random_cluster.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/difference.h"
 #include "tests/support/random_applications.h"
