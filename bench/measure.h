@@ -24,6 +24,9 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// Microseconds, in which the table tells what is short.
+inline double us(double seconds) { return seconds * 1e6; }
+
 // Keeps the compiler from dropping the work that made `value`.
 template <typename T>
 void keep(const T& value) {

@@ -37,6 +37,9 @@ Profile profile_of_8();
 void add_8_resources(Node& node);
 void add_8_resources(Pod& pod);
 
+// For rows that measure what one thread takes.
+inline constexpr EngineOptions kOneThread{.threads = 1};
+
 // Nodes, then pods, then metrics.
 void for_each_object(const ClusterSpec& spec, const std::function<void(Object&)>& use);
 Engine make_engine(const ClusterSpec& spec, EngineOptions options,

@@ -9,6 +9,7 @@
 #include "bench/clusters/clusters.h"
 #include "bench/growth.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/random.h"
 
@@ -16,9 +17,6 @@ namespace headroom {
 
 namespace {
 
-constexpr EvaluateOptions kFast{.top_k = 16, .plugin_scores = false, .reasons = false};
-constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = false};
-constexpr EngineOptions kOneThread{.threads = 1};
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 constexpr const char* kHostname = "kubernetes.io/hostname";
 
@@ -188,8 +186,6 @@ ApplicationsSpec spec_of(const BenchOptions& options, Asks asks, std::uint32_t z
           .asks = asks,
           .seed = options.seed};
 }
-
-double us(double seconds) { return seconds * 1e6; }
 
 void warm_line(const BenchOptions& options, Lines& lines, const char* row, const char* what,
                const ApplicationsSpec& spec, double target_us, double target_p99_us) {

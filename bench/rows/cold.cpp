@@ -6,6 +6,7 @@
 #include "bench/checks.h"
 #include "bench/clusters/clusters.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "kernels/kernels.h"
 #include "workloads/openb.h"
@@ -14,16 +15,13 @@ namespace headroom {
 
 namespace {
 
-constexpr EvaluateOptions kTop16{.top_k = 16};
-constexpr EngineOptions kOneThread{.threads = 1};
-
 // Decides for one new shape after the other.
 class ColdDecisions {
  public:
   ColdDecisions(Engine& engine, bool resources_8) : engine_(engine), resources_8_(resources_8) {
     for (int i = 0; i < 3; ++i) {
       timed();
-      check_decision(engine_, pod_, kTop16, decision_);
+      check_decision(engine_, pod_, kFull, decision_);
     }
   }
 
@@ -33,7 +31,7 @@ class ColdDecisions {
       add_8_resources(pod_);
     }
     const Stopwatch watch;
-    check_done(engine_.evaluate(pod_, kTop16, decision_));
+    check_done(engine_.evaluate(pod_, kFull, decision_));
     return watch.seconds();
   }
   const Decision& decision() const { return decision_; }
@@ -150,14 +148,14 @@ void batch_shapes(const BenchOptions& options, Lines& lines) {
     const std::vector<Pod> pods = single_feed.pods();
     const Stopwatch watch;
     for (std::size_t p = 0; p < pods.size(); ++p) {
-      check_done(single.evaluate(pods[p], kTop16, singles[p]));
+      check_done(single.evaluate(pods[p], kFull, singles[p]));
     }
     return watch.seconds();
   };
   const auto time_batch = [&](Engine& engine, Feed& feed) {
     const std::vector<Pod> pods = feed.pods();
     const Stopwatch watch;
-    batch = value_of(engine.evaluate(pods, kTop16));
+    batch = value_of(engine.evaluate(pods, kFull));
     return watch.seconds();
   };
   time_singles();

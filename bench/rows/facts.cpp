@@ -16,8 +16,6 @@ namespace headroom {
 
 namespace {
 
-constexpr EngineOptions kOneThread{.threads = 1};
-
 Engine empty_engine() {
   Engine engine = value_of(Engine::create(bench_profile(), kOneThread));
   check_done(engine.advance(kTraceStartUs));

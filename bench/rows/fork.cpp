@@ -7,6 +7,7 @@
 #include "bench/checks.h"
 #include "bench/clusters/clusters.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/cluster_generator.h"
 
@@ -14,11 +15,10 @@ namespace headroom {
 
 namespace {
 
-constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = false};
 constexpr std::uint32_t kPlacements = 100;
 
 Engine engine_of(const ClusterGenerator& generator) {
-  Engine engine = value_of(Engine::create(bench_profile(), {.threads = 1}));
+  Engine engine = value_of(Engine::create(bench_profile(), kOneThread));
   check_done(engine.advance(kTraceStartUs));
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
     check_done(engine.upsert(generator.node(n)));

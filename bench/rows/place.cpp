@@ -9,6 +9,7 @@
 #include "bench/clusters/clusters.h"
 #include "bench/clusters/trace_workload.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/openb.h"
@@ -25,8 +26,6 @@ std::string placing(double rate, const EngineStats& stats) {
       static_cast<double>(stats.rows_replayed) / static_cast<double>(stats.decisions),
       stats.cold_passes);
 }
-
-constexpr EvaluateOptions kBest{.top_k = 1, .plugin_scores = false, .reasons = false};
 
 // Arrivals that are handed to place() together.
 constexpr std::size_t kPlacedAtOnce = 64;

@@ -12,6 +12,7 @@
 #include "bench/clusters/served_cluster.h"
 #include "bench/clusters/trace_workload.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "server/answers/encode.h"
 #include "server/service/decode.h"
@@ -200,8 +201,7 @@ void served_batch(const BenchOptions& options, Lines& lines) {
     std::vector<NodeIndex> own_placed;
     const Stopwatch own_watch;
     while (own_placed.size() < all.size()) {
-      const auto placements = value_of(own.place(
-          batch_at(own_placed.size()), {.top_k = 1, .plugin_scores = false, .reasons = false}));
+      const auto placements = value_of(own.place(batch_at(own_placed.size()), kBest));
       for (const Placement& placement : placements) own_placed.push_back(placement.node);
     }
     own_seconds.push_back(own_watch.seconds());

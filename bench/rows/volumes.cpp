@@ -11,6 +11,7 @@
 #include "bench/clusters/claims.h"
 #include "bench/clusters/clusters.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/random.h"
 
@@ -18,8 +19,6 @@ namespace headroom {
 
 namespace {
 
-constexpr EvaluateOptions kFast{.top_k = 16, .plugin_scores = false, .reasons = false};
-constexpr EngineOptions kOneThread{.threads = 1};
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 constexpr const char* kNodeLabel = "topology.example.com/node";
 constexpr const char* kRemote = "disk.example.com";

@@ -7,16 +7,13 @@
 #include "bench/checks.h"
 #include "bench/clusters/clusters.h"
 #include "bench/measure.h"
+#include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/random.h"
 
 namespace headroom {
 
 namespace {
-
-constexpr EvaluateOptions kFast{.top_k = 16, .plugin_scores = false, .reasons = false};
-constexpr EvaluateOptions kFull{.top_k = 16};
-constexpr EngineOptions kOneThread{.threads = 1};
 
 enum Purpose : std::uint64_t { kForEvents = 601 };
 
@@ -135,8 +132,6 @@ class WarmDecisions {
   Decision decision_;
   std::uint32_t cold_pods_ = 0;
 };
-
-double us(double seconds) { return seconds * 1e6; }
 
 }  // namespace
 
