@@ -9,6 +9,9 @@
 
 namespace headroom {
 
+// The class of storage of which each node has its own, and its driver: both have this name.
+inline constexpr const char* kLocalStorage = "local.example.com";
+
 // A class of a driver of its own, and the driver, which may tell what storage it has where.
 std::vector<ReferredObject> storage_class_of(const std::string& name, bool tells_capacity);
 // What the class has on the nodes with the label.

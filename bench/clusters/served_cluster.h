@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
-#include "bench/rows/rows.h"
 #include "client/client.h"
 #include "client/feeder.h"
 #include "tools/load/daemon_process.h"
@@ -14,6 +14,15 @@
 #include "workloads/temporary_directory.h"
 
 namespace headroom {
+
+// How large the rows' clusters are, at full size.
+inline constexpr std::uint32_t kServedNodes = 50'000, kServedPods = 200'000;
+// What the rows' clients ask for.
+inline constexpr std::uint32_t kServedTopK = 16;
+inline constexpr EvaluateRequest kServedRequest{
+    .top_k = kServedTopK, .scores = true, .reasons = false};
+// How long the daemon polls before it sleeps, unless told otherwise.
+inline constexpr std::chrono::microseconds kUsualPolling(50);
 
 class ServedCluster {
  public:

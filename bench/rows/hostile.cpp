@@ -19,14 +19,8 @@ namespace headroom {
 
 namespace {
 
-constexpr std::uint32_t kNodes = 50'000;
-constexpr std::uint32_t kPods = 200'000;
-constexpr std::uint32_t kTopK = 16;
-constexpr std::chrono::microseconds kUsualPolling(50);  // what the daemon does
-constexpr const char* kLocal = "local.example.com";
 constexpr const char* kClaimsNamespace = "claims";
 constexpr std::uint32_t kClaims = 1024;
-constexpr EvaluateRequest kRequest{.top_k = kTopK, .scores = true, .reasons = false};
 
 // Pods that differ from all that were asked for before.
 std::vector<Pod> new_pods(const Pod& like, std::size_t count, std::uint64_t round,
@@ -56,15 +50,15 @@ void request_anew(Pod& pod, std::uint64_t number) {
 // Claims that wait for storage of which each node has its own.
 void add_local_claims(LoadFacts::Objects& objects) {
   std::vector<ReferredObject>& all = objects.referred_objects;
-  for (ReferredObject& object : storage_class_of(kLocal, true)) {
+  for (ReferredObject& object : storage_class_of(kLocalStorage, true)) {
     all.push_back(std::move(object));
   }
   for (const Node& node : objects.nodes) {
     all.emplace_back(
-        storage_of(kLocal, "kubernetes.io/hostname", node.name, std::int64_t{100} << 30));
+        storage_of(kLocalStorage, "kubernetes.io/hostname", node.name, std::int64_t{100} << 30));
   }
   for (std::uint32_t c = 0; c < kClaims; ++c) {
-    all.emplace_back(waiting_claim(kClaimsNamespace, fmt::format("claim-{}", c), kLocal));
+    all.emplace_back(waiting_claim(kClaimsNamespace, fmt::format("claim-{}", c), kLocalStorage));
   }
 }
 
@@ -167,7 +161,7 @@ LatencyHistogram well_behaved(ServedCluster& served, Client& client, double seco
   const Stopwatch watch;
   for (std::size_t p = 0; watch.seconds() < seconds; p = (p + 1) % count) {
     const auto start = std::chrono::steady_clock::now();
-    const auto answer = value_of(client.evaluate(pods[p], kRequest));
+    const auto answer = value_of(client.evaluate(pods[p], kServedRequest));
     times.record(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
     check(answer.decisions.size() == 1, "one answer");
   }
@@ -178,7 +172,7 @@ LatencyHistogram well_behaved(ServedCluster& served, Client& client, double seco
 
 void hostile_wait(const BenchOptions& options, Lines& lines) {
   LoadFacts::Objects objects =
-      generated_objects(options.size(kNodes), options.size(kPods), options.seed);
+      generated_objects(options.size(kServedNodes), options.size(kServedPods), options.seed);
   add_local_claims(objects);
   ServedCluster served(std::move(objects), kUsualPolling, options.seed);
   served.feed();
@@ -192,7 +186,7 @@ void hostile_wait(const BenchOptions& options, Lines& lines) {
       .what = fmt::format("one pod of a known shape, top {}, {} nodes: p99 of a client that"
                           " asks one at a time, while another one attacks; the worst of"
                           " them. Three threads share the processors",
-                          kTopK, options.size(kNodes)),
+                          kServedTopK, options.size(kServedNodes)),
       .measured = {},
       .unit = "ms",
       .value = 0.0,

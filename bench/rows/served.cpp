@@ -24,14 +24,8 @@ namespace headroom {
 
 namespace {
 
-constexpr std::uint32_t kNodes = 50'000;
-constexpr std::uint32_t kPods = 200'000;
-constexpr std::uint32_t kTopK = 16;
 // Longer than any pause of these rows: nobody sleeps while it is measured.
 constexpr std::chrono::microseconds kAlwaysPolling(10'000);
-// What the daemon does unless told otherwise.
-constexpr std::chrono::microseconds kUsualPolling(50);
-constexpr EvaluateRequest kRequest{.top_k = kTopK, .scores = true, .reasons = false};
 
 // One round trip of the frame, and how long it took.
 std::int64_t round_trip(Socket& socket, std::span<const std::uint8_t> frame) {
@@ -43,7 +37,7 @@ std::int64_t round_trip(Socket& socket, std::span<const std::uint8_t> frame) {
 
 std::vector<std::uint8_t> evaluate_frame(const PodRef& ref) {
   Builder builder;
-  finish_frame(builder, 1, encode_evaluate(builder, std::span(&ref, 1), kRequest));
+  finish_frame(builder, 1, encode_evaluate(builder, std::span(&ref, 1), kServedRequest));
   const auto bytes = bytes_of(builder);
   return {bytes.begin(), bytes.end()};
 }
@@ -59,8 +53,9 @@ std::vector<std::uint8_t> stats_frame() {
 
 // Rounds of both, one after the other, so that the machine's moods are shared.
 void served_latency(const BenchOptions& options, Lines& lines) {
-  ServedCluster served(generated_objects(options.size(kNodes), options.size(kPods), options.seed),
-                       kAlwaysPolling, options.seed);
+  ServedCluster served(
+      generated_objects(options.size(kServedNodes), options.size(kServedPods), options.seed),
+      kAlwaysPolling, options.seed);
   served.feed();
   served.check();
   const std::vector<std::uint8_t> request = evaluate_frame(served.facts().request_pods().front());
@@ -102,7 +97,7 @@ void served_latency(const BenchOptions& options, Lines& lines) {
        .what = fmt::format("evaluate over a Unix socket, {} nodes, 1 changed row, top"
                            " {}, {} + {} bytes, less the echo; both ends poll, a"
                            " processor each",
-                           options.size(kNodes), kTopK, request.size(), reply.size()),
+                           options.size(kServedNodes), kServedTopK, request.size(), reply.size()),
        .measured = fmt::format("{:.1f} us ({:.1f} less {:.1f})", p50 - echo_p50, p50, echo_p50),
        .unit = "us",
        .value = p50 - echo_p50,
@@ -119,8 +114,9 @@ void served_latency(const BenchOptions& options, Lines& lines) {
 }
 
 void served_throughput(const BenchOptions& options, Lines& lines) {
-  ServedCluster served(generated_objects(options.size(kNodes), options.size(kPods), options.seed),
-                       kUsualPolling, options.seed);
+  ServedCluster served(
+      generated_objects(options.size(kServedNodes), options.size(kServedPods), options.seed),
+      kUsualPolling, options.seed);
   served.feed();
   served.check();
   LoadRun run(served.endpoint(), served.client_options(), served.facts(), nullptr);
@@ -141,7 +137,7 @@ void served_throughput(const BenchOptions& options, Lines& lines) {
                    .what = fmt::format("evaluations of one pod, top {} with scores, {} under way on"
                                        " one connection, {} nodes, {} shapes; client and daemon"
                                        " poll, a processor each",
-                                       plan.top_k, plan.depth, options.size(kNodes),
+                                       plan.top_k, plan.depth, options.size(kServedNodes),
                                        served.facts().request_pods().size()),
                    .measured = fmt::format("{:.0f} a second", rate),
                    .unit = "a second",
@@ -152,7 +148,7 @@ void served_throughput(const BenchOptions& options, Lines& lines) {
 
 // The trace's pods, as in the row `place`, two batches under way.
 void served_batch(const BenchOptions& options, Lines& lines) {
-  const std::uint32_t nodes = options.size(kNodes), pods = options.size(200'000);
+  const std::uint32_t nodes = options.size(kServedNodes), pods = options.size(200'000);
   const TraceWorkload workload = make_trace_workload(pods, false, options.seed);
   LoadFacts::Objects objects;
   objects.now_us = kTraceStartUs;
@@ -237,8 +233,9 @@ void served_batch(const BenchOptions& options, Lines& lines) {
 
 // Rounds of both, one after the other, so that the machine's moods are shared.
 void open_loop(const BenchOptions& options, Lines& lines) {
-  ServedCluster served(generated_objects(options.size(kNodes), options.size(kPods), options.seed),
-                       kUsualPolling, options.seed);
+  ServedCluster served(
+      generated_objects(options.size(kServedNodes), options.size(kServedPods), options.seed),
+      kUsualPolling, options.seed);
   served.feed();
   LoadRun run(served.endpoint(), served.client_options(), served.facts(), &served.feeder());
   LoadPlan plan{.connections = 4};
@@ -266,12 +263,12 @@ void open_loop(const BenchOptions& options, Lines& lines) {
   const double p99 = all.quantile_us(0.99), echo_p99 = echoed.quantile_us(0.99);
   lines.push_back(
       {.row = "open_loop",
-       .what =
-           fmt::format("{:.0f} evaluations a second offered on {} connections, {:.0f} events a"
-                       " second fed beside it, {} nodes, from when each was due; p99 against that"
-                       " of an echo at the same rate, in turns with it; one client thread and the"
-                       " server poll, a processor each",
-                       plan.rate, plan.connections, plan.events_per_second, options.size(kNodes)),
+       .what = fmt::format(
+           "{:.0f} evaluations a second offered on {} connections, {:.0f} events a"
+           " second fed beside it, {} nodes, from when each was due; p99 against that"
+           " of an echo at the same rate, in turns with it; one client thread and the"
+           " server poll, a processor each",
+           plan.rate, plan.connections, plan.events_per_second, options.size(kServedNodes)),
        .measured = fmt::format("{:.2f} times (p99 {:.0f} us, p50 {:.1f}, p99.9 {:.0f}, max {:.0f},"
                                " {} lost; echo's p99 {:.0f}, p50 {:.1f}, p99.9 {:.0f})",
                                p99 / echo_p99, p99, all.quantile_us(0.5), all.quantile_us(0.999),
@@ -303,7 +300,7 @@ LatencyHistogram every_millisecond(const std::atomic<bool>& stop, Work work) {
 }
 
 void resync(const BenchOptions& options, Lines& lines) {
-  const std::uint32_t nodes = options.size(kNodes), pods = options.size(1'000'000);
+  const std::uint32_t nodes = options.size(kServedNodes), pods = options.size(1'000'000);
   ServedCluster served(generated_objects(nodes, pods, options.seed), kUsualPolling, options.seed);
   served.feed();  // the state that decisions go on from
   std::atomic<bool> stop{false};
@@ -311,7 +308,7 @@ void resync(const BenchOptions& options, Lines& lines) {
   std::thread asking([&] {
     Client client = served.connect();
     const Pod& pod = served.facts().request_pods().front();
-    meanwhile = every_millisecond(stop, [&] { value_of(client.evaluate(pod, kRequest)); });
+    meanwhile = every_millisecond(stop, [&] { value_of(client.evaluate(pod, kServedRequest)); });
   });
   // What the machine adds: one that only sleeps.
   std::thread sleeping([&] { machine = every_millisecond(stop, [] {}); });
@@ -353,13 +350,14 @@ void resync(const BenchOptions& options, Lines& lines) {
 }
 
 void codec(const BenchOptions& options, Lines& lines) {
-  const std::uint32_t nodes = options.size(kNodes);
+  const std::uint32_t nodes = options.size(kServedNodes);
   Engine engine = make_engine({.nodes = nodes, .seed = options.seed}, {.threads = 1});
   const Pod pod = pending_pod(0);
   const std::vector<std::uint8_t> request = evaluate_frame(pod);
   const std::vector<std::uint8_t> by_uid = evaluate_frame(PodRef::by_uid(pod.uid));
-  const Decision decision = value_of(engine.evaluate(pod, {.top_k = kTopK, .reasons = false}));
-  check(decision.candidates.size() == kTopK, "a full answer");
+  const Decision decision =
+      value_of(engine.evaluate(pod, {.top_k = kServedTopK, .reasons = false}));
+  check(decision.candidates.size() == kServedTopK, "a full answer");
   Pod decoded;
   Builder builder;
   Encoder encoder;
@@ -414,7 +412,7 @@ void codec(const BenchOptions& options, Lines& lines) {
       {.row = "codec",
        .what = fmt::format("verify and decode an evaluate of {} bytes; build its answer"
                            " of {} bytes, top {} with scores",
-                           request.size(), builder.GetSize(), kTopK),
+                           request.size(), builder.GetSize(), kServedTopK),
        .measured =
            fmt::format("{:.2f} us ({:.2f} and {:.2f}; {:.2f} where the pod is named by its"
                        " uid), {} allocations in {}",

@@ -22,7 +22,6 @@ namespace {
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 constexpr const char* kNodeLabel = "topology.example.com/node";
 constexpr const char* kRemote = "disk.example.com";
-constexpr const char* kLocal = "local.example.com";
 constexpr std::uint32_t kZones = 3;
 constexpr std::uint64_t kForEvents = 851;
 constexpr std::size_t kChecked = 3;  // decisions of each kind
@@ -84,8 +83,8 @@ Pod pod_of(const std::string& name, const std::string& claim) {
 Engine engine_of(std::uint32_t nodes) {
   Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
   const Engine::Bulk bulk = engine.bulk();
-  for (const char* name : {kRemote, kLocal}) {
-    for (const ReferredObject& object : storage_class_of(name, name == kLocal)) {
+  for (const char* name : {kRemote, kLocalStorage}) {
+    for (const ReferredObject& object : storage_class_of(name, name == kLocalStorage)) {
       check_done(engine.upsert(object));
     }
   }
@@ -93,10 +92,10 @@ Engine engine_of(std::uint32_t nodes) {
     check_done(engine.upsert(node_of(n)));
     CsiNode csi_node;
     csi_node.name = node_name(n);
-    csi_node.drivers = {{kRemote, 25}, {kLocal, {}}};
+    csi_node.drivers = {{kRemote, 25}, {kLocalStorage, {}}};
     check_done(engine.upsert(ReferredObject(csi_node)));
-    check_done(engine.upsert(
-        ReferredObject(storage_of(kLocal, kNodeLabel, node_name(n), std::int64_t{n % 40} << 30))));
+    check_done(engine.upsert(ReferredObject(
+        storage_of(kLocalStorage, kNodeLabel, node_name(n), std::int64_t{n % 40} << 30))));
     const std::string name = fmt::format("store-{}", n);
     add_bound(engine, team_claim(name, kRemote), kZone, zone_of(n));
     check_done(engine.assume(pod_of(name, name), node_name(n)));
@@ -129,7 +128,7 @@ void volumes(const BenchOptions& options, Lines& lines) {
       {"which waits for a volume that is made where the pod runs",
        [&](const std::string& name) { waits(name, kRemote); }},
       {"which waits for one of the node's own storage",
-       [&](const std::string& name) { waits(name, kLocal); }}};
+       [&](const std::string& name) { waits(name, kLocalStorage); }}};
   std::uint32_t steps = 0;
   std::string node;
   Decision decision;
