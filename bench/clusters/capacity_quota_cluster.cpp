@@ -5,25 +5,25 @@
 #include <algorithm>
 
 #include "bench/checks.h"
+#include "workloads/zones.h"
 
 namespace headroom {
 
 namespace {
 
-constexpr std::uint32_t kZones = 10, kRegions = 2, kPools = 100, kFamilies = 10;
+constexpr std::uint32_t kQuotaZones = 10, kRegions = 2, kPools = 100, kFamilies = 10;
 
-std::string zone_of(std::uint32_t place) { return fmt::format("zone-{}", place % kZones); }
+std::string zone_of(std::uint32_t place) { return fmt::format("zone-{}", place % kQuotaZones); }
 std::string pool_of(std::uint32_t place) {
-  return fmt::format("pool-{:02}", place / kZones % kPools);
+  return fmt::format("pool-{:02}", place / kQuotaZones % kPools);
 }
 std::string family_of(std::uint32_t place) {
-  return fmt::format("family-{}", place / kZones % kPools % kFamilies);
+  return fmt::format("family-{}", place / kQuotaZones % kPools % kFamilies);
 }
 std::string region_of(std::uint32_t place) {
-  return fmt::format("region-{}", place % kZones % kRegions);
+  return fmt::format("region-{}", place % kQuotaZones % kRegions);
 }
 
-constexpr const char* kZoneLabel = "topology.kubernetes.io/zone";
 constexpr const char* kRegionLabel = "topology.kubernetes.io/region";
 constexpr const char* kPoolLabel = "example.com/node-pool";
 constexpr const char* kFamilyLabel = "example.com/machine-family";
@@ -37,7 +37,7 @@ Node capacity_quota_node(std::uint32_t number, std::uint32_t place) {
                  {kFamilyLabel, family_of(place)},
                  {kPoolLabel, pool_of(place)},
                  {"kubernetes.io/arch", "amd64"},
-                 {"kubernetes.io/hostname", node.name},
+                 {kHostnameLabel, node.name},
                  {"kubernetes.io/os", "linux"},
                  {"node.kubernetes.io/instance-type", fmt::format("{}-16", family_of(place))},
                  {"node.kubernetes.io/lifecycle", "normal"},
@@ -71,7 +71,7 @@ std::vector<CapacityQuota> make_capacity_quotas(std::uint32_t count) {
                           {kFamilyLabel, "In", {family_of(place)}}};
         break;
       case 2:
-        quota.selector = {{kPoolLabel, "In", {pool_of(place), pool_of(place + 10 * kZones)}},
+        quota.selector = {{kPoolLabel, "In", {pool_of(place), pool_of(place + 10 * kQuotaZones)}},
                           {kRegionLabel, "In", {region_of(place)}}};
         break;
       case 3:

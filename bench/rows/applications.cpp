@@ -7,18 +7,17 @@
 
 #include "bench/checks.h"
 #include "bench/clusters/clusters.h"
+#include "bench/clusters/zoned_nodes.h"
 #include "bench/growth.h"
 #include "bench/measure.h"
 #include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/random.h"
+#include "workloads/zones.h"
 
 namespace headroom {
 
 namespace {
-
-constexpr const char* kZone = "topology.kubernetes.io/zone";
-constexpr const char* kHostname = "kubernetes.io/hostname";
 
 enum Purpose : std::uint64_t { kForPods = 801, kForEvents = 802, kForPlaces = 803 };
 // How pods of an application say where they want to be.
@@ -30,18 +29,9 @@ struct ApplicationsSpec {
   std::uint64_t seed;
 };
 
-std::string node_name(std::uint32_t n) { return fmt::format("node-{}", n); }
-
-Node node_of(std::uint32_t n, std::uint32_t zones) {
-  Node node;
-  node.name = node_name(n);
-  node.labels = {{kHostname, node.name}, {kZone, fmt::format("zone-{}", n % zones)}};
-  const std::int64_t cores = 32 + 32 * (n % 3);
-  node.allocatable = {{"cpu", Quantity::from_value(cores)},
-                      {"memory", Quantity::from_value((cores * 4) << 30)},
-                      {"pods", Quantity::from_value(110)}};
-  node.capacity = node.allocatable;
-  return node;
+// Of three sizes, in turns.
+Node application_node(std::uint32_t n, std::uint32_t zones) {
+  return zoned_node(n, zones, 32 + 32 * (n % 3));
 }
 
 LabelSelector selector_of(std::uint32_t application) {
@@ -83,10 +73,11 @@ Pod pod_of(std::uint32_t application, std::uint32_t i, Asks asks) {
                         {"memory", Quantity::from_value(milli << 22)}};
   pod.containers = {container};
   if (asks == Asks::kHard) {
-    pod.topology_spread = {hard_of(application, kZone, 1), hard_of(application, kHostname, 2)};
+    pod.topology_spread = {hard_of(application, kZoneLabel, 1),
+                           hard_of(application, kHostnameLabel, 2)};
   } else if (asks == Asks::kAffinity) {
-    pod.pod_anti_affinity.required = {term_of(application, kHostname, 0)};
-    pod.pod_affinity.preferred = {term_of(application, kZone, 100)};
+    pod.pod_anti_affinity.required = {term_of(application, kHostnameLabel, 0)};
+    pod.pod_affinity.preferred = {term_of(application, kZoneLabel, 100)};
   }
   return pod;
 }
@@ -95,7 +86,7 @@ Engine engine_of(const ApplicationsSpec& spec) {
   Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
   const Engine::Bulk bulk = engine.bulk();
   for (std::uint32_t n = 0; n < spec.nodes; ++n) {
-    check_done(engine.upsert(node_of(n, spec.zones)));
+    check_done(engine.upsert(application_node(n, spec.zones)));
   }
   Random random{spec.seed, kForPods};
   for (std::uint32_t a = 0; a < spec.applications; ++a) {
@@ -234,7 +225,7 @@ Asks asks_of(Random& random) {
 std::vector<std::int64_t> bytes_of_pods(const Profile& profile, const ApplicationsSpec& spec) {
   Engine engine = value_of(Engine::create(profile, kOneThread));
   for (std::uint32_t n = 0; n < spec.nodes; ++n) {
-    check_done(engine.upsert(node_of(n, spec.zones)));
+    check_done(engine.upsert(application_node(n, spec.zones)));
   }
   Growth memory;
   Random random{spec.seed, kForPods};
@@ -308,7 +299,7 @@ void default_place(const BenchOptions& options, Lines& lines) {
   for (const bool departures : {false, true}) {
     Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
     for (std::uint32_t n = 0; n < nodes; ++n) {
-      check_done(engine.upsert(node_of(n, 3)));
+      check_done(engine.upsert(application_node(n, 3)));
     }
     Random random{options.seed, kForPlaces};
     std::vector<Pod> pods;

@@ -10,34 +10,27 @@
 #include "bench/checks.h"
 #include "bench/clusters/claims.h"
 #include "bench/clusters/clusters.h"
+#include "bench/clusters/zoned_nodes.h"
 #include "bench/measure.h"
 #include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "workloads/random.h"
+#include "workloads/zones.h"
 
 namespace headroom {
 
 namespace {
 
-constexpr const char* kZone = "topology.kubernetes.io/zone";
 constexpr const char* kNodeLabel = "topology.example.com/node";
 constexpr const char* kRemote = "disk.example.com";
-constexpr std::uint32_t kZones = 3;
+constexpr std::uint32_t kZoneCount = 3;
 constexpr std::uint64_t kForEvents = 851;
 constexpr std::size_t kChecked = 3;  // decisions of each kind
 
-std::string node_name(std::uint32_t n) { return fmt::format("node-{}", n); }
-std::string zone_of(std::uint32_t n) { return fmt::format("zone-{}", n % kZones); }
-
-Node node_of(std::uint32_t n) {
-  Node node;
-  node.name = node_name(n);
-  node.labels = {
-      {"kubernetes.io/hostname", node.name}, {kNodeLabel, node.name}, {kZone, zone_of(n)}};
-  node.allocatable = {{"cpu", Quantity::from_value(64)},
-                      {"memory", Quantity::from_value(std::int64_t{256} << 30)},
-                      {"pods", Quantity::from_value(110)}};
-  node.capacity = node.allocatable;
+// A node with the label that its own storage is known by.
+Node node_with_storage(std::uint32_t n) {
+  Node node = zoned_node(n, kZoneCount, 64);
+  node.labels.insert(node.labels.end() - 1, {kNodeLabel, node.name});  // sorted: before the zone's
   return node;
 }
 
@@ -89,7 +82,7 @@ Engine engine_of(std::uint32_t nodes) {
     }
   }
   for (std::uint32_t n = 0; n < nodes; ++n) {
-    check_done(engine.upsert(node_of(n)));
+    check_done(engine.upsert(node_with_storage(n)));
     CsiNode csi_node;
     csi_node.name = node_name(n);
     csi_node.drivers = {{kRemote, 25}, {kLocalStorage, {}}};
@@ -97,7 +90,7 @@ Engine engine_of(std::uint32_t nodes) {
     check_done(engine.upsert(ReferredObject(
         storage_of(kLocalStorage, kNodeLabel, node_name(n), std::int64_t{n % 40} << 30))));
     const std::string name = fmt::format("store-{}", n);
-    add_bound(engine, team_claim(name, kRemote), kZone, zone_of(n));
+    add_bound(engine, team_claim(name, kRemote), kZoneLabel, zone_name(n % kZoneCount));
     check_done(engine.assume(pod_of(name, name), node_name(n)));
   }
   return engine;
@@ -122,7 +115,7 @@ void volumes(const BenchOptions& options, Lines& lines) {
   };
   const Kind kinds[] = {
       {"bound to a volume in one zone",
-       [&](const std::string& name) { bound(name, kZone, zone_of(1)); }},
+       [&](const std::string& name) { bound(name, kZoneLabel, zone_name(1)); }},
       {"bound to a volume of one node",
        [&](const std::string& name) { bound(name, kNodeLabel, node_name(random.below(nodes))); }},
       {"which waits for a volume that is made where the pod runs",
