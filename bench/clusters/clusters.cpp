@@ -12,7 +12,7 @@ namespace headroom {
 
 namespace {
 
-enum Purpose : std::uint64_t { kForFill = 501 };
+enum FillPurpose : std::uint64_t { kForFill = 501 };
 
 constexpr std::uint32_t kPodsPerNode = 4;
 // Of the identical nodes.

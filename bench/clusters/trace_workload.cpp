@@ -11,7 +11,7 @@ namespace headroom {
 
 namespace {
 
-enum Purpose : std::uint64_t { kForUsage = 701 };
+enum TracePurpose : std::uint64_t { kForUsage = 701 };
 
 }  // namespace
 

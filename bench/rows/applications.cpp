@@ -19,7 +19,7 @@ namespace headroom {
 
 namespace {
 
-enum Purpose : std::uint64_t { kForPods = 801, kForEvents = 802, kForPlaces = 803 };
+enum ApplicationPurpose : std::uint64_t { kForPods = 801, kForSiblings = 802, kForPlaces = 803 };
 // How pods of an application say where they want to be.
 enum class Asks { kNothing, kDefaults, kHard, kAffinity };
 
@@ -56,7 +56,7 @@ TopologySpreadConstraint hard_of(std::uint32_t application, const char* key, std
 }
 
 // The i-th pod of an application.
-Pod pod_of(std::uint32_t application, std::uint32_t i, Asks asks) {
+Pod application_pod(std::uint32_t application, std::uint32_t i, Asks asks) {
   Pod pod;
   pod.namespace_name = fmt::format("team-{}", application % 50);
   pod.name = fmt::format("app-{}-{}", application, i);
@@ -82,7 +82,7 @@ Pod pod_of(std::uint32_t application, std::uint32_t i, Asks asks) {
   return pod;
 }
 
-Engine engine_of(const ApplicationsSpec& spec) {
+Engine application_engine(const ApplicationsSpec& spec) {
   Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
   const Engine::Bulk bulk = engine.bulk();
   for (std::uint32_t n = 0; n < spec.nodes; ++n) {
@@ -90,7 +90,7 @@ Engine engine_of(const ApplicationsSpec& spec) {
   }
   Random random{spec.seed, kForPods};
   for (std::uint32_t a = 0; a < spec.applications; ++a) {
-    const Pod first = pod_of(a, 0, spec.asks);
+    const Pod first = application_pod(a, 0, spec.asks);
     if (spec.asks == Asks::kDefaults) {
       check_done(engine.upsert(
           ReferredObject(Service{first.namespace_name, fmt::format("app-{}", a), first.labels})));
@@ -98,7 +98,8 @@ Engine engine_of(const ApplicationsSpec& spec) {
     // Every node at most once: as anti-affinity has it.
     const std::uint32_t start = random.below(spec.nodes);
     for (std::uint32_t i = 0; i < spec.pods_each; ++i) {
-      check_done(engine.assume(pod_of(a, i, spec.asks), node_name((start + i * 997) % spec.nodes)));
+      check_done(engine.assume(application_pod(a, i, spec.asks),
+                               node_name((start + i * 997) % spec.nodes)));
     }
   }
   return engine;
@@ -108,7 +109,7 @@ Engine engine_of(const ApplicationsSpec& spec) {
 class KnownApplication {
  public:
   explicit KnownApplication(const ApplicationsSpec& spec)
-      : spec_(spec), engine_(engine_of(spec)), random_{spec.seed, kForEvents} {
+      : spec_(spec), engine_(application_engine(spec)), random_{spec.seed, kForSiblings} {
     shape_ = value_of(engine_.shape_of(pending_));
     for (int i = 0; i < 8; ++i) {
       (void)by_pod();
@@ -130,7 +131,7 @@ class KnownApplication {
   // A decision for an application that was not asked for yet.
   double cold() {
     ++asked_;
-    const Pod pod = pod_of(asked_ % spec_.applications, 1'000'000 + asked_, spec_.asks);
+    const Pod pod = application_pod(asked_ % spec_.applications, 1'000'000 + asked_, spec_.asks);
     const Stopwatch watch;
     check_done(engine_.evaluate(pod, kFast, decision_));
     return watch.seconds();
@@ -138,7 +139,7 @@ class KnownApplication {
   // One for what nobody asked for of any node's resources.
   double new_columns() {
     ++asked_;
-    Pod pod = pod_of(0, 1'000'000 + asked_, Asks::kNothing);
+    Pod pod = application_pod(0, 1'000'000 + asked_, Asks::kNothing);
     pod.containers[0].requests = {{"cpu", Quantity::from_milli(1'000 + asked_)}};
     const Stopwatch watch;
     check_done(engine_.evaluate(pod, kFast, decision_));
@@ -149,7 +150,7 @@ class KnownApplication {
     check_decision(engine_, pending_, kFast, decision_);
   }
   void change() {
-    const Pod pod = pod_of(0, 2'000'000 + steps_ / 2 % 64, spec_.asks);
+    const Pod pod = application_pod(0, 2'000'000 + steps_ / 2 % 64, spec_.asks);
     if (steps_++ % 2 == 1) {
       engine_.forget(pod.namespace_name, pod.name, pod.uid, node_);
     } else {
@@ -162,7 +163,7 @@ class KnownApplication {
   const ApplicationsSpec spec_;
   Engine engine_;
   Random random_;
-  Pod pending_ = pod_of(0, 3'000'000, spec_.asks);
+  Pod pending_ = application_pod(0, 3'000'000, spec_.asks);
   ShapeIndex shape_{};
   Decision decision_;
   std::uint32_t steps_ = 0, asked_ = 0;
@@ -234,14 +235,14 @@ std::vector<std::int64_t> bytes_of_pods(const Profile& profile, const Applicatio
     const Asks asks = asked.emplace_back(asks_of(random));
     const std::uint32_t start = random.below(spec.nodes);
     for (std::uint32_t i = 0; i < spec.pods_each; ++i) {
-      Pod pod = pod_of(a, i, asks);
+      Pod pod = application_pod(a, i, asks);
       pod.node_name = node_name((start + i * 997) % spec.nodes);
       check_done(engine.upsert(pod));
     }
   }
   Decision decision;
   for (std::uint32_t a = 0; a < spec.applications; ++a) {
-    check_done(engine.evaluate(pod_of(a, 1'000'000, asked[a]), kFast, decision));
+    check_done(engine.evaluate(application_pod(a, 1'000'000, asked[a]), kFast, decision));
   }
   std::vector<std::int64_t> grown = {memory.grown()};
   check_done(engine.validate());
@@ -305,11 +306,11 @@ void default_place(const BenchOptions& options, Lines& lines) {
     std::vector<Pod> pods;
     for (std::uint32_t a = 0; a < applications; ++a) {
       const Asks asks = asks_of(random);
-      const Pod first = pod_of(a, 0, asks);
+      const Pod first = application_pod(a, 0, asks);
       check_done(engine.upsert(
           ReferredObject(Service{first.namespace_name, fmt::format("app-{}", a), first.labels})));
       for (std::uint32_t i = 0; i < kPodsEach; ++i) {
-        pods.push_back(pod_of(a, i, asks));
+        pods.push_back(application_pod(a, i, asks));
       }
     }
     std::uint32_t placed = 0;
@@ -324,7 +325,7 @@ void default_place(const BenchOptions& options, Lines& lines) {
       }
     }
     const double seconds = watch.seconds();
-    const Pod pending = pod_of(0, 1'000'000, Asks::kHard);
+    const Pod pending = application_pod(0, 1'000'000, Asks::kHard);
     Decision decision;
     check_done(engine.evaluate(pending, kFast, decision));
     check_decision(engine, pending, kFast, decision);

@@ -132,7 +132,7 @@ void batch_shapes(const BenchOptions& options, Lines& lines) {
   Engine one_thread = make_engine(spec, kOneThread);
   Engine two_threads = make_engine(spec, {.threads = 2});
   // Each takes the same new shapes in the same order, so that their caches are alike.
-  struct Feed {
+  struct NewShapes {
     std::uint32_t next = 0;
     std::vector<Pod> pods() {
       std::vector<Pod> made;
@@ -142,26 +142,26 @@ void batch_shapes(const BenchOptions& options, Lines& lines) {
       return made;
     }
   };
-  Feed single_feed, one_feed, two_feed;
+  NewShapes for_single, for_one_thread, for_two_threads;
   std::vector<Decision> singles(kShapes), batch;
   const auto time_singles = [&] {
-    const std::vector<Pod> pods = single_feed.pods();
+    const std::vector<Pod> pods = for_single.pods();
     const Stopwatch watch;
     for (std::size_t p = 0; p < pods.size(); ++p) {
       check_done(single.evaluate(pods[p], kFull, singles[p]));
     }
     return watch.seconds();
   };
-  const auto time_batch = [&](Engine& engine, Feed& feed) {
-    const std::vector<Pod> pods = feed.pods();
+  const auto time_batch = [&](Engine& engine, NewShapes& shapes) {
+    const std::vector<Pod> pods = shapes.pods();
     const Stopwatch watch;
     batch = value_of(engine.evaluate(pods, kFull));
     return watch.seconds();
   };
   time_singles();
-  for (auto& [engine, feed] :
-       {std::pair(&one_thread, &one_feed), std::pair(&two_threads, &two_feed)}) {
-    time_batch(*engine, *feed);
+  for (auto& [engine, shapes] :
+       {std::pair(&one_thread, &for_one_thread), std::pair(&two_threads, &for_two_threads)}) {
+    time_batch(*engine, *shapes);
     for (std::size_t p = 0; p < kShapes; ++p) {
       check_equal(batch[p], singles[p]);
     }
@@ -170,9 +170,9 @@ void batch_shapes(const BenchOptions& options, Lines& lines) {
   Measurement measurement;
   const Times& apart = measurement.add("apart", options.iterations(2), time_singles);
   const Times& together = measurement.add("one thread", options.iterations(2),
-                                          [&] { return time_batch(one_thread, one_feed); });
+                                          [&] { return time_batch(one_thread, for_one_thread); });
   const Times& parallel = measurement.add("two threads", options.iterations(2),
-                                          [&] { return time_batch(two_threads, two_feed); });
+                                          [&] { return time_batch(two_threads, for_two_threads); });
   measurement.run(options.repetitions(9));
   const double pairs = static_cast<double>(kShapes) * spec.nodes;
   const double apart_ns = apart.median() / pairs * 1e9;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kPlacements = 100;
 
-Engine engine_of(const ClusterGenerator& generator) {
+Engine generated_engine(const ClusterGenerator& generator) {
   Engine engine = value_of(Engine::create(bench_profile(), kOneThread));
   check_done(engine.advance(kTraceStartUs));
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
@@ -54,7 +54,7 @@ std::int64_t allocated_bytes() { return static_cast<std::int64_t>(mallinfo2().uo
 class ForkRun {
  public:
   explicit ForkRun(const ClusterGenerator& generator)
-      : engine_(engine_of(generator)), pods_(pending_pods(generator)) {
+      : engine_(generated_engine(generator)), pods_(pending_pods(generator)) {
     choose_pods();
     nodes_ = placed_now();
     take_away();

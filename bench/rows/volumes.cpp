@@ -24,8 +24,9 @@ namespace {
 constexpr const char* kNodeLabel = "topology.example.com/node";
 constexpr const char* kRemote = "disk.example.com";
 constexpr std::uint32_t kZoneCount = 3;
-constexpr std::uint64_t kForEvents = 851;
 constexpr std::size_t kChecked = 3;  // decisions of each kind
+
+enum VolumePurpose : std::uint64_t { kForNodes = 851 };
 
 // A node with the label that its own storage is known by.
 Node node_with_storage(std::uint32_t n) {
@@ -58,7 +59,7 @@ void add_bound(Engine& engine, PersistentVolumeClaim claim, const char* key,
   check_done(engine.upsert(ReferredObject(claim)));
 }
 
-Pod pod_of(const std::string& name, const std::string& claim) {
+Pod pod_with_claim(const std::string& name, const std::string& claim) {
   Pod pod;
   pod.namespace_name = "team";
   pod.name = pod.uid = name;
@@ -73,7 +74,7 @@ Pod pod_of(const std::string& name, const std::string& claim) {
   return pod;
 }
 
-Engine engine_of(std::uint32_t nodes) {
+Engine engine_with_volumes(std::uint32_t nodes) {
   Engine engine = value_of(Engine::create(Profile::kube_scheduler(), kOneThread));
   const Engine::Bulk bulk = engine.bulk();
   for (const char* name : {kRemote, kLocalStorage}) {
@@ -91,7 +92,7 @@ Engine engine_of(std::uint32_t nodes) {
         storage_of(kLocalStorage, kNodeLabel, node_name(n), std::int64_t{n % 40} << 30))));
     const std::string name = fmt::format("store-{}", n);
     add_bound(engine, team_claim(name, kRemote), kZoneLabel, zone_name(n % kZoneCount));
-    check_done(engine.assume(pod_of(name, name), node_name(n)));
+    check_done(engine.assume(pod_with_claim(name, name), node_name(n)));
   }
   return engine;
 }
@@ -100,13 +101,13 @@ Engine engine_of(std::uint32_t nodes) {
 
 void volumes(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000);
-  Engine engine = engine_of(nodes);
+  Engine engine = engine_with_volumes(nodes);
   struct Kind {
     const char* what;
     // Gives a claim of that name its volume, or none.
     std::function<void(const std::string&)> make;
   };
-  Random random{options.seed, kForEvents};
+  Random random{options.seed, kForNodes};
   const auto bound = [&](const std::string& name, const char* key, const std::string& value) {
     add_bound(engine, team_claim(name, kRemote), key, value);
   };
@@ -126,7 +127,7 @@ void volumes(const BenchOptions& options, Lines& lines) {
   std::string node;
   Decision decision;
   const auto decide = [&](const Kind& kind) {
-    Pod other = pod_of(fmt::format("other-{}", steps / 2), "none");
+    Pod other = pod_with_claim(fmt::format("other-{}", steps / 2), "none");
     other.volumes.clear();
     if (steps % 2 == 0) {
       node = node_name(random.below(nodes));
@@ -136,7 +137,7 @@ void volumes(const BenchOptions& options, Lines& lines) {
     }
     const std::string name = fmt::format("pending-{}", steps++);
     kind.make(name);
-    const Pod pod = pod_of(name, name);
+    const Pod pod = pod_with_claim(name, name);
     const Stopwatch watch;
     check_done(engine.evaluate(pod, kFast, decision));
     const double seconds = watch.seconds();

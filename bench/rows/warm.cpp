@@ -15,7 +15,7 @@ namespace headroom {
 
 namespace {
 
-enum Purpose : std::uint64_t { kForEvents = 601 };
+enum WarmPurpose : std::uint64_t { kForChanges = 601 };
 
 // Each call of next() changes exactly one row.
 class Changes {
@@ -28,7 +28,7 @@ class Changes {
   };
 
   Changes(Engine& engine, Kind kind, const ClusterSpec& spec)
-      : engine_(engine), kind_(kind), random_{spec.seed, kForEvents}, nodes_(spec.nodes) {
+      : engine_(engine), kind_(kind), random_{spec.seed, kForChanges}, nodes_(spec.nodes) {
     const std::uint32_t pods = kind == Kind::kManyPods ? std::min(4096u, spec.nodes) : kSteps;
     for (std::uint32_t p = 0; p < pods; ++p) {
       const bool passing = kind == Kind::kManyPods || kind == Kind::kOnePod;
@@ -196,21 +196,21 @@ void warm(const BenchOptions& options, Lines& lines) {
 }
 
 void warm_growth(const BenchOptions& options, Lines& lines) {
-  constexpr std::uint32_t kRows = 10;
+  constexpr std::uint32_t kChanged = 10;
   const std::uint32_t few = options.size(5'000), many = options.size(500'000);
   WarmDecisions small({.nodes = few, .seed = options.seed}, Changes::Kind::kManyPods);
   WarmDecisions large({.nodes = many, .seed = options.seed}, Changes::Kind::kManyPods);
   Measurement measurement;
   const Times& small_times =
-      measurement.add("small", options.iterations(5'000), [&] { return small.by_shape(kRows); });
+      measurement.add("small", options.iterations(5'000), [&] { return small.by_shape(kChanged); });
   const Times& large_times =
-      measurement.add("large", options.iterations(5'000), [&] { return large.by_shape(kRows); });
+      measurement.add("large", options.iterations(5'000), [&] { return large.by_shape(kChanged); });
   measurement.run(options.repetitions(9));
   small.check_now();
   large.check_now();
   const double ratio = large_times.median() / small_times.median();
   lines.push_back({.row = "warm_growth",
-                   .what = fmt::format("{} rows changed, {} nodes against {}", kRows, many, few),
+                   .what = fmt::format("{} rows changed, {} nodes against {}", kChanged, many, few),
                    .measured = fmt::format("{:.2f} times ({:.3f} against {:.3f} us)", ratio,
                                            us(large_times.median()), us(small_times.median())),
                    .unit = "times",
