@@ -86,7 +86,7 @@ std::vector<CapacityQuota> make_capacity_quotas(std::uint32_t count) {
   return quotas;
 }
 
-CapacityQuotas make_elastic_quota_cluster(const CapacityQuotaClusterSpec& spec) {
+CapacityQuotas make_capacity_quota_cluster(const CapacityQuotaClusterSpec& spec) {
   CapacityQuotas cluster;
   for (const CapacityQuota& quota : make_capacity_quotas(spec.quotas))
     check_done(cluster.upsert(quota));

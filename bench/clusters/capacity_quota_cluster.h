@@ -19,7 +19,7 @@ struct CapacityQuotaClusterSpec {
 // With ten labels, and a name and host name of its own. `place` chooses zone and pool.
 Node capacity_quota_node(std::uint32_t number, std::uint32_t place);
 std::vector<CapacityQuota> make_capacity_quotas(std::uint32_t count);
-CapacityQuotas make_elastic_quota_cluster(const CapacityQuotaClusterSpec& spec);
+CapacityQuotas make_capacity_quota_cluster(const CapacityQuotaClusterSpec& spec);
 
 // What `check` must allow: every quota's use counted anew over all nodes.
 std::int64_t count_allowed(const std::vector<Node>& nodes, const std::vector<CapacityQuota>& quotas,

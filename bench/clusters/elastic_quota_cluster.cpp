@@ -42,7 +42,7 @@ std::string elastic_quota_namespace(std::uint32_t quota) {
   return fmt::format("team-{:04}", quota);
 }
 
-Engine make_capacity_engine(const CapacityClusterSpec& spec) {
+Engine make_elastic_quota_engine(const ElasticQuotaClusterSpec& spec) {
   Profile profile;
   profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeName, PluginId::kTaintToleration,
                      PluginId::kNodeAffinity, PluginId::kNodeResourcesFit};

@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-struct CapacityClusterSpec {
+struct ElasticQuotaClusterSpec {
   std::uint32_t nodes = 0;
   std::uint32_t quotas = 20;
   std::uint64_t seed = 1;
@@ -21,7 +21,7 @@ struct CapacityClusterSpec {
 };
 
 // Identical nodes of 64 cores, each full with 20 pods of priorities 0, 100, 1000 and 10000.
-Engine make_capacity_engine(const CapacityClusterSpec& spec);
+Engine make_elastic_quota_engine(const ElasticQuotaClusterSpec& spec);
 std::string elastic_quota_namespace(std::uint32_t quota);
 // A pod that finds no room. `size` in cores; another `variant` is another shape.
 Pod preemptor(std::uint32_t index, std::uint32_t quota, std::int32_t priority, std::uint32_t cores,

@@ -26,8 +26,8 @@ std::vector<Node> make_nodes(std::uint32_t count) {
 void capacity_quota_check(const BenchOptions& options, Lines& lines) {
   constexpr std::uint32_t kCapacityQuotas = 100;
   const std::uint32_t small_nodes = options.size(50'000), large_nodes = options.size(500'000);
-  CapacityQuotas small = make_elastic_quota_cluster({small_nodes, kCapacityQuotas});
-  CapacityQuotas large = make_elastic_quota_cluster({large_nodes, kCapacityQuotas});
+  CapacityQuotas small = make_capacity_quota_cluster({small_nodes, kCapacityQuotas});
+  CapacityQuotas large = make_capacity_quota_cluster({large_nodes, kCapacityQuotas});
   const std::vector<CapacityQuota> quotas = make_capacity_quotas(kCapacityQuotas);
   const std::vector<Node> nodes = make_nodes(small_nodes);
   std::vector<Node> templates;
@@ -89,7 +89,7 @@ void capacity_quota_check(const BenchOptions& options, Lines& lines) {
 
 void capacity_quota_check_batch(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), quotas = options.size(1'000), count = 200;
-  CapacityQuotas cluster = make_elastic_quota_cluster({nodes, quotas});
+  CapacityQuotas cluster = make_capacity_quota_cluster({nodes, quotas});
   std::vector<Node> templates;
   for (std::uint32_t t = 0; t < count; ++t)
     templates.push_back(capacity_quota_node(1'000'000 + t, t * 37));
@@ -125,7 +125,7 @@ void capacity_quota_event(const BenchOptions& options, Lines& lines) {
   // As many at a time as stay in the processor's cache: an event's object was just decoded.
   constexpr std::uint32_t kObjects = 256;
   const std::uint32_t nodes = options.size(50'000), rounds = options.size(100);
-  CapacityQuotas cluster = make_elastic_quota_cluster({nodes, kCapacityQuotas});
+  CapacityQuotas cluster = make_capacity_quota_cluster({nodes, kCapacityQuotas});
   std::vector<Node> added, relabelled;
   for (std::uint32_t n = 0; n < kObjects; ++n) {
     added.push_back(capacity_quota_node(nodes + n, n));
@@ -169,7 +169,7 @@ void capacity_quota_event(const BenchOptions& options, Lines& lines) {
 void capacity_quota_edit(const BenchOptions& options, Lines& lines) {
   constexpr std::uint32_t kCapacityQuotas = 100;
   const std::uint32_t nodes = options.size(50'000);
-  CapacityQuotas cluster = make_elastic_quota_cluster({nodes, kCapacityQuotas});
+  CapacityQuotas cluster = make_capacity_quota_cluster({nodes, kCapacityQuotas});
   const CapacityQuota original = make_capacity_quotas(kCapacityQuotas)[0];
   const Node node_template = capacity_quota_node(1'000'000, 0);
   const std::vector<Node> all = make_nodes(nodes);
@@ -207,7 +207,7 @@ void capacity_quota_edit(const BenchOptions& options, Lines& lines) {
                    .figures = {}});
   Measurement fresh;
   const Times& first = fresh.add("first", 1, [&] {
-    cluster = make_elastic_quota_cluster({nodes, kCapacityQuotas});
+    cluster = make_capacity_quota_cluster({nodes, kCapacityQuotas});
     return edit(edited("node.kubernetes.io/instance-type", {"family-3-16", "family-4-16"}));
   });
   fresh.run(options.repetitions(10));

@@ -30,9 +30,9 @@ void check_post_filter(Engine& engine, const Pod& pod, const PostFilter& answer)
 
 void elastic_quota_prefilter(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), quotas = options.size(1'000);
-  const CapacityClusterSpec spec{
+  const ElasticQuotaClusterSpec spec{
       .nodes = nodes, .quotas = quotas, .seed = options.seed, .nominated = 1'000};
-  Engine engine = make_capacity_engine(spec);
+  Engine engine = make_elastic_quota_engine(spec);
   check_done(engine.validate());
   std::vector<Pod> pods;
   for (std::uint32_t p = 0; p < 64; ++p) {
@@ -63,13 +63,13 @@ namespace {
 void preempt_cold_at(const BenchOptions& options, std::uint32_t nodes, bool reclaims, bool budgets,
                      double target_ms, Lines& lines) {
   const std::uint32_t quotas = 20;
-  const CapacityClusterSpec spec{.nodes = nodes,
-                                 .quotas = quotas,
-                                 .seed = options.seed,
-                                 .borrower_percent = reclaims ? 100u : 0u,
-                                 .budgets = budgets,
-                                 .threads = 2};
-  Engine engine = make_capacity_engine(spec);
+  const ElasticQuotaClusterSpec spec{.nodes = nodes,
+                                     .quotas = quotas,
+                                     .seed = options.seed,
+                                     .borrower_percent = reclaims ? 100u : 0u,
+                                     .budgets = budgets,
+                                     .threads = 2};
+  Engine engine = make_elastic_quota_engine(spec);
   std::uint32_t variant = 0;
   PostFilter answer;
   const auto next_pod = [&] {
@@ -114,7 +114,7 @@ void preempt_cold(const BenchOptions& options, Lines& lines) {
 
 void preempt_pruned(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000);
-  Engine engine = make_capacity_engine(
+  Engine engine = make_elastic_quota_engine(
       {.nodes = nodes, .seed = options.seed, .borrower_percent = 5, .threads = 2});
   Measurement measurement;
   std::uint32_t variant = 0;
@@ -157,7 +157,7 @@ void preempt_storm(const BenchOptions& options, Lines& lines) {
   double victims = 0, reclaimed = 0;
   Measurement measurement;
   const Times& times = measurement.add("preempt_storm", 1, [&] {
-    Engine engine = make_capacity_engine(
+    Engine engine = make_elastic_quota_engine(
         {.nodes = nodes, .seed = options.seed, .borrower_percent = 50, .threads = 2});
     victims = reclaimed = 0;
     const Stopwatch watch;
