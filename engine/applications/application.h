@@ -99,10 +99,11 @@ struct Application {
   std::vector<std::string> required_features;
 
   // --- What follows from that ---
-  std::unique_ptr<const NodeAffinity> node_affinity;  // of constraint; nullptr: it asks for none
-  bool pinned = false;                                // it names its nodes
-  bool affinity_conflict = false;                     // and none can match
-  bool bad_preference = false;                        // a preferred term is not valid
+  // Of constraint, once a spread constraint honors it; nullptr: none does, or it asks for none.
+  std::unique_ptr<const NodeAffinity> node_affinity;
+  bool pinned = false;             // it names its nodes
+  bool affinity_conflict = false;  // and none can match
+  bool bad_preference = false;     // a preferred term is not valid
   // What classes have to tell apart for it.
   struct ClassReads {
     ClassConstraint constraint;

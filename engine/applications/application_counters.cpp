@@ -120,6 +120,14 @@ void Applications::add_spread(Application& application) {
     make_fine(application, made);
     application.rows_only |= topology_.node_count(constraint.key) != node_count_;
   }
+  const auto honors = [](const SpreadConstraint& constraint) {
+    return constraint.its.honors_affinity;
+  };
+  if (application.node_affinity == nullptr && application.constraint.has_affinity() &&
+      (std::any_of(application.hard.begin(), application.hard.end(), honors) ||
+       std::any_of(application.soft.begin(), application.soft.end(), honors))) {
+    application.node_affinity = std::make_unique<const NodeAffinity>(application.constraint);
+  }
 }
 
 // What classes have to tell apart, and to it that they do. Where something is not a matter of

@@ -139,9 +139,6 @@ std::unique_ptr<Application> ApplicationMaker::make(const Pod& pod, std::string 
 }
 
 void ApplicationMaker::describe(Application& application) const {
-  if (!application.constraint.node_selector.empty() || application.constraint.required) {
-    application.node_affinity = std::make_unique<const NodeAffinity>(application.constraint);
-  }
   application.pinned = names_its_nodes(application.constraint.required);
   application.affinity_conflict = names_conflict(application.constraint.required);
   const auto prefer = [&](const std::vector<PreferredSchedulingTerm>& terms) {

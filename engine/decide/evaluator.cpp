@@ -56,23 +56,38 @@ Result<void> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options,
   return shape ? evaluate(pod, **shape, options, decision) : tl::unexpected(shape.error());
 }
 
+Result<PodShape*> Evaluator::prepared_shape(const Pod& pod, const Pause& pause) {
+  ShapeBook& shapes = cluster_.shapes();
+  const std::uint64_t descriptions = shapes.descriptions();
+  const auto shape = shapes.for_decision(pod);
+  if (!shape) {
+    return shape;
+  }
+  // Of a pod that names thousands of nodes a new shape is a long piece, and its application
+  // another. A passing shape would be made anew.
+  const bool pauses = shapes.descriptions() != descriptions && (*shape)->id != kPassingShape;
+  if ((pauses && pause()) || !tell_apart(pod, pause) || !cluster_.prepare(**shape, pause) ||
+      !look_ahead(pod, **shape, pause)) {
+    return nullptr;
+  }
+  return shape;
+}
+
 Result<bool> Evaluator::prepare(const Pod& pod, const Pause& pause) {
-  const auto shape = cluster_.shapes().for_decision(pod);
+  const auto shape = prepared_shape(pod, pause);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  return tell_apart(pod, pause) && cluster_.prepare(**shape, pause) &&
-         look_ahead(pod, **shape, pause);
+  return *shape != nullptr;
 }
 
 Result<bool> Evaluator::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
                                  Decision& decision) {
-  const auto shape = cluster_.shapes().for_decision(pod);
+  const auto shape = prepared_shape(pod, pause);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  if (!tell_apart(pod, pause) || !cluster_.prepare(**shape, pause) ||
-      !look_ahead(pod, **shape, pause)) {
+  if (*shape == nullptr) {
     return false;
   }
   if (auto evaluated = evaluate(pod, **shape, options, decision); !evaluated) {

@@ -59,6 +59,9 @@ class Evaluator {
   // one. Nominated pods are expected.
   AskedPod ask(const Pod& pod, PodShape& shape);
   AskedPod ask_for_rows(const Pod& pod, PodShape& shape);
+  // The pod's shape, and all that is looked at before rows are; nullptr: some is left for another
+  // turn.
+  Result<PodShape*> prepared_shape(const Pod& pod, const Pause& pause);
   // A turn of what asking begins with; see Applications::tell_apart().
   bool tell_apart(const Pod& pod, const Pause& pause);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.

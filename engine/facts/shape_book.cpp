@@ -161,7 +161,7 @@ std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, HostPort
   }
   shape.names = names_of(pod);
   describe(shape, pod);
-  if (!shape.constraint.node_selector.empty() || shape.constraint.required) {
+  if (shape.constraint.has_affinity()) {
     shape.affinity = std::make_unique<const NodeAffinity>(shape.constraint);
   }
   shape.split = sources_.classes.read(shape.constraint);

@@ -87,6 +87,8 @@ class ShapeBook {
   void describe_again(const std::vector<ShapeId>& ids);
   // Grows with that: what else is kept by their numbers is worth nothing.
   std::uint64_t generation() const { return generation_; }
+  // Grows with each shape that is made or described again.
+  std::uint64_t descriptions() const { return described_; }
 
   // kConflict if the shape is described otherwise than it would be now.
   Result<void> validate(const PodShape& shape);

@@ -27,6 +27,8 @@ struct ClassConstraint {
   std::optional<std::vector<NodeSelectorTerm>> required;
   std::vector<Toleration> tolerations;
 
+  // Whether NodeAffinity asks anything of a node.
+  bool has_affinity() const { return !node_selector.empty() || required; }
   // The only nodes that can match, where every term names its nodes (matchFields In). nullopt: any
   // node may.
   std::optional<std::vector<std::string>> pinned() const;

@@ -229,6 +229,7 @@ TEST_F(Turns, ABatchThatFailsLaterUndoesItsReservation) {
   std::vector<PodArg> pods = pods_of(9, 2);
   pods.emplace_back("uid-fed");
   const std::uint64_t asked = client.evaluate(pods, {.reserve = {{pod_of("r", 3), "n1"}}});
+  client.step();  // a new shape is a piece of its own
   EXPECT_TRUE(client.waiting());
   EXPECT_EQ(other.stats().reserved_pods(), 1U) << "the first pods have been decided";
   fact(removed_pod(pod_of("fed", 1)));
@@ -245,6 +246,7 @@ TEST_F(Turns, APeerThatGoesTakesItsWorkAlong) {
     gone.greet();
     gone.in_turns = true;
     gone.evaluate(pods_of(9, 2), {.reserve = {{pod_of("r", 3), "n1"}}});
+    gone.step();  // a new shape is a piece of its own
     EXPECT_TRUE(gone.waiting());
     EXPECT_EQ(other.stats().reserved_pods(), 1U);
     gone.disconnect();
