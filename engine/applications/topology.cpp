@@ -1,6 +1,7 @@
 #include "engine/applications/topology.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "objects/assert.h"
 
@@ -17,6 +18,8 @@ TopologyKeyId Topology::hold(std::string_view name) {
       keys_.begin());
   if (id == keys_.size()) {
     keys_.emplace_back();
+  } else {
+    keys_[id] = {};
   }
   Key& key = keys_[id];
   key.name = name;
@@ -35,7 +38,8 @@ void Topology::release(TopologyKeyId id) {
   HEADROOM_ASSERT(key.users != 0);
   if (--key.users == 0) {
     ids_.erase(key.name);
-    key = {};
+    // Nothing is left of it, and nothing is asked of memory: hold() makes it anew.
+    const Key released = std::move(key);
   }
 }
 
