@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/checks.h"
+#include "bench/clusters/zoned_nodes.h"
 #include "workloads/zones.h"
 
 namespace headroom {
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kQuotaZones = 10, kRegions = 2, kPools = 100, kFamilies = 10;
 
-std::string zone_of(std::uint32_t place) { return fmt::format("zone-{}", place % kQuotaZones); }
+std::string zone_of(std::uint32_t place) { return zone_name(place % kQuotaZones); }
 std::string pool_of(std::uint32_t place) {
   return fmt::format("pool-{:02}", place / kQuotaZones % kPools);
 }

@@ -14,6 +14,7 @@
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
 #include "tools/load/run.h"
+#include "workloads/zones.h"
 
 namespace headroom {
 
@@ -54,8 +55,7 @@ void add_local_claims(LoadFacts::Objects& objects) {
     all.push_back(std::move(object));
   }
   for (const Node& node : objects.nodes) {
-    all.emplace_back(
-        storage_of(kLocalStorage, "kubernetes.io/hostname", node.name, std::int64_t{100} << 30));
+    all.emplace_back(storage_of(kLocalStorage, kHostnameLabel, node.name, std::int64_t{100} << 30));
   }
   for (std::uint32_t c = 0; c < kClaims; ++c) {
     all.emplace_back(waiting_claim(kClaimsNamespace, fmt::format("claim-{}", c), kLocalStorage));
@@ -75,7 +75,7 @@ std::vector<Attack> attacks(ServedCluster& served) {
                          std::vector<NodeSelectorTerm> terms(4);
                          for (NodeSelectorTerm& term : terms) {
                            NodeSelectorRequirement& named = term.match_expressions.emplace_back();
-                           named.key = "kubernetes.io/hostname";
+                           named.key = kHostnameLabel;
                            named.op = "In";
                            for (int v = 0; v < 4000; ++v) {
                              named.values.push_back(fmt::format("v{}-{}-{}", round, p, v));
