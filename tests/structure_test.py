@@ -29,6 +29,7 @@ ROOMS = {
     'engine/policies': ['kernels', 'objects', 'layout', 'engine'],
     'engine/quotas': ['objects', 'layout', 'engine'],
     'engine/classes': ['objects', 'layout', 'engine'],
+    'engine/domains': ['objects', 'layout', 'engine/table'],
     'engine/applications': ['kernels', 'objects', 'layout', 'engine'],
     'engine/facts': ['kernels', 'objects', 'layout', 'engine'],
     'engine/decide': ['kernels', 'objects', 'layout', 'engine'],

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/applications/fine_sums.h"
 #include "engine/applications/peers.h"
-#include "engine/applications/topology.h"
+#include "engine/domains/fine_sums.h"
+#include "engine/domains/topology.h"
 #include "engine/table/node_class.h"
 #include "objects/objects.h"
 

@@ -37,7 +37,7 @@ headroom_add_engine_test(engine_test
   engine/applications/bound_volumes_test.cpp
   engine/table/change_log_test.cpp
   engine/elastic_quota_stories_test.cpp
-  engine/applications/fine_sums_test.cpp
+  engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/table/host_ports_test.cpp
   engine/large_cluster_test.cpp
@@ -57,7 +57,7 @@ headroom_add_engine_test(engine_test
   engine/state_test.cpp
   engine/stories_test.cpp
   engine/applications/volume_classes_test.cpp
-  engine/applications/volume_index_test.cpp)
+  engine/domains/volume_index_test.cpp)
 headroom_compile_together(engine_test 5)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp

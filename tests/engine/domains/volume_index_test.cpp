@@ -1,5 +1,5 @@
 // VolumeIndex beside a look at every object: a node's labels lead to all that it can use.
-#include "engine/applications/volume_index.h"
+#include "engine/domains/volume_index.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/applications/volume_index.h"
+#include "engine/domains/volume_index.h"
 
 #include <algorithm>
 #include <optional>

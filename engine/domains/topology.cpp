@@ -1,4 +1,4 @@
-#include "engine/applications/topology.h"
+#include "engine/domains/topology.h"
 
 #include <algorithm>
 #include <utility>

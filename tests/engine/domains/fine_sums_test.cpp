@@ -1,12 +1,12 @@
 // FineSums beside sums by domain that are kept one by one.
+#include "engine/domains/fine_sums.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <map>
 #include <random>
 #include <vector>
-
-#include "engine/applications/application.h"
 
 namespace headroom::fine_sums_test {
 namespace {
@@ -40,7 +40,7 @@ void expect_same(const FineSums& sums, const std::map<std::uint32_t, Cells>& tru
 }
 
 TEST(FineSums, AreThoseOfEachDomain) {
-  FineSums sums(kByRow);
+  FineSums sums(TopologyKeyId{0});
   EXPECT_EQ(sums.add_counter(), 0U);
   EXPECT_EQ(sums.add_counter(), 1U);
   struct Fed {

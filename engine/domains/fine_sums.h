@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/applications/topology.h"
+#include "engine/domains/topology.h"
 
 namespace headroom {
 

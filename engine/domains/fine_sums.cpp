@@ -1,4 +1,4 @@
-#include "engine/applications/fine_sums.h"
+#include "engine/domains/fine_sums.h"
 
 #include <algorithm>
 

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/applications/topology.h"
+#include "engine/domains/topology.h"
 #include "engine/table/node_class.h"
 #include "engine/table/referred_objects.h"
 #include "objects/hash.h"
