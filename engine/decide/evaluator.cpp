@@ -63,8 +63,8 @@ Result<PodShape*> Evaluator::prepared_shape(const Pod& pod, const Pause& pause) 
   if (!shape) {
     return shape;
   }
-  // Of a pod that names thousands of nodes a new shape is a long piece, and its application
-  // another. A passing shape would be made anew.
+  // Of a pod that names thousands of nodes a new shape is a long piece, its application another,
+  // and what the shape reads a third. A passing shape would be made anew.
   const bool pauses = shapes.descriptions() != descriptions && (*shape)->id != kPassingShape;
   if ((pauses && pause()) || !tell_apart(pod, pause) || !cluster_.prepare(**shape, pause) ||
       !look_ahead(pod, **shape, pause)) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "objects/assert.h"
+
 namespace headroom {
 
 ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Rejections& rejections)
@@ -26,6 +28,7 @@ ClassFilters::ClassFilters(const Profile& profile, RowClasses& rows, Rejections&
 
 std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_class,
                                  std::string_view node_name, bool name_matches) {
+  HEADROOM_ASSERT(shape.is_read);
   const bool other_name = node_name_ && !name_matches;
   if (other_name && name_first_) {
     return kOtherNodeName;

@@ -390,10 +390,16 @@ void Cluster::prepare(PodShape& shape) { (void)prepare(shape, kInOneTurn); }
 void Cluster::prepare_for_rows(PodShape& shape) {
   settle();
   shape.activate(table_);
+  shape_book_.read(shape);
 }
 
 bool Cluster::prepare(PodShape& shape, const Pause& pause) {
+  const bool is_new = !shape.is_read;
   prepare_for_rows(shape);
+  // A long piece where the pod names thousands of nodes. A passing shape would be made anew.
+  if (is_new && shape.id != kPassingShape && pause()) {
+    return false;
+  }
   if (!row_classes_.has_split(shape.split) && !row_classes_.split(pause)) {
     return false;
   }

@@ -103,7 +103,8 @@ class Cluster {
   void prepare(PodShape& shape);
   // The same in turns: true when nothing is left. Other shapes and events may come between them.
   bool prepare(PodShape& shape, const Pause& pause);
-  // The same before single rows are read by ClassFilters::row_code(), in O(1).
+  // The same before single rows are read by ClassFilters::row_code(), in O(1) once the shape is
+  // read.
   void prepare_for_rows(PodShape& shape);
   // Whether a pod that counts on the row has a port that the shape asks for.
   bool ports_taken(const PodShape& shape, std::uint32_t row) const {

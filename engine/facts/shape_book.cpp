@@ -129,7 +129,7 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
 
 PodShape& ShapeBook::take_passing(std::unique_ptr<PodShape> made) {
   if (passing_ != nullptr) {
-    sources_.classes.unread(passing_->constraint);
+    unread(*passing_);
     let_go(*passing_);
     release(passing_->counts_as);
   }
@@ -161,12 +161,29 @@ std::unique_ptr<PodShape> ShapeBook::make(const Pod& pod, ShapeUse use, HostPort
   }
   shape.names = names_of(pod);
   describe(shape, pod);
-  if (shape.constraint.has_affinity()) {
-    shape.affinity = std::make_unique<const NodeAffinity>(shape.constraint);
-  }
-  shape.split = sources_.classes.read(shape.constraint);
   measure(shape);
   return made;
+}
+
+void ShapeBook::read(PodShape& shape) {
+  if (shape.is_read) {
+    return;
+  }
+  if (shape.constraint.has_affinity()) {
+    shape.affinity = std::make_unique<const NodeAffinity>(shape.constraint);
+    measure(shape);
+    if (shape.id != kPassingShape) {
+      count_bytes(shape);
+    }
+  }
+  shape.split = sources_.classes.read(shape.constraint);
+  shape.is_read = true;
+}
+
+void ShapeBook::unread(const PodShape& shape) {
+  if (shape.is_read) {
+    sources_.classes.unread(shape.constraint);
+  }
 }
 
 // What follows from the pod and from what names of resources mean.
@@ -391,7 +408,7 @@ void ShapeBook::free(ShapeId id) {
   bytes_ -= shape.counted_bytes;
   use_order_.erase(shape.use_place);
   ids_.erase(shape.key);
-  sources_.classes.unread(shape.constraint);
+  unread(shape);
   let_go(shape);
   facts_.shapes[id] = nullptr;
   free_ids_.push_back(id);

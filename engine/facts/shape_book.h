@@ -66,6 +66,10 @@ class ShapeBook {
   std::uint32_t id_limit() const { return static_cast<std::uint32_t>(facts_.shapes.size()); }
   std::uint32_t count() const { return count_; }
 
+  // What a decision by the shape reads of nodes' labels, once; of a selector with thousands of
+  // values each is hashed, twice. Before classes are asked for it.
+  void read(PodShape& shape);
+
   // --- Who needs them. The one that was asked for last is not freed either. ---
   void hold(ShapeId id) { use(id, 1); }
   void release(ShapeId id) { use(id, -1); }
@@ -101,6 +105,7 @@ class ShapeBook {
                                  ShapeId counts_as);
   PodShape& take_passing(std::unique_ptr<PodShape> made);
   void describe(PodShape& shape, const Pod& pod);
+  void unread(const PodShape& shape);
   void release_reasons(PodShape& shape);
   void count_asked(const PodShape& shape) noexcept;
   void let_go(PodShape& shape);

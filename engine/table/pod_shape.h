@@ -112,9 +112,12 @@ struct PodShape : ShapeDescription {
   bool normalize_in_double = false;
 
   ClassConstraint constraint;
-  std::unique_ptr<const NodeAffinity> affinity;    // of constraint; nullptr: it asks for none
   std::optional<std::vector<std::string>> pinned;  // constraint.pinned()
-  // Of RowClasses' splits the last that has to be done before a decision.
+  // Mutable, once `is_read` by ShapeBook::read(): constraint as it is held against classes
+  // (nullptr: it asks for none), and of RowClasses' splits the last that has to be done before a
+  // decision.
+  bool is_read = false;
+  std::unique_ptr<const NodeAffinity> affinity;
   std::uint64_t split = 0;
   HostPorts host_ports;  // that its node must have free
 

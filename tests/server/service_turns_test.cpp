@@ -229,7 +229,8 @@ TEST_F(Turns, ABatchThatFailsLaterUndoesItsReservation) {
   std::vector<PodArg> pods = pods_of(9, 2);
   pods.emplace_back("uid-fed");
   const std::uint64_t asked = client.evaluate(pods, {.reserve = {{pod_of("r", 3), "n1"}}});
-  client.step();  // a new shape is a piece of its own
+  client.step();  // a new shape is a piece of its own,
+  client.step();  // and so is what it reads
   EXPECT_TRUE(client.waiting());
   EXPECT_EQ(other.stats().reserved_pods(), 1U) << "the first pods have been decided";
   fact(removed_pod(pod_of("fed", 1)));
@@ -246,7 +247,8 @@ TEST_F(Turns, APeerThatGoesTakesItsWorkAlong) {
     gone.greet();
     gone.in_turns = true;
     gone.evaluate(pods_of(9, 2), {.reserve = {{pod_of("r", 3), "n1"}}});
-    gone.step();  // a new shape is a piece of its own
+    gone.step();  // a new shape is a piece of its own,
+    gone.step();  // and so is what it reads
     EXPECT_TRUE(gone.waiting());
     EXPECT_EQ(other.stats().reserved_pods(), 1U);
     gone.disconnect();
@@ -456,6 +458,7 @@ TEST_F(Turns, AResyncAmidAPostFilterMakesItOneOfTheNewState) {
 
 TEST_F(Turns, FactsAreAppliedInOrderAndTheNextOnesWait) {
   feeder.feed({node_of("n1", 8)});
+  ASSERT_EQ(other.best(pod_of("known", 7)), "n1");
   in_turns();
   feeder.in_turns = true;
   feeder.facts({node_of("n2", 8), pod_of("p", 2, "n2"), removed_node("n1")});
@@ -496,6 +499,7 @@ TEST_F(Turns, FactsOfAReplacedFeederEndWithIt) {
 TEST_F(Turns, AResyncEndsInTurnsAndDecisionsGoFromOneStateToTheOther) {
   feeder.feed({node_of("old", 8)});
   ASSERT_EQ(client.reserve_text(pod_of("r", 6), "old"), "ok");
+  ASSERT_EQ(other.best(pod_of("known", 7)), "");
   in_turns();
   feeder.in_turns = true;
   feeder.begin();
