@@ -101,6 +101,40 @@ TEST(ConformanceRunner, SaysWhatDiffersOfDefaultPlugins) {
             "steps[0].totals.n2: 400 / 397\n");
 }
 
+// A preemption's answer is compared whole: with its code alone any victim would do.
+TEST(ConformanceRunner, SaysWhatDiffersOfAPreemption) {
+  const auto pod = [](const std::string& name, int priority, const std::string& node) {
+    json made = json::parse(R"({"apiVersion": "v1", "kind": "Pod",
+      "metadata": {"namespace": "d"}, "spec": {"containers": [
+        {"name": "c", "resources": {"requests": {"cpu": "2"}}}]}})");
+    made["metadata"]["name"] = made["metadata"]["uid"] = name;
+    made["spec"]["priority"] = priority;
+    if (!node.empty()) made["spec"]["nodeName"] = node;
+    return made;
+  };
+  const auto of = [&](const json& post_filter) {
+    json recorded = json::parse(R"({"plugin": "CapacityScheduling", "mode": "Proposal", "args": {},
+      "now": "2026-01-01T00:00:00Z", "objects": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+         "status": {"allocatable": {"cpu": "2", "pods": "9"}}}]})");
+    recorded["objects"].push_back(pod("low", 1, "n1"));
+    recorded["steps"] = {{{"op", "schedule"},
+                          {"pod", pod("high", 2, "")},
+                          {"expect", {{"postFilter", post_filter}}}}};
+    return differences(recorded);
+  };
+  const json right = {{"code", "Success"}, {"nominatedNode", "n1"}, {"victims", {"d/low"}}};
+  EXPECT_EQ(of(right), "");
+  for (const auto& [field, wrong] : {std::pair{"nominatedNode", json("n2")},
+                                     {"victims", json({"d/other"})},
+                                     {"crossNodeWouldHelp", json(true)},
+                                     {"candidates", json::object()}}) {
+    json changed = right;
+    changed[field] = wrong;
+    EXPECT_NE(of(changed), "") << field;
+  }
+}
+
 TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
   EXPECT_EQ(differences(json::parse(R"({"plugin": "NodePorts", "steps": []})")),
             "plugin: NodePorts / not supported\n");
