@@ -80,7 +80,8 @@ struct PreFilterStatus {
 };
 
 struct Decision {
-  // kUnschedulable: no node is feasible, or the pre-filter rejects the pod; kError: a plugin failed
+  // kUnschedulable: no node is feasible, or the pre-filter rejects the pod; kError: a plugin
+  // failed, so that no node is chosen
   Code code = Code::kSuccess;
   std::uint32_t nodes = 0;  // nodes known
   std::uint32_t feasible = 0;

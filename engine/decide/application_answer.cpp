@@ -61,7 +61,7 @@ void Evaluator::decide_applied(CachedShape& found, AskedPod& asked, const Evalua
   }
   end(shape, *codes, options, decision);
   if (asked.look->failed()) {
-    decision.code = Code::kError;
+    end_in_error(decision);
   }
 }
 

@@ -266,6 +266,11 @@ void Evaluator::begin(Decision& decision) const {
   decision.epoch = cluster_.table().epoch();
 }
 
+void Evaluator::end_in_error(Decision& decision) {
+  decision.code = Code::kError;
+  decision.candidates.clear();
+}
+
 void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
                     const EvaluateOptions& options, Decision& decision) const {
   if (decision.feasible == 0) {
@@ -278,7 +283,7 @@ void Evaluator::end(const PodShape& shape, const std::vector<CodeCount>& codes,
     }
     std::uint32_t terms = count.code;
     if (is_error(shape, count.code)) {
-      decision.code = Code::kError;
+      end_in_error(decision);
       terms &= shape.error_terms;  // an error keeps the plugin from looking further
     }
     if ((count.code & kClassRejection) != 0) {
@@ -365,7 +370,7 @@ void Evaluator::decide_exact(const ExactAnswer& answer, const AskedPod& asked,
   }
   end(asked.shape, answer.codes, options, decision);
   if (answer.invalid_score) {
-    decision.code = Code::kError;
+    end_in_error(decision);
   }
 }
 

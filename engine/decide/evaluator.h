@@ -122,6 +122,8 @@ class Evaluator {
   void reject(Code code, std::vector<std::string> reasons, Decision& decision) const;
   void end(const PodShape& shape, const std::vector<CodeCount>& codes,
            const EvaluateOptions& options, Decision& decision) const;
+  // A plugin failed: whatever passes, no node is chosen.
+  static void end_in_error(Decision& decision);
 
   Slot& cached(const PodShape& shape);
   // The shape's answers, up to date. Once they were read, count_cached() has to follow: reading

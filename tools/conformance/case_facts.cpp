@@ -75,11 +75,13 @@ std::optional<ConformanceDifference> evaluate_difference(Engine& engine, const P
                [](const NodeDetail& detail) { return detail.code == Code::kSuccess; });
   std::stable_sort(expected.begin(), expected.end(),
                    [](const NodeDetail& a, const NodeDetail& b) { return a.total > b.total; });
-  if (decision->feasible != expected.size() || decision->candidates.size() != expected.size()) {
+  // Where a plugin failed no node is chosen.
+  const std::size_t candidates = decision->code == Code::kError ? 0 : expected.size();
+  if (decision->feasible != expected.size() || decision->candidates.size() != candidates) {
     return {{"evaluate.feasible", std::to_string(expected.size()),
              fmt::format("{}, {} candidates", decision->feasible, decision->candidates.size())}};
   }
-  for (std::size_t i = 0; i < expected.size(); ++i) {
+  for (std::size_t i = 0; i < candidates; ++i) {
     const NodeScore& candidate = decision->candidates[i];
     std::string want = shown(engine, expected[i].node, expected[i].total, expected[i].plugins);
     std::string came = shown(engine, candidate.node, candidate.total, candidate.plugins);

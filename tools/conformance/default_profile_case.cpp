@@ -145,7 +145,7 @@ class DefaultProfileRunner : private CaseRunner {
       if (expected.contains("pluginScores")) expected["pluginScores"].erase(kDynamicResources);
       add_whole_scores(*details, got);
     } else {
-      add_plugin_scores(*details, got);
+      add_plugin_scores(pod, *details, got);
     }
     compare(expected, got);
     if (auto other = evaluate_difference(*engine_, pod, *details)) {
@@ -193,8 +193,15 @@ class DefaultProfileRunner : private CaseRunner {
 
   static bool passes(const NodeDetail& detail) { return detail.code == Code::kSuccess; }
 
-  // A plugin that skips the pod leaves no line with any node.
-  void add_plugin_scores(const std::vector<NodeDetail>& details, json& got) const {
+  // A plugin that skips the pod leaves no line with any node; one that fails, no scores at all.
+  void add_plugin_scores(const Pod& pod, const std::vector<NodeDetail>& details, json& got) {
+    Decision decision;
+    const Result<void> decided = engine_->evaluate(pod, {.top_k = 1}, decision);
+    if (!decided) return differ("schedule", "an answer", decided.error().message);
+    if (decision.code == Code::kError && std::any_of(details.begin(), details.end(), passes)) {
+      got["preScore"] = {{"code", "Error"}};
+      return;
+    }
     json scores = json::object(), normalized = json::object();
     for (const NodeDetail& detail : details) {
       for (const PluginScore& score : detail.plugins) {
