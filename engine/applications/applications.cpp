@@ -225,6 +225,9 @@ std::uint32_t Applications::cell_of(const Application& application, const Counte
     if (!takes_part(application, constraint, row)) {
       return kNoDomain;
     }
+    if (!hard) {
+      return soft_domain(application, counter.key, row);
+    }
   }
   return topology_.domain(counter.key, row);
 }

@@ -123,6 +123,13 @@ class Applications {
   const std::vector<std::uint32_t>& first_rows() const { return first_rows_; }
   bool takes_part(const Application& application, const SpreadConstraint& constraint,
                   std::uint32_t row) const;
+  // The row's domain as a soft constraint counts it: under System's defaults a node without the key
+  // is in the domain of "", where some node has that; else, and if none has, kNoDomain.
+  DomainId soft_domain(const Application& application, TopologyKeyId key, std::uint32_t row) const {
+    const DomainId domain = topology_.domain(key, row);
+    return domain == kNoDomain && application.system_defaults ? topology_.find_domain(key, "")
+                                                              : domain;
+  }
   // What pods of the peer feed of the application; nullptr: nothing.
   const std::vector<Feed>* feeds(const Application& application, PeerId peer) const;
   // Where the counter keeps what the row's pods feed; kNoDomain: nowhere.

@@ -299,13 +299,15 @@ void ApplicationLook::measure_spread(std::span<const ScoredRows> rows, ScoreScal
   for (const SpreadConstraint& constraint : application_.soft) {
     std::uint64_t size = counted;
     if (!constraint.hostname) {
-      // One more for nodes without the key, which System's defaults do not ignore.
+      // One more for nodes without the key, which System's defaults do not ignore, where no node
+      // has the value "".
       const std::uint32_t limit = topology.domain_limit(constraint.key);
       seen.assign(limit + 1, false);
       size = 0;
       for (const ScoredRows& its : rows) {
         if (its.code == 0 && !its.ignored) {
-          const std::size_t at = std::min(topology.domain(constraint.key, its.row), limit);
+          const std::size_t at =
+              std::min(applications_.soft_domain(application_, constraint.key, its.row), limit);
           size += !seen[at];
           seen[at] = true;
         }

@@ -6,6 +6,7 @@
 #include "engine/applications/claim.h"
 #include "engine/applications/terms.h"
 #include "engine/applications/volumes.h"
+#include "engine/table/beyond_int64.h"
 #include "engine/table/broken_line.h"
 
 namespace headroom {
@@ -376,7 +377,7 @@ std::int64_t VolumeLook::rate(const Use& use) const {
   const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
   const auto percent =
       over ? std::int64_t{100}
-           : static_cast<std::int64_t>(Int128{use.requested_bytes} * 100 / use.capacity_bytes);
+           : in_int64(Int128{use.requested_bytes} * 100, BeyondInt64::kWraps) / use.capacity_bytes;
   return broken_line(profile_.volume_binding.shape, percent);
 }
 

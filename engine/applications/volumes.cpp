@@ -381,7 +381,10 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
       return code;
     }
   }
-  if (csi_node == nullptr) {
+  // Others' volumes are looked at where something comes and something is limited.
+  if (csi_node == nullptr || wanted.empty() ||
+      std::none_of(csi_node->drivers.begin(), csi_node->drivers.end(),
+                   [](const CsiNode::Driver& driver) { return driver.count.has_value(); })) {
     return 0;
   }
   if (there.has_room(wanted.size()) && (change == nullptr || change->come.empty())) {

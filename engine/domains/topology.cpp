@@ -95,11 +95,18 @@ void Topology::put(Key& key, std::uint32_t row, const Node* node) {
   first = row;
 }
 
-DomainId Topology::find_or_make(Key& key, const std::string& value) {
+DomainId Topology::find_in(const Key& key, std::string_view value, NameIndex::Hash hash) {
   static_assert(kNoDomain == NameIndex::kNone);
+  return key.ids.find(hash, [&](DomainId its) { return key.domains[its].value == value; });
+}
+
+DomainId Topology::find_domain(TopologyKeyId id, std::string_view value) const {
+  return find_in(keys_[id], value, NameIndex::hash(value));
+}
+
+DomainId Topology::find_or_make(Key& key, const std::string& value) {
   const NameIndex::Hash hash = NameIndex::hash(value);
-  DomainId domain =
-      key.ids.find(hash, [&](DomainId its) { return key.domains[its].value == value; });
+  DomainId domain = find_in(key, value, hash);
   if (domain != kNoDomain) {
     return domain;
   }

@@ -33,6 +33,8 @@ class Topology {
   TopologyKeyId hold(std::string_view key);
   void release(TopologyKeyId id);
   void release_all() noexcept;
+  // Of a value; kNoDomain: there is none.
+  DomainId find_domain(TopologyKeyId key, std::string_view value) const;
   // Of a value, whether or not a node is in it; it is what it is until it is released as often.
   DomainId hold_domain(TopologyKeyId key, const std::string& value);
   void release_domain(TopologyKeyId key, DomainId domain);
@@ -80,6 +82,7 @@ class Topology {
   };
 
   static void put(Key& key, std::uint32_t row, const Node* node);
+  static DomainId find_in(const Key& key, std::string_view value, NameIndex::Hash hash);
   static DomainId find_or_make(Key& key, const std::string& value);
   static void drop_unused(Key& key, DomainId domain);
 

@@ -6,6 +6,7 @@
 
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
+#include "objects/label_syntax.h"
 
 namespace headroom {
 
@@ -45,8 +46,12 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
 bool valid(const NodeSelectorRequirement& requirement, bool field) {
   const std::size_t values = requirement.values.size();
   if (field) {
-    return requirement.key == kNameField && values == 1 &&
-           (requirement.op == "In" || requirement.op == "NotIn");
+    return values == 1 && (requirement.op == "In" || requirement.op == "NotIn");
+  }
+  if (!is_label_key(requirement.key) ||
+      !std::all_of(requirement.values.begin(), requirement.values.end(),
+                   [](const std::string& value) { return is_label_value(value); })) {
+    return false;
   }
   if (requirement.op == "In" || requirement.op == "NotIn") {
     return values != 0;
@@ -86,12 +91,9 @@ bool names_its_nodes(const std::optional<std::vector<NodeSelectorTerm>>& require
   }
   bool named = false;
   for (const NodeSelectorTerm& term : *required) {
-    if (term.match_expressions.empty() && term.match_fields.empty()) {
-      continue;  // matches nothing
-    }
     const NodeSelectorRequirement* requirement = named_nodes(term);
     if (requirement == nullptr) {
-      return false;
+      return false;  // also of an empty term, though it matches nothing
     }
     named = named || !requirement->values.empty();
   }
@@ -181,7 +183,8 @@ bool NodeAffinity::Requirement::matches(bool present, const std::string* value) 
   return left && (its->op == "Gt" ? *left > *right : *left < *right);
 }
 
-// look(key): whether there is such a label, and its value where that is known.
+// look(key): whether there is such a label, and its value where that is known. Of fields a node has
+// its name; any other reads as "".
 template <typename Look>
 bool NodeAffinity::Term::matches(Look look, const std::string& node_name) const {
   return std::all_of(expressions.begin(), expressions.end(),
@@ -190,7 +193,9 @@ bool NodeAffinity::Term::matches(Look look, const std::string& node_name) const 
                        return requirement.matches(present, value);
                      }) &&
          std::all_of(fields.begin(), fields.end(), [&](const Requirement& requirement) {
-           return requirement.matches(true, &node_name);
+           static const std::string kNone;
+           return requirement.matches(true,
+                                      requirement.its->key == kNameField ? &node_name : &kNone);
          });
 }
 

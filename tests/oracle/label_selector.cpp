@@ -40,14 +40,6 @@ bool is_subdomain(std::string_view text) {
   return is_dns_label(text);
 }
 
-bool is_qualified_name(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return is_name(text);
-  return is_subdomain(text.substr(0, slash)) && is_name(text.substr(slash + 1));
-}
-
-bool is_label_value(std::string_view text) { return text.empty() || is_name(text); }
-
 std::string requirement_error(const headroom::NodeSelectorRequirement& asked) {
   if (asked.op == "In" || asked.op == "NotIn") {
     if (asked.values.empty()) return asked.op + " without values";
@@ -56,7 +48,7 @@ std::string requirement_error(const headroom::NodeSelectorRequirement& asked) {
   } else {
     return "operator " + asked.op;
   }
-  if (!is_qualified_name(asked.key)) return "key " + asked.key;
+  if (!is_label_key(asked.key)) return "key " + asked.key;
   for (const std::string& value : asked.values) {
     if (!is_label_value(value)) return "value " + value;
   }
@@ -74,6 +66,14 @@ bool holds(const headroom::NodeSelectorRequirement& asked, const headroom::Strin
 }
 
 }  // namespace
+
+bool is_label_key(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return is_name(text);
+  return is_subdomain(text.substr(0, slash)) && is_name(text.substr(slash + 1));
+}
+
+bool is_label_value(std::string_view text) { return text.empty() || is_name(text); }
 
 std::string selector_error(const headroom::LabelSelector& selector) {
   for (const headroom::NodeSelectorRequirement& asked : selector) {

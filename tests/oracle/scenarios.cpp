@@ -67,8 +67,9 @@ Json answer_of(const Facts& facts, const Pod& pod) {
     json["filter"][node] = {
         {"code", to_string(status.code)}, {"reasons", status.reasons}, {"plugin", status.plugin}};
   }
-  json["preemption"] =
-      answer.best.empty() ? preemption_of(profile, facts, pod, answer) : Json::object();
+  // Where a plugin failed nobody is preempted either.
+  const bool preempts = answer.best.empty() && answer.pre_filter.code != oracle::Code::kError;
+  json["preemption"] = preempts ? preemption_of(profile, facts, pod, answer) : Json::object();
   return json;
 }
 

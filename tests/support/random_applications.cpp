@@ -72,7 +72,8 @@ Json RandomApplications::node(const std::string& name) {
   Json made = object("Node", name, "");
   Json& labels = made["metadata"]["labels"];
   labels = {{kHostname, name}};
-  if (!draws_.one_in(6)) labels[kZone] = draws_.pick(kZones);
+  // "" is a zone as any other, and what System's default constraints take a node without one for.
+  if (!draws_.one_in(6)) labels[kZone] = draws_.one_in(8) ? "" : draws_.pick(kZones);
   if (draws_.one_in(8)) labels["failure-domain.beta.kubernetes.io/zone"] = draws_.pick(kZones);
   if (draws_.one_in(2)) labels["generation"] = std::to_string(draws_.below(4));
   if (!draws_.one_in(3)) labels["rack"] = "r" + std::to_string(draws_.below(4));
@@ -290,15 +291,18 @@ Json RandomApplications::affinity_term(const Json& labels) {
   return made;
 }
 
+// Now and then one that matches nothing: empty, or with a value that is none of a label's.
 Json RandomApplications::node_term() {
-  Json made;
+  Json made = Json::object();
+  if (draws_.one_in(16)) return made;
   if (draws_.one_in(6)) {
     made["matchFields"] = Json::array({in("metadata.name", {node_name()})});
   } else if (draws_.one_in(2)) {
     made["matchExpressions"] = Json::array({in(kZone, {draws_.pick(kZones), draws_.pick(kZones)})});
   } else if (draws_.one_in(2)) {
+    const std::string op = draws_.one_in(2) ? "Gt" : "Lt";
     made["matchExpressions"] = {
-        {{"key", "generation"}, {"operator", draws_.one_in(2) ? "Gt" : "Lt"}, {"values", {"1"}}}};
+        {{"key", "generation"}, {"operator", op}, {"values", {draws_.one_in(6) ? "-1" : "1"}}}};
   } else {
     made["matchExpressions"] = {{{"key", "disk"}, {"operator", "Exists"}}};
   }
@@ -319,7 +323,7 @@ Json RandomApplications::affinity(const Json& labels) {
   }
   if (draws_.one_in(6)) {
     made["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] =
-        Json::array({node_term()});
+        draws_.one_in(3) ? Json::array({node_term(), node_term()}) : Json::array({node_term()});
   }
   if (draws_.one_in(3)) {
     made["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = {
@@ -464,9 +468,26 @@ std::vector<Json> RandomApplications::objects() {
   return all;
 }
 
+// What the controller of ephemeral volumes makes; where the pod has none, a claim that nobody asks
+// for.
+Json RandomApplications::claim_of_pod(const Json& pod) {
+  const Json& its = pod.at("metadata");
+  std::string volume = "v0";
+  for (const Json& one : pod.at("spec").value("volumes", Json::array())) {
+    if (one.contains("ephemeral")) volume = one.at("name");
+  }
+  Json made = claim(its.at("name").get<std::string>() + "-" + volume, its.at("namespace"));
+  made["metadata"]["ownerReferences"] = {{{"apiVersion", "v1"},
+                                          {"kind", "Pod"},
+                                          {"name", its.at("name")},
+                                          {"uid", its.at("uid")},
+                                          {"controller", true}}};
+  return made;
+}
+
 Json RandomApplications::changed_object() {
   const Application& one = any_application();
-  switch (draws_.below(9)) {
+  switch (draws_.below(10)) {
     case 0:
     case 1:
     case 2:
@@ -484,6 +505,8 @@ Json RandomApplications::changed_object() {
       return persistent_volume("pv" + std::to_string(draws_.below(kVolumes)));
     case 7:
       return csi_node(node_name());
+    case 8:
+      return placed_.empty() ? storage_class("now") : claim_of_pod(draws_.pick(placed_));
     default:
       return storage_capacity(draws_.pick(kZones));
   }

@@ -45,6 +45,7 @@ class RandomApplications {
   Json name_space(const std::string& name);
   Json storage_class(const std::string& name);
   Json claim(const std::string& name, const std::string& space);
+  Json claim_of_pod(const Json& pod);
   Json persistent_volume(const std::string& name);
   Json storage_capacity(const std::string& zone);
   Json controller(const Application& application);

@@ -91,7 +91,7 @@ TEST_F(VolumeClasses, OfABoundVolume) {
 // What its volume asks for is one node's, until it is another's too.
 TEST_F(VolumeClasses, OfABoundVolumeOfOneNode) {
   bind();
-  volume_.node_affinity = on(kBetaZone, "In", {"zone-1", "nobody's"});
+  volume_.node_affinity = on(kBetaZone, "In", {"zone-1", "nobodys"});
   apply_all();
   EXPECT_EQ(feasible(), std::vector<std::string>{"node-1"});
   Node more = node_of(4);
@@ -103,7 +103,7 @@ TEST_F(VolumeClasses, OfABoundVolumeOfOneNode) {
   std::erase_if(less.labels, [](const auto& label) { return label.first == kBetaZone; });
   apply(less);
   EXPECT_EQ(feasible(), std::vector<std::string>{"node-4"});
-  volume_.node_affinity = on(kBetaZone, "In", {"nobody's"});
+  volume_.node_affinity = on(kBetaZone, "In", {"nobodys"});
   apply(ReferredObject(volume_));
   EXPECT_TRUE(feasible().empty());
 }

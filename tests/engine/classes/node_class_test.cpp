@@ -162,8 +162,6 @@ TEST(NodeAffinity, Operators) {
       {{"rack", "DoesNotExist", {}}, true},
       {{"cores", "Gt", {"15"}}, true},
       {{"cores", "Gt", {"16"}}, false},
-      {{"cores", "Gt", {"-5"}}, true},
-      {{"cores", "Gt", {"+5"}}, true},
       {{"cores", "Lt", {"17"}}, true},
       {{"cores", "Lt", {"16"}}, false},
       {{"cores", "Lt", {"9223372036854775807"}}, true},
@@ -191,6 +189,11 @@ TEST(NodeAffinity, InvalidRequirementsMatchNothing) {
       {"cores", "Gt", {"1.5"}},
       {"cores", "Gt", {""}},
       {"cores", "Gt", {"+"}},
+      {"cores", "Gt", {"-5"}},  // integers, but no values of a label
+      {"cores", "Gt", {"+5"}},
+      {"zone", "NotIn", {"b", "a value"}},
+      {"no key", "DoesNotExist", {}},
+      {"", "DoesNotExist", {}},
       {"cores", "Gt", {" 1"}},
       {"cores", "Lt", {"9223372036854775808"}},
       {"zone", "in", {"a"}},
@@ -230,6 +233,7 @@ TEST(NodeAffinity, FieldsKnowTheNameOnly) {
   EXPECT_FALSE(passes({"metadata.name", "In", {"n", "m"}})) << "one value only";
   EXPECT_FALSE(passes({"metadata.name", "Exists", {}}));
   EXPECT_FALSE(passes({"x", "In", {"n"}}));
+  EXPECT_TRUE(passes({"x", "NotIn", {"n"}})) << "another field is empty";
 }
 
 TEST(NodeAffinity, SelectorAndAffinityBoth) {
@@ -250,8 +254,8 @@ TEST(NodeAffinity, PinnedWhereEveryTermNamesItsNodes) {
   EXPECT_EQ(requiring({}).pinned(), std::nullopt);
   EXPECT_EQ(requiring({n}).pinned(), Names{"n"});
   EXPECT_EQ(requiring({n, m, n}).pinned(), (Names{"m", "n"})) << "sorted, each once";
-  EXPECT_EQ(requiring({n, NodeSelectorTerm{}}).pinned(), Names{"n"})
-      << "an empty term matches nothing";
+  EXPECT_EQ(requiring({n, NodeSelectorTerm{}}).pinned(), std::nullopt)
+      << "an empty term names none, though it matches none";
   EXPECT_EQ(requiring({n, zone}).pinned(), std::nullopt);
   EXPECT_EQ(requiring({not_n}).pinned(), std::nullopt);
   EXPECT_EQ(requiring({{zone.match_expressions, n.match_fields}}).pinned(), Names{"n"});

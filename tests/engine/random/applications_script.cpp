@@ -200,6 +200,10 @@ class ApplicationsRunner : private ConfiguredEngines {
       }
     }
     const ProfileAnswer answer = profile_.schedule(facts_, oracle::defaults::read_pod(object));
+    if (answer.pre_filter.code == oracle::Code::kError) {
+      const std::string wrong = failure_error(decisions);
+      return wrong.empty() ? check_state() : "pod " + object.dump() + "\n" + wrong;
+    }
     const NodeTexts expected = node_texts(answer);
     const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
     for (std::size_t e = 0; e < engines_.size(); ++e) {
@@ -235,6 +239,19 @@ class ApplicationsRunner : private ConfiguredEngines {
       if (!engine.assume(pod, node)) return "assume: refused";
     }
     return check_state();
+  }
+
+  // A plugin that fails ends the cycle: no node is chosen, whichever pass.
+  static std::string failure_error(const std::vector<std::vector<Decision>>& decisions) {
+    std::string wrong;
+    for (const std::vector<Decision>& of_engine : decisions) {
+      for (const Decision& decision : of_engine) {
+        wrong += difference("code", std::string(to_string(Code::kError)),
+                            std::string(to_string(decision.code))) +
+                 difference<std::size_t>("candidates", 0, decision.candidates.size());
+      }
+    }
+    return wrong;
   }
 
   static std::string pre_filter_error(const ProfileAnswer& answer, const Decision& decision) {

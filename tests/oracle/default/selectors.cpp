@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
+
+#include "oracle/label_selector.h"
 
 namespace oracle::defaults {
 namespace {
@@ -42,21 +43,9 @@ std::optional<std::int64_t> to_integer(const std::string& text) {
   return number;
 }
 
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-// validation.IsValidLabelValue: (([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?, at most 63 characters.
-bool is_label_value(std::string_view value) {
-  if (value.empty()) return true;
-  if (value.size() > 63) return false;
-  if (!is_alphanumeric(value.front()) || !is_alphanumeric(value.back())) return false;
-  return std::all_of(value.begin(), value.end(),
-                     [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
-}
-
-// labels.NewRequirement: "Gt "-1" is no label value". Keys are taken as valid.
+// labels.NewRequirement: "Gt "-1" is no label value".
 bool is_valid_expression(const Requirement& requirement) {
+  if (!is_label_key(requirement.key)) return false;
   const std::vector<std::string>& values = requirement.values;
   if (requirement.op == "In" || requirement.op == "NotIn") {
     if (values.empty()) return false;

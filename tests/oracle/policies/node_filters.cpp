@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "oracle/label_selector.h"
 #include "oracle/policies/policies.h"
 
 namespace oracle {
@@ -78,6 +79,15 @@ std::optional<std::string> label_of(const Json& node, const std::string& key) {
   return label.get<std::string>();
 }
 
+// labels.NewRequirement: by keys and values that a label can have.
+bool is_of_labels(const Json& requirement) {
+  const Json& values = child(requirement, "values");
+  return is_label_key(text(requirement, "key")) &&
+         std::all_of(values.begin(), values.end(), [](const Json& value) {
+           return value.is_string() && is_label_value(value.get<std::string>());
+         });
+}
+
 // matchFields: metadata.name with In or NotIn of exactly one value.
 std::optional<bool> matches_field(const Json& requirement, const Json& node) {
   const std::string op = text(requirement, "operator");
@@ -95,7 +105,9 @@ bool matches_term(const Json& term, const Json& node) {
   if (expressions.is_array()) {
     for (const Json& requirement : expressions) {
       any = true;
-      if (!matches(requirement, label_of(node, text(requirement, "key"))).value_or(false)) {
+      const std::string key = text(requirement, "key");
+      if (!is_of_labels(requirement) ||
+          !matches(requirement, label_of(node, key)).value_or(false)) {
         return false;
       }
     }
@@ -141,8 +153,7 @@ Status filter_taint_toleration(const Cycle& cycle, const NodeView& view) {
   return {};
 }
 
-// Nodes that all of a term's metadata.name In lists have; a term without expressions and fields
-// says nothing.
+// Nodes that all of a term's metadata.name In lists have, where every term has one.
 Status reject_by_node_names(const Json& pod, const NodeView& view) {
   const Json& terms = child(pod, "spec", "affinity", "nodeAffinity",
                             "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms");
@@ -150,7 +161,6 @@ Status reject_by_node_names(const Json& pod, const NodeView& view) {
   bool names_any = false, listed = false;
   for (const Json& term : terms.is_array() ? terms : Json::array()) {
     const Json& fields = child(term, "matchFields");
-    if (child(term, "matchExpressions").empty() && fields.empty()) continue;
     bool has_list = false, in_all = true;
     for (const Json& field : fields.is_array() ? fields : Json::array()) {
       if (text(field, "key") != "metadata.name" || text(field, "operator") != "In") continue;

@@ -76,7 +76,12 @@ Status NodeVolumeLimitsPlugin::filter(const Node& node) {
       return unschedulable(volume.driver + " CSI driver is not installed on the node");
     }
   }
-  if (csi_node == nullptr) return {};
+  // Upstream asks first whether anything comes, and whether anything is limited.
+  if (csi_node == nullptr || wanted.empty()) return {};
+  if (std::none_of(csi_node->drivers.begin(), csi_node->drivers.end(),
+                   [](const CsiNode::Driver& driver) { return driver.count.has_value(); })) {
+    return {};
+  }
   for (const Pod* placed : facts().pods_on(node.name)) {
     status = add_volumes(facts(), *placed, true, false, present);
     if (status.code != Code::kSuccess) return status;

@@ -245,7 +245,10 @@ std::int64_t VolumeBindingPlugin::rate(const Use& use) const {
   if (use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes) {
     return broken_line(shape, 100);
   }
-  return broken_line(shape, use.requested_bytes * 100 / use.capacity_bytes);
+  // Go's int64 wraps.
+  const auto hundredfold =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(use.requested_bytes) * 100);
+  return broken_line(shape, hundredfold / use.capacity_bytes);
 }
 
 // The mean over classes: of static bindings if there are any, else of dynamic provisioning.
