@@ -242,7 +242,8 @@ struct NodeFigures {
 
 struct EngineStats {
   std::uint64_t decisions = 0, cache_hits = 0, cold_passes = 0, rows_replayed = 0;
-  std::uint64_t bad_annotations = 0;  // nodes and pods whose annotation was ignored, now
+  // Nodes, and pods that count, with an annotation or a label that is ignored, now.
+  std::uint64_t bad_annotations = 0;
   std::uint32_t nodes = 0, pods = 0, shapes = 0, applications = 0, resources = 0, node_classes = 0;
   std::uint32_t elastic_quotas = 0;  // that count
   std::size_t cache_bytes = 0;

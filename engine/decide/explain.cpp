@@ -253,7 +253,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   std::vector<Note> notes;
   cluster_.notes(row, notes);
   for (const std::string& ignored : shape.ignored) {
-    notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's annotation " + ignored});
+    notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's " + ignored});
   }
   for (Note& note : notes) {
     ExplainTerm line;

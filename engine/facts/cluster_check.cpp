@@ -367,9 +367,11 @@ Result<void> Cluster::validate_sums() const {
     return checked;
   }
   std::uint32_t known = 0;
+  std::uint64_t bad_annotations = 0;
   for (PodId id = 0; id < facts_.pods.size(); ++id) {
     const PodFacts& pod = facts_.pods[id];
     known += pod.known();
+    bad_annotations += pod.counted_row != kNoRow && !facts_.shape_of(id).ignored.empty();
     for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
       if (row != kNoRow) {
         ++mentions[row];
@@ -388,11 +390,17 @@ Result<void> Cluster::validate_sums() const {
   std::uint32_t nodes = 0;
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     nodes += facts_.nodes[row].node != nullptr;
+    bad_annotations += facts_.nodes[row].bad_annotation;
     mentions[row] += load_aware_ != nullptr && load_aware_->metric(row) != nullptr;
     if (mentions[row] != facts_.nodes[row].mentions) {
       return broken("the row of " + facts_.nodes[row].name +
                     " is mentioned otherwise than counted");
     }
+  }
+  if (bad_annotations != bad_annotations_) {
+    return broken(
+        fmt::format("{} nodes and pods have annotations that are ignored, {} were counted",
+                    bad_annotations, bad_annotations_));
   }
   return nodes == node_count_
              ? Result<void>()

@@ -152,6 +152,7 @@ void Cluster::count(PodId id) {
   }
   const std::uint32_t row = pod.counted_row = pod.row();
   add_to_row(row, id);
+  bad_annotations_ += !facts_.shape_of(id).ignored.empty();
   bool first = false;
   for (const auto& policy : policies_) {
     first |= policy->count(row, id);
@@ -179,6 +180,7 @@ void Cluster::uncount(PodId id) {
     capacity_->uncount(row, id);
   }
   subtract_from_row(row, id);
+  bad_annotations_ -= !facts_.shape_of(id).ignored.empty();
   for (const auto& policy : policies_) {
     policy->uncount(row, id);
   }

@@ -163,7 +163,6 @@ class KeyReader {
 constexpr std::array kShapeAnnotations = {
     kEstimatedSecondsAfterInitializedAnnotation, kEstimatedSecondsAfterPodScheduledAnnotation,
     kEstimatedScalingFactorsAnnotation, kReservePodAnnotation};
-constexpr std::string_view kQosClassLabel = "koordinator.sh/qosClass";
 
 }  // namespace
 
@@ -189,7 +188,7 @@ void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::
   writer.number(pod.resize_infeasible);
   writer.number(explicit_priority_class(pod));
   writer.text(pod.qos_class);
-  writer.optional_text(find(pod.labels, kQosClassLabel));
+  writer.optional_text(find(pod.labels, kKoordQosClassLabel));
   for (const std::string_view annotation : kShapeAnnotations) {
     writer.optional_text(find(pod.annotations, annotation));
   }
@@ -215,7 +214,7 @@ Pod pod_of_shape_key(std::string_view key) {
   if (!priority_class.empty()) {
     pod.labels.emplace_back(kKoordPriorityClassLabel, priority_class);
   }
-  reader.optional_text(kQosClassLabel, pod.labels);
+  reader.optional_text(kKoordQosClassLabel, pod.labels);
   for (const std::string_view annotation : kShapeAnnotations) {
     reader.optional_text(annotation, pod.annotations);
   }

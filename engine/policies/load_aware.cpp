@@ -1,5 +1,6 @@
 #include "engine/policies/load_aware.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -22,8 +23,15 @@ bool all_zero(const std::vector<std::int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [](std::int64_t value) { return value == 0; });
 }
 
-// Go's zero-based seconds of an annotation; negative where it is absent or no whole number.
-std::int64_t seconds_of(const Pod& pod, std::string_view annotation) {
+// What explain() says of what could not be read.
+std::string ignored(std::string_view what, std::string_view name, std::string_view value) {
+  return fmt::format("{} {}={}", what, name, value);
+}
+
+// Go's zero-based seconds of an annotation; negative where it is absent or no whole number, which
+// is noted.
+std::int64_t seconds_of(const Pod& pod, std::string_view annotation,
+                        std::vector<std::string>& notes) {
   const std::string* text = find(pod.annotations, annotation);
   if (text == nullptr) {
     return -1;
@@ -32,7 +40,11 @@ std::int64_t seconds_of(const Pod& pod, std::string_view annotation) {
   const char* begin = text->data() + (text->starts_with('+') ? 1 : 0);
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end ? value : -1;
+  if (error != std::errc() || stop != end) {
+    notes.push_back(ignored("annotation", annotation, *text));
+    return -1;
+  }
+  return value;
 }
 
 std::int64_t beyond(std::int64_t estimate, std::int64_t usage) {
@@ -244,6 +256,9 @@ void LoadAware::describe(const Pod& pod, PodShape& shape) {
   LoadShape& load = shape.load;
   const std::string* reserve = find(pod.annotations, kReservePodAnnotation);
   load.counted = !upstream_ || reserve == nullptr || *reserve != "true";
+  for (const auto& [label, value] : unknown_labels(pod)) {
+    shape.ignored.push_back(ignored("label", label, value));
+  }
   load.prod = priority_class(pod) == KoordPriorityClass::kProd;
   const KoordPriorityClass its_class =
       upstream_ ? priority_class(pod) : explicit_priority_class(pod);
@@ -255,14 +270,14 @@ void LoadAware::describe(const Pod& pod, PodShape& shape) {
         json != nullptr) {
       const auto own = parse_factors(*json);
       if (!own) {
-        shape.ignored.push_back(std::string(kEstimatedScalingFactorsAnnotation) + "=" + *json);
+        shape.ignored.push_back(ignored("annotation", kEstimatedScalingFactorsAnnotation, *json));
       }
       for (const auto& [name, factor] : own.value_or(std::map<std::string, std::int64_t>())) {
         factors[name] = factor;
       }
     }
-    after_initialized = seconds_of(pod, kEstimatedSecondsAfterInitializedAnnotation);
-    after_scheduled = seconds_of(pod, kEstimatedSecondsAfterPodScheduledAnnotation);
+    after_initialized = seconds_of(pod, kEstimatedSecondsAfterInitializedAnnotation, shape.ignored);
+    after_scheduled = seconds_of(pod, kEstimatedSecondsAfterPodScheduledAnnotation, shape.ignored);
   }
   if (after_initialized < 0) {
     after_initialized = args_.estimated_seconds_after_initialized.value_or(0);
@@ -446,6 +461,9 @@ std::int64_t LoadAware::largest_passing(std::int64_t total, std::int64_t thresho
   const Int128 guess = (product * 2 + total) / 200;
   if (guess >= kUnlimited / 2) {
     return kUnlimited;
+  }
+  if (guess <= -kUnlimited / 2) {
+    return -kUnlimited / 2;  // no usage is as low
   }
   auto used = static_cast<std::int64_t>(guess);
   while (passes_in_doubles(used + 1, total, threshold)) {

@@ -137,7 +137,8 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
   facts.amounts.reserve((metric.pods.size() + aggregations + 2) * dimensions_.size());
   facts.interval_us = interval_us(metric);
   facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
-  facts.has_usage = metric.has_node_metric;
+  // Mode Proposal: a report that says nothing has no usage, and is none of an idle node.
+  facts.has_usage = metric.has_node_metric && (upstream_ || !metric.node_usage.empty());
   facts.node_usage = add_usage(facts, metric.node_usage);
   facts.system_usage = add_usage(facts, metric.system_usage);
   for (const AggregatedUsage& aggregated : metric.aggregated) {

@@ -30,13 +30,17 @@ KoordPriorityClass by_priority(std::int32_t priority) {
   return KoordPriorityClass::kNone;
 }
 
+KoordPriorityClass by_qos_label(std::string_view label) {
+  if (label == "LSE" || label == "LSR" || label == "LS" || label == "SYSTEM") {
+    return KoordPriorityClass::kProd;
+  }
+  return label == "BE" ? KoordPriorityClass::kBatch : KoordPriorityClass::kNone;
+}
+
 KoordPriorityClass by_qos(const Pod& pod) {
-  if (const std::string* label = find(pod.labels, "koordinator.sh/qosClass"); label != nullptr) {
-    if (*label == "LSE" || *label == "LSR" || *label == "LS" || *label == "SYSTEM") {
-      return KoordPriorityClass::kProd;
-    }
-    if (*label == "BE") {
-      return KoordPriorityClass::kBatch;
+  if (const std::string* label = find(pod.labels, kKoordQosClassLabel); label != nullptr) {
+    if (const auto its_class = by_qos_label(*label); its_class != KoordPriorityClass::kNone) {
+      return its_class;
     }
   }
   const std::string_view qos =
@@ -89,6 +93,19 @@ KoordPriorityClass explicit_priority_class(const Pod& pod) {
 KoordPriorityClass priority_class(const Pod& pod) {
   const KoordPriorityClass found = explicit_priority_class(pod);
   return found != KoordPriorityClass::kNone ? found : by_qos(pod);
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> unknown_labels(const Pod& pod) {
+  std::vector<std::pair<std::string_view, std::string_view>> unknown;
+  const auto look_at = [&](std::string_view name, auto its_class) {
+    const std::string* label = find(pod.labels, name);
+    if (label != nullptr && !label->empty() && its_class(*label) == KoordPriorityClass::kNone) {
+      unknown.emplace_back(name, *label);
+    }
+  };
+  look_at(kKoordPriorityClassLabel, by_label);
+  look_at(kKoordQosClassLabel, by_qos_label);
+  return unknown;
 }
 
 std::string_view translated_resource(std::string_view resource, KoordPriorityClass priority_class) {

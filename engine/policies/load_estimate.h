@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "engine/profile/profile.h"
 #include "objects/objects.h"
@@ -15,6 +17,7 @@ namespace headroom {
 enum class KoordPriorityClass : std::uint8_t { kNone, kProd, kMid, kBatch, kFree };
 
 inline constexpr std::string_view kKoordPriorityClassLabel = "koordinator.sh/priority-class";
+inline constexpr std::string_view kKoordQosClassLabel = "koordinator.sh/qosClass";
 // The label's value; "" for kNone, and for a number that is none of them.
 std::string_view label_of(KoordPriorityClass priority_class);
 
@@ -22,6 +25,9 @@ std::string_view label_of(KoordPriorityClass priority_class);
 KoordPriorityClass explicit_priority_class(const Pod& pod);
 // GetPodPriorityClassWithDefault: where that gives none, by QoS label, else by QoS.
 KoordPriorityClass priority_class(const Pod& pod);
+
+// Labels of a class or a QoS class that there is not, with their values.
+std::vector<std::pair<std::string_view, std::string_view>> unknown_labels(const Pod& pod);
 
 // The name under which a pod of the class asks for the resource; empty: under none.
 std::string_view translated_resource(std::string_view resource, KoordPriorityClass priority_class);

@@ -26,6 +26,8 @@ constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kDurationUnit
 }  // namespace
 
 std::optional<std::int64_t> parse_go_duration_ns(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
   if (text == "0") return 0;
   Int128 total_ns = 0;
   do {
@@ -56,7 +58,7 @@ std::optional<std::int64_t> parse_go_duration_ns(std::string_view text) {
     if (total_ns > INT64_MAX) return std::nullopt;
     text.remove_prefix(unit_end);
   } while (!text.empty());
-  return static_cast<std::int64_t>(total_ns);
+  return static_cast<std::int64_t>(negative ? -total_ns : total_ns);
 }
 
 }  // namespace headroom

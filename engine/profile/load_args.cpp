@@ -17,7 +17,7 @@ std::int64_t read_duration_us(const ConfigValue& value) {
   const std::string text = value.text();
   if (value.failed()) return 0;
   const std::optional<std::int64_t> ns = parse_go_duration_ns(text);
-  if (!ns) {
+  if (!ns || *ns < 0) {
     value.fail(ErrorCode::kInvalid,
                fmt::format("{} is no duration of zero or more; accepted: 300s, 5m0s, 0.25h",
                            value.shown()));

@@ -97,7 +97,7 @@ struct ShapeDescription {
   std::vector<ScoreLabel> score_labels;
   std::vector<std::uint8_t> score_order;  // indices of scores in the profile's order
   std::uint32_t normalized = 0;
-  std::vector<std::string> ignored;  // annotations that were not usable, for explain()
+  std::vector<std::string> ignored;  // annotations and labels that were not usable, for explain()
 };
 
 struct PodShape : ShapeDescription {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/engine.h"
 #include "engine/policies/limit_ratio.h"
 #include "engine/policies/load_estimate.h"
 #include "engine/policies/usage_thresholds.h"
@@ -24,6 +25,9 @@ TEST(GoDuration, WhatGoReads) {
   const std::pair<std::string_view, std::int64_t> cases[] = {
       {"0", 0},
       {"0s", 0},
+      {"-0", 0},
+      {"+5m", 300'000'000'000},
+      {"-1.5s", -1'500'000'000},
       {"300s", 300'000'000'000},
       {"1h15m30.5s", 4'530'500'000'000},
       {"0.25h", 900'000'000'000},
@@ -47,10 +51,26 @@ TEST(GoDuration, WhatGoReads) {
 }
 
 TEST(GoDuration, WhatIsNone) {
-  for (const std::string_view text :
-       {"", "1", "s", ".", ".s", "1d", "1S", "1h ", " 1h", "1h 1m", "1h1", "-1s", "1..5s", "1e3s",
-        "9223372036854775808ns", "2562047h47m16.854775808s", "99999999999999999999h",
-        "99999999999999999999999999999999999999999999999999s"}) {
+  for (const std::string_view text : {"",
+                                      "1",
+                                      "s",
+                                      ".",
+                                      ".s",
+                                      "1d",
+                                      "1S",
+                                      "1h ",
+                                      " 1h",
+                                      "1h 1m",
+                                      "1h1",
+                                      "-",
+                                      "+",
+                                      "+-1s",
+                                      "1..5s",
+                                      "1e3s",
+                                      "9223372036854775808ns",
+                                      "2562047h47m16.854775808s",
+                                      "99999999999999999999h",
+                                      "99999999999999999999999999999999999999999999999999s"}) {
     EXPECT_EQ(parse_go_duration_ns(text), std::nullopt) << text;
   }
 }
@@ -187,6 +207,64 @@ TEST(UsageThresholds, BelowZeroAndNullAreForModeUpstream) {
   EXPECT_FALSE(parse_usage_thresholds(null, Mode::kProposal).has_value());
   EXPECT_EQ(parse_usage_thresholds(null, Mode::kUpstream)->aggregated,
             (ResourcePercents{{"cpu", 0}}));
+}
+
+// Taken literally, as koordinator takes them: no usage is as low.
+TEST(UsageThresholds, FarBelowZeroNothingPassesInModeUpstream) {
+  Profile profile;
+  profile.mode = Mode::kUpstream;
+  profile.filters = {PluginId::kLoadAwareScheduling};
+  for (const std::string percent : {"-1", "-8600000000", "-1000000000000000000"}) {
+    Engine engine = *Engine::create(profile, {.threads = 1});
+    Node node;
+    node.name = "n";
+    node.allocatable = {{"memory", Quantity::from_value(std::int64_t{100} << 30)}};
+    node.annotations = {{"scheduling.koordinator.sh/usage-thresholds",
+                         "{\"usageThresholds\": {\"memory\": " + percent + "}}"}};
+    NodeMetric metric;
+    metric.name = "n";
+    metric.has_node_metric = true;
+    metric.update_time_us = 1;
+    ASSERT_TRUE(engine.advance(2));
+    ASSERT_TRUE(engine.upsert(node));
+    ASSERT_TRUE(engine.upsert(metric));
+    Pod pod;
+    pod.name = "p";
+    EXPECT_EQ(engine.filter(pod, "n")->code, Code::kUnschedulable) << percent;
+  }
+}
+
+// What a pod says that cannot be read counts, and is told.
+TEST(ScalingFactors, BadAnnotationsAndLabelsOfPodsAreCounted) {
+  Profile profile = Profile::standard();
+  profile.load_aware.allow_customize_estimation = true;
+  Engine engine = *Engine::create(profile, {.threads = 1});
+  Node node;
+  node.name = "n";
+  ASSERT_TRUE(engine.upsert(node));
+  Pod pod;
+  pod.name = "p";
+  pod.node_name = "n";
+  ASSERT_TRUE(engine.upsert(pod));
+  EXPECT_EQ(engine.stats().bad_annotations, 0u);
+  pod.labels = {{"koordinator.sh/priority-class", "koord-best"}, {"koordinator.sh/qosClass", "LX"}};
+  pod.annotations = {
+      {"scheduling.koordinator.sh/load-estimated-seconds-after-pod-scheduled", "1m"}};
+  ASSERT_TRUE(engine.upsert(pod));
+  EXPECT_EQ(engine.stats().bad_annotations, 1u);
+  EXPECT_TRUE(engine.validate());
+  std::vector<std::string> notes;
+  const Explanation explained = *engine.explain(pod, "n");
+  for (const ExplainTerm& term : explained.terms) {
+    if (term.note.starts_with("ignored")) notes.push_back(term.note);
+  }
+  EXPECT_EQ(notes, (std::vector<std::string>{
+                       "ignored: the pod's label koordinator.sh/priority-class=koord-best",
+                       "ignored: the pod's label koordinator.sh/qosClass=LX",
+                       "ignored: the pod's annotation "
+                       "scheduling.koordinator.sh/load-estimated-seconds-after-pod-scheduled=1m"}));
+  engine.remove_pod("", "p");
+  EXPECT_EQ(engine.stats().bad_annotations, 0u);
 }
 
 // --- node.koordinator.sh/raw-allocatable ---

@@ -91,6 +91,14 @@ Amounts prod_system_usage(const LoadArgs& args, const Json& metric) {
       read_resources(child(metric, "status", "nodeMetric", "systemUsage", "resources")));
 }
 
+// Mode Proposal asks for usage, Upstream for the object that would hold it.
+bool has_usage(const Cycle& cycle, const Json& metric) {
+  const Json& reported = child(metric, "status", "nodeMetric");
+  if (!reported.is_object()) return false;
+  return cycle.mode == Mode::kUpstream ||
+         !read_resources(child(reported, "nodeUsage", "resources")).empty();
+}
+
 // The sums over the pods of a node: reference 2.3.
 struct PodSums {
   Amounts prod_usage;      // reported usage of prod pods
@@ -300,7 +308,7 @@ Status filter_load_aware(const Cycle& cycle, const NodeView& view) {
     if (args.enable_when_expired) return {};
     return {Code::kUnschedulable, {"node(s) nodeMetric expired"}};
   }
-  if (!child(*view.metric, "status", "nodeMetric").is_object()) return {};
+  if (!has_usage(cycle, *view.metric)) return {};
   const std::optional<Aggregation> aggregation = aggregated ? thresholds.aggregation : std::nullopt;
   std::optional<Amounts> used;
   if (upstream) {
@@ -318,7 +326,7 @@ Score score_load_aware(const Cycle& cycle, const NodeView& view) {
   const LoadArgs args = read_load_args(cycle);
   if (is_all_zero(args.weights) && args.dominant_weight == 0) return {};
   if (view.metric == nullptr || is_expired(cycle, args, *view.metric)) return {};
-  if (!child(*view.metric, "status", "nodeMetric").is_object()) return {};
+  if (!has_usage(cycle, *view.metric)) return {};
   const bool prod = args.score_by_prod_usage && is_prod(*cycle.pod);
   Amounts used = used_on_node(cycle, args, view, prod, args.score_aggregation);
   add_all(used, estimate_pod(cycle, args, *cycle.pod));
