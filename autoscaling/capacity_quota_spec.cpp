@@ -48,8 +48,11 @@ Result<CapacityQuotaLimit> read_limit(const std::string& resource, const std::st
   constexpr Int128 kNanosOfMilli = 1'000'000, kNanosOfUnit = 1'000'000'000;
   const std::string* alias = resource == kNodesResource ? nullptr : find(aliases, resource);
   const std::string& counted = alias == nullptr ? resource : *alias;
-  return CapacityQuotaLimit{resource, counted,
-                            quantity->nanos() / (counted == "cpu" ? kNanosOfMilli : kNanosOfUnit)};
+  const Int128 limit = quantity->nanos() / (counted == "cpu" ? kNanosOfMilli : kNanosOfUnit);
+  if (limit > INT64_MAX) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: \"{}\" is beyond int64", field, text));
+  }
+  return CapacityQuotaLimit{resource, counted, limit};
 }
 
 }  // namespace

@@ -511,7 +511,7 @@ TEST_F(CapacityChecking, ItemsTogetherHaveALimitOfBytes) {
 
 // Amounts without bound become int64's ends.
 TEST_F(CapacityChecking, AmountsSaturate) {
-  feeder.feed({capacity_quota_of("greatest", {{"cpu", "9223372036854775807"}}),
+  feeder.feed({capacity_quota_of("greatest", {{"cpu", "9223372036854775807m"}}),
                capacity_quota_of("none", {{"cpu", "0"}, {"memory", "9223372036854775807"}})});
   Node huge = sized("n1", 0);
   huge.capacity = {{"cpu", *Quantity::parse("9223372036854775807m")},
@@ -519,7 +519,7 @@ TEST_F(CapacityChecking, AmountsSaturate) {
   EXPECT_EQ(
       text_of(*client.capacity_checked({{huge, kMost}}).answers()->Get(0)),
       fmt::format("0: CapacityQuota/greatest cpu limit {0} used 0 reserved 0 need {0} headroom"
-                  " {0} shortfall {0} max 1000; CapacityQuota/none cpu limit 0 used 0 reserved"
+                  " {0} shortfall {0} max 1; CapacityQuota/none cpu limit 0 used 0 reserved"
                   " 0 need {0} headroom 0 shortfall {0} max 0 binding; CapacityQuota/none"
                   " memory limit {0} used 0 reserved 0 need {0} headroom {0} shortfall {0} max"
                   " 1",

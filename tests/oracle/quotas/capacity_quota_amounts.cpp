@@ -59,8 +59,9 @@ std::optional<std::map<std::string, SpecLimit>> spec_limits(const headroom::Capa
     for (const auto& [name, counted] : aliases) {
       if (name == resource) limit.counted = counted;
     }
-    // At most 2^63 cores: 2^73 thousandths.
     limit.limit = quantity->nano / unit_of(limit.counted);
+    // "A quantity beyond int64 in its unit is refused."
+    if (limit.limit > INT64_MAX) return std::nullopt;
     limits[resource] = limit;
   }
   return limits;
