@@ -186,7 +186,12 @@ void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::
   writer.resources(pod.overhead);
   writer.number(pod.daemon_set);
   writer.number(pod.resize_infeasible);
-  writer.number(explicit_priority_class(pod));
+  // By class, as many say it by priority; a label that says none is told by explain().
+  const KoordPriorityClass its_class = explicit_priority_class(pod);
+  writer.number(its_class);
+  writer.optional_text(its_class == KoordPriorityClass::kNone
+                           ? find(pod.labels, kKoordPriorityClassLabel)
+                           : nullptr);
   writer.text(pod.qos_class);
   writer.optional_text(find(pod.labels, kKoordQosClassLabel));
   for (const std::string_view annotation : kShapeAnnotations) {
@@ -210,6 +215,7 @@ Pod pod_of_shape_key(std::string_view key) {
   pod.daemon_set = reader.flag();
   pod.resize_infeasible = reader.flag();
   const std::string_view priority_class = label_of(reader.number<KoordPriorityClass>());
+  reader.optional_text(kKoordPriorityClassLabel, pod.labels);
   pod.qos_class = reader.text();
   if (!priority_class.empty()) {
     pod.labels.emplace_back(kKoordPriorityClassLabel, priority_class);
