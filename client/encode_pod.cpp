@@ -148,6 +148,9 @@ Offset<wire::Pod> encode(Builder& builder, const Pod& pod) {
   const auto all_volumes = volumes(builder, pod.volumes);
   const auto gates = strings(builder, pod.scheduling_gates);
   const auto features = strings(builder, pod.required_features);
+  const auto controller = owner(builder, pod.controller);
+  const auto actuated = resources(builder, pod.actuated_requests);
+  const auto allocated = resources(builder, pod.allocated_requests);
   return wire::CreatePod(
       builder, namespace_name, name, uid, labels, annotations, pod.daemon_set,
       pod.creation_us.value_or(0), node_name, main_containers, init_containers, pod_requests,
@@ -155,7 +158,7 @@ Offset<wire::Pod> encode(Builder& builder, const Pod& pod) {
       affinity, tolerations, pod.active_deadline_seconds.value_or(0), phase, qos_class, scheduled,
       initialized, pod.resize_infeasible, pod.start_us.value_or(0), nominated_node_name,
       pod.deleting, priority_class_name, preemption_policy, scheduler_name, considered, preferred,
-      with, apart, spread, all_volumes, gates, features, owner(builder, pod.controller));
+      with, apart, spread, all_volumes, gates, features, controller, actuated, allocated);
 }
 
 }  // namespace headroom

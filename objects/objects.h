@@ -209,7 +209,11 @@ struct Pod {
   std::string phase;                                   // status.phase
   std::string qos_class;                               // status.qosClass
   std::optional<PodCondition> scheduled, initialized;  // PodScheduled, Initialized
-  bool resize_infeasible = false;        // condition PodResizePending with reason Infeasible
+  bool resize_infeasible = false;  // condition PodResizePending with reason Infeasible
+  // status.resources.requests, where the node reports resources of the whole pod, and
+  // status.allocatedResources.
+  std::optional<ResourceList> actuated_requests;
+  ResourceList allocated_requests;
   std::string nominated_node_name;       // status.nominatedNodeName
   std::optional<std::int64_t> start_us;  // status.startTime
   std::string scheduler_name;            // spec.schedulerName; "": default-scheduler

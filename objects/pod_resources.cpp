@@ -80,26 +80,94 @@ ResourceList aggregate(const Pod& pod, const Of& of) {
   return total;
 }
 
+// determineEffectiveRequests: the most of what is taken, allocated and, where that can be, asked
+// for.
+ResourceList most_of(const Pod& pod, const ResourceList& requests, const ResourceList& actuated,
+                     const ResourceList& allocated) {
+  ResourceList list = actuated;
+  raise(list, allocated);
+  if (!pod.resize_infeasible) raise(list, requests);
+  return list;
+}
+
+// containerAllocatedRequests and containerActuatedRequests: what the status does not say is what
+// was said before it. An empty list is none: the API server keeps no difference.
+const ResourceList& allocated_or_asked(const Pod& pod, const Container& container) {
+  static const ResourceList kNothing;
+  if (!container.allocated_requests.empty()) return container.allocated_requests;
+  return pod.resize_infeasible ? kNothing : container.requests;
+}
+
+const ResourceList& actuated_or_allocated(const Pod& pod, const Container& container) {
+  return container.actuated_requests && !container.actuated_requests->empty()
+             ? *container.actuated_requests
+             : allocated_or_asked(pod, container);
+}
+
+// AggregateContainerRequests.
+ResourceList container_requests(const Pod& pod, const PodRequestsOptions& options) {
+  const auto sum = [&](const auto& of) {
+    return aggregate(pod, [&](const Container& container, bool runs_on) {
+      ResourceList list = of(container, runs_on);
+      if (options.missing_cpu && find(list, kCpu) == nullptr) {
+        set(list, kCpu, *options.missing_cpu);
+      }
+      if (options.missing_memory && find(list, kMemory) == nullptr) {
+        set(list, kMemory, *options.missing_memory);
+      }
+      return list;
+    });
+  };
+  const auto asked = [](const Container& container, bool) { return container.requests; };
+  if (!options.resized_as) return sum(asked);
+  if (*options.resized_as < KubernetesVersion::k137) {
+    return sum([&](const Container& container, bool runs_on) {
+      // Without status.resources the allocated ones are not read either.
+      return runs_on && container.actuated_requests
+                 ? most_of(pod, container.requests, *container.actuated_requests,
+                           container.allocated_requests)
+                 : container.requests;
+    });
+  }
+  ResourceList actuated, allocated;
+  if (!pod.allocated_requests.empty() && pod.actuated_requests && !pod.actuated_requests->empty()) {
+    actuated = *pod.actuated_requests;
+    allocated = pod.allocated_requests;
+  } else {
+    actuated = sum(
+        [&](const Container& container, bool) { return actuated_or_allocated(pod, container); });
+    allocated =
+        sum([&](const Container& container, bool) { return allocated_or_asked(pod, container); });
+  }
+  return most_of(pod, pod.resize_infeasible ? ResourceList() : sum(asked), actuated, allocated);
+}
+
+// What the pod level asks for in place of its containers.
+void override_requests(ResourceList& total, const Pod& pod, const PodRequestsOptions& options) {
+  const bool resized = options.resized_as && *options.resized_as >= KubernetesVersion::k136 &&
+                       pod.actuated_requests && names_pod_level_resource(pod.pod_requests);
+  if (!resized) {
+    override_pod_level(total, pod.pod_requests);
+    return;
+  }
+  const ResourceList most =
+      most_of(pod, pod.pod_requests, *pod.actuated_requests, pod.allocated_requests);
+  if (*options.resized_as >= KubernetesVersion::k137) {
+    override_pod_level(total, most);
+    return;
+  }
+  // 1.36: of the names that the spec has, whatever else the status says.
+  for (const auto& [name, asked] : pod.pod_requests) {
+    const Quantity* its = find(most, name);
+    if (is_pod_level_resource(name)) set(total, name, its == nullptr ? Quantity() : *its);
+  }
+}
+
 }  // namespace
 
 ResourceList pod_requests(const Pod& pod, const PodRequestsOptions& options) {
-  ResourceList total = aggregate(pod, [&](const Container& container, bool runs_on) {
-    ResourceList list;
-    // determineContainerReqs; without status.resources the allocated ones are not read either.
-    if (options.use_status_resources && runs_on && container.actuated_requests) {
-      list = *container.actuated_requests;
-      raise(list, container.allocated_requests);
-      if (!pod.resize_infeasible) raise(list, container.requests);
-    } else {
-      list = container.requests;
-    }
-    if (options.missing_cpu && find(list, kCpu) == nullptr) set(list, kCpu, *options.missing_cpu);
-    if (options.missing_memory && find(list, kMemory) == nullptr) {
-      set(list, kMemory, *options.missing_memory);
-    }
-    return list;
-  });
-  if (!options.skip_pod_level_resources) override_pod_level(total, pod.pod_requests);
+  ResourceList total = container_requests(pod, options);
+  if (!options.skip_pod_level_resources) override_requests(total, pod, options);
   add(total, pod.overhead);
   return total;
 }
@@ -117,14 +185,14 @@ ResourceList pod_limits(const Pod& pod) {
   return total;
 }
 
-ResourceList non_zero_requested(const Pod& pod, bool use_status_resources) {
+ResourceList non_zero_requested(const Pod& pod, std::optional<KubernetesVersion> resized_as) {
   PodRequestsOptions options;
-  options.use_status_resources = use_status_resources;
+  options.resized_as = resized_as;
   options.missing_cpu = kDefaultCpu;
   options.missing_memory = kDefaultMemory;
   if (names_pod_level_resource(pod.pod_requests)) {
     PodRequestsOptions plain;
-    plain.use_status_resources = use_status_resources;
+    plain.resized_as = resized_as;
     const ResourceList requests = pod_requests(pod, plain);
     if (find(requests, kCpu) != nullptr) options.missing_cpu.reset();
     if (find(requests, kMemory) != nullptr) options.missing_memory.reset();

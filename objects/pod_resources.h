@@ -1,13 +1,14 @@
 // Requests and limits of one pod, exactly as Kubernetes and its plugins add them up.
 //
 // Quantities are added exactly; the caller rounds once. Source of every formula:
-// k8s.io/component-helpers/resource (v0.35) and the named plugin. Pure functions; they allocate
-// their results.
+// k8s.io/component-helpers/resource (v0.35 to v0.37) and the named plugin. Pure functions; they
+// allocate their results.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
+#include "objects/kubernetes_version.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -15,8 +16,10 @@ namespace headroom {
 struct PodRequestsOptions {
   // What a container that has no key for cpu or memory counts as (scoring); nullopt: nothing.
   std::optional<Quantity> missing_cpu, missing_memory;
-  // Take max(spec, actuated, allocated) per container (in-place resize), as NodeInfo does in 1.35.
-  bool use_status_resources = false;
+  // Count in-place resizes as this version's NodeInfo: to 1.36 the most of what a container asks
+  // for, has been allocated and takes, summed up; from 1.37 on the most of the three sums; from
+  // 1.36 on the most of the three of the pod level. nullopt: what the spec asks for.
+  std::optional<KubernetesVersion> resized_as;
   bool skip_pod_level_resources = false;
 };
 
@@ -29,7 +32,7 @@ ResourceList pod_limits(const Pod& pod);
 
 // NodeInfo's NonZeroRequested (cpu and memory): pod_requests with 100m / 200Mi per container for
 // missing keys; with pod-level requests set, defaults only for what the result lacks.
-ResourceList non_zero_requested(const Pod& pod, bool use_status_resources);
+ResourceList non_zero_requested(const Pod& pod, std::optional<KubernetesVersion> resized_as);
 
 // scheduler-plugins capacityscheduling computePodResourceRequest: rounds per container.
 ResourceList elastic_quota_requests(const Pod& pod);

@@ -50,6 +50,18 @@ void write_containers(JsonWriter& json, std::string_view name,
   json.close(']');
 }
 
+// What a status says of resources.
+void write_reported(JsonWriter& json, const std::optional<ResourceList>& actuated,
+                    const ResourceList& allocated) {
+  json.field("allocatedResources", allocated);
+  if (!actuated) return;
+  json.open("resources", '{');
+  json.open("requests", '{');
+  for (const auto& [resource, quantity] : *actuated) json.field(resource, quantity.canonical());
+  json.close('}');
+  json.close('}');
+}
+
 void write_container_statuses(JsonWriter& json, std::string_view name,
                               const std::vector<Container>& containers) {
   bool opened = false;
@@ -59,16 +71,7 @@ void write_container_statuses(JsonWriter& json, std::string_view name,
     opened = true;
     json.open('{');
     json.field("name", container.name);
-    json.field("allocatedResources", container.allocated_requests);
-    if (container.actuated_requests) {
-      json.open("resources", '{');
-      json.open("requests", '{');
-      for (const auto& [resource, quantity] : *container.actuated_requests) {
-        json.field(resource, quantity.canonical());
-      }
-      json.close('}');
-      json.close('}');
-    }
+    write_reported(json, container.actuated_requests, container.allocated_requests);
     json.close('}');
   }
   if (opened) json.close(']');
@@ -331,6 +334,7 @@ void append_json(std::string& text, const Pod& pod) {
   write_conditions(json, pod);
   write_container_statuses(json, "containerStatuses", pod.containers);
   write_container_statuses(json, "initContainerStatuses", pod.init_containers);
+  write_reported(json, pod.actuated_requests, pod.allocated_requests);
   json.field("nominatedNodeName", pod.nominated_node_name);
   json.field("phase", pod.phase);
   json.field("qosClass", pod.qos_class);

@@ -44,6 +44,8 @@ std::vector<std::string> names_of(const Pod& pod) {
   add(pod.pod_requests);
   add(pod.pod_limits);
   add(pod.overhead);
+  add(pod.actuated_requests.value_or(ResourceList()));
+  add(pod.allocated_requests);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;

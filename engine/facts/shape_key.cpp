@@ -39,11 +39,14 @@ class KeyWriter {
     number(container.restart_always);
     resources(container.requests);
     resources(container.limits);
-    number(container.actuated_requests.has_value());
-    if (container.actuated_requests) {
-      resources(*container.actuated_requests);
+    reported(container.actuated_requests, container.allocated_requests);
+  }
+  void reported(const std::optional<ResourceList>& actuated, const ResourceList& allocated) {
+    number(actuated.has_value());
+    if (actuated) {
+      resources(*actuated);
     }
-    resources(container.allocated_requests);
+    resources(allocated);
   }
   void requirements(const std::vector<NodeSelectorRequirement>& list) {
     number(static_cast<std::uint32_t>(list.size()));
@@ -135,12 +138,15 @@ class KeyReader {
       container.restart_always = flag();
       container.requests = resources();
       container.limits = resources();
-      if (flag()) {
-        container.actuated_requests = resources();
-      }
-      container.allocated_requests = resources();
+      reported(container.actuated_requests, container.allocated_requests);
     }
     return list;
+  }
+  void reported(std::optional<ResourceList>& actuated, ResourceList& allocated) {
+    if (flag()) {
+      actuated = resources();
+    }
+    allocated = resources();
   }
   void optional_text(std::string_view name, StringMap& map) {
     const bool there = flag();
@@ -186,6 +192,7 @@ void write_shape_key(const Pod& pod, ShapeUse use, const HostPorts& ports, std::
   writer.resources(pod.overhead);
   writer.number(pod.daemon_set);
   writer.number(pod.resize_infeasible);
+  writer.reported(pod.actuated_requests, pod.allocated_requests);
   // By class, as many say it by priority; a label that says none is told by explain().
   const KoordPriorityClass its_class = explicit_priority_class(pod);
   writer.number(its_class);
@@ -214,6 +221,7 @@ Pod pod_of_shape_key(std::string_view key) {
   pod.overhead = reader.resources();
   pod.daemon_set = reader.flag();
   pod.resize_infeasible = reader.flag();
+  reader.reported(pod.actuated_requests, pod.allocated_requests);
   const std::string_view priority_class = label_of(reader.number<KoordPriorityClass>());
   reader.optional_text(kKoordPriorityClassLabel, pod.labels);
   pod.qos_class = reader.text();

@@ -102,9 +102,8 @@ Amounts NodeResources::amounts(const ResourceList& list) const {
 }
 
 void NodeResources::describe(const Pod& pod, PodShape& shape) {
-  const bool use_status = profile_.mode == Mode::kUpstream;
   PodRequestsOptions options;
-  options.use_status_resources = use_status;
+  options.resized_as = resized_as();
   for (const auto& [resource, value] : amounts(pod_requests(pod, options))) {
     const Columns& its = columns(resource);
     if (value != 0) {
@@ -118,7 +117,7 @@ void NodeResources::describe(const Pod& pod, PodShape& shape) {
       nothing();
     }
   }
-  for (const auto& [resource, value] : amounts(non_zero_requested(pod, use_status))) {
+  for (const auto& [resource, value] : amounts(non_zero_requested(pod, resized_as()))) {
     if (value != 0 && (resource == kCpu || resource == kMemory)) {
       shape.contributions.push_back({columns(resource).non_zero, value});
     }
@@ -181,7 +180,7 @@ void NodeResources::add_fit_score(const ScorePlugin& plugin, const Pod& pod,
   options.skip_pod_level_resources = true;
   Amounts needs = amounts(upstream ? pod_requests(pod, options) : pod_requests(pod));
   if (!upstream) {
-    for (const auto& [resource, value] : amounts(non_zero_requested(pod, false))) {
+    for (const auto& [resource, value] : amounts(non_zero_requested(pod, std::nullopt))) {
       std::erase_if(needs, [&, &name = resource](const auto& need) { return need.first == name; });
       needs.emplace_back(resource, value);
     }
@@ -219,7 +218,9 @@ void NodeResources::add_fit_score(const ScorePlugin& plugin, const Pod& pod,
 
 void NodeResources::add_balanced_score(const ScorePlugin& plugin, const Pod& pod,
                                        ProgramBuilder& builder) {
-  const Amounts needs = amounts(pod_requests(pod));
+  PodRequestsOptions options;
+  options.resized_as = resized_as();
+  const Amounts needs = amounts(pod_requests(pod, options));
   Score score{};
   const bool compares = profile_.kubernetes_version >= KubernetesVersion::k136;
   score.kind = compares ? ScoreKind::kBalancedChange : ScoreKind::kBalanced;

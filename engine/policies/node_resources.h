@@ -38,6 +38,11 @@ class NodeResources final : public Policy {
   bool ignored(const std::string& name) const;
   // Of a name that no node has: nowhere any of it.
   const Columns& nothing();
+  // Upstream counts a resized pod by its status, too; "from spec; status is not read" in Proposal.
+  std::optional<KubernetesVersion> resized_as() const {
+    return profile_.mode == Mode::kUpstream ? std::optional(profile_.kubernetes_version)
+                                            : std::nullopt;
+  }
   void add_fit_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder);
   void add_balanced_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/profile/plugins.h"
+#include "objects/kubernetes_version.h"
 #include "objects/not_considered.h"
 #include "objects/objects.h"
 #include "objects/quantity.h"
@@ -102,9 +103,6 @@ struct CapacitySchedulingArgs {
   // Mode Proposal only: where no single node's victims help, victims on other nodes too.
   bool cross_node_preemption = false;
 };
-
-// The minor release whose rules a profile follows, where they differ.
-enum class KubernetesVersion : std::uint8_t { k135, k136, k137 };
 
 struct NodeAffinityArgs {
   // addedAffinity: what every pod of the profile asks for besides.

@@ -27,9 +27,9 @@ constexpr std::string_view kSpecFields[] = {"containers",        "initContainers
                                             "tolerations",       "ephemeralContainers",
                                             "hostNetwork",       "hostUsers"};
 constexpr std::string_view kStatusFields[] = {
-    "phase",     "qosClass",          "nominatedNodeName",
-    "startTime", "containerStatuses", "initContainerStatuses",
-    "conditions"};
+    "phase",     "qosClass",           "nominatedNodeName",
+    "startTime", "containerStatuses",  "initContainerStatuses",
+    "resources", "allocatedResources", "conditions"};
 
 // {"requests": {...}, "limits": {...}}
 bool read_requirements(const FieldPath& path, JsonValue value, FieldErrors& errors,
@@ -302,6 +302,13 @@ bool read_status(JsonValue value, FieldErrors& errors, Pod& out) {
         }
         if (name == "initContainerStatuses") {
           return read_container_statuses(field, inner, errors, out.init_containers);
+        }
+        if (name == "allocatedResources") {
+          return read_resources(field, inner, errors, Sign::kNotNegative, out.allocated_requests);
+        }
+        if (name == "resources") {
+          ResourceList limits;
+          return read_requirements(field, inner, errors, out.actuated_requests.emplace(), limits);
         }
         if (name != "conditions") return true;
         out.scheduled.reset();

@@ -250,6 +250,8 @@ Result<std::size_t> decode(const wire::Pod& in, Pod& out) {
   decoder.strings("requiredFeatures", in.required_features(), out.required_features);
   decoder.sort_names("requiredFeatures", out.required_features);
   decoder.owner(in.controller(), out.controller);
+  decoder.resources("actuatedRequests", in.actuated_requests(), out.actuated_requests);
+  decoder.resources("allocatedRequests", in.allocated_requests(), out.allocated_requests);
   return decoder.result(
       [&] { return fmt::format("pod {}/{}", text(in.namespace_name()), text(in.name())); });
 }

@@ -69,6 +69,7 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	gates := e.schedulingGates(pod.Spec.SchedulingGates)
 	features := e.strings(requiredFeatures(&pod.Spec))
 	controller := e.controller(pod)
+	actuated, allocated := e.reported(pod.Status.Resources, pod.Status.AllocatedResources)
 
 	wire.PodStart(e.b)
 	wire.PodAddNamespaceName(e.b, namespace)
@@ -117,6 +118,8 @@ func (e *encoder) pod(pod *v1.Pod) flatbuffers.UOffsetT {
 	wire.PodAddSchedulingGates(e.b, gates)
 	wire.PodAddRequiredFeatures(e.b, features)
 	wire.PodAddController(e.b, controller)
+	wire.PodAddActuatedRequests(e.b, actuated)
+	wire.PodAddAllocatedRequests(e.b, allocated)
 	return wire.PodEnd(e.b)
 }
 
@@ -154,11 +157,7 @@ func (e *encoder) container(container *v1.Container, status *v1.ContainerStatus,
 	limits := e.resources(container.Resources.Limits)
 	var actuated, allocated flatbuffers.UOffsetT
 	if status != nil {
-		if status.Resources != nil {
-			// Reported and empty differs from not reported.
-			actuated = e.presentResources(status.Resources.Requests)
-		}
-		allocated = e.resources(status.AllocatedResources)
+		actuated, allocated = e.reported(status.Resources, status.AllocatedResources)
 	}
 	ports := e.hostPorts(container.Ports)
 	image := e.optional(container.Image)
@@ -173,6 +172,14 @@ func (e *encoder) container(container *v1.Container, status *v1.ContainerStatus,
 	wire.ContainerAddPorts(e.b, ports)
 	wire.ContainerAddImage(e.b, image)
 	return wire.ContainerEnd(e.b)
+}
+
+// reported is what a status says of resources: reported and empty differs from not reported.
+func (e *encoder) reported(resources *v1.ResourceRequirements, allocations v1.ResourceList) (actuated, allocated flatbuffers.UOffsetT) {
+	if resources != nil {
+		actuated = e.presentResources(resources.Requests)
+	}
+	return actuated, e.resources(allocations)
 }
 
 // hostPorts are the ports that take one of the node's; absent where there are none.

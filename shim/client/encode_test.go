@@ -85,6 +85,8 @@ func TestPodFields(t *testing.T) {
 	pod.Spec.Containers[0].Ports = []v1.ContainerPort{
 		{ContainerPort: 80}, {ContainerPort: 80, HostPort: 8080, Protocol: v1.ProtocolTCP},
 		{ContainerPort: 53, HostPort: 53, Protocol: v1.ProtocolUDP, HostIP: "10.0.0.1"}}
+	pod.Status.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
+	pod.Status.AllocatedResources = v1.ResourceList{v1.ResourceCPU: resource.MustParse("3"), v1.ResourceMemory: resource.MustParse("1Gi")}
 	e := newEncoder()
 	e.b.Finish(e.pod(pod))
 	read := wire.GetRootAsPod(e.b.FinishedBytes(), 0)
@@ -92,13 +94,14 @@ func TestPodFields(t *testing.T) {
 		string(read.NodeName()), read.HasPriority(), read.Priority(), read.ActiveDeadlineSeconds(), string(read.Phase()),
 		string(read.QosClass()), read.ResizeInfeasible(), read.Deleting(), string(read.PriorityClassName()), string(read.PreemptionPolicy()),
 		read.Scheduled(nil).IsTrue(), read.Scheduled(nil).LastTransitionUs(), read.Initialized(nil).LastTransitionUs(),
-		read.LabelsLength(), read.AnnotationsLength(), read.ContainersLength(), read.InitContainersLength()}
+		read.LabelsLength(), read.AnnotationsLength(), read.ContainersLength(), read.InitContainersLength(),
+		read.ActuatedRequestsLength(), read.AllocatedRequestsLength()}
 	const begin = 1767225600_000000 // 2026-01-01
 	want := []any{"blue", "bound", "p1", true, int64(begin), int64(begin + 9_000_000),
 		"n1", true, int32(7), int64(600), "Running",
 		"Burstable", true, false, "high", "Never",
 		true, int64(begin + 1_000_000), int64(begin + 3_000_000),
-		2, 3, 3, 2}
+		2, 3, 3, 2, 1, 2}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("%d: got %v, want %v", i, got[i], want[i])

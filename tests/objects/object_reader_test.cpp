@@ -108,6 +108,7 @@ TEST(ObjectReader, EveryField) {
   const ObjectFile file = read(R"(
     {"kind": "List", "apiVersion": "v1", "items": [
     {"apiVersion": "v1", "kind": "Pod", "status": {
+       "resources": {"requests": {"cpu": 2}, "limits": {"cpu": 4}}, "allocatedResources": {"cpu": 3},
        "phase": "Running", "qosClass": "Burstable",
        "conditions": [
          {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
@@ -186,6 +187,8 @@ TEST(ObjectReader, EveryField) {
   pod.scheduled = PodCondition{true, kNewYearUs};
   pod.initialized = PodCondition{false, std::nullopt};
   pod.resize_infeasible = true;
+  pod.actuated_requests = {{"cpu", Quantity::from_value(2)}};
+  pod.allocated_requests = {{"cpu", Quantity::from_value(3)}};
   ASSERT_EQ(file.pods.size(), 1u);
   EXPECT_EQ(file.pods[0], pod);
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -52,9 +53,9 @@ TEST(PodResources, RecordedCases) {
       EXPECT_EQ(amounts(pod_requests(pod)), expect["requests"].get<Amounts>());
       EXPECT_EQ(amounts(pod_limits(pod)), expect["limits"].get<Amounts>());
       PodRequestsOptions on_node;
-      on_node.use_status_resources = true;
+      on_node.resized_as = KubernetesVersion::k135;
       EXPECT_EQ(amounts(pod_requests(pod, on_node)), expect["nodeRequests"].get<Amounts>());
-      EXPECT_EQ(amounts(non_zero_requested(pod, true), true),
+      EXPECT_EQ(amounts(non_zero_requested(pod, KubernetesVersion::k135), true),
                 expect["nonZeroRequests"].get<Amounts>());
       EXPECT_EQ(amounts(elastic_quota_requests(pod)),
                 expect["elasticQuotaRequests"].get<Amounts>());
@@ -80,6 +81,72 @@ TEST(PodResources, SkippedPodLevel) {
   options.skip_pod_level_resources = true;
   EXPECT_EQ(amounts(pod_requests(pod, options)), Amounts());
   EXPECT_EQ(amounts(pod_requests(pod)), (Amounts{{"cpu", 2000}}));
+}
+
+// A resized pod counts by its status: the most of each container until 1.36, of the sums from 1.37
+// on; the pod level's from 1.36 on. Where it cannot be resized, what it asks for does not count.
+TEST(PodResources, Resized) {
+  struct Resize {
+    const char* what;
+    std::string spec, status;
+    std::array<std::int64_t, 3> cpu;  // 1.35, 1.36, 1.37; in milli
+  };
+  const auto container = [](const char* name, const char* requests) {
+    return std::string(R"({"name": ")") + name + R"(", "resources": {"requests": )" + requests +
+           "}}";
+  };
+  const std::string two = R"("containers": [)" + container("a", R"({"cpu": 1})") + "," +
+                          container("b", R"({"cpu": 2})") + "]";
+  const std::string one = R"("containers": [)" + container("a", R"({"cpu": 1})") + "]";
+  const std::string infeasible =
+      R"("conditions": [{"type": "PodResizePending", "reason": "Infeasible"}])";
+  const std::string level = one + R"(, "resources": {"requests": {"cpu": 2, "memory": "1Gi"}})";
+  const std::string starts =
+      one + R"(, "initContainers": [)" + container("i", R"({"cpu": 4})") + "]";
+  const std::string exchanged = R"("containerStatuses": [)" + container("a", R"({"cpu": 2})") +
+                                "," + container("b", R"({"cpu": 1})") + "]";
+  const std::string allocated =
+      R"("containerStatuses": [{"name": "a", "allocatedResources": {"cpu": 4}}])";
+  const std::string of_pod =
+      R"("resources": {"requests": {"cpu": 4}}, "allocatedResources": {"cpu": 3})";
+  const std::string started =
+      R"("initContainerStatuses": [)" + container("i", R"({"cpu": 6})") + "]";
+  const Resize resizes[] = {
+      {"one grows, one shrinks", two, exchanged, {4000, 4000, 3000}},
+      {"allocated alone", one, allocated, {1000, 1000, 4000}},
+      {"an init container", starts, started, {4000, 4000, 6000}},
+      {"the pod level", level, of_pod, {2000, 4000, 4000}},
+      {"reported of a pod without", one, of_pod, {1000, 1000, 4000}},
+  };
+  const auto cpu = [](const std::string& spec, const std::string& status,
+                      KubernetesVersion version) {
+    const Pod pod = pod_from(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+      "spec": {)" + spec + R"(}, "status": {)" +
+                             status + "}}");
+    PodRequestsOptions options;
+    options.resized_as = version;
+    return amounts(pod_requests(pod, options), /*zeros=*/true)["cpu"];
+  };
+  constexpr std::array kVersions = {KubernetesVersion::k135, KubernetesVersion::k136,
+                                    KubernetesVersion::k137};
+  for (const Resize& resize : resizes) {
+    for (std::size_t v = 0; v < kVersions.size(); ++v) {
+      EXPECT_EQ(cpu(resize.spec, resize.status, kVersions[v]), resize.cpu[v])
+          << resize.what << " in 1." << 35 + v;
+    }
+  }
+  // 1.37 counts nothing where the status says nothing either.
+  EXPECT_EQ(cpu(one, infeasible, KubernetesVersion::k136), 1000);
+  EXPECT_EQ(cpu(one, infeasible, KubernetesVersion::k137), 0);
+  const std::string less =
+      infeasible + R"(, "resources": {"requests": {}}, "allocatedResources": {"memory": 5})";
+  // 1.36 takes the names of the spec, 1.37 those that the status has.
+  EXPECT_EQ(cpu(level, less, KubernetesVersion::k136), 0);
+  EXPECT_EQ(cpu(level,
+                infeasible + R"(, "containerStatuses": [)" + container("a", R"({"cpu": 3})") +
+                    R"(], "resources": {})",
+                KubernetesVersion::k137),
+            3000);
 }
 
 TEST(PodResources, NamesOfResources) {

@@ -7,6 +7,7 @@
 
 #include "oracle/json.h"
 #include "oracle/quantity.h"
+#include "oracle/version.h"
 
 namespace oracle {
 
@@ -57,6 +58,7 @@ struct Cycle {
   Int128 now = 0;
   const Json* pod = nullptr;   // the incoming one
   const Json* args = nullptr;  // of the plugin
+  Version version = Version::k135;
 };
 
 // seed: a DaemonSet's pod is one with any ownerReference of kind DaemonSet.

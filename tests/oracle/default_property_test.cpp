@@ -17,12 +17,12 @@ using headroom::RandomApplications;
 using oracle::child;
 using oracle::Code;
 using oracle::Json;
+using oracle::Version;
 using oracle::defaults::DefaultProfile;
 using oracle::defaults::Facts;
 using oracle::defaults::Pod;
 using oracle::defaults::ProfileAnswer;
 using oracle::defaults::read_pod;
-using oracle::defaults::Version;
 
 constexpr std::uint64_t kClusters = 30;
 constexpr int kSteps = 25;

@@ -11,13 +11,13 @@ namespace {
 
 using oracle::Code;
 using oracle::Json;
+using oracle::Version;
 using oracle::defaults::DefaultProfile;
 using oracle::defaults::Facts;
 using oracle::defaults::Pod;
 using oracle::defaults::PodCycle;
 using oracle::defaults::read_pod;
 using oracle::defaults::run_plugin;
-using oracle::defaults::Version;
 
 Json node(const std::string& name, const Json& labels = Json::object()) {
   return {{"kind", "Node"},

@@ -15,12 +15,12 @@ namespace default_test {
 namespace {
 
 using oracle::Json;
+using oracle::Version;
 using oracle::defaults::DefaultProfile;
 using oracle::defaults::Facts;
 using oracle::defaults::PluginAnswer;
 using oracle::defaults::Pod;
 using oracle::defaults::ProfileAnswer;
-using oracle::defaults::Version;
 
 constexpr std::size_t kPrintedMax = 20;  // differences of one file
 constexpr std::size_t kOlderMax = 100;

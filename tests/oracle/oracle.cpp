@@ -51,6 +51,11 @@ const auto& find_plugin(const Table& table, const std::string& plugin) {
 
 // The leading filters first, then the others as configured. `name_first`: NodeName before
 // NodeUnschedulable, as from 1.37 on.
+Version version_of(const Json& config) {
+  const std::string version = text(config, "kubernetesVersion");
+  return version == "1.37" ? Version::k137 : version == "1.36" ? Version::k136 : Version::k135;
+}
+
 std::vector<std::string> filter_order(const Json& configured, bool name_first) {
   std::vector<std::string> order, others;
   for (const Json& plugin : configured) others.push_back(plugin.get<std::string>());
@@ -93,7 +98,7 @@ bool is_daemon_set_pod(const Json& pod) {
 Oracle::Oracle(Mode mode, Json config)
     : mode_(mode),
       config_(std::move(config)),
-      filters_(filter_order(child(config_, "filters"), child(config_, "nodeNameFirst") == true)),
+      filters_(filter_order(child(config_, "filters"), version_of(config_) == Version::k137)),
       facts_(mode) {
   for (const std::string& plugin : filters_) find_plugin(kFilters, plugin);
   for (const Json& entry : child(config_, "scores")) find_plugin(kScorers, text(entry, "plugin"));
@@ -111,7 +116,7 @@ void Oracle::rollback() {
 }
 
 Cycle Oracle::cycle_of(const std::string& plugin, const Json& pod) const {
-  return Cycle{mode_, facts_.now(), &pod, &child(config_, "args", plugin)};
+  return Cycle{mode_, facts_.now(), &pod, &child(config_, "args", plugin), version_of(config_)};
 }
 
 // The first failing filter gives the node's reasons. Measured usage is not changed by pods that

@@ -43,11 +43,11 @@ class Oracle {
  public:
   // {"capacityScheduling": false, "filters": ["NodeResourcesFit", ...], "scores": [{"plugin":
   // "LimitAware", "weight": 2}, ...],
-  //  "args": {"LimitAware": {...}, ...}, "scoreAll": false, "nodeNameFirst": false}
+  //  "args": {"LimitAware": {...}, ...}, "scoreAll": false, "kubernetesVersion": "1.35"}
   // `capacityScheduling` adds its pre-filter, nominated pods to every filter but
   // LoadAwareScheduling, and preemption. `scoreAll` scores infeasible nodes too, as the Upstream
   // conformance cases do.
-  // `nodeNameFirst`: NodeName is asked before NodeUnschedulable, as from Kubernetes 1.37 on.
+  // `kubernetesVersion`: 1.35 (also where it is absent), 1.36 or 1.37.
   Oracle(Mode mode, Json config);
 
   // Kinds that Facts does not know are ignored.

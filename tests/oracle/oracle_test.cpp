@@ -134,13 +134,14 @@ bool has_reasons(const Json& expect) {
 
 Json pod_resources(const Json& pod) {
   oracle::RequestsOptions with_status;
-  with_status.use_status = true;
-  return Json{{"requests", positive(oracle::to_units(oracle::pod_requests(pod)))},
-              {"limits", positive(oracle::to_units(oracle::pod_limits(pod)))},
-              {"nodeRequests", positive(oracle::to_units(oracle::pod_requests(pod, with_status)))},
-              {"nonZeroRequests", oracle::to_units(oracle::non_zero_requests(pod, true))},
-              {"elasticQuotaRequests", positive(oracle::elastic_quota_requests(pod))},
-              {"qosClass", oracle::pod_qos_class(pod)}};
+  with_status.use_status = oracle::Version::k135;
+  return Json{
+      {"requests", positive(oracle::to_units(oracle::pod_requests(pod)))},
+      {"limits", positive(oracle::to_units(oracle::pod_limits(pod)))},
+      {"nodeRequests", positive(oracle::to_units(oracle::pod_requests(pod, with_status)))},
+      {"nonZeroRequests", oracle::to_units(oracle::non_zero_requests(pod, oracle::Version::k135))},
+      {"elasticQuotaRequests", positive(oracle::elastic_quota_requests(pod))},
+      {"qosClass", oracle::pod_qos_class(pod)}};
 }
 
 Json quantity(const std::string& input) {
@@ -337,9 +338,8 @@ TEST(NodeFilters, AffinityOperators) {
 
 // 50 + (50 + sW - s0) / 2: 75 when the pod changes nothing (reference 3.2).
 TEST(BalancedAllocation, ScoreChange) {
-  Oracle oracle(Mode::kUpstream,
-                Json{{"scores", {{{"plugin", "NodeResourcesBalancedAllocation"}}}},
-                     {"args", {{"NodeResourcesBalancedAllocation", {{"scoreChange", true}}}}}});
+  Oracle oracle(Mode::kUpstream, Json{{"scores", {{{"plugin", "NodeResourcesBalancedAllocation"}}}},
+                                      {"kubernetesVersion", "1.36"}});
   Json node = make_node(Json::object());
   node["status"]["allocatable"] = Json{{"cpu", "4"}, {"memory", "4Gi"}};
   oracle.apply(node);

@@ -79,7 +79,7 @@ bool resize_infeasible(const Json& pod) {
   return false;
 }
 
-// determineContainerReqs: the most of what is asked, actuated and allocated.
+// 1.35 and 1.36, determineContainerReqs: the most of what is asked, actuated and allocated.
 Resources effective_requests(const Json& pod, const Json& container, bool is_init) {
   Resources requests = read_resources(child(container, "resources", "requests"));
   if (is_init && !is_sidecar(container)) return requests;
@@ -89,6 +89,21 @@ Resources effective_requests(const Json& pod, const Json& container, bool is_ini
   raise_to(effective, read_resources(child(status, "allocatedResources")));
   if (!resize_infeasible(pod)) raise_to(effective, requests);
   return effective;
+}
+
+// 1.37: containerAllocatedRequests and containerActuatedRequests.
+Resources allocated_requests(const Json& pod, const Json& container) {
+  const Resources allocated =
+      read_resources(child(status_of(pod, text(container, "name")), "allocatedResources"));
+  if (!allocated.empty()) return allocated;
+  if (resize_infeasible(pod)) return {};
+  return read_resources(child(container, "resources", "requests"));
+}
+
+Resources actuated_requests(const Json& pod, const Json& container) {
+  const Resources actuated =
+      read_resources(child(status_of(pod, text(container, "name")), "resources", "requests"));
+  return actuated.empty() ? allocated_requests(pod, container) : actuated;
 }
 
 bool has_pod_level_requests(const Json& pod) {
@@ -177,14 +192,50 @@ bool is_pod_level_resource(const std::string& name) {
 
 // reference 3.5: pod level replaces listed keys, then overhead is added.
 Resources pod_requests(const Json& pod, const RequestsOptions& options) {
-  Resources sum = aggregate(pod, [&](const Json& container, bool is_init) {
-    Resources own = options.use_status ? effective_requests(pod, container, is_init)
-                                       : read_resources(child(container, "resources", "requests"));
-    for (const auto& [name, nano] : options.non_missing) own.emplace(name, nano);
-    return own;
-  });
-  if (!options.skip_pod_level) {
-    for (const auto& [name, nano] : read_resources(child(pod, "spec", "resources", "requests"))) {
+  const auto sum_of = [&](const auto& requests) {
+    return aggregate(pod, [&](const Json& container, bool is_init) {
+      Resources own = requests(container, is_init);
+      for (const auto& [name, nano] : options.non_missing) own.emplace(name, nano);
+      return own;
+    });
+  };
+  const auto asked = [](const Json& container, bool) {
+    return read_resources(child(container, "resources", "requests"));
+  };
+  const Resources pod_allocated = read_resources(child(pod, "status", "allocatedResources"));
+  const Resources pod_actuated = read_resources(child(pod, "status", "resources", "requests"));
+  Resources sum;
+  if (!options.use_status) {
+    sum = sum_of(asked);
+  } else if (*options.use_status != Version::k137) {
+    sum = sum_of([&](const Json& container, bool is_init) {
+      return effective_requests(pod, container, is_init);
+    });
+  } else {
+    // "max of sums": max(agg(spec), agg(actuated), agg(allocated)).
+    if (!resize_infeasible(pod)) sum = sum_of(asked);
+    if (!pod_allocated.empty() && !pod_actuated.empty()) {
+      raise_to(sum, pod_actuated);
+      raise_to(sum, pod_allocated);
+    } else {
+      raise_to(sum, sum_of([&](const Json& one, bool) { return actuated_requests(pod, one); }));
+      raise_to(sum, sum_of([&](const Json& one, bool) { return allocated_requests(pod, one); }));
+    }
+  }
+  if (!options.skip_pod_level && has_pod_level_requests(pod)) {
+    const Resources level = read_resources(child(pod, "spec", "resources", "requests"));
+    Resources most = level;
+    if (options.use_status && *options.use_status != Version::k135 &&
+        child(pod, "status", "resources").is_object()) {
+      if (resize_infeasible(pod)) most.clear();
+      raise_to(most, pod_actuated);
+      raise_to(most, pod_allocated);
+      if (*options.use_status == Version::k136) {
+        std::erase_if(most, [&](const auto& one) { return !level.contains(one.first); });
+        for (const auto& [name, nano] : level) most.emplace(name, 0);
+      }
+    }
+    for (const auto& [name, nano] : most) {
       if (is_pod_level_resource(name)) sum[name] = nano;
     }
   }
@@ -208,7 +259,7 @@ Resources pod_limits(const Json& pod) {
 }
 
 // reference 3.3: with pod-level requests set, defaults only for what the result lacks.
-Resources non_zero_requests(const Json& pod, bool use_status) {
+Resources non_zero_requests(const Json& pod, std::optional<Version> use_status) {
   RequestsOptions options;
   options.use_status = use_status;
   const Resources plain = pod_requests(pod, options);

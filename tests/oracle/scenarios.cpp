@@ -58,7 +58,7 @@ Json preemption_of(const DefaultProfile& profile, const Facts& facts, const Pod&
 }
 
 Json answer_of(const Facts& facts, const Pod& pod) {
-  const DefaultProfile profile(oracle::defaults::Version::k137);
+  const DefaultProfile profile(oracle::Version::k137);
   const oracle::defaults::ProfileAnswer answer = profile.schedule(facts, pod);
   Json json{{"filter", Json::object()}, {"scores", answer.plugin_scores}};
   // Not asked of kube-scheduler: it has nothing to say about pods without claims.

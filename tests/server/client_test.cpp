@@ -96,6 +96,8 @@ TEST(Encode, EveryFieldOfAPod) {
   pod.scheduled = PodCondition{.is_true = true, .last_transition_us = 5};
   pod.initialized = PodCondition{.is_true = false, .last_transition_us = std::nullopt};
   pod.resize_infeasible = true;
+  pod.actuated_requests = ResourceList{};
+  pod.allocated_requests = {{"cpu", Quantity::from_milli(1)}};
   pod.start_us = 8;
   pod.nominated_node_name = "n2";
   pod.deleting = true;

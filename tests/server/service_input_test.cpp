@@ -57,6 +57,8 @@ TEST_F(Objects, ComeBackAsTheyWere) {
   full.required_node_affinity.emplace();
   full.active_deadline_seconds = 5;
   full.daemon_set = full.resize_infeasible = true;
+  full.actuated_requests = cores(3);
+  full.allocated_requests = cores(4);
   full.scheduled = PodCondition{.is_true = true, .last_transition_us = 4};
   full.initialized = PodCondition{};
   full.start_us = 6;

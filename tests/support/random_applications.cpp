@@ -347,6 +347,14 @@ Json RandomApplications::spec(const Json& labels) {
   Json made{{"containers", {container}}, {"priority", draws_.below(4)}};
   if (draws_.one_in(6)) {
     made["initContainers"] = {{{"name", "i"}, {"image", draws_.pick(kImages)}}};
+    if (draws_.one_in(3)) made["initContainers"][0]["restartPolicy"] = "Always";
+    if (draws_.one_in(2)) {
+      made["initContainers"][0]["resources"]["requests"] = {{"cpu", draws_.pick(kCpus)}};
+    }
+  }
+  if (draws_.one_in(10)) {
+    made["resources"]["requests"] = {{"cpu", "2"}};
+    if (draws_.one_in(2)) made["resources"]["requests"]["memory"] = "1Gi";
   }
   if (draws_.one_in(3)) made["topologySpreadConstraints"] = spread_constraints(labels);
   if (draws_.one_in(2)) made["affinity"] = affinity(labels);
@@ -432,8 +440,35 @@ Json RandomApplications::placed_pod() {
   const std::int64_t minute = draws_.between(10, 59);
   made["status"]["startTime"] = "2026-01-01T00:" + std::to_string(minute) + ":00Z";
   if (draws_.one_in(20)) made["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z";
+  if (draws_.one_in(8)) report_resize(made["status"]);
   placed_.push_back(made);
   return made;
+}
+
+// What nodes say while and after a pod is resized in place: of its containers, and of all of it.
+void RandomApplications::report_resize(Json& status) {
+  static const std::array<std::string, 4> kCpus{"50m", "200m", "1500m", "3"};
+  const auto report = [&](Json& of) {
+    if (draws_.one_in(2)) of["allocatedResources"] = {{"cpu", draws_.pick(kCpus)}};
+    if (draws_.one_in(4)) of["allocatedResources"]["memory"] = "3Gi";
+    if (draws_.one_in(4)) {
+      of["resources"]["limits"] = {{"cpu", "4"}};
+    }
+    if (!draws_.one_in(3)) of["resources"]["requests"] = {{"cpu", draws_.pick(kCpus)}};
+  };
+  Json container{{"name", "c"}}, init{{"name", "i"}};
+  report(container);
+  status["containerStatuses"] = {container};
+  if (draws_.one_in(2)) {
+    report(init);
+    status["initContainerStatuses"] = {init};
+  }
+  if (draws_.one_in(2)) report(status);
+  if (draws_.one_in(3)) {
+    status["conditions"] = {{{"type", "PodResizePending"},
+                             {"status", "True"},
+                             {"reason", draws_.one_in(2) ? "Infeasible" : "Deferred"}}};
+  }
 }
 
 std::vector<Json> RandomApplications::objects() {

@@ -64,6 +64,7 @@ class RandomApplications {
   Json affinity_term(const Json& labels);
   Json affinity(const Json& labels);
   Json spec(const Json& labels);
+  void report_resize(Json& status);
   Json volumes();
   std::string node_name();
   std::string topology_key();

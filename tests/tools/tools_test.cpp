@@ -511,6 +511,8 @@ TEST(ObjectWriter, WritesEveryField) {
   pod.scheduled = PodCondition{.is_true = true, .last_transition_us = 5'000'000};
   pod.initialized = PodCondition{.is_true = false, .last_transition_us = std::nullopt};
   pod.resize_infeasible = true;
+  pod.actuated_requests = ResourceList{{"cpu", Quantity::from_milli(2500)}};
+  pod.allocated_requests = {{"cpu", Quantity::from_milli(3000)}};
   pod.phase = "Running";
   pod.deleting = true;
   pod.priority = -3;

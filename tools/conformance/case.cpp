@@ -76,6 +76,7 @@ class EngineCaseRunner : private CaseRunner {
       differ("mode", "Upstream or Proposal", mode);
       return false;
     }
+    version_ = recorded_version(recorded);
     if (name == kQuantityPlugin || name == kPodResourcesPlugin) return true;
     const auto plugin =
         std::find_if(kConformancePlugins.begin(), kConformancePlugins.end(),
@@ -87,7 +88,7 @@ class EngineCaseRunner : private CaseRunner {
     plugin_ = plugin->id;
     Profile profile;
     profile.mode = mode == "Upstream" ? Mode::kUpstream : Mode::kProposal;
-    profile.kubernetes_version = recorded_version(recorded);
+    profile.kubernetes_version = version_;
     const std::string args = recorded.contains("args") ? recorded.at("args").dump() : "{}";
     if (const Result<void> read = read_plugin_args(plugin_, args, profile); !read) {
       differ("args", args, read.error().message);
@@ -360,9 +361,9 @@ class EngineCaseRunner : private CaseRunner {
     add("requests", pod_requests(pod), false);
     add("limits", pod_limits(pod), false);
     PodRequestsOptions as_node_info;
-    as_node_info.use_status_resources = true;
+    as_node_info.resized_as = version_;
     add("nodeRequests", pod_requests(pod, as_node_info), false);
-    add("nonZeroRequests", non_zero_requested(pod, /*use_status_resources=*/true), true);
+    add("nonZeroRequests", non_zero_requested(pod, version_), true);
     add("elasticQuotaRequests", elastic_quota_requests(pod), false);
     compare(step.at("expect"), got);
   }
@@ -406,6 +407,7 @@ class EngineCaseRunner : private CaseRunner {
   }
 
   PluginId plugin_ = PluginId::kNodeName;
+  KubernetesVersion version_ = KubernetesVersion::k137;
   std::vector<Engine> engines_;
 };
 

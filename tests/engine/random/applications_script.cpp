@@ -52,8 +52,7 @@ Profile engine_profile(const json& given) {
 }
 
 DefaultProfile oracle_profile(const json& given) {
-  return DefaultProfile(static_cast<oracle::defaults::Version>(version_of(given)),
-                        given.at("args"));
+  return DefaultProfile(static_cast<oracle::Version>(version_of(given)), given.at("args"));
 }
 
 json added_affinity(Draws& draws) {

@@ -209,7 +209,6 @@ RandomProfile random_profile(Draws& draws) {
   }
   using enum KubernetesVersion;
   profile.kubernetes_version = draws.pick(std::array{k135, k136, k137});
-  args["NodeResourcesBalancedAllocation"]["scoreChange"] = profile.kubernetes_version != k135;
 
   random.config = {{"filters", json::array()}, {"scores", json::array()}, {"args", args}};
   for (const PluginId plugin : profile.filters) {
@@ -223,7 +222,9 @@ RandomProfile random_profile(Draws& draws) {
   profile.capacity.cross_node_preemption =
       profile.capacity_scheduling && profile.mode == Mode::kProposal && draws.one_in(2);
   random.config["capacityScheduling"] = profile.capacity_scheduling;
-  random.config["nodeNameFirst"] = profile.kubernetes_version == k137;
+  random.config["kubernetesVersion"] = profile.kubernetes_version == k135   ? "1.35"
+                                       : profile.kubernetes_version == k136 ? "1.36"
+                                                                            : "1.37";
   random.config["args"]["CapacityScheduling"] = {
       {"crossNodePreemption", profile.capacity.cross_node_preemption}};
   return random;
@@ -492,10 +493,18 @@ void RandomCluster::add_status(json& pod) {
       status["conditions"].push_back(
           {{"type", "PodResizePending"}, {"status", "True"}, {"reason", "Infeasible"}});
     }
-    json container = {{"name", "c0"}};
-    if (!draws_.one_in(4)) container["resources"]["requests"] = resource_list(10);
-    if (draws_.one_in(2)) container["allocatedResources"] = resource_list(10);
-    status["containerStatuses"].push_back(container);
+    const auto report = [&](json& of) {
+      if (!draws_.one_in(4)) of["resources"]["requests"] = resource_list(10);
+      if (draws_.one_in(2)) of["allocatedResources"] = resource_list(10);
+    };
+    for (const char* name : {"c0", "c1", "c11"}) {
+      json container = {{"name", name}};
+      report(container);
+      const bool init = std::string_view(name) == "c11";
+      status[init ? "initContainerStatuses" : "containerStatuses"].push_back(container);
+      if (draws_.one_in(2)) break;
+    }
+    if (draws_.one_in(3)) report(status);
   }
   if (!status.empty()) pod["status"] = status;
 }

@@ -14,9 +14,6 @@
 
 namespace oracle::defaults {
 
-// Of Kubernetes: 1.35, 1.36, 1.37.
-enum class Version { k135, k136, k137 };
-
 struct PodCycle {
   const Facts& facts;
   const Pod& pod;    // the incoming one

@@ -17,10 +17,6 @@ NodeView view_of(const Facts& facts, const Node& node) {
   return view;
 }
 
-Cycle cycle_of(const Pod& pod, const Json& args) {
-  return Cycle{Mode::kUpstream, 0, pod.object.get(), &args};
-}
-
 // "Reasons are sorted".
 Status sorted(Status status) {
   std::sort(status.reasons.begin(), status.reasons.end());
@@ -29,16 +25,20 @@ Status sorted(Status status) {
 
 }  // namespace
 
+Cycle ResourcePlugin::cycle() const {
+  return Cycle{Mode::kUpstream, 0, pod().object.get(), &args(), version()};
+}
+
 Status NodeNamePlugin::filter(const Node& node) {
-  return filter_node_name(cycle_of(pod(), args()), view_of(facts(), node));
+  return filter_node_name(cycle(), view_of(facts(), node));
 }
 
 Status NodePortsPlugin::filter(const Node& node) {
-  return filter_node_ports(cycle_of(pod(), args()), view_of(facts(), node));
+  return filter_node_ports(cycle(), view_of(facts(), node));
 }
 
 Status NodeResourcesFitPlugin::filter(const Node& node) {
-  return sorted(filter_node_resources_fit(cycle_of(pod(), args()), view_of(facts(), node)));
+  return sorted(filter_node_resources_fit(cycle(), view_of(facts(), node)));
 }
 
 Status NodeResourcesFitPlugin::pre_score(const std::vector<const Node*>& /*feasible*/) {
@@ -46,31 +46,25 @@ Status NodeResourcesFitPlugin::pre_score(const std::vector<const Node*>& /*feasi
 }
 
 std::int64_t NodeResourcesFitPlugin::score(const Node& node) {
-  return score_node_resources_fit(cycle_of(pod(), args()), view_of(facts(), node)).value;
-}
-
-// "1.36: Balanced compares before and after (until 1.35 just b(with pod))".
-BalancedAllocationPlugin::BalancedAllocationPlugin(const PodCycle& cycle)
-    : Plugin(cycle), balanced_args_(cycle.args) {
-  if (version() >= Version::k136) balanced_args_["scoreChange"] = true;
+  return score_node_resources_fit(cycle(), view_of(facts(), node)).value;
 }
 
 Status BalancedAllocationPlugin::pre_score(const std::vector<const Node*>& /*feasible*/) {
-  return {pre_score_balanced_allocation(cycle_of(pod(), balanced_args_)), {}};
+  return {pre_score_balanced_allocation(cycle()), {}};
 }
 
 std::int64_t BalancedAllocationPlugin::score(const Node& node) {
-  return score_balanced_allocation(cycle_of(pod(), balanced_args_), view_of(facts(), node)).value;
+  return score_balanced_allocation(cycle(), view_of(facts(), node)).value;
 }
 
 Status LimitAwarePlugin::filter(const Node& node) {
-  return sorted(filter_limit_aware(cycle_of(pod(), args()), view_of(facts(), node)));
+  return sorted(filter_limit_aware(cycle(), view_of(facts(), node)));
 }
 
 Status LimitAwarePlugin::pre_score(const std::vector<const Node*>& /*feasible*/) { return {}; }
 
 std::int64_t LimitAwarePlugin::score(const Node& node) {
-  return score_limit_aware(cycle_of(pod(), args()), view_of(facts(), node)).value;
+  return score_limit_aware(cycle(), view_of(facts(), node)).value;
 }
 
 void LimitAwarePlugin::normalize(Scores& scores) {

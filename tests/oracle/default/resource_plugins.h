@@ -7,43 +7,48 @@
 
 namespace oracle::defaults {
 
-class NodeNamePlugin final : public Plugin {
- public:
+// What the oracle of the policies decides.
+class ResourcePlugin : public Plugin {
+ protected:
   using Plugin::Plugin;
+
+  Cycle cycle() const;
+};
+
+class NodeNamePlugin final : public ResourcePlugin {
+ public:
+  using ResourcePlugin::ResourcePlugin;
 
   Status filter(const Node& node) override;
 };
 
-class NodePortsPlugin final : public Plugin {
+class NodePortsPlugin final : public ResourcePlugin {
  public:
-  using Plugin::Plugin;
+  using ResourcePlugin::ResourcePlugin;
 
   Status filter(const Node& node) override;
 };
 
-class NodeResourcesFitPlugin final : public Plugin {
+class NodeResourcesFitPlugin final : public ResourcePlugin {
  public:
-  using Plugin::Plugin;
+  using ResourcePlugin::ResourcePlugin;
 
   Status filter(const Node& node) override;
   Status pre_score(const std::vector<const Node*>& feasible) override;
   std::int64_t score(const Node& node) override;
 };
 
-class BalancedAllocationPlugin final : public Plugin {
+class BalancedAllocationPlugin final : public ResourcePlugin {
  public:
-  explicit BalancedAllocationPlugin(const PodCycle& cycle);
+  using ResourcePlugin::ResourcePlugin;
 
   Status pre_score(const std::vector<const Node*>& feasible) override;
   std::int64_t score(const Node& node) override;
-
- private:
-  Json balanced_args_;
 };
 
-class LimitAwarePlugin final : public Plugin {
+class LimitAwarePlugin final : public ResourcePlugin {
  public:
-  using Plugin::Plugin;
+  using ResourcePlugin::ResourcePlugin;
 
   Status filter(const Node& node) override;
   Status pre_score(const std::vector<const Node*>& feasible) override;

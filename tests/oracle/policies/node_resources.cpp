@@ -11,7 +11,9 @@ namespace oracle {
 namespace {
 
 // Upstream counts a resized pod by its status too; "From spec; status is not read" in Proposal.
-bool reads_status(const Cycle& cycle) { return cycle.mode == Mode::kUpstream; }
+std::optional<Version> reads_status(const Cycle& cycle) {
+  return cycle.mode == Mode::kUpstream ? std::optional(cycle.version) : std::nullopt;
+}
 
 bool counts(const std::string& name) { return is_basic_resource(name) || is_scalar_resource(name); }
 
@@ -58,11 +60,15 @@ bool is_ignored(const Json& args, const std::string& name) {
 
 // calculatePodResourceRequest: what the incoming pod counts as in a score.
 std::int64_t scored_request(const Cycle& cycle, const std::string& name, bool non_zero) {
-  if (!non_zero) return amount(to_units(pod_requests(*cycle.pod)), name);
+  if (!non_zero) {
+    RequestsOptions options;
+    options.use_status = reads_status(cycle);
+    return amount(to_units(pod_requests(*cycle.pod, options)), name);
+  }
   if (cycle.mode == Mode::kProposal) {
     // One function for the incoming pod and for pods on nodes; pod level counts.
     return name == "cpu" || name == "memory"
-               ? amount(to_units(non_zero_requests(*cycle.pod, false)), name)
+               ? amount(to_units(non_zero_requests(*cycle.pod, std::nullopt)), name)
                : amount(to_units(pod_requests(*cycle.pod)), name);
   }
   // Quirk of 1.35: the scorers of NodeResourcesFit do not see the pod's pod-level requests.
@@ -212,12 +218,12 @@ Code pre_score_balanced_allocation(const Cycle& cycle) {
   return Code::kSkip;
 }
 
-// Reference 3.2; `scoreChange` selects the formula of 1.36.
+// Reference 3.2; from 1.36 on the change counts.
 Score score_balanced_allocation(const Cycle& cycle, const NodeView& view) {
   const std::vector<Use> uses =
       uses_of(cycle, view, resources_or_default(child(*cycle.args, "resources")), false);
   const std::int64_t with_pod = balance(uses, true);
-  if (child(*cycle.args, "scoreChange") != true) return {Code::kSuccess, with_pod};
+  if (cycle.version == Version::k135) return {Code::kSuccess, with_pod};
   return {Code::kSuccess, 50 + (50 + with_pod - balance(uses, false)) / 2};
 }
 
