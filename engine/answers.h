@@ -134,8 +134,9 @@ struct NodesDecision {
 // One line of an explanation: the numbers that went in, and what came out.
 struct ExplainTerm {
   PluginId plugin;
-  std::string extension_point;  // "Filter", "Score", "NormalizeScore"
-  std::string resource;         // empty where the line is not about one
+  // "PreEnqueue", "PreFilter", "Filter", "Score", "NormalizeScore"; "Note": a remark
+  std::string extension_point;
+  std::string resource;  // empty where the line is not about one
   std::int64_t capacity = 0, aggregate = 0, need = 0;
   std::string formula;  // "(capacity - aggregate - need) * 100 / capacity"
   std::int64_t result = 0;

@@ -182,7 +182,7 @@ class Evaluator {
   // Of a row that rejects with `code`: is a need above the node's whole capacity?
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
-  bool explain_elastic_quotas(const Pod& pod, const PodShape& shape, Explanation& out) const;
+  Code explain_before_nodes(const Pod& pod, const PodShape& shape, Explanation& out) const;
   void explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
                      Explanation& out) const;
   void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out);

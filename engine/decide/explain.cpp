@@ -202,7 +202,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   out.not_considered = cluster_.not_considered(pod);
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
-  const bool rejected = explain_elastic_quotas(pod, shape, out);
+  const Code before_nodes = explain_before_nodes(pod, shape, out);
   supposed.add_nominated(pod, shape);
   AskedPod asked = ask(pod, shape);
   const RowOfAll its = row_of_all(asked, row);
@@ -262,24 +262,32 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
     line.note = std::move(note.text);
     out.terms.push_back(std::move(line));
   }
-  if (rejected) {
-    out.code = Code::kUnschedulable;
+  if (before_nodes != Code::kSuccess) {
+    out.code = before_nodes;
   }
   return out;
 }
 
-// The pre-filter's lines. True if it rejects the pod.
-bool Evaluator::explain_elastic_quotas(const Pod& pod, const PodShape& shape,
-                                       Explanation& out) const {
+// Lines of gates and quotas, and what they say of the pod whatever the node.
+Code Evaluator::explain_before_nodes(const Pod& pod, const PodShape& shape,
+                                     Explanation& out) const {
+  if (std::string gated = cluster_.waits_for_gates(pod); !gated.empty()) {
+    ExplainTerm& line = out.terms.emplace_back();
+    line.plugin = PluginId::kSchedulingGates;
+    line.extension_point = "PreEnqueue";
+    line.passed = false;
+    line.note = std::move(gated);
+    return Code::kUnschedulableAndUnresolvable;
+  }
   const CapacityScheduling* capacity = cluster_.capacity();
   if (capacity == nullptr || capacity->elastic_quotas().elastic_quota_count() == 0) {
-    return false;
+    return Code::kSuccess;
   }
   const PodClaim claim = capacity->claim(pod);
   const ElasticQuotaStanding standing = capacity->standing(claim, shape);
   capacity->elastic_quotas().explain(claim.namespace_id, shape.elastic_quota_request, standing,
                                      out.terms);
-  return standing.rejected();
+  return standing.rejected() ? Code::kUnschedulable : Code::kSuccess;
 }
 
 }  // namespace headroom

@@ -262,13 +262,14 @@ Result<NodeDetail> Evaluator::filter(const Pod& pod, std::uint32_t row,
   detail.node = node;
   const std::uint32_t place = single_.rows.front().verdict;
   // What an application's PreFilter says stands for the row as well.
-  const bool by_quota =
+  const bool before_nodes =
       !single_.pre_filter.empty() &&
       (place == kFeasible || single_.verdicts[place].reasons.front() != single_.pre_filter.front());
-  if (by_quota) {
-    detail.code = Code::kUnschedulable;
+  if (before_nodes) {
+    const bool gated = !cluster_.waits_for_gates(pod).empty();
+    detail.code = gated ? Code::kUnschedulableAndUnresolvable : Code::kUnschedulable;
     detail.reasons = single_.pre_filter;
-    detail.rejected_by = PluginId::kCapacityScheduling;
+    detail.rejected_by = gated ? PluginId::kSchedulingGates : PluginId::kCapacityScheduling;
   } else if (place != kFeasible) {
     const NodeVerdict& verdict = single_.verdicts[place];
     detail.code = verdict.code;

@@ -56,6 +56,7 @@ headroom_add_engine_test(engine_test
   engine/random/script_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp
+  engine/scheduling_gates_test.cpp
   engine/applications/volume_classes_test.cpp
   engine/domains/volume_index_test.cpp)
 headroom_compile_together(engine_test 5)

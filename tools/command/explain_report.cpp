@@ -25,7 +25,8 @@ std::int64_t weight_of(const Profile& profile, PluginId plugin) {
 }
 
 bool is_filter(const ExplainTerm& term) {
-  return term.extension_point == "Filter" || term.extension_point == "PreFilter";
+  return term.extension_point == "Filter" || term.extension_point == "PreFilter" ||
+         term.extension_point == "PreEnqueue";
 }
 
 // What a line is worked out from. One that only says yes or no, such as NodeName's, one that sums

@@ -1,0 +1,44 @@
+// A pod with scheduling gates: every question about it has the same answer, whatever the node says.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace headroom::scheduling_gates_test {
+namespace {
+
+const std::vector<std::string> kWaits = {"waiting for scheduling gates: [a b]"};
+
+TEST(SchedulingGates, EveryAnswerSaysSo) {
+  Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
+  Node node;
+  node.name = "n1";
+  node.allocatable = {{"pods", Quantity::from_value(110)}};
+  ASSERT_TRUE(engine.upsert(node));
+  Pod pod;
+  pod.namespace_name = "team";
+  pod.name = pod.uid = "p";
+  ASSERT_EQ(engine.explain(pod, "n1").value().code, Code::kSuccess);
+  pod.scheduling_gates = {"a", "b"};
+
+  const Decision decision = engine.evaluate(pod).value();
+  EXPECT_EQ(decision.code, Code::kUnschedulableAndUnresolvable);
+  EXPECT_EQ(decision.pre_filter, kWaits);
+  const NodeDetail filtered = engine.filter(pod, "n1").value();
+  EXPECT_EQ(filtered.code, Code::kUnschedulableAndUnresolvable);
+  EXPECT_EQ(filtered.rejected_by, PluginId::kSchedulingGates);
+  EXPECT_EQ(filtered.reasons, kWaits);
+  const Explanation explained = engine.explain(pod, "n1").value();
+  EXPECT_EQ(explained.code, Code::kUnschedulableAndUnresolvable);
+  ASSERT_FALSE(explained.terms.empty());
+  const ExplainTerm& first = explained.terms.front();
+  EXPECT_EQ(first.plugin, PluginId::kSchedulingGates);
+  EXPECT_EQ(first.extension_point, "PreEnqueue");
+  EXPECT_EQ(first.note, kWaits.front());
+  EXPECT_FALSE(first.passed);
+}
+
+}  // namespace
+}  // namespace headroom::scheduling_gates_test
