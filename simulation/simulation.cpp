@@ -35,7 +35,11 @@ struct Resident {
 
 // The reason that most nodes gave; of equal ones the first.
 std::string main_reason(const Decision& decision) {
-  if (!decision.pre_filter.empty()) return "rejected by its ElasticQuota";
+  if (!decision.pre_filter.empty()) {
+    // Of a quota, whose words name amounts, all alike.
+    return decision.code == Code::kUnschedulable ? "rejected by its ElasticQuota"
+                                                 : decision.pre_filter.front();
+  }
   if (decision.reasons.empty()) return to_string(decision.code);
   const ReasonCount* main = &decision.reasons.front();
   for (const ReasonCount& reason : decision.reasons) {
@@ -81,6 +85,14 @@ void make_pending(Pod& pod) {
   pod.scheduled.reset();
   pod.initialized.reset();
   pod.start_us.reset();
+  pod.resize_infeasible = false;
+  const auto forget_status = [](auto& of) {
+    of.actuated_requests.reset();
+    of.allocated_requests.clear();
+  };
+  forget_status(pod);
+  std::for_each(pod.containers.begin(), pod.containers.end(), forget_status);
+  std::for_each(pod.init_containers.begin(), pod.init_containers.end(), forget_status);
 }
 
 class Simulation {
@@ -170,12 +182,15 @@ class Simulation {
                   ? input_.make_pod(input_.arrivals[origin].pod)
                   : input_.present_pods[origin - input_.arrivals.size()];
     if (pod.scheduler_name.empty()) pod.scheduler_name = engine_.profile().scheduler_name;
+    if (options_.all_pods) pod.scheduling_gates.clear();
     return pod;
   }
 
   // Of a pod that arrives: counts it where no place is to be looked for.
   bool left_out(const Pod& pod) {
-    if (options_.all_pods) return false;
+    // skipPodSchedule: a pod that is being deleted has no place any more.
+    report_.left_out_deleting += pod.deleting;
+    if (pod.deleting || options_.all_pods) return pod.deleting;
     const bool gated = pod.not_considered.contains(NotConsidered::kSchedulingGates);
     const bool of_other = pod.scheduler_name != engine_.profile().scheduler_name;
     report_.left_out_gated += gated;

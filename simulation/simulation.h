@@ -151,8 +151,8 @@ struct SimulationReport {
   // Pods that arrived, by what became of them then: placed and failed. Victims that are placed
   // again are not counted a second time.
   std::uint64_t placed = 0, failed = 0, departed = 0, metric_reports = 0;
-  // Pods that arrived and no place was looked for; one that is both counts as gated.
-  std::uint64_t left_out_gated = 0, left_out_of_other_schedulers = 0;
+  // Pods that arrived and no place was looked for; one that is several counts as the first.
+  std::uint64_t left_out_deleting = 0, left_out_gated = 0, left_out_of_other_schedulers = 0;
   std::vector<NotConsideredReport> not_considered;  // in the order of the enum
   std::vector<FailureReport> failures;              // most pods first
   PreemptionReport preemption;

@@ -53,7 +53,7 @@ class Simulation:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Pods that no place was looked for: with scheduling gates, and of other schedulers."""
+        """Pods that no place was looked for: being deleted, with scheduling gates, of other schedulers."""
         return dict(self.summary["left_out"])
 
     @cached_property

@@ -173,7 +173,8 @@ ordered_json run_json(const ProfileRun& run) {
   json["placed"] = report.placed;
   json["failed"] = report.failed;
   json["departed"] = report.departed;
-  json["left_out"] = {{"scheduling_gates", report.left_out_gated},
+  json["left_out"] = {{"deleting", report.left_out_deleting},
+                      {"scheduling_gates", report.left_out_gated},
                       {"other_schedulers", report.left_out_of_other_schedulers}};
   json["not_considered"] = ordered_json::array();
   for (const NotConsideredReport& at : report.not_considered) {
@@ -289,6 +290,8 @@ void compare_not_considered(Comparison& comparison, std::span<const ProfileRun> 
     comparison.row(what,
                    [&](const SimulationReport& report) { return grouped_count(count(report)); });
   };
+  row("pods left out: being deleted",
+      [](const SimulationReport& report) { return report.left_out_deleting; });
   row("pods left out: scheduling gates",
       [](const SimulationReport& report) { return report.left_out_gated; });
   row("pods left out: of other schedulers",
@@ -392,6 +395,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
   const auto if_any = [&](const char* what, std::uint64_t count) {
     if (count > 0) pods.row({what, number(count)});
   };
+  if_any("left out: being deleted", report.left_out_deleting);
   if_any("left out: scheduling gates", report.left_out_gated);
   if_any("left out: of other schedulers", report.left_out_of_other_schedulers);
   fmt::print(file, "\npods\n{}", pods.text());

@@ -400,6 +400,30 @@ TEST(SimulationLeavesOut, InSentences) {
             not_considered_text(NotConsidered::kSchedulingGates, 2));
 }
 
+// No pod that is being deleted has a place; those at gates have one where all pods are placed.
+TEST(SimulationLeavesOut, WhatIsDeletedAndWhatWaitsAtGates) {
+  std::vector<Pod> pods(3, pod(0, 100));
+  for (std::uint32_t p = 0; p < pods.size(); ++p) pods[p].name = pods[p].uid = std::to_string(p);
+  pods[1].deleting = true;
+  pods[2].scheduling_gates = {"g"};
+  pods[2].not_considered.add(NotConsidered::kSchedulingGates);
+  SimulationInput input = one_node({});
+  input.make_pod = [&](std::uint32_t p) { return pods[p]; };
+  for (std::uint32_t p = 0; p < pods.size(); ++p) {
+    input.arrivals.push_back({.time_us = kSecondUs, .pod = p});
+  }
+  SimulationOptions options;
+  SimulationReport report = run(input, options);
+  EXPECT_EQ(report.placed, 1u);
+  EXPECT_EQ(report.left_out_deleting, 1u);
+  EXPECT_EQ(report.left_out_gated, 1u);
+  options.all_pods = true;
+  report = run(input, options);
+  EXPECT_EQ(report.placed, 2u);
+  EXPECT_EQ(report.left_out_deleting, 1u);
+  EXPECT_EQ(report.left_out_gated, 0u);
+}
+
 TEST(Simulation, PresentPodsStayAndLeaveWhenTheirTimeEnds) {
   SimulationInput input = one_node({
       {.time_us = 5 * kSecondUs, .pod = 1},
