@@ -89,7 +89,8 @@ func TestOnlyTheSchedulerHasAToken(t *testing.T) {
 	}
 }
 
-func TestDefaultPreemptionIsOffWhereHeadroomdPreempts(t *testing.T) {
+// Where headroomd keeps quotas, nobody passes them without it, and it preempts in the place of kube-scheduler.
+func TestQuotasWaitAndDefaultPreemptionIsOffWhereCapacityScheduling(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  string
 		want bool
@@ -98,29 +99,17 @@ func TestDefaultPreemptionIsOffWhereHeadroomdPreempts(t *testing.T) {
 		"no quotas":            {`{"multiPoint": {"enabled": [{"name": "LimitAware"}]}}`, false},
 		"at multiPoint":        {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
 		"at postFilter":        {`{"postFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
+		"at preFilter":         {`{"preFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, false},
 		"at both": {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]},
 			"postFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
 		"disabled": {`{"multiPoint": {"disabled": [{"name": "CapacityScheduling"}]}}`, false},
+		"at multiPoint, not at postFilter": {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]},
+			"postFilter": {"disabled": [{"name": "*"}]}}`, false},
 	} {
 		text := schedulerConfig(t, render(t, "--set-json", "policy.plugins="+c.set))
 		if off := strings.Contains(text, "name: DefaultPreemption"); off != c.want {
 			t.Errorf("%s: DefaultPreemption is off: %v\n%s", name, off, text)
 		}
-	}
-}
-
-// Where headroomd keeps quotas, nobody passes them without it.
-func TestQuotasWaitWhereCapacityScheduling(t *testing.T) {
-	for name, c := range map[string]struct {
-		set  string
-		want bool
-	}{
-		"the standard profile": {`{}`, true},
-		"no quotas":            {`{"multiPoint": {"enabled": [{"name": "LimitAware"}]}}`, false},
-		"at preFilter":         {`{"preFilter": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
-		"at multiPoint":        {`{"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}`, true},
-	} {
-		text := schedulerConfig(t, render(t, "--set-json", "policy.plugins="+c.set))
 		if waits := strings.Contains(text, "onUnavailableQuotas: Wait"); waits != c.want {
 			t.Errorf("%s: quotas wait: %v\n%s", name, waits, text)
 		}

@@ -67,29 +67,21 @@ readOnlyRootFilesystem: true
 {{- toJson $schedulers -}}
 {{- end -}}
 
-{{/* "true" where CapacityScheduling is on at one of some extension points, a list behind the plugins of a policy. None
-     stand for all of headroomd's plugins. */}}
+{{/* "true" where headroomd rejects by quotas and preempts, by a policy of these plugins: where CapacityScheduling is on at
+     postFilter, there or from multiPoint, as kube-scheduler reads the two. No plugins stand for all of headroomd's. */}}
 {{- define "headroom.capacityScheduling" -}}
-{{- $plugins := first . -}}
-{{- if not $plugins -}}
-true
-{{- else -}}
-{{- range $point := rest . -}}
-{{- range (dig $point "enabled" list $plugins) -}}
-{{- if eq .name "CapacityScheduling" -}}true{{- end -}}
+{{- $on := not . -}}
+{{- $plugins := default dict . -}}
+{{- range dig "multiPoint" "enabled" list $plugins -}}
+{{- if eq .name "CapacityScheduling" -}}{{- $on = true -}}{{- end -}}
 {{- end -}}
+{{- range dig "postFilter" "disabled" list $plugins -}}
+{{- if has .name (list "*" "CapacityScheduling") -}}{{- $on = false -}}{{- end -}}
 {{- end -}}
+{{- range dig "postFilter" "enabled" list $plugins -}}
+{{- if eq .name "CapacityScheduling" -}}{{- $on = true -}}{{- end -}}
 {{- end -}}
-{{- end -}}
-
-{{/* Where headroomd preempts by a policy of these plugins. */}}
-{{- define "headroom.preempts" -}}
-{{- include "headroom.capacityScheduling" (list . "multiPoint" "postFilter") -}}
-{{- end -}}
-
-{{/* Where it rejects by quotas. */}}
-{{- define "headroom.quotas" -}}
-{{- include "headroom.capacityScheduling" (list . "multiPoint" "preFilter") -}}
+{{- $on | ternary "true" "" -}}
 {{- end -}}
 
 {{/* Names of kube-scheduler's plugins for which Headroom's of the same name stand: not where plugin.deferred is off, and
@@ -126,7 +118,7 @@ true
      preempts, it chooses victims by quotas. Plugins that stand for others have their weight, and come behind Headroom,
      whose PreFilter they ask. */}}
 {{- $enabled := list (dict "name" "Headroom" "weight" 10000) -}}
-{{- $disabled := include "headroom.preempts" (last .) | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
+{{- $disabled := include "headroom.capacityScheduling" (last .) | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
 {{- range include "headroom.deferred" $root | fromJsonArray -}}
 {{- $enabled = append $enabled (dict "name" (printf "Headroom%s" .) "weight" 2) -}}
 {{- $disabled = append $disabled (dict "name" .) -}}
