@@ -580,7 +580,7 @@ TEST_F(DaemonOptionsFile, WhatIsNoMapOrNoYamlIsRefused) {
 TEST_F(DaemonOptionsFile, LogOptionsAreOptionsToo) {
   for (const std::string flag : {"--log-level", "--log-format"}) {
     const Ended ended = run_quietly({flag, "loud"});
-    EXPECT_EQ(ended.exit_code, 2) << "\"2 the options cannot be used\"";
+    EXPECT_EQ(ended.exit_code, 2) << "\"2 the command line ... cannot be used\"";
     EXPECT_PRED2(has, ended.output, "loud");
     EXPECT_PRED2(has, ended.output, flag.substr(2));
   }
