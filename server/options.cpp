@@ -36,8 +36,8 @@ constexpr const char* kFooter = R"(A configuration file is YAML with the same na
 
 Flags win over the file. SIGHUP reads the profile and the certificates again; SIGTERM stops after the
 last replies. Under systemd, sockets come from the socket unit where there is one.
-Exit codes: 0 it stopped as asked; 1 it could not run (the profile or a certificate cannot be used, or
-an address cannot be listened on); 2 the command line or the file of options cannot be used.)";
+Exit codes: 0 it stopped as asked; 1 it could not run (the profile or a certificate cannot be used,
+or an address cannot be listened on); 2 the command line or the file of options cannot be used.)";
 
 // CLI11 reads its options from this as it does from flags.
 class YamlConfig : public CLI::Config {

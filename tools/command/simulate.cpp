@@ -301,9 +301,8 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
   command
       ->add_option(
           "--config", options->configs,
-          "KubeSchedulerConfiguration (YAML); default: LimitAware, LoadAwareScheduling, "
-          "NodeResourcesFit, NodeResourcesBalancedAllocation. Several: each places the same "
-          "pods, and they are compared")
+          "KubeSchedulerConfiguration (YAML); default: the standard profile; `default`: "
+          "kube-scheduler's own. Several: each places the same pods, and they are compared")
       ->type_name("FILE");
   command->add_option("--seed", options->seed, "What the input lacks is drawn from it")
       ->type_name("NUMBER")
@@ -381,7 +380,8 @@ that fits nowhere is counted as failed and not tried again. Pods of a generated 
 evenly over twice the median lifetime, so that about half of them overlap.
 
 Pods that arrive together are placed by priority, as every kube-scheduler sorts them. What pods ask
-for that no plugin here looks at (affinity between pods, spread, volumes, ...) is counted and named.
+for that no plugin of the profile looks at (resource claims, and what your profile disables) is
+counted and named.
 
 Where the input has elastic quotas or priority classes, and the profile CapacityScheduling, a pod that
 finds no place asks who must go so that it has one. The victims leave, and wait for a new place behind those of higher priority; who
