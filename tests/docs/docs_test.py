@@ -126,7 +126,7 @@ class Pages:
                     self.check_command(path, line.removeprefix("$ "))
             if language in ("", "console") and block.startswith("$ headroom "):
                 self.check_output(path, block)
-            if quoted := re.match(r"(?://|#) ([\w./-]+\.(?:cpp|h|cmake))\n", block):
+            if quoted := re.match(r"(?://|#) ([\w./-]+\.(?:cpp|h|cmake)|data/[\w-]+\.yaml)\n", block):
                 self.count("quotations")
                 quoted_file = self.source / quoted[1]
                 if not quoted_file.exists():

@@ -67,8 +67,9 @@ readOnlyRootFilesystem: true
 {{- toJson $schedulers -}}
 {{- end -}}
 
-{{/* "true" where headroomd rejects by quotas and preempts, by a policy of these plugins: where CapacityScheduling is on at
-     postFilter, there or from multiPoint, as kube-scheduler reads the two. No plugins stand for all of headroomd's. */}}
+{{/* "true" where headroomd rejects by quotas and preempts, by a policy of these plugins: where CapacityScheduling is on
+     at postFilter, there or from multiPoint, as kube-scheduler reads the two. None stand for all of headroomd's
+     plugins. */}}
 {{- define "headroom.capacityScheduling" -}}
 {{- $on := not . -}}
 {{- $plugins := default dict . -}}
@@ -118,7 +119,10 @@ readOnlyRootFilesystem: true
      preempts, it chooses victims by quotas. Plugins that stand for others have their weight, and come behind Headroom,
      whose PreFilter they ask. */}}
 {{- $enabled := list (dict "name" "Headroom" "weight" 10000) -}}
-{{- $disabled := include "headroom.capacityScheduling" (last .) | empty | ternary list (list (dict "name" "DefaultPreemption")) -}}
+{{- $disabled := list -}}
+{{- if include "headroom.capacityScheduling" (last .) -}}
+{{- $disabled = append $disabled (dict "name" "DefaultPreemption") -}}
+{{- end -}}
 {{- range include "headroom.deferred" $root | fromJsonArray -}}
 {{- $enabled = append $enabled (dict "name" (printf "Headroom%s" .) "weight" 2) -}}
 {{- $disabled = append $disabled (dict "name" .) -}}
