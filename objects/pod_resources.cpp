@@ -139,7 +139,7 @@ ResourceList container_requests(const Pod& pod, const PodRequestsOptions& option
     allocated =
         sum([&](const Container& container, bool) { return allocated_or_asked(pod, container); });
   }
-  return most_of(pod, pod.resize_infeasible ? ResourceList() : sum(asked), actuated, allocated);
+  return most_of(pod, sum(asked), actuated, allocated);
 }
 
 // What the pod level asks for in place of its containers.
@@ -295,6 +295,10 @@ bool is_extended_resource(std::string_view name) {
   if (!is_lower(before) || !is_alnum(local.front()) || !is_alnum(local.back())) return false;
   return std::all_of(local.begin(), local.end(),
                      [&](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool is_claimed_device(std::string_view name) {
+  return name.starts_with("deviceclass.resource.kubernetes.io/");
 }
 
 bool is_scalar_resource(std::string_view name) {

@@ -43,5 +43,8 @@ std::string_view pod_qos_class(const Pod& pod);
 // Extended resources, hugepages-*, *kubernetes.io/*, attachable-volumes-*.
 bool is_scalar_resource(std::string_view name);
 bool is_extended_resource(std::string_view name);
+// deviceclass.resource.kubernetes.io/CLASS: a device of the class, without a claim that says so.
+// From 1.36 on DynamicResources allocates it, and nodes have none of it to give.
+bool is_claimed_device(std::string_view name);
 
 }  // namespace headroom

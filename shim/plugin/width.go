@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"headroom.dev/shim/client"
 	"headroom.dev/shim/wire"
 )
 
@@ -97,7 +98,7 @@ func undecided(pod *v1.Pod, considered []wire.NotConsidered) constraints {
 	claims := slices.ContainsFunc(pod.Spec.Volumes, func(its v1.Volume) bool {
 		return its.PersistentVolumeClaim != nil || its.Ephemeral != nil
 	})
-	asks(len(pod.Spec.ResourceClaims) > 0, wire.NotConsideredResourceClaims, fewNodes)
+	asks(client.ClaimsDevices(pod), wire.NotConsideredResourceClaims, fewNodes)
 	asks(claims, wire.NotConsideredPersistentVolumeClaims, fewNodes)
 	asks(required, wire.NotConsideredRequiredPodAffinity, fewNodes)
 	asks(apart, wire.NotConsideredRequiredPodAntiAffinity, someNodes)

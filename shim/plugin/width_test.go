@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"headroom.dev/shim/wire"
 )
@@ -22,6 +23,8 @@ func TestWidth(t *testing.T) {
 	volume := &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{VolumeSource: v1.VolumeSource{
 		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}}}
 	scratch := &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}}}
+	device := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+		Requests: v1.ResourceList{"deviceclass.resource.kubernetes.io/gpu": resource.MustParse("1")}}}}}}
 	claim := &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "gpu"}}}}
 	everything := make([]wire.NotConsidered, 0, len(wire.EnumNamesNotConsidered))
 	for what := range wire.EnumNamesNotConsidered {
@@ -54,6 +57,7 @@ func TestWidth(t *testing.T) {
 		{"volume claim", volume, 0, 0, 1, noLimit},
 		{"emptyDir", scratch, 0, 0, 1, 16},
 		{"resource claim", claim, 0, 0, noLimit, noLimit},
+		{"device of a class", device, 0, 0, noLimit, noLimit},
 		{"most", plain, TopKMax, 0, TopKMax, TopKMax},
 		{"most with anti-affinity", antiAffinity, TopKMax, 0, TopKMax, noLimit},
 	} {

@@ -4,8 +4,10 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "engine/engine.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom::not_considered_test {
 namespace {
@@ -126,6 +128,22 @@ TEST(NotConsidered, PreferNoScheduleTaintsThatAreNotToleratedWhereNothingScoresT
   EXPECT_EQ(decided(engine, pod), "");
   engine.rollback();
   EXPECT_EQ(decided(engine, pod), said);
+}
+
+// A device of a class: no node has any, and DynamicResources finds one from 1.36 on.
+TEST(NotConsidered, DevicesOfAClassRejectNoNode) {
+  const Result<Object> object = read_object(R"({"apiVersion": "v1", "kind": "Pod",
+    "metadata": {"namespace": "team", "name": "p"}, "spec": {"containers": [{"name": "c",
+      "resources": {"requests": {"deviceclass.resource.kubernetes.io/gpu": 1}}}]}})",
+                                            "test");
+  const Pod& pod = std::get<Pod>(object.value());
+  for (const KubernetesVersion version : {KubernetesVersion::k135, KubernetesVersion::k137}) {
+    Engine engine = make_engine(Profile::kube_scheduler(version));
+    ASSERT_TRUE(engine.upsert(node_of("n1")));
+    EXPECT_EQ(decided(engine, pod), "resource claims");
+    EXPECT_EQ(engine.evaluate(pod).value().code,
+              version == KubernetesVersion::k135 ? Code::kUnschedulable : Code::kSuccess);
+  }
 }
 
 }  // namespace
