@@ -28,17 +28,28 @@ Result<void> check_resources(const Pod& pod) {
       checked = check_resources(list, object, field);
     }
   };
+  const auto check_reported = [&](const auto& of, const char* actuated, const char* allocated) {
+    if (of.actuated_requests) {
+      check(*of.actuated_requests, actuated);
+    }
+    check(of.allocated_requests, allocated);
+  };
   for (const Container& container : pod.containers) {
     check(container.requests, "spec.containers[].resources.requests");
     check(container.limits, "spec.containers[].resources.limits");
+    check_reported(container, "status.containerStatuses[].resources.requests",
+                   "status.containerStatuses[].allocatedResources");
   }
   for (const Container& container : pod.init_containers) {
     check(container.requests, "spec.initContainers[].resources.requests");
     check(container.limits, "spec.initContainers[].resources.limits");
+    check_reported(container, "status.initContainerStatuses[].resources.requests",
+                   "status.initContainerStatuses[].allocatedResources");
   }
   check(pod.pod_requests, "spec.resources.requests");
   check(pod.pod_limits, "spec.resources.limits");
   check(pod.overhead, "spec.overhead");
+  check_reported(pod, "status.resources.requests", "status.allocatedResources");
   return checked;
 }
 

@@ -36,6 +36,7 @@ headroom_add_engine_test(engine_test
   engine/applications/applications_test.cpp
   engine/applications/bound_volumes_test.cpp
   engine/table/change_log_test.cpp
+  engine/table/check_resources_test.cpp
   engine/elastic_quota_stories_test.cpp
   engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
