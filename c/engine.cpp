@@ -15,6 +15,7 @@
 #include "c/objects.h"
 #include "engine/all_or_none.h"
 #include "engine/profile/profile_reader.h"
+#include "objects/utf8_prefix.h"
 #include "objects/writing/referred_json_writer.h"
 
 struct headroom_engine {
@@ -42,9 +43,10 @@ Result<EngineOptions> engine_options_of(const headroom_engine_options* from) {
   EngineOptions options;
   options.seed = read->seed;
   if (read->cache_bytes_max != 0) options.shape_cache_bytes_max = read->cache_bytes_max;
-  if (read->threads > INT32_MAX) {
-    return fail(ErrorCode::kInvalid,
-                "threads: " + std::to_string(read->threads) + " is more than 2^31 - 1");
+  if (read->threads > kThreadsMax) {
+    return fail(ErrorCode::kLimitExceeded, "threads: " + std::to_string(read->threads) +
+                                               " is more than kThreadsMax (" +
+                                               std::to_string(kThreadsMax) + ")");
   }
   options.threads = std::max(1, static_cast<std::int32_t>(read->threads));
   return options;
@@ -52,12 +54,7 @@ Result<EngineOptions> engine_options_of(const headroom_engine_options* from) {
 
 void copy_text(const std::string& text, char* room, std::size_t size) {
   if (room == nullptr || size == 0) return;
-  std::size_t length = std::min(text.size(), size - 1);
-  // Not within a UTF-8 sequence.
-  while (length > 0 && length < text.size() &&
-         (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) {
-    --length;
-  }
+  const std::size_t length = utf8_prefix(text, size - 1).size();
   std::memcpy(room, text.data(), length);
   room[length] = '\0';
 }

@@ -143,7 +143,7 @@ typedef struct headroom_engine_options {
   size_t struct_size;
   uint64_t seed;          /* 0: ties go to the lowest node; else to an order drawn from it */
   size_t cache_bytes_max; /* 0: 512 MiB */
-  uint32_t threads;       /* 0 and 1: the caller's alone */
+  uint32_t threads;       /* 0 and 1: the caller's alone; at most 1,024 */
 } headroom_engine_options;
 #define HEADROOM_ENGINE_OPTIONS_DEFAULT \
   { sizeof(headroom_engine_options), 0, 0, 0 }

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "objects/limits.h"
 #include "objects/reading/object_reader.h"
+#include "objects/utf8_prefix.h"
 
 namespace headroom {
 
@@ -25,9 +26,9 @@ std::string entry(const char* list, std::size_t index) {
 
 Result<void> check_length(std::string_view text, std::size_t bytes_max, const std::string& field) {
   if (text.size() <= bytes_max) return {};
-  return fail(ErrorCode::kLimitExceeded, field + ": " + in_quotes(text.substr(0, 64)) + "... has " +
-                                             std::to_string(text.size()) + " bytes; the limit is " +
-                                             std::to_string(bytes_max));
+  return fail(ErrorCode::kLimitExceeded, field + ": " + in_quotes(utf8_prefix(text, 64)) +
+                                             "... has " + std::to_string(text.size()) +
+                                             " bytes; the limit is " + std::to_string(bytes_max));
 }
 
 Result<void> read_name(const char* from, const char* field, std::string& name) {
@@ -148,7 +149,7 @@ tl::unexpected<Error> fail_in(const std::string& object, Error&& error) {
 
 Result<Node> node_of(const headroom_node& from) {
   if (from.json != nullptr) return read_json<Node>(from.json, from.json_size, "Node");
-  const std::string object = "Node " + std::string(text_of(from.name).substr(0, kNameBytesMax));
+  const std::string object = "Node " + std::string(utf8_prefix(text_of(from.name), kNameBytesMax));
   Node node;
   Result<void> done = read_name(from.name, "name", node.name);
   if (done) {
@@ -173,8 +174,8 @@ Result<void> PodRoom::read(const headroom_pod& from, Pod& pod) {
   }
   Result<void> done = read_plain(from, pod);
   if (done) return {};
-  return fail_in("Pod " + pod_key(text_of(from.namespace_name).substr(0, kNameBytesMax),
-                                  text_of(from.name).substr(0, kNameBytesMax)),
+  return fail_in("Pod " + pod_key(utf8_prefix(text_of(from.namespace_name), kNameBytesMax),
+                                  utf8_prefix(text_of(from.name), kNameBytesMax)),
                  std::move(done.error()));
 }
 

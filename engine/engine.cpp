@@ -98,6 +98,10 @@ Result<Engine> Engine::create(Profile profile, EngineOptions options) {
   if (options.threads < 0) {
     return fail(ErrorCode::kInvalid, fmt::format("threads: {} is below 0", options.threads));
   }
+  if (options.threads > kThreadsMax) {
+    return fail(ErrorCode::kLimitExceeded, fmt::format("threads: {} is more than kThreadsMax ({})",
+                                                       options.threads, kThreadsMax));
+  }
   const Kernels* kernels = active_kernels();
   if (kernels == nullptr) {
     const char* forced = std::getenv("HEADROOM_KERNELS");

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "objects/digit.h"
+#include "objects/utf8_prefix.h"
 
 namespace headroom {
 
@@ -218,7 +219,7 @@ std::string decimal(Int128 value) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t kShownMax = 64;
-  std::string result = "\"" + std::string(text.substr(0, kShownMax)) + "\"";
+  std::string result = "\"" + std::string(utf8_prefix(text, kShownMax)) + "\"";
   if (text.size() > kShownMax) result += "...";
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "objects/digit.h"
 #include "objects/quantity.h"
+#include "objects/utf8_prefix.h"
 
 namespace headroom {
 
@@ -18,7 +19,7 @@ constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 
 tl::unexpected<Error> bad(std::string_view text, const char* expected) {
   constexpr std::size_t kShownMax = 64;
-  std::string message = "\"" + std::string(text.substr(0, kShownMax)) + "\"";
+  std::string message = "\"" + std::string(utf8_prefix(text, kShownMax)) + "\"";
   if (text.size() > kShownMax) message += "...";
   return fail(ErrorCode::kInvalid, message + " is not " + expected);
 }

@@ -33,12 +33,24 @@ struct Resident {
   std::uint64_t serial = 0;  // of this stay; 0: none
 };
 
+// What is alike of reasons that name objects: persistentvolumeclaim "data" not found.
+std::string without_names(std::string_view reason) {
+  std::string text;
+  for (std::size_t part = 0; !reason.empty(); ++part) {
+    const std::size_t quote = std::min(reason.find('"'), reason.size());
+    if (part % 2 == 0) text += reason.substr(0, quote);
+    reason.remove_prefix(std::min(quote + 1, reason.size()));
+    if (part % 2 == 1 && text.ends_with(' ') && reason.starts_with(' ')) text.pop_back();
+  }
+  return text;
+}
+
 // The reason that most nodes gave; of equal ones the first.
 std::string main_reason(const Decision& decision) {
   if (!decision.pre_filter.empty()) {
     // Of a quota, whose words name amounts, all alike.
     return decision.code == Code::kUnschedulable ? "rejected by its ElasticQuota"
-                                                 : decision.pre_filter.front();
+                                                 : without_names(decision.pre_filter.front());
   }
   if (decision.reasons.empty()) return to_string(decision.code);
   const ReasonCount* main = &decision.reasons.front();
@@ -191,7 +203,8 @@ class Simulation {
     // skipPodSchedule: a pod that is being deleted has no place any more.
     report_.left_out_deleting += pod.deleting;
     if (pod.deleting || options_.all_pods) return pod.deleting;
-    const bool gated = pod.not_considered.contains(NotConsidered::kSchedulingGates);
+    const bool gated = !pod.scheduling_gates.empty() ||
+                       pod.not_considered.contains(NotConsidered::kSchedulingGates);
     const bool of_other = pod.scheduler_name != engine_.profile().scheduler_name;
     report_.left_out_gated += gated;
     report_.left_out_of_other_schedulers += !gated && of_other;
@@ -795,6 +808,13 @@ Result<SimulationReport> simulate(const SimulationInput& input, const Simulation
   if (options.preemption.value_or(false) && !options.profile.capacity_scheduling) {
     return fail(ErrorCode::kUnsupported, "preemption: profile " + options.profile.scheduler_name +
                                              " does not enable CapacityScheduling");
+  }
+  if (const std::int64_t every = options.metrics_every_seconds.value_or(1); every < 1) {
+    return fail(ErrorCode::kInvalid, "metrics_every: " + std::to_string(every) + " is below 1");
+  } else if (every > kMetricsEverySecondsMax) {
+    return fail(ErrorCode::kLimitExceeded, "metrics_every: " + std::to_string(every) +
+                                               " is more than kMetricsEverySecondsMax (" +
+                                               std::to_string(kMetricsEverySecondsMax) + ")");
   }
   Result<Engine> engine = Engine::create(options.profile, options.engine);
   if (!engine) return tl::unexpected(engine.error());

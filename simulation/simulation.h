@@ -73,12 +73,16 @@ struct SimulationInput {
   std::int64_t start_us = 0;
 };
 
+// A day.
+inline constexpr std::int64_t kMetricsEverySecondsMax = 86'400, kProvisionSecondsMax = 86'400;
+
 struct SimulationOptions {
   Profile profile = Profile::standard();
   EngineOptions engine;
   std::uint64_t seed = 1;  // of the usage that simulated metrics report
   bool departures = true;
-  // Nodes report the usage of their pods this often; nullopt: they report nothing.
+  // Nodes report the usage of their pods this often, 1 to kMetricsEverySecondsMax; nullopt: they
+  // report nothing.
   std::optional<std::int64_t> metrics_every_seconds;
   // nullopt: if the input has elastic quotas or priority classes and the profile
   // CapacityScheduling, without which true is an error. False: nobody has to go.

@@ -8,6 +8,7 @@
 
 #include "objects/limits.h"
 #include "objects/time_text.h"
+#include "objects/utf8_prefix.h"
 
 namespace headroom {
 
@@ -44,10 +45,10 @@ std::string FieldPath::to_string() const {
   if (index != kNoIndex) return text + "[" + std::to_string(index) + "]";
   if (name.empty() && parent == nullptr) return text;
   if (name.find_first_of("./[] ") != std::string_view::npos || name.empty()) {
-    return text + "[" + std::string(name.substr(0, kKeyBytesMax)) + "]";
+    return text + "[" + std::string(utf8_prefix(name, kKeyBytesMax)) + "]";
   }
   if (!text.empty()) text += '.';
-  return text + std::string(name.substr(0, kKeyBytesMax));
+  return text + std::string(utf8_prefix(name, kKeyBytesMax));
 }
 
 bool FieldErrors::add(ErrorCode code, const FieldPath& path, std::string_view message) {
@@ -107,10 +108,7 @@ std::string shown(JsonValue value) {
   constexpr std::size_t kShownMax = 64;
   std::string text = simdjson::minify(value);
   if (text.size() > kShownMax) {
-    // Not within a UTF-8 sequence.
-    std::size_t cut = kShownMax;
-    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-    text.resize(cut);
+    text.resize(utf8_prefix(text, kShownMax).size());
     text += "...";
   }
   return text;

@@ -150,13 +150,21 @@ ObjectFile facts_of(nb::handle objects, const char* what) {
   return file;
 }
 
+// All or none of them.
 Result<std::size_t> upsert(CapacityQuotas& quotas, const ObjectFile& file) {
+  Result<void> done;
+  quotas.fork();
   for (const Node& node : file.nodes) {
-    if (Result<void> done = quotas.upsert(node); !done) return tl::unexpected(done.error());
+    if (done) done = quotas.upsert(node);
   }
   for (const CapacityQuota& quota : file.capacity_quotas) {
-    if (Result<void> done = quotas.upsert(quota); !done) return tl::unexpected(done.error());
+    if (done) done = quotas.upsert(quota);
   }
+  if (!done) {
+    quotas.rollback();
+    return tl::unexpected(done.error());
+  }
+  quotas.commit();
   return file.nodes.size() + file.capacity_quotas.size();
 }
 
@@ -203,12 +211,8 @@ name counts the resource of the second.)")
           },
           "now"_a, nb::sig("def advance(self, now: int | datetime.datetime) -> None"),
           "Moves the clock, as Engine.advance() does. Reservations lapse.")
-      .def("_fork",
-           [](SharedCapacityQuotas& self) { self.run([](CapacityQuotas& q) { q.fork(); }); })
-      .def("_rollback",
-           [](SharedCapacityQuotas& self) { self.run([](CapacityQuotas& q) { q.rollback(); }); })
-      .def("_commit",
-           [](SharedCapacityQuotas& self) { self.run([](CapacityQuotas& q) { q.commit(); }); })
+      .def("_fork", &SharedCapacityQuotas::fork)
+      .def("_end_fork", &SharedCapacityQuotas::end_fork)
       .def(
           "fork",
           [](nb::handle self) { return nb::module_::import_("headroom._fork").attr("Fork")(self); },

@@ -151,9 +151,8 @@ among them (CapacityQuotas takes those), are passed over, and a warning counts t
 objects: one or a list of dicts (as json.loads and kubectl give) or models of Kubernetes' Python
 client; JSON or YAML text; a path, whose file is read; NodeColumns; PodColumns. Returns how many
 were taken: all, or on an error none.)")
-      .def("_fork", [](SharedEngine& self) { self.run([](Engine& e) { e.fork(); }); })
-      .def("_rollback", [](SharedEngine& self) { self.run([](Engine& e) { e.rollback(); }); })
-      .def("_commit", [](SharedEngine& self) { self.run([](Engine& e) { e.commit(); }); })
+      .def("_fork", &SharedEngine::fork)
+      .def("_end_fork", &SharedEngine::end_fork)
       .def(
           "fork",
           [](nb::handle self) { return nb::module_::import_("headroom._fork").attr("Fork")(self); },

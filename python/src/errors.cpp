@@ -9,7 +9,10 @@ namespace headroom::python {
 void raise(const Error& error) {
   const nb::object exceptions = nb::module_::import_("headroom._errors").attr("BY_CODE");
   const nb::object type = exceptions[to_string(error.code)];
-  PyErr_SetObject(type.ptr(), type(error.message).ptr());
+  // Whatever bytes the message quotes.
+  const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
+      error.message.data(), static_cast<Py_ssize_t>(error.message.size()), "replace"));
+  PyErr_SetObject(type.ptr(), type(message).ptr());
   throw nb::python_error();
 }
 

@@ -8,6 +8,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
@@ -41,9 +42,27 @@ class Shared {
     return present(owner_, value_of(std::move(result)));
   }
 
+  // Begins a fork; returns how deep it is.
+  std::uint32_t fork() {
+    return run([this](Owner& owner) {
+      owner.fork();
+      return ++forks_;
+    });
+  }
+  // Ends it; false: one inside it is open.
+  bool end_fork(std::uint32_t depth, bool keep) {
+    return run([&](Owner& owner) {
+      if (depth != forks_) return false;
+      --forks_;
+      keep ? owner.commit() : owner.rollback();
+      return true;
+    });
+  }
+
  private:
   std::recursive_mutex mutex_;
   Owner owner_;
+  std::uint32_t forks_ = 0;  // open
 };
 
 using SharedEngine = Shared<Engine>;

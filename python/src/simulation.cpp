@@ -99,10 +99,6 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
   options.preemption = preemption;
   options.validate = validate;
   options.all_pods = all_pods;
-  if (metrics_every && *metrics_every < 1) {
-    raise(
-        {ErrorCode::kInvalid, "metrics_every: " + std::to_string(*metrics_every) + " is below 1"});
-  }
   if (!autoscale.is_none()) {
     Dump templates = dump_of(autoscale, "autoscale", "Node");
     if (templates.nodes.empty()) {
@@ -111,6 +107,11 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
     if (provision_seconds < 1) {
       raise({ErrorCode::kInvalid,
              "provision_seconds: " + std::to_string(provision_seconds) + " is below 1"});
+    }
+    if (provision_seconds > kProvisionSecondsMax) {
+      raise({ErrorCode::kLimitExceeded, "provision_seconds: " + std::to_string(provision_seconds) +
+                                            " is more than kProvisionSecondsMax (" +
+                                            std::to_string(kProvisionSecondsMax) + ")"});
     }
     options.autoscaler = AutoscalerOptions{.templates = std::move(templates.nodes),
                                            .quotas = std::move(templates.capacity_quotas),

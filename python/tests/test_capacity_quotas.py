@@ -114,6 +114,16 @@ def test_forks(quotas):
     quotas.validate()
 
 
+def test_upsert_takes_all_or_nothing(quotas):
+    before = quotas.digest()
+    many = [node(f"x{n}") for n in range(17)]
+    for n, one in enumerate(many):
+        one["status"]["capacity"] = {f"example.com/r{n}-{r}": "1" for r in range(256)}
+    with pytest.raises(headroom.LimitExceededError, match="kCapacityResourcesMax"):
+        quotas.upsert(many)
+    assert quotas.digest() == before
+
+
 def test_status_and_large_amounts(quotas):
     quotas.upsert([capacity_quota("large", memory="7Ei"), capacity_quota("bad", cpu="x")])
     by_name = {status.name: status for status in quotas.status()}

@@ -32,6 +32,18 @@ def test_forks_nest_and_can_be_kept(engine):
     assert engine.digest() == kept
 
 
+def test_forks_end_in_their_order(engine):
+    before = engine.digest()
+    with engine.fork() as outer:
+        engine.upsert(node("first"))
+        with engine.fork() as inner:
+            with pytest.raises(RuntimeError, match="inside this one is open"):
+                outer.commit()
+            inner.rollback()
+        outer.rollback()
+    assert engine.digest() == before
+
+
 def test_upsert_takes_all_or_nothing(engine):
     before = engine.digest()
     many = node("many")

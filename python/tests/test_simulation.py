@@ -157,6 +157,13 @@ def test_clusters_from_python(tmp_path):
         ({"cluster": []}, ValueError, "the cluster has no Node"),
         ({"repeat": 0}, ValueError, "repeat: 0"),
         ({"metrics_every": 0}, ValueError, "metrics_every: 0"),
+        ({"metrics_every": 2**62}, headroom.LimitExceededError, "kMetricsEverySecondsMax"),
+        (
+            {"autoscale": [node("t")], "provision_seconds": 10**13},
+            headroom.LimitExceededError,
+            "kProvisionSecondsMax",
+        ),
+        ({"threads": 2**31 - 1}, headroom.LimitExceededError, "kThreadsMax"),
         ({"autoscale": []}, ValueError, "autoscale: no Node"),
         ({"autoscale": node("t"), "provision_seconds": 0}, ValueError, "provision_seconds: 0"),
         ({"threads": -1}, ValueError, "threads"),

@@ -135,16 +135,16 @@ static void test_create(void) {
   CHECK(headroom_engine_create("profiles: [", NULL, &engine, NULL, 0) == HEADROOM_INVALID);
   headroom_engine_options many = HEADROOM_ENGINE_OPTIONS_DEFAULT;
   many.threads = UINT32_MAX;
-  CHECK(headroom_engine_create(NULL, &many, &engine, message, sizeof(message)) == HEADROOM_INVALID);
+  CHECK(headroom_engine_create(NULL, &many, &engine, message, sizeof(message)) == HEADROOM_LIMIT_EXCEEDED);
   CHECK_TEXT(message, "threads: 4294967295");
 
   /* As much of the message as there is room for, and its end. */
   char small[8] = "0123456";
-  CHECK(headroom_engine_create(NULL, &many, &engine, small, sizeof(small)) == HEADROOM_INVALID);
+  CHECK(headroom_engine_create(NULL, &many, &engine, small, sizeof(small)) == HEADROOM_LIMIT_EXCEEDED);
   CHECK(strcmp(small, "threads") == 0);
-  CHECK(headroom_engine_create(NULL, &many, &engine, small, 1) == HEADROOM_INVALID);
+  CHECK(headroom_engine_create(NULL, &many, &engine, small, 1) == HEADROOM_LIMIT_EXCEEDED);
   CHECK(small[0] == '\0' && small[1] == 'h');
-  CHECK(headroom_engine_create(NULL, &many, &engine, small, 0) == HEADROOM_INVALID);
+  CHECK(headroom_engine_create(NULL, &many, &engine, small, 0) == HEADROOM_LIMIT_EXCEEDED);
   CHECK(engine == NULL);
 
   headroom_engine_options options = {.seed = 7, .cache_bytes_max = (size_t)1 << 20, .threads = 2};

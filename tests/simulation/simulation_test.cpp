@@ -406,7 +406,6 @@ TEST(SimulationLeavesOut, WhatIsDeletedAndWhatWaitsAtGates) {
   for (std::uint32_t p = 0; p < pods.size(); ++p) pods[p].name = pods[p].uid = std::to_string(p);
   pods[1].deleting = true;
   pods[2].scheduling_gates = {"g"};
-  pods[2].not_considered.add(NotConsidered::kSchedulingGates);
   SimulationInput input = one_node({});
   input.make_pod = [&](std::uint32_t p) { return pods[p]; };
   for (std::uint32_t p = 0; p < pods.size(); ++p) {
@@ -422,6 +421,37 @@ TEST(SimulationLeavesOut, WhatIsDeletedAndWhatWaitsAtGates) {
   EXPECT_EQ(report.placed, 2u);
   EXPECT_EQ(report.left_out_deleting, 1u);
   EXPECT_EQ(report.left_out_gated, 0u);
+}
+
+// What rejects a pod before any node is looked at is one reason, whatever the object is called.
+TEST(SimulationFailures, ClaimsThatAreMissingAreOneReason) {
+  SimulationInput input = one_node({});
+  input.make_pod = [](std::uint32_t index) {
+    return with_claim(index, 100, "data-" + std::to_string(index));
+  };
+  for (std::uint32_t p = 0; p < 3; ++p) input.arrivals.push_back({.time_us = kSecondUs, .pod = p});
+  const SimulationReport report = run(input, SimulationOptions());
+  ASSERT_EQ(report.failures.size(), 1u);
+  EXPECT_EQ(report.failures[0].reason, "persistentvolumeclaim not found");
+  EXPECT_EQ(report.failures[0].pods_mainly, 3u);
+}
+
+// A pod that had a place and pends again counts by what it asks for, whatever its node said of it.
+TEST(SimulationArrivals, ForgetWhatTheirNodesSaid) {
+  SimulationInput input =
+      one_node({{.time_us = kSecondUs, .pod = 0}, {.time_us = kSecondUs, .pod = 1}});
+  input.make_pod = [](std::uint32_t index) {
+    Pod resized = pod(index, 1000);
+    resized.phase = "Running";
+    resized.actuated_requests = {{"cpu", Quantity::from_value(4)}};
+    resized.allocated_requests = {{"cpu", Quantity::from_value(4)}};
+    resized.containers[0].actuated_requests = {{"cpu", Quantity::from_value(4)}};
+    resized.containers[0].allocated_requests = {{"cpu", Quantity::from_value(4)}};
+    return resized;
+  };
+  SimulationOptions options;
+  options.profile = Profile::kube_scheduler();
+  EXPECT_EQ(run(input, options).placed, 2u);
 }
 
 TEST(Simulation, PresentPodsStayAndLeaveWhenTheirTimeEnds) {

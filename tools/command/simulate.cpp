@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/limits.h"
 #include "engine/profile/profile_reader.h"
 #include "simulation/dump.h"
 #include "simulation/input.h"
@@ -25,8 +26,6 @@
 
 namespace headroom {
 namespace {
-
-constexpr std::int64_t kProvisionSecondsMax = 86'400;
 
 struct SimulateOptions {
   std::vector<std::string> cluster_files;
@@ -349,7 +348,7 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
   command
       ->add_option("--metrics-every", options->metrics_every_seconds,
                    "Every node reports the usage of its pods so often (default: never)")
-      ->check(between(std::int64_t{1}, std::int64_t{86'400}))
+      ->check(between(std::int64_t{1}, kMetricsEverySecondsMax))
       ->type_name("SECONDS");
   command
       ->add_option("--out", options->out,
@@ -365,7 +364,7 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
                     "Print the report as JSON, with what happened over time");
   command->add_option("--threads", options->threads, "Threads inside a decision; 0: all cores")
       ->type_name("NUMBER")
-      ->check(between(0, 1024))
+      ->check(between(0, kThreadsMax))
       ->capture_default_str();
   command->add_flag("--no-cache", options->no_cache,
                     "Evaluate every node for every pod; no answer changes");
