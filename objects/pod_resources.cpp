@@ -301,6 +301,15 @@ bool is_claimed_device(std::string_view name) {
   return name.starts_with("deviceclass.resource.kubernetes.io/");
 }
 
+bool claims_devices(const Pod& pod) {
+  const auto claims = [](const Container& container) {
+    return std::any_of(container.requests.begin(), container.requests.end(),
+                       [](const auto& entry) { return is_claimed_device(entry.first); });
+  };
+  return std::any_of(pod.containers.begin(), pod.containers.end(), claims) ||
+         std::any_of(pod.init_containers.begin(), pod.init_containers.end(), claims);
+}
+
 bool is_scalar_resource(std::string_view name) {
   return is_extended_resource(name) || name.starts_with(kHugePagesPrefix) ||
          name.find("kubernetes.io/") != std::string_view::npos ||

@@ -46,5 +46,6 @@ bool is_extended_resource(std::string_view name);
 // deviceclass.resource.kubernetes.io/CLASS: a device of the class, without a claim that says so.
 // From 1.36 on DynamicResources allocates it, and nodes have none of it to give.
 bool is_claimed_device(std::string_view name);
+bool claims_devices(const Pod& pod);  // a container requests such
 
 }  // namespace headroom

@@ -131,13 +131,15 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
   AskedPod asked = ask(pod, **shape);
-  note_pre_filter(asked, decision);
+  note_pre_filter(pod, asked, decision);
   look_at_all(asked, decision);
   return {};
 }
 
-void Evaluator::note_pre_filter(const AskedPod& asked, NodesDecision& decision) {
-  if (!asked.passes_pre_filter()) {
+// A pod that waits at its gates is asked nothing else.
+void Evaluator::note_pre_filter(const Pod& pod, const AskedPod& asked,
+                                NodesDecision& decision) const {
+  if (!asked.passes_pre_filter() && cluster_.waits_for_gates(pod).empty()) {
     decision.pre_filter.insert(decision.pre_filter.end(), asked.look->pre_filter().begin(),
                                asked.look->pre_filter().end());
   }
@@ -237,7 +239,7 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
   supposed.add_nominated(pod, **shape);
   AskedPod asked = ask_for_rows(pod, **shape);
-  note_pre_filter(asked, decision);
+  note_pre_filter(pod, asked, decision);
   decision.epoch = cluster_.table().epoch();
   Standings standings(*this, **shape, decision);
   for (const NodeIndex node : nodes) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/table/check_resources.h"
+#include "objects/pod_resources.h"
 
 namespace headroom {
 
@@ -449,6 +450,9 @@ NotConsideredSet Cluster::not_considered(const Pod& pod) const {
   }
   if (!soft_taints_.all_tolerated(pod.tolerations)) {
     set.add(NotConsidered::kPreferNoScheduleTaints);
+  }
+  if (profile_.kubernetes_version >= KubernetesVersion::k136 && claims_devices(pod)) {
+    set.add(NotConsidered::kResourceClaims);
   }
   set.remove(considered_);
   return set;

@@ -138,7 +138,7 @@ bool NodeResources::ignored(const std::string& name) const {
 
 // shouldDelegateResourceToDRA, of what tells without a DeviceClass; every answer says that claims
 // are not considered.
-bool NodeResources::of_dynamic_resources(const std::string& name) const {
+bool NodeResources::left_to_dynamic_resources(const std::string& name) const {
   return profile_.kubernetes_version >= KubernetesVersion::k136 && is_claimed_device(name);
 }
 
@@ -151,7 +151,7 @@ void NodeResources::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& 
   for (const auto& [name, quantity] : requests) {
     const ResourceId resource = names_.find(name);
     const std::int64_t need = amount(resource, quantity);
-    if (!is_kept(name) || need <= 0 || ignored(name) || of_dynamic_resources(name)) {
+    if (!is_kept(name) || need <= 0 || ignored(name) || left_to_dynamic_resources(name)) {
       continue;
     }
     const Columns& its = resource == kNoResource ? nothing() : columns(resource);

@@ -36,7 +36,7 @@ class NodeResources final : public Policy {
   // out.
   Amounts amounts(const ResourceList& list) const;
   bool ignored(const std::string& name) const;
-  bool of_dynamic_resources(const std::string& name) const;
+  bool left_to_dynamic_resources(const std::string& name) const;
   // Of a name that no node has: nowhere any of it.
   const Columns& nothing();
   // Upstream counts a resized pod by its status, too; "from spec; status is not read" in Proposal.

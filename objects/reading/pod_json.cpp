@@ -3,7 +3,6 @@
 #include <span>
 
 #include "objects/limits.h"
-#include "objects/pod_resources.h"
 #include "objects/reading/object_json.h"
 #include "objects/reading/pod_placement_json.h"
 #include "objects/reading/volume_json.h"
@@ -167,15 +166,6 @@ bool note_list(const FieldPath& path, JsonValue value, FieldErrors& errors, NotC
   return true;
 }
 
-bool claims_devices(const Pod& pod) {
-  const auto claims = [](const Container& container) {
-    return std::any_of(container.requests.begin(), container.requests.end(),
-                       [](const auto& entry) { return is_claimed_device(entry.first); });
-  };
-  return std::any_of(pod.containers.begin(), pod.containers.end(), claims) ||
-         std::any_of(pod.init_containers.begin(), pod.init_containers.end(), claims);
-}
-
 bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
   FeaturesAsked features;
   const bool ok = for_each_field(
@@ -232,7 +222,6 @@ bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
         return name != "tolerations" || read_tolerations(field, inner, errors, out);
       });
   if (ok) out.required_features = features.sorted();
-  if (ok && claims_devices(out)) out.not_considered.add(NotConsidered::kResourceClaims);
   return ok;
 }
 

@@ -57,7 +57,7 @@ class Decision:
     feasible: int  #: nodes that may run the pod
     candidates: list[NodeScore]  #: best first, at most top_k
     reasons: dict[str, int]  #: how many nodes gave each reason
-    pre_filter: list[str]  #: why the pod's elastic quota rejects it; then no node was looked at
+    pre_filter: list[str]  #: why its quota, gates or claims reject it; then no node was looked at
     epoch: int  #: the state that was answered for
     message: str  #: kube-scheduler's: "0/5 nodes are available: 3 Insufficient cpu limit, ..."
     #: what the pod asks for, or nodes say, that no plugin here looks at
@@ -126,7 +126,8 @@ class ExplainTerm:
     """One line of an explanation: the numbers that went in, and what came out."""
 
     plugin: str
-    extension_point: str  #: "Filter", "Score" or "NormalizeScore"
+    #: "PreEnqueue", "PreFilter", "Filter", "Score" or "NormalizeScore"; "Note": a remark
+    extension_point: str
     resource: str
     capacity: int
     aggregate: int

@@ -2,7 +2,6 @@ package client
 
 import (
 	"math/bits"
-	"strings"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 	v1 "k8s.io/api/core/v1"
@@ -25,7 +24,7 @@ func (s *notConsideredSet) add(what wire.NotConsidered, asks bool) {
 func notConsideredOf(pod *v1.Pod) notConsideredSet {
 	var set notConsideredSet
 	set.add(wire.NotConsideredSchedulingGates, len(pod.Spec.SchedulingGates) > 0)
-	set.add(wire.NotConsideredResourceClaims, ClaimsDevices(pod))
+	set.add(wire.NotConsideredResourceClaims, len(pod.Spec.ResourceClaims) > 0)
 	if affinity := pod.Spec.Affinity; affinity != nil {
 		if with := affinity.PodAffinity; with != nil {
 			set.add(wire.NotConsideredRequiredPodAffinity, len(with.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
@@ -50,25 +49,6 @@ func notConsideredOf(pod *v1.Pod) notConsideredSet {
 		set.add(wire.NotConsideredVolumes, isAttached(volume))
 	}
 	return set
-}
-
-// ClaimsDevices: DynamicResources decides about the pod, by its claims or, from 1.36 on, by a resource that is a
-// device of a class.
-func ClaimsDevices(pod *v1.Pod) bool {
-	const devicePrefix = "deviceclass.resource.kubernetes.io/"
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
-	}
-	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			for name := range containers[i].Resources.Requests {
-				if strings.HasPrefix(string(name), devicePrefix) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // isAttached: kube-scheduler's volume plugins look at it, or not every node can attach it.

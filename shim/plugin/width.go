@@ -2,10 +2,10 @@ package plugin
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
-	"headroom.dev/shim/client"
 	"headroom.dev/shim/wire"
 )
 
@@ -98,7 +98,7 @@ func undecided(pod *v1.Pod, considered []wire.NotConsidered) constraints {
 	claims := slices.ContainsFunc(pod.Spec.Volumes, func(its v1.Volume) bool {
 		return its.PersistentVolumeClaim != nil || its.Ephemeral != nil
 	})
-	asks(client.ClaimsDevices(pod), wire.NotConsideredResourceClaims, fewNodes)
+	asks(claimsDevices(pod), wire.NotConsideredResourceClaims, fewNodes)
 	asks(claims, wire.NotConsideredPersistentVolumeClaims, fewNodes)
 	asks(required, wire.NotConsideredRequiredPodAffinity, fewNodes)
 	asks(apart, wire.NotConsideredRequiredPodAntiAffinity, someNodes)
@@ -120,4 +120,23 @@ func (h *Headroom) considered() []wire.NotConsidered {
 		return profile.Considered
 	}
 	return nil
+}
+
+// claimsDevices: DynamicResources decides about the pod, by its claims or, from 1.36 on, by a resource that is a
+// device of a class.
+func claimsDevices(pod *v1.Pod) bool {
+	const devicePrefix = "deviceclass.resource.kubernetes.io/"
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				if strings.HasPrefix(string(name), devicePrefix) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

@@ -107,7 +107,7 @@ std::map<std::string, oracle::Amounts> requests_by_node(Mode mode) {
   std::ifstream stream(kJsonFile);
   const Json list = Json::parse(stream);
   oracle::RequestsOptions options;
-  if (mode == Mode::kUpstream) options.use_status = oracle::Version::k137;
+  if (mode == Mode::kUpstream) options.resized_as = oracle::Version::k137;
   std::map<std::string, oracle::Amounts> sums;
   for (const Json& item : list.at("items")) {
     const std::string kind = oracle::text(item, "kind");

@@ -22,6 +22,10 @@ TEST(SchedulingGates, EveryAnswerSaysSo) {
   pod.name = pod.uid = "p";
   ASSERT_EQ(engine.explain(pod, "n1").value().code, Code::kSuccess);
   pod.scheduling_gates = {"a", "b"};
+  // It is asked nothing else: its claim is not looked for.
+  Volume volume;
+  volume.claim = "none";
+  pod.volumes = {volume};
 
   const Decision decision = engine.evaluate(pod).value();
   EXPECT_EQ(decision.code, Code::kUnschedulableAndUnresolvable);
@@ -30,6 +34,9 @@ TEST(SchedulingGates, EveryAnswerSaysSo) {
   EXPECT_EQ(filtered.code, Code::kUnschedulableAndUnresolvable);
   EXPECT_EQ(filtered.rejected_by, PluginId::kSchedulingGates);
   EXPECT_EQ(filtered.reasons, kWaits);
+  NodesDecision nodes;
+  ASSERT_TRUE(engine.evaluate_nodes(pod, nodes));
+  EXPECT_EQ(nodes.pre_filter, kWaits);
   const Explanation explained = engine.explain(pod, "n1").value();
   EXPECT_EQ(explained.code, Code::kUnschedulableAndUnresolvable);
   ASSERT_FALSE(explained.terms.empty());

@@ -49,13 +49,13 @@ const auto& find_plugin(const Table& table, const std::string& plugin) {
   throw std::invalid_argument("no such plugin: " + plugin);
 }
 
-// The leading filters first, then the others as configured. `name_first`: NodeName before
-// NodeUnschedulable, as from 1.37 on.
 Version version_of(const Json& config) {
   const std::string version = text(config, "kubernetesVersion");
   return version == "1.37" ? Version::k137 : version == "1.36" ? Version::k136 : Version::k135;
 }
 
+// The leading filters first, then the others as configured. `name_first`: NodeName before
+// NodeUnschedulable, as from 1.37 on.
 std::vector<std::string> filter_order(const Json& configured, bool name_first) {
   std::vector<std::string> order, others;
   for (const Json& plugin : configured) others.push_back(plugin.get<std::string>());

@@ -134,7 +134,7 @@ bool has_reasons(const Json& expect) {
 
 Json pod_resources(const Json& pod) {
   oracle::RequestsOptions with_status;
-  with_status.use_status = oracle::Version::k135;
+  with_status.resized_as = oracle::Version::k135;
   return Json{
       {"requests", positive(oracle::to_units(oracle::pod_requests(pod)))},
       {"limits", positive(oracle::to_units(oracle::pod_limits(pod)))},

@@ -205,9 +205,9 @@ Resources pod_requests(const Json& pod, const RequestsOptions& options) {
   const Resources pod_allocated = read_resources(child(pod, "status", "allocatedResources"));
   const Resources pod_actuated = read_resources(child(pod, "status", "resources", "requests"));
   Resources sum;
-  if (!options.use_status) {
+  if (!options.resized_as) {
     sum = sum_of(asked);
-  } else if (*options.use_status != Version::k137) {
+  } else if (*options.resized_as != Version::k137) {
     sum = sum_of([&](const Json& container, bool is_init) {
       return effective_requests(pod, container, is_init);
     });
@@ -225,12 +225,12 @@ Resources pod_requests(const Json& pod, const RequestsOptions& options) {
   if (!options.skip_pod_level && has_pod_level_requests(pod)) {
     const Resources level = read_resources(child(pod, "spec", "resources", "requests"));
     Resources most = level;
-    if (options.use_status && *options.use_status != Version::k135 &&
+    if (options.resized_as && *options.resized_as != Version::k135 &&
         child(pod, "status", "resources").is_object()) {
       if (resize_infeasible(pod)) most.clear();
       raise_to(most, pod_actuated);
       raise_to(most, pod_allocated);
-      if (*options.use_status == Version::k136) {
+      if (*options.resized_as == Version::k136) {
         std::erase_if(most, [&](const auto& one) { return !level.contains(one.first); });
         for (const auto& [name, nano] : level) most.emplace(name, 0);
       }
@@ -259,9 +259,9 @@ Resources pod_limits(const Json& pod) {
 }
 
 // reference 3.3: with pod-level requests set, defaults only for what the result lacks.
-Resources non_zero_requests(const Json& pod, std::optional<Version> use_status) {
+Resources non_zero_requests(const Json& pod, std::optional<Version> resized_as) {
   RequestsOptions options;
-  options.use_status = use_status;
+  options.resized_as = resized_as;
   const Resources plain = pod_requests(pod, options);
   const bool pod_level = has_pod_level_requests(pod);
   if (!pod_level || !plain.contains(kCpu)) options.non_missing[kCpu] = kDefaultCpu;

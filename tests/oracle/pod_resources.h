@@ -40,7 +40,7 @@ bool is_pod_level_resource(const std::string& name);  // cpu, memory, hugepages-
 
 struct RequestsOptions {
   Resources non_missing;              // what a container without that key counts as
-  std::optional<Version> use_status;  // as that version does
+  std::optional<Version> resized_as;  // as that version does
   bool skip_pod_level = false;
 };
 
@@ -49,7 +49,7 @@ Resources pod_requests(const Json& pod, const RequestsOptions& options = {});
 // component-helpers PodLimits.
 Resources pod_limits(const Json& pod);
 // NodeInfo's NonZeroRequested: cpu and memory.
-Resources non_zero_requests(const Json& pod, std::optional<Version> use_status);
+Resources non_zero_requests(const Json& pod, std::optional<Version> resized_as);
 // scheduler-plugins' computePodResourceRequest: rounds per container.
 Amounts elastic_quota_requests(const Json& pod);
 // qos.ComputePodQOS: "Guaranteed", "Burstable" or "BestEffort".

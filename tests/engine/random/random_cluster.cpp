@@ -358,6 +358,7 @@ json RandomCluster::container(int index) {
   json container = {{"name", "c" + std::to_string(index)}};
   json requests = resource_list(5), limits = resource_list(2);
   if (!requests.empty() && draws_.one_in(4)) limits = requests;
+  if (draws_.one_in(20)) requests["deviceclass.resource.kubernetes.io/gpu"] = "1";
   if (!requests.empty()) container["resources"]["requests"] = requests;
   if (!limits.empty()) container["resources"]["limits"] = limits;
   if (draws_.one_in(4)) {
@@ -436,8 +437,9 @@ json RandomCluster::spec() {
     json pod_level = container(0).value("resources", json::object());
     // What the API server takes there.
     for (json& list : pod_level) {
-      for (const char* name : {"ephemeral-storage", "nvidia.com/gpu", "example.com/fpga",
-                               "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"}) {
+      for (const char* name :
+           {"ephemeral-storage", "nvidia.com/gpu", "example.com/fpga", "kubernetes.io/batch-cpu",
+            "kubernetes.io/batch-memory", "deviceclass.resource.kubernetes.io/gpu"}) {
         list.erase(name);
       }
       if (list.empty()) list["cpu"] = "100m";

@@ -11,7 +11,7 @@ namespace oracle {
 namespace {
 
 // Upstream counts a resized pod by its status too; "From spec; status is not read" in Proposal.
-std::optional<Version> reads_status(const Cycle& cycle) {
+std::optional<Version> resized_as_of(const Cycle& cycle) {
   return cycle.mode == Mode::kUpstream ? std::optional(cycle.version) : std::nullopt;
 }
 
@@ -25,7 +25,7 @@ Amounts only_counting(Amounts amounts) {
 
 Amounts placed_requests(const Cycle& cycle, const Json& pod) {
   RequestsOptions options;
-  options.use_status = reads_status(cycle);
+  options.resized_as = resized_as_of(cycle);
   return only_counting(to_units(pod_requests(pod, options)));
 }
 
@@ -35,7 +35,7 @@ std::int64_t requested(const Cycle& cycle, const NodeView& view, const std::stri
   Int128 sum = 0;
   for (const PlacedPod& placed : view.pods) {
     sum += non_zero && (name == "cpu" || name == "memory")
-               ? amount(to_units(non_zero_requests(*placed.pod, reads_status(cycle))), name)
+               ? amount(to_units(non_zero_requests(*placed.pod, resized_as_of(cycle))), name)
                : amount(placed_requests(cycle, *placed.pod), name);
   }
   return sum_in_int64(cycle.mode, sum);
@@ -62,7 +62,7 @@ bool is_ignored(const Json& args, const std::string& name) {
 std::int64_t scored_request(const Cycle& cycle, const std::string& name, bool non_zero) {
   if (!non_zero) {
     RequestsOptions options;
-    options.use_status = reads_status(cycle);
+    options.resized_as = resized_as_of(cycle);
     return amount(to_units(pod_requests(*cycle.pod, options)), name);
   }
   if (cycle.mode == Mode::kProposal) {
@@ -184,6 +184,10 @@ Status filter_node_resources_fit(const Cycle& cycle, const NodeView& view) {
   for (const std::string& name : reason_order(names)) {
     const std::int64_t need = needs.at(name);
     if (need <= 0 || is_ignored(*cycle.args, name)) continue;
+    // shouldDelegateResourceToDRA, from 1.36 on.
+    if (cycle.version != Version::k135 && name.starts_with("deviceclass.resource.kubernetes.io/")) {
+      continue;
+    }
     const std::int64_t capacity = amount(allocatable, name);
     if (Int128{need} + requested(cycle, view, name, false) > capacity) {
       status.reasons.push_back("Insufficient " + name);
