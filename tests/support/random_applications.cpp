@@ -458,16 +458,17 @@ void RandomApplications::report_resize(Json& status) {
   };
   Json container{{"name", "c"}}, init{{"name", "i"}};
   report(container);
-  status["containerStatuses"] = {container};
+  status["containerStatuses"] = Json::array({container});
   if (draws_.one_in(2)) {
     report(init);
-    status["initContainerStatuses"] = {init};
+    status["initContainerStatuses"] = Json::array({init});
   }
   if (draws_.one_in(2)) report(status);
   if (draws_.one_in(3)) {
-    status["conditions"] = {{{"type", "PodResizePending"},
-                             {"status", "True"},
-                             {"reason", draws_.one_in(2) ? "Infeasible" : "Deferred"}}};
+    status["conditions"] =
+        Json::array({{{"type", "PodResizePending"},
+                      {"status", "True"},
+                      {"reason", draws_.one_in(2) ? "Infeasible" : "Deferred"}}});
   }
 }
 
