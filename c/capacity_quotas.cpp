@@ -10,6 +10,7 @@
 #include "c/handle.h"
 #include "c/headroom.h"
 #include "c/objects.h"
+#include "engine/all_or_none.h"
 #include "objects/reading/object_reader.h"
 
 struct headroom_capacity_quotas {
@@ -29,25 +30,13 @@ namespace headroom {
 
 namespace {
 
-Result<void> upsert_all(CapacityQuotas& quotas, const ObjectFile& objects) {
+Result<void> upsert_quotas(CapacityQuotas& quotas, const ObjectFile& objects) {
   Result<void> done;
   for (std::size_t i = 0; done && i < objects.capacity_quotas.size(); ++i) {
     done = quotas.upsert(objects.capacity_quotas[i]);
   }
   for (std::size_t i = 0; done && i < objects.nodes.size(); ++i) {
     done = quotas.upsert(objects.nodes[i]);
-  }
-  return done;
-}
-
-// All or none of them.
-Result<void> apply(CapacityQuotas& quotas, const ObjectFile& objects) {
-  quotas.fork();
-  Result<void> done = upsert_all(quotas, objects);
-  if (done) {
-    quotas.commit();
-  } else {
-    quotas.rollback();
   }
   return done;
 }
@@ -128,7 +117,8 @@ headroom_status headroom_capacity_quotas_apply(headroom_capacity_quotas* quotas,
     if (text == nullptr && size > 0) return fail_null("text");
     const auto objects = headroom::read_objects({text, size}, "text");
     if (!objects) return tl::unexpected(objects.error());
-    auto done = headroom::apply(handle.quotas, *objects);
+    auto done = headroom::all_or_none(
+        handle.quotas, [&] { return headroom::upsert_quotas(handle.quotas, *objects); });
     if (!done) return done;
     if (applied != nullptr) *applied = objects->nodes.size() + objects->capacity_quotas.size();
     return {};

@@ -43,12 +43,7 @@ Result<EngineOptions> engine_options_of(const headroom_engine_options* from) {
   EngineOptions options;
   options.seed = read->seed;
   if (read->cache_bytes_max != 0) options.shape_cache_bytes_max = read->cache_bytes_max;
-  if (read->threads > kThreadsMax) {
-    return fail(ErrorCode::kLimitExceeded, "threads: " + std::to_string(read->threads) +
-                                               " is more than kThreadsMax (" +
-                                               std::to_string(kThreadsMax) + ")");
-  }
-  options.threads = std::max(1, static_cast<std::int32_t>(read->threads));
+  options.threads = std::max(std::uint32_t{1}, read->threads);
   return options;
 }
 

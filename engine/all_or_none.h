@@ -1,6 +1,7 @@
-// Several changes of an engine's facts as one: all of them or, on an error, none.
+// Several changes of facts as one: all of them or, on an error, none.
 //
-// Thread safety: as the engine. Cost: that of the changes, and a fork's copy of what they replace.
+// Thread safety: as the owner of the facts. Cost: that of the changes, and a fork's copy of what
+// they replace.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,16 @@
 
 namespace headroom {
 
-// Calls `change`, which returns a Result; where that is an error, what it changed is taken back.
-template <typename Change>
-auto all_or_none(Engine& engine, const Change& change) {
-  engine.fork();
+// Calls `change`, which returns a Result; where that is an error, what it changed of the owner (an
+// Engine, CapacityQuotas) is taken back.
+template <typename Owner, typename Change>
+auto all_or_none(Owner& owner, const Change& change) {
+  owner.fork();
   auto done = change();
   if (done) {
-    engine.commit();
+    owner.commit();
   } else {
-    engine.rollback();
+    owner.rollback();
   }
   return done;
 }

@@ -13,6 +13,6 @@ inline constexpr std::uint32_t kScorePluginsMax = 11;
 inline constexpr std::uint32_t kElasticQuotasMax = 100'000;
 inline constexpr std::uint32_t kPodDisruptionBudgetsMax = 1'000'000;
 inline constexpr std::uint32_t kPriorityClassesMax = 10'000;
-inline constexpr std::int32_t kThreadsMax = 1024;  // that work on a decision
+inline constexpr std::int64_t kThreadsMax = 1024;  // that work on a decision
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ struct EngineOptions {
   // Of shapes that only decisions ask for, and of what is cached for any: the least recently used
   // go first.
   std::size_t shape_cache_bytes_max = 512ull << 20;
-  std::int32_t threads = 0;  // at most kThreadsMax (limits.h); 0: what TBB takes
+  std::int64_t threads = 0;  // at most kThreadsMax (limits.h); 0: what TBB takes
   std::uint64_t seed = 0;    // 0: ties go to the lowest row; else to an order drawn from the seed
 };
 

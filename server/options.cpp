@@ -195,7 +195,7 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
                  "How long to poll before sleeping; default: 50, 0 on one processor")
       ->check(CLI::Range(std::int64_t{0}, kBusyPollUsMax));
   app.add_option("--threads", options.engine.threads, "For batches; 0: one per processor")
-      ->check(CLI::Range(0, kThreadsMax))
+      ->check(CLI::Range(std::int64_t{0}, kThreadsMax))
       ->capture_default_str();
   app.add_option("--cache-mib", cache_mebibytes, "Memory of the shape cache")
       ->check(CLI::Range(std::int64_t{1}, kCacheMebibytesMax))

@@ -87,6 +87,13 @@ Result<ClusterAutoscaler> ClusterAutoscaler::create(AutoscalerOptions options,
                 fmt::format("{} node templates: at least 1 and at most {}",
                             options.templates.size(), kTemplatesMax));
   }
+  if (const std::int64_t seconds = options.provision_seconds; seconds < 1) {
+    return fail(ErrorCode::kInvalid, fmt::format("provision_seconds: {} is below 1", seconds));
+  } else if (seconds > kProvisionSecondsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("provision_seconds: {} is more than kProvisionSecondsMax ({})", seconds,
+                            kProvisionSecondsMax));
+  }
   Result<Engine> coming = make_judge(profile, options.referred_objects);
   if (!coming) return tl::unexpected(coming.error());
   ClusterAutoscaler autoscaler(std::move(options), profile, std::move(*coming));
@@ -368,12 +375,11 @@ Result<bool> ClusterAutoscaler::request(const Judge& judge, std::uint32_t index,
   const PlanItem item{.node = &options_.templates[index],
                       .count = static_cast<std::int64_t>(asked)};
   const std::string id = fmt::format("scale-up-{}", ++requests_);
-  Result<ReserveAnswer> answer =
-      quotas_.reserve(id, {&item, 1}, now_us + kReservationProvisionTimes * options_.provision_us,
-                      ReserveMode::kUpTo);
+  Result<ReserveAnswer> answer = quotas_.reserve(
+      id, {&item, 1}, now_us + kReservationProvisionTimes * provision_us(), ReserveMode::kUpTo);
   if (!answer) return tl::unexpected(answer.error());
   ScaleUp scale_up{.time_us = now_us,
-                   .ready_us = now_us + options_.provision_us,
+                   .ready_us = now_us + provision_us(),
 
                    .node_template = options_.templates[index].name,
                    .asked = item.count,
@@ -409,7 +415,7 @@ Result<void> ClusterAutoscaler::add_coming(const Judge& judge, std::uint32_t ind
                                            std::int64_t now_us, const std::string& reservation) {
   ComingNode coming{.node = named(options_.templates[index], new_node_name(index)),
                     .node_template = index,
-                    .ready_us = now_us + options_.provision_us,
+                    .ready_us = now_us + provision_us(),
                     .reservation = reservation,
                     .pods = {}};
   set_entry(coming.node.annotations, kReservationAnnotation, reservation);

@@ -9,7 +9,7 @@
 // where some pod asks for others (hard spread, required affinity either way), the cluster's own,
 // in a fork that has the node, the nodes under way and the pods that are to run there: a new node
 // is a new domain, or one more of a zone that is there. CapacityQuotas says how many may be had;
-// then the next best template is asked. Nodes register after provision_us, and name their
+// then the next best template is asked. Nodes register after provision_seconds, and name their
 // reservation.
 //
 // Pods for which every template that takes them is refused are kept on nodes that are not there, so
@@ -43,6 +43,7 @@ namespace headroom {
 
 inline constexpr std::uint32_t kTemplatesMax = 100;
 inline constexpr std::uint32_t kPromisesPerPodMax = 16;
+inline constexpr std::int64_t kProvisionSecondsMax = 86'400;  // a day
 // A reservation is kept for so many times the time that a node takes.
 inline constexpr std::int64_t kReservationProvisionTimes = 10;
 
@@ -50,7 +51,7 @@ struct AutoscalerOptions {
   std::vector<Node> templates;  // in the order of preference
   std::vector<CapacityQuota> quotas;
   std::vector<ReferredObject> referred_objects = {};  // what pods refer to
-  std::int64_t provision_us = 60'000'000;             // above 0
+  std::int64_t provision_seconds = 60;                // 1 to kProvisionSecondsMax
 };
 
 // One request, and what stood in the way of the rest.
@@ -183,6 +184,7 @@ class ClusterAutoscaler {
 
   ClusterAutoscaler(AutoscalerOptions options, Profile profile, Engine coming);
 
+  std::int64_t provision_us() const { return options_.provision_seconds * 1'000'000; }
   Result<void> add_template(Node& node);
   Result<std::vector<Group>> new_groups();
   bool asks_for_others(const Pod& pod) const;

@@ -33,58 +33,6 @@ struct Resident {
   std::uint64_t serial = 0;  // of this stay; 0: none
 };
 
-// What is alike of reasons that name objects: persistentvolumeclaim "data" not found.
-std::string without_names(std::string_view reason) {
-  std::string text;
-  for (std::size_t part = 0; !reason.empty(); ++part) {
-    const std::size_t quote = std::min(reason.find('"'), reason.size());
-    if (part % 2 == 0) text += reason.substr(0, quote);
-    reason.remove_prefix(std::min(quote + 1, reason.size()));
-    if (part % 2 == 1 && text.ends_with(' ') && reason.starts_with(' ')) text.pop_back();
-  }
-  return text;
-}
-
-// The reason that most nodes gave; of equal ones the first.
-std::string main_reason(const Decision& decision) {
-  if (!decision.pre_filter.empty()) {
-    // Of a quota, whose words name amounts, all alike.
-    return decision.code == Code::kUnschedulable ? "rejected by its ElasticQuota"
-                                                 : without_names(decision.pre_filter.front());
-  }
-  if (decision.reasons.empty()) return to_string(decision.code);
-  const ReasonCount* main = &decision.reasons.front();
-  for (const ReasonCount& reason : decision.reasons) {
-    if (reason.nodes > main->nodes) main = &reason;
-  }
-  return std::string(main->reason);
-}
-
-class Failures {
- public:
-  void add(const Decision& decision) {
-    ++reports_[main_reason(decision)].pods_mainly;
-    if (!decision.pre_filter.empty()) return;
-    for (const ReasonCount& reason : decision.reasons) {
-      ++reports_[std::string(reason.reason)].pods_also;
-    }
-  }
-  std::vector<FailureReport> sorted() const {
-    std::vector<FailureReport> sorted;
-    for (const auto& [reason, report] : reports_) {
-      sorted.push_back(report);
-      sorted.back().reason = reason;
-    }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.pods_mainly, a.pods_also) > std::pair(b.pods_mainly, b.pods_also);
-    });
-    return sorted;
-  }
-
- private:
-  std::map<std::string, FailureReport> reports_;
-};
-
 Error in_pod(const Pod& pod, const Error& error) {
   return {error.code, "pod " + full_name(pod) + ": " + error.message};
 }

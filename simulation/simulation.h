@@ -38,6 +38,7 @@
 #include "simulation/cluster_usage.h"
 #include "simulation/dump.h"
 #include "simulation/elastic_quota_ledger.h"
+#include "simulation/failures.h"
 #include "simulation/series.h"
 
 namespace headroom {
@@ -73,8 +74,7 @@ struct SimulationInput {
   std::int64_t start_us = 0;
 };
 
-// A day.
-inline constexpr std::int64_t kMetricsEverySecondsMax = 86'400, kProvisionSecondsMax = 86'400;
+inline constexpr std::int64_t kMetricsEverySecondsMax = 86'400;  // a day
 
 struct SimulationOptions {
   Profile profile = Profile::standard();
@@ -95,12 +95,6 @@ struct SimulationOptions {
   bool series = false;  // fill SimulationReport::series; no decision changes
   std::function<void(const std::string&)> on_decision;  // a JSON line each; may be empty
   std::function<void(std::uint64_t)> on_progress;       // arrivals done; may be empty
-};
-
-struct FailureReport {
-  std::string reason;
-  std::uint64_t pods_mainly = 0;  // failed pods to whom most nodes gave this reason
-  std::uint64_t pods_also = 0;    // failed pods to whom some node gave it
 };
 
 // Pods that ask for something that no decision looked at.

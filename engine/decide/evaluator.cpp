@@ -38,7 +38,7 @@ Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptio
       kernels_(kernels),
       options_(options),
       tie_order_{options.seed},
-      arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic),
+      arena_(options.threads > 0 ? static_cast<int>(options.threads) : tbb::task_arena::automatic),
       uncached_(kernels) {
   cluster_.shapes().on_drop([this](ShapeId shape) {
     std::unique_ptr<CachedShape> dropped = std::move(slots_[shape].cached);

@@ -177,7 +177,8 @@ class Evaluator {
   // Rows into NodesDecision (node_standings.cpp).
   class Standings;
   void begin(NodesDecision& decision) const;
-  void note_pre_filter(const Pod& pod, const AskedPod& asked, NodesDecision& decision) const;
+  static void note_pre_filter(PreFilterStatus status, const AskedPod& asked,
+                              NodesDecision& decision);
   void look_at_all(AskedPod& asked, NodesDecision& decision);
   // Of a row that rejects with `code`: is a need above the node's whole capacity?
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;

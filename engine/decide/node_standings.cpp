@@ -128,18 +128,20 @@ Result<void> Evaluator::evaluate_nodes(const Pod& pod, NodesDecision& decision) 
   ++decisions_;
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
-  decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
+  PreFilterStatus before_nodes = cluster_.pre_filter(pod, **shape);
   supposed.add_nominated(pod, **shape);
   AskedPod asked = ask(pod, **shape);
-  note_pre_filter(pod, asked, decision);
+  note_pre_filter(std::move(before_nodes), asked, decision);
   look_at_all(asked, decision);
   return {};
 }
 
-// A pod that waits at its gates is asked nothing else.
-void Evaluator::note_pre_filter(const Pod& pod, const AskedPod& asked,
-                                NodesDecision& decision) const {
-  if (!asked.passes_pre_filter() && cluster_.waits_for_gates(pod).empty()) {
+void Evaluator::note_pre_filter(PreFilterStatus status, const AskedPod& asked,
+                                NodesDecision& decision) {
+  decision.pre_filter = std::move(status.reasons);
+  // A pod that waits at its gates is asked nothing else.
+  const bool gated = status.code == Code::kUnschedulableAndUnresolvable;
+  if (!gated && !asked.passes_pre_filter()) {
     decision.pre_filter.insert(decision.pre_filter.end(), asked.look->pre_filter().begin(),
                                asked.look->pre_filter().end());
   }
@@ -236,10 +238,10 @@ Result<void> Evaluator::filter(const Pod& pod, std::span<const NodeIndex> nodes,
     }
   }
   supposed.leave_out(pod);
-  decision.pre_filter = cluster_.pre_filter(pod, **shape).reasons;
+  PreFilterStatus before_nodes = cluster_.pre_filter(pod, **shape);
   supposed.add_nominated(pod, **shape);
   AskedPod asked = ask_for_rows(pod, **shape);
-  note_pre_filter(pod, asked, decision);
+  note_pre_filter(std::move(before_nodes), asked, decision);
   decision.epoch = cluster_.table().epoch();
   Standings standings(*this, **shape, decision);
   for (const NodeIndex node : nodes) {

@@ -50,7 +50,7 @@ Preemption::Preemption(Cluster& cluster, Evaluator& evaluator, const Kernels& ke
     : cluster_(cluster),
       evaluator_(evaluator),
       kernels_(kernels),
-      arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic),
+      arena_(options.threads > 0 ? static_cast<int>(options.threads) : tbb::task_arena::automatic),
       victim_columns_(cluster, given_back_, arena_) {}
 
 Victim Preemption::victim_of(PodId id) const {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "autoscaling/capacity_quotas.h"
+#include "engine/all_or_none.h"
 #include "python/src/errors.h"
 #include "python/src/objects.h"
 #include "python/src/results.h"
@@ -150,22 +151,16 @@ ObjectFile facts_of(nb::handle objects, const char* what) {
   return file;
 }
 
-// All or none of them.
 Result<std::size_t> upsert(CapacityQuotas& quotas, const ObjectFile& file) {
-  Result<void> done;
-  quotas.fork();
-  for (const Node& node : file.nodes) {
-    if (done) done = quotas.upsert(node);
-  }
-  for (const CapacityQuota& quota : file.capacity_quotas) {
-    if (done) done = quotas.upsert(quota);
-  }
-  if (!done) {
-    quotas.rollback();
-    return tl::unexpected(done.error());
-  }
-  quotas.commit();
-  return file.nodes.size() + file.capacity_quotas.size();
+  return all_or_none(quotas, [&]() -> Result<std::size_t> {
+    for (const Node& node : file.nodes) {
+      if (Result<void> done = quotas.upsert(node); !done) return tl::unexpected(done.error());
+    }
+    for (const CapacityQuota& quota : file.capacity_quotas) {
+      if (Result<void> done = quotas.upsert(quota); !done) return tl::unexpected(done.error());
+    }
+    return file.nodes.size() + file.capacity_quotas.size();
+  });
 }
 
 void bind_facts(nb::class_<SharedCapacityQuotas>& quotas) {

@@ -104,18 +104,9 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
     if (templates.nodes.empty()) {
       raise({ErrorCode::kInvalid, "autoscale: no Node to take as a template"});
     }
-    if (provision_seconds < 1) {
-      raise({ErrorCode::kInvalid,
-             "provision_seconds: " + std::to_string(provision_seconds) + " is below 1"});
-    }
-    if (provision_seconds > kProvisionSecondsMax) {
-      raise({ErrorCode::kLimitExceeded, "provision_seconds: " + std::to_string(provision_seconds) +
-                                            " is more than kProvisionSecondsMax (" +
-                                            std::to_string(kProvisionSecondsMax) + ")"});
-    }
     options.autoscaler = AutoscalerOptions{.templates = std::move(templates.nodes),
                                            .quotas = std::move(templates.capacity_quotas),
-                                           .provision_us = provision_seconds * kMicrosPerSecond};
+                                           .provision_seconds = provision_seconds};
   }
   std::string lines;
   if (decisions) options.on_decision = [&](const std::string& line) { lines += line; };

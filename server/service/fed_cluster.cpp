@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/all_or_none.h"
 #include "engine/profile/profile_reader.h"
 #include "schema/frame.h"
 #include "server/service/decode.h"
@@ -185,15 +186,12 @@ bool FedCluster::settle(const Pause& pause) {
 // Engines and quotas have the node, or none.
 Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) {
   if (auto decoded = decode(wire_node, node_); !decoded) return tl::unexpected(decoded.error());
-  quotas_.fork();
-  Result<void> applied = quotas_.upsert(node_);
-  if (applied) applied = change_each([this](Engine& engine) { return engine.upsert(node_); });
-  if (!applied) {
-    quotas_.rollback();
-    return tl::unexpected(applied.error());
-  }
-  quotas_.commit();
-  return Applied{};
+  return all_or_none(quotas_, [this]() -> Result<Applied> {
+    Result<void> applied = quotas_.upsert(node_);
+    if (applied) applied = change_each([this](Engine& engine) { return engine.upsert(node_); });
+    if (!applied) return tl::unexpected(applied.error());
+    return Applied{};
+  });
 }
 
 Result<FedCluster::Applied> FedCluster::apply_capacity_quota(

@@ -502,7 +502,8 @@
       if (runs.some((run) => failed(run, reason) > 0)) row(reason, (run) => text(failed(run, reason)), true);
     }
     for (const [kind, words] of Object.entries({
-      deleting: "pods left out: being deleted", scheduling_gates: "pods left out: scheduling gates", other_schedulers: "pods left out: of other schedulers",
+      deleting: "pods left out: being deleted", scheduling_gates: "pods left out: scheduling gates",
+      other_schedulers: "pods left out: of other schedulers",
     })) {
       if (runs.some((run) => run.left_out[kind] > 0)) row(words, (run) => text(run.left_out[kind]));
     }

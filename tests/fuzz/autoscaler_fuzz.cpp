@@ -15,7 +15,7 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kStartUs = 1'767'225'600'000'000;
-constexpr std::int64_t kProvisionUs = 60'000'000;
+constexpr std::int64_t kProvisionSeconds = 60;
 // More is as good, and slow.
 constexpr std::size_t kTemplatesTried = 4, kCapacityQuotasTried = 8, kPodsTried = 8;
 
@@ -30,7 +30,7 @@ void check(std::string_view text) {
   Result<ClusterAutoscaler> made =
       ClusterAutoscaler::create({.templates = std::move(file->nodes),
                                  .quotas = std::move(file->capacity_quotas),
-                                 .provision_us = kProvisionUs},
+                                 .provision_seconds = kProvisionSeconds},
                                 profile, {}, kStartUs);
   if (!made) {
     HEADROOM_FUZZ_CHECK(!made.error().message.empty());

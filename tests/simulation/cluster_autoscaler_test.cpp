@@ -67,7 +67,7 @@ class Autoscaler {
       : cluster_(Engine::create(Profile::standard(), {.threads = 1}).value()),
         autoscaler_(ClusterAutoscaler::create({.templates = std::move(templates),
                                                .quotas = std::move(quotas),
-                                               .provision_us = 60 * kSecondUs},
+                                               .provision_seconds = 60},
                                               Profile::standard(), nodes, 0)
                         .value()) {
     for (const Node& there : nodes) EXPECT_TRUE(cluster_.upsert(there));
@@ -143,7 +143,7 @@ TEST(ClusterAutoscaler, KnowsWhatPodsReferTo) {
     AutoscalerOptions options{
         .templates = {node("a", 4, {{kZone, "z1"}}), node("b", 4, {{kZone, "z2"}})},
         .quotas = {},
-        .provision_us = 60 * kSecondUs};
+        .provision_seconds = 60};
     if (known) options.referred_objects = {volume, claim};
     Result<ClusterAutoscaler> autoscaler =
         ClusterAutoscaler::create(std::move(options), profile, {}, 0);
@@ -557,7 +557,7 @@ struct Growth {
 };
 
 TEST(SimulationThatGrows, PodsWaitForNodesAndTakeThem) {
-  Growth growth({.templates = {node("small", 8)}, .quotas = {}, .provision_us = 60 * kSecondUs});
+  Growth growth({.templates = {node("small", 8)}, .quotas = {}, .provision_seconds = 60});
   growth.input.nodes = {node("n1", 4)};
   growth.arrive(pod(0, 3000), 1);
   growth.arrive(pod(1, 3000), 10, 1000);
@@ -581,7 +581,7 @@ TEST(SimulationThatGrows, PodsWaitForNodesAndTakeThem) {
 TEST(SimulationThatGrows, WhoLeavesEndsTheBlockAndWhoWaitedLeavesLater) {
   Growth growth({.templates = {node("small", 8)},
                  .quotas = {capacity_quota("total", {{"nodes", "1"}})},
-                 .provision_us = 60 * kSecondUs});
+                 .provision_seconds = 60});
   growth.input.nodes = {node("n1", 4)};
   growth.arrive(pod(0, 3000), 0, 100);
   growth.arrive(pod(1, 3000), 40, 90);
@@ -754,7 +754,7 @@ TEST(SimulationThatGrows, RandomSimulationsKeepTheRules) {
       its.unschedulable = false;
       its.taints.clear();
     }
-    autoscaler.provision_us = random.between(1, 300) * kSecondUs;
+    autoscaler.provision_seconds = random.between(1, 300);
     options.autoscaler = std::move(autoscaler);
     std::string lines[2], reports[2];
     for (const int run : {0, 1}) {

@@ -35,7 +35,7 @@ struct SimulateOptions {
   std::uint64_t seed = 1;
   bool random_ties = false, no_departures = false, no_cache = false, validate = false;
   bool json = false;
-  std::int32_t threads = 1;
+  std::int64_t threads = 1;
   std::optional<std::int64_t> metrics_every_seconds;
   std::vector<std::string> configs;
   std::string out, report, command_line;
@@ -119,7 +119,7 @@ Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
   for (CapacityQuota& quota : quotas->capacity_quotas) {
     autoscaler.quotas.push_back(std::move(quota));
   }
-  autoscaler.provision_us = options.provision_seconds * kMicrosPerSecond;
+  autoscaler.provision_seconds = options.provision_seconds;
   return autoscaler;
 }
 
@@ -364,7 +364,7 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
                     "Print the report as JSON, with what happened over time");
   command->add_option("--threads", options->threads, "Threads inside a decision; 0: all cores")
       ->type_name("NUMBER")
-      ->check(between(0, kThreadsMax))
+      ->check(between(std::int64_t{0}, kThreadsMax))
       ->capture_default_str();
   command->add_flag("--no-cache", options->no_cache,
                     "Evaluate every node for every pod; no answer changes");
