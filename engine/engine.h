@@ -54,7 +54,7 @@ class Engine {
   Result<void> upsert(const Pod& pod);
   Result<void> upsert(const NodeMetric& metric);
   // Of several quotas in a namespace the first by name counts. Kept only where the profile has
-  // CapacityScheduling, as are budgets and priority classes.
+  // CapacityScheduling, as are budgets.
   Result<void> upsert(const ElasticQuota& quota);
   Result<void> upsert(const PodDisruptionBudget& budget);
   // For pods that state no priority of their own.

@@ -161,7 +161,7 @@ void Evaluator::look_at_application(const Pod& pod, AskedPod& asked) {
   if (cluster_.nominated_rows().empty()) {
     return;
   }
-  const std::int32_t priority = cluster_.capacity()->claim(pod).priority;
+  const std::int32_t priority = cluster_.priorities().of(pod).value;
   for (const std::uint32_t row : cluster_.nominated_rows()) {
     std::vector<PodId> pods = cluster_.node(row).nominated;
     std::erase_if(pods, [&](PodId id) { return cluster_.pod(id).rank.priority < priority; });

@@ -101,10 +101,8 @@ void Evaluator::explain_ports(const Pod& pod, const PodShape& shape, std::uint32
                                 ? ""
                                 : fmt::format(" and {} more", shape.host_ports.size() - 1));
   } else {
-    const CapacityScheduling* capacity = cluster_.capacity();
-    line.note = fmt::format(
-        "{}: {}", cluster_.rejections().at(kPortsTaken).reasons.front(),
-        cluster_.taken_port(shape, row, capacity == nullptr ? 0 : capacity->claim(pod).priority));
+    line.note = fmt::format("{}: {}", cluster_.rejections().at(kPortsTaken).reasons.front(),
+                            cluster_.taken_port(shape, row, cluster_.priorities().of(pod).value));
   }
   out.terms.push_back(std::move(line));
 }

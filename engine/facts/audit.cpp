@@ -166,13 +166,13 @@ std::uint64_t Audit::balance_of_pod(PodId id) const {
       balance += hash_of(About::kMention, row);
     }
   }
+  if (pod.rank.priority_class != 0) {
+    balance += hash_of(About::kClassName, pod.rank.priority_class - 1);
+  }
   if (cluster_.capacity_ == nullptr) {
     return balance;
   }
   balance += hash_of(About::kHolder, pod.rank.namespace_id);
-  if (pod.rank.priority_class != 0) {
-    balance += hash_of(About::kClassName, pod.rank.priority_class - 1);
-  }
   const bool counts = pod.counted_row != kNoRow;
   if (counts) {
     balance += hash_of(About::kRanked, pod.counted_row);
@@ -197,6 +197,9 @@ std::uint64_t Audit::balance_of_rest() const {
   for (const std::uint32_t row : cluster_.nominated_rows_) {
     balance -= hash_of(About::kNominated, row);
   }
+  for (std::uint32_t id = 0; id < cluster_.priorities_.name_count(); ++id) {
+    balance -= cluster_.priorities_.pods_of_name(id) * hash_of(About::kClassName, id);
+  }
   if (cluster_.capacity_ == nullptr) {
     return balance;
   }
@@ -204,9 +207,6 @@ std::uint64_t Audit::balance_of_rest() const {
   const ElasticQuotas& quotas = cluster_.capacity_->elastic_quotas();
   for (const PodDisruptionBudget& budget : cluster_.capacity_->budgets().all()) {
     balance += hash_of(About::kHolder, quotas.find(budget.namespace_name));
-  }
-  for (std::uint32_t id = 0; id < cluster_.capacity_->class_name_count(); ++id) {
-    balance -= cluster_.capacity_->pods_of_class(id) * hash_of(About::kClassName, id);
   }
   for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
     const NamespaceFacts& facts = quotas.at(id);

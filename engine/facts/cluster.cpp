@@ -17,7 +17,7 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
       policies_({profile_, names_, table_, facts_}),
       load_aware_(static_cast<LoadAware*>(policies_.of(PluginId::kLoadAwareScheduling))),
       capacity_(profile_.capacity_scheduling
-                    ? std::make_unique<CapacityScheduling>(profile_, facts_)
+                    ? std::make_unique<CapacityScheduling>(profile_, facts_, priorities_)
                     : nullptr),
       row_classes_(table_, facts_),
       rejections_(reasons_),
@@ -518,22 +518,19 @@ void Cluster::remove_pod_disruption_budget(std::string_view key) {
 }
 
 Result<void> Cluster::upsert(const PriorityClass& priority_class) {
-  if (capacity_ == nullptr) {
-    return {};
-  }
-  if (auto checked = capacity_->check(priority_class); !checked) {
+  if (auto checked = priorities_.check(priority_class); !checked) {
     return checked;
   }
   remember_priority_class(priority_class.name);
-  capacity_->upsert(priority_class);
+  priorities_.upsert(priority_class);
   refresh_priorities();
   return {};
 }
 
 void Cluster::remove_priority_class(std::string_view name) {
-  if (capacity_ != nullptr && capacity_->find_priority_class(name) != nullptr) {
+  if (priorities_.find(name) != nullptr) {
     remember_priority_class(name);
-    capacity_->remove_priority_class(name);
+    priorities_.remove(name);
     refresh_priorities();
   }
 }
@@ -574,7 +571,7 @@ void Cluster::put(ReferredKind kind, std::string_view key,
 void Cluster::refresh_priorities() {
   for (PodId id = 0; id < facts_.pods.size(); ++id) {
     PodRank& rank = facts_.pods[id].rank;
-    const std::int32_t priority = capacity_->priority_now(rank);
+    const std::int32_t priority = priorities_.now(rank);
     if (!facts_.pods[id].known() || priority == rank.priority) {
       continue;
     }

@@ -30,6 +30,7 @@
 #include "engine/policies/policies.h"
 #include "engine/profile/profile.h"
 #include "engine/quotas/capacity_scheduling.h"
+#include "engine/quotas/priorities.h"
 #include "engine/table/facts.h"
 #include "engine/table/node_table.h"
 #include "engine/table/reasons.h"
@@ -136,6 +137,7 @@ class Cluster {
   std::uint32_t counted_row_of(std::string_view pod_key) const;  // kNoRow: the pod counts nowhere
   bool has_ended(std::string_view pod_key, std::string_view uid) const;  // a terminal pod is known
   const PodFacts& pod(PodId id) const { return facts_.pods[id]; }
+  const Priorities& priorities() const { return priorities_; }
   // nullptr where the profile has no CapacityScheduling.
   const CapacityScheduling* capacity() const { return capacity_.get(); }
   std::uint32_t node_count() const { return node_count_; }
@@ -208,6 +210,7 @@ class Cluster {
   void count_nominated(PodId id, int sign);
   void add_to_row(std::uint32_t row, PodId id);
   void subtract_from_row(std::uint32_t row, PodId id);
+  void clear_rank(PodFacts& pod);
   void exchange(PodId id, PodFacts& facts);
   void refresh_priorities();
   void release_unmentioned();
@@ -228,6 +231,8 @@ class Cluster {
   Result<void> validate_pod(PodId id) const;
   Result<void> validate_sums() const;
   Result<void> validate_names() const;
+  bool miscounted(std::uint32_t holders, std::uint32_t counted) const;
+  Result<void> validate_nominations() const;
   Result<void> validate_capacity() const;
   // A pod on no node that names one.
   static bool waits_for_room(const PodFacts& pod);
@@ -252,6 +257,7 @@ class Cluster {
   ReferredObjects referred_;
   const Policies policies_;
   LoadAware* const load_aware_;  // of policies_; nullptr: none, and metrics are no facts
+  Priorities priorities_;
   const std::unique_ptr<CapacityScheduling> capacity_;
   RowClasses row_classes_;
   Reasons reasons_;

@@ -60,11 +60,9 @@ std::uint64_t Cluster::digest_of_pod(PodId id) const {
   const auto name_of = [&](std::uint32_t row) {
     return row == kNoRow ? std::string() : facts_.nodes[row].name;
   };
-  if (capacity_ != nullptr) {
-    digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
-               std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
-               capacity_->budgets().labels_hash(pod.rank.group));
-  }
+  digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
+             std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
+             capacity_ == nullptr ? 0 : capacity_->budgets().labels_hash(pod.rank.group));
   if (pod.host_ports != nullptr) {
     for (const HostPort& port : *pod.host_ports) {
       digest.add("port", pod.key, to_string(port));
@@ -88,6 +86,7 @@ std::uint64_t Cluster::digest_of_rest() const {
   if (referred_.count() != 0) {
     digest.add("referred", static_cast<std::int64_t>(referred_.digest()));
   }
+  digest.add("priorities", static_cast<std::int64_t>(priorities_.digest()));
   if (capacity_ != nullptr) {
     digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
   }
@@ -194,21 +193,21 @@ Result<void> Cluster::validate_pod(PodId id) const {
   if (pod.counted_row != (pod.known() && !pod.terminal ? pod.row() : kNoRow)) {
     return broken("counts on another row than its facts say");
   }
-  if (capacity_ == nullptr) {
-    return {};
-  }
   const PodRank& rank = pod.rank;
-  if (pod.known() != (rank.group != kNoGroup)) {
-    return broken("is ranked although it is not known, or not");
-  }
   const bool waits = waits_for_room(pod);
   if (waits != rank.nominated ||
       (waits && std::count(facts_.nodes[rank.nominated_row].nominated.begin(),
                            facts_.nodes[rank.nominated_row].nominated.end(), id) != 1)) {
     return broken("is nominated otherwise than its facts say");
   }
-  if (pod.known() && capacity_->priority_now(rank) != rank.priority) {
+  if (pod.known() && priorities_.now(rank) != rank.priority) {
     return broken("has another priority than its class");
+  }
+  if (capacity_ == nullptr) {
+    return {};
+  }
+  if (pod.known() != (rank.group != kNoGroup)) {
+    return broken("is ranked although it is not known, or not");
   }
   if (pod.counted_row != kNoRow) {
     const auto pods = capacity_->pods_of(pod.counted_row);
@@ -227,6 +226,39 @@ bool Cluster::waits_for_room(const PodFacts& pod) {
   return pod.known() && !pod.terminal && pod.row() == kNoRow && pod.rank.nominated_row != kNoRow;
 }
 
+// A journal holds what it may bring back.
+bool Cluster::miscounted(std::uint32_t holders, std::uint32_t counted) const {
+  return journal_.open() ? holders < counted : holders != counted;
+}
+
+// Rows to which pods are nominated, and the names of classes by which pods have their priority.
+Result<void> Cluster::validate_nominations() const {
+  std::vector<std::uint32_t> listed(facts_.nodes.size());
+  for (const std::uint32_t row : nominated_rows_) {
+    ++listed[row];
+  }
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    if (listed[row] != (facts_.nodes[row].nominated.empty() ? 0U : 1U)) {
+      return fail(ErrorCode::kConflict,
+                  "validate: the nominated pods of " + facts_.nodes[row].name + " are not listed");
+    }
+  }
+  std::vector<std::uint32_t> named(priorities_.name_count());
+  for (PodId id = 0; id < facts_.pods.size(); ++id) {
+    if (const PodRank& rank = facts_.pods[id].rank; rank.priority_class != 0) {
+      ++named[rank.priority_class - 1];
+    }
+  }
+  for (std::uint32_t id = 0; id < named.size(); ++id) {
+    if (miscounted(priorities_.pods_of_name(id), named[id])) {
+      return fail(
+          ErrorCode::kConflict,
+          fmt::format("validate: priority class {} is held otherwise than its pods name it", id));
+    }
+  }
+  return {};
+}
+
 // What quotas and preemption read, against the sums over the pods.
 Result<void> Cluster::validate_capacity() const {
   if (capacity_ == nullptr) {
@@ -235,15 +267,11 @@ Result<void> Cluster::validate_capacity() const {
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: capacity scheduling: " + what);
   };
-  // A journal holds what it may bring back.
-  const auto miscounted = [this](std::uint32_t holders, std::uint32_t counted) {
-    return journal_.open() ? holders < counted : holders != counted;
-  };
   const ElasticQuotas& quotas = capacity_->elastic_quotas();
   std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
-  std::vector<std::uint32_t> ranked(facts_.nodes.size()), listed(facts_.nodes.size());
-  // By namespace, and by name of a class: the pods and budgets that hold it.
-  std::vector<std::uint32_t> held(quotas.namespace_count()), named(capacity_->class_name_count());
+  std::vector<std::uint32_t> ranked(facts_.nodes.size());
+  // By namespace: the pods and budgets that hold it.
+  std::vector<std::uint32_t> held(quotas.namespace_count());
   for (const PodDisruptionBudget& budget : capacity_->budgets().all()) {
     const NamespaceId id = quotas.find(budget.namespace_name);
     if (id == kNoNamespace) {
@@ -257,9 +285,6 @@ Result<void> Cluster::validate_capacity() const {
     if (pod.known()) {
       ++held[rank.namespace_id];
     }
-    if (rank.priority_class != 0) {
-      ++named[rank.priority_class - 1];
-    }
     const bool counts = pod.counted_row != kNoRow;
     if (!counts && !(waits_for_room(pod) && facts_.nodes[rank.nominated_row].node != nullptr)) {
       continue;
@@ -271,16 +296,10 @@ Result<void> Cluster::validate_capacity() const {
       ++ranked[pod.counted_row];
     }
   }
-  for (const std::uint32_t row : nominated_rows_) {
-    ++listed[row];
-  }
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (capacity_->pods_of(row).size() != ranked[row]) {
       return broken("the pods of " + facts_.nodes[row].name +
                     " are others than those that count there");
-    }
-    if (listed[row] != (facts_.nodes[row].nominated.empty() ? 0U : 1U)) {
-      return broken("the nominated pods of " + facts_.nodes[row].name + " are not listed");
     }
   }
   for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
@@ -298,11 +317,6 @@ Result<void> Cluster::validate_capacity() const {
     const bool kept = facts.users != 0 || facts.has_elastic_quota();
     if (miscounted(facts.users, held[id]) || (quotas.find(facts.name) == id) != kept) {
       return broken("namespace " + facts.name + " is held otherwise than by its pods and budgets");
-    }
-  }
-  for (std::uint32_t id = 0; id < named.size(); ++id) {
-    if (miscounted(capacity_->pods_of_class(id), named[id])) {
-      return broken(fmt::format("priority class {} is held otherwise than its pods name it", id));
     }
   }
   return quotas.consistent() ? Result<void>() : broken("the totals differ from the quotas' sums");
@@ -380,6 +394,9 @@ Result<void> Cluster::validate_sums() const {
     if (pod.mentions != listed[id]) {
       return broken("pod " + pod.key + " is mentioned otherwise than metrics list it");
     }
+  }
+  if (auto checked = validate_nominations(); !checked) {
+    return checked;
   }
   if (auto checked = validate_capacity(); !checked) {
     return checked;

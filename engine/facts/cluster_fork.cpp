@@ -24,6 +24,7 @@ void Cluster::remember(PodId id) {
   if (!journal_.open() || !pod.known()) {
     return;
   }
+  priorities_.retain(pod.rank);
   if (capacity_ != nullptr) {
     capacity_->retain_rank(pod.rank);
   }
@@ -50,8 +51,7 @@ void Cluster::remember_budget(std::string_view key) {
 
 void Cluster::remember_priority_class(std::string_view name) {
   if (journal_.open()) {
-    journal_.put(
-        PriorityClassBefore{std::string(name), copy_of(capacity_->find_priority_class(name))});
+    journal_.put(PriorityClassBefore{std::string(name), copy_of(priorities_.find(name))});
   }
 }
 
@@ -103,9 +103,7 @@ struct Cluster::TakeBack {
         --cluster.facts_.nodes[row].mentions;
       }
     }
-    if (cluster.capacity_ != nullptr) {
-      cluster.capacity_->clear_rank(pod);
-    }
+    cluster.clear_rank(pod);
     cluster.shape_book_.give(pod, kNoShape);
     cluster.applications_.peers().give(pod, kNoPeer);
     cluster.pod_count_ -= pod.known();
@@ -139,8 +137,8 @@ struct Cluster::TakeBack {
   }
 
   void operator()(const PriorityClassBefore& change) const {
-    change.priority_class != nullptr ? cluster.capacity_->upsert(*change.priority_class)
-                                     : cluster.capacity_->remove_priority_class(change.name);
+    change.priority_class != nullptr ? cluster.priorities_.upsert(*change.priority_class)
+                                     : cluster.priorities_.remove(change.name);
     cluster.refresh_priorities();
   }
 
@@ -173,9 +171,7 @@ void Cluster::commit() {
   for (Journal::Change& change : journal_.commit()) {
     if (const auto* pod = std::get_if<PodBefore>(&change);
         pod != nullptr && pod->facts != nullptr) {
-      if (capacity_ != nullptr) {
-        capacity_->clear_rank(*pod->facts);
-      }
+      clear_rank(*pod->facts);
       shape_book_.give(*pod->facts, kNoShape);
       applications_.peers().give(*pod->facts, kNoPeer);
     }

@@ -60,10 +60,8 @@ void Cluster::name_pod(PodId id, std::string key, NameIndex::Hash hash) {
 
 void Cluster::release_pod_if_unused(PodId id) {
   note_pod(id);
-  if (!facts_.pods[id].known() && capacity_ != nullptr) {
-    capacity_->clear_rank(facts_.pods[id]);
-  }
   if (!facts_.pods[id].known()) {
+    clear_rank(facts_.pods[id]);
     facts_.pods[id].host_ports.reset();
     shape_book_.give(facts_.pods[id], kNoShape);
     applications_.peers().give(facts_.pods[id], kNoPeer);
@@ -119,7 +117,9 @@ void Cluster::withdraw_nomination(PodId id) {
 
 void Cluster::count_nominated(PodId id, int sign) {
   note_pod(id);
-  capacity_->count_nominated(id, sign);
+  if (capacity_ != nullptr) {
+    capacity_->count_nominated(id, sign);
+  }
 }
 
 // What a pod takes of a row by its shape and its ports.
@@ -216,10 +216,18 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
   } else {
     pod.host_ports.reset();
   }
+  priorities_.set(pod.rank, object);
   if (capacity_ != nullptr) {
     capacity_->set_rank(pod, object);
-    move_to(pod.rank.nominated_row,
-            object.nominated_node_name.empty() ? kNoRow : row_of(object.nominated_node_name));
+  }
+  move_to(pod.rank.nominated_row,
+          object.nominated_node_name.empty() ? kNoRow : row_of(object.nominated_node_name));
+}
+
+void Cluster::clear_rank(PodFacts& pod) {
+  priorities_.clear(pod.rank);
+  if (capacity_ != nullptr) {
+    capacity_->clear_rank(pod);
   }
 }
 
@@ -413,7 +421,7 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
 // kube-scheduler's prepareCandidate.
 std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
                                           std::span<const std::string> victims) {
-  const std::int32_t priority = capacity_->claim(pod).priority;
+  const std::int32_t priority = priorities_.of(pod).value;
   std::vector<std::string> lesser;
   for (const PodId id : std::vector<PodId>(facts_.nodes[row].nominated)) {
     if (facts_.pods[id].rank.priority < priority && facts_.pods[id].uid != pod.uid) {

@@ -44,7 +44,7 @@ void Supposition::add_nominated(const Pod& pod, PodShape& shape) {
     return;
   }
   cluster_.prepare_for_rows(shape);
-  const std::int32_t priority = cluster_.capacity_->claim(pod).priority;
+  const std::int32_t priority = cluster_.priorities_.of(pod).value;
   for (const std::uint32_t row : cluster_.nominated_rows_) {
     const NodeFacts& node = cluster_.facts_.nodes[row];
     // Of a pod that names its nodes the class says nothing.
@@ -182,9 +182,7 @@ struct Supposition::TakeBack {
     const PodId id = step.pod;
     cluster.uncount(id);
     cluster.move_to(cluster.facts_.pods[id].rank.nominated_row, kNoRow);
-    if (cluster.capacity_ != nullptr) {
-      cluster.capacity_->clear_rank(cluster.facts_.pods[id]);
-    }
+    cluster.clear_rank(cluster.facts_.pods[id]);
     cluster.shapes().give(cluster.facts_.pods[id], kNoShape);
     cluster.applications().peers().give(cluster.facts_.pods[id], kNoPeer);
     cluster.exchange(id, step.before);

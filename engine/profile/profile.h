@@ -144,8 +144,7 @@ struct Profile {
   // here.
   std::vector<PluginId> filters;
   std::vector<ScorePlugin> scores;
-  // CapacityScheduling: elastic quotas before the filters, preemption after them, and pods that are
-  // nominated to a node take room there.
+  // CapacityScheduling: elastic quotas before the filters, preemption after them.
   bool capacity_scheduling = false;
 
   // Pods with scheduling gates wait (SchedulingGates).

@@ -7,15 +7,16 @@
 
 #include "engine/limits.h"
 #include "engine/table/check_resources.h"
-#include "engine/table/digest.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
 
-CapacityScheduling::CapacityScheduling(const Profile& profile, const Facts& facts)
+CapacityScheduling::CapacityScheduling(const Profile& profile, const Facts& facts,
+                                       const Priorities& priorities)
     : mode_(profile.mode),
       cross_node_(profile.capacity.cross_node_preemption),
       facts_(facts),
+      priorities_(priorities),
       quotas_(profile.mode),
       budgets_(profile.mode) {}
 
@@ -69,52 +70,6 @@ Result<void> CapacityScheduling::check(const PodDisruptionBudget& budget) const 
   return {};
 }
 
-Result<void> CapacityScheduling::check(const PriorityClass& priority_class) const {
-  if (priority_class.name.empty()) {
-    return fail(ErrorCode::kInvalid, "PriorityClass: metadata.name is empty");
-  }
-  if (find_priority_class(priority_class.name) == nullptr &&
-      priority_class_count() >= kPriorityClassesMax) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("PriorityClass {}: kPriorityClassesMax ({}) are known",
-                            priority_class.name, kPriorityClassesMax));
-  }
-  return {};
-}
-
-// --- Priority classes ---
-
-void CapacityScheduling::upsert(const PriorityClass& priority_class) {
-  priority_classes_[priority_class.name] = priority_class;
-}
-
-void CapacityScheduling::remove_priority_class(std::string_view name) {
-  if (const auto found = priority_classes_.find(name); found != priority_classes_.end()) {
-    priority_classes_.erase(found);
-  }
-}
-
-const PriorityClass* CapacityScheduling::find_priority_class(std::string_view name) const {
-  const auto found = priority_classes_.find(name);
-  return found == priority_classes_.end() ? nullptr : &found->second;
-}
-
-// Kubernetes' priority admission: a pod that names no class has the global default, of several the
-// one of the lowest value; an unknown class is none.
-const PriorityClass* CapacityScheduling::class_of(std::string_view name) const {
-  if (!name.empty()) {
-    return find_priority_class(name);
-  }
-  const PriorityClass* lowest = nullptr;
-  for (const auto& [its_name, priority_class] : priority_classes_) {
-    if (priority_class.global_default &&
-        (lowest == nullptr || priority_class.value < lowest->value)) {
-      lowest = &priority_class;
-    }
-  }
-  return lowest;
-}
-
 // --- Budgets ---
 
 void CapacityScheduling::upsert(const PodDisruptionBudget& budget) {
@@ -148,12 +103,6 @@ void CapacityScheduling::set_rank(PodFacts& facts, const Pod& pod) {
   rank.group = budgets_.acquire(rank.namespace_id, pod.labels);
   rank.start_us = pod.start_us.value_or(INT64_MAX);
   rank.deleting = pod.deleting;
-  rank.priority = pod.priority.value_or(0);
-  rank.priority_class = 0;
-  if (!pod.priority) {
-    rank.priority_class = hold_class(pod.priority_class_name);
-    rank.priority = priority_now(rank);
-  }
   release(before);
 }
 
@@ -161,16 +110,12 @@ void CapacityScheduling::clear_rank(PodFacts& facts) {
   release(facts.rank);
   facts.rank.group = kNoGroup;
   facts.rank.namespace_id = kNoNamespace;
-  facts.rank.priority_class = 0;
 }
 
 void CapacityScheduling::retain_rank(const PodRank& rank) {
   if (rank.group != kNoGroup) {
     budgets_.retain(rank.group);
     quotas_.retain_namespace(rank.namespace_id);
-  }
-  if (rank.priority_class != 0) {
-    ++class_names_[rank.priority_class - 1].pods;
   }
 }
 
@@ -179,39 +124,6 @@ void CapacityScheduling::release(const PodRank& rank) {
     budgets_.release(rank.group);
     quotas_.release_namespace(rank.namespace_id);
   }
-  if (rank.priority_class == 0) {
-    return;
-  }
-  if (ClassName& its = class_names_[rank.priority_class - 1]; --its.pods == 0) {
-    class_ids_.erase(its.name);
-    its = {};
-    released_classes_.push_back(rank.priority_class);
-  }
-}
-
-// Its number for PodRank, with one pod more.
-std::uint32_t CapacityScheduling::hold_class(const std::string& name) {
-  if (const auto known = class_ids_.find(name); known != class_ids_.end()) {
-    ++class_names_[known->second - 1].pods;
-    return known->second;
-  }
-  if (released_classes_.empty()) {
-    class_names_.emplace_back();
-    released_classes_.push_back(class_name_count());
-  }
-  const std::uint32_t number = released_classes_.back();
-  released_classes_.pop_back();
-  class_names_[number - 1] = {name, 1};
-  class_ids_.emplace(name, number);
-  return number;
-}
-
-std::int32_t CapacityScheduling::priority_now(const PodRank& rank) const {
-  if (rank.priority_class == 0) {
-    return rank.priority;
-  }
-  const PriorityClass* its = class_of(priority_class_name(rank));
-  return its == nullptr ? 0 : its->value;
 }
 
 bool CapacityScheduling::less_important(const RankedPod& a, const RankedPod& b) const {
@@ -267,21 +179,10 @@ void CapacityScheduling::count_nominated(PodId id, int sign) {
 }
 
 PodClaim CapacityScheduling::claim(const Pod& pod) const {
-  const PriorityClass* its = pod.priority ? nullptr : class_of(pod.priority_class_name);
-  const std::string& policy = pod.preemption_policy.empty() && its != nullptr
-                                  ? its->preemption_policy
-                                  : pod.preemption_policy;
-  return {quotas_.find(pod.namespace_name), pod.priority.value_or(its == nullptr ? 0 : its->value),
-          policy == "Never"};
+  const PodPriority priority = priorities_.of(pod);
+  return {quotas_.find(pod.namespace_name), priority.value, priority.never_preempts};
 }
 
-std::uint64_t CapacityScheduling::digest() const {
-  Digest digest;
-  for (const auto& [name, priority_class] : priority_classes_) {
-    digest.add("class", name, std::int64_t{priority_class.value},
-               std::int64_t{priority_class.global_default}, priority_class.preemption_policy);
-  }
-  return digest.total() + quotas_.digest() + budgets_.digest();
-}
+std::uint64_t CapacityScheduling::digest() const { return quotas_.digest() + budgets_.digest(); }
 
 }  // namespace headroom

@@ -1,14 +1,12 @@
 // CapacityScheduling: the facts behind elastic quotas and preemption.
 //
-// Quotas and what is used of them, budgets, priority classes, and for every row its pods in the
-// order of their importance: what the pre-filter and the post-filter read. The cluster calls it
-// where a pod begins or ends to count; it knows rows by number alone.
+// Quotas and what is used of them, budgets, and for every row its pods in the order of their
+// importance: what the pre-filter and the post-filter read. The cluster calls it where a pod begins
+// or ends to count; it knows rows by number alone.
 // Thread safety: one thread at a time; const members from any number. Cost: a pod's event moves the
-// pods of its row that are less important; a priority class that changes recounts the pods that
-// rely on it.
+// pods of its row that are less important.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +14,7 @@
 
 #include "engine/quotas/disruption_budgets.h"
 #include "engine/quotas/elastic_quotas.h"
+#include "engine/quotas/priorities.h"
 #include "engine/table/facts.h"
 #include "objects/error.h"
 
@@ -40,7 +39,7 @@ struct PodClaim {
 
 class CapacityScheduling {
  public:
-  CapacityScheduling(const Profile& profile, const Facts& facts);
+  CapacityScheduling(const Profile& profile, const Facts& facts, const Priorities& priorities);
 
   // --- Facts ---
   ElasticQuotas& elastic_quotas() { return quotas_; }
@@ -49,31 +48,17 @@ class CapacityScheduling {
   // kInvalid or kLimitExceeded if the object cannot be kept; it says which field, and why.
   Result<void> check(const ElasticQuota& quota) const;
   Result<void> check(const PodDisruptionBudget& budget) const;
-  Result<void> check(const PriorityClass& priority_class) const;
   void upsert(const PodDisruptionBudget& budget);
   void remove_budget(std::string_view key);  // "namespace/name"
-  void upsert(const PriorityClass& priority_class);
-  void remove_priority_class(std::string_view name);
-  std::size_t priority_class_count() const { return priority_classes_.size(); }
-  const PriorityClass* find_priority_class(std::string_view name) const;  // nullptr: not known
-  const std::map<std::string, PriorityClass, std::less<>>& priority_classes() const {
-    return priority_classes_;
-  }
 
   // --- Pods ---
   // What the pod asks of its quota.
   Amounts elastic_quota_request(const Pod& pod);
-  // Everything but the nominated row. A rank holds its namespace, group and class.
+  // Everything but the priority and the nominated row. A rank holds its namespace and group.
   void set_rank(PodFacts& facts, const Pod& pod);
   void clear_rank(PodFacts& facts);
   // For a copy of the rank, which is cleared like any.
   void retain_rank(const PodRank& rank);
-  // As its class says now, where it has none of its own.
-  std::int32_t priority_now(const PodRank& rank) const;
-  // What the pod names; it has no priority of its own.
-  const std::string& priority_class_name(const PodRank& rank) const {
-    return class_names_[rank.priority_class - 1].name;
-  }
   // A pod begins or ends to count on the row: used, and the row's order. Both ways with the same
   // facts.
   void count(std::uint32_t row, PodId id);
@@ -106,33 +91,19 @@ class CapacityScheduling {
   // By priority, earlier start, then name.
   bool less_important(const RankedPod& a, const RankedPod& b) const;
   bool cross_node() const { return cross_node_; }
-  // Names of classes that pods state, and how many state this one.
-  std::uint32_t class_name_count() const { return static_cast<std::uint32_t>(class_names_.size()); }
-  std::uint32_t pods_of_class(std::uint32_t id) const { return class_names_[id].pods; }
-  // Of quotas, budgets and classes; the same for the same facts.
+  // Of quotas and budgets; the same for the same facts.
   std::uint64_t digest() const;
   Mode mode() const { return mode_; }
 
  private:
-  // The class that a pod which names this one has; "" is a name that no pod states.
-  const PriorityClass* class_of(std::string_view name) const;
-  std::uint32_t hold_class(const std::string& name);
   void release(const PodRank& rank);
 
   const Mode mode_;
   const bool cross_node_;
   const Facts& facts_;
+  const Priorities& priorities_;
   ElasticQuotas quotas_;
   DisruptionBudgets budgets_;
-  std::map<std::string, PriorityClass, std::less<>> priority_classes_;
-  // A class that pods name, whether or not it exists; free where no pod does.
-  struct ClassName {
-    std::string name;
-    std::uint32_t pods = 0;
-  };
-  std::vector<ClassName> class_names_;  // by PodRank::priority_class - 1
-  std::vector<std::uint32_t> released_classes_;
-  BytesMap<std::string, std::uint32_t> class_ids_;
   std::vector<std::vector<RankedPod>> ranked_;  // by row
 };
 

@@ -92,6 +92,7 @@ class ClusterState::Saver {
       write_row(nodes[row]);
     }
     write_referred();
+    write_priority_classes();
     if (cluster_.capacity_ != nullptr) {
       write_capacity(*cluster_.capacity_);
     }
@@ -122,11 +123,14 @@ class ClusterState::Saver {
     }
   }
 
-  void write_capacity(const CapacityScheduling& capacity) {
-    write_(std::uint64_t{capacity.priority_class_count()});
-    for (const auto& [name, priority_class] : capacity.priority_classes()) {
+  void write_priority_classes() {
+    write_(std::uint64_t{cluster_.priorities_.classes().size()});
+    for (const auto& [name, priority_class] : cluster_.priorities_.classes()) {
       write_(priority_class);
     }
+  }
+
+  void write_capacity(const CapacityScheduling& capacity) {
     const ElasticQuotas& quotas = capacity.elastic_quotas();
     write_(quotas.object_count());
     std::map<std::string_view, NamespaceId> namespaces;  // by name: numbers are used again
@@ -212,12 +216,13 @@ class ClusterState::Saver {
         write_(cluster_.applications_.peers().at(pod.peer).key);
       }
     }
+    write_rank(pod.rank);
     if (cluster_.capacity_ != nullptr) {
-      write_rank(pod.rank, *cluster_.capacity_);
+      write_group(pod.rank.group, *cluster_.capacity_);
     }
   }
 
-  void write_rank(const PodRank& rank, const CapacityScheduling& capacity) {
+  void write_rank(const PodRank& rank) {
     SavedRank saved{{}, {}, saved_row(rank.nominated_row), rank.deleting};
     if (rank.priority_class == 0) {
       saved.priority = rank.priority;
@@ -226,19 +231,22 @@ class ClusterState::Saver {
       saved.start_us = rank.start_us;
     }
     write_(saved);
-    const bool new_group = groups_.add(rank.group);
-    write_(groups_[rank.group]);
-    if (new_group) {
-      const DisruptionBudgets& budgets = capacity.budgets();
-      write_(capacity.elastic_quotas().at(budgets.namespace_of(rank.group)).name,
-             budgets.labels_of(rank.group));
-    }
     if (rank.priority_class != 0) {
       const bool new_class = classes_.add(rank.priority_class);
       write_(classes_[rank.priority_class]);
       if (new_class) {
-        write_(capacity.priority_class_name(rank));
+        write_(cluster_.priorities_.class_name(rank));
       }
+    }
+  }
+
+  void write_group(GroupId group, const CapacityScheduling& capacity) {
+    const bool new_group = groups_.add(group);
+    write_(groups_[group]);
+    if (new_group) {
+      const DisruptionBudgets& budgets = capacity.budgets();
+      write_(capacity.elastic_quotas().at(budgets.namespace_of(group)).name,
+             budgets.labels_of(group));
     }
   }
 
@@ -317,6 +325,7 @@ class ClusterState::Restorer {
     };
     then(&Restorer::read_rows);
     then(&Restorer::read_objects<ReferredObject>);
+    then(&Restorer::read_objects<PriorityClass>);
     if (cluster_.capacity_ != nullptr) {
       then(&Restorer::read_capacity);
     }
@@ -394,10 +403,7 @@ class ClusterState::Restorer {
   }
 
   Result<void> read_capacity() {
-    Result<void> applied = read_objects<PriorityClass>();
-    if (applied) {
-      applied = read_objects<ElasticQuota>();
-    }
+    Result<void> applied = read_objects<ElasticQuota>();
     return applied ? read_objects<PodDisruptionBudget>() : applied;
   }
 
@@ -441,20 +447,20 @@ class ClusterState::Restorer {
         return tl::unexpected(read.error());
       }
     }
-    std::uint32_t group = 0;
-    SavedRank rank;
+    const auto rank = read_.read<SavedRank>();
     std::optional<std::uint32_t> priority_class;
+    if (!rank.priority) {
+      priority_class = read_.read<std::uint32_t>();
+      if (*priority_class == classes_.size() && !read_.failed()) {
+        classes_.push_back(read_.read<std::string>());
+      }
+    }
+    std::uint32_t group = 0;
     if (cluster_.capacity_ != nullptr) {
-      read_(rank, group);
+      group = read_.read<std::uint32_t>();
       if (group == groups_.size() && !read_.failed()) {
         Pod& pods_of_group = groups_.emplace_back();
         read_(pods_of_group.namespace_name, pods_of_group.labels);
-      }
-      if (!rank.priority) {
-        priority_class = read_.read<std::uint32_t>();
-        if (*priority_class == classes_.size() && !read_.failed()) {
-          classes_.push_back(read_.read<std::string>());
-        }
       }
     }
     const std::uint32_t bound_row = row_of_saved(saved.bound);

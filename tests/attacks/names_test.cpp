@@ -111,7 +111,7 @@ TEST(NamesAttack, NamespacesAndClassesGoWithWhoNamesThem) {
     if (i == rounds() / 4) bytes = mallinfo2().uordblks;
   }
   EXPECT_LE(cluster.capacity()->elastic_quotas().namespace_count(), 3 * kThere);
-  EXPECT_LE(cluster.capacity()->class_name_count(), 3 * kThere);
+  EXPECT_LE(cluster.priorities().name_count(), 3 * kThere);
   expect_no_more_than(bytes + kMi / 4);
   check(cluster);
   for (int i = 0; i < kThere; ++i) go(cluster, rounds() - 1 - i);

@@ -236,6 +236,31 @@ TEST(Preemption, PlaceNeedsThePlugin) {
   EXPECT_TRUE(engine.elastic_quota_status().empty());
 }
 
+// kube-scheduler's own preemption may stand instead of the plugin's.
+TEST(Preemption, NominatedPodsTakeRoomWithoutThePlugin) {
+  Profile profile = capacity_profile();
+  profile.capacity_scheduling = false;
+  Engine engine = std::move(*Engine::create(profile));
+  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(PriorityClass{"high", 5, false, ""}));
+  Pod waits = pod("a", "waits", 2000, 5);
+  waits.nominated_node_name = "n1";
+  ASSERT_TRUE(engine.upsert(waits));
+  Pod of_class = pod("a", "of-class", 1000, 0);
+  of_class.priority.reset();
+  of_class.priority_class_name = "high";
+  EXPECT_EQ(engine.evaluate(pod("a", "lower", 1000, 4))->code, Code::kUnschedulable);
+  EXPECT_EQ(engine.evaluate(of_class)->code, Code::kUnschedulable);
+  EXPECT_EQ(engine.evaluate(pod("a", "higher", 1000, 6))->code, Code::kSuccess);
+  EXPECT_EQ(engine.evaluate(waits)->code, Code::kSuccess) << "for itself";
+  ASSERT_TRUE(engine.validate());
+  engine.remove_priority_class("high");
+  EXPECT_EQ(engine.evaluate(of_class)->code, Code::kUnschedulable) << "its priority is 0 then";
+  engine.remove_pod("a", "waits");
+  EXPECT_EQ(engine.evaluate(of_class)->code, Code::kSuccess);
+  ASSERT_TRUE(engine.validate());
+}
+
 TEST(Preemption, ExplainsEveryPod) {
   Engine engine = make_engine();
   ASSERT_TRUE(engine.upsert(node("n1", 8)));

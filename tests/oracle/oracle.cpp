@@ -135,16 +135,14 @@ NodeStatus Oracle::filter_node(const Json& pod, const NodeView& there,
   return {};
 }
 
-void Oracle::filter_nodes(const Json& pod, Answer& answer) const {
-  for (const std::string& name : facts_.node_names()) {
-    const NodeView view = facts_.view(name, pod);
-    answer.filter[name] = filter_node(pod, view, view);
-  }
-}
-
-void Oracle::filter_nodes_and_preempt(const Json& pod, Answer& answer) const {
-  const auto filter = [&](const std::string& node, const std::vector<PodView>& pods,
-                          const std::vector<PodView>& nominated) {
+// Refers to the pod.
+CapacityCycle Oracle::capacity_cycle(const Json& pod) const {
+  CapacityCycle cycle;
+  cycle.facts = &facts_;
+  cycle.pod = &pod;
+  cycle.args = &child(config_, "args", "CapacityScheduling");
+  cycle.filters = [this, &pod](const std::string& node, const std::vector<PodView>& pods,
+                               const std::vector<PodView>& nominated) {
     const NodeView there = facts_.view(node, pod);
     NodeView counted = there;
     // Without those that are taken away.
@@ -155,11 +153,20 @@ void Oracle::filter_nodes_and_preempt(const Json& pod, Answer& answer) const {
     for (const PodView& one : nominated) counted.pods.push_back(PlacedPod{one.uid, 0, one.pod});
     return filter_node(pod, there, counted);
   };
-  CapacityCycle cycle;
-  cycle.facts = &facts_;
-  cycle.pod = &pod;
-  cycle.args = &child(config_, "args", "CapacityScheduling");
-  cycle.filters = filter;
+  return cycle;
+}
+
+void Oracle::filter_nodes(const Json& pod, Answer& answer) const {
+  const CapacityCycle cycle = capacity_cycle(pod);
+  const Situation situation = read_situation(facts_, mode_, pod);
+  const PodView incoming = view_pod(facts_, mode_, pod);
+  for (const std::string& name : facts_.node_names()) {
+    answer.filter[name] = filter_with_nominated(cycle, situation, incoming, name);
+  }
+}
+
+void Oracle::filter_nodes_and_preempt(const Json& pod, Answer& answer) const {
+  const CapacityCycle cycle = capacity_cycle(pod);
   CapacityAnswer decided =
       mode_ == Mode::kUpstream ? capacity_upstream(cycle) : capacity_proposal(cycle);
   answer.pre_filter = decided.pre_filter;

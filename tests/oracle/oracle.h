@@ -44,8 +44,8 @@ class Oracle {
   // {"capacityScheduling": false, "filters": ["NodeResourcesFit", ...], "scores": [{"plugin":
   // "LimitAware", "weight": 2}, ...],
   //  "args": {"LimitAware": {...}, ...}, "scoreAll": false, "kubernetesVersion": "1.35"}
-  // `capacityScheduling` adds its pre-filter, nominated pods to every filter but
-  // LoadAwareScheduling, and preemption. `scoreAll` scores infeasible nodes too, as the Upstream
+  // Pods nominated to a node count for every filter but LoadAwareScheduling. `capacityScheduling`
+  // adds its pre-filter and preemption. `scoreAll` scores infeasible nodes too, as the Upstream
   // conformance cases do.
   // `kubernetesVersion`: 1.35 (also where it is absent), 1.36 or 1.37.
   Oracle(Mode mode, Json config);
@@ -81,6 +81,7 @@ class Oracle {
   // `there`: the pods on the node, as LoadAwareScheduling sees them; `counted`: without victims and
   // with nominated pods, as the other filters do.
   NodeStatus filter_node(const Json& pod, const NodeView& there, const NodeView& counted) const;
+  CapacityCycle capacity_cycle(const Json& pod) const;
   void filter_nodes(const Json& pod, Answer& answer) const;
   void filter_nodes_and_preempt(const Json& pod, Answer& answer) const;
   PluginScores score_plugin(const Json& entry, const Json& pod,

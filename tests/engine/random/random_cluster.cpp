@@ -524,6 +524,7 @@ json RandomCluster::pod(const std::string& name, const std::string& node_name) {
   pod["metadata"]["uid"] = name + (draws_.one_in(8) ? "-other" : "-uid");
   if (!node_name.empty()) pod["spec"]["nodeName"] = node_name;
   add_status(pod);
+  if (has_capacity_ || draws_.one_in(3)) add_priority(pod);
   if (has_capacity_) add_rank(pod);
   return pod;
 }
@@ -532,7 +533,7 @@ json RandomCluster::pod(const std::string& name, const std::string& node_name) {
 json RandomCluster::place(json pod) {
   pod.erase("status");
   if (draws_.one_in(30)) pod["status"]["phase"] = "Pending";
-  if (has_capacity_ && draws_.one_in(4)) nominate(pod);
+  if (draws_.one_in(4)) nominate(pod);
   if (calm_ && !draws_.one_in(4)) pod["spec"]["priority"] = draws_.pick(std::array{5, 10, 9500});
   return pod;
 }
@@ -683,7 +684,7 @@ json RandomCluster::event() {
     return json{{"op", "delete"}, {"object", {{"kind", kind}, {"metadata", metadata}}}};
   };
   if (calm_ && begun_ < kCapacityNodeNames) return apply(node("n" + std::to_string(begun_++)));
-  if (has_capacity_ && draws_.one_in(6)) return capacity_event();
+  if (draws_.one_in(has_capacity_ ? 6 : 30)) return capacity_event();
   std::uint64_t kind = draws_.below(100);
   if (calm_ && kind >= 64 && kind < 78 && !draws_.one_in(4)) kind = 0;  // a pod for a metric
   if (kind < 34) return apply(pod(pod_name(), draws_.one_in(6) ? "" : node_name()));

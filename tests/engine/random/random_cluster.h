@@ -36,8 +36,9 @@ class RandomCluster {
     kHuge,       // capacities of up to 2^62
   };
 
-  // Where the profile has CapacityScheduling: pods of several namespaces with priorities, and
-  // ElasticQuotas, PodDisruptionBudgets and PriorityClasses; amounts whose sums stay within int64.
+  // Pods have priorities, and some are nominated. Where the profile has CapacityScheduling they are
+  // of several namespaces, with ElasticQuotas and PodDisruptionBudgets; amounts whose sums stay
+  // within int64.
   RandomCluster(Draws& draws, const Profile& profile);
 
   // The next event, in the form of a conformance step: apply, delete, reserve, unreserve, advance.
@@ -86,6 +87,7 @@ class RandomCluster {
 
   // What CapacityScheduling reads (random_elastic_quotas.cpp).
   nlohmann::json capacity_event();
+  void add_priority(nlohmann::json& pod);
   void add_rank(nlohmann::json& pod);
   void nominate(nlohmann::json& pod);
   nlohmann::json elastic_quota_list(std::int64_t more);

@@ -34,8 +34,8 @@ std::string RandomCluster::namespace_of(const std::string& pod_name) const {
   return kNamespaces[sum % (calm_ ? kCalmNamespaces : kNamespaces.size())];
 }
 
-// Priority, start, end and labels, from few values so that pods are often equal.
-void RandomCluster::add_rank(json& pod) {
+// Of few values, so that pods are often equal.
+void RandomCluster::add_priority(json& pod) {
   json& spec = pod["spec"];
   spec.erase("priority");
   if (!draws_.one_in(4)) {
@@ -44,6 +44,13 @@ void RandomCluster::add_rank(json& pod) {
   if (draws_.one_in(4)) {
     spec["priorityClassName"] = draws_.one_in(8) ? "unknown" : draws_.pick(kPriorityClasses);
   }
+  // Of a pod that is on a node it means nothing.
+  if (draws_.one_in(spec.contains("nodeName") ? 10 : 2)) nominate(pod);
+}
+
+// Start, end and labels, of few values too.
+void RandomCluster::add_rank(json& pod) {
+  json& spec = pod["spec"];
   if (draws_.one_in(16)) spec["preemptionPolicy"] = "Never";
   if (draws_.one_in(16)) spec["preemptionPolicy"] = "PreemptLowerPriority";
   if (!draws_.one_in(4)) {
@@ -54,8 +61,6 @@ void RandomCluster::add_rank(json& pod) {
   if (draws_.one_in(8)) metadata["deletionTimestamp"] = "2026-01-01T00:01:00Z";
   if (!draws_.one_in(3)) metadata["labels"]["app"] = draws_.pick(std::array{"x", "x", "y"});
   if (draws_.one_in(4)) metadata["labels"]["tier"] = draws_.pick(std::array{"web", "db"});
-  // Of a pod that is on a node it means nothing.
-  if (draws_.one_in(spec.contains("nodeName") ? 10 : 2)) nominate(pod);
 }
 
 // Now and then to a node that never exists.
@@ -130,7 +135,10 @@ json RandomCluster::priority_class() {
 
 json RandomCluster::capacity_event() {
   const std::uint64_t kind = draws_.below(10);
-  json object = kind < 6 ? elastic_quota() : kind < 8 ? disruption_budget() : priority_class();
+  json object = !has_capacity_ ? priority_class()
+                : kind < 6     ? elastic_quota()
+                : kind < 8     ? disruption_budget()
+                               : priority_class();
   return draws_.one_in(5) ? remove(object) : apply(std::move(object));
 }
 
