@@ -9,6 +9,7 @@
 
 #include "autoscaling/capacity_facts.h"
 #include "autoscaling/max_total.h"
+#include "objects/limits.h"
 
 namespace headroom {
 
@@ -498,6 +499,11 @@ Result<ReserveAnswer> CapacityQuotas::reserve(std::string_view id, std::span<con
                                               std::int64_t expires_us, ReserveMode mode) {
   CapacityFacts& facts = impl_->facts;
   if (id.empty()) return fail(ErrorCode::kInvalid, "reservation: the id is empty");
+  if (id.size() > kStringBytesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("reservation: the id has {} bytes, kStringBytesMax is {}", id.size(),
+                            kStringBytesMax));
+  }
   if (facts.reservations().find(id) != facts.reservations().end()) {
     return fail(ErrorCode::kConflict, fmt::format("reservation {}: is live", id));
   }

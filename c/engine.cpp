@@ -138,6 +138,7 @@ using headroom::ErrorCode;
 using headroom::fail;
 using headroom::fail_null;
 using headroom::guarded;
+using headroom::namespace_of;
 using headroom::Result;
 using headroom::text_of;
 
@@ -195,7 +196,7 @@ headroom_status headroom_remove(headroom_engine* engine, headroom_kind kind,
   headroom::KindNumber number = 0;
   std::memcpy(&number, &kind, sizeof(number));
   return guarded(engine, [&](headroom_engine& handle) {
-    return headroom::remove(handle.engine, number, text_of(namespace_name), text_of(name));
+    return headroom::remove(handle.engine, number, namespace_of(namespace_name), text_of(name));
   });
 }
 
@@ -209,9 +210,10 @@ headroom_status headroom_assume(headroom_engine* engine, const headroom_pod* pod
 headroom_status headroom_forget(headroom_engine* engine, const char* namespace_name,
                                 const char* name, const char* uid, const char* node_name) {
   return guarded(engine, [&](headroom_engine& handle) -> Result<void> {
-    const std::string key =
-        uid == nullptr ? headroom::pod_key(text_of(namespace_name), text_of(name)) : uid;
-    handle.engine.forget(text_of(namespace_name), text_of(name), key, text_of(node_name));
+    const std::string_view space = namespace_of(namespace_name);
+    const std::string its_uid =
+        text_of(uid).empty() ? headroom::pod_key(space, text_of(name)) : uid;
+    handle.engine.forget(space, text_of(name), its_uid, text_of(node_name));
     return {};
   });
 }
@@ -415,7 +417,7 @@ headroom_node_index headroom_node_of_pod(const headroom_engine* engine, const ch
                                          const char* name) {
   return headroom::looked(engine, HEADROOM_NO_NODE, [&](const headroom_engine& handle) {
     return static_cast<headroom_node_index>(
-        handle.engine.node_of_pod(text_of(namespace_name), text_of(name)));
+        handle.engine.node_of_pod(namespace_of(namespace_name), text_of(name)));
   });
 }
 

@@ -19,6 +19,10 @@ namespace headroom {
 
 // A caller's text: NULL counts as "".
 inline std::string_view text_of(const char* text) { return text == nullptr ? "" : text; }
+// Of an object whose kind has one; as in JSON "" is none.
+inline const char* namespace_of(const char* text) {
+  return text == nullptr || *text == '\0' ? "default" : text;
+}
 
 // What an argument must not be.
 inline tl::unexpected<Error> fail_null(const char* argument) {

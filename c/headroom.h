@@ -96,8 +96,9 @@ typedef struct headroom_amount {
  * fields are not read then. No resource or key may be twice in one list.
  */
 typedef struct headroom_pod {
-  const char *namespace_name, *name;
-  const char* uid; /* NULL: "namespace/name" */
+  const char* namespace_name; /* NULL or "": "default", here and wherever one is given */
+  const char* name;
+  const char* uid; /* NULL or "": "namespace/name", as for JSON that has none */
   const headroom_amount* requests;
   size_t request_count;
   const headroom_amount* limits; /* a limit of 0 is one; a resource that is not here has none */
@@ -204,8 +205,8 @@ headroom_status headroom_remove(headroom_engine* engine, headroom_kind kind,
 headroom_status headroom_assume(headroom_engine* engine, const headroom_pod* pod,
                                 const char* node_name);
 /*
- * Undoes headroom_assume() of the same uid (NULL: "namespace/name") on the same node; anything
- * else changes nothing.
+ * Undoes headroom_assume() of the same uid (NULL or "": "namespace/name") on the same node;
+ * anything else changes nothing.
  */
 headroom_status headroom_forget(headroom_engine* engine, const char* namespace_name,
                                 const char* name, const char* uid, const char* node_name);
@@ -263,7 +264,8 @@ typedef struct headroom_placement {
 /*
  * One pod after the other, each assumed on its best node before the next is asked. placements: the
  * caller's room for count answers. preempt: 1: a pod that finds no node may have others go
- * (profiles with CapacityScheduling). On an error none is placed.
+ * (profiles with CapacityScheduling). On an error none is placed; HEADROOM_INVALID: one pod is
+ * there twice.
  */
 headroom_status headroom_place(headroom_engine* engine, const headroom_pod* pods, size_t count,
                                int32_t preempt, headroom_placement* placements);

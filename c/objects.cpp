@@ -113,10 +113,10 @@ Result<void> read_amounts(const headroom_amount* from, std::size_t count, const 
 
 // Into a pod that only this function wrote to.
 Result<void> read_plain(const headroom_pod& from, Pod& pod) {
-  if (auto ok = read_name(from.namespace_name, "namespace_name", pod.namespace_name); !ok)
-    return ok;
+  const char* space = namespace_of(from.namespace_name);
+  if (auto ok = read_name(space, "namespace_name", pod.namespace_name); !ok) return ok;
   if (auto ok = read_name(from.name, "name", pod.name); !ok) return ok;
-  if (from.uid == nullptr) {
+  if (text_of(from.uid).empty()) {
     write_pod_key(pod.namespace_name, pod.name, pod.uid);
   } else if (auto ok = read_name(from.uid, "uid", pod.uid); !ok) {
     return ok;
@@ -174,7 +174,7 @@ Result<void> PodRoom::read(const headroom_pod& from, Pod& pod) {
   }
   Result<void> done = read_plain(from, pod);
   if (done) return {};
-  return fail_in("Pod " + pod_key(utf8_prefix(text_of(from.namespace_name), kNameBytesMax),
+  return fail_in("Pod " + pod_key(utf8_prefix(namespace_of(from.namespace_name), kNameBytesMax),
                                   utf8_prefix(text_of(from.name), kNameBytesMax)),
                  std::move(done.error()));
 }

@@ -284,11 +284,11 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
     return fail(ErrorCode::kUnsupported,
                 "place: preempt: the profile does not enable CapacityScheduling");
   }
+  if (auto checked = cluster.check_room(pods); !checked) {
+    return tl::unexpected(checked.error());
+  }
   PodShapes shapes(cluster.shapes());
   for (const Pod& pod : pods) {
-    if (auto checked = cluster.check_room(pod, pods.size()); !checked) {
-      return tl::unexpected(checked.error());
-    }
     if (const auto shape = shapes.add(pod); !shape) {
       return tl::unexpected(shape.error());
     }

@@ -133,18 +133,19 @@ class Engine {
   // The same, and then the decision; false: not decided yet.
   Result<bool> evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
                         Decision& decision);
-  // For callers that ask for one shape often: a decision by shape reads no pod. The shape stays
-  // valid as long as the engine; the pods asked for must not count on a node yet.
+  // For callers that ask for one shape often: a decision by shape reads no pod, so that it has no
+  // priority: no room is kept for pods that are nominated to a node. The shape stays valid as long
+  // as the engine; the pods asked for must not count on a node yet.
   Result<ShapeIndex> shape_of(const Pod& pod);
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
   // Many pods against one state, in parallel; answers in the pods' order.
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,
                                          const EvaluateOptions& options = {});
   // One after the other, each assumed on its best node before the next is asked. On an error none
-  // is placed. With `preempt` a pod that finds none asks post_filter(): where that helps, the pod
-  // is kept as nominated to its node, and its victims as terminating, before the next is asked;
-  // they count until they are removed, as they do in a cluster. Claims stay as they are: see
-  // bound_volumes().
+  // is placed; kInvalid: one pod is there twice, and would count once. With `preempt` a pod that
+  // finds none asks post_filter(): where that helps, the pod is kept as nominated to its node, and
+  // its victims as terminating, before the next is asked; they count until they are removed, as
+  // they do in a cluster. Claims stay as they are: see bound_volumes().
   Result<std::vector<Placement>> place(std::span<const Pod> pods,
                                        const EvaluateOptions& options = {}, bool preempt = false);
   // The same for one pod, without `preempt`, into a placement whose memory is used again.

@@ -177,7 +177,7 @@ struct PodCondition {
 struct Pod {
   std::string namespace_name;  // metadata.namespace
   std::string name;
-  std::string uid;
+  std::string uid;  // as JSON or YAML a pod without one has its pod_key()
   StringMap labels;
   StringMap annotations;
   bool daemon_set = false;  // any ownerReference of kind DaemonSet

@@ -197,13 +197,13 @@ std::uint64_t Audit::balance_of_rest() const {
   for (const std::uint32_t row : cluster_.nominated_rows_) {
     balance -= hash_of(About::kNominated, row);
   }
+  // A journal holds names, too: then each sum is looked at.
   for (std::uint32_t id = 0; id < cluster_.priorities_.name_count(); ++id) {
     balance -= cluster_.priorities_.pods_of_name(id) * hash_of(About::kClassName, id);
   }
   if (cluster_.capacity_ == nullptr) {
     return balance;
   }
-  // A journal holds names, too: then each sum is looked at.
   const ElasticQuotas& quotas = cluster_.capacity_->elastic_quotas();
   for (const PodDisruptionBudget& budget : cluster_.capacity_->budgets().all()) {
     balance += hash_of(About::kHolder, quotas.find(budget.namespace_name));

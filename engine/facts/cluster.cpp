@@ -521,6 +521,10 @@ Result<void> Cluster::upsert(const PriorityClass& priority_class) {
   if (auto checked = priorities_.check(priority_class); !checked) {
     return checked;
   }
+  if (const PriorityClass* known = priorities_.find(priority_class.name);
+      known != nullptr && *known == priority_class) {
+    return {};
+  }
   remember_priority_class(priority_class.name);
   priorities_.upsert(priority_class);
   refresh_priorities();

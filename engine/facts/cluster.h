@@ -71,6 +71,8 @@ class Cluster {
   void assume(const Pod& pod, const PodShape& shape, std::uint32_t row);
   // kInvalid or kLimitExceeded if so many pods more, this one among them, cannot be kept.
   Result<void> check_room(const Pod& pod, std::size_t count) const;
+  // For all of them; kInvalid too if one is there twice. O(pods).
+  Result<void> check_room(std::span<const Pod> pods) const;
   // A preemption: the pod waits for room on the row, pods of lower priority no longer do, and the
   // victims terminate. Returns the keys of the former.
   std::vector<std::string> preempt(const Pod& pod, std::uint32_t row,

@@ -250,6 +250,32 @@ Result<void> Cluster::check_room(const Pod& pod, std::size_t count) const {
   return {};
 }
 
+Result<void> Cluster::check_room(std::span<const Pod> pods) const {
+  if (pods.size() == 1) {
+    return check_room(pods.front(), 1);
+  }
+  NameIndex names;
+  names.reserve(static_cast<std::uint32_t>(pods.size()));
+  std::string key;
+  for (std::uint32_t p = 0; p < pods.size(); ++p) {
+    if (auto checked = check_room(pods[p], pods.size()); !checked) {
+      return checked;
+    }
+    write_pod_key(pods[p].namespace_name, pods[p].name, key);
+    const NameIndex::Hash hash = NameIndex::hash(key);
+    const std::uint32_t same = names.find(hash, [&](std::uint32_t other) {
+      return pods[other].name == pods[p].name &&
+             pods[other].namespace_name == pods[p].namespace_name;
+    });
+    if (same != NameIndex::kNone) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("place: pods[{}] and pods[{}] are one: {}", same, p, key));
+    }
+    names.insert(hash, p);
+  }
+  return {};
+}
+
 // Most of the cost of an event is waiting for memory. So that it waits once: where a name may lead
 // to is asked for before anything else of the event is done.
 void Cluster::prefetch_pod(PodId id) const { prefetch_bytes(&facts_.pods[id], sizeof(PodFacts)); }
@@ -422,9 +448,10 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
 std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
                                           std::span<const std::string> victims) {
   const std::int32_t priority = priorities_.of(pod).value;
+  const PodId own = find_pod(pod_key(pod.namespace_name, pod.name));
   std::vector<std::string> lesser;
   for (const PodId id : std::vector<PodId>(facts_.nodes[row].nominated)) {
-    if (facts_.pods[id].rank.priority < priority && facts_.pods[id].uid != pod.uid) {
+    if (id != own && facts_.pods[id].rank.priority < priority) {
       remember(id);
       withdraw_nomination(id);
       move_to(facts_.pods[id].rank.nominated_row, kNoRow);

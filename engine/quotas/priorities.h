@@ -4,7 +4,8 @@
 // default's, failing that 0: Kubernetes' priority admission. Names of classes that pods rely on are
 // kept by number while some pod, or a copy of its rank, does.
 // Thread safety: one thread at a time; const members from any number. Cost: O(1) for a pod that has
-// a priority of its own; a class's name is looked up for any other.
+// a priority of its own; of any other the class's name is looked up, or, where it names none, all
+// classes are looked at.
 #pragma once
 
 #include <cstdint>

@@ -67,7 +67,8 @@ struct LoadApplied {
   bool prod_usage = false;      // its reported usage counts as prod usage
 };
 
-// What quotas and preemption know of a pod; see capacity_scheduling.h. Meaningless without them.
+// How important a pod is, and where it waits for room (priorities.h); the rest is for quotas and
+// preemption, and says nothing without them (capacity_scheduling.h).
 struct PodRank {
   NamespaceId namespace_id = kNoNamespace;
   GroupId group = kNoGroup;

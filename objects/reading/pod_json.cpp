@@ -337,6 +337,7 @@ bool read_pod(const ObjectParts& parts, FieldErrors& errors, Pod& out) {
   metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;
   if (out.namespace_name.empty()) out.namespace_name = "default";
+  if (out.uid.empty()) write_pod_key(out.namespace_name, out.name, out.uid);
   if (parts.spec && !read_spec(*parts.spec, errors, out)) return false;
   return !parts.status || read_status(*parts.status, errors, out);
 }

@@ -238,6 +238,10 @@ bool read_persistent_volume_claim(const ObjectParts& parts, FieldErrors& errors,
   metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;
   if (out.namespace_name.empty()) out.namespace_name = "default";
+  // As that of a pod without one.
+  if (out.controller && out.controller->uid.empty()) {
+    write_pod_key(out.namespace_name, out.controller->name, out.controller->uid);
+  }
   out.volume_mode = kVolumeModeDefault;
   const auto resources = [&](const FieldPath& path, JsonValue value) {
     constexpr std::string_view kFields[] = {"requests", "limits"};

@@ -307,9 +307,9 @@ class PlacedPods:
 class NodeTable:
     """What every node has and holds, by row (cpu in milli, all else in whole units).
 
-    The arrays own what they show: a picture of the moment. Rows without a node are 0, and "" in
-    names. A resource is missing from `requested`, `limits` or `estimated` where no plugin of the
-    profile keeps it.
+    The arrays own what they show: a picture of the moment. A row without a node is "" in names and
+    has nothing allocatable; what pods there ask for counts. A resource is missing from `requested`,
+    `limits` or `estimated` where no plugin of the profile keeps it.
     """
 
     names: list[str]

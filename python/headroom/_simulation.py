@@ -176,9 +176,10 @@ def simulate(
     so often, in seconds; None, never. preemption: None, where the input has quotas or priority classes.
     autoscale: Nodes as templates to add, and CapacityQuotas that limit them; each comes after
     provision_seconds. all_pods: place also pods with schedulingGates and those that name another
-    scheduler than the profile; else they are left out and counted. random_ties: ties go to an order drawn from the seed. validate: recompute
-    every sum at the end, and check the rules of quotas at every moment; what is broken is in
-    summary["violations"]. decisions: keep them (about 300 bytes a pod).
+    scheduler than the profile; else they are left out and counted. random_ties: ties go to an order
+    drawn from the seed. validate: recompute every sum at the end, and check the rules of quotas at
+    every moment; what is broken is in summary["violations"]. decisions: keep them (about 300 bytes a
+    pod).
 
     Raises InvalidError, ConflictError or LimitExceededError naming what cannot be used.
     """

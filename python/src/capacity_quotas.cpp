@@ -122,9 +122,13 @@ Items items_of(nb::handle pairs, const char* what) {
     if (!nb::isinstance<nb::tuple>(pair) || nb::len(pair) != 2) {
       throw nb::type_error((std::string(what) + ": give pairs (node, count)").c_str());
     }
+    std::int64_t count = 0;
+    if (!nb::try_cast(pair[1], count)) {
+      throw nb::type_error((std::string(what) + ": a count is a whole number of 64 bits").c_str());
+    }
     for (Node& node : nodes_of(pair[0], what)) {
       items.nodes.push_back(std::move(node));
-      counts.push_back(nb::cast<std::int64_t>(pair[1]));
+      counts.push_back(count);
     }
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {

@@ -1,6 +1,7 @@
 // headroom.Engine: facts and looking.
 #include "python/src/engine.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -244,10 +245,14 @@ CSINode, CSIDriver or CSIStorageCapacity. namespace: not read where the kind has
           "deleted.")
       .def(
           "forget",
-          [](SharedEngine& self, std::string space, std::string name, std::string uid,
-             std::string node) { self.run([&](Engine& e) { e.forget(space, name, uid, node); }); },
-          "namespace"_a, "name"_a, "uid"_a, "node"_a,
-          "Undoes assume() of the same uid on the same node; anything else changes nothing.")
+          [](SharedEngine& self, std::string space, std::string name,
+             std::optional<std::string> uid, std::string node) {
+            const std::string its_uid = uid && !uid->empty() ? *uid : pod_key(space, name);
+            self.run([&](Engine& e) { e.forget(space, name, its_uid, node); });
+          },
+          "namespace"_a, "name"_a, "uid"_a.none(), "node"_a,
+          "Undoes assume() of the same uid on the same node; anything else changes nothing. uid: "
+          "None, of a pod that states none.")
       .def(
           "advance",
           [](SharedEngine& self, nb::object now) {

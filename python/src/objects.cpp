@@ -14,10 +14,6 @@ namespace nb = nanobind;
 
 namespace headroom::python {
 
-std::string path_of(nb::handle value) {
-  return nb::cast<std::string>(nb::str(nb::module_::import_("os").attr("fspath")(value)));
-}
-
 namespace {
 
 bool is_path(nb::handle value) { return nb::hasattr(value, "__fspath__"); }
@@ -37,6 +33,16 @@ std::optional<std::string_view> text_of(nb::handle value) {
   }
   return std::nullopt;
 }
+
+}  // namespace
+
+std::string path_of(nb::handle value) {
+  // A path may be bytes, and its name no UTF-8.
+  const nb::object bytes = nb::module_::import_("os").attr("fsencode")(value);
+  return std::string(*text_of(bytes));
+}
+
+namespace {
 
 template <typename Read>
 auto without_gil(Read read) {

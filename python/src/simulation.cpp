@@ -56,6 +56,13 @@ struct Input {
 };
 
 SimulationInput read_input(const Input& input) {
+  const bool plays_trace = input.cluster.is_none() && !input.nodes;
+  if (!plays_trace && input.repeat != 1) {
+    raise({ErrorCode::kInvalid, "repeat: of the trace only, which cluster or nodes replace"});
+  }
+  if (!input.nodes && input.elastic_quotas != 0) {
+    raise({ErrorCode::kInvalid, "elastic_quotas: of a generated cluster only: give nodes"});
+  }
   if (!input.cluster.is_none()) {
     if (input.nodes) raise({ErrorCode::kInvalid, "cluster, nodes: give one of them"});
     Dump cluster = dump_of(input.cluster, "cluster", nullptr);
@@ -99,6 +106,9 @@ nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::
   options.preemption = preemption;
   options.validate = validate;
   options.all_pods = all_pods;
+  if (autoscale.is_none() && provision_seconds != AutoscalerOptions().provision_seconds) {
+    raise({ErrorCode::kInvalid, "provision_seconds: of autoscale only"});
+  }
   if (!autoscale.is_none()) {
     Dump templates = dump_of(autoscale, "autoscale", "Node");
     if (templates.nodes.empty()) {

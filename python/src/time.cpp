@@ -8,7 +8,13 @@ using namespace nb::literals;
 namespace headroom::python {
 
 std::int64_t time_us(nb::handle time, const char* name) {
-  if (nb::isinstance<nb::int_>(time)) return nb::cast<std::int64_t>(time);
+  if (nb::isinstance<nb::int_>(time)) {
+    std::int64_t us = 0;
+    if (!nb::try_cast(time, us)) {
+      throw nb::value_error((std::string(name) + ": beyond 64 bits of microseconds").c_str());
+    }
+    return us;
+  }
   if (!nb::hasattr(time, "timestamp")) {
     throw nb::type_error(
         (std::string(name) + ": give microseconds since 1970 or a datetime.datetime").c_str());

@@ -85,6 +85,10 @@ def test_reservations(quotas):
     assert not quotas.reserve("other", [(template(), 2)], expires=1_000_000).accepted
     with pytest.raises(headroom.ConflictError):
         quotas.reserve("scale-up", [(template(), 1)], expires=1_000_000)
+    with pytest.raises(headroom.LimitExceededError, match="the id has 1025 bytes"):
+        quotas.reserve("x" * 1025, [(template(), 1)], expires=1_000_000)
+    with pytest.raises(TypeError, match="templates: a count is a whole number"):
+        quotas.reserve("half", [(template(), 0.5)], expires=1_000_000)
     (status,) = quotas.reservations()
     assert (status.id, status.nodes_left) == ("scale-up", 2)
     assert quotas.release("scale-up") and not quotas.release("scale-up")

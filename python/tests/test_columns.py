@@ -47,6 +47,7 @@ def test_columns_give_what_dicts_give():
     pods = []
     for i in range(count):
         made = pod(f"pod-{i}")
+        del made["metadata"]["uid"]
         own = (plain, tolerant)[template[i]]
         resources = {
             what: dict(amounts)
@@ -152,6 +153,8 @@ def numbers() -> dict:
     forms["read-only"] = np.array(values)
     forms["read-only"].flags.writeable = False
     forms["list"] = values
+    forms["list of numpy's"] = list(np.array(values))
+    forms["nothing masked"] = np.ma.array(values)
     forms["tuple"] = tuple(values)
     forms["array.array"] = array.array("q", values)
     forms["memoryview"] = memoryview(array.array("i", values))
@@ -232,6 +235,9 @@ BAD = [
     ({}, ValueError, "size"),
     ({"size": 10**9}, ValueError, "kPodsMax"),
     ({"size": 1, "templates": []}, ValueError, "templates: 0 pods"),
+    ({"names": ["a", "b", "a"]}, ValueError, r"names\[2\]: default/a is names\[0\] too"),
+    ({"requests": {"cpu": np.ma.array([1, 2], mask=[0, 1])}}, ValueError, "some values are masked"),
+    ({"size": 1, "namespace": "x" * 254}, ValueError, "namespace: has 1 to 253"),
     ({"names": [""]}, ValueError, r"names\[0\]: a name has"),
     ({"names": ["x" * 254]}, ValueError, r"names\[0\]: a name has"),
     ({"size": 1, "name_prefix": "x" * 254}, ValueError, "name_prefix"),
@@ -242,6 +248,7 @@ BAD = [
     ({"requests": {"cpu": np.array([1j])}}, TypeError, "another type"),
     ({"requests": {"cpu": np.array(["a"])}}, TypeError, r"requests\[cpu\]"),
     ({"requests": {"cpu": [True]}}, TypeError, "no whole number"),
+    ({"requests": {"cpu": [np.array([1, 2])]}}, TypeError, r"requests\[cpu\]\[0\]: no whole number"),
     ({"requests": {"cpu": ["1"]}}, TypeError, "no whole number"),
     ({"requests": {"cpu": "11"}}, TypeError, "an array of whole numbers"),
     ({"requests": {"cpu": b"11"}}, TypeError, "an array of whole numbers"),
@@ -266,6 +273,12 @@ def test_bad_node_columns():
         headroom.NodeColumns(["a", "b"], allocatable={"cpu": [1]})
     with pytest.raises(headroom.InvalidError, match=r"labels\[zone\]: 1 rows"):
         headroom.NodeColumns(["a", "b"], allocatable={}, labels={"zone": ["x"]})
+    with pytest.raises(headroom.InvalidError, match=r"labels\[zone\]\[0\]: longer than 1024"):
+        headroom.NodeColumns(["a"], allocatable={}, labels={"zone": ["x" * 1025]})
+    with pytest.raises(headroom.InvalidError, match="labels: a key has"):
+        headroom.NodeColumns(["a"], allocatable={}, labels={5: ["x"]})
+    with pytest.raises(TypeError, match="labels: give a dict"):
+        headroom.NodeColumns(["a"], allocatable={}, labels=["zone"])
     with pytest.raises(headroom.InvalidError, match=r"names\[0\]"):
         headroom.NodeColumns([""], allocatable={})
     with pytest.raises(headroom.InvalidError, match="template: 0 nodes"):

@@ -84,6 +84,17 @@ def test_place_assume_and_forget(engine):
         engine.forget("default", name, name, each.node)
     assert engine.node_of_pod("default", "a") is None
     assert engine.digest() == before
+    bare = pod("bare")
+    del bare["metadata"]["uid"], bare["metadata"]["namespace"]
+    engine.assume(bare, "middle")
+    engine.forget("default", "bare", None, "middle")
+    assert engine.node_of_pod("default", "bare") is None
+    columns = headroom.PodColumns(names=["bare"], requests={"cpu": [1]})
+    (at,) = engine.place_columns(columns).rows
+    engine.forget("default", "bare", None, engine.nodes().names[at])
+    with pytest.raises(headroom.InvalidError, match=r"pods\[0\] and pods\[2\] are one: default/a"):
+        engine.place([pod("a"), pod("b"), pod("a")])
+    assert engine.digest() == before
     engine.assume(pod("d"), "middle")
     assert engine.node_of_pod("default", "d") == "middle"
     engine.remove_pod("default", "d")
@@ -198,6 +209,8 @@ def test_clock(engine):
         engine.advance(datetime.datetime(2026, 1, 1))
     with pytest.raises(TypeError, match="now"):
         engine.advance("now")
+    with pytest.raises(ValueError, match="now: beyond 64 bits"):
+        engine.advance(2**70)
 
 
 @pytest.mark.parametrize("form", ["text", "dict", "path", "documents"])

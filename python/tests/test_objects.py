@@ -3,6 +3,7 @@
 import datetime
 import json
 import math
+import os
 
 import pytest
 from conftest import node, pod
@@ -38,6 +39,21 @@ def test_forms(objects, tmp_path):
         engine = headroom.Engine()
         assert engine.upsert(path) == 2
         assert engine.digest() == expected.digest()
+
+
+class BytesPath:
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return os.fsencode(self.path)
+
+
+def test_paths_may_be_bytes(tmp_path):
+    dump = tmp_path / os.fsdecode(b"dump-\xff.json")
+    dump.write_text(json.dumps(NODES))
+    assert headroom.Engine().upsert(BytesPath(dump)) == 2
+    assert headroom.Engine().upsert(dump) == 2
 
 
 def test_a_pod_needs_no_kind(engine):

@@ -156,6 +156,9 @@ def test_clusters_from_python(tmp_path):
         ({"pods": []}, ValueError, "they need a cluster"),
         ({"cluster": []}, ValueError, "the cluster has no Node"),
         ({"repeat": 0}, ValueError, "repeat: 0"),
+        ({"nodes": 3, "repeat": 2}, ValueError, "repeat: of the trace only"),
+        ({"elastic_quotas": 2}, ValueError, "elastic_quotas: of a generated cluster only"),
+        ({"provision_seconds": 5}, ValueError, "provision_seconds: of autoscale only"),
         ({"metrics_every": 0}, ValueError, "metrics_every: 0"),
         ({"metrics_every": 2**62}, headroom.LimitExceededError, "kMetricsEverySecondsMax"),
         (

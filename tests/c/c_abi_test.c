@@ -135,12 +135,14 @@ static void test_create(void) {
   CHECK(headroom_engine_create("profiles: [", NULL, &engine, NULL, 0) == HEADROOM_INVALID);
   headroom_engine_options many = HEADROOM_ENGINE_OPTIONS_DEFAULT;
   many.threads = UINT32_MAX;
-  CHECK(headroom_engine_create(NULL, &many, &engine, message, sizeof(message)) == HEADROOM_LIMIT_EXCEEDED);
+  CHECK(headroom_engine_create(NULL, &many, &engine, message, sizeof(message)) ==
+        HEADROOM_LIMIT_EXCEEDED);
   CHECK_TEXT(message, "threads: 4294967295");
 
   /* As much of the message as there is room for, and its end. */
   char small[8] = "0123456";
-  CHECK(headroom_engine_create(NULL, &many, &engine, small, sizeof(small)) == HEADROOM_LIMIT_EXCEEDED);
+  CHECK(headroom_engine_create(NULL, &many, &engine, small, sizeof(small)) ==
+        HEADROOM_LIMIT_EXCEEDED);
   CHECK(strcmp(small, "threads") == 0);
   CHECK(headroom_engine_create(NULL, &many, &engine, small, 1) == HEADROOM_LIMIT_EXCEEDED);
   CHECK(small[0] == '\0' && small[1] == 'h');
@@ -393,7 +395,7 @@ static void test_plain_structs(void) {
   pod.namespace_name = NULL;
   amounts[1].value = -1;
   FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID,
-        "Pod /p2: requests[1].value: cpu -1 is below 0");
+        "Pod default/p2: requests[1].value: cpu -1 is below 0");
   amounts[1].value = INT64_MAX;
   limits[0].value = INT64_MIN;
   FAILS(headroom_apply_pod(engine, &pod), HEADROOM_INVALID,
@@ -539,6 +541,18 @@ static void test_facts(void) {
   CHECK(headroom_node_of_pod(engine, "d", "p1") == HEADROOM_NO_NODE);
   OK(headroom_remove(engine, HEADROOM_POD, "d", "p1"));
   CHECK(headroom_digest(engine) == without_pod);
+  /* Without namespace and uid a pod is the same as a struct and as JSON. */
+  OK(headroom_assume(engine, cpu_pod(NULL, "p1", 1000), "n1"));
+  CHECK(headroom_node_of_pod(engine, NULL, "p1") == headroom_find_node(engine, "n1"));
+  CHECK(headroom_node_of_pod(engine, "default", "p1") == headroom_find_node(engine, "n1"));
+  OK(headroom_forget(engine, NULL, "p1", NULL, "n1"));
+  const char json[] = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p1\"}}";
+  headroom_pod as_json = {0};
+  as_json.json = json;
+  as_json.json_size = sizeof(json) - 1;
+  OK(headroom_assume(engine, &as_json, "n1"));
+  OK(headroom_forget(engine, NULL, "p1", NULL, "n1"));
+  CHECK(headroom_digest(engine) == without_pod);
 
   const headroom_kind kinds[] = {HEADROOM_PRIORITY_CLASS, HEADROOM_POD_DISRUPTION_BUDGET,
                                  HEADROOM_ELASTIC_QUOTA, HEADROOM_NODE_METRIC, HEADROOM_NODE};
@@ -626,7 +640,8 @@ static void test_place(void) {
   FAILS(headroom_place(engine, pods, 3, 0, placed), HEADROOM_INVALID, "name is empty");
   pods[2].name = "p3";
   pods[2].request_count = 2000;
-  FAILS(headroom_place(engine, pods, 3, 0, placed), HEADROOM_LIMIT_EXCEEDED, "pods[2]: Pod /p3");
+  FAILS(headroom_place(engine, pods, 3, 0, placed), HEADROOM_LIMIT_EXCEEDED,
+        "pods[2]: Pod default/p3");
   CHECK(headroom_node_of_pod(engine, NULL, "p1") == HEADROOM_NO_NODE);
 
   pods[2].request_count = 1;

@@ -261,6 +261,19 @@ TEST(Preemption, NominatedPodsTakeRoomWithoutThePlugin) {
   ASSERT_TRUE(engine.validate());
 }
 
+TEST(Preemption, PlacesNoPodTwice) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 8)));
+  const std::uint64_t before = engine.digest();
+  const std::vector<Pod> pods = {pod("a", "x", 1, 0), pod("b", "x", 1, 0), pod("a", "x", 1, 0)};
+  const Result<std::vector<Placement>> placed = engine.place(pods);
+  ASSERT_FALSE(placed);
+  EXPECT_EQ(placed.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(placed.error().message, "place: pods[0] and pods[2] are one: a/x");
+  EXPECT_EQ(engine.digest(), before);
+  EXPECT_TRUE(engine.place(std::span(pods).first(2)));
+}
+
 TEST(Preemption, ExplainsEveryPod) {
   Engine engine = make_engine();
   ASSERT_TRUE(engine.upsert(node("n1", 8)));

@@ -26,7 +26,8 @@ config.yaml; paths in it are relative to its own directory:
     mine: profiles/mine.yaml
   seeds: {from: 1, count: 16}    or a list: [1, 2, 3]
   options:                       of headroom.simulate(), for all runs: departures, metrics_every,
-    departures: false            preemption, autoscale, provision_seconds, random_ties, validate
+    departures: false            preemption, autoscale, provision_seconds, random_ties,
+                                 all_pods, validate
   out: results
   workers: 4                     runs at the same time; without it all cores; 0, without Ray
   address: auto                  of a Ray cluster; without it Ray runs on this machine

@@ -58,6 +58,10 @@ def make_grid(
         for name, profile in _named(profiles, "profiles").items()
     }
     shared = _arguments(options, OPTIONS, "options")
+    for name, trace in inputs.items():
+        _check_together(trace, f"traces.{name}")
+    if shared.get("autoscale") is None and shared.get("provision_seconds", 60) != 60:
+        raise InvalidError("options.provision_seconds: of autoscale only")
     numbers = _seeds(seeds)
     count = len(inputs) * len(texts) * len(numbers)
     if count > RUNS_MAX:
@@ -77,6 +81,15 @@ def make_grid(
         for seed in numbers
     ]
     return Grid(inputs, texts, shared, runs)
+
+
+def _check_together(trace: Mapping[str, Any], field: str) -> None:
+    """What simulate() refuses, before any run."""
+    made = trace.get("nodes") is not None
+    if trace.get("repeat", 1) != 1 and (made or trace.get("cluster") is not None):
+        raise InvalidError(f"{field}.repeat: of the openb trace only")
+    if trace.get("elastic_quotas", 0) != 0 and not made:
+        raise InvalidError(f"{field}.elastic_quotas: of a generated cluster only: give nodes")
 
 
 def _digest(value: Any) -> str:
@@ -148,7 +161,7 @@ def _or_none(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 
 def _file(path: os.PathLike[str], field: str) -> str:
     try:
-        return pathlib.Path(path).read_text(encoding="utf-8")
+        return pathlib.Path(os.fsdecode(path)).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidError(f"{field}: {os.fspath(path)}: {error}") from None
     except OSError as error:
@@ -170,7 +183,7 @@ def _text(value: Any, field: str, kind: str | None = None) -> str:
 def _objects(kind: str | None) -> Callable[[Any, str], list[str]]:
     def read(value: Any, field: str) -> list[str]:
         if isinstance(value, (list, tuple)) and any(
-            isinstance(item, os.PathLike) for item in value
+            isinstance(item, (os.PathLike, str, bytes)) for item in value
         ):
             return [_text(item, field, kind) for item in value]
         return [_text(value, field, kind)]
@@ -205,5 +218,6 @@ OPTIONS: dict[str, Callable[[Any, str], Any]] = {
     "autoscale": _or_none(_objects("Node")),
     "provision_seconds": _whole,
     "random_ties": _flag,
+    "all_pods": _flag,
     "validate": _flag,
 }

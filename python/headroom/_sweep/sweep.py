@@ -29,6 +29,7 @@ def sweep(
     autoscale: ObjectsLike | None = None,
     provision_seconds: int = 60,
     random_ties: bool = False,
+    all_pods: bool = False,
     validate: bool = False,
     workers: int | None = None,
     address: str | None = None,
@@ -63,6 +64,7 @@ def sweep(
         "autoscale": autoscale,
         "provision_seconds": provision_seconds,
         "random_ties": random_ties,
+        "all_pods": all_pods,
         "validate": validate,
     }
     for module in ("tqdm", "pyarrow") + (() if workers == 0 else ("ray",)):

@@ -75,6 +75,11 @@ std::vector<T> sequence(nb::handle column, const std::string& name, const char* 
 }  // namespace
 
 std::vector<std::int64_t> numbers_of(nb::handle column, const std::string& name) {
+  // numpy.ma: its buffer has what the mask hides.
+  if (nb::hasattr(column, "filled") && nb::hasattr(column, "mask") &&
+      nb::cast<bool>(nb::bool_(column.attr("mask").attr("any")()))) {
+    invalid(name + ": some values are masked");
+  }
   if (!nb::hasattr(column, "__arrow_c_array__") && !is_text(column)) {
     if (Buffer buffer; nb::try_cast(column, buffer)) return buffer_numbers(buffer, name);
     // Series of pandas and polars, for which Arrow would need pyarrow.
@@ -89,10 +94,15 @@ std::vector<std::int64_t> numbers_of(nb::handle column, const std::string& name)
         std::int64_t number = 0;
         if (PyFloat_Check(value.ptr()))
           return whole_number(PyFloat_AsDouble(value.ptr()), name, row);
-        if (nb::isinstance<nb::bool_>(value) || !nb::isinstance<nb::int_>(value)) {
+        // numpy's whole numbers are no int, but can be an index.
+        const nb::object whole = nb::isinstance<nb::bool_>(value)
+                                     ? nb::object()
+                                     : nb::steal(PyNumber_Index(value.ptr()));
+        if (!whole.is_valid()) {
+          PyErr_Clear();
           throw nb::type_error((name + "[" + std::to_string(row) + "]: no whole number").c_str());
         }
-        if (!nb::try_cast(value, number)) {
+        if (!nb::try_cast(whole, number)) {
           raise(
               {ErrorCode::kInvalid, name + "[" + std::to_string(row) + "]: does not fit 64 bits"});
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/all_or_none.h"
+#include "objects/limits.h"
 #include "python/src/columns/columns.h"
 #include "python/src/errors.h"
 #include "python/src/objects.h"
@@ -50,11 +51,24 @@ NodeColumns read_columns(nb::handle names, nb::handle allocatable, nb::handle ca
   nodes.allocatable = amount_columns(allocatable, "allocatable", size);
   nodes.capacity = amount_columns(capacity, "capacity", size);
   if (!labels.is_none()) {
-    for (const auto& [key, column] : nb::cast<nb::dict>(labels)) {
-      const std::string label = nb::cast<std::string>(key);
+    if (!nb::isinstance<nb::dict>(labels)) {
+      throw nb::type_error("labels: give a dict of columns by key");
+    }
+    for (const auto& [key, column] : nb::borrow<nb::dict>(labels)) {
+      std::string label;
+      if (!nb::try_cast(key, label) || label.empty() || label.size() > kKeyBytesMax) {
+        invalid("labels: a key has 1 to " + std::to_string(kKeyBytesMax) + " bytes");
+      }
       const std::string full = "labels[" + label + "]";
-      nodes.labels.emplace_back(label, texts_of(column, full));
-      check_size(size, nodes.labels.back().second.size(), full);
+      std::vector<std::string> values = texts_of(column, full);
+      check_size(size, values.size(), full);
+      for (std::size_t row = 0; row < values.size(); ++row) {
+        if (values[row].size() > kStringBytesMax) {
+          invalid(full + "[" + std::to_string(row) + "]: longer than " +
+                  std::to_string(kStringBytesMax) + " bytes");
+        }
+      }
+      nodes.labels.emplace_back(std::move(label), std::move(values));
     }
   }
   if (!node_template.is_none()) {

@@ -63,7 +63,7 @@ std::span<const Pod> PodChunk::at(std::size_t first) {
     } else {
       pod.name = columns_.names[index];
     }
-    pod.uid = pod.name;
+    write_pod_key(pod.namespace_name, pod.name, pod.uid);
     if (!columns_.nodes.empty()) pod.node_name = columns_.nodes[index];
     if (!columns_.requests.empty())
       fill(plans_[from].requests, index, pod.containers.front().requests);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/all_or_none.h"
+#include "objects/hash.h"
 #include "python/src/arrays.h"
 #include "python/src/columns/amount_columns.h"
 #include "python/src/columns/columns.h"
@@ -32,6 +33,21 @@ void check_places(const std::vector<std::int64_t>& places, std::size_t templates
   }
 }
 
+// Names that are given; one pod twice would count once.
+void check_once_each(const PodColumns& pods) {
+  BytesMap<std::string, std::size_t> rows;
+  rows.reserve(pods.names.size());
+  for (std::size_t row = 0; row < pods.names.size(); ++row) {
+    const std::size_t from =
+        pods.template_of.empty() ? 0 : static_cast<std::size_t>(pods.template_of[row]);
+    std::string key = pod_key(pods.templates[from].namespace_name, pods.names[row]);
+    if (const auto [same, is_new] = rows.emplace(std::move(key), row); !is_new) {
+      invalid("names[" + std::to_string(row) + "]: " + same->first + " is names[" +
+              std::to_string(same->second) + "] too");
+    }
+  }
+}
+
 PodColumns read_columns(std::optional<std::size_t> size, nb::handle requests, nb::handle limits,
                         nb::handle templates, nb::handle template_of, nb::handle names,
                         std::string name_prefix, const std::string& space, nb::handle nodes) {
@@ -40,6 +56,9 @@ PodColumns read_columns(std::optional<std::size_t> size, nb::handle requests, nb
   pods.limits = amount_columns(limits, "limits", size);
   if (!templates.is_none()) pods.templates = pods_of(templates, "templates");
   if (templates.is_none()) {
+    if (space.empty() || space.size() > kNameBytesMax) {
+      invalid("namespace: has 1 to " + std::to_string(kNameBytesMax) + " bytes");
+    }
     pods.templates.resize(1);
     pods.templates.front().namespace_name = space;
     pods.templates.front().phase = "Pending";
@@ -49,7 +68,6 @@ PodColumns read_columns(std::optional<std::size_t> size, nb::handle requests, nb
             std::to_string(kTemplatesMax));
   }
   for (Pod& pod : pods.templates) {
-    if (pod.namespace_name.empty()) pod.namespace_name = space;
     if (pod.containers.empty()) pod.containers.resize(1);
   }
   if (!template_of.is_none()) {
@@ -78,6 +96,7 @@ PodColumns read_columns(std::optional<std::size_t> size, nb::handle requests, nb
   }
   pods.size = *size;
   pods.name_prefix = std::move(name_prefix);
+  check_once_each(pods);
   return pods;
 }
 
@@ -234,13 +253,14 @@ requests, limits: by resource what the pod's first container asks for: cpu in mi
 whole units; 0, it does not name the resource. templates: pods that say all else (tolerations,
 selectors, priority, labels, further containers, requests without a column). template: which of
 them each pod is made from; the first, if not given. names: the pods' names; name_prefix and the
-pod's place, if not given. namespace: of templates that name none. nodes: where pods are bound, ""
+pod's place, if not given. namespace: of pods without templates. nodes: where pods are bound, ""
 for none (Engine.upsert()).
 
 A column of numbers is anything with the buffer protocol or DLPack (numpy), an Arrow array
 (__arrow_c_array__, __arrow_c_stream__), a Series, or a sequence of ints: integers, or floats whose
 values are whole. Raises TypeError for another type or shape, InvalidError naming column and row
-for a negative or missing value, NaN, a fraction, or columns of different lengths.)")
+for a negative or missing value, NaN, a fraction, a pod that is there twice, or columns of different
+lengths.)")
       .def("__len__", [](const PodColumns& self) { return self.size; })
       .def(
           "__repr__",

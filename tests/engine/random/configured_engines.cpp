@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "tests/engine/random/answer_checks.h"
@@ -77,6 +78,23 @@ std::string ConfiguredEngines::evaluate(const json& objects) {
     }
   }
   return check_state();
+}
+
+std::string ConfiguredEngines::refuse_twice(json& pods) {
+  std::set<std::string> names;
+  std::vector<Pod> all;
+  json once = json::array();
+  for (const json& object : pods) {
+    const Pod& pod = all.emplace_back(to_pod(object));
+    if (names.insert(pod_key(pod.namespace_name, pod.name)).second) once.push_back(object);
+  }
+  for (Engine& engine : engines_) {
+    if (once.size() == all.size()) break;
+    const Result<std::vector<Placement>> placed = engine.place(all);
+    if (placed || placed.error().code != ErrorCode::kInvalid) return "place: one pod twice";
+  }
+  pods = std::move(once);
+  return "";
 }
 
 std::string ConfiguredEngines::save(std::size_t but) {

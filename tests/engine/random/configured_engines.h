@@ -25,6 +25,8 @@ class ConfiguredEngines {
   std::string prepare(const nlohmann::json& step);
   // Many pods at once answer as one by one.
   std::string evaluate(const nlohmann::json& pods);
+  // Pods of which one is there twice are not placed. Leaves the first of each.
+  std::string refuse_twice(nlohmann::json& pods);
   // Each engine, but every third from that one on, becomes what is loaded of its state file.
   std::string save(std::size_t but);
   // What all engines say of themselves; and, of all or of some in their turn, everything derived

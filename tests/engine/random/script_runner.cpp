@@ -386,7 +386,8 @@ class ScriptRunner : private ConfiguredEngines {
 
   // The first engine decides and assumes pod by pod; those of its seed place in one call, and the
   // others follow the first, whose choice of equals is not theirs.
-  std::string place(const json& objects) {
+  std::string place(json objects) {
+    if (std::string wrong = refuse_twice(objects); !wrong.empty()) return wrong;
     std::vector<Pod> pods;
     for (const json& object : objects) pods.push_back(to_pod(object));
     std::vector<NodeIndex> nodes;
