@@ -2,15 +2,17 @@
 //
 // Values are written as value_bytes.h says, in this order; a row, and a pod by its place in the
 // file, is a number:
-//   now_us; the names of resources
-//   every row up to the last in use: its name, "" for a free one; else whether it has a Node, and
-//   it the objects that others refer to; the PriorityClasses with CapacityScheduling: the
-//   ElasticQuotas and PodDisruptionBudgets every pod: its key, whether it is known (else only
-//   mentioned), and then: SavedPod; its shape;
-//     where the profile reads peers, them; SavedRank, and its priority class if it has no priority
-//     of its own; with CapacityScheduling its namespace and labels
-//   with LoadAwareScheduling: every metric: its row and the members of MetricFacts, each usage as
-//     amounts by dimension where it is used
+// - now_us;
+// - every row up to the last in use: its name, "" for a free one; else whether it has a Node, and
+//   the Node;
+// - the objects that others refer to; the PriorityClasses;
+// - with CapacityScheduling: the ElasticQuotas and the PodDisruptionBudgets;
+// - every pod: its key, and whether it is known, or only mentioned; of a known one: SavedPod; its
+//   shape; where the profile reads peers, those it is one of; SavedRank, and its priority class if
+//   it has no priority of its own; with CapacityScheduling its namespace and labels;
+// - with LoadAwareScheduling: every metric: its row and the members of MetricFacts, each usage as
+//   amounts by dimension where it is used.
+//
 // What pods share (shape, labels, name of a class) is a number, the next free one where a pod is
 // the first to need it; then the thing itself follows.
 //
