@@ -47,7 +47,10 @@ void check_pod(const Pod& pod) {
       HEADROOM_FUZZ_CHECK(!pod.pod_requests.empty() || !(*total < quantity));
     }
   }
-  HEADROOM_FUZZ_CHECK(non_zero_requested(pod, true).size() == 2);
+  for (const KubernetesVersion version :
+       {KubernetesVersion::k135, KubernetesVersion::k136, KubernetesVersion::k137}) {
+    HEADROOM_FUZZ_CHECK(non_zero_requested(pod, version).size() == 2);
+  }
   elastic_quota_requests(pod);
   pod_limits(pod);
   const std::string_view qos = pod_qos_class(pod);
