@@ -10,7 +10,7 @@
 #include "c/handle.h"
 #include "c/headroom.h"
 #include "c/objects.h"
-#include "engine/all_or_none.h"
+#include "objects/all_or_none.h"
 #include "objects/reading/object_reader.h"
 
 struct headroom_capacity_quotas {

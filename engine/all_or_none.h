@@ -1,32 +1,18 @@
-// Several changes of facts as one: all of them or, on an error, none.
+// Many facts of an engine at once: all of them or, on an error, none.
 //
-// Thread safety: as the owner of the facts. Cost: that of the changes, and a fork's copy of what
-// they replace.
+// Thread safety: as the engine. Cost: that of the changes, and a fork's copy of what they replace.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 
 #include "engine/engine.h"
+#include "objects/all_or_none.h"
 #include "objects/reading/object_reader.h"
 
 namespace headroom {
 
-// Calls `change`, which returns a Result; where that is an error, what it changed of the owner (an
-// Engine, CapacityQuotas) is taken back.
-template <typename Owner, typename Change>
-auto all_or_none(Owner& owner, const Change& change) {
-  owner.fork();
-  auto done = change();
-  if (done) {
-    owner.commit();
-  } else {
-    owner.rollback();
-  }
-  return done;
-}
-
-// The same for many facts without a decision between them.
+// all_or_none() for many facts without a decision between them.
 template <typename Change>
 auto all_or_none_in_bulk(Engine& engine, const Change& change) {
   const Engine::Bulk bulk = engine.bulk();

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "autoscaling/capacity_quotas.h"
-#include "engine/all_or_none.h"
+#include "objects/all_or_none.h"
 #include "python/src/errors.h"
 #include "python/src/objects.h"
 #include "python/src/results.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "engine/all_or_none.h"
 #include "engine/profile/profile_reader.h"
+#include "objects/all_or_none.h"
 #include "schema/frame.h"
 #include "server/service/decode.h"
 

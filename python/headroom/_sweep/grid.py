@@ -159,13 +159,14 @@ def _or_none(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     return lambda value, field: None if value is None else check(value, field)
 
 
-def _file(path: os.PathLike[str], field: str) -> str:
+def _file(path: os.PathLike[Any], field: str) -> str:
+    name = os.fsdecode(path)
     try:
-        return pathlib.Path(os.fsdecode(path)).read_text(encoding="utf-8")
+        return pathlib.Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidError(f"{field}: {os.fspath(path)}: {error}") from None
+        raise InvalidError(f"{field}: {name}: {error}") from None
     except OSError as error:
-        raise IoError(f"{field}: {os.fspath(path)}: {error.strerror}") from None
+        raise IoError(f"{field}: {name}: {error.strerror}") from None
 
 
 def _text(value: Any, field: str, kind: str | None = None) -> str:
