@@ -15,8 +15,6 @@ namespace headroom {
 
 namespace {
 
-constexpr std::int64_t kMicrosPerSecond = 1'000'000;
-
 tl::unexpected<Error> bad(std::string_view text, const char* expected) {
   constexpr std::size_t kShownMax = 64;
   std::string message = "\"" + std::string(utf8_prefix(text, kShownMax)) + "\"";

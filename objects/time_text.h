@@ -8,6 +8,8 @@
 
 namespace headroom {
 
+inline constexpr std::int64_t kMicrosPerSecond = 1'000'000;
+
 // Microseconds since the Unix epoch of "2026-01-01T00:00:00Z", with any offset and fraction; what
 // is finer than a microsecond is dropped. kInvalid for other text, which the message holds.
 Result<std::int64_t> parse_time_us(std::string_view rfc3339);

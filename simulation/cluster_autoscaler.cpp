@@ -8,52 +8,13 @@
 #include "objects/pod_resources.h"
 #include "simulation/cluster_usage.h"
 #include "simulation/dump.h"
+#include "simulation/template_nodes.h"
 
 namespace headroom {
 namespace {
 
-constexpr const char* kHostnameLabel = "kubernetes.io/hostname";
 constexpr const char* kJudgedNode = "node";
 constexpr std::int64_t kSizeUnit = 1'000'000;
-// The first feasible row: no scores, no texts.
-constexpr EvaluateOptions kFirstFit{.top_k = 1, .plugin_scores = false, .reasons = false};
-
-void set_entry(StringMap& map, std::string_view key, std::string_view value) {
-  const auto at =
-      std::lower_bound(map.begin(), map.end(), key,
-                       [](const auto& entry, std::string_view k) { return entry.first < k; });
-  if (at != map.end() && at->first == key) {
-    at->second = value;
-  } else {
-    map.insert(at, {std::string(key), std::string(value)});
-  }
-}
-
-Node named(const Node& node_template, const std::string& name) {
-  Node node = node_template;
-  node.name = name;
-  set_entry(node.labels, kHostnameLabel, name);
-  return node;
-}
-
-// Decides what fits, and nothing else: without scores all nodes are equal, and the first row wins.
-Result<Engine> make_judge(Profile profile, std::span<const ReferredObject> referred_objects) {
-  profile.scores.clear();
-  profile.capacity_scheduling = false;
-  Result<Engine> judge = Engine::create(std::move(profile), {.shape_cache = false, .threads = 1});
-  for (std::size_t i = 0; judge && i < referred_objects.size(); ++i) {
-    Result<void> added = judge->upsert(referred_objects[i]);
-    if (!added) return tl::unexpected(added.error());
-  }
-  return judge;
-}
-
-Result<std::string> first_fit(Engine& engine, const Pod& pod) {
-  Result<Decision> decision = engine.evaluate(pod, kFirstFit);
-  if (!decision) return tl::unexpected(decision.error());
-  if (decision->candidates.empty()) return std::string();
-  return std::string(engine.node_name(decision->candidates.front().node));
-}
 
 // What is changed until its end is taken back.
 class Fork {
@@ -128,13 +89,9 @@ Result<void> ClusterAutoscaler::add_template(Node& node) {
   }
   Result<Engine> judge = make_judge(profile_, options_.referred_objects);
   if (!judge) return tl::unexpected(judge.error());
-  if (Result<void> added = judge->upsert(named(node, kJudgedNode)); !added) return added;
+  if (Result<void> added = judge->upsert(node_of(node, kJudgedNode)); !added) return added;
   report_.templates.push_back({.name = node.name});
-  templates_.push_back({.judge = std::move(*judge),
-                        .refused = {},
-                        .refused_nodes = {},
-                        .refused_pods = {},
-                        .new_refused_pods = {}});
+  templates_.push_back({.judge = std::move(*judge), .refused = {}});
   return {};
 }
 
@@ -163,15 +120,7 @@ void ClusterAutoscaler::remove(std::uint32_t id) {
   const Pod& pod = waiting.pod;
   if (waiting.state == State::kPromised) coming_engine_.remove_pod(pod.namespace_name, pod.name);
   for (const auto& [index, node] : waiting.refused) {
-    Template& at = templates_[index];
-    at.refused->remove_pod(pod.namespace_name, pod.name);
-    at.refused_pods.erase(id);
-    std::erase(at.new_refused_pods, id);
-    at.changed = true;
-    const auto refused = at.refused_nodes.find(node);
-    if (--refused->second > 0) continue;
-    at.refused->remove_node(node);
-    at.refused_nodes.erase(refused);
+    templates_[index].refused.remove(id, pod, node);
   }
   waiting_.erase(found);
 }
@@ -325,7 +274,7 @@ Engine& ClusterAutoscaler::engine_of(const Judge& judge, std::uint32_t index) {
 // In a fork. A template's own judge has it.
 Result<void> ClusterAutoscaler::add_empty_node(const Judge& judge, std::uint32_t index) {
   if (judge.cluster == nullptr) return {};
-  return judge.cluster->upsert(named(options_.templates[index], judge.node));
+  return judge.cluster->upsert(node_of(options_.templates[index], judge.node));
 }
 
 // What an empty node of the template says.
@@ -380,7 +329,6 @@ Result<bool> ClusterAutoscaler::request(const Judge& judge, std::uint32_t index,
   if (!answer) return tl::unexpected(answer.error());
   ScaleUp scale_up{.time_us = now_us,
                    .ready_us = now_us + provision_us(),
-
                    .node_template = options_.templates[index].name,
                    .asked = item.count,
                    .allowed = answer->accepted ? answer->allowed.front() : 0,
@@ -413,7 +361,7 @@ Result<bool> ClusterAutoscaler::request(const Judge& judge, std::uint32_t index,
 Result<void> ClusterAutoscaler::add_coming(const Judge& judge, std::uint32_t index,
                                            const Load& load, std::vector<Group>& groups,
                                            std::int64_t now_us, const std::string& reservation) {
-  ComingNode coming{.node = named(options_.templates[index], new_node_name(index)),
+  ComingNode coming{.node = node_of(options_.templates[index], new_node_name(index)),
                     .node_template = index,
                     .ready_us = now_us + provision_us(),
                     .reservation = reservation,
@@ -472,52 +420,29 @@ Result<void> ClusterAutoscaler::refuse(const Judge& judge, Group& group, Autosca
     }
     waiting.state = State::kRefused;
     for (const std::uint32_t t : takers) {
-      if (Result<void> refused = refuse(t, id); !refused) return refused;
+      Result<std::string> node = templates_[t].refused.add(id, waiting.pod, options_.templates[t],
+                                                           profile_, options_.referred_objects);
+      if (!node) return tl::unexpected(node.error());
+      waiting.refused.emplace_back(t, std::move(*node));
     }
   }
   return {};
 }
 
-Result<void> ClusterAutoscaler::refuse(std::uint32_t index, std::uint32_t id) {
-  Template& at = templates_[index];
-  if (!at.refused) {
-    Result<Engine> refused = make_judge(profile_, options_.referred_objects);
-    if (!refused) return tl::unexpected(refused.error());
-    at.refused.emplace(std::move(*refused));
-  }
-  WaitingPod& waiting = waiting_.at(id);
-  Result<std::string> node = first_fit(*at.refused, waiting.pod);
-  if (!node) return tl::unexpected(node.error());
-  if (node->empty()) {
-    *node = fmt::format("refused-{}", ++at.refusals);
-    if (Result<void> added = at.refused->upsert(named(options_.templates[index], *node)); !added)
-      return added;
-  }
-  if (Result<void> counted = at.refused->assume(waiting.pod, *node); !counted) return counted;
-  ++at.refused_nodes[*node];
-  at.refused_pods.insert(id);
-  at.new_refused_pods.push_back(id);
-  at.changed = true;
-  waiting.refused.emplace_back(index, std::move(*node));
-  return {};
-}
-
 Result<void> ClusterAutoscaler::set_blocks(std::int64_t now_us) {
   for (std::uint32_t t = 0; t < templates_.size(); ++t) {
-    Template& at = templates_[t];
-    if (!at.changed && (!quotas_changed_ || at.refused_nodes.empty())) continue;
+    RefusedNodes& refused = templates_[t].refused;
+    if (!refused.changed() && (!quotas_changed_ || refused.empty())) continue;
     std::vector<CapacityQuotaBlocks::Limit> limits;
-    if (!at.refused_nodes.empty()) {
+    if (!refused.empty()) {
       Result<CapacityCheck> check = quotas_.check(options_.templates[t], 1);
       if (!check) return tl::unexpected(check.error());
       for (const CapacityQuotaRow& row : check->rows) {
         if (row.binding) limits.emplace_back(row.quota, row.resource);
       }
     }
-    blocks_.set(t, now_us, limits, static_cast<std::int64_t>(at.refused_nodes.size()),
-                at.refused_pods, at.new_refused_pods);
-    at.new_refused_pods.clear();
-    at.changed = false;
+    blocks_.set(t, now_us, limits, refused.size(), refused.pods(), refused.new_pods());
+    refused.settle();
   }
   quotas_changed_ = false;
   return {};

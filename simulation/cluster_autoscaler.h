@@ -30,14 +30,15 @@
 #include <set>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
 #include "objects/objects.h"
+#include "objects/time_text.h"
 #include "simulation/capacity_quota_blocks.h"
+#include "simulation/refused_nodes.h"
 
 namespace headroom {
 
@@ -156,13 +157,8 @@ class ClusterAutoscaler {
   };
   struct Template {  // options_.templates has its node
     Engine judge;    // has one empty node of it
-    // The refused nodes, with the pods that would run there; none before the first.
-    std::optional<Engine> refused;
-    std::map<std::string, std::uint32_t> refused_nodes;  // how many pods
-    std::unordered_set<std::uint32_t> refused_pods;
-    std::vector<std::uint32_t> new_refused_pods;  // since the blocks were last set
-    bool changed = false;                         // so were the refused nodes
-    std::uint64_t names = 0, refusals = 0;        // number the nodes
+    RefusedNodes refused;
+    std::uint64_t names = 0;  // numbers the nodes
   };
   // Decides what fits, within a step.
   struct Judge {
@@ -184,7 +180,7 @@ class ClusterAutoscaler {
 
   ClusterAutoscaler(AutoscalerOptions options, Profile profile, Engine coming);
 
-  std::int64_t provision_us() const { return options_.provision_seconds * 1'000'000; }
+  std::int64_t provision_us() const { return options_.provision_seconds * kMicrosPerSecond; }
   Result<void> add_template(Node& node);
   Result<std::vector<Group>> new_groups();
   bool asks_for_others(const Pod& pod) const;
@@ -205,7 +201,6 @@ class ClusterAutoscaler {
                           std::vector<Group>& groups, std::int64_t now_us,
                           const std::string& reservation);
   Result<void> refuse(const Judge& judge, Group& group, AutoscalerStep& step);
-  Result<void> refuse(std::uint32_t index, std::uint32_t id);
   Result<void> set_blocks(std::int64_t now_us);
   std::string new_node_name(std::uint32_t index);
   std::int64_t size_of(const Pod& pod) const;

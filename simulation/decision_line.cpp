@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "objects/time_text.h"
 #include "simulation/dump.h"
 #include "simulation/text/not_considered_text.h"
 #include "workloads/object_writer.h"

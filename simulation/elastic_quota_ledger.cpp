@@ -159,6 +159,30 @@ std::vector<ElasticQuotaLedger::Standing> ElasticQuotaLedger::standings() const 
   return standings;
 }
 
+std::vector<std::string> ElasticQuotaLedger::differences(
+    const std::vector<ElasticQuotaStatus>& engines) const {
+  std::vector<std::string> found;
+  const std::vector<ElasticQuotaReport> own = reports();
+  for (std::size_t q = 0; q < std::max(own.size(), engines.size()); ++q) {
+    const bool same =
+        q < own.size() && q < engines.size() &&
+        own[q].namespace_name == engines[q].namespace_name && own[q].name == engines[q].name &&
+        std::all_of(own[q].resources.begin(), own[q].resources.end(), [&](const auto& resource) {
+          const auto& amounts = engines[q].amounts;
+          const auto at = std::find_if(amounts.begin(), amounts.end(), [&](const auto& amount) {
+            return amount.resource == resource.resource;
+          });
+          return resource.used == (at == amounts.end() ? 0 : at->used);
+        });
+    if (!same) {
+      found.push_back(fmt::format(
+          "ElasticQuota {}: the engine's sums are not those of the pods",
+          q < own.size() ? pod_key(own[q].namespace_name, own[q].name) : std::string("?")));
+    }
+  }
+  return found;
+}
+
 std::string ElasticQuotaLedger::over_max(const Claim& placed) const {
   for (std::size_t r = 0; r < placed.amounts.size(); ++r) {
     const Account& quota = quotas_[placed.quota];

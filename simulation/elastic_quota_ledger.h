@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/answers.h"
 #include "engine/profile/profile.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
@@ -79,6 +80,8 @@ class ElasticQuotaLedger {
   const std::vector<std::string>& resources() const { return resources_; }
 
   // --- What must hold; each says what does not, or nothing ---
+  // What an engine with the same quotas and pods uses of each; something for each quota.
+  std::vector<std::string> differences(const std::vector<ElasticQuotaStatus>& engines) const;
   // A pod that has just been placed: its quota is within its max, where the pod asks for something.
   std::string over_max(const Claim& placed) const;
   // Mode Proposal, before victims go: those of other quotas can leave one after the other so that

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "objects/hash.h"
+#include "objects/time_text.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/openb.h"
 
@@ -173,6 +174,40 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
   }
   input.make_pod = [pending](std::uint32_t index) { return (*pending)[index]; };
   return input;
+}
+
+std::uint64_t pods_there(const SimulationInput& input) {
+  return static_cast<std::uint64_t>(
+      std::count_if(input.present_pods.begin(), input.present_pods.end(),
+                    [](const Pod& pod) { return !pod.node_name.empty() && !pod.terminal(); }));
+}
+
+Result<void> load_objects(Engine& engine, const SimulationInput& input) {
+  Result<void> result = engine.advance(input.start_us);
+  const auto load = [&](const auto& objects, auto kind, auto name) {
+    for (const auto& object : objects) {
+      if (!result) return;
+      if (Result<void> known = engine.upsert(object); !known) {
+        result = fail(known.error().code,
+                      fmt::format("{} {}: {}", kind(object), name(object), known.error().message));
+      }
+    }
+  };
+  const auto is = [](const char* kind) { return [kind](const auto&) { return kind; }; };
+  const auto by_name = [](const auto& object) { return object.name; };
+  const auto by_key = [](const auto& object) {
+    return pod_key(object.namespace_name, object.name);
+  };
+  load(input.priority_classes, is("PriorityClass"), by_name);
+  load(input.elastic_quotas, is("ElasticQuota"), by_key);
+  load(input.pod_disruption_budgets, is("PodDisruptionBudget"), by_key);
+  load(
+      input.referred_objects,
+      [](const ReferredObject& object) { return to_string(kind_of(object)); },
+      [](const ReferredObject& object) { return key_of(object); });
+  load(input.nodes, is("node"), by_name);
+  load(input.node_metrics, is("NodeMetric"), by_name);
+  return result;
 }
 
 }  // namespace headroom

@@ -2,14 +2,51 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "engine/engine.h"
 #include "objects/error.h"
+#include "objects/objects.h"
 #include "simulation/dump.h"
-#include "simulation/simulation.h"
 
 namespace headroom {
+
+inline constexpr std::int64_t kNeverUs = std::numeric_limits<std::int64_t>::max();
+
+struct Arrival {
+  std::int64_t time_us = 0;
+  std::int64_t departure_us = kNeverUs;
+  std::uint32_t pod = 0;  // what SimulationInput::make_pod is asked for
+};
+
+struct SimulationInput {
+  std::string title;               // "the openb trace"
+  std::vector<std::string> notes;  // what in it is drawn from the seed; a sentence each
+  std::vector<InputWarning> warnings;
+  std::vector<Node> nodes;
+  std::vector<NodeMetric> node_metrics;
+  std::vector<ElasticQuota> elastic_quotas;
+  std::vector<PodDisruptionBudget> pod_disruption_budgets;
+  std::vector<PriorityClass> priority_classes;
+  std::vector<CapacityQuota> capacity_quotas;  // for the autoscaler, before its own
+  std::vector<ReferredObject> referred_objects;
+  // Pods that are where they are when the simulation begins, or that have ended.
+  std::vector<Pod> present_pods;
+  std::vector<Arrival> arrivals;  // ordered by time
+  std::function<Pod(std::uint32_t)> make_pod;
+  std::int64_t start_us = 0;
+};
+
+// Pods that are on nodes when it begins; others in present_pods have ended.
+std::uint64_t pods_there(const SimulationInput& input);
+
+// Tells the engine the time and all objects but nodes' pods. Errors: what it refuses, with the
+// object's name.
+Result<void> load_objects(Engine& engine, const SimulationInput& input);
 
 inline constexpr std::uint32_t kSimulatedNodesMax = 1'000'000;
 inline constexpr std::uint32_t kSimulatedPodsMax = 50'000'000;

@@ -4,6 +4,23 @@
 
 namespace headroom {
 
+void make_pending(Pod& pod) {
+  pod.node_name.clear();
+  pod.nominated_node_name.clear();
+  pod.phase = "Pending";
+  pod.scheduled.reset();
+  pod.initialized.reset();
+  pod.start_us.reset();
+  pod.resize_infeasible = false;
+  const auto forget_status = [](auto& of) {
+    of.actuated_requests.reset();
+    of.allocated_requests.clear();
+  };
+  forget_status(pod);
+  std::for_each(pod.containers.begin(), pod.containers.end(), forget_status);
+  std::for_each(pod.init_containers.begin(), pod.init_containers.end(), forget_status);
+}
+
 PodQueue::PodQueue(std::span<const PriorityClass> classes) {
   bool has_default = false;
   for (const PriorityClass& priority_class : classes) {

@@ -23,6 +23,9 @@ struct PendingPod {
   std::optional<std::int64_t> waits_since_us = {};  // found no place then
 };
 
+// The pod waits for a node as if it had never had one.
+void make_pending(Pod& pod);
+
 class PodQueue {
  public:
   explicit PodQueue(std::span<const PriorityClass> classes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "objects/time_text.h"
 #include "workloads/cluster_generator.h"
 
 namespace headroom {

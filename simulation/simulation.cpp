@@ -4,55 +4,25 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <memory>
-#include <queue>
 #include <unordered_map>
+#include <utility>
 
-#include "objects/hash.h"
+#include "objects/time_text.h"
 #include "simulation/decision_line.h"
-#include "simulation/dump.h"
 #include "simulation/pod_queue.h"
+#include "simulation/residents.h"
 #include "simulation/scale_up_json.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/simulated_metrics.h"
-#include "workloads/cluster_generator.h"
+#include "simulation/waiting_pods.h"
 
 namespace headroom {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A pod on a node: what to take back when it leaves.
-struct Resident {
-  std::string namespace_name, name;
-  ClusterUsage::Holding holding;
-  // Where quotas or priorities count: what it takes of its quota, and what it comes back as.
-  ElasticQuotaLedger::Claim claim = {};
-  std::int64_t departure_us = kNeverUs;
-  std::uint32_t origin = 0;
-  std::uint64_t serial = 0;  // of this stay; 0: none
-};
-
-Error in_pod(const Pod& pod, const Error& error) {
-  return {error.code, "pod " + full_name(pod) + ": " + error.message};
-}
-
-// Waits for a node as if it had never had one.
-void make_pending(Pod& pod) {
-  pod.node_name.clear();
-  pod.nominated_node_name.clear();
-  pod.phase = "Pending";
-  pod.scheduled.reset();
-  pod.initialized.reset();
-  pod.start_us.reset();
-  pod.resize_infeasible = false;
-  const auto forget_status = [](auto& of) {
-    of.actuated_requests.reset();
-    of.allocated_requests.clear();
-  };
-  forget_status(pod);
-  std::for_each(pod.containers.begin(), pod.containers.end(), forget_status);
-  std::for_each(pod.init_containers.begin(), pod.init_containers.end(), forget_status);
+tl::unexpected<Error> in_pod(const Pod& pod, const Error& error) {
+  return fail(error.code, "pod " + full_name(pod) + ": " + error.message);
 }
 
 class Simulation {
@@ -71,7 +41,8 @@ class Simulation {
         ledger_(has_quotas_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
                 engine_.profile().mode),
         budgets_(input.pod_disruption_budgets),
-        pending_(input.priority_classes) {
+        pending_(input.priority_classes),
+        residents_(has_quotas_) {
     if (options_.metrics_every_seconds) {
       metrics_.emplace(input.nodes, *options_.metrics_every_seconds, options_.seed);
     }
@@ -101,7 +72,9 @@ class Simulation {
       if (Result<void> passed = pass_until(kNeverUs); !passed) {
         return tl::unexpected(passed.error());
       }
-      for (const WaitingPod& waiting : waiting_) count(waiting.pending, *waiting.decision, false);
+      for (const WaitingPods::Waiting& waiting : waiting_.all()) {
+        count(waiting.pending, *waiting.decision, false);
+      }
     }
     if (recorder_) report_.series = recorder_->finish(moment(engine_.now_us()));
     if (autoscaler_) report_growth();
@@ -116,7 +89,9 @@ class Simulation {
     }
     report_.resources = usage_.peaks();
     report_.quotas = ledger_.reports();
-    if (report_.preemption.victims > 0) report_.preemption.intervals = intervals();
+    if (report_.preemption.victims > 0) {
+      report_.preemption.intervals = intervals_.over(input_.start_us, engine_.now_us());
+    }
     std::sort(latencies_ns_.begin(), latencies_ns_.end());
     report_.speed.latencies_ns = std::move(latencies_ns_);
     std::vector<std::int64_t>& asked = report_.speed.preemption_latencies_ns;
@@ -126,16 +101,6 @@ class Simulation {
   }
 
  private:
-  struct Departure {
-    std::int64_t time_us;
-    std::uint32_t resident;
-    std::uint64_t serial;
-    // std::priority_queue has the greatest on top; the earliest departure is to be there.
-    bool operator<(const Departure& other) const {
-      return std::pair(time_us, resident) > std::pair(other.time_us, other.resident);
-    }
-  };
-
   // Where pods come from: the arrivals, and behind them the pods that are there at the beginning.
   Pod pod_of(std::uint32_t origin) const {
     Pod pod = origin < input_.arrivals.size()
@@ -173,43 +138,11 @@ class Simulation {
   }
 
   Result<void> load() {
-    const auto checked = [](Result<void> result, const char* kind, const std::string& name) {
-      if (result) return result;
-      return Result<void>(fail(result.error().code,
-                               std::string(kind) + ' ' + name + ": " + result.error().message));
-    };
-    Result<void> result = engine_.advance(input_.start_us);
-    for (const PriorityClass& priority_class : input_.priority_classes) {
-      if (result) {
-        result = checked(engine_.upsert(priority_class), "PriorityClass", priority_class.name);
-      }
-    }
-    for (const ElasticQuota& quota : input_.elastic_quotas) {
-      if (result) {
-        result = checked(engine_.upsert(quota), "ElasticQuota",
-                         pod_key(quota.namespace_name, quota.name));
-      }
-    }
-    for (const PodDisruptionBudget& budget : input_.pod_disruption_budgets) {
-      if (result) {
-        result = checked(engine_.upsert(budget), "PodDisruptionBudget",
-                         pod_key(budget.namespace_name, budget.name));
-      }
-    }
-    for (const ReferredObject& object : input_.referred_objects) {
-      if (result)
-        result = checked(engine_.upsert(object), to_string(kind_of(object)), key_of(object));
-    }
-    for (const Node& node : input_.nodes) {
-      if (result) result = checked(engine_.upsert(node), "node", node.name);
-    }
-    for (const NodeMetric& metric : input_.node_metrics) {
-      if (result) result = checked(engine_.upsert(metric), "NodeMetric", metric.name);
-    }
-    for (std::size_t p = 0; result && p < input_.present_pods.size(); ++p) {
+    if (Result<void> loaded = load_objects(engine_, input_); !loaded) return loaded;
+    for (std::size_t p = 0; p < input_.present_pods.size(); ++p) {
       const Pod& pod = input_.present_pods[p];
-      result = checked(engine_.upsert(pod), "pod", full_name(pod));
-      if (!result || pod.node_name.empty() || pod.terminal()) continue;
+      if (Result<void> known = engine_.upsert(pod); !known) return in_pod(pod, known.error());
+      if (pod.node_name.empty() || pod.terminal()) continue;
       count_not_considered_there(engine_.not_considered(pod));
       std::int64_t departure_us = kNeverUs;
       if (pod.creation_us && pod.active_deadline_seconds) {
@@ -219,7 +152,7 @@ class Simulation {
              static_cast<std::uint32_t>(input_.arrivals.size() + p));
     }
     ledger_.end_step();
-    return result;
+    return {};
   }
 
   // One arrival, and with the last one of a moment all that has to wait for its turn.
@@ -245,9 +178,7 @@ class Simulation {
   Result<void> pass_until(std::int64_t until_us) {
     while (true) {
       std::int64_t next_us = autoscaler_->next_ready_us();
-      if (!waiting_.empty() && !departures_.empty()) {
-        next_us = std::min(next_us, departures_.top().time_us);
-      }
+      if (!waiting_.empty()) next_us = std::min(next_us, residents_.next_departure_us());
       if (next_us >= until_us) return {};
       Result<void> begun = begin_moment(std::max(next_us, engine_.now_us()));
       if (!begun) return begun;
@@ -268,7 +199,7 @@ class Simulation {
   void take_samples(std::int64_t now_us) {
     for (std::int64_t due_us = recorder_->next_us(); due_us < now_us;
          due_us = recorder_->next_us()) {
-      while (!departures_.empty() && departures_.top().time_us <= due_us) depart();
+      depart_until(due_us);
       recorder_->take(moment(due_us));
     }
   }
@@ -276,7 +207,7 @@ class Simulation {
   // Who leaves does so first; then nodes come.
   Result<void> begin_moment(std::int64_t now_us) {
     if (recorder_) take_samples(now_us);
-    while (!departures_.empty() && departures_.top().time_us <= now_us) depart();
+    depart_until(now_us);
     if (Result<void> moved = move_clock(now_us); !moved) return moved;
     if (!autoscaler_) return {};
     Result<std::vector<Node>> nodes = autoscaler_->take_ready(now_us);
@@ -289,7 +220,7 @@ class Simulation {
       if (metrics_) metrics_->add_node(node.name);
       room_changed_ = nodes_came_ = true;
     }
-    if (room_changed_) try_waiting();
+    if (std::exchange(room_changed_, false)) waiting_.try_again(pending_);
     return {};
   }
 
@@ -301,7 +232,11 @@ class Simulation {
     if (has_quotas_) {
       evictions_.clear();
       ledger_.end_step();
-      if (options_.validate) compare_with_engine();
+      if (options_.validate) {
+        for (const std::string& broken : ledger_.differences(engine_.elastic_quota_status())) {
+          note(broken);
+        }
+      }
     }
     return autoscaler_ ? ask_for_nodes() : Result<void>();
   }
@@ -315,20 +250,20 @@ class Simulation {
     const bool waits = pending.waits_since_us.has_value();
     const bool first = !waits && !pending.again;
     if (waits) {
-      Result<bool> known = has_failed_now(pending);
-      if (!known) return tl::unexpected(known.error());
-      if (*known) return {};
+      Result<bool> kept = waiting_.keep(engine_, pending);
+      if (!kept) return in_pod(pod, kept.error());
+      if (*kept) return {};
     }
     const Clock::time_point begin = Clock::now();
     Result<Decision> decision = engine_.evaluate(
         pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
-    if (!decision) return tl::unexpected(in_pod(pod, decision.error()));
+    if (!decision) return in_pod(pod, decision.error());
     std::string_view node_name;
     if (!decision->candidates.empty()) {
       node_name = engine_.node_name(decision->candidates.front().node);
       if (has_quotas_) pod.start_us = engine_.now_us();
       Result<void> assumed = assume(pod, node_name);
-      if (!assumed) return tl::unexpected(in_pod(pod, assumed.error()));
+      if (!assumed) return in_pod(pod, assumed.error());
     }
     const Clock::duration latency = Clock::now() - begin;
     busy_ += latency;
@@ -338,12 +273,12 @@ class Simulation {
     std::optional<PostFilter> post_filter;
     if (node_name.empty() && preempts_) {
       Result<PostFilter> answer = preempt(pod);
-      if (!answer) return tl::unexpected(in_pod(pod, answer.error()));
+      if (!answer) return in_pod(pod, answer.error());
       post_filter = std::move(*answer);
       if (post_filter->cross_node_would_help && !waits) ++report_.preemption.cross_node_would_help;
       if (post_filter->code == Code::kSuccess) {
         Result<bool> has_place = take_place(pod, *post_filter);
-        if (!has_place) return tl::unexpected(in_pod(pod, has_place.error()));
+        if (!has_place) return in_pod(pod, has_place.error());
         if (*has_place) node_name = engine_.node_name(post_filter->nominated_node);
       }
     }
@@ -371,31 +306,6 @@ class Simulation {
 
   // --- Pods that wait, with an autoscaler ---
 
-  struct WaitingPod {
-    PendingPod pending;
-    std::shared_ptr<const Decision> decision;  // the last one
-  };
-
-  // Pods that no decision can tell apart.
-  Result<std::string> alike(const PendingPod& pending) {
-    const Pod& pod = pending.pod;
-    Result<ShapeIndex> shape = engine_.shape_of(pod);
-    if (!shape) return tl::unexpected(in_pod(pod, shape.error()));
-    return pod_key(pod.namespace_name, pod.priority_class_name) + ' ' +
-           std::to_string(pod.priority.value_or(0)) + ' ' + pod.preemption_policy + ' ' +
-           std::to_string(static_cast<std::uint32_t>(*shape));
-  }
-
-  // One like it has failed since somebody left or a node came: so would this one, and it waits on.
-  Result<bool> has_failed_now(PendingPod& pending) {
-    Result<std::string> key = alike(pending);
-    if (!key) return tl::unexpected(key.error());
-    const auto found = failed_now_.find(*key);
-    if (found == failed_now_.end()) return false;
-    waiting_.push_back({std::move(pending), found->second});
-    return true;
-  }
-
   Result<void> wait(PendingPod& pending, Decision&& decision) {
     // Nodes do not help who may not have them.
     if (decision.code == Code::kUnschedulable && decision.pre_filter.empty()) {
@@ -407,11 +317,8 @@ class Simulation {
       pending.waits_since_us = engine_.now_us();
       ++growth_.waited;
     }
-    Result<std::string> key = alike(pending);
-    if (!key) return tl::unexpected(key.error());
-    auto kept = std::make_shared<const Decision>(std::move(decision));
-    failed_now_[*key] = kept;
-    waiting_.push_back({std::move(pending), std::move(kept)});
+    Result<void> kept = waiting_.add(engine_, std::move(pending), std::move(decision));
+    if (!kept) return in_pod(pending.pod, kept.error());
     return {};
   }
 
@@ -420,13 +327,6 @@ class Simulation {
     growth_.waits_us.push_back(waited_us);
     if (pending.departure_us != kNeverUs) pending.departure_us += waited_us;
     autoscaler_->remove(pending.origin);
-  }
-
-  void try_waiting() {
-    room_changed_ = false;
-    failed_now_.clear();
-    for (WaitingPod& waiting : waiting_) pending_.push(std::move(waiting.pending));
-    waiting_.clear();
   }
 
   Result<void> ask_for_nodes() {
@@ -461,7 +361,7 @@ class Simulation {
       PreemptionReport& preemption = report_.preemption;
       ++(placed ? preemption.victims_placed_again : preemption.victims_not_placed);
       if (placed) {
-        ++at_time_[engine_.now_us()].victims_placed_again;
+        ++intervals_.at(engine_.now_us()).victims_placed_again;
         if (recorder_) recorder_->count_placed_again();
         change_budgets(pending.pod, 1);
       }
@@ -496,19 +396,19 @@ class Simulation {
     const ElasticQuotaLedger::Claim claim = ledger_.claim(pod);
     std::vector<ElasticQuotaLedger::Claim> lost;
     for (const Victim& victim : answer.victims) {
-      const auto found = resident_of_.find(pod_key(victim.namespace_name, victim.name));
-      if (found == resident_of_.end()) {
-        return fail(ErrorCode::kConflict, "victim " + victim.namespace_name + '/' + victim.name +
-                                              " has no place that it could lose");
+      const std::string key = pod_key(victim.namespace_name, victim.name);
+      const Resident* resident = residents_.find(key);
+      if (resident == nullptr) {
+        return fail(ErrorCode::kConflict, "victim " + key + " has no place that it could lose");
       }
-      lost.push_back(residents_[found->second].claim);
+      lost.push_back(resident->claim);
     }
     if (options_.validate && options_.profile.mode == Mode::kProposal) {
       note(ledger_.wrongly_taken(claim, lost), pod);
     }
     for (std::size_t v = 0; v < lost.size(); ++v) {
       ledger_.count_victim(claim, lost[v]);
-      evict(resident_of_.at(pod_key(answer.victims[v].namespace_name, answer.victims[v].name)));
+      evict(residents_.remove(pod_key(answer.victims[v].namespace_name, answer.victims[v].name)));
     }
     preemption.budgets_broken += static_cast<std::uint64_t>(answer.pdb_violations);
 
@@ -532,21 +432,21 @@ class Simulation {
     }
     ++preemption.preemptors;
     preemption.cross_node += answer.cross_node;
-    ++at_time_[engine_.now_us()].preemptors;
+    ++intervals_.at(engine_.now_us()).preemptors;
     if (recorder_) recorder_->count_preemptor();
     return true;
   }
 
   // A victim: comes back at this moment.
-  void evict(std::uint32_t slot) {
-    PendingPod pending{.pod = pod_of(residents_[slot].origin),
-                       .departure_us = residents_[slot].departure_us,
-                       .origin = residents_[slot].origin,
+  void evict(const Resident& resident) {
+    PendingPod pending{.pod = pod_of(resident.origin),
+                       .departure_us = resident.departure_us,
+                       .origin = resident.origin,
                        .again = true};
-    leave(slot);
+    leave(resident);
     if (pending.pod.deleting) return;
     ++report_.preemption.victims;
-    ++at_time_[engine_.now_us()].victims;
+    ++intervals_.at(engine_.now_us()).victims;
     if (recorder_) recorder_->count_victim();
     change_budgets(pending.pod, -1);
     if (++evictions_[pending.origin] >= kEvictionsPerPodMax) {
@@ -589,56 +489,38 @@ class Simulation {
     if (metrics_) metrics_->add(pod, node_name);
     const bool leaves = options_.departures && departure_us != kNeverUs;
     if (!leaves && !has_quotas_) return;
-    std::uint32_t slot;
-    if (free_slots_.empty()) {
-      slot = static_cast<std::uint32_t>(residents_.size());
-      residents_.emplace_back();
-    } else {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-    }
-    Resident& resident = residents_[slot];
-    resident = {.namespace_name = pod.namespace_name,
-                .name = pod.name,
-                .holding = std::move(holding),
-                .departure_us = departure_us,
-                .origin = origin,
-                .serial = ++serial_};
+    Resident resident = {.namespace_name = pod.namespace_name,
+                         .name = pod.name,
+                         .holding = std::move(holding),
+                         .departure_us = departure_us,
+                         .origin = origin};
     if (has_quotas_) {
       resident.claim = ledger_.claim(pod);
       ledger_.add(resident.claim);
-      resident_of_[full_name(pod)] = slot;
       // Facts may say anything; what a decision adds has to keep the rules.
       if (options_.validate && pod.node_name.empty()) note(ledger_.over_max(resident.claim), pod);
     }
-    if (leaves) departures_.push({departure_us, slot, resident.serial});
+    residents_.add(std::move(resident), leaves);
   }
 
-  void depart() {
-    const Departure departure = departures_.top();
-    departures_.pop();
-    if (residents_[departure.resident].serial != departure.serial) return;  // had to go before
-    leave(departure.resident);
-    ++report_.departed;
+  void depart_until(std::int64_t now_us) {
+    while (const std::optional<Resident> resident = residents_.take_departing(now_us)) {
+      leave(*resident);
+      ++report_.departed;
+    }
   }
 
-  // Takes a pod away from where it is.
-  void leave(std::uint32_t slot) {
-    Resident& resident = residents_[slot];
+  // A pod goes from where it was.
+  void leave(const Resident& resident) {
     const Clock::time_point begin = Clock::now();
     engine_.remove_pod(resident.namespace_name, resident.name);
     busy_ += Clock::now() - begin;
     usage_.remove(resident.holding);
     if (recorder_) recorder_->remove(resident.namespace_name, resident.name);
     if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
-    if (has_quotas_) {
-      ledger_.remove(resident.claim);
-      resident_of_.erase(pod_key(resident.namespace_name, resident.name));
-    }
-    resident.serial = 0;
-    free_slots_.push_back(slot);
+    if (has_quotas_) ledger_.remove(resident.claim);
     room_changed_ = true;
-    failed_now_.clear();
+    waiting_.forget_failures();
   }
 
   // --- What must hold ---
@@ -649,50 +531,6 @@ class Simulation {
   void note(const std::string& violation, const Pod& pod) {
     if (violation.empty() || !options_.validate) return;
     note("pod " + full_name(pod) + ": " + violation);
-  }
-
-  // What is used of every quota: the engine's sums equal those of the pods that are here.
-  void compare_with_engine() {
-    const std::vector<ElasticQuotaReport> own = ledger_.reports();
-    const std::vector<ElasticQuotaStatus> engines = engine_.elastic_quota_status();
-    for (std::size_t q = 0; q < std::max(own.size(), engines.size()); ++q) {
-      const bool same =
-          q < own.size() && q < engines.size() &&
-          own[q].namespace_name == engines[q].namespace_name && own[q].name == engines[q].name &&
-          std::all_of(own[q].resources.begin(), own[q].resources.end(), [&](const auto& resource) {
-            const auto& amounts = engines[q].amounts;
-            const auto found = std::find_if(amounts.begin(), amounts.end(), [&](const auto& at) {
-              return at.resource == resource.resource;
-            });
-            return resource.used == (found == amounts.end() ? 0 : found->used);
-          });
-      if (!same) {
-        note("ElasticQuota " +
-             (q < own.size() ? pod_key(own[q].namespace_name, own[q].name) : std::string("?")) +
-             ": the engine's sums are not those of the pods");
-      }
-    }
-  }
-
-  std::vector<IntervalReport> intervals() const {
-    const std::int64_t begin_us = input_.start_us, end_us = engine_.now_us();
-    const std::int64_t count = end_us > begin_us ? kReportIntervals : 1;
-    const auto border = [&](std::int64_t number) {
-      return begin_us + static_cast<std::int64_t>(Int128{end_us - begin_us} * number / count);
-    };
-    std::vector<IntervalReport> intervals;
-    auto at = at_time_.begin();
-    for (std::int64_t i = 0; i < count; ++i) {
-      IntervalReport& interval = intervals.emplace_back();
-      interval.begin_us = border(i);
-      interval.end_us = border(i + 1);
-      for (; at != at_time_.end() && (i + 1 == count || at->first < interval.end_us); ++at) {
-        interval.preemptors += at->second.preemptors;
-        interval.victims += at->second.victims;
-        interval.victims_placed_again += at->second.victims_placed_again;
-      }
-    }
-    return intervals;
   }
 
   const SimulationInput& input_;
@@ -709,20 +547,13 @@ class Simulation {
   std::map<NotConsidered, NotConsideredReport> not_considered_;
   std::optional<SimulatedMetrics> metrics_;
   std::optional<SeriesRecorder> recorder_;
-  std::vector<Resident> residents_;
-  std::vector<std::uint32_t> free_slots_;
-  std::uint64_t serial_ = 0;
-  std::priority_queue<Departure> departures_;
-  // Where quotas or priorities count: by pod_key; how often a pod, by its origin, had to go at this
-  // moment; and what happened when.
-  std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> resident_of_;
+  Residents residents_;
+  // Where quotas or priorities count: how often a pod, by its origin, had to go at this moment; and
+  // what happened when.
   std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
-  std::map<std::int64_t, IntervalReport> at_time_;
-  // With an autoscaler: who waits, in the order of their last tries; by alike(), who was tried in
-  // vain since somebody left or a node came; whether that has happened since they were tried.
-  std::vector<WaitingPod> waiting_;
-  std::unordered_map<std::string, std::shared_ptr<const Decision>, BytesHash, std::equal_to<>>
-      failed_now_;
+  Intervals intervals_;
+  // With an autoscaler; whether somebody has left or a node has come since they were tried.
+  WaitingPods waiting_;
   bool room_changed_ = false, nodes_came_ = false;
   GrowthReport growth_;
   std::vector<std::int64_t> latencies_ns_;
@@ -730,27 +561,7 @@ class Simulation {
   SimulationReport report_;
 };
 
-// The one that `permille` of the sorted latencies do not exceed.
-double rank_us(const std::vector<std::int64_t>& latencies_ns, std::uint32_t permille) {
-  if (latencies_ns.empty()) return 0;
-  const std::size_t rank = (latencies_ns.size() * permille + 999) / 1000;
-  return static_cast<double>(latencies_ns[std::max<std::size_t>(rank, 1) - 1]) / 1000;
-}
-
 }  // namespace
-
-double SpeedReport::latency_us(std::uint32_t permille) const {
-  return rank_us(latencies_ns, permille);
-}
-double SpeedReport::preemption_latency_us(std::uint32_t permille) const {
-  return rank_us(preemption_latencies_ns, permille);
-}
-
-std::uint64_t pods_there(const SimulationInput& input) {
-  return static_cast<std::uint64_t>(
-      std::count_if(input.present_pods.begin(), input.present_pods.end(),
-                    [](const Pod& pod) { return !pod.node_name.empty() && !pod.terminal(); }));
-}
 
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {
   if (options.preemption.value_or(false) && !options.profile.capacity_scheduling) {

@@ -27,7 +27,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,44 +35,18 @@
 #include "objects/objects.h"
 #include "simulation/cluster_autoscaler.h"
 #include "simulation/cluster_usage.h"
-#include "simulation/dump.h"
 #include "simulation/elastic_quota_ledger.h"
 #include "simulation/failures.h"
+#include "simulation/input.h"
+#include "simulation/intervals.h"
 #include "simulation/series.h"
+#include "simulation/speed_report.h"
 
 namespace headroom {
 
-inline constexpr std::int64_t kNeverUs = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::uint32_t kEvictionsPerPodMax = 8;
 // Rules found broken that a report names.
 inline constexpr std::size_t kViolationsMax = 100;
-// Equal parts of a simulation's time, for what happens over time.
-inline constexpr std::uint32_t kReportIntervals = 10;
-
-struct Arrival {
-  std::int64_t time_us = 0;
-  std::int64_t departure_us = kNeverUs;
-  std::uint32_t pod = 0;  // what SimulationInput::make_pod is asked for
-};
-
-struct SimulationInput {
-  std::string title;               // "the openb trace"
-  std::vector<std::string> notes;  // what in it is drawn from the seed; a sentence each
-  std::vector<InputWarning> warnings;
-  std::vector<Node> nodes;
-  std::vector<NodeMetric> node_metrics;
-  std::vector<ElasticQuota> elastic_quotas;
-  std::vector<PodDisruptionBudget> pod_disruption_budgets;
-  std::vector<PriorityClass> priority_classes;
-  std::vector<CapacityQuota> capacity_quotas;  // for the autoscaler, before its own
-  std::vector<ReferredObject> referred_objects;
-  // Pods that are where they are when the simulation begins, or that have ended.
-  std::vector<Pod> present_pods;
-  std::vector<Arrival> arrivals;  // ordered by time
-  std::function<Pod(std::uint32_t)> make_pod;
-  std::int64_t start_us = 0;
-};
-
 inline constexpr std::int64_t kMetricsEverySecondsMax = 86'400;  // a day
 
 struct SimulationOptions {
@@ -105,12 +78,6 @@ struct NotConsideredReport {
   std::uint64_t pods_there = 0;
 };
 
-// What happened from begin_us on, before end_us; the last interval has its end too.
-struct IntervalReport {
-  std::int64_t begin_us = 0, end_us = 0;
-  std::uint64_t preemptors = 0, victims = 0, victims_placed_again = 0;
-};
-
 struct PreemptionReport {
   std::uint64_t preemptors = 0;  // pods that have their place because others went
   // Pods that had to go, each time that they had to. Those that were terminating are not counted.
@@ -135,16 +102,6 @@ struct GrowthReport {
   std::vector<std::int64_t> waits_us;  // of those that found one, sorted
 };
 
-struct SpeedReport {
-  double seconds = 0;  // decisions, departures, clock and metrics; not input or output
-  std::vector<std::int64_t> latencies_ns;  // of every decision, sorted: evaluate and assume
-  // Of every question who must go, sorted: post_filter alone.
-  std::vector<std::int64_t> preemption_latencies_ns;
-  // The latency that `permille` of the decisions do not exceed.
-  double latency_us(std::uint32_t permille) const;
-  double preemption_latency_us(std::uint32_t permille) const;
-};
-
 struct SimulationReport {
   // Pods that arrived, by what became of them then: placed and failed. Victims that are placed
   // again are not counted a second time.
@@ -163,9 +120,6 @@ struct SimulationReport {
   EngineStats stats;
   SpeedReport speed;
 };
-
-// Pods that are on nodes when it begins; others in present_pods have ended.
-std::uint64_t pods_there(const SimulationInput& input);
 
 // Errors: what the engine refuses, with the object's name; kUnsupported: preemption under a profile
 // without CapacityScheduling.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "objects/time_text.h"
 #include "objects/writing/json_writer.h"
 #include "workloads/openb.h"
 

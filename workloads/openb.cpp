@@ -7,6 +7,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "objects/time_text.h"
 #include "workloads/openb_tables.h"
 #include "workloads/random.h"
 

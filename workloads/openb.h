@@ -22,6 +22,7 @@
 
 #include "objects/error.h"
 #include "objects/objects.h"
+#include "objects/time_text.h"
 
 namespace headroom {
 
@@ -30,7 +31,6 @@ inline constexpr const char* kGpuModelLabel = "nvidia.com/gpu.product";
 inline constexpr const char* kQosLabel = "koordinator.sh/qosClass";
 inline constexpr std::int64_t kNodePods = 110;
 
-inline constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 // Second 0 of the trace: 2026-01-01T00:00:00Z.
 inline constexpr std::int64_t kTraceStartUs = 1'767'225'600 * kMicrosPerSecond;
 

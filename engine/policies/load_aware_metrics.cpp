@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "engine/policies/load_aware.h"
+#include "objects/time_text.h"
 
 namespace headroom {
 
 namespace {
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 // 30,000 years; more counts as this.
 constexpr std::int64_t kSecondsMax = 1'000'000'000'000;
 constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
@@ -22,7 +22,7 @@ std::int64_t interval_us(const NodeMetric& metric) {
 }  // namespace
 
 std::int64_t micros_of(std::int64_t seconds) {
-  return std::clamp(seconds, -kSecondsMax, kSecondsMax) * kSecondUs;
+  return std::clamp(seconds, -kSecondsMax, kSecondsMax) * kMicrosPerSecond;
 }
 
 // --- Metrics ---

@@ -7,6 +7,7 @@
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
 #include "engine/profile/go_duration.h"
+#include "objects/time_text.h"
 
 namespace headroom {
 namespace {
@@ -81,7 +82,7 @@ LoadAwareArgs read_load_aware(const ConfigValue& value, Mode mode) {
         }},
        {"nodeMetricExpirationSeconds",
         [&](const ConfigValue& v) {
-          args.node_metric_expiration_seconds = v.integer(1, INT64_MAX / 1'000'000);
+          args.node_metric_expiration_seconds = v.integer(1, INT64_MAX / kMicrosPerSecond);
         }},
        {"resourceWeights",
         [&](const ConfigValue& v) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "objects/time_text.h"
 #include "simulation/scale_up_json.h"
 #include "simulation/text/table.h"
 #include "workloads/object_writer.h"

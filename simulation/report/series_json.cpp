@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "objects/time_text.h"
 #include "workloads/object_writer.h"
 #include "workloads/openb.h"
 

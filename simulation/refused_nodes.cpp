@@ -1,0 +1,53 @@
+#include "simulation/refused_nodes.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "simulation/template_nodes.h"
+
+namespace headroom {
+
+Result<std::string> RefusedNodes::add(std::uint32_t id, const Pod& pod, const Node& node_template,
+                                      const Profile& profile,
+                                      std::span<const ReferredObject> referred_objects) {
+  if (!engine_) {
+    Result<Engine> made = make_judge(profile, referred_objects);
+    if (!made) return tl::unexpected(made.error());
+    engine_.emplace(std::move(*made));
+  }
+  Result<std::string> node = first_fit(*engine_, pod);
+  if (!node) return node;
+  if (node->empty()) {
+    *node = fmt::format("refused-{}", ++named_);
+    if (Result<void> added = engine_->upsert(node_of(node_template, *node)); !added) {
+      return tl::unexpected(added.error());
+    }
+  }
+  if (Result<void> counted = engine_->assume(pod, *node); !counted) {
+    return tl::unexpected(counted.error());
+  }
+  ++pods_of_[*node];
+  pods_.insert(id);
+  new_pods_.push_back(id);
+  changed_ = true;
+  return node;
+}
+
+void RefusedNodes::remove(std::uint32_t id, const Pod& pod, const std::string& node) {
+  engine_->remove_pod(pod.namespace_name, pod.name);
+  pods_.erase(id);
+  std::erase(new_pods_, id);
+  changed_ = true;
+  const auto found = pods_of_.find(node);
+  if (--found->second > 0) return;
+  engine_->remove_node(node);
+  pods_of_.erase(found);
+}
+
+void RefusedNodes::settle() {
+  new_pods_.clear();
+  changed_ = false;
+}
+
+}  // namespace headroom

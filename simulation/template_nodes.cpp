@@ -1,0 +1,51 @@
+#include "simulation/template_nodes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+constexpr const char* kHostnameLabel = "kubernetes.io/hostname";
+// The first feasible row: no scores, no texts.
+constexpr EvaluateOptions kFirstFit{.top_k = 1, .plugin_scores = false, .reasons = false};
+
+}  // namespace
+
+void set_entry(StringMap& map, std::string_view key, std::string_view value) {
+  const auto at =
+      std::lower_bound(map.begin(), map.end(), key,
+                       [](const auto& entry, std::string_view k) { return entry.first < k; });
+  if (at != map.end() && at->first == key) {
+    at->second = value;
+  } else {
+    map.insert(at, {std::string(key), std::string(value)});
+  }
+}
+
+Node node_of(const Node& node_template, const std::string& name) {
+  Node node = node_template;
+  node.name = name;
+  set_entry(node.labels, kHostnameLabel, name);
+  return node;
+}
+
+Result<Engine> make_judge(Profile profile, std::span<const ReferredObject> referred_objects) {
+  profile.scores.clear();
+  profile.capacity_scheduling = false;
+  Result<Engine> judge = Engine::create(std::move(profile), {.shape_cache = false, .threads = 1});
+  for (std::size_t i = 0; judge && i < referred_objects.size(); ++i) {
+    Result<void> added = judge->upsert(referred_objects[i]);
+    if (!added) return tl::unexpected(added.error());
+  }
+  return judge;
+}
+
+Result<std::string> first_fit(Engine& judge, const Pod& pod) {
+  Result<Decision> decision = judge.evaluate(pod, kFirstFit);
+  if (!decision) return tl::unexpected(decision.error());
+  if (decision->candidates.empty()) return std::string();
+  return std::string(judge.node_name(decision->candidates.front().node));
+}
+
+}  // namespace headroom

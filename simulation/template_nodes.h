@@ -1,0 +1,28 @@
+// Nodes made of an autoscaler's templates, and engines that say what fits on them.
+//
+// Thread safety: functions. Costs are those of the engine's calls.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "objects/objects.h"
+
+namespace headroom {
+
+// Puts the entry where the map is sorted by key, or its value where the key is there.
+void set_entry(StringMap& map, std::string_view key, std::string_view value);
+
+// A node of the template, with this name and hostname.
+Node node_of(const Node& node_template, const std::string& name);
+
+// An engine that decides what fits under the profile, and nothing else: without scores all nodes
+// are equal, and the first row wins. Errors: what Engine::create() and upsert() refuse.
+Result<Engine> make_judge(Profile profile, std::span<const ReferredObject> referred_objects);
+
+// The judge's first node with room; empty: none has any.
+Result<std::string> first_fit(Engine& judge, const Pod& pod);
+
+}  // namespace headroom

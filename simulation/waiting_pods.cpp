@@ -1,0 +1,43 @@
+#include "simulation/waiting_pods.h"
+
+#include <utility>
+
+namespace headroom {
+namespace {
+
+// Pods that no decision can tell apart have the same.
+Result<std::string> alike(Engine& engine, const Pod& pod) {
+  Result<ShapeIndex> shape = engine.shape_of(pod);
+  if (!shape) return tl::unexpected(shape.error());
+  return pod_key(pod.namespace_name, pod.priority_class_name) + ' ' +
+         std::to_string(pod.priority.value_or(0)) + ' ' + pod.preemption_policy + ' ' +
+         std::to_string(static_cast<std::uint32_t>(*shape));
+}
+
+}  // namespace
+
+Result<bool> WaitingPods::keep(Engine& engine, PendingPod& pending) {
+  Result<std::string> key = alike(engine, pending.pod);
+  if (!key) return tl::unexpected(key.error());
+  const auto found = failed_.find(*key);
+  if (found == failed_.end()) return false;
+  waiting_.push_back({std::move(pending), found->second});
+  return true;
+}
+
+Result<void> WaitingPods::add(Engine& engine, PendingPod&& pending, Decision&& decision) {
+  Result<std::string> key = alike(engine, pending.pod);
+  if (!key) return tl::unexpected(key.error());
+  auto kept = std::make_shared<const Decision>(std::move(decision));
+  failed_[*key] = kept;
+  waiting_.push_back({std::move(pending), std::move(kept)});
+  return {};
+}
+
+void WaitingPods::try_again(PodQueue& queue) {
+  forget_failures();
+  for (Waiting& waiting : waiting_) queue.push(std::move(waiting.pending));
+  waiting_.clear();
+}
+
+}  // namespace headroom
