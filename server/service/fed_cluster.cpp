@@ -174,8 +174,14 @@ void FedCluster::expect(const FedCluster& former) {
   pending_.reserve(former.pending_.size());
 }
 
-void FedCluster::begin_bulk() {
+void FedCluster::begin_bulk(bool beside_decisions) {
   for (Engine& engine : engines_) bulks_.push_back(engine.bulk());
+  if (beside_decisions) small_pages_.emplace();
+}
+
+void FedCluster::end_bulk() {
+  bulks_.clear();
+  small_pages_.reset();
 }
 
 bool FedCluster::settle(const Pause& pause) {

@@ -21,6 +21,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
 #include "engine/facts/audit.h"
+#include "layout/small_pages.h"
 #include "objects/error.h"
 #include "schema/headroom_generated.h"
 #include "server/service/pending_pods.h"
@@ -70,9 +71,10 @@ class FedCluster {
   // Before the first change, where most of those to come are as in that cluster: room for as many
   // nodes and pods, so that no table grows, in one long piece, while decisions wait.
   void expect(const FedCluster& former);
-  // Between them many changes come and no decision; see Engine::bulk().
-  void begin_bulk();
-  void end_bulk() { bulks_.clear(); }
+  // Between them many changes come and no decision; see Engine::bulk(). `beside_decisions`: those
+  // of another cluster, which do not wait for huge pages.
+  void begin_bulk(bool beside_decisions);
+  void end_bulk();
   bool settle(const Pause& pause);
 
   // A pod is reserved on a node, and no more. Afterwards the cluster is what the facts say,
@@ -123,6 +125,7 @@ class FedCluster {
 
   std::vector<Engine> engines_;
   std::vector<Engine::Bulk> bulks_;
+  std::optional<SmallPages> small_pages_;  // of a bulk beside decisions
   CapacityQuotas quotas_;
   PendingPods pending_;
   // Scratch: its memory is used again.

@@ -45,7 +45,7 @@ void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBe
   }
   options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
   next_ = std::move(*cluster);
-  next_->begin_bulk();
+  next_->begin_bulk(ready_);
   next_feeder_time_ = begin.now_us() != 0;
   if (next_feeder_time_) (void)next_->advance(begin.now_us());
   ++resyncs_;
