@@ -25,7 +25,7 @@ std::vector<Node> make_nodes(std::uint32_t count) {
 
 void capacity_quota_check(const BenchOptions& options, Lines& lines) {
   constexpr std::uint32_t kCapacityQuotas = 100;
-  const std::uint32_t small_nodes = options.size(50'000), large_nodes = options.size(500'000);
+  const std::uint32_t small_nodes = options.usual(50'000), large_nodes = options.usual(500'000);
   CapacityQuotas small = make_capacity_quota_cluster({small_nodes, kCapacityQuotas});
   CapacityQuotas large = make_capacity_quota_cluster({large_nodes, kCapacityQuotas});
   const std::vector<CapacityQuota> quotas = make_capacity_quotas(kCapacityQuotas);

@@ -124,7 +124,7 @@ void check_same(KernelPass& pass, const ScalarScores& scalar) {
 }  // namespace
 
 void kernel_vs_read(const BenchOptions& options, Lines& lines) {
-  KernelPass pass({.nodes = options.size(500'000), .seed = options.seed});
+  KernelPass pass({.nodes = options.usual(500'000), .seed = options.seed});
   const std::uint32_t feasible = pass.check_exact();
   Measurement measurement;
   const Times& kernel =

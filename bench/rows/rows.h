@@ -23,11 +23,11 @@ struct BenchOptions {
 
   // `full`, about a fiftieth of it, or ten times as many.
   std::uint32_t size(std::uint32_t full) const {
-    if (smoke) {
-      return full / 50;
-    }
-    return scale && full >= kScaledMin ? std::max(full, std::min(full * 10, kScaledMax)) : full;
+    if (smoke || !scale || full < kScaledMin) return usual(full);
+    return std::max(full, std::min(full * 10, kScaledMax));
   }
+  // The same of rows that have 500,000 nodes anyway.
+  std::uint32_t usual(std::uint32_t full) const { return smoke ? full / 50 : full; }
   std::int32_t repetitions(std::int32_t full) const { return smoke ? 2 : full; }
   std::int64_t iterations(std::int64_t full) const { return smoke ? (full + 99) / 100 : full; }
 };

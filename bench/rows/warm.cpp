@@ -197,7 +197,7 @@ void warm(const BenchOptions& options, Lines& lines) {
 
 void warm_growth(const BenchOptions& options, Lines& lines) {
   constexpr std::uint32_t kChanged = 10;
-  const std::uint32_t few = options.size(5'000), many = options.size(500'000);
+  const std::uint32_t few = options.usual(5'000), many = options.usual(500'000);
   WarmDecisions small({.nodes = few, .seed = options.seed}, Changes::Kind::kManyPods);
   WarmDecisions large({.nodes = many, .seed = options.seed}, Changes::Kind::kManyPods);
   Measurement measurement;
