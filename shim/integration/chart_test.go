@@ -6,12 +6,13 @@ import (
 	"headroom.dev/shim/lab"
 )
 
-// startAsShipped starts headroomd and the scheduler with Headroom, as deploy/chart configures them. Different are only
-// the address, as there is no pod, and the timeout, as two cores run all of this. It skips where there is no Helm.
-func (c *cluster) startAsShipped() (schedulerName string) {
+// startAsShipped starts headroomd and the scheduler with Headroom, as deploy/chart configures them with
+// these values. Different are only the address, as there is no pod, and the timeout, as two cores run all of this.
+// It skips where there is no Helm.
+func (c *cluster) startAsShipped(values ...string) (schedulerName string) {
 	c.Helper()
 	c.needsHeadroom()
-	chart, err := world.Binaries.RenderChart("plugin.timeout=2s")
+	chart, err := world.Binaries.RenderChart(append(values, "plugin.timeout=2s")...)
 	if errors.Is(err, lab.ErrMissing) {
 		c.Skip(err)
 	}
