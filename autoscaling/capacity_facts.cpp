@@ -8,6 +8,7 @@
 
 #include "objects/annotations.h"
 #include "objects/assert.h"
+#include "objects/labels.h"
 
 namespace headroom {
 

@@ -27,7 +27,6 @@
 
 namespace headroom {
 
-inline constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
 inline constexpr std::uint32_t kNoClass = 0xFFFFFFFF;  // touches no quota
 
 // Labels and capacity of a template, and the class whose quotas it touches.

@@ -9,6 +9,7 @@
 
 #include "autoscaling/capacity_facts.h"
 #include "autoscaling/max_total.h"
+#include "objects/labels.h"
 #include "objects/limits.h"
 
 namespace headroom {

@@ -442,7 +442,7 @@ Result<void> ClusterAutoscaler::set_blocks(std::int64_t now_us) {
       }
     }
     blocks_.set(t, now_us, limits, refused.size(), refused.pods(), refused.new_pods());
-    refused.settle();
+    refused.noted();
   }
   quotas_changed_ = false;
   return {};

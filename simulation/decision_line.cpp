@@ -6,7 +6,6 @@
 #include "simulation/dump.h"
 #include "simulation/text/not_considered_text.h"
 #include "workloads/object_writer.h"
-#include "workloads/openb.h"
 
 namespace headroom {
 

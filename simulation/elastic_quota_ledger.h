@@ -80,7 +80,7 @@ class ElasticQuotaLedger {
   const std::vector<std::string>& resources() const { return resources_; }
 
   // --- What must hold; each says what does not, or nothing ---
-  // What an engine with the same quotas and pods uses of each; something for each quota.
+  // A line for each quota of which an engine with the same quotas and pods uses something else.
   std::vector<std::string> differences(const std::vector<ElasticQuotaStatus>& engines) const;
   // A pod that has just been placed: its quota is within its max, where the pod asks for something.
   std::string over_max(const Claim& placed) const;

@@ -44,8 +44,8 @@ struct SimulationInput {
 // Pods that are on nodes when it begins; others in present_pods have ended.
 std::uint64_t pods_there(const SimulationInput& input);
 
-// Tells the engine the time and all objects but nodes' pods. Errors: what it refuses, with the
-// object's name.
+// Tells the engine the time and all objects but pods and CapacityQuotas, which are an autoscaler's.
+// Errors: what it refuses, with the object's name.
 Result<void> load_objects(Engine& engine, const SimulationInput& input);
 
 inline constexpr std::uint32_t kSimulatedNodesMax = 1'000'000;

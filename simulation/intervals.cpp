@@ -1,6 +1,6 @@
 #include "simulation/intervals.h"
 
-#include "objects/objects.h"
+#include "objects/quantity.h"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-// Intervals: how many pods had to go, for how many, over a simulation's time.
+// Intervals: how many pods had to go, for how many, and came back, over a simulation's time.
 //
 // Thread safety: one thread at a time. Cost: O(log moments) for at().
 #pragma once
@@ -20,7 +20,7 @@ struct IntervalReport {
 
 class Intervals {
  public:
-  // What is counted at this moment.
+  // To add to what is counted at this moment; its begin and end mean nothing.
   IntervalReport& at(std::int64_t time_us) { return at_[time_us]; }
   // kReportIntervals of them; one where no time passes.
   std::vector<IntervalReport> over(std::int64_t begin_us, std::int64_t end_us) const;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "objects/assert.h"
 #include "simulation/template_nodes.h"
 
 namespace headroom {
@@ -27,7 +28,7 @@ Result<std::string> RefusedNodes::add(std::uint32_t id, const Pod& pod, const No
   if (Result<void> counted = engine_->assume(pod, *node); !counted) {
     return tl::unexpected(counted.error());
   }
-  ++pods_of_[*node];
+  ++pod_counts_[*node];
   pods_.insert(id);
   new_pods_.push_back(id);
   changed_ = true;
@@ -35,17 +36,18 @@ Result<std::string> RefusedNodes::add(std::uint32_t id, const Pod& pod, const No
 }
 
 void RefusedNodes::remove(std::uint32_t id, const Pod& pod, const std::string& node) {
+  HEADROOM_ASSERT(engine_.has_value() && pod_counts_.contains(node));
   engine_->remove_pod(pod.namespace_name, pod.name);
   pods_.erase(id);
   std::erase(new_pods_, id);
   changed_ = true;
-  const auto found = pods_of_.find(node);
+  const auto found = pod_counts_.find(node);
   if (--found->second > 0) return;
   engine_->remove_node(node);
-  pods_of_.erase(found);
+  pod_counts_.erase(found);
 }
 
-void RefusedNodes::settle() {
+void RefusedNodes::noted() {
   new_pods_.clear();
   changed_ = false;
 }

@@ -20,24 +20,24 @@ namespace headroom {
 
 class RefusedNodes {
  public:
-  // The pod goes to the first node with room for it, or to one more. Its name. Errors: what the
-  // engine refuses.
+  // The pod goes to the first node with room for it, or to one more; the node's name. The template,
+  // the profile and what pods refer to are the same each time. Errors: what the engine refuses.
   Result<std::string> add(std::uint32_t id, const Pod& pod, const Node& node_template,
                           const Profile& profile, std::span<const ReferredObject> referred_objects);
   // A pod that add() put on this node; the last one takes it along.
   void remove(std::uint32_t id, const Pod& pod, const std::string& node);
 
-  bool empty() const { return pods_of_.empty(); }
-  std::int64_t size() const { return static_cast<std::int64_t>(pods_of_.size()); }
+  bool empty() const { return pod_counts_.empty(); }
+  std::int64_t size() const { return static_cast<std::int64_t>(pod_counts_.size()); }
   const std::unordered_set<std::uint32_t>& pods() const { return pods_; }
-  // Since settle(): whether anything changed, and who came and is still there.
+  // Since noted(): whether anything changed, and who came and is still there.
   bool changed() const { return changed_; }
   std::span<const std::uint32_t> new_pods() const { return new_pods_; }
-  void settle();
+  void noted();
 
  private:
   std::optional<Engine> engine_;
-  std::map<std::string, std::uint32_t> pods_of_;  // by node: how many
+  std::map<std::string, std::uint32_t> pod_counts_;  // by node
   std::unordered_set<std::uint32_t> pods_;
   std::vector<std::uint32_t> new_pods_;
   bool changed_ = false;

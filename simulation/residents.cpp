@@ -1,5 +1,7 @@
 #include "simulation/residents.h"
 
+#include "objects/assert.h"
+
 namespace headroom {
 
 void Residents::add(Resident&& resident, bool leaves) {
@@ -21,14 +23,17 @@ const Resident* Residents::find(std::string_view key) const {
   return found == slot_of_.end() ? nullptr : &slots_[found->second].resident;
 }
 
-Resident Residents::remove(std::string_view key) { return take(slot_of_.find(key)->second); }
+Resident Residents::remove(std::string_view key) {
+  const auto found = slot_of_.find(key);
+  HEADROOM_ASSERT(found != slot_of_.end());
+  return take(found->second);
+}
 
 Resident Residents::take(std::uint32_t slot) {
   Resident resident = std::move(slots_[slot].resident);
   slots_[slot].serial = 0;
   free_.push_back(slot);
   if (by_name_) slot_of_.erase(pod_key(resident.namespace_name, resident.name));
-  // The next to leave is always somebody who is here.
   while (!departures_.empty() &&
          slots_[departures_.top().slot].serial != departures_.top().serial) {
     departures_.pop();

@@ -1,7 +1,8 @@
 // Residents: the pods of a simulation that are on nodes and may lose their place, with what has to
 // be taken back then: by name, and by when they leave.
 //
-// Slots are used again. Thread safety: one thread at a time. Cost: O(log residents).
+// Invariant: the next departure is that of somebody who is here. Thread safety: one thread at a
+// time. Cost: O(log residents).
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,9 @@ namespace headroom {
 struct Resident {
   std::string namespace_name, name;
   ClusterUsage::Holding holding;
-  // Where quotas or priorities count: what it takes of its quota, and what it comes back as.
-  ElasticQuotaLedger::Claim claim = {};
+  ElasticQuotaLedger::Claim claim = {};  // where quotas or priorities count
   std::int64_t departure_us = kNeverUs;
-  std::uint32_t origin = 0;  // whatever the caller knows it by
+  std::uint32_t origin = 0;  // what it comes back as: whatever the caller knows it by
 };
 
 class Residents {
@@ -39,7 +39,7 @@ class Residents {
   void add(Resident&& resident, bool leaves);
   // By pod_key(); nullptr: nobody of that name is here.
   const Resident* find(std::string_view key) const;
-  // Of one that find() found.
+  // One that find() finds.
   Resident remove(std::string_view key);
 
   // When the next one leaves; kNeverUs: none will.

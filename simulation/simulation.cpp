@@ -9,6 +9,7 @@
 
 #include "objects/time_text.h"
 #include "simulation/decision_line.h"
+#include "simulation/dump.h"
 #include "simulation/pod_queue.h"
 #include "simulation/residents.h"
 #include "simulation/scale_up_json.h"
@@ -510,7 +511,7 @@ class Simulation {
     }
   }
 
-  // A pod goes from where it was.
+  // Of one that residents_ has no more: it goes from its node, and from all sums.
   void leave(const Resident& resident) {
     const Clock::time_point begin = Clock::now();
     engine_.remove_pod(resident.namespace_name, resident.name);
@@ -552,7 +553,7 @@ class Simulation {
   // what happened when.
   std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
   Intervals intervals_;
-  // With an autoscaler; whether somebody has left or a node has come since they were tried.
+  // With an autoscaler; whether room may have come since they were tried.
   WaitingPods waiting_;
   bool room_changed_ = false, nodes_came_ = false;
   GrowthReport growth_;

@@ -6,7 +6,7 @@
 // order. Pods with scheduling gates, and pods that name another scheduler than the profile's, are
 // left out and counted, unless the options say so; one that names none is the profile's. A pod that
 // fits no node is counted as failed and not tried again. Same input and options, same decisions and
-// same report, except for what speed() measures.
+// same report, except for what `speed` measures.
 //
 // With an autoscaler (cluster_autoscaler.h) such a pod waits, and so does a victim. Nodes are asked
 // for at the end of each moment, and come before the pods of theirs. Whenever pods have left or

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "objects/labels.h"
+
 namespace headroom {
 namespace {
 
-constexpr const char* kHostnameLabel = "kubernetes.io/hostname";
 // The first feasible row: no scores, no texts.
 constexpr EvaluateOptions kFirstFit{.top_k = 1, .plugin_scores = false, .reasons = false};
 

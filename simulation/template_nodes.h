@@ -22,7 +22,7 @@ Node node_of(const Node& node_template, const std::string& name);
 // are equal, and the first row wins. Errors: what Engine::create() and upsert() refuse.
 Result<Engine> make_judge(Profile profile, std::span<const ReferredObject> referred_objects);
 
-// The judge's first node with room; empty: none has any.
+// The judge's first node with room; empty: none has any. Errors: what it refuses.
 Result<std::string> first_fit(Engine& judge, const Pod& pod);
 
 }  // namespace headroom

@@ -1,9 +1,9 @@
 // WaitingPods: with an autoscaler, the pods of a simulation that found no place, in the order of
 // their last tries, and the last decision about each.
 //
-// Of pods that no decision can tell apart one is asked about: the others wait on with its answer
-// until somebody leaves or a node comes. Thread safety: one thread at a time. Cost: a pod is a
-// look-up of its shape and of a key.
+// Of those that are tried again and that no decision can tell apart one is asked about: the others
+// wait on with its answer, until room may have come. Thread safety: one thread at a time. Cost: a
+// pod is a look-up of its shape and of a key.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ class WaitingPods {
     std::shared_ptr<const Decision> decision;  // the last one
   };
 
-  // True: one like it has failed since forget_failures(). So would this one, and it waits on.
-  // Errors: what Engine::shape_of() refuses.
+  // True: one like it has failed since forget_failures(). So would this one: it waits on, and
+  // `pending` is moved from. Errors: what Engine::shape_of() refuses.
   Result<bool> keep(Engine& engine, PendingPod& pending);
-  // It waits, as this was decided.
+  // It waits, as this was decided. Errors: the same, and both are what they were.
   Result<void> add(Engine& engine, PendingPod&& pending, Decision&& decision);
   // Room may have come.
   void forget_failures() { failed_.clear(); }

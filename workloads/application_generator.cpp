@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "objects/labels.h"
 #include "workloads/random.h"
 #include "workloads/zones.h"
 

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "objects/labels.h"
 #include "workloads/openb.h"
 #include "workloads/random.h"
-#include "workloads/zones.h"
 
 namespace headroom {
 namespace {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "objects/annotations.h"
+#include "objects/labels.h"
 #include "objects/pod_resources.h"
 #include "objects/time_text.h"
 #include "workloads/apart_pods.h"
@@ -301,7 +302,7 @@ Node ClusterGenerator::node(std::uint32_t index) const {
   Node node;
   node.name = node_name(index);
   node.labels = {{"kubernetes.io/arch", "amd64"},
-                 {"kubernetes.io/hostname", node.name},
+                 {kHostnameLabel, node.name},
                  {"kubernetes.io/os", "linux"},
                  {"node.kubernetes.io/instance-type", plan.instance_type()}};
   if (shape.gpu > 0) node.labels.emplace_back(kGpuModelLabel, shape.model);

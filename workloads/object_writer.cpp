@@ -9,7 +9,6 @@
 
 #include "objects/time_text.h"
 #include "objects/writing/json_writer.h"
-#include "workloads/openb.h"
 
 namespace headroom {
 namespace {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "objects/labels.h"
 #include "objects/time_text.h"
 #include "workloads/openb_tables.h"
 #include "workloads/random.h"
@@ -156,7 +157,7 @@ Node openb_node(std::size_t index) {
   const OpenbNode& row = openb_trace().nodes[index];
   Node node;
   node.name = openb_node_name(index);
-  node.labels = {{"kubernetes.io/hostname", node.name}};
+  node.labels = {{kHostnameLabel, node.name}};
   node.allocatable = {{"cpu", Quantity::from_milli(row.cpu_milli)},
                       {"memory", memory_quantity(row.memory_mib)}};
   if (row.gpu > 0) {

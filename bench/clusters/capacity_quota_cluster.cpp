@@ -6,7 +6,7 @@
 
 #include "bench/checks.h"
 #include "bench/clusters/zoned_nodes.h"
-#include "workloads/zones.h"
+#include "objects/labels.h"
 
 namespace headroom {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/checks.h"
+#include "objects/labels.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
 
@@ -48,7 +49,7 @@ Pod simple_pod(std::string name, ResourceList requests, ResourceList limits) {
 Node identical_node(std::uint32_t index) {
   Node node;
   node.name = fmt::format("node-{:06}", index);
-  node.labels = {{"kubernetes.io/hostname", node.name}};
+  node.labels = {{kHostnameLabel, node.name}};
   node.allocatable = amounts(kCpuMilli, kMemoryMib);
   node.allocatable.emplace_back("pods", Quantity::from_value(kNodePods));
   return node;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/zones.h"
+#include "objects/labels.h"
 
 namespace headroom {
 

@@ -8,6 +8,7 @@
 #include "bench/clusters/capacity_quota_cluster.h"
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
+#include "objects/labels.h"
 
 namespace headroom {
 
@@ -185,7 +186,7 @@ void capacity_quota_edit(const BenchOptions& options, Lines& lines) {
     return watch.seconds();
   };
   std::vector<CapacityQuota> quotas = make_capacity_quotas(kCapacityQuotas);
-  quotas[0] = edited("topology.kubernetes.io/zone", {"zone-3", "zone-4"});
+  quotas[0] = edited(kZoneLabel, {"zone-3", "zone-4"});
   check_done(cluster.upsert(quotas[0]));
   check(value_of(cluster.check(node_template, kCount)).allowed ==
             count_allowed(all, quotas, node_template, kCount),

@@ -13,8 +13,8 @@
 #include "bench/clusters/served_cluster.h"
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
+#include "objects/labels.h"
 #include "tools/load/run.h"
-#include "workloads/zones.h"
 
 namespace headroom {
 

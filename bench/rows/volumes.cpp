@@ -14,8 +14,8 @@
 #include "bench/measure.h"
 #include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
+#include "objects/labels.h"
 #include "workloads/random.h"
-#include "workloads/zones.h"
 
 namespace headroom {
 

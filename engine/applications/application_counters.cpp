@@ -6,6 +6,7 @@
 #include "engine/applications/applications.h"
 #include "engine/applications/terms.h"
 #include "engine/applications/volumes.h"
+#include "objects/labels.h"
 
 namespace headroom {
 
@@ -26,7 +27,7 @@ void Applications::describe_counters(Application& application) {
     SpreadConstraint& made = (constraint.hard ? application.hard : application.soft).emplace_back();
     made.its = constraint;
     made.self = selects(constraint.selector, application.labels);
-    made.hostname = !constraint.hard && constraint.topology_key == kHostnameKey;
+    made.hostname = !constraint.hard && constraint.topology_key == kHostnameLabel;
     made.key = hold_key(application, constraint.topology_key);
   }
   for (const PodAffinityTerm& term : application.affinity.required) {
@@ -79,7 +80,7 @@ std::uint32_t Applications::counter(Application& application, Counter::Kind kind
   made.index = index;
   // Of a soft constraint's domains the number counts, among feasible nodes: a matter of classes.
   if (kind != Counter::Kind::kSoftSpread &&
-      (key == kHostnameKey || topology_.domain_count(id) > kClassDomainsMax)) {
+      (key == kHostnameLabel || topology_.domain_count(id) > kClassDomainsMax)) {
     make_fine(application, made);
   }
   const bool everywhere = topology_.node_count(id) == node_count_;

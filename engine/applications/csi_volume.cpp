@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "objects/labels.h"
+
 namespace headroom {
 
 namespace {
@@ -53,8 +55,7 @@ std::string gce_region(std::string_view zone) {
 // zones/ZONE or regions/REGION, by the volume's zone label; nullopt: no handle can be made.
 std::optional<std::string> gce_place(const StringMap& labels) {
   std::string_view zones;
-  for (const std::string_view key :
-       {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"}) {
+  for (const std::string_view key : {"failure-domain.beta.kubernetes.io/zone", kZoneLabel}) {
     if (const std::string* label = find(labels, key); zones.empty() && label != nullptr) {
       zones = *label;
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "objects/labels.h"
+
 namespace headroom {
 
 namespace {
@@ -126,9 +128,9 @@ std::vector<TopologySpreadConstraint> spread_constraints(const Application& appl
     system_defaults = true;
     constraints.resize(2);
     constraints[0].max_skew = 3;
-    constraints[0].topology_key = kHostnameKey;
+    constraints[0].topology_key = kHostnameLabel;
     constraints[1].max_skew = 5;
-    constraints[1].topology_key = kZoneKey;
+    constraints[1].topology_key = kZoneLabel;
   }
   for (TopologySpreadConstraint& constraint : constraints) {
     constraint.selector = selector;

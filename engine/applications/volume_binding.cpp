@@ -8,6 +8,7 @@
 #include "engine/applications/volumes.h"
 #include "engine/table/beyond_int64.h"
 #include "engine/table/broken_line.h"
+#include "objects/labels.h"
 
 namespace headroom {
 
@@ -330,7 +331,7 @@ PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) cons
       }
     }
     if (keys.empty()) {
-      keys.insert(kZoneKey);
+      keys.insert(kZoneLabel);
     }
     for (const std::string_view key : keys) {
       if (const std::string* label = find(node.labels, key); label != nullptr) {

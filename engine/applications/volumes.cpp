@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/applications/claim.h"
+#include "objects/labels.h"
 
 namespace headroom {
 
@@ -11,7 +12,7 @@ namespace {
 // Of more volumes, or more storage, of a class each row is looked at.
 constexpr std::size_t kClassVolumesMax = 256;
 constexpr std::string_view kZoneKeys[] = {"failure-domain.beta.kubernetes.io/zone",
-                                          "failure-domain.beta.kubernetes.io/region", kZoneKey,
+                                          "failure-domain.beta.kubernetes.io/region", kZoneLabel,
                                           "topology.kubernetes.io/region"};
 
 bool contains(const std::vector<std::string>& list, std::string_view text) {

@@ -23,8 +23,6 @@ namespace headroom {
 using TopologyKeyId = std::uint32_t;
 using DomainId = std::uint32_t;
 inline constexpr DomainId kNoDomain = UINT32_MAX;
-inline constexpr std::string_view kHostnameKey = "kubernetes.io/hostname";
-inline constexpr std::string_view kZoneKey = "topology.kubernetes.io/zone";
 
 class Topology {
  public:

@@ -29,7 +29,8 @@ func TestNoScenarioIsWorse(t *testing.T) {
 }
 
 // Where headroomd leaves CapacityScheduling out, kube-scheduler's own preemption chooses the victims and
-// nominates their preemptor, and headroomd keeps the room for it.
+// nominates their preemptor, and headroomd keeps the room for it. Naming plugins leaves the standard profile's
+// weights out as well, which these scenarios do not look at.
 func TestNoPreemptionIsWorseWithoutCapacityScheduling(t *testing.T) {
 	newCluster(t).neverWorse(preemptingScenarios(), "policy.plugins.multiPoint.enabled[0].name=LimitAware",
 		"policy.plugins.multiPoint.enabled[1].name=LoadAwareScheduling")

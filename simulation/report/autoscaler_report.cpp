@@ -11,7 +11,6 @@
 #include "simulation/scale_up_json.h"
 #include "simulation/text/table.h"
 #include "workloads/object_writer.h"
-#include "workloads/openb.h"
 
 namespace headroom {
 namespace {

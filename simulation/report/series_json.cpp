@@ -7,7 +7,6 @@
 
 #include "objects/time_text.h"
 #include "workloads/object_writer.h"
-#include "workloads/openb.h"
 
 namespace headroom {
 namespace {

@@ -11,7 +11,6 @@
 #include "simulation/text/not_considered_text.h"
 #include "simulation/text/table.h"
 #include "workloads/object_writer.h"
-#include "workloads/openb.h"
 
 namespace headroom {
 namespace {

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "autoscaling/capacity_quota_spec.h"
+#include "objects/labels.h"
 #include "simulation/dump.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::size_t kSuggestedNamesMax = 5;
-constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
 constexpr std::string_view kReservationId = "--reserve";
 
 tl::unexpected<Error> invalid(std::string message) {
