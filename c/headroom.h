@@ -253,7 +253,7 @@ typedef struct headroom_victim {
 
 typedef struct headroom_placement {
   headroom_node_index node; /* HEADROOM_NO_NODE: not placed, and message says why */
-  int64_t total;            /* of that node */
+  int64_t total;            /* of that node; 0 where it was nominated to it, and nobody scored */
   const char* message;      /* "" where it is placed */
   /* With preempt: where the pod waits for the victims to go, who count until they are removed. */
   headroom_node_index nominated_node;
@@ -262,10 +262,10 @@ typedef struct headroom_placement {
 } headroom_placement;
 
 /*
- * One pod after the other, each assumed on its best node before the next is asked. placements: the
- * caller's room for count answers. preempt: 1: a pod that finds no node may have others go
- * (profiles with CapacityScheduling). On an error none is placed; HEADROOM_INVALID: one pod is
- * there twice.
+ * One pod after the other, each assumed on its best node before the next is asked; on the node that
+ * it is nominated to, where that still takes it. placements: the caller's room for count answers.
+ * preempt: 1: a pod that finds no node may have others go (profiles with CapacityScheduling). On an
+ * error none is placed; HEADROOM_INVALID: one pod is there twice.
  */
 headroom_status headroom_place(headroom_engine* engine, const headroom_pod* pods, size_t count,
                                int32_t preempt, headroom_placement* placements);

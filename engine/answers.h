@@ -220,6 +220,7 @@ struct ElasticQuotaStatus {
 
 struct Placement {
   NodeIndex node = kNoNode;  // kNoNode: not placed, and `decision` says why
+  // On its own nominated node: of that alone, feasible 1, without scores.
   Decision decision;
   // With preemption: where the pod waits for `victims` to go; kNoNode where a more important pod
   // took that away again.

@@ -146,6 +146,9 @@ class Engine {
   // finds none asks post_filter(): where that helps, the pod is kept as nominated to its node, and
   // its victims as terminating, before the next is asked; they count until they are removed, as
   // they do in a cluster. Claims stay as they are: see bound_volumes().
+  // A pod's own nominated node, the one that it names or is kept with, is tried first: where it
+  // takes the pod no other is looked at, and the one candidate has no scores. Source:
+  // kube-scheduler's evaluateNominatedNode.
   Result<std::vector<Placement>> place(std::span<const Pod> pods,
                                        const EvaluateOptions& options = {}, bool preempt = false);
   // The same for one pod, without `preempt`, into a placement whose memory is used again.

@@ -28,7 +28,9 @@ struct BenchOptions {
   }
   // The same of rows that have 500,000 nodes anyway.
   std::uint32_t usual(std::uint32_t full) const { return smoke ? full / 50 : full; }
-  std::int32_t repetitions(std::int32_t full) const { return smoke ? 2 : full; }
+  std::int32_t repetitions(std::int32_t full) const {
+    return smoke || scale ? std::min(full, 2) : full;
+  }
   std::int64_t iterations(std::int64_t full) const { return smoke ? (full + 99) / 100 : full; }
 };
 

@@ -114,6 +114,30 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
   return {};
 }
 
+Result<bool> Evaluator::take_nominated_node(const Pod& pod, const EvaluateOptions& options,
+                                            Decision& decision) {
+  const std::uint32_t row = cluster_.nominated_row_of(pod);
+  if (row == kNoRow) {
+    return false;
+  }
+  if (auto checked = check(options); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  const Result<NodeDetail> room = filter(pod, row, {});
+  if (!room) {
+    return tl::unexpected(room.error());
+  }
+  if (room->code != Code::kSuccess) {
+    return false;
+  }
+  ++decisions_;
+  begin(decision);
+  decision.feasible = 1;
+  decision.candidates.assign(1, {.node = static_cast<NodeIndex>(row), .total = 0, .plugins = {}});
+  decision.not_considered = cluster_.not_considered(pod);
+  return true;
+}
+
 void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                                 Decision& decision) {
   Supposition supposed(cluster_);

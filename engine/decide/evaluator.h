@@ -38,6 +38,10 @@ class Evaluator {
   // `shape` is the pod's and decidable.
   Result<void> evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                         Decision& decision);
+  // True: the pod's own nominated node takes it, which is the decision: no other node is looked at,
+  // and nothing scored. Source: kube-scheduler's evaluateNominatedNode.
+  Result<bool> take_nominated_node(const Pod& pod, const EvaluateOptions& options,
+                                   Decision& decision);
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
   Result<PreFilterStatus> pre_filter(const Pod& pod);

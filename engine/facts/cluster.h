@@ -96,6 +96,9 @@ class Cluster {
   const Rejections& rejections() const { return rejections_; }
   // Rows to which some pod is nominated.
   const std::vector<std::uint32_t>& nominated_rows() const { return nominated_rows_; }
+  // The pod's own nominated node: the one that it names, else the one that the facts do. kNoRow: it
+  // has none, or the node is not there.
+  std::uint32_t nominated_row_of(const Pod& pod) const;
   ClassFilters& class_filters() { return class_filters_; }
   const ClassFilters& class_filters() const { return class_filters_; }
   // What a decision about the pod leaves out.

@@ -101,6 +101,19 @@ void Cluster::nominate(PodId id) {
   }
 }
 
+std::uint32_t Cluster::nominated_row_of(const Pod& pod) const {
+  std::uint32_t row = kNoRow;
+  if (!pod.nominated_node_name.empty()) {
+    row = find_row(pod.nominated_node_name);
+  } else if (!nominated_rows_.empty()) {
+    const PodId id = find_pod(key_of(pod));
+    if (id != kNoPod && facts_.pods[id].uid == pod.uid && facts_.pods[id].rank.nominated) {
+      row = facts_.pods[id].rank.nominated_row;
+    }
+  }
+  return row != kNoRow && facts_.nodes[row].node != nullptr ? row : kNoRow;
+}
+
 void Cluster::withdraw_nomination(PodId id) {
   note_row(facts_.pods[id].rank.nominated_row);
   PodRank& rank = facts_.pods[id].rank;

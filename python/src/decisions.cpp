@@ -185,8 +185,9 @@ NotFoundError if the node is not known.)")
                   "list[headroom._results.Placement]"),
           R"(One pod after the other, each assumed on its best node before the next is asked.
 
-On an error none is placed; InvalidError: one pod is there twice. With preempt a pod that finds none
-asks who must go (post_filter), and waits for its victims' place. For many pods place_columns() costs
+A pod that is nominated to a node goes there where that still takes it, without scores. On an error
+none is placed; InvalidError: one pod is there twice. With preempt a pod that finds none asks who
+must go (post_filter), and waits for its victims' place. For many pods place_columns() costs
 less.)")
       .def(
           "place_columns",

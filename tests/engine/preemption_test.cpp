@@ -223,6 +223,63 @@ TEST(Preemption, PlaceTakesLesserNominationsAway) {
   ASSERT_TRUE(engine.validate());
 }
 
+// kube-scheduler's evaluateNominatedNode: who was promised a node goes there, though another is
+// better by now.
+TEST(Preemption, PlaceTriesAPodsNominatedNodeFirst) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(pod("a", "old", 2000, 0, "n1")));
+  const std::vector<Pod> pods = {pod("a", "high", 2000, 2)};
+  const Result<std::vector<Placement>> waits = engine.place(pods, {}, true);
+  ASSERT_TRUE(waits);
+  ASSERT_EQ(engine.node_name(waits->front().nominated_node), "n1");
+  engine.remove_pod("a", "old");
+  ASSERT_TRUE(engine.upsert(node("n2", 16)));
+  EXPECT_EQ(engine.node_name(engine.evaluate(pods[0])->candidates.front().node), "n2");
+  engine.fork();
+  const Result<std::vector<Placement>> placed = engine.place(pods);
+  ASSERT_TRUE(placed);
+  const Placement& first = placed->front();
+  EXPECT_EQ(engine.node_name(first.node), "n1");
+  EXPECT_EQ(first.decision.nodes, 2u);
+  EXPECT_EQ(first.decision.feasible, 1u);
+  ASSERT_EQ(first.decision.candidates.size(), 1u);
+  EXPECT_EQ(first.decision.candidates.front().total, 0);
+  EXPECT_TRUE(first.decision.reasons.empty());
+  ASSERT_TRUE(engine.validate());
+  engine.rollback();
+  // What the pod says itself comes before what is known of it; one by one, too.
+  Pod other = pods[0];
+  other.nominated_node_name = "n2";
+  Placement placement;
+  ASSERT_TRUE(engine.place(other, {}, placement));
+  EXPECT_EQ(engine.node_name(placement.node), "n2");
+  EXPECT_EQ(placement.decision.feasible, 1u);
+}
+
+TEST(Preemption, PlaceLooksAtAllNodesWhereTheNominatedOneDoesNotTakeThePod) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(node("n2", 4)));
+  ASSERT_TRUE(engine.upsert(pod("a", "old", 1000, 0, "n1")));
+  for (const char* nominated : {"n1", "gone"}) {
+    Pod waits = pod("a", std::string("waits-") + nominated, 2000, 2);
+    waits.nominated_node_name = nominated;
+    Placement placement;
+    ASSERT_TRUE(engine.place(waits, {}, placement));
+    EXPECT_EQ(engine.node_name(placement.node), "n2") << nominated;
+    EXPECT_GT(placement.decision.candidates.front().total, 0);
+  }
+  // No plugin is asked of a pod that its quota rejects.
+  ASSERT_TRUE(engine.upsert(elastic_quota("b", 1, 1)));
+  Pod over = pod("b", "over", 2000, 2);
+  over.nominated_node_name = "n2";
+  Placement placement;
+  ASSERT_TRUE(engine.place(over, {}, placement));
+  EXPECT_EQ(placement.node, kNoNode);
+  EXPECT_FALSE(placement.decision.pre_filter.empty());
+}
+
 TEST(Preemption, PlaceNeedsThePlugin) {
   Profile profile = capacity_profile();
   profile.capacity_scheduling = false;

@@ -79,6 +79,16 @@ void Facts::reserve(const Json& pod, const std::string& node) {
   note_node(fact);
 }
 
+std::string Facts::nominated_node(const Json& pod) const {
+  std::string name = text(child(pod, "status"), "nominatedNodeName");
+  const auto known = pods_.find(key_of(pod));
+  if (name.empty() && known != pods_.end() && known->second.uid == uid_of(pod) &&
+      known->second.node().empty() && !is_terminal(known->second.latest)) {
+    name = text(child(known->second.latest, "status"), "nominatedNodeName");
+  }
+  return nodes_.contains(name) ? name : std::string();
+}
+
 // Fact 2: same node and UID only; a pod known only by its reservation is gone.
 void Facts::unreserve(const Json& pod, const std::string& node) {
   const auto found = pods_.find(key_of(pod));

@@ -34,6 +34,9 @@ class Facts {
   const std::vector<std::string>& node_names() const { return node_names_; }
   // The pods that count on the node, without the one of this UID and name.
   NodeView view(const std::string& node, const Json& incoming) const;
+  // The pod's own nominated node: the one that it names, else the one that is known of it while it
+  // waits. "": none that is there.
+  std::string nominated_node(const Json& pod) const;
   // Sorted by namespace/name, as are the two below.
   std::vector<LivePod> live_pods() const;
   const std::map<std::string, Json>& elastic_quotas() const { return elastic_quotas_; }

@@ -234,6 +234,15 @@ Answer Oracle::schedule(const Json& pod) const {
   return answer;
 }
 
+std::string Oracle::nominated_node(const Json& pod) const {
+  const std::string name = facts_.nominated_node(pod);
+  if (name.empty()) return name;
+  const Answer answer = schedule(pod);
+  const bool takes =
+      answer.pre_filter.code == Code::kSuccess && answer.filter.at(name).code == Code::kSuccess;
+  return takes ? name : std::string();
+}
+
 Answer Oracle::schedule_as_if(const Json& pod, const std::string& node,
                               const std::vector<std::string>& without,
                               const std::vector<Json>& with) const {

@@ -70,6 +70,9 @@ class Oracle {
   Answer schedule_as_if(const Json& pod, const std::string& node,
                         const std::vector<std::string>& without,
                         const std::vector<Json>& with) const;
+  // The pod's own nominated node, where that takes it: kube-scheduler looks at no other then. "":
+  // it has none, or it does not.
+  std::string nominated_node(const Json& pod) const;
 
   // By namespace, for every ElasticQuota: cpu in thousandths, everything else whole.
   std::map<std::string, Amounts> elastic_quota_used() const {

@@ -567,7 +567,6 @@ Json RandomApplications::removed_object() {
   }
 }
 
-// Waits for a node that it was promised.
 Json RandomApplications::nominated_pod() {
   Json made = pod_to_place();
   made["status"]["nominatedNodeName"] = node_name();

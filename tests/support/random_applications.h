@@ -28,6 +28,8 @@ class RandomApplications {
   nlohmann::json event();
   // A new pod of one of the applications, that waits.
   nlohmann::json pod_to_place();
+  // The same, for a node that it was promised.
+  nlohmann::json nominated_pod();
 
  private:
   using Json = nlohmann::json;
@@ -53,7 +55,6 @@ class RandomApplications {
   Json disruption_budget(const Application& application);
   Json pod(const Application& application, int number);
   Json placed_pod();
-  Json nominated_pod();
   Json changed_object();
   Json removed_object();
 

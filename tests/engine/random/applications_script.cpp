@@ -320,24 +320,28 @@ class ApplicationsRunner : private ConfiguredEngines {
     return difference("total of best node " + best, answer.totals.at(answer.best), total->second);
   }
 
-  // The first engine decides, against the oracle, and assumes pod by pod; those of its seed place
-  // in one call, and the others follow the first, whose choice of equals is not theirs.
+  // The first engine decides, against the oracle, and assumes pod by pod, but for pods whose
+  // nominated node takes them; those of its seed place in one call, and the others follow the
+  // first, whose choice of equals is not theirs.
   std::string place(json objects) {
     if (std::string wrong = refuse_twice(objects); !wrong.empty()) return wrong;
     std::vector<Pod> pods;
     for (const json& object : objects) pods.push_back(to_pod(object));
     std::vector<std::string> nodes;
     for (std::size_t p = 0; p < pods.size(); ++p) {
-      const ProfileAnswer answer =
-          profile_.schedule(facts_, oracle::defaults::read_pod(objects[p]));
+      const oracle::defaults::Pod pod = oracle::defaults::read_pod(objects[p]);
+      const std::string own = profile_.nominated_node(facts_, pod);
+      const ProfileAnswer answer = profile_.schedule(facts_, pod);
       const Result<Decision> decision = engines_.front().evaluate(pods[p]);
       if (!decision) return "place: " + decision.error().message;
       if (std::string wrong = best_error(engines_.front(), answer, *decision); !wrong.empty()) {
         return "place: pod " + objects[p].dump() + "\n" + wrong;
       }
-      nodes.emplace_back();
-      if (decision->candidates.empty()) continue;
-      nodes.back() = engines_.front().node_name(decision->candidates.front().node);
+      nodes.push_back(own);
+      if (own.empty() && decision->candidates.empty()) continue;
+      if (own.empty()) {
+        nodes.back() = engines_.front().node_name(decision->candidates.front().node);
+      }
       facts_.reserve(objects[p], nodes.back());
       for (std::size_t e = 0; e < engines_.size(); ++e) {
         const bool follows = e == 0 || configurations_[e].options.seed != 0;
@@ -427,7 +431,7 @@ json random_applications_script(Draws& draws, int events) {
   const auto some_pods = [&] {
     json pods = json::array();
     for (std::uint64_t p = 1 + draws.below(5); p > 0; --p) {
-      pods.push_back(applications.pod_to_place());
+      pods.push_back(draws.one_in(6) ? applications.nominated_pod() : applications.pod_to_place());
     }
     return pods;
   };

@@ -384,22 +384,26 @@ class ScriptRunner : private ConfiguredEngines {
     return first;
   }
 
-  // The first engine decides and assumes pod by pod; those of its seed place in one call, and the
-  // others follow the first, whose choice of equals is not theirs.
+  // The first engine decides and assumes pod by pod, but for pods whose nominated node takes them,
+  // as the oracle says; those of its seed place in one call, and the others follow the first, whose
+  // choice of equals is not theirs.
   std::string place(json objects) {
     if (std::string wrong = refuse_twice(objects); !wrong.empty()) return wrong;
     std::vector<Pod> pods;
     for (const json& object : objects) pods.push_back(to_pod(object));
     std::vector<NodeIndex> nodes;
     for (std::size_t p = 0; p < pods.size(); ++p) {
+      const std::string own = oracle_.nominated_node(objects[p]);
       const Result<Decision> decision = engines_.front().evaluate(pods[p]);
       if (!decision) return "place: " + decision.error().message;
       for (Engine& engine : engines_) {
         if (configuration_of(engine).options.seed != 0 && !engine.evaluate(pods[p])) return "place";
       }
       const bool placed = decision->code == Code::kSuccess;
-      nodes.push_back(placed ? decision->candidates.front().node : kNoNode);
-      if (!placed) continue;
+      nodes.push_back(!own.empty() ? engines_.front().find_node(own)
+                      : placed     ? decision->candidates.front().node
+                                   : kNoNode);
+      if (nodes.back() == kNoNode) continue;
       const std::string name(engines_.front().node_name(nodes.back()));
       oracle_.reserve(objects[p], name);
       for (Engine& engine : engines_) {

@@ -217,6 +217,13 @@ void ProfileCycle::take(const Pod& placed, const Node& node) {
   }
 }
 
+std::string DefaultProfile::nominated_node(const Facts& facts, const Pod& pod) const {
+  const std::string name = facts.nominated_node(pod);
+  if (name.empty()) return name;
+  const ProfileAnswer answer = schedule(facts, pod);
+  return answer.filter.at(name).code == Code::kSuccess ? name : std::string();
+}
+
 ProfileAnswer DefaultProfile::schedule(const Facts& facts, const Pod& pod) const {
   ProfileCycle cycle(version_, args_, facts, pod);
   ProfileAnswer answer;

@@ -107,6 +107,16 @@ std::vector<const Pod*> Facts::pods_on(const std::string& node) const {
   return pods;
 }
 
+std::string Facts::nominated_node(const Pod& pod) const {
+  std::string name = pod.nominated_node_name;
+  const auto known = pods_.find(pod.key());
+  if (name.empty() && known != pods_.end() && known->second.pod.uid == pod.uid &&
+      known->second.node().empty() && !known->second.pod.terminal) {
+    name = known->second.pod.nominated_node_name;
+  }
+  return nodes_.contains(name) ? name : std::string();
+}
+
 std::vector<const Pod*> Facts::nominated_to(const std::string& node) const {
   std::vector<const Pod*> pods;
   for (const auto& [key, placed] : pods_) {

@@ -28,6 +28,9 @@ class Facts {
   std::vector<const Node*> nodes() const;
   // The pods that count on the node: bound or reserved there and not terminal; by namespace/name.
   std::vector<const Pod*> pods_on(const std::string& node) const;
+  // The pod's own nominated node: the one that it names, else the one that is known of it while it
+  // waits. "": none that is there.
+  std::string nominated_node(const Pod& pod) const;
   // Fact 6: not terminal, on no node, nominated to this one.
   std::vector<const Pod*> nominated_to(const std::string& node) const;
   // PriorityClasses and PodDisruptionBudgets, in the form in which the other oracle's rules of
