@@ -96,7 +96,7 @@ TableHead head_of(const BenchOptions& options) {
           .seed = options.seed,
           .clock_ns = clock_ns(),
           .sizes = options.smoke   ? "small sizes, answers only"
-                   : options.scale ? "ten times the usual sizes"
+                   : options.scale ? "ten times the usual sizes, two repetitions"
                                    : "",
           .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
           .commit = ""};
@@ -191,7 +191,8 @@ int main(int argc, char** argv) {
   app.add_option("--commit", files.commit, "What that page says was measured");
   auto* smoke = app.add_flag("--smoke", options.smoke,
                              "Small sizes: answers are checked, times mean nothing");
-  app.add_flag("--scale", options.scale, "Ten times the sizes: 500,000 nodes; without verdicts")
+  app.add_flag("--scale", options.scale,
+               "Ten times the sizes: 500,000 nodes; two repetitions, without verdicts")
       ->excludes(smoke);
   CLI11_PARSE(app, argc, argv);
   return headroom::run_bench(options, names, files);

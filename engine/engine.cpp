@@ -297,19 +297,12 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
   for (std::size_t p = 0; p < pods.size(); ++p) {
     Placement& placement = placements[p];
     Decision& decision = placement.decision;
-    const Result<bool> nominated = impl_->evaluator.take_nominated_node(pods[p], options, decision);
-    if (!nominated) {
-      return tl::unexpected(nominated.error());
-    }
     PodShape& shape = shapes.at(p, pods[p]);
     if (const PodShape* next = shapes.kept(p + 1); next != nullptr) {
       impl_->evaluator.fetch(*next);
     }
-    if (!*nominated) {
-      if (auto evaluated = impl_->evaluator.evaluate(pods[p], shape, options, decision);
-          !evaluated) {
-        return tl::unexpected(evaluated.error());
-      }
+    if (auto decided = impl_->evaluator.decide(pods[p], shape, options, decision); !decided) {
+      return tl::unexpected(decided.error());
     }
     if (decision.code == Code::kSuccess) {
       placement.node = decision.candidates.front().node;
@@ -326,27 +319,33 @@ Result<void> Engine::place(const Pod& pod, const EvaluateOptions& options, Place
   if (auto checked = cluster.check_room(pod, 1); !checked) {
     return checked;
   }
-  placement.node = placement.nominated_node = kNoNode;
-  placement.victims.clear();
-  Decision& decision = placement.decision;
-  const Result<bool> nominated = impl_->evaluator.take_nominated_node(pod, options, decision);
-  if (!nominated) {
-    return tl::unexpected(nominated.error());
-  }
   const auto shape = cluster.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  if (!*nominated) {
-    if (auto evaluated = impl_->evaluator.evaluate(pod, **shape, options, decision); !evaluated) {
-      return evaluated;
-    }
+  placement.node = placement.nominated_node = kNoNode;
+  placement.victims.clear();
+  Decision& decision = placement.decision;
+  if (auto decided = impl_->evaluator.decide(pod, **shape, options, decision); !decided) {
+    return decided;
   }
   if (decision.code == Code::kSuccess) {
     placement.node = decision.candidates.front().node;
     cluster.assume(pod, **shape, static_cast<std::uint32_t>(placement.node));
   }
   return {};
+}
+
+Result<Decision> Engine::decide(const Pod& pod, const EvaluateOptions& options) {
+  const auto shape = impl_->cluster.shapes().for_decision(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  Decision decision;
+  if (auto decided = impl_->evaluator.decide(pod, **shape, options, decision); !decided) {
+    return tl::unexpected(decided.error());
+  }
+  return decision;
 }
 
 Result<PreFilterStatus> Engine::pre_filter(const Pod& pod) {

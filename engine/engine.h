@@ -153,6 +153,9 @@ class Engine {
                                        const EvaluateOptions& options = {}, bool preempt = false);
   // The same for one pod, without `preempt`, into a placement whose memory is used again.
   Result<void> place(const Pod& pod, const EvaluateOptions& options, Placement& placement);
+  // What place() decides, for who has more to do before the pod is assumed, or asks more of it:
+  // the pod's own nominated node where that takes it, else evaluate().
+  Result<Decision> decide(const Pod& pod, const EvaluateOptions& options = {});
   // May the pod's namespace have it? As evaluate() asks first. O(resources).
   // Source: proposal-rules "CapacityScheduling"; scheduler-plugins capacity_scheduling.go
   // PreFilter.

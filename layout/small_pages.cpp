@@ -9,8 +9,8 @@ namespace {
 
 struct Setting {
   std::mutex mutex;
-  int wanted = 0;          // how many SmallPages exist
-  bool was_small = false;  // before the first of them
+  int wanted = 0;  // how many SmallPages exist
+  int before = 0;  // the process's setting, before the first of them
 };
 
 Setting& setting() {
@@ -18,7 +18,11 @@ Setting& setting() {
   return setting;
 }
 
-void set_small(bool small) { ::prctl(PR_SET_THP_DISABLE, small ? 1 : 0, 0, 0, 0); }
+// 1: no huge pages; the bits above it are flags, as PR_GET_THP_DISABLE has them together.
+void set(int value) {
+  ::prctl(PR_SET_THP_DISABLE, static_cast<unsigned long>(value & 1),
+          static_cast<unsigned long>(value & ~1), 0UL, 0UL);
+}
 
 }  // namespace
 
@@ -26,14 +30,14 @@ SmallPages::SmallPages() {
   Setting& now = setting();
   const std::lock_guard lock(now.mutex);
   if (now.wanted++ > 0) return;
-  now.was_small = ::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0;
-  set_small(true);
+  now.before = ::prctl(PR_GET_THP_DISABLE, 0UL, 0UL, 0UL, 0UL);
+  if (now.before >= 0) set(1);
 }
 
 SmallPages::~SmallPages() {
   Setting& now = setting();
   const std::lock_guard lock(now.mutex);
-  if (--now.wanted == 0) set_small(now.was_small);
+  if (--now.wanted == 0 && now.before >= 0) set(now.before);
 }
 
 }  // namespace headroom

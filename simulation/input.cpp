@@ -155,6 +155,7 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
   for (Pod& pod : extra.pods) {
     if (pod.terminal()) continue;
     pod.node_name.clear();
+    pod.nominated_node_name.clear();
     pending->push_back(std::move(pod));
   }
   // What the cluster has not placed yet waits in order of creation; the others come when created.

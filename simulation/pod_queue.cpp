@@ -6,7 +6,6 @@ namespace headroom {
 
 void make_pending(Pod& pod) {
   pod.node_name.clear();
-  pod.nominated_node_name.clear();
   pod.phase = "Pending";
   pod.scheduled.reset();
   pod.initialized.reset();

@@ -23,7 +23,7 @@ struct PendingPod {
   std::optional<std::int64_t> waits_since_us = {};  // found no place then
 };
 
-// The pod waits for a node as if it had never had one.
+// The pod waits for a node as if it had never had one; what it is nominated to stays.
 void make_pending(Pod& pod);
 
 class PodQueue {

@@ -112,17 +112,18 @@ class Simulation {
     return pod;
   }
 
-  // Of a pod that arrives: counts it where no place is to be looked for.
-  bool left_out(const Pod& pod) {
+  // Of a pod that arrives: what it counts as where no place is to be looked for, else nullptr.
+  std::uint64_t SimulationReport::*left_out(const Pod& pod) const {
     // skipPodSchedule: a pod that is being deleted has no place any more.
-    report_.left_out_deleting += pod.deleting;
-    if (pod.deleting || options_.all_pods) return pod.deleting;
-    const bool gated = !pod.scheduling_gates.empty() ||
-                       pod.not_considered.contains(NotConsidered::kSchedulingGates);
-    const bool of_other = pod.scheduler_name != engine_.profile().scheduler_name;
-    report_.left_out_gated += gated;
-    report_.left_out_of_other_schedulers += !gated && of_other;
-    return gated || of_other;
+    if (pod.deleting) return &SimulationReport::left_out_deleting;
+    if (options_.all_pods) return nullptr;
+    if (!pod.scheduling_gates.empty() ||
+        pod.not_considered.contains(NotConsidered::kSchedulingGates)) {
+      return &SimulationReport::left_out_gated;
+    }
+    return pod.scheduler_name == engine_.profile().scheduler_name
+               ? nullptr
+               : &SimulationReport::left_out_of_other_schedulers;
   }
 
   // Of a pod that asked for a place for the first time.
@@ -153,6 +154,18 @@ class Simulation {
              static_cast<std::uint32_t>(input_.arrivals.size() + p));
     }
     ledger_.end_step();
+    return keep_nominations();
+  }
+
+  // Who is nominated to a node when it begins keeps its room there until its turn.
+  Result<void> keep_nominations() {
+    for (std::uint32_t a = 0;
+         a < input_.arrivals.size() && input_.arrivals[a].time_us <= input_.start_us; ++a) {
+      Pod pod = pod_of(a);
+      if (pod.nominated_node_name.empty() || left_out(pod) != nullptr) continue;
+      make_pending(pod);
+      if (Result<void> known = engine_.upsert(pod); !known) return in_pod(pod, known.error());
+    }
     return {};
   }
 
@@ -165,7 +178,9 @@ class Simulation {
     }
     if (Result<void> begun = begin_moment(now_us); !begun) return begun;
     PendingPod pending{.pod = pod_of(index), .departure_us = arrival.departure_us, .origin = index};
-    if (!left_out(pending.pod)) {
+    if (const auto counted = left_out(pending.pod); counted != nullptr) {
+      ++(report_.*counted);
+    } else {
       make_pending(pending.pod);
       pending_.push(std::move(pending));
     }
@@ -256,8 +271,8 @@ class Simulation {
       if (*kept) return {};
     }
     const Clock::time_point begin = Clock::now();
-    Result<Decision> decision = engine_.evaluate(
-        pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
+    Result<Decision> decision =
+        engine_.decide(pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
     if (!decision) return in_pod(pod, decision.error());
     std::string_view node_name;
     if (!decision->candidates.empty()) {
@@ -288,11 +303,21 @@ class Simulation {
       options_.on_decision(decision_line(engine_, pending, *decision,
                                          post_filter ? &*post_filter : nullptr, node_name));
     }
+    // Who is tried again may wait on for victims that are terminating.
+    const bool waits_for_them = autoscaler_ && post_filter && post_filter->stays_nominated;
+    if (node_name.empty() && !waits_for_them) give_up_node(pod);
     if (autoscaler_ && node_name.empty()) return wait(pending, std::move(*decision));
     if (waits) end_wait(pending);
     count(pending, *decision, !node_name.empty());
     if (!node_name.empty()) settle(pod, node_name, pending.departure_us, pending.origin);
     return {};
+  }
+
+  // The pod's nominated node does not take it: it keeps no room there.
+  void give_up_node(Pod& pod) {
+    if (pod.nominated_node_name.empty()) return;
+    engine_.remove_pod(pod.namespace_name, pod.name);
+    pod.nominated_node_name.clear();
   }
 
   // With its claims, which the cluster binds before the pod runs.
@@ -457,6 +482,7 @@ class Simulation {
       return;
     }
     make_pending(pending.pod);
+    pending.pod.nominated_node_name.clear();
     pending.pod.creation_us = engine_.now_us();
     pending_.push(std::move(pending));
   }

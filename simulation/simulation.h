@@ -4,9 +4,11 @@
 // Rules: a pod that leaves at the moment another arrives leaves first. Pods that arrive together
 // are placed by priority, as kube-scheduler's queue sorts them under every profile, then in their
 // order. Pods with scheduling gates, and pods that name another scheduler than the profile's, are
-// left out and counted, unless the options say so; one that names none is the profile's. A pod that
-// fits no node is counted as failed and not tried again. Same input and options, same decisions and
-// same report, except for what `speed` measures.
+// left out and counted, unless the options say so; one that names none is the profile's. Who is
+// nominated to a node when it begins keeps room there until its turn, tries that node first, and
+// keeps it no longer where that does not take it. A pod that fits no node is counted as failed and
+// not tried again. Same input and options, same decisions and same report, except for what `speed`
+// measures.
 //
 // With an autoscaler (cluster_autoscaler.h) such a pod waits, and so does a victim. Nodes are asked
 // for at the end of each moment, and come before the pods of theirs. Whenever pods have left or

@@ -11,7 +11,7 @@ Result<std::string> alike(Engine& engine, const Pod& pod) {
   if (!shape) return tl::unexpected(shape.error());
   return pod_key(pod.namespace_name, pod.priority_class_name) + ' ' +
          std::to_string(pod.priority.value_or(0)) + ' ' + pod.preemption_policy + ' ' +
-         std::to_string(static_cast<std::uint32_t>(*shape));
+         pod.nominated_node_name + ' ' + std::to_string(static_cast<std::uint32_t>(*shape));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kScaledMin = 5'000, kScaledMax = 4'000'000;
 struct BenchOptions {
   std::uint64_t seed = 1;
   bool smoke = false;  // small sizes and few repetitions
-  bool scale = false;  // ten times as many nodes and pods, up to kScaledMax
+  bool scale = false;  // ten times as many nodes and pods, up to kScaledMax; two repetitions
 
   // `full`, about a fiftieth of it, or ten times as many.
   std::uint32_t size(std::uint32_t full) const {

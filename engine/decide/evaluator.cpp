@@ -114,28 +114,39 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
   return {};
 }
 
-Result<bool> Evaluator::take_nominated_node(const Pod& pod, const EvaluateOptions& options,
-                                            Decision& decision) {
+Result<void> Evaluator::decide(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                               Decision& decision) {
   const std::uint32_t row = cluster_.nominated_row_of(pod);
-  if (row == kNoRow) {
-    return false;
+  if (row == kNoRow || !takes(pod, shape, row)) {
+    return evaluate(pod, shape, options, decision);
   }
   if (auto checked = check(options); !checked) {
-    return tl::unexpected(checked.error());
-  }
-  const Result<NodeDetail> room = filter(pod, row, {});
-  if (!room) {
-    return tl::unexpected(room.error());
-  }
-  if (room->code != Code::kSuccess) {
-    return false;
+    return checked;
   }
   ++decisions_;
   begin(decision);
   decision.feasible = 1;
   decision.candidates.assign(1, {.node = static_cast<NodeIndex>(row), .total = 0, .plugins = {}});
   decision.not_considered = cluster_.not_considered(pod);
-  return true;
+  return {};
+}
+
+// As far as filters go: a score that fails is not asked for where one node is all there is.
+bool Evaluator::takes(const Pod& pod, PodShape& shape, std::uint32_t row) {
+  Supposition supposed(cluster_);
+  supposed.leave_out(pod);
+  if (cluster_.pre_filter(pod, shape).code != Code::kSuccess) {
+    return false;
+  }
+  supposed.add_nominated(pod, shape);
+  const AskedPod asked = ask_for_rows(pod, shape);
+  std::uint32_t code = row_code(asked, row);
+  for (const FilterTerm& term : shape.active_terms) {
+    if ((code & kClassRejection) == 0 && shape.filter_labels[term.bit].of_score) {
+      code &= ~(1u << term.bit);
+    }
+  }
+  return asked.passes_pre_filter() && code == 0;
 }
 
 void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,

@@ -38,10 +38,10 @@ class Evaluator {
   // `shape` is the pod's and decidable.
   Result<void> evaluate(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                         Decision& decision);
-  // True: the pod's own nominated node takes it, which is the decision: no other node is looked at,
-  // and nothing scored. Source: kube-scheduler's evaluateNominatedNode.
-  Result<bool> take_nominated_node(const Pod& pod, const EvaluateOptions& options,
-                                   Decision& decision);
+  // The pod's own nominated node where that takes it: no other is looked at then, and nothing
+  // scored. Else evaluate(). Source: kube-scheduler's evaluateNominatedNode.
+  Result<void> decide(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
+                      Decision& decision);
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods, const EvaluateOptions& options);
   Result<std::vector<NodeDetail>> evaluate_all(const Pod& pod);
   Result<PreFilterStatus> pre_filter(const Pod& pod);
@@ -113,6 +113,7 @@ class Evaluator {
     std::size_t feasible = 0;  // of all rows
   };
 
+  bool takes(const Pod& pod, PodShape& shape, std::uint32_t row);
   AskedPod begin_asking(const Pod& pod, PodShape& shape);
   void look_at_application(const Pod& pod, AskedPod& asked);
   void decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision);

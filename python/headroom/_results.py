@@ -230,7 +230,7 @@ class Placement:
     """Where a pod was placed."""
 
     node: str | None  #: None: not placed, and the decision says why
-    decision: Decision
+    decision: Decision  #: on the node that the pod was nominated to: of that alone, without scores
     nominated_node: str | None  #: with preempt: where it waits for its victims to go
     victims: list[Victim]
 
@@ -281,8 +281,9 @@ class PlacedPods:
     """
 
     rows: NDArray[np.int32]  #: row of the chosen node, see Engine.node_names(); -1: not placed
-    totals: NDArray[np.int64]  #: the node's total; 0: not placed
-    scores: dict[str, NDArray[np.int32]]  #: by plugin, in [0, 100]; -1: the plugin skips the pod
+    totals: NDArray[np.int64]  #: the node's total; 0: not placed, or on its nominated node
+    #: By plugin, in [0, 100]; -1: the plugin skips the pod, or it is on its nominated node.
+    scores: dict[str, NDArray[np.int32]]
     reason: NDArray[np.int32]  #: place in reasons; -1: placed
     reasons: list[str]  #: what most nodes said of a pod that was not placed
     placed: int

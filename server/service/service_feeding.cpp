@@ -44,16 +44,17 @@ void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBe
     return;
   }
   options_.log(LogLevel::kInfo, "resync begins", {{"client", peer.name}});
+  FedCluster& made = **cluster;
+  made.begin_bulk(ready_);
+  if (begin.now_us() != 0) (void)made.advance(begin.now_us());
+  made.expect(*current_);
   next_ = std::move(*cluster);
-  next_->begin_bulk(ready_);
   next_feeder_time_ = begin.now_us() != 0;
-  if (next_feeder_time_) (void)next_->advance(begin.now_us());
   ++resyncs_;
   feeder_ = &peer;
   peer.feeds = true;
   peer.told_to_stop = false;
   sequence_ = 0;
-  next_->expect(*current_);
 }
 
 // Tells a peer that is not, or no longer, to feed.

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 
+#include <memory>
 #include <optional>
+#include <thread>
 
 namespace headroom {
 namespace {
@@ -22,6 +24,15 @@ TEST(SmallPages, AreThoseOfTheProcessUntilTheLastOneEnds) {
     std::optional<SmallPages> longer(std::in_place);
     EXPECT_EQ(small(), 1);
   }
+  EXPECT_EQ(small(), before);
+}
+
+TEST(SmallPages, EndOnAnotherThread) {
+  const int before = small();
+  if (before < 0) GTEST_SKIP() << "this system has no such setting";
+  auto pages = std::make_unique<SmallPages>();
+  EXPECT_EQ(small(), 1);
+  std::thread([&pages] { pages.reset(); }).join();
   EXPECT_EQ(small(), before);
 }
 

@@ -238,13 +238,7 @@ std::string Oracle::nominated_node(const Json& pod) const {
   const std::string name = facts_.nominated_node(pod);
   if (name.empty()) return name;
   const Answer answer = schedule(pod);
-  // Headroom has a plugin whose score fails reject the node.
-  const bool fails =
-      std::any_of(answer.scores.begin(), answer.scores.end(), [&](const PluginScores& plugin) {
-        const auto score = plugin.nodes.find(name);
-        return score != plugin.nodes.end() && score->second.code != Code::kSuccess;
-      });
-  const bool takes = !fails && answer.pre_filter.code == Code::kSuccess &&
+  const bool takes = answer.pre_filter.code == Code::kSuccess &&
                      answer.filter.at(name).code == Code::kSuccess;
   return takes ? name : std::string();
 }

@@ -1,9 +1,12 @@
 // Hellos, facts, resyncs, another profile.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/service_harness.h"
@@ -425,6 +428,30 @@ TEST_F(Resync, ALostFeederAbortsIt) {
   feeder.disconnect();
   EXPECT_FALSE(client.stats().resyncing());
   EXPECT_EQ(client.best(pod_of("p", 1)), "n1");
+}
+
+// As long as it goes on, however it ends; an aborted one ends on the thread that frees it.
+TEST_F(Resync, BesideDecisionsTakesSmallPages) {
+  const auto small = [] { return ::prctl(PR_GET_THP_DISABLE, 0UL, 0UL, 0UL, 0UL); };
+  const int before = small();
+  if (before < 0) GTEST_SKIP() << "this system has no such setting";
+  feeder.begin();
+  feeder.facts({node_of("n1", 8)});
+  EXPECT_EQ(small(), before) << "nobody waits beside the first one";
+  feeder.end();
+  EXPECT_EQ(small(), before);
+  feeder.begin();
+  feeder.facts({node_of("n1", 8)});
+  EXPECT_EQ(small(), 1);
+  feeder.end();
+  EXPECT_EQ(small(), before);
+  feeder.begin();
+  EXPECT_EQ(small(), 1);
+  feeder.disconnect();
+  for (int wait = 0; wait < 1000 && small() != before; ++wait) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(small(), before);
 }
 
 TEST_F(Resync, BegunTwiceBeginsAnew) {

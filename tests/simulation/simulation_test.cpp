@@ -61,6 +61,58 @@ SimulationReport run(const SimulationInput& input, SimulationOptions options = {
   return report ? std::move(*report) : SimulationReport{};
 }
 
+// Of the priorities given, the first two nominated to n1 or to nothing.
+SimulationInput with_nominated(std::int32_t nominated_priority, std::int64_t nominated_milli,
+                               const std::string& node_name) {
+  SimulationInput input = one_node({{.pod = 0}, {.pod = 1}});
+  input.make_pod = [=](std::uint32_t index) {
+    Pod its = pod(index, index == 0 ? 2000 : nominated_milli);
+    its.priority = index == 0 ? 5 : nominated_priority;
+    if (index == 1) its.nominated_node_name = node_name;
+    return its;
+  };
+  return input;
+}
+
+std::string decisions(const SimulationInput& input) {
+  std::string lines;
+  SimulationOptions options;
+  options.on_decision = [&lines](const std::string& line) {
+    const auto text = nlohmann::json::parse(line);
+    lines += text.at("pod").get<std::string>() + " on " + text.at("node").dump() + "\n";
+  };
+  run(input, options);
+  return lines;
+}
+
+// pod-0 comes first; of equal priority pod-1 has room on n1 for certain, though it needs all of it.
+TEST(Simulation, WhoIsNominatedKeepsItsRoomUntilItsTurn) {
+  EXPECT_EQ(decisions(with_nominated(5, 3000, "")),
+            "default/pod-0 on \"n1\"\ndefault/pod-1 on null\n");
+  EXPECT_EQ(decisions(with_nominated(5, 3000, "n1")),
+            "default/pod-0 on null\ndefault/pod-1 on \"n1\"\n");
+  // Not against who is more important.
+  EXPECT_EQ(decisions(with_nominated(1, 3000, "n1")),
+            "default/pod-0 on \"n1\"\ndefault/pod-1 on null\n");
+  // A node that is not there is nobody's.
+  EXPECT_EQ(decisions(with_nominated(5, 3000, "gone")),
+            "default/pod-0 on \"n1\"\ndefault/pod-1 on null\n");
+}
+
+TEST(Simulation, WhoIsNominatedGoesThereThoughAnotherNodeIsBetter) {
+  SimulationInput input = with_nominated(5, 1000, "n1");
+  input.nodes.push_back(node("n2", 64'000));
+  EXPECT_EQ(decisions(input), "default/pod-0 on \"n2\"\ndefault/pod-1 on \"n1\"\n");
+  input.make_pod = [](std::uint32_t index) { return pod(index, 1000); };
+  EXPECT_EQ(decisions(input), "default/pod-0 on \"n2\"\ndefault/pod-1 on \"n2\"\n");
+}
+
+// More important, so that its turn is first; it needs more than there is, and keeps nothing of it.
+TEST(Simulation, WhoIsNominatedInVainKeepsNoRoom) {
+  EXPECT_EQ(decisions(with_nominated(9, 5000, "n1")),
+            "default/pod-1 on null\ndefault/pod-0 on \"n1\"\n");
+}
+
 TEST(Simulation, WhoLeavesMakesRoomForWhoArrivesAtThatMoment) {
   const SimulationReport report = run(one_node({
       {.time_us = 1 * kSecondUs, .departure_us = 5 * kSecondUs, .pod = 0},
