@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -79,7 +80,8 @@ Engine make_elastic_quota_engine(const ElasticQuotaClusterSpec& spec) {
       used[quota] += cores;
     }
   }
-  const std::int64_t reserve = 1'000'000;  // no quota is at its max, nor is their sum
+  // No quota is at its max, nor is their sum.
+  const std::int64_t reserve = std::max<std::int64_t>(1'000'000, std::int64_t{20} * spec.nodes);
   for (std::uint32_t q = 0; q < spec.quotas; ++q) {
     ElasticQuota quota;
     quota.namespace_name = elastic_quota_namespace(q);

@@ -87,7 +87,8 @@ void preempt_cold_at(const BenchOptions& options, std::uint32_t nodes, bool recl
     return watch.seconds();
   });
   measurement.run(options.repetitions(20));
-  check(answer.code == Code::kSuccess, "someone can be preempted");
+  check(answer.code == Code::kSuccess,
+        fmt::format("someone can be preempted: {}", fmt::join(answer.reasons, "; ")));
   lines.push_back(
       {.row = "preempt_cold",
        .what = fmt::format("post-filter of an unseen pod, {} nodes x 20 pods, {} quotas, two "
