@@ -238,8 +238,8 @@ std::string Oracle::nominated_node(const Json& pod) const {
   const std::string name = facts_.nominated_node(pod);
   if (name.empty()) return name;
   const Answer answer = schedule(pod);
-  const bool takes = answer.pre_filter.code == Code::kSuccess &&
-                     answer.filter.at(name).code == Code::kSuccess;
+  const bool takes =
+      answer.pre_filter.code == Code::kSuccess && answer.filter.at(name).code == Code::kSuccess;
   return takes ? name : std::string();
 }
 
