@@ -94,8 +94,7 @@ std::optional<std::int64_t> amount_of(const Node& node, const std::string& resou
   if (resource == kNodesResource) return 1;
   const Quantity* quantity = find(node.capacity, resource);
   if (quantity == nullptr) return 0;
-  const Result<std::int64_t> amount =
-      resource == "cpu" ? quantity->milli_value() : quantity->value();
+  const Result<std::int64_t> amount = resource_amount(resource, *quantity);
   return amount ? std::optional(*amount) : std::nullopt;
 }
 

@@ -17,7 +17,7 @@ Result<void> read_amounts(const ResourceList& capacity, ResourceAmounts& out,
   out.reserve(capacity.size() + 1);
   out.push_back({0, 1});
   for (const auto& [name, quantity] : capacity) {
-    const Result<std::int64_t> amount = name == "cpu" ? quantity.milli_value() : quantity.value();
+    const Result<std::int64_t> amount = resource_amount(name, quantity);
     if (!amount) {
       return fail(ErrorCode::kLimitExceeded,
                   fmt::format("status.capacity.{}: {}", name, amount.error().message));

@@ -240,7 +240,8 @@ typedef struct headroom_decision {
 
 /*
  * top_k: candidates, in [1, 1024]. A pod that counts on a node already, by namespace and name, is
- * decided as if it did not.
+ * decided as if it did not. Of all nodes, also where the pod is nominated to one, which
+ * headroom_place() tries first.
  */
 headroom_status headroom_evaluate(headroom_engine* engine, const headroom_pod* pod, uint32_t top_k,
                                   headroom_decision* decision);

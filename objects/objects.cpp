@@ -174,4 +174,6 @@ std::string pod_key(std::string_view namespace_name, std::string_view name) {
   return key;
 }
 
+std::string pod_key(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
+
 }  // namespace headroom

@@ -229,6 +229,7 @@ struct PodName {
 
 // "namespace/name", by which pods, quotas and budgets are known.
 std::string pod_key(std::string_view namespace_name, std::string_view name);
+std::string pod_key(const Pod& pod);
 // The same into memory that is used again.
 void write_pod_key(std::string_view namespace_name, std::string_view name, std::string& key);
 

@@ -337,4 +337,8 @@ std::string amount_in_words(std::string_view resource, std::int64_t amount) {
                : std::to_string(amount);
 }
 
+Result<std::int64_t> resource_amount(std::string_view resource, const Quantity& quantity) {
+  return resource == "cpu" ? quantity.milli_value() : quantity.value();
+}
+
 }  // namespace headroom

@@ -13,18 +13,12 @@ namespace {
 std::int64_t limit_amount(const PodLimit& limit) {
   std::int64_t most = 0;
   for (const PodLimit::Line& line : limit.lines) {
-    most = std::max(most, resource_amount(limit.resource, line.constant));
+    most = std::max(most, resource_amount(limit.resource, line.constant).value_or(0));
   }
   return most;
 }
 
 }  // namespace
-
-// The engine has refused the object if the amount does not fit.
-std::int64_t resource_amount(std::string_view resource, const Quantity& quantity) {
-  const Result<std::int64_t> value = resource == "cpu" ? quantity.milli_value() : quantity.value();
-  return value.value_or(0);
-}
 
 ClusterUsage::ClusterUsage(std::span<const Node> nodes, std::span<const Node> templates) {
   for (const std::span<const Node> list : {nodes, templates}) {
@@ -48,7 +42,7 @@ void ClusterUsage::add_node(const Node& node) {
   node_names_.push_back(node.name);
   for (const auto& [name, id] : resource_ids_) {
     const Quantity* quantity = find(node.allocatable, name);
-    allocatable_.push_back(quantity == nullptr ? 0 : resource_amount(name, *quantity));
+    allocatable_.push_back(quantity == nullptr ? 0 : resource_amount(name, *quantity).value_or(0));
     peaks_[id].allocatable += allocatable_.back();
   }
   node_limits_.resize(allocatable_.size(), 0);
@@ -66,9 +60,10 @@ ClusterUsage::Holding ClusterUsage::holding(const Pod& pod, std::string_view nod
     const auto limit =
         std::find_if(limits.begin(), limits.end(),
                      [&wanted = name](const PodLimit& at) { return at.resource == wanted; });
-    Holding::Need need{.resource = id,
-                       .request = request == nullptr ? 0 : resource_amount(name, *request),
-                       .limit = limit == limits.end() ? 0 : limit_amount(*limit)};
+    Holding::Need need{
+        .resource = id,
+        .request = request == nullptr ? 0 : resource_amount(name, *request).value_or(0),
+        .limit = limit == limits.end() ? 0 : limit_amount(*limit)};
     if (name == "pods") need.request = need.limit = 1;
     if (need.request > 0 || need.limit > 0) holding.needs.push_back(need);
   }

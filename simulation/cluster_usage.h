@@ -68,7 +68,4 @@ class ClusterUsage {
   std::vector<std::int64_t> allocatable_, node_limits_;  // [node * resources + resource], now
 };
 
-// In the resource's unit: cpu in thousandths, everything else whole. 0 where it does not fit.
-std::int64_t resource_amount(std::string_view resource, const Quantity& quantity);
-
 }  // namespace headroom

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "objects/time_text.h"
-#include "simulation/dump.h"
 #include "simulation/text/not_considered_text.h"
 #include "workloads/object_writer.h"
 
@@ -14,7 +13,7 @@ using nlohmann::ordered_json;
 std::string decision_line(const Engine& engine, const PendingPod& pending, const Decision& decision,
                           const PostFilter* post_filter, std::string_view node) {
   ordered_json line;
-  line["pod"] = full_name(pending.pod);
+  line["pod"] = pod_key(pending.pod);
   line["time"] = time_text(engine.now_us());
   if (pending.again) line["again"] = true;
   if (pending.waits_since_us) {

@@ -42,8 +42,6 @@ void keep_latest(const std::string& kind, Counted& twice, std::vector<T>& object
 
 }  // namespace
 
-std::string full_name(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
-
 std::string InputWarning::text() const {
   return fmt::format("{} {}: {}{}", grouped(static_cast<std::int64_t>(count)), what,
                      fmt::join(first, ", "), count > first.size() ? ", ..." : "");
@@ -83,7 +81,7 @@ Dump make_dump(std::vector<ObjectFile> files) {
   for (const Pod& pod : dump.pods) {
     const bool there = dump.nodes.empty() || pod.node_name.empty() || pod.terminal() ||
                        nodes.contains(pod.node_name);
-    if (!there) lost.add(full_name(pod) + " on " + pod.node_name);
+    if (!there) lost.add(pod_key(pod) + " on " + pod.node_name);
   }
   Counted above{{.what = "ElasticQuotas with min above max", .first = {}}};
   for (const ElasticQuota& quota : dump.elastic_quotas) {

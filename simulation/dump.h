@@ -42,9 +42,6 @@ struct Dump {
 Dump make_dump(std::vector<ObjectFile> files);
 Result<Dump> read_dump(const std::vector<std::string>& paths);
 
-// "namespace/name"
-std::string full_name(const Pod& pod);
-
 // For --json.
 nlohmann::ordered_json warnings_json(std::span<const InputWarning> warnings);
 

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "objects/pod_resources.h"
-#include "simulation/cluster_usage.h"
 
 namespace headroom {
 
@@ -38,8 +37,8 @@ ElasticQuotaLedger::ElasticQuotaLedger(std::span<const ElasticQuota> quotas, Mod
       Amount& bounds = added.amounts.emplace_back();
       const Quantity* min = quota->min ? find(*quota->min, resource) : nullptr;
       const Quantity* max = quota->max ? find(*quota->max, resource) : nullptr;
-      if (min != nullptr) bounds.min = resource_amount(resource, *min);
-      if (max != nullptr) bounds.max = resource_amount(resource, *max);
+      if (min != nullptr) bounds.min = resource_amount(resource, *min).value_or(0);
+      if (max != nullptr) bounds.max = resource_amount(resource, *max).value_or(0);
       bounds.named = min != nullptr || max != nullptr;
     }
   }
@@ -54,7 +53,8 @@ ElasticQuotaLedger::Claim ElasticQuotaLedger::claim(const Pod& pod) const {
       mode_ == Mode::kUpstream ? elastic_quota_requests(pod) : pod_requests(pod);
   for (const std::string& resource : resources_) {
     const Quantity* request = find(requests, resource);
-    claim.amounts.push_back(request == nullptr ? 0 : resource_amount(resource, *request));
+    claim.amounts.push_back(request == nullptr ? 0
+                                               : resource_amount(resource, *request).value_or(0));
   }
   return claim;
 }

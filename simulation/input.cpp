@@ -119,12 +119,12 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
   }
 
   std::unordered_set<std::string, BytesHash, std::equal_to<>> known;
-  for (const Pod& pod : cluster.pods) known.insert(full_name(pod));
+  for (const Pod& pod : cluster.pods) known.insert(pod_key(pod));
   for (const Pod& pod : extra.pods) {
-    if (known.contains(full_name(pod))) {
+    if (known.contains(pod_key(pod))) {
       return fail(
           ErrorCode::kConflict,
-          "pod " + full_name(pod) + " is among the pods and in the cluster; take it out of one");
+          "pod " + pod_key(pod) + " is among the pods and in the cluster; take it out of one");
     }
   }
 
@@ -185,29 +185,30 @@ std::uint64_t pods_there(const SimulationInput& input) {
 
 Result<void> load_objects(Engine& engine, const SimulationInput& input) {
   Result<void> result = engine.advance(input.start_us);
-  const auto load = [&](const auto& objects, auto kind, auto name) {
+  const auto load = [&](const auto& objects, auto words) {
     for (const auto& object : objects) {
       if (!result) return;
       if (Result<void> known = engine.upsert(object); !known) {
-        result = fail(known.error().code,
-                      fmt::format("{} {}: {}", kind(object), name(object), known.error().message));
+        result = fail(known.error().code, words(object) + ": " + known.error().message);
       }
     }
   };
-  const auto is = [](const char* kind) { return [kind](const auto&) { return kind; }; };
-  const auto by_name = [](const auto& object) { return object.name; };
-  const auto by_key = [](const auto& object) {
-    return pod_key(object.namespace_name, object.name);
+  const auto name = [](const char* kind) {
+    return [kind](const auto& object) { return fmt::format("{} {}", kind, object.name); };
   };
-  load(input.priority_classes, is("PriorityClass"), by_name);
-  load(input.elastic_quotas, is("ElasticQuota"), by_key);
-  load(input.pod_disruption_budgets, is("PodDisruptionBudget"), by_key);
-  load(
-      input.referred_objects,
-      [](const ReferredObject& object) { return to_string(kind_of(object)); },
-      [](const ReferredObject& object) { return key_of(object); });
-  load(input.nodes, is("node"), by_name);
-  load(input.node_metrics, is("NodeMetric"), by_name);
+  const auto key = [](const char* kind) {
+    return [kind](const auto& object) {
+      return fmt::format("{} {}/{}", kind, object.namespace_name, object.name);
+    };
+  };
+  load(input.priority_classes, name("PriorityClass"));
+  load(input.elastic_quotas, key("ElasticQuota"));
+  load(input.pod_disruption_budgets, key("PodDisruptionBudget"));
+  load(input.referred_objects, [](const ReferredObject& object) {
+    return fmt::format("{} {}", to_string(kind_of(object)), key_of(object));
+  });
+  load(input.nodes, name("node"));
+  load(input.node_metrics, name("NodeMetric"));
   return result;
 }
 

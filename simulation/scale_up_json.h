@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "simulation/cluster_autoscaler.h"
+#include "simulation/autoscaler/cluster_autoscaler.h"
 
 namespace headroom {
 

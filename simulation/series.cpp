@@ -80,7 +80,7 @@ void SeriesRecorder::add(const Pod& pod, const ClusterUsage::Holding& holding) {
       resident.estimated[u] = estimated_usage(name, request == nullptr ? Quantity() : *request,
                                               limit == nullptr ? Quantity() : *limit,
                                               factors.at(name), Mode::kProposal);
-      if (used != nullptr) resident.steady[u] = resource_amount(name, *used);
+      if (used != nullptr) resident.steady[u] = resource_amount(name, *used).value_or(0);
     }
   }
   change(resident, 1);

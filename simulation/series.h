@@ -29,7 +29,7 @@
 
 #include "objects/hash.h"
 #include "objects/objects.h"
-#include "simulation/cluster_autoscaler.h"
+#include "simulation/autoscaler/cluster_autoscaler.h"
 #include "simulation/cluster_usage.h"
 #include "simulation/elastic_quota_ledger.h"
 

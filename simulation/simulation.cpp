@@ -9,7 +9,6 @@
 
 #include "objects/time_text.h"
 #include "simulation/decision_line.h"
-#include "simulation/dump.h"
 #include "simulation/pod_queue.h"
 #include "simulation/residents.h"
 #include "simulation/scale_up_json.h"
@@ -23,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 tl::unexpected<Error> in_pod(const Pod& pod, const Error& error) {
-  return fail(error.code, "pod " + full_name(pod) + ": " + error.message);
+  return fail(error.code, "pod " + pod_key(pod) + ": " + error.message);
 }
 
 class Simulation {
@@ -557,7 +556,7 @@ class Simulation {
   }
   void note(const std::string& violation, const Pod& pod) {
     if (violation.empty() || !options_.validate) return;
-    note("pod " + full_name(pod) + ": " + violation);
+    note("pod " + pod_key(pod) + ": " + violation);
   }
 
   const SimulationInput& input_;

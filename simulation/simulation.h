@@ -35,7 +35,7 @@
 
 #include "engine/engine.h"
 #include "objects/objects.h"
-#include "simulation/cluster_autoscaler.h"
+#include "simulation/autoscaler/cluster_autoscaler.h"
 #include "simulation/cluster_usage.h"
 #include "simulation/elastic_quota_ledger.h"
 #include "simulation/failures.h"

@@ -10,8 +10,6 @@ namespace headroom {
 
 namespace {
 
-std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
-
 // Of an object that lies in another core's cache, or was made long ago.
 void prefetch_parts(const Pod& pod) {
   prefetch_list(pod.name);
@@ -106,7 +104,7 @@ std::uint32_t Cluster::nominated_row_of(const Pod& pod) const {
   if (!pod.nominated_node_name.empty()) {
     row = find_row(pod.nominated_node_name);
   } else if (!nominated_rows_.empty()) {
-    const PodId id = find_pod(key_of(pod));
+    const PodId id = find_pod(pod_key(pod));
     if (id != kNoPod && facts_.pods[id].uid == pod.uid && facts_.pods[id].rank.nominated) {
       row = facts_.pods[id].rank.nominated_row;
     }
@@ -256,9 +254,9 @@ Result<void> Cluster::check_room(const Pod& pod, std::size_t count) const {
   if (pod.name.empty()) {
     return fail(ErrorCode::kInvalid, "Pod: metadata.name is empty");
   }
-  if (pod_ids_.size() + count > kPodsMax && !(count == 1 && find_pod(key_of(pod)) != kNoPod)) {
+  if (pod_ids_.size() + count > kPodsMax && !(count == 1 && find_pod(pod_key(pod)) != kNoPod)) {
     return fail(ErrorCode::kLimitExceeded,
-                fmt::format("Pod {}: kPodsMax ({}) pods are known", key_of(pod), kPodsMax));
+                fmt::format("Pod {}: kPodsMax ({}) pods are known", pod_key(pod), kPodsMax));
   }
   return {};
 }
@@ -461,7 +459,7 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
 std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
                                           std::span<const std::string> victims) {
   const std::int32_t priority = priorities_.of(pod).value;
-  const PodId own = find_pod(pod_key(pod.namespace_name, pod.name));
+  const PodId own = find_pod(pod_key(pod));
   std::vector<std::string> lesser;
   for (const PodId id : std::vector<PodId>(facts_.nodes[row].nominated)) {
     if (id != own && facts_.pods[id].rank.priority < priority) {

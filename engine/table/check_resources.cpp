@@ -11,7 +11,7 @@ Result<void> check_resources(const ResourceList& list, const std::string& object
       return fail(ErrorCode::kInvalid, fmt::format("{}: {}.{}: {} is below 0", object, field, name,
                                                    quantity.canonical()));
     }
-    if (!(name == "cpu" ? quantity.milli_value() : quantity.value())) {
+    if (!resource_amount(name, quantity)) {
       return fail(ErrorCode::kLimitExceeded,
                   fmt::format("{}: {}.{}: {} is beyond int64 in its unit", object, field, name,
                               quantity.canonical()));

@@ -53,8 +53,9 @@ void bind_engine_decisions(nb::class_<SharedEngine>& engine) {
           R"(Which nodes may run the pod, and the top_k best of them (1 to 1,024), best first.
 
 pod: a dict, a model of Kubernetes' Python client, JSON or YAML text, or a path; without
-apiVersion and kind it is a v1 Pod. Raises InvalidError or LimitExceededError naming the option
-or the pod's field.)")
+apiVersion and kind it is a v1 Pod. Of all nodes, also where the pod is nominated to one, which
+place() tries first. Raises InvalidError or LimitExceededError naming the option or the pod's
+field.)")
       .def(
           "evaluate_many",
           [](SharedEngine& self, nb::object pods, std::uint32_t top_k, bool plugin_scores,

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "objects/reading/object_reader.h"
-#include "simulation/cluster_autoscaler.h"
+#include "simulation/autoscaler/cluster_autoscaler.h"
 #include "tests/fuzz/check.h"
 
 namespace headroom {

@@ -20,8 +20,6 @@ class KnownFacts {
       : engine(std::make_unique<Engine>(std::move(*Engine::create(profile, {.threads = 1})))),
         feeder_time(time_is_the_feeders) {}
 
-  static std::string key_of(const Pod& pod) { return pod_key(pod.namespace_name, pod.name); }
-
   // A clock that was set back by more than a minute is followed; by less it is waited for.
   void follow(std::int64_t wall_us) {
     if (feeder_time) return;
@@ -41,12 +39,12 @@ class KnownFacts {
       tell(*engine, fact);
       const auto* pod = std::get_if<Pod>(&fact);
       if (pod == nullptr) return;
-      ended_.erase(key_of(*pod));
-      if (pod->terminal()) ended_[key_of(*pod)] = pod->uid;
+      ended_.erase(pod_key(*pod));
+      if (pod->terminal()) ended_[pod_key(*pod)] = pod->uid;
       if (pod->node_name.empty() && !pod->terminal()) {
         put(*pod);
       } else {
-        remove(key_of(*pod));
+        remove(pod_key(*pod));
       }
     }
   }
@@ -64,11 +62,11 @@ class KnownFacts {
 
   // The pod, not another one of its name, was fed as terminal.
   bool has_ended(const Pod& pod) const {
-    const auto found = ended_.find(key_of(pod));
+    const auto found = ended_.find(pod_key(pod));
     return found != ended_.end() && found->second == pod.uid;
   }
   // It counts on a node from now on, instead of what had its name.
-  void reserved(const Pod& pod) { ended_.erase(key_of(pod)); }
+  void reserved(const Pod& pod) { ended_.erase(pod_key(pod)); }
 
   std::unique_ptr<Engine> engine;
   bool feeder_time;               // the feeder gives the time
@@ -97,9 +95,9 @@ class KnownFacts {
   }
 
   void put(const Pod& pod) {
-    remove(key_of(pod));
-    pending_[key_of(pod)] = pod;
-    key_of_uid_[pod.uid] = key_of(pod);
+    remove(pod_key(pod));
+    pending_[pod_key(pod)] = pod;
+    key_of_uid_[pod.uid] = pod_key(pod);
   }
   void remove(const std::string& key) {
     const auto found = pending_.find(key);

@@ -15,8 +15,6 @@ Metrics& shared_metrics() {
   return metrics;
 }
 
-std::string key_of(const Pod& pod) { return KnownFacts::key_of(pod); }
-
 std::string code_of(const wire::Reserved& reserved) {
   return reserved.code() == wire::ErrorCode::None ? "ok" : EnumNameErrorCode(reserved.code());
 }
@@ -40,7 +38,7 @@ std::string text_of(const wire::PostFiltered& answer) {
 }
 
 std::string key_of_referred(const ReferredObject& object) {
-  return fmt::format("{} {}", to_string(kind_of(object)), headroom::key_of(object));
+  return fmt::format("{} {}", to_string(kind_of(object)), key_of(object));
 }
 
 }  // namespace
@@ -107,7 +105,7 @@ void ServiceSimulation::change_referred_object() {
   }
   const std::string key = key_of_referred(object);
   if (referred_.contains(key) && draws_.one_in(3)) {
-    changes_.emplace_back(RemovedReferred{to_string(kind_of(object)), headroom::key_of(object)});
+    changes_.emplace_back(RemovedReferred{to_string(kind_of(object)), key_of(object)});
     referred_.erase(key);
     return;
   }
@@ -172,7 +170,7 @@ void ServiceSimulation::create_pod(const std::string& name) {
   pod.priority = static_cast<std::int32_t>(draws_.below(3));
   if (draws_.one_in(3)) ask_for_company(pod);
   changes_.emplace_back(pod);
-  pods_[key_of(pod)] = std::move(pod);
+  pods_[pod_key(pod)] = std::move(pod);
 }
 
 void ServiceSimulation::keep_former(const Pod& pod) {
@@ -256,7 +254,7 @@ void ServiceSimulation::clocks() {
 
 void ServiceSimulation::give_back(const Held& held) {
   known_->engine->forget(held.pod.namespace_name, held.pod.name, held.pod.uid, held.node);
-  if (const Pod* fed = known_->of_key(key_of(held.pod)); fed != nullptr) {
+  if (const Pod* fed = known_->of_key(pod_key(held.pod)); fed != nullptr) {
     ASSERT_TRUE(known_->engine->upsert(*fed));
   }
 }
@@ -326,7 +324,7 @@ void ServiceSimulation::send_some(std::deque<Fact>& from) {
 void ServiceSimulation::apply(const Fact& fact) {
   fed().apply(fact);
   if (const auto* pod = std::get_if<Pod>(&fact)) {
-    settle(key_of(*pod), pod->node_name.empty() && !pod->terminal() ? pod : nullptr);
+    settle(pod_key(*pod), pod->node_name.empty() && !pod->terminal() ? pod : nullptr);
   } else if (const auto* removed = std::get_if<Removed>(&fact);
              removed != nullptr && removed->kind == wire::Fact::RemovedPod) {
     settle(pod_key(removed->namespace_name, removed->name), nullptr);
@@ -509,7 +507,7 @@ std::optional<ServiceSimulation::Named> ServiceSimulation::named() {
 // Whether the owner may reserve it: "ok", or the error's code.
 std::string ServiceSimulation::reservable(const Named& named, const std::string& owner) const {
   if (!named.pod) return "NotFound";
-  if (const auto held = held_.find(key_of(*named.pod)); held != held_.end()) {
+  if (const auto held = held_.find(pod_key(*named.pod)); held != held_.end()) {
     return held->second.owner == owner ? "ok" : "Forbidden";
   }
   if (known_->has_ended(*named.pod)) return "Conflict";
@@ -530,8 +528,8 @@ std::string ServiceSimulation::reservable(const Named& named, const std::string&
 void ServiceSimulation::hold(const Pod& pod, const std::string& node, const std::string& owner) {
   ++counts_.reserved;
   known_->reserved(pod);
-  if (next_ != nullptr) next_->settled.erase(key_of(pod));
-  held_.insert_or_assign(key_of(pod), Held{pod, node, owner, steady_ + kReservationTime});
+  if (next_ != nullptr) next_->settled.erase(pod_key(pod));
+  held_.insert_or_assign(pod_key(pod), Held{pod, node, owner, steady_ + kReservationTime});
 }
 
 // What the service says of the pod is what the model's engine says, or that it does not know it.
@@ -648,9 +646,9 @@ void ServiceSimulation::place_and_undo(const std::vector<Named>& pods) {
     made.push_back({*pod.pod, std::string(engine.node_name(placement.node)), "", {}});
   }
   for (std::size_t m = made.size(); m-- > 0;) {
-    const std::string key = key_of(made[m].pod);
+    const std::string key = pod_key(made[m].pod);
     give_back(made[m]);
-    const auto same = [&](const Held& other) { return key_of(other.pod) == key; };
+    const auto same = [&](const Held& other) { return pod_key(other.pod) == key; };
     const auto earlier =
         std::find_if(made.rend() - static_cast<std::ptrdiff_t>(m), made.rend(), same);
     const auto held = held_.find(key);

@@ -1,6 +1,6 @@
 // The autoscaler of simulations: which nodes it asks for, what quotas refuse and for how long, and
 // simulations that grow.
-#include "simulation/cluster_autoscaler.h"
+#include "simulation/autoscaler/cluster_autoscaler.h"
 
 #include <gtest/gtest.h>
 

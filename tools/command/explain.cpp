@@ -75,10 +75,10 @@ Result<std::string> explain(const ExplainOptions& options) {
   if (!dump) return tl::unexpected(dump.error());
   report_oddities(*dump, "explain");
   const auto pod = std::find_if(dump->pods.begin(), dump->pods.end(),
-                                [&](const Pod& known) { return full_name(known) == options.pod; });
+                                [&](const Pod& known) { return pod_key(known) == options.pod; });
   if (pod == dump->pods.end()) {
     std::vector<std::string> names;
-    for (const Pod& known : dump->pods) names.push_back(full_name(known));
+    for (const Pod& known : dump->pods) names.push_back(pod_key(known));
     return fail(ErrorCode::kNotFound,
                 fmt::format("--pod {}: no such pod, as NAMESPACE/NAME{}", options.pod,
                             suggestions(std::move(names), options.pod, "pod")));

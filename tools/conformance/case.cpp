@@ -49,7 +49,7 @@ constexpr std::string_view kCapacityQuotaPlugin = "CapacityQuota";
 Result<json> amounts(const ResourceList& resources, bool keep_zero) {
   json result = json::object();
   for (const auto& [name, quantity] : resources) {
-    const Result<std::int64_t> amount = name == "cpu" ? quantity.milli_value() : quantity.value();
+    const Result<std::int64_t> amount = resource_amount(name, quantity);
     if (!amount) return tl::unexpected<Error>(amount.error());
     if (keep_zero || *amount != 0) result[name] = *amount;
   }

@@ -1,4 +1,4 @@
-#include "simulation/capacity_quota_blocks.h"
+#include "simulation/autoscaler/capacity_quota_blocks.h"
 
 #include <algorithm>
 

@@ -37,8 +37,8 @@
 #include "engine/engine.h"
 #include "objects/objects.h"
 #include "objects/time_text.h"
-#include "simulation/capacity_quota_blocks.h"
-#include "simulation/refused_nodes.h"
+#include "simulation/autoscaler/capacity_quota_blocks.h"
+#include "simulation/autoscaler/refused_nodes.h"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-#include "simulation/cluster_autoscaler.h"
+#include "simulation/autoscaler/cluster_autoscaler.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,7 @@
 
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
-#include "simulation/cluster_usage.h"
-#include "simulation/dump.h"
-#include "simulation/template_nodes.h"
+#include "simulation/autoscaler/template_nodes.h"
 
 namespace headroom {
 namespace {
@@ -85,7 +83,7 @@ Result<void> ClusterAutoscaler::add_template(Node& node) {
   if (node.allocatable.empty()) node.allocatable = node.capacity;  // as the kubelet says
   for (const auto& [resource, quantity] : node.allocatable) {
     std::int64_t& largest = largest_[resource];
-    largest = std::max(largest, resource_amount(resource, quantity));
+    largest = std::max(largest, resource_amount(resource, quantity).value_or(0));
   }
   Result<Engine> judge = make_judge(profile_, options_.referred_objects);
   if (!judge) return tl::unexpected(judge.error());
@@ -100,7 +98,8 @@ std::int64_t ClusterAutoscaler::size_of(const Pod& pod) const {
   for (const auto& [resource, quantity] : pod_requests(pod)) {
     const auto found = largest_.find(resource);
     if (found == largest_.end() || found->second == 0) continue;
-    const Int128 share = Int128{resource_amount(resource, quantity)} * kSizeUnit / found->second;
+    const Int128 share =
+        Int128{resource_amount(resource, quantity).value_or(0)} * kSizeUnit / found->second;
     size = std::max(size, static_cast<std::int64_t>(std::min<Int128>(share, INT64_MAX)));
   }
   return size;
@@ -198,7 +197,7 @@ Result<std::vector<ClusterAutoscaler::Group>> ClusterAutoscaler::new_groups() {
       continue;
     }
     const Result<ShapeIndex> shape = coming_engine_.shape_of(waiting.pod);
-    if (!shape) return tl::unexpected(in_object("pod", full_name(waiting.pod), shape.error()));
+    if (!shape) return tl::unexpected(in_object("pod", pod_key(waiting.pod), shape.error()));
     const auto [place, is_new] = group_of.try_emplace(*shape, groups.size());
     if (is_new) groups.push_back({.pods = {}, .size = size_of(waiting.pod)});
     groups[place->second].pods.push_back(id);
@@ -413,7 +412,7 @@ Result<void> ClusterAutoscaler::refuse(const Judge& judge, Group& group, Autosca
     WaitingPod& waiting = waiting_.at(id);
     if (takers.empty()) {
       waiting.state = State::kWithoutTemplate;
-      no_template.pod = full_name(waiting.pod);
+      no_template.pod = pod_key(waiting.pod);
       step.no_template.push_back(no_template);
       if (report_.pods_without_template++ == 0) report_.first_without_template = no_template;
       continue;

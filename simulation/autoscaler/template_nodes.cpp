@@ -1,4 +1,4 @@
-#include "simulation/template_nodes.h"
+#include "simulation/autoscaler/template_nodes.h"
 
 #include <algorithm>
 #include <utility>

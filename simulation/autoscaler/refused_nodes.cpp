@@ -1,11 +1,11 @@
-#include "simulation/refused_nodes.h"
+#include "simulation/autoscaler/refused_nodes.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "objects/assert.h"
-#include "simulation/template_nodes.h"
+#include "simulation/autoscaler/template_nodes.h"
 
 namespace headroom {
 
