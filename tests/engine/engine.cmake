@@ -19,15 +19,20 @@ add_library(headroom_random_clusters STATIC
   engine/random/random_elastic_quotas.cpp
   engine/random/script.cpp
   engine/random/script_runner.cpp)
-headroom_compile_together(headroom_random_clusters 4)
+headroom_compile_together(headroom_random_clusters 10)
 headroom_is_a_judge(headroom_random_clusters)
 target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_oracle headroom_random_applications
   headroom_workloads
   PRIVATE GTest::gtest)
 
+# headroom_add_engine_test(NAME [BUSY] SOURCE...)
 function(headroom_add_engine_test name)
-  headroom_add_test(${name} SOURCES ${ARGN} LIBRARIES headroom_random_clusters nlohmann_json::nlohmann_json
-    LABELS engine)
+  cmake_parse_arguments(ARG "BUSY" "" "" ${ARGN})
+  if(ARG_BUSY)
+    set(busy BUSY)
+  endif()
+  headroom_add_test(${name} ${busy} SOURCES ${ARG_UNPARSED_ARGUMENTS}
+    LIBRARIES headroom_random_clusters nlohmann_json::nlohmann_json LABELS engine)
   target_compile_definitions(${name} PRIVATE HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
 endfunction()
 
@@ -60,12 +65,12 @@ headroom_add_engine_test(engine_test
   engine/scheduling_gates_test.cpp
   engine/applications/volume_classes_test.cpp
   engine/domains/volume_index_test.cpp)
-headroom_compile_together(engine_test 5)
+headroom_compile_together(engine_test 14)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
   LIBRARIES headroom::engine headroom_workloads fmt::fmt LABELS threads)
-headroom_add_engine_test(engine_property_test engine/engine_property_test.cpp)
-headroom_add_engine_test(default_profile_property_test engine/default_profile_property_test.cpp)
+headroom_add_engine_test(engine_property_test BUSY engine/engine_property_test.cpp)
+headroom_add_engine_test(default_profile_property_test BUSY engine/default_profile_property_test.cpp)
 # ../shared/attacks where the engine itself was at fault, each under its own name.
 headroom_add_engine_test(engine_attacks_test attacks/names_test.cpp attacks/resources_test.cpp
   attacks/shapes_test.cpp attacks/wrap_test.cpp)

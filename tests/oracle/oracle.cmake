@@ -32,13 +32,13 @@ add_library(headroom_oracle STATIC
   oracle/quantity.cpp
   oracle/policies/resource_limit_aware.cpp
   oracle/time.cpp)
-headroom_compile_together(headroom_oracle 8)
+headroom_compile_together(headroom_oracle 16)
 # Of the product: the plain values of objects/objects.h, no function.
 target_include_directories(headroom_oracle PUBLIC ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR})
 target_link_libraries(headroom_oracle PUBLIC nlohmann_json::nlohmann_json tl::expected)
 headroom_is_a_judge(headroom_oracle)
 
-headroom_add_test(oracle_test SOURCES oracle/oracle_test.cpp LIBRARIES headroom_oracle)
+headroom_add_test(oracle_test BUSY SOURCES oracle/oracle_test.cpp LIBRARIES headroom_oracle)
 
 # The default plugins of kube-scheduler, a library of their own so that either compiles without the
 # other's test.
@@ -64,7 +64,7 @@ add_library(headroom_oracle_default STATIC
   oracle/default/volumes/volume_binding.cpp
   oracle/default/volumes/volume_restrictions.cpp
   oracle/default/volumes/volume_zone.cpp)
-headroom_compile_together(headroom_oracle_default 7)
+headroom_compile_together(headroom_oracle_default 21)
 target_link_libraries(headroom_oracle_default PUBLIC headroom_oracle)
 headroom_is_a_judge(headroom_oracle_default)
 
@@ -73,7 +73,7 @@ add_library(headroom_random_applications STATIC support/random_applications.cpp)
 target_link_libraries(headroom_random_applications PUBLIC headroom_oracle_default)
 headroom_is_a_judge(headroom_random_applications)
 
-headroom_add_test(oracle_default_test SOURCES oracle/default_test.cpp oracle/default_rules_test.cpp
+headroom_add_test(oracle_default_test BUSY SOURCES oracle/default_test.cpp oracle/default_rules_test.cpp
   oracle/default_property_test.cpp LIBRARIES headroom_random_applications)
 headroom_compile_together(oracle_default_test 3)
 

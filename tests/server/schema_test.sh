@@ -42,10 +42,11 @@ declarations() {
 
 # grows OLD NEW: every declaration of OLD begins one of NEW, and gains nothing required.
 grows() {
-  local old line gained found
+  local old line lines gained found
+  mapfile -t lines < <(declarations "$2")
   while IFS= read -r old; do
     found=
-    while IFS= read -r line; do
+    for line in "${lines[@]}"; do
       if [ "$line" = "$old" ]; then
         found=same
       elif [[ $line == "$old"[\ ,]* ]]; then
@@ -56,7 +57,7 @@ grows() {
         fi
         found=grown
       fi
-    done < <(declarations "$2")
+    done
     if [ -z "$found" ]; then
       echo "changed otherwise than at its end, or gone: $old"
       return 1

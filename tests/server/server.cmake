@@ -6,7 +6,7 @@ headroom_add_test(service_test
     server/service_referred_objects_test.cpp server/service_profiles_test.cpp
     server/service_simulation.cpp server/service_simulation_test.cpp server/service_turns_test.cpp
   LIBRARIES headroom::client headroom_service headroom_workloads fmt::fmt LABELS threads)
-headroom_compile_together(service_test 5)
+headroom_compile_together(service_test 7)
 
 # Allocations fail in it, as it replaces operator new.
 headroom_add_test(service_faults_test SOURCES server/service_faults_test.cpp
@@ -25,7 +25,7 @@ function(headroom_add_daemon_test name)
     LABELS threads)
   add_dependencies(${name} headroomd)
   target_compile_definitions(${name} PRIVATE HEADROOMD_PATH="$<TARGET_FILE:headroomd>")
-  headroom_compile_together(${name} 7)
+  headroom_compile_together(${name} 12)
 endfunction()
 
 headroom_add_daemon_test(daemon_test

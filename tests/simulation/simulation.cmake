@@ -3,4 +3,4 @@ headroom_add_test(simulation_test
   SOURCES simulation/cluster_autoscaler_test.cpp simulation/report_test.cpp simulation/residents_test.cpp
     simulation/simulation_test.cpp simulation/table_test.cpp
   LIBRARIES headroom_commands)
-headroom_compile_together(simulation_test 4)
+headroom_compile_together(simulation_test 5)

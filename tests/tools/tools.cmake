@@ -3,7 +3,7 @@ headroom_add_test(tools_test
   SOURCES tools/application_generator_test.cpp tools/capacity_quota_report_test.cpp tools/conformance_test.cpp tools/explain_report_test.cpp
     tools/load_test.cpp tools/tools_test.cpp tools/upstream_capacity_quota_test.cpp
   LIBRARIES headroom_commands)
-headroom_compile_together(tools_test 4)
+headroom_compile_together(tools_test 7)
 
 add_dependencies(all_tests headroom)
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/cli_test.sh $<TARGET_FILE:headroom>)
@@ -26,6 +26,7 @@ if(Python3_Interpreter_FOUND)
       ${PROJECT_SOURCE_DIR}/docs/protocol.md ${documented}
     VERBATIM)
   add_library(headroom_docs_code OBJECT ${docs_code})
+  target_compile_options(headroom_docs_code PRIVATE -O0)
   target_link_libraries(headroom_docs_code PRIVATE headroom_options headroom::autoscaling headroom::client
     headroom::engine)
   headroom_add_c_program(headroom_docs_code_c ${docs_code_c})

@@ -102,7 +102,7 @@ std::string rejected_text(const char* code, const std::string& plugin,
 }
 
 // DynamicResources scores 0, and is not in the engine.
-NodeTexts node_texts(const ProfileAnswer& answer) {
+NodeTexts weighted_texts(const ProfileAnswer& answer) {
   NodeTexts texts;
   for (const auto& [node, status] : answer.filter) {
     if (status.code != oracle::Code::kSuccess) {
@@ -118,7 +118,7 @@ NodeTexts node_texts(const ProfileAnswer& answer) {
   return texts;
 }
 
-NodeTexts node_texts(const Engine& engine, const std::vector<NodeDetail>& details) {
+NodeTexts weighted_texts(const Engine& engine, const std::vector<NodeDetail>& details) {
   std::map<PluginId, std::int64_t> weights;
   for (const ScorePlugin& score : engine.profile().scores) weights[score.plugin] = score.weight;
   NodeTexts texts;
@@ -153,8 +153,6 @@ std::string nodes_difference(const NodeTexts& expected, const NodeTexts& came) {
   }
   return text;
 }
-
-constexpr std::uint32_t kTopKs[] = {1, 5, 40};
 
 class ApplicationsRunner : private ConfiguredEngines {
  public:
@@ -203,12 +201,12 @@ class ApplicationsRunner : private ConfiguredEngines {
       const std::string wrong = failure_error(decisions);
       return wrong.empty() ? check_state() : "pod " + object.dump() + "\n" + wrong;
     }
-    const NodeTexts expected = node_texts(answer);
+    const NodeTexts expected = weighted_texts(answer);
     const bool rejected = answer.pre_filter.code != oracle::Code::kSuccess;
     for (std::size_t e = 0; e < engines_.size(); ++e) {
       const Result<std::vector<NodeDetail>> details = engines_[e].evaluate_all(pod);
       if (!details) return "evaluate_all: " + details.error().message;
-      std::string wrong = nodes_difference(expected, node_texts(engines_[e], *details)) +
+      std::string wrong = nodes_difference(expected, weighted_texts(engines_[e], *details)) +
                           single_node_error(engines_[e], pod, *details) +
                           nodes_error(engines_[e], pod, *details, answer.pre_filter.reasons);
       const Expected implied = expected_of(*details);

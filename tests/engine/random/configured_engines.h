@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ class ConfiguredEngines {
   const Configuration& configuration_of(const Engine& engine) const {
     return configurations_[static_cast<std::size_t>(&engine - engines_.data())];
   }
+
+  // How many candidates a script's decisions ask for, each in its turn.
+  static constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
 
   const std::vector<Configuration>& configurations_;
   std::vector<Engine> engines_;  // by configuration

@@ -78,8 +78,6 @@ NodeTexts node_texts(const oracle::Answer& answer) {
 
 // --- Scripts: events and questions, as steps of conformance cases ---
 
-constexpr std::uint32_t kTopKs[] = {1, 5, 16, 40};
-
 class ScriptRunner : private ConfiguredEngines {
  public:
   ScriptRunner(const RandomProfile& random, const std::vector<Configuration>& configurations)
