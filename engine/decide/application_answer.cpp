@@ -10,7 +10,7 @@ namespace headroom {
 const AppliedRows& Evaluator::apply_by_class(CachedShape& found, AskedPod& asked) {
   Application& application = *asked.application;
   Applications& applications = cluster_.applications();
-  if (!options_.shape_cache || !asked.look->keeps()) {
+  if (!cache_.on() || !asked.look->keeps()) {
     applied_.bring_up(found, *asked.look, applications, application, asked.shape, false);
     return applied_;
   }

@@ -1,7 +1,6 @@
 #include "engine/decide/evaluator.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <bit>
@@ -12,16 +11,6 @@
 namespace headroom {
 
 namespace {
-
-// Shapes of a batch that go through the table together: more groups than workers even the load.
-constexpr std::size_t kGroupShapes = 8;
-
-// What a cached shape takes, about: itself and its histograms; a word a row and some for the
-// totals.
-constexpr std::size_t kEntryBytes = 8 << 10;
-std::size_t bytes_of_entry(const NodeTable& table) {
-  return kEntryBytes + std::size_t{table.size()} * 6;
-}
 
 Result<void> check(const EvaluateOptions& options) {
   if (options.top_k == 0 || options.top_k > kTopKMax) {
@@ -34,19 +23,7 @@ Result<void> check(const EvaluateOptions& options) {
 }  // namespace
 
 Evaluator::Evaluator(Cluster& cluster, const Kernels& kernels, const EngineOptions& options)
-    : cluster_(cluster),
-      kernels_(kernels),
-      options_(options),
-      tie_order_{options.seed},
-      arena_(options.threads > 0 ? static_cast<int>(options.threads) : tbb::task_arena::automatic),
-      uncached_(kernels) {
-  cluster_.shapes().on_drop([this](ShapeId shape) {
-    std::unique_ptr<CachedShape> dropped = std::move(slots_[shape].cached);
-    if (spares_.size() < spares_max_) {
-      spares_.push_back(std::move(dropped));
-    }
-  });
-}
+    : cluster_(cluster), tie_order_{options.seed}, cache_(cluster, kernels, options) {}
 
 // --- One decision ---
 
@@ -277,14 +254,14 @@ void Evaluator::decide(AskedPod& asked, const EvaluateOptions& options, Decision
   }
   PodShape& shape = asked.shape;
   if (is_cacheable(asked)) {
-    CachedShape& found = bring_up(shape);
+    CachedShape& found = cache_.bring_up(shape);
     const bool wide = found.wide();
     if (!wide && asked.look) {
       decide_applied(found, asked, options, decision);
     } else if (!wide) {
       decide_cached(found, shape, options, decision);
     }
-    count_cached(shape);
+    cache_.count(shape);
     if (!wide) {
       return;
     }
@@ -409,82 +386,8 @@ void Evaluator::decide_exact(const ExactAnswer& answer, const AskedPod& asked,
   }
 }
 
-// --- The shape cache ---
-
-Evaluator::Slot& Evaluator::cached(const PodShape& shape) {
-  if (shape.id >= slots_.size()) {
-    slots_.resize(shape.id + 1);
-  }
-  Slot& slot = slots_[shape.id];
-  if (slot.cached == nullptr) {
-    if (spares_.empty()) {
-      slot.cached = std::make_unique<CachedShape>(kernels_);
-    } else {
-      slot.cached = std::move(spares_.back());
-      spares_.pop_back();
-    }
-    slot.cached->reset(shape);
-  } else if (slot.version != shape.version) {
-    slot.cached->reset(shape);
-  }
-  slot.version = shape.version;
-  return slot;
-}
-
-void Evaluator::fetch(const PodShape& shape) const {
-  if (shape.id < slots_.size() && slots_[shape.id].cached != nullptr &&
-      slots_[shape.id].version == shape.version) {
-    slots_[shape.id].cached->fetch(cluster_.table());
-  }
-}
-
-CachedShape& Evaluator::bring_up(PodShape& shape) {
-  if (!options_.shape_cache) {
-    uncached_.reset(shape);
-    uncached_.update(cluster_.table(), shape);
-    ++cold_passes_;
-    return uncached_;
-  }
-  Slot& slot = cached(shape);
-  CachedShape& found = *slot.cached;
-  const std::uint64_t cold_before = found.cold_passes();
-  const std::uint64_t replayed_before = found.rows_replayed();
-  found.update(cluster_.table(), shape);
-  note_update(shape, cold_before, replayed_before);
-  cache_hits_ += found.cold_passes() == cold_before;
-  return found;
-}
-
-void Evaluator::count_cached(PodShape& shape) {
-  if (options_.shape_cache) {
-    cluster_.shapes().set_cached_bytes(shape, slots_[shape.id].cached->bytes());
-    cluster_.shapes().trim();
-  }
-}
-
-void Evaluator::note_update(const PodShape& shape, std::uint64_t cold_before,
-                            std::uint64_t replayed_before) {
-  const CachedShape& found = *slots_[shape.id].cached;
-  cold_passes_ += found.cold_passes() - cold_before;
-  rows_replayed_ += found.rows_replayed() - replayed_before;
-}
-
-void Evaluator::set_cache_bytes_max(std::size_t bytes) {
-  options_.shape_cache_bytes_max = bytes;
-  cluster_.shapes().set_bytes_max(bytes);
-}
-
 void Evaluator::drop_cache() noexcept {
-  for (ShapeId id = 0; id < slots_.size(); ++id) {
-    if (slots_[id].cached == nullptr) {
-      continue;
-    }
-    slots_[id].cached.reset();
-    if (PodShape* shape = cluster_.shapes().at(id); shape != nullptr) {
-      cluster_.shapes().set_cached_bytes(*shape, 0);
-    }
-  }
-  spares_.clear();
+  cache_.clear();
   cluster_.applications().drop_kept();
   for (ExactLook& look : looks_) {
     look.key.clear();
@@ -509,17 +412,15 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
         *shape != nullptr && cluster_.pre_filter(pod, **shape).code == Code::kSuccess;
     looking.push_back(looks ? *shape : nullptr);
   }
-  // As many at once as half the cache has room for.
-  const std::size_t at_once = std::clamp<std::size_t>(
-      options_.shape_cache_bytes_max / 2 / bytes_of_entry(cluster_.table()), 1, pods.size() + 1);
+  const std::size_t at_once = cache_.at_once();
   std::vector<Decision> decisions(pods.size());
   for (std::size_t p = 0; p < pods.size(); ++p) {
     if (p % at_once == 0) {
-      bring_up_all(std::span(looking).subspan(p, std::min(at_once, pods.size() - p)),
-                   options.top_k);
+      cache_.bring_up_all(std::span(looking).subspan(p, std::min(at_once, pods.size() - p)),
+                          options.top_k, tie_order_);
     }
     if (const PodShape* next = shapes.kept(p + 1); next != nullptr) {
-      fetch(*next);
+      cache_.fetch(*next);
     }
     if (auto evaluated = evaluate(pods[p], shapes.at(p, pods[p]), options, decisions[p]);
         !evaluated) {
@@ -529,84 +430,12 @@ Result<std::vector<Decision>> Evaluator::evaluate(std::span<const Pod> pods,
   return decisions;
 }
 
-void Evaluator::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k) {
-  const NodeTable& table = cluster_.table();
-  struct Work {
-    PodShape* shape;
-    CachedShape* cached;
-    std::uint64_t cold_before, replayed_before;
-  };
-  std::vector<Work> all;
-  for (PodShape* shape : shapes) {
-    const bool known =
-        std::any_of(all.begin(), all.end(), [&](const Work& work) { return work.shape == shape; });
-    if (known || shape == nullptr || shape->row_by_row() || !options_.shape_cache) {
-      continue;
-    }
-    all.push_back({shape, nullptr, 0, 0});
-  }
-  // Room first: what goes is what the new ones are made of.
-  spares_max_ = static_cast<std::size_t>(std::count_if(
-      all.begin(), all.end(), [this](const Work& work) { return !is_cached(*work.shape); }));
-  cluster_.shapes().trim(spares_max_ * bytes_of_entry(table));
-  for (Work& work : all) {
-    cluster_.prepare(*work.shape);
-    work.cached = cached(*work.shape).cached.get();
-    work.cold_before = work.cached->cold_passes();
-    work.replayed_before = work.cached->rows_replayed();
-  }
-  // A selector of one may have split classes that those before it were prepared for.
-  for (const Work& work : all) {
-    cluster_.prepare(*work.shape);
-  }
-  // A worker takes a group of shapes through the table together, so that a block of nodes that one
-  // of them brought into the cache serves them all.
-  const auto update_group = [&](std::size_t first, std::size_t last) {
-    std::vector<Work*> cold;
-    for (std::size_t i = first; i < last; ++i) {
-      if (all[i].cached->replayable(table)) {
-        all[i].cached->update(table, *all[i].shape);
-      } else {
-        all[i].cached->begin(table);
-        cold.push_back(&all[i]);
-      }
-    }
-    for (std::uint32_t block = 0; block * kBlockNodes < table.size(); ++block) {
-      for (const Work* work : cold) {
-        work->cached->build(table, *work->shape, block);
-      }
-    }
-    std::vector<RowTotal> best;
-    for (const Work* work : cold) {
-      work->cached->finish(table);
-      // The first search is a long one, and the decision to come finds what it left.
-      if (!work->cached->wide()) {
-        work->cached->best(top_k, tie_order_, best);
-      }
-    }
-  };
-  const auto workers = static_cast<std::size_t>(std::max(1, arena_.max_concurrency()));
-  const std::size_t size = std::clamp<std::size_t>(all.size() / workers, 1, kGroupShapes);
-  arena_.execute([&] {
-    tbb::parallel_for(std::size_t{0}, (all.size() + size - 1) / size, [&](std::size_t group) {
-      update_group(group * size, std::min((group + 1) * size, all.size()));
-    });
-  });
-  for (const Work& work : all) {
-    note_update(*work.shape, work.cold_before, work.replayed_before);
-    cluster_.shapes().set_cached_bytes(*work.shape, work.cached->bytes());
-  }
-  spares_max_ = 1;
-  spares_.resize(std::min(spares_.size(), spares_max_));
-  cluster_.shapes().trim();
-}
-
 EngineStats Evaluator::stats() const {
   EngineStats stats;
   stats.decisions = decisions_;
-  stats.cache_hits = cache_hits_;
-  stats.cold_passes = cold_passes_;
-  stats.rows_replayed = rows_replayed_;
+  stats.cache_hits = cache_.hits();
+  stats.cold_passes = cache_.cold_passes();
+  stats.rows_replayed = cache_.rows_replayed();
   stats.cache_bytes = cluster_.shapes().bytes();
   stats.bad_annotations = cluster_.bad_annotations();
   stats.nodes = cluster_.node_count();

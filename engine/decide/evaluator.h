@@ -7,18 +7,15 @@
 // Thread safety: one thread at a time; evaluate() of several pods uses TBB inside.
 #pragma once
 
-#include <tbb/task_arena.h>
-
 #include <array>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "engine/answers.h"
 #include "engine/decide/applied_rows.h"
 #include "engine/decide/asked_pod.h"
-#include "engine/decide/cached_shape.h"
 #include "engine/decide/exact_look.h"
+#include "engine/decide/shape_cache.h"
 #include "engine/facts/cluster.h"
 #include "engine/facts/supposition.h"
 #include "engine/options.h"
@@ -53,7 +50,7 @@ class Evaluator {
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   Result<std::vector<ReferredObject>> bound_volumes(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
-  void set_cache_bytes_max(std::size_t bytes);
+  void set_cache_bytes_max(std::size_t bytes) { cache_.set_bytes_max(bytes); }
   void drop_cache() noexcept;
 
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.
@@ -79,13 +76,9 @@ class Evaluator {
                 NodeDetail& detail) const;
   bool is_error(const PodShape& shape, std::uint32_t code) const;
   // A decision for the shape comes soon: begins to fetch from memory what is cached of it.
-  void fetch(const PodShape& shape) const;
+  void fetch(const PodShape& shape) const { cache_.fetch(shape); }
 
  private:
-  struct Slot {
-    std::unique_ptr<CachedShape> cached;
-    std::uint64_t version = 0;  // of the shape
-  };
   // What the rows say one by one: feasible rows with raw scores, and counts of codes.
   struct ExactRow {
     std::uint32_t row;
@@ -129,17 +122,6 @@ class Evaluator {
            const EvaluateOptions& options, Decision& decision) const;
   // A plugin failed: whatever passes, no node is chosen.
   static void end_in_error(Decision& decision);
-
-  Slot& cached(const PodShape& shape);
-  // The shape's answers, up to date. Once they were read, count_cached() has to follow: reading
-  // may have made them grow.
-  CachedShape& bring_up(PodShape& shape);
-  void count_cached(PodShape& shape);
-  bool is_cached(const PodShape& shape) const {
-    return shape.id < slots_.size() && slots_[shape.id].cached != nullptr;
-  }
-  void bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k);
-  void note_update(const PodShape& shape, std::uint64_t cold_before, std::uint64_t replayed_before);
 
   std::uint32_t column_code(const PodShape& shape, std::uint32_t row,
                             const std::vector<std::string>& named);
@@ -194,20 +176,12 @@ class Evaluator {
   void explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out);
 
   Cluster& cluster_;
-  const Kernels& kernels_;
-  EngineOptions options_;
   const TieOrder tie_order_;
-  // Kept between batches: a worker may take long to leave one arena for another.
-  tbb::task_arena arena_;
-  std::vector<Slot> slots_;  // by shape
-  // Evicted last: new shapes take their memory. One, and in a batch as many as are new.
-  std::vector<std::unique_ptr<CachedShape>> spares_;
-  std::size_t spares_max_ = 1;
+  ShapeCache cache_;
   std::array<ExactLook, kExactLooksMax> looks_;
   ExactLook passing_look_;  // where all of those are under way, or the cache is off
   std::uint64_t look_uses_ = 0;
-  CachedShape uncached_;  // what every decision uses where the cache is off
-  std::uint64_t decisions_ = 0, cold_passes_ = 0, rows_replayed_ = 0, cache_hits_ = 0;
+  std::uint64_t decisions_ = 0;
   // Pods whose shapes were handed out, where they have applications: by ShapeIndex, and by both
   // keys.
   struct HandedOut {

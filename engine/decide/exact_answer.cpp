@@ -119,7 +119,7 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
     // It alone is looked at row by row.
   } else if (names == nullptr) {
     // Who asks for every row looks at each anew: tests hold the others against it.
-    const bool follows = options_.shape_cache && shape.row_by_row() && !every_row;
+    const bool follows = cache_.on() && shape.row_by_row() && !every_row;
     ExactLook* kept = follows ? look_of(shape) : nullptr;
     ExactLook& known = kept != nullptr ? *kept : passing_look_;
     known.next = kept != nullptr ? known.next : 0;
@@ -195,10 +195,10 @@ Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) 
 
 // From the shape's cached answer. False: there is none that tells it.
 bool Evaluator::rows_of_columns(PodShape& shape, ExactAnswer& answer) {
-  if (!options_.shape_cache || shape.row_by_row()) {
+  if (!cache_.on() || shape.row_by_row()) {
     return false;
   }
-  CachedShape& found = bring_up(shape);
+  CachedShape& found = cache_.bring_up(shape);
   const bool tells = !found.wide();
   answer.rows.reserve(tells ? found.feasible() : 0);
   for (std::uint32_t row = 0; tells && row < cluster_.table().size(); ++row) {
@@ -214,7 +214,7 @@ bool Evaluator::rows_of_columns(PodShape& shape, ExactAnswer& answer) {
   if (tells) {
     answer.codes = found.codes();
   }
-  count_cached(shape);
+  cache_.count(shape);
   return tells;
 }
 
@@ -325,8 +325,7 @@ bool Evaluator::bring_up(ExactLook& look, PodShape& shape, const Pause& pause) {
 
 // Of a shape that is decided row by row: so that exact_answer() finds each row's say.
 bool Evaluator::look_ahead(const Pod& pod, PodShape& shape, const Pause& pause) {
-  if (!shape.row_by_row() || shape.pinned || !options_.shape_cache ||
-      !cluster_.named_node(pod).empty()) {
+  if (!shape.row_by_row() || shape.pinned || !cache_.on() || !cluster_.named_node(pod).empty()) {
     return true;
   }
   ExactLook* look = look_of(shape);

@@ -150,7 +150,7 @@ Evaluator::RowOfAll Evaluator::row_of_all(AskedPod& asked, std::uint32_t row) {
   RowOfAll its;
   its.scored.row = row;
   if (is_cacheable(asked) && asked.passes_pre_filter()) {
-    CachedShape& found = bring_up(shape);
+    CachedShape& found = cache_.bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
       const AppliedRows* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
@@ -169,7 +169,7 @@ Evaluator::RowOfAll Evaluator::row_of_all(AskedPod& asked, std::uint32_t row) {
         (void)normalize_row(shape, its.extremes, its.scored);
       }
     }
-    count_cached(shape);
+    cache_.count(shape);
     if (!wide) {
       return its;
     }

@@ -153,7 +153,7 @@ void Evaluator::look_at_all(AskedPod& asked, NodesDecision& decision) {
   decision.epoch = table.epoch();
   Standings standings(*this, shape, decision);
   if (is_cacheable(asked) && asked.passes_pre_filter()) {
-    CachedShape& found = bring_up(shape);
+    CachedShape& found = cache_.bring_up(shape);
     const bool wide = found.wide();
     if (!wide) {
       const AppliedRows* applied = asked.look ? &apply_by_class(found, asked) : nullptr;
@@ -171,7 +171,7 @@ void Evaluator::look_at_all(AskedPod& asked, NodesDecision& decision) {
         }
       }
     }
-    count_cached(shape);
+    cache_.count(shape);
     if (!wide) {
       return;
     }
