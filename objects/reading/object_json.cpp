@@ -10,8 +10,6 @@ namespace headroom {
 
 namespace {
 
-constexpr FieldPath kMetadata{&kRoot, "metadata"};
-
 constexpr std::string_view kTaintFields[] = {"key", "value", "effect"};
 constexpr std::string_view kPartFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
 constexpr std::string_view kMetadataFields[] = {

@@ -13,6 +13,7 @@ namespace headroom {
 
 // Where the fields of every object are.
 inline constexpr FieldPath kRoot{};
+inline constexpr FieldPath kMetadata{&kRoot, "metadata"};
 inline constexpr FieldPath kSpec{&kRoot, "spec"};
 inline constexpr FieldPath kStatus{&kRoot, "status"};
 

@@ -91,7 +91,6 @@ bool read_mode(const FieldPath& path, JsonValue value, FieldErrors& errors, std:
 // The annotation counts before the field, as of old. The same limit holds for it.
 bool prefer_annotation(const StringMap& annotations, FieldErrors& errors,
                        std::string& storage_class) {
-  static constexpr FieldPath kMetadata{&kRoot, "metadata"};
   static constexpr FieldPath kAnnotations{&kMetadata, "annotations"};
   const std::string* annotated = find(annotations, kStorageClassAnnotation);
   if (annotated == nullptr) return true;
