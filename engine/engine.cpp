@@ -238,7 +238,7 @@ Engine::Bulk::~Bulk() {
 bool Engine::settle(const Pause& pause) { return impl_->cluster.settle(pause); }
 
 void Engine::set_shape_cache_bytes_max(std::size_t bytes) {
-  impl_->evaluator.set_cache_bytes_max(bytes);
+  impl_->cluster.shapes().set_bytes_max(bytes);
 }
 void Engine::drop_shape_cache() noexcept { impl_->evaluator.drop_cache(); }
 

@@ -50,7 +50,6 @@ class Evaluator {
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   Result<std::vector<ReferredObject>> bound_volumes(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
-  void set_cache_bytes_max(std::size_t bytes) { cache_.set_bytes_max(bytes); }
   void drop_cache() noexcept;
 
   // The decision alone, for a pod that passed the pre-filter and counts nowhere.

@@ -25,7 +25,6 @@ ShapeCache::ShapeCache(Cluster& cluster, const Kernels& kernels, const EngineOpt
     : cluster_(cluster),
       kernels_(kernels),
       on_(options.shape_cache),
-      bytes_max_(options.shape_cache_bytes_max),
       arena_(options.threads > 0 ? static_cast<int>(options.threads) : tbb::task_arena::automatic),
       uncached_(kernels) {
   cluster_.shapes().on_drop([this](ShapeId shape) { drop(shape); });
@@ -71,14 +70,22 @@ CachedShape& ShapeCache::bring_up(PodShape& shape) {
     ++cold_passes_;
     return uncached_;
   }
-  CachedShape& found = cached(shape);
-  const std::uint64_t cold_before = found.cold_passes();
-  const std::uint64_t replayed_before = found.rows_replayed();
+  const Work work = begin(shape);
+  CachedShape& found = *work.cached;
   found.update(cluster_.table(), shape);
-  hits_ += found.cold_passes() == cold_before;
-  cold_passes_ += found.cold_passes() - cold_before;
-  rows_replayed_ += found.rows_replayed() - replayed_before;
+  hits_ += found.cold_passes() == work.cold_before;
+  note(work);
   return found;
+}
+
+ShapeCache::Work ShapeCache::begin(PodShape& shape) {
+  CachedShape& found = cached(shape);
+  return {&shape, &found, found.cold_passes(), found.rows_replayed()};
+}
+
+void ShapeCache::note(const Work& done) {
+  cold_passes_ += done.cached->cold_passes() - done.cold_before;
+  rows_replayed_ += done.cached->rows_replayed() - done.replayed_before;
 }
 
 void ShapeCache::count(PodShape& shape) {
@@ -89,7 +96,8 @@ void ShapeCache::count(PodShape& shape) {
 }
 
 std::size_t ShapeCache::at_once() const {
-  return std::max<std::size_t>(bytes_max_ / 2 / bytes_of_entry(cluster_.table()), 1);
+  return std::max<std::size_t>(cluster_.shapes().bytes_max() / 2 / bytes_of_entry(cluster_.table()),
+                               1);
 }
 
 void ShapeCache::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k,
@@ -109,9 +117,7 @@ void ShapeCache::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t t
   cluster_.shapes().trim(spares_max_ * bytes_of_entry(cluster_.table()));
   for (Work& work : all) {
     cluster_.prepare(*work.shape);
-    work.cached = &cached(*work.shape);
-    work.cold_before = work.cached->cold_passes();
-    work.replayed_before = work.cached->rows_replayed();
+    work = begin(*work.shape);
   }
   // A selector of one may have split classes that those before it were prepared for.
   for (const Work& work : all) {
@@ -126,8 +132,7 @@ void ShapeCache::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t t
     });
   });
   for (const Work& work : all) {
-    cold_passes_ += work.cached->cold_passes() - work.cold_before;
-    rows_replayed_ += work.cached->rows_replayed() - work.replayed_before;
+    note(work);
     cluster_.shapes().set_cached_bytes(*work.shape, work.cached->bytes());
   }
   spares_max_ = 1;
@@ -162,11 +167,6 @@ void ShapeCache::update_group(std::span<const Work> group, std::uint32_t top_k,
       work->cached->best(top_k, order, best);
     }
   }
-}
-
-void ShapeCache::set_bytes_max(std::size_t bytes) {
-  bytes_max_ = bytes;
-  cluster_.shapes().set_bytes_max(bytes);
 }
 
 void ShapeCache::clear() noexcept {

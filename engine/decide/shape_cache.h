@@ -42,7 +42,6 @@ class ShapeCache {
   // A decision for the shape comes soon: begins to fetch from memory what is cached of it.
   void fetch(const PodShape& shape) const;
 
-  void set_bytes_max(std::size_t bytes);
   void clear() noexcept;
 
   std::uint64_t hits() const { return hits_; }
@@ -54,12 +53,14 @@ class ShapeCache {
     std::unique_ptr<CachedShape> cached;
     std::uint64_t version = 0;  // of the shape
   };
-  // A shape of several, and its counts before.
+  // A shape that is brought up, and its counts before.
   struct Work {
     PodShape* shape;
     CachedShape* cached;
     std::uint64_t cold_before, replayed_before;
   };
+  Work begin(PodShape& shape);
+  void note(const Work& done);
 
   // What is cached for the shape as it is described now, or begins to be.
   CachedShape& cached(const PodShape& shape);
@@ -72,7 +73,6 @@ class ShapeCache {
   Cluster& cluster_;
   const Kernels& kernels_;
   const bool on_;
-  std::size_t bytes_max_;
   // Kept between batches: a worker may take long to leave one arena for another.
   tbb::task_arena arena_;
   std::vector<Slot> slots_;  // by shape

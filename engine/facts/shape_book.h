@@ -81,6 +81,7 @@ class ShapeBook {
   // Frees what was used least recently until there is room, also for so many bytes more.
   void trim(std::size_t room = 0);
   void set_bytes_max(std::size_t bytes);
+  std::size_t bytes_max() const { return bytes_max_; }
   std::size_t bytes() const { return bytes_; }
   // `drop` lets go of what is cached for a shape.
   void on_drop(std::function<void(ShapeId)> drop) { drop_cached_ = std::move(drop); }

@@ -25,18 +25,14 @@ target_link_libraries(headroom_random_clusters PUBLIC headroom::engine headroom_
   headroom_workloads
   PRIVATE GTest::gtest)
 
-# headroom_add_engine_test(NAME [BUSY] SOURCE...)
+# headroom_add_engine_test(NAME [BUSY] SOURCES FILE...)
 function(headroom_add_engine_test name)
-  cmake_parse_arguments(ARG "BUSY" "" "" ${ARGN})
-  if(ARG_BUSY)
-    set(busy BUSY)
-  endif()
-  headroom_add_test(${name} ${busy} SOURCES ${ARG_UNPARSED_ARGUMENTS}
-    LIBRARIES headroom_random_clusters nlohmann_json::nlohmann_json LABELS engine)
+  headroom_add_test(${name} ${ARGN} LIBRARIES headroom_random_clusters nlohmann_json::nlohmann_json
+    LABELS engine)
   target_compile_definitions(${name} PRIVATE HEADROOM_ROUNDS_PERCENT=${HEADROOM_ROUNDS_PERCENT})
 endfunction()
 
-headroom_add_engine_test(engine_test
+headroom_add_engine_test(engine_test SOURCES
   engine/annotations_test.cpp
   engine/applications/applications_test.cpp
   engine/applications/bound_volumes_test.cpp
@@ -69,9 +65,9 @@ headroom_compile_together(engine_test 14)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
   LIBRARIES headroom::engine headroom_workloads fmt::fmt LABELS threads)
-headroom_add_engine_test(engine_property_test BUSY engine/engine_property_test.cpp)
-headroom_add_engine_test(default_profile_property_test BUSY engine/default_profile_property_test.cpp)
+headroom_add_engine_test(engine_property_test BUSY SOURCES engine/engine_property_test.cpp)
+headroom_add_engine_test(default_profile_property_test BUSY SOURCES engine/default_profile_property_test.cpp)
 # ../shared/attacks where the engine itself was at fault, each under its own name.
-headroom_add_engine_test(engine_attacks_test attacks/names_test.cpp attacks/resources_test.cpp
+headroom_add_engine_test(engine_attacks_test SOURCES attacks/names_test.cpp attacks/resources_test.cpp
   attacks/shapes_test.cpp attacks/wrap_test.cpp)
 headroom_compile_together(engine_attacks_test 4)
