@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "objects/hash.h"
-#include "simulation/cluster_usage.h"
-#include "simulation/elastic_quota_ledger.h"
-#include "simulation/input.h"
+#include "simulation/figures/cluster_usage.h"
+#include "simulation/figures/elastic_quota_ledger.h"
+#include "simulation/input/simulation_input.h"
 
 namespace headroom {
 

@@ -36,13 +36,13 @@
 #include "engine/engine.h"
 #include "objects/objects.h"
 #include "simulation/autoscaler/cluster_autoscaler.h"
-#include "simulation/cluster_usage.h"
-#include "simulation/elastic_quota_ledger.h"
 #include "simulation/failures.h"
-#include "simulation/input.h"
-#include "simulation/intervals.h"
-#include "simulation/series.h"
-#include "simulation/speed_report.h"
+#include "simulation/figures/cluster_usage.h"
+#include "simulation/figures/elastic_quota_ledger.h"
+#include "simulation/figures/intervals.h"
+#include "simulation/figures/series.h"
+#include "simulation/figures/speed_report.h"
+#include "simulation/input/simulation_input.h"
 
 namespace headroom {
 

@@ -7,7 +7,7 @@
 #include "bench/clusters/clusters.h"
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
-#include "simulation/input.h"
+#include "simulation/input/simulation_input.h"
 #include "simulation/simulation.h"
 
 namespace headroom {

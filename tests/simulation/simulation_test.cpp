@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "objects/reading/object_reader.h"
-#include "simulation/cluster_usage.h"
-#include "simulation/input.h"
+#include "simulation/figures/cluster_usage.h"
+#include "simulation/input/simulation_input.h"
 #include "simulation/pod_queue.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/text/not_considered_text.h"

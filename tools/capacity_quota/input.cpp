@@ -11,7 +11,7 @@
 
 #include "autoscaling/capacity_quota_spec.h"
 #include "objects/labels.h"
-#include "simulation/dump.h"
+#include "simulation/input/dump.h"
 
 namespace headroom {
 namespace {

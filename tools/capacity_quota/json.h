@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "simulation/dump.h"
+#include "simulation/input/dump.h"
 #include "tools/capacity_quota/report.h"
 
 namespace headroom {

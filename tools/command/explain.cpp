@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
 #include "objects/time_text.h"
-#include "simulation/dump.h"
+#include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/explain_report.h"

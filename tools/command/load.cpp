@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "engine/profile/profile_reader.h"
-#include "simulation/dump.h"
+#include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
 #include "tools/command/command_line.h"
 #include "tools/command/exit_code.h"

@@ -12,8 +12,8 @@
 
 #include "engine/limits.h"
 #include "engine/profile/profile_reader.h"
-#include "simulation/dump.h"
-#include "simulation/input.h"
+#include "simulation/input/dump.h"
+#include "simulation/input/simulation_input.h"
 #include "simulation/report/report_page.h"
 #include "simulation/report/simulation_report.h"
 #include "simulation/text/printable.h"

@@ -30,8 +30,8 @@
 #include "objects/hash.h"
 #include "objects/objects.h"
 #include "simulation/autoscaler/cluster_autoscaler.h"
-#include "simulation/cluster_usage.h"
-#include "simulation/elastic_quota_ledger.h"
+#include "simulation/figures/cluster_usage.h"
+#include "simulation/figures/elastic_quota_ledger.h"
 
 namespace headroom {
 

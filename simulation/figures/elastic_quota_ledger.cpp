@@ -1,4 +1,4 @@
-#include "simulation/elastic_quota_ledger.h"
+#include "simulation/figures/elastic_quota_ledger.h"
 
 #include <fmt/format.h>
 

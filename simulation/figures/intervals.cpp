@@ -1,4 +1,4 @@
-#include "simulation/intervals.h"
+#include "simulation/figures/intervals.h"
 
 #include "objects/quantity.h"
 

@@ -1,4 +1,4 @@
-#include "simulation/input.h"
+#include "simulation/input/simulation_input.h"
 
 #include <fmt/format.h>
 

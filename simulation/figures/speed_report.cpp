@@ -1,4 +1,4 @@
-#include "simulation/speed_report.h"
+#include "simulation/figures/speed_report.h"
 
 #include <algorithm>
 #include <cstddef>

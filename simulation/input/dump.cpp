@@ -1,4 +1,4 @@
-#include "simulation/dump.h"
+#include "simulation/input/dump.h"
 
 #include <fmt/format.h>
 

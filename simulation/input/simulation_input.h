@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "objects/error.h"
 #include "objects/objects.h"
-#include "simulation/dump.h"
+#include "simulation/input/dump.h"
 
 namespace headroom {
 

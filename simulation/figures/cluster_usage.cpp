@@ -1,4 +1,4 @@
-#include "simulation/cluster_usage.h"
+#include "simulation/figures/cluster_usage.h"
 
 #include <algorithm>
 

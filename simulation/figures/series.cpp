@@ -1,4 +1,4 @@
-#include "simulation/series.h"
+#include "simulation/figures/series.h"
 
 #include <algorithm>
 
