@@ -7,6 +7,11 @@
 
 namespace headroom {
 
+#if defined(__aarch64__)
+namespace neon {
+extern const Kernels kKernels;
+}
+#else
 namespace avx512 {
 extern const Kernels kKernels;
 }
@@ -16,10 +21,15 @@ extern const Kernels kKernels;
 namespace sse42 {
 extern const Kernels kKernels;
 }
+#endif
 
 std::span<const Kernels* const> all_kernels() {
+#if defined(__aarch64__)
+  static constexpr std::array<const Kernels*, 1> kAll = {&neon::kKernels};
+#else
   static constexpr std::array<const Kernels*, 3> kAll = {&avx512::kKernels, &avx2::kKernels,
                                                          &sse42::kKernels};
+#endif
   return kAll;
 }
 

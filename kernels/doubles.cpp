@@ -92,6 +92,8 @@ class Doubles {
     return Double::load_unaligned(lanes);
   }
 
+  Double divided(Double a, Double b) const { return a / b; }
+  Double root(Double a) const { return xsimd::sqrt(a); }
   template <bool with_pod>
   Double used(const Term& term) const {
     const Double requested = term.capacity - term.headroom + (with_pod ? term.need : Double(0.0));

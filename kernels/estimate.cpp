@@ -48,10 +48,10 @@ struct Range {
     return {a.low - b.high, a.high - b.low};
   }
   friend Range min(const Range& a, const Range& b) {
-    return {xsimd::min(a.low, b.low), xsimd::min(a.high, b.high)};
+    return {min(a.low, b.low), min(a.high, b.high)};
   }
   friend Range max(const Range& a, const Range& b) {
-    return {xsimd::max(a.low, b.low), xsimd::max(a.high, b.high)};
+    return {max(a.low, b.low), max(a.high, b.high)};
   }
 };
 
@@ -65,7 +65,7 @@ class Remainders {
   // `above`: the greatest whole number that is not above the percentage, or the next one.
   Remainders(const Term& term, Float headroom, Float above)
       : headroom_(headroom),
-        capacity_(xsimd::nearbyint(Float(100.0F) / term.scale)),
+        capacity_(xsimd::nearbyint(divide(Float(100.0F), term.scale))),
         above_(xsimd::to_int(above)),
         small_(FloatMask(term.columns.small_need) &&
                capacity_ < Float(static_cast<float>(kSmallCapacityMax)) && is_small(headroom)) {}
@@ -114,7 +114,7 @@ class Estimates {
   std::uint32_t count() const { return fixed_count != 0 ? fixed_count : count_; }
   Term term(std::uint32_t t) {
     const Float scale = Float::load_unaligned(terms_[t].scale + first_);
-    least_scale_ = xsimd::min(least_scale_, scale);
+    least_scale_ = min(least_scale_, scale);
     return {terms_[t], scale, terms_[t].weight};
   }
   FloatMask has_capacity(const Term& term) const { return !(term.scale == Float(0.0F)); }
@@ -164,8 +164,9 @@ class Estimates {
   Float mean(Float sum) { return xsimd::trunc(checked(sum) * reciprocal_); }
   Float quotient(Float sum, Float weights) {
     const FloatMask none = weights == Float(0.0F);
-    return xsimd::select(none, Float(0.0F),
-                         xsimd::trunc(checked(sum) / xsimd::select(none, Float(1.0F), weights)));
+    return xsimd::select(
+        none, Float(0.0F),
+        xsimd::trunc(divide(checked(sum), xsimd::select(none, Float(1.0F), weights))));
   }
   Float halved(Float number) const { return xsimd::trunc(number * Float(0.5F)); }
   Float look_up(const std::int8_t* table, Float percent) const {
@@ -177,13 +178,15 @@ class Estimates {
     return xsimd::to_float(Int::load_unaligned(lanes));
   }
 
+  Float divided(Float a, Float b) const { return divide(a, b); }
+  Float root(Float a) const { return square_root(a); }
   // From 100 downwards: a deviation does not see from where its numbers count.
   template <bool with_pod>
   Float used(const Term& term) {
     const Float all = headroom(term) * term.scale;
     const Float need = with_pod ? term.columns.need * term.scale : Float(0.0F);
-    magnitude_ = xsimd::max(xsimd::abs(all) + need, magnitude_);
-    return xsimd::min(need - all, Float(0.0F));
+    magnitude_ = max(xsimd::abs(all) + need, magnitude_);
+    return min(need - all, Float(0.0F));
   }
   // With every fraction the deviation moves by no more than the greatest of their errors, of two by
   // half of both. The sums of more add a relative error below 2^-23 a term.

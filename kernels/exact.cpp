@@ -73,6 +73,8 @@ class Exact {
     return table[percent];
   }
 
+  static double divided(double a, double b) { return a / b; }
+  static double root(double a) { return std::sqrt(a); }
   template <bool with_pod>
   static double used(const Term& term) {
     const __int128 requested = capacity(term) - term.headroom + (with_pod ? term.need : 0);

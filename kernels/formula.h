@@ -22,6 +22,7 @@
 //   quotient(sum, weights)   trunc(sum / weights); 0 where weights are 0
 //   halved(number)           trunc(number / 2)
 //   look_up(table, percent)  table[percent]
+//   divided(a, b), root(a)   of Fractions: a / b and the square root
 //   used<with_pod>(term)     the fraction that is used, at most 1; may count from another zero
 //   balanced(deviation)      trunc(100 * (1 - deviation)); a second argument is a mask that is not
 //                            set where the deviation is 0 for certain
@@ -148,7 +149,7 @@ struct RatioMean {
 // the standard deviation of what is used; resources without capacity drop out.
 template <bool with_pod, typename Arithmetic>
 auto balance(Arithmetic& with) {
-  using std::abs, std::max, std::min, std::sqrt;
+  using std::abs, std::max, std::min;
   using Fraction = typename Arithmetic::Fraction;
   Fraction used[Arithmetic::kTermsMax];
   using Mask = decltype(with.has_capacity(with.term(0)));
@@ -170,12 +171,12 @@ auto balance(Arithmetic& with) {
     resources = resources + select(has[t], one, zero);
   }
   const Fraction divisor = max(resources, one);
-  const Fraction mean = total / divisor;
+  const Fraction mean = with.divided(total, divisor);
   for (std::uint32_t t = 0; t < with.count(); ++t) {
     const Fraction off = used[t] - mean;
     squares = squares + select(has[t], off * off, zero);
   }
-  Fraction deviation = sqrt(squares / divisor);
+  Fraction deviation = with.root(with.divided(squares, divisor));
   const auto two = resources == Fraction(2);
   if (any(two)) [[unlikely]] {
     // Of two the distance is halved, be they first and second or not.

@@ -44,7 +44,9 @@ void score_rows(const Block& block, const Score& score, const RowBits& feasible,
 }
 
 bool supported() {
+#if !defined(__aarch64__)
   __builtin_cpu_init();
+#endif
   return HEADROOM_SUPPORTED;
 }
 

@@ -1,7 +1,11 @@
 // The few operations that xsimd 8 lacks, one overload per instruction set.
 #pragma once
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -37,6 +41,16 @@ inline std::uint32_t bits(IntMask mask) {
 inline std::uint32_t bits(DoubleMask mask) {
   return static_cast<std::uint32_t>(_mm256_movemask_pd(mask));
 }
+#elif defined(__aarch64__)
+inline std::uint32_t bits(IntMask mask) {
+  constexpr uint32x4_t kBits = {1, 2, 4, 8};
+  return vaddvq_u32(vandq_u32(mask, kBits));
+}
+inline std::uint32_t bits(FloatMask mask) { return bits(IntMask(mask.data)); }
+inline std::uint32_t bits(DoubleMask mask) {
+  constexpr uint64x2_t kBits = {1, 2};
+  return static_cast<std::uint32_t>(vaddvq_u64(vandq_u64(mask, kBits)));
+}
 #else
 inline std::uint32_t bits(FloatMask mask) {
   return static_cast<std::uint32_t>(_mm_movemask_ps(mask));
@@ -65,6 +79,38 @@ inline Float fnma(Float a, Float b, Float c) {
 #endif
 }
 
+// a / b and the square root, rounded once: of float32 xsimd 8 approximates them with NEON.
+inline Float divide(Float a, Float b) {
+#if defined(__aarch64__)
+  return vdivq_f32(a, b);
+#else
+  return a / b;
+#endif
+}
+inline Float square_root(Float a) {
+#if defined(__aarch64__)
+  return vsqrtq_f32(a);
+#else
+  return xsimd::sqrt(a);
+#endif
+}
+
+// The smaller and the greater of two; b where a is NaN.
+inline Float min(Float a, Float b) {
+#if defined(__aarch64__)
+  return vminnmq_f32(a, b);
+#else
+  return xsimd::min(a, b);
+#endif
+}
+inline Float max(Float a, Float b) {
+#if defined(__aarch64__)
+  return vmaxnmq_f32(a, b);
+#else
+  return xsimd::max(a, b);
+#endif
+}
+
 // Over all lanes.
 inline std::int32_t least(Int values) {
   std::int32_t lanes[kLanes];
@@ -74,6 +120,8 @@ inline std::int32_t least(Int values) {
 inline std::int32_t most(Int values) {
 #if defined(__AVX512F__)
   return _mm512_reduce_max_epi32(values);
+#elif defined(__aarch64__)
+  return vmaxvq_s32(values);
 #else
 #if defined(__AVX2__)
   __m128i most = _mm_max_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
@@ -114,6 +162,8 @@ inline void store_truncated(Double value, std::int32_t* out) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvttpd_epi32(value));
 #elif defined(__AVX2__)
   _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_cvttpd_epi32(value));
+#elif defined(__aarch64__)
+  vst1_s32(out, vmovn_s64(vcvtq_s64_f64(value)));
 #else
   _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_cvttpd_epi32(value));
 #endif
@@ -125,6 +175,10 @@ inline Int multiply_pairs(Int a, Int b) {
   return _mm512_madd_epi16(a, b);
 #elif defined(__AVX2__)
   return _mm256_madd_epi16(a, b);
+#elif defined(__aarch64__)
+  const int16x8_t left = vreinterpretq_s16_s32(a), right = vreinterpretq_s16_s32(b);
+  return vpaddq_s32(vmull_s16(vget_low_s16(left), vget_low_s16(right)),
+                    vmull_high_s16(left, right));
 #else
   return _mm_madd_epi16(a, b);
 #endif

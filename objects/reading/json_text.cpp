@@ -1,7 +1,11 @@
 // Where a JSON value ends. Brackets are counted 64 bytes at a time: strings are most of a dump.
 #include "objects/reading/json_text.h"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#else
 #include <emmintrin.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -26,20 +30,38 @@ struct Block {
   std::uint64_t quotes = 0, backslashes = 0, opening = 0, closing = 0;
 };
 
+#if defined(__aarch64__)
+using Bytes = uint8x16_t;
+Bytes load(const char* text) { return vld1q_u8(reinterpret_cast<const std::uint8_t*>(text)); }
+Bytes with_bits(Bytes bytes, char bits) {
+  return vorrq_u8(bytes, vdupq_n_u8(static_cast<std::uint8_t>(bits)));
+}
+// A bit for each byte: whether it is `c`.
+std::uint64_t equal(Bytes bytes, char c) {
+  constexpr Bytes kBits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  const Bytes found = vandq_u8(vceqq_u8(bytes, vdupq_n_u8(static_cast<std::uint8_t>(c))), kBits);
+  return vaddv_u8(vget_low_u8(found)) | std::uint64_t{vaddv_u8(vget_high_u8(found))} << 8;
+}
+#else
+using Bytes = __m128i;
+Bytes load(const char* text) { return _mm_loadu_si128(reinterpret_cast<const Bytes*>(text)); }
+Bytes with_bits(Bytes bytes, char bits) { return _mm_or_si128(bytes, _mm_set1_epi8(bits)); }
+// A bit for each byte: whether it is `c`.
+std::uint64_t equal(Bytes bytes, char c) {
+  return static_cast<std::uint64_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c))));
+}
+#endif
+
 Block read_block(const char* text) {
   Block block;
-  for (unsigned i = 0; i < kBlockBytes; i += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + i));
+  for (unsigned i = 0; i < kBlockBytes; i += sizeof(Bytes)) {
+    const Bytes bytes = load(text + i);
     // '[' and '{', and ']' and '}', differ in this bit only.
-    const __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8('{' ^ '['));
-    const auto add = [i](std::uint64_t& mask, __m128i where, char c) {
-      const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(where, _mm_set1_epi8(c)));
-      mask |= static_cast<std::uint64_t>(found) << i;
-    };
-    add(block.quotes, bytes, '"');
-    add(block.backslashes, bytes, '\\');
-    add(block.opening, folded, '{');
-    add(block.closing, folded, '}');
+    const Bytes folded = with_bits(bytes, '{' ^ '[');
+    block.quotes |= equal(bytes, '"') << i;
+    block.backslashes |= equal(bytes, '\\') << i;
+    block.opening |= equal(folded, '{') << i;
+    block.closing |= equal(folded, '}') << i;
   }
   return block;
 }

@@ -1,7 +1,7 @@
 # The engine as a whole: against the oracle, against itself, on stories and on a real cluster.
-# Sanitized and unoptimised builds run fewer rounds of the random tests.
+# Sanitized, emulated and unoptimised builds run fewer rounds of the random tests.
 set(HEADROOM_ROUNDS_PERCENT 100)
-if(HEADROOM_SANITIZE)
+if(HEADROOM_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(HEADROOM_ROUNDS_PERCENT 10)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(HEADROOM_ROUNDS_PERCENT 30)
