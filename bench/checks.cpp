@@ -29,11 +29,12 @@ void check_decision(Engine& engine, const Pod& pod, const EvaluateOptions& optio
   std::erase_if(details, [](const NodeDetail& detail) { return detail.code != Code::kSuccess; });
   check(decision.feasible == details.size(),
         fmt::format("{} nodes are feasible, row by row {}", decision.feasible, details.size()));
-  std::stable_sort(details.begin(), details.end(), [](const NodeDetail& a, const NodeDetail& b) {
-    return a.total != b.total ? a.total > b.total : a.node < b.node;
-  });
-  check(decision.candidates.size() == std::min<std::size_t>(options.top_k, details.size()),
-        "number of candidates");
+  const std::size_t best = std::min<std::size_t>(options.top_k, details.size());
+  std::partial_sort(details.begin(), details.begin() + static_cast<std::ptrdiff_t>(best),
+                    details.end(), [](const NodeDetail& a, const NodeDetail& b) {
+                      return a.total != b.total ? a.total > b.total : a.node < b.node;
+                    });
+  check(decision.candidates.size() == best, "number of candidates");
   for (std::size_t i = 0; i < decision.candidates.size(); ++i) {
     const NodeScore& candidate = decision.candidates[i];
     check_candidate(candidate, details[i].node, details[i].total);
