@@ -128,6 +128,24 @@ class KnownApplication {
     check_done(engine_.evaluate(shape_, kFast, decision_));
     return watch.seconds();
   }
+  // One before which a replica set of another application came or went, and a node got an image.
+  double beside_others() {
+    ++asked_;
+    const WorkloadController other{WorkloadController::Kind::kReplicaSet, pending_.namespace_name,
+                                   fmt::format("other-{}", asked_ / 2 % 64),
+                                   selector_of(spec_.applications)};
+    if (asked_ % 2 == 1) {
+      engine_.remove(ReferredKind::kReplicaSet, key_of(ReferredObject(other)));
+    } else {
+      check_done(engine_.upsert(ReferredObject(other)));
+    }
+    Node node = application_node(random_.below(spec_.nodes), spec_.zones);
+    node.images = {{{fmt::format("registry/other:{}", asked_)}, 1 << 28}};
+    check_done(engine_.upsert(node));
+    const Stopwatch watch;
+    check_done(engine_.evaluate(shape_, kFast, decision_));
+    return watch.seconds();
+  }
   // A decision for an application that was not asked for yet.
   double cold() {
     ++asked_;
@@ -187,6 +205,8 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
                                        [&] { return application.by_shape(); });
   const Times& pods =
       measurement.add("by pod", options.iterations(10'000), [&] { return application.by_pod(); });
+  const Times& others = measurement.add("others", options.iterations(2'000),
+                                        [&] { return application.beside_others(); });
   measurement.run(options.repetitions(5));
   application.check_now();
   const double median = us(times.median()), p99 = us(times.quantile(0.99));
@@ -212,6 +232,13 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
                    .measured = fmt::format("median {:.3f} us", us(pods.median())),
                    .unit = "us",
                    .value = us(pods.median()),
+                   .target = {},
+                   .figures = {}});
+  lines.push_back({.row = "",
+                   .what = "  where a replica set of others came or went, and a node got an image",
+                   .measured = fmt::format("median {:.3f} us", us(others.median())),
+                   .unit = "us",
+                   .value = us(others.median()),
                    .target = {},
                    .figures = {}});
 }

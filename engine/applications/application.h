@@ -123,7 +123,7 @@ struct Application {
   // --- What follows from other facts, while `current` ---
   bool described = false;  // but for what the counters come to
   bool current = false;
-  std::uint64_t nodes_generation = 0, referred_generation = 0, volumes_generation = 0,
+  std::uint64_t nodes_generation = 0, namespaces_generation = 0, volumes_generation = 0,
                 class_generation = 0;
   bool system_defaults = false;
   std::vector<SpreadConstraint> hard, soft;

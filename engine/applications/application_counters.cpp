@@ -19,6 +19,8 @@ constexpr std::uint32_t kClassDomainsMax = 2048;
 
 // All of it but what the counters come to.
 void Applications::describe_counters(Application& application) {
+  // Held meanwhile: a key that nobody holds is forgotten, and read anew of every node.
+  const std::vector<TopologyKeyId> keys = std::exchange(application.keys, {});
   forget(application);
   const auto constraints = spreads_ ? spread_constraints(application, profile_.topology_spread,
                                                          referred_, application.system_defaults)
@@ -46,10 +48,13 @@ void Applications::describe_counters(Application& application) {
                   });
   // Others' terms bring keys, and these classes that have to be told apart: peers first.
   subscribe_all(application);
+  for (const TopologyKeyId key : keys) {
+    topology_.release(key);
+  }
   read_classes(application);
   application.described = true;
   application.nodes_generation = nodes_generation_;
-  application.referred_generation = referred_generation_;
+  application.namespaces_generation = namespaces_generation_;
   application.volumes_generation = volumes_generation_;
   application.class_generation = classes_.classes().generation();
 }

@@ -75,6 +75,7 @@ void Applications::begin_anew() noexcept {
   check_order_.clear();
   in_namespace_.clear();
   crossing_.clear();
+  naming_image_.clear();
   ids_.clear();
   volume_index_.forget();
   topology_.release_all();
@@ -271,12 +272,13 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
     return;
   }
   node_count_ += (after != nullptr) - (before != nullptr);
+  const Whole whole(*this);
   if (before != nullptr && after != nullptr && before->labels == after->labels &&
       before->taints == after->taints && before->unschedulable == after->unschedulable &&
-      before->images == after->images && before->declared_features == after->declared_features) {
+      before->declared_features == after->declared_features) {
+    change_images(row, *before, *after);
     return;
   }
-  const Whole whole(*this);
   if ((before == nullptr) != (after == nullptr)) {
     set_csi_node(row, after == nullptr
                           ? nullptr
@@ -287,6 +289,21 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
   if (image_locality_) {
     images_.change(row, before, after);
   }
+}
+
+// Images come and go all the time: who names none of these is where it was.
+void Applications::change_images(std::uint32_t row, const Node& before, const Node& after) {
+  if (!image_locality_ || before.images == after.images) {
+    return;
+  }
+  for (const std::string_view name : changed_images(before, after)) {
+    if (const auto naming = naming_image_.find(name); naming != naming_image_.end()) {
+      for (Application* application : naming->second) {
+        application->version = ++versions_;
+      }
+    }
+  }
+  images_.change(row, &before, &after);
 }
 
 void Applications::change(ReferredKind kind, const ReferredObject* before,
@@ -309,10 +326,32 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
     set_csi_node(row, after == nullptr ? nullptr : std::get_if<CsiNode>(after));
   }
   // What selects, and whom, is part of what was counted; a node's CSINode is looked at as it is.
-  if (kind <= ReferredKind::kStatefulSet) {
-    ++referred_generation_;
+  if (kind == ReferredKind::kNamespace) {
+    ++namespaces_generation_;
+  } else if (kind <= ReferredKind::kStatefulSet) {
+    for (const ReferredObject* object : {before, after}) {
+      if (object != nullptr) {
+        selector_changes(*object);
+      }
+    }
   } else if (kind != ReferredKind::kCsiNode) {
     ++volumes_generation_;
+  }
+}
+
+// Replica sets come and go all the time: who is spread by other selectors is where it was.
+void Applications::selector_changes(const ReferredObject& object) {
+  const auto* service = std::get_if<Service>(&object);
+  const auto there =
+      in_namespace_.find(service != nullptr ? service->namespace_name
+                                            : std::get<WorkloadController>(object).namespace_name);
+  if (there == in_namespace_.end()) {
+    return;
+  }
+  for (Application* application : there->second) {
+    if (selects_by_default(object, *application)) {
+      application->described = false;
+    }
   }
 }
 
@@ -390,6 +429,9 @@ Application* Applications::for_decision(const Pod& pod) {
   if (application.crosses) {
     crossing_.push_back(&application);
   }
+  for (const std::string& image : application.images) {
+    naming_image_[image].push_back(&application);
+  }
   measure(application);
   trim();
   return &application;
@@ -403,7 +445,7 @@ bool Applications::is_current(const Application& application) const {
 
 bool Applications::is_described(const Application& application) const {
   return application.described && application.nodes_generation == nodes_generation_ &&
-         application.referred_generation == referred_generation_ &&
+         application.namespaces_generation == namespaces_generation_ &&
          (application.volumes.empty() || application.volumes_generation == volumes_generation_) &&
          application.class_generation == classes_.classes().generation();
 }
@@ -609,6 +651,15 @@ void Applications::drop(Application& application) {
   }
   if (application.crosses) {
     std::erase(crossing_, &application);
+  }
+  for (const std::string& image : application.images) {
+    // It may name one twice.
+    if (const auto naming = naming_image_.find(image); naming != naming_image_.end()) {
+      std::erase(naming.value(), &application);
+      if (naming->second.empty()) {
+        naming_image_.erase(naming);
+      }
+    }
   }
   const auto known = ids_.find(std::string_view(application.key));
   HEADROOM_ASSERT(known != ids_.end());

@@ -174,6 +174,8 @@ class Applications {
   void begin_anew() noexcept;
   // After memory ended half way.
   void mend();
+  void change_images(std::uint32_t row, const Node& before, const Node& after);
+  void selector_changes(const ReferredObject& object);
   void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
   RowVolumes& make_row_volumes(std::uint32_t row);
   void count_volumes(const PodPeer& peer, std::uint32_t row, int sign);
@@ -230,9 +232,10 @@ class Applications {
   std::list<Application*> check_order_;                           // validated last last
   BytesMap<std::string, std::vector<Application*>> in_namespace_;
   std::vector<Application*> crossing_;
+  BytesMap<std::string, std::vector<Application*>> naming_image_;
   std::size_t bytes_ = 0;
   std::uint32_t node_count_ = 0;
-  std::uint64_t nodes_generation_ = 1, referred_generation_ = 1, volumes_generation_ = 1,
+  std::uint64_t nodes_generation_ = 1, namespaces_generation_ = 1, volumes_generation_ = 1,
                 versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_class_changes_ = 0;

@@ -1,6 +1,8 @@
 #include "engine/applications/images.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "objects/assert.h"
 
@@ -80,6 +82,18 @@ bool Images::on_row(std::uint32_t row, std::string_view name) const {
   const auto known = ids_.find(name);
   return known != ids_.end() && row < of_row_.size() &&
          std::binary_search(of_row_[row].begin(), of_row_[row].end(), known->second);
+}
+
+std::vector<std::string_view> changed_images(const Node& before, const Node& after) {
+  const auto were = images_of(&before), are = images_of(&after);
+  std::vector<std::pair<std::string_view, std::int64_t>> changed;
+  std::set_symmetric_difference(were.begin(), were.end(), are.begin(), are.end(),
+                                std::back_inserter(changed));
+  std::vector<std::string_view> names;
+  for (const auto& image : changed) {
+    names.push_back(image.first);
+  }
+  return names;
 }
 
 std::string image_with_tag(const std::string& name) {

@@ -38,6 +38,9 @@ class Images {
   std::vector<std::vector<ImageId>> of_row_;  // sorted; of rows from its size on there are none
 };
 
+// Those of which the two do not say the same.
+std::vector<std::string_view> changed_images(const Node& before, const Node& after);
+
 // A name without a tag has the tag latest.
 std::string image_with_tag(const std::string& name);
 

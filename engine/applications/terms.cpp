@@ -31,36 +31,41 @@ LabelSelector selector_of(const std::map<std::string, std::string>& labels) {
   return selector;
 }
 
+bool has_labels(const Application& application, const StringMap& labels) {
+  return std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
+    const std::string* value = find(application.labels, label.first);
+    return value != nullptr && *value == label.second;
+  });
+}
+
+// Whose selector is read; nullopt: of that owner none is.
+std::optional<ReferredKind> controller_kind(const OwnerReference& owner) {
+  const auto kind = parse_referred_kind(owner.kind);
+  const bool read = owner.api_version == "v1"
+                        ? kind == ReferredKind::kReplicationController
+                        : owner.api_version == "apps/v1" && (kind == ReferredKind::kReplicaSet ||
+                                                             kind == ReferredKind::kStatefulSet);
+  return read ? kind : std::nullopt;
+}
+
 // That of the services which select the pod, merged, and that of its controller. Whether the
 // controller's matches the pod is not asked.
 LabelSelector default_selector(const Application& application, const ReferredObjects& referred) {
   std::map<std::string, std::string> merged;
-  const auto has = [&](const auto& label) {
-    const std::string* value = find(application.labels, label.first);
-    return value != nullptr && *value == label.second;
-  };
   referred.each_in_namespace<Service>(
       ReferredKind::kService, application.namespace_name, [&](const Service& service) {
-        if (service.selector &&
-            std::all_of(service.selector->begin(), service.selector->end(), has)) {
+        if (service.selector && has_labels(application, *service.selector)) {
           merged.insert(service.selector->begin(), service.selector->end());
         }
       });
   LabelSelector added;
   if (application.controller) {
-    const OwnerReference& owner = *application.controller;
-    const std::string key = pod_key(application.namespace_name, owner.name);
-    const bool replication =
-        owner.api_version == "v1" && owner.kind == to_string(ReferredKind::kReplicationController);
-    const bool apps =
-        owner.api_version == "apps/v1" && (owner.kind == to_string(ReferredKind::kReplicaSet) ||
-                                           owner.kind == to_string(ReferredKind::kStatefulSet));
-    const auto* controller = replication || apps ? referred.find<WorkloadController>(
-                                                       *parse_referred_kind(owner.kind), key)
-                                                 : nullptr;
+    const auto kind = controller_kind(*application.controller);
+    const std::string key = pod_key(application.namespace_name, application.controller->name);
+    const auto* controller = kind ? referred.find<WorkloadController>(*kind, key) : nullptr;
     for (const NodeSelectorRequirement& requirement :
          controller != nullptr && controller->selector ? *controller->selector : LabelSelector()) {
-      if (replication) {
+      if (kind == ReferredKind::kReplicationController) {
         merged[requirement.key] = requirement.values.front();  // a map, and it wins
       } else {
         added.push_back(requirement);
@@ -136,6 +141,19 @@ std::vector<TopologySpreadConstraint> spread_constraints(const Application& appl
     constraint.selector = selector;
   }
   return constraints;
+}
+
+bool selects_by_default(const ReferredObject& object, const Application& application) {
+  if (!application.own_spread.empty()) {
+    return false;
+  }
+  if (const auto* service = std::get_if<Service>(&object)) {
+    return service->selector && has_labels(application, *service->selector);
+  }
+  const auto* controller = std::get_if<WorkloadController>(&object);
+  return controller != nullptr && application.controller &&
+         application.controller->name == controller->name &&
+         controller_kind(*application.controller) == kind_of(object);
 }
 
 }  // namespace headroom

@@ -32,4 +32,8 @@ std::vector<TopologySpreadConstraint> spread_constraints(const Application& appl
                                                          const ReferredObjects& referred,
                                                          bool& system_defaults);
 
+// Whether a Service or a controller, an object of the application's namespace, has a part in the
+// selector of its default constraints.
+bool selects_by_default(const ReferredObject& object, const Application& application);
+
 }  // namespace headroom

@@ -2,6 +2,7 @@
 #include "tests/support/random_applications.h"
 
 #include <array>
+#include <iterator>
 
 namespace headroom {
 namespace {
@@ -66,6 +67,21 @@ Json RandomApplications::object(const std::string& kind, const std::string& name
   return made;
 }
 
+Json RandomApplications::images() {
+  Json made = Json::array();
+  std::int64_t megabytes = 20;
+  for (const std::string& image : kImages) {
+    // One size a name: which one counts is history.
+    megabytes *= 6;
+    const bool tagged = image.find(':', image.rfind('/') + 1) != std::string::npos;
+    if (draws_.one_in(2)) {
+      made.push_back(
+          {{"names", {tagged ? image : image + ":latest"}}, {"sizeBytes", megabytes << 20}});
+    }
+  }
+  return made;
+}
+
 Json RandomApplications::node(const std::string& name) {
   static const std::array<std::string, 3> kCpus{"2", "4", "3900m"};
   static const std::array<std::string, 3> kPods{"3", "6", "110"};
@@ -80,18 +96,7 @@ Json RandomApplications::node(const std::string& name) {
   if (draws_.one_in(2)) labels["disk"] = draws_.one_in(2) ? "ssd" : "hdd";
   made["status"]["allocatable"] = {
       {"cpu", draws_.pick(kCpus)}, {"memory", "8Gi"}, {"pods", draws_.pick(kPods)}};
-  Json& images = made["status"]["images"];
-  images = Json::array();
-  std::int64_t megabytes = 20;
-  for (const std::string& image : kImages) {
-    // One size a name: which one counts is history.
-    megabytes *= 6;
-    const bool tagged = image.find(':', image.rfind('/') + 1) != std::string::npos;
-    if (draws_.one_in(2)) {
-      images.push_back(
-          {{"names", {tagged ? image : image + ":latest"}}, {"sizeBytes", megabytes << 20}});
-    }
-  }
+  made["status"]["images"] = images();
   static const std::array<std::string, 3> kEffects{"NoSchedule", "PreferNoSchedule", "NoExecute"};
   made["spec"] = Json::object();
   if (draws_.one_in(4)) {
@@ -99,7 +104,16 @@ Json RandomApplications::node(const std::string& name) {
         {{"key", draws_.one_in(2) ? "gpu" : "maint"}, {"effect", draws_.pick(kEffects)}}};
   }
   if (draws_.one_in(12)) made["spec"]["unschedulable"] = true;
+  nodes_[name] = made;
   return made;
+}
+
+Json RandomApplications::node_with_other_images() {
+  if (nodes_.empty()) return node(node_name());
+  auto known = nodes_.begin();
+  std::advance(known, draws_.below(nodes_.size()));
+  known->second["status"]["images"] = images();
+  return known->second;
 }
 
 Json RandomApplications::csi_node(const std::string& name) {
@@ -523,7 +537,7 @@ Json RandomApplications::claim_of_pod(const Json& pod) {
 
 Json RandomApplications::changed_object() {
   const Application& one = any_application();
-  switch (draws_.below(10)) {
+  switch (draws_.below(11)) {
     case 0:
     case 1:
     case 2:
@@ -541,6 +555,8 @@ Json RandomApplications::changed_object() {
       return persistent_volume("pv" + std::to_string(draws_.below(kVolumes)));
     case 7:
       return csi_node(node_name());
+    case 9:
+      return node_with_other_images();
     case 8:
       return placed_.empty() ? storage_class("now") : claim_of_pod(draws_.pick(placed_));
     default:
@@ -549,9 +565,14 @@ Json RandomApplications::changed_object() {
 }
 
 Json RandomApplications::removed_object() {
-  switch (draws_.below(6)) {
+  switch (draws_.below(7)) {
     case 0:
       return object("Node", node_name(), "");
+    case 3: {
+      const Application& one = any_application();
+      const bool read = !one.owner.empty() && one.owner != "Job";
+      return object(read ? one.owner : "Service", one.name, one.space);
+    }
     case 1:
       return object("Namespace", draws_.pick(kSpaces), "");
     case 2: {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class RandomApplications {
   Application application(int number);
   Json object(const std::string& kind, const std::string& name, const std::string& space);
   Json node(const std::string& name);
+  Json images();
+  Json node_with_other_images();
   Json csi_node(const std::string& name);
   Json name_space(const std::string& name);
   Json storage_class(const std::string& name);
@@ -73,9 +76,10 @@ class RandomApplications {
 
   Draws& draws_;
   std::vector<Application> applications_;
-  int pods_ = 0;                // made so far
-  std::vector<Json> placed_;    // pods that events know
-  std::vector<Json> reserved_;  // {pod, node} that may be taken back
+  std::map<std::string, Json> nodes_;  // as said last
+  int pods_ = 0;                       // made so far
+  std::vector<Json> placed_;           // pods that events know
+  std::vector<Json> reserved_;         // {pod, node} that may be taken back
 };
 
 }  // namespace headroom

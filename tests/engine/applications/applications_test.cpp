@@ -1,10 +1,11 @@
 // Which pods share an application: those that differ only in labels which no selector reads, for as
-// long as none does.
+// long as none does. And what makes one begin anew.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -14,16 +15,21 @@ namespace {
 const std::string kHost = "kubernetes.io/hostname";
 const std::string kNumber = "apps.kubernetes.io/pod-index";
 
+Node node_of(const std::string& name, std::vector<ContainerImage> images = {}) {
+  Node node;
+  node.name = name;
+  node.labels = {{kHost, name}, {"topology.kubernetes.io/zone", name}};
+  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+  node.images = std::move(images);
+  return node;
+}
+
 Engine make_engine() {
   Result<Engine> engine =
       Engine::create(Profile::kube_scheduler(KubernetesVersion::k137), {.threads = 1});
   if (!engine) throw std::invalid_argument(engine.error().message);
   for (const char* name : {"a", "b"}) {
-    Node node;
-    node.name = name;
-    node.labels = {{kHost, node.name}, {"topology.kubernetes.io/zone", node.name}};
-    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-    if (!engine->upsert(node)) throw std::invalid_argument("a node is refused");
+    if (!engine->upsert(node_of(name))) throw std::invalid_argument("a node is refused");
   }
   return std::move(*engine);
 }
@@ -37,6 +43,10 @@ Pod member(int number, const std::string& node = "") {
   pod.labels = {{"app", "store"}, {kNumber, std::to_string(number)}};
   pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
   return pod;
+}
+
+std::string best_of(Engine& engine, const Pod& pod) {
+  return std::string(engine.node_name(engine.evaluate(pod).value().candidates[0].node));
 }
 
 // How many there are once the first two members were asked for.
@@ -102,16 +112,67 @@ TEST(Applications, TheirOwnTermsReadLabelsOfTheirOwn) {
 // One service for each member, as some databases have them.
 TEST(Applications, AServiceTellsThemApart) {
   Engine engine = make_engine();
-  const auto best = [&] {
-    return std::string(engine.node_name(engine.evaluate(member(1)).value().candidates[0].node));
-  };
-  EXPECT_EQ(best(), "a");
+  EXPECT_EQ(best_of(engine, member(1)), "a");
   Pod other = member(2, "a");
   other.labels = {{kNumber, "1"}};
   other.containers[0].requests.clear();
   ASSERT_TRUE(engine.upsert(other));
   ASSERT_TRUE(engine.upsert(ReferredObject(Service{"team", "one", StringMap{{kNumber, "1"}}})));
-  EXPECT_EQ(best(), "b");
+  EXPECT_EQ(best_of(engine, member(1)), "b");
+}
+
+// Of each kind another one, which says nothing of them, comes first.
+TEST(Applications, WhatSelectsThemIsReadAsItComesAndGoes) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(member(2, "a")));
+  Pod another = member(3, "b");
+  another.labels = {{"app", "mail"}};
+  ASSERT_TRUE(engine.upsert(another));
+  Pod pod = member(1);
+  pod.controller = OwnerReference{"apps/v1", "ReplicaSet", "store-5", "u"};
+  EXPECT_EQ(best_of(engine, pod), "a");
+  using Kind = WorkloadController::Kind;
+  const LabelSelector store = {{"app", "In", {"store"}}};
+  const auto controller = [&](Kind kind, const char* space, const char* name) {
+    return ReferredObject(WorkloadController{kind, space, name, store});
+  };
+  for (const ReferredObject& other :
+       {controller(Kind::kReplicaSet, "team", "store-4"),
+        controller(Kind::kReplicaSet, "others", "store-5"),
+        controller(Kind::kStatefulSet, "team", "store-5"),
+        ReferredObject(Service{"team", "cache", StringMap{{"app", "cache"}}}),
+        ReferredObject(Service{"others", "store", StringMap{{"app", "store"}}})}) {
+    ASSERT_TRUE(engine.upsert(other));
+    EXPECT_EQ(best_of(engine, pod), "a");
+  }
+  ASSERT_TRUE(engine.upsert(controller(Kind::kReplicaSet, "team", "store-5")));
+  EXPECT_EQ(best_of(engine, pod), "b");
+  engine.remove(ReferredKind::kReplicaSet, "team/store-5");
+  EXPECT_EQ(best_of(engine, pod), "a");
+  ASSERT_TRUE(engine.upsert(ReferredObject(Service{"team", "store", StringMap{{"app", "store"}}})));
+  EXPECT_EQ(best_of(engine, pod), "b");
+  ASSERT_TRUE(engine.upsert(ReferredObject(Service{"team", "store", StringMap{{"app", "cache"}}})));
+  EXPECT_EQ(best_of(engine, pod), "a");
+  EXPECT_TRUE(engine.validate());
+}
+
+TEST(Applications, AnImageThatComesToANodeScores) {
+  Engine engine = make_engine();
+  Pod pod = member(0);
+  pod.containers[0].image = "registry/store";
+  EXPECT_EQ(best_of(engine, pod), "a");
+  const auto pull = [&](const char* name, std::vector<ContainerImage> images) {
+    EXPECT_TRUE(engine.upsert(node_of(name, std::move(images))));
+  };
+  pull("b", {{{"registry/cache:latest"}, 1 << 30}});
+  EXPECT_EQ(best_of(engine, pod), "a");
+  pull("b", {{{"registry/cache:latest"}, 1 << 30}, {{"registry/store:latest"}, 1 << 30}});
+  EXPECT_EQ(best_of(engine, pod), "b");
+  pull("a", {{{"registry/store:latest"}, 1 << 30}});
+  EXPECT_EQ(best_of(engine, pod), "a");
+  pull("a", {});
+  EXPECT_EQ(best_of(engine, pod), "b");
+  EXPECT_TRUE(engine.validate());
 }
 
 }  // namespace
