@@ -127,6 +127,7 @@ struct Application {
                 class_generation = 0;
   bool system_defaults = false;
   std::vector<SpreadConstraint> hard, soft;
+  LabelBits label_bits;             // of its labels, constraints and terms
   std::vector<TopologyKeyId> keys;  // held
   std::vector<Counter> counters;
   std::vector<std::unique_ptr<FineSums>> fine_sums;  // by fine key

@@ -25,7 +25,12 @@ void Applications::describe_counters(Application& application) {
   const auto constraints = spreads_ ? spread_constraints(application, profile_.topology_spread,
                                                          referred_, application.system_defaults)
                                     : std::vector<TopologySpreadConstraint>();
+  application.label_bits = {};
+  application.label_bits.add(application.labels);
+  application.label_bits.add(application.affinity);
+  application.label_bits.add(application.anti_affinity);
   for (const TopologySpreadConstraint& constraint : constraints) {
+    application.label_bits.add(constraint.selector);
     SpreadConstraint& made = (constraint.hard ? application.hard : application.soft).emplace_back();
     made.its = constraint;
     made.self = selects(constraint.selector, application.labels);

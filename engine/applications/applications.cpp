@@ -504,6 +504,9 @@ const std::vector<Feed>* Applications::feeds(const Application& application, Pee
 }
 
 void Applications::subscribe(Application& application, PodPeer& peer) {
+  if (!may_meet(application.label_bits, peer.label_bits)) {
+    return;
+  }
   std::vector<Feed> feeds = feeds_of(application, peer);
   if (feeds.empty()) {
     return;

@@ -117,6 +117,9 @@ PeerId PeerBook::find_or_make() {
     return id;
   }
   of_namespace_[peer.namespace_name].push_back(id);
+  peer.label_bits.add(peer.labels);
+  peer.label_bits.add(peer.affinity);
+  peer.label_bits.add(peer.anti_affinity);
   peer.crosses = crosses_namespaces(peer.affinity) || crosses_namespaces(peer.anti_affinity);
   if (peer.crosses) {
     crossing_.push_back(id);

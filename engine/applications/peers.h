@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/applications/label_bits.h"
 #include "engine/profile/profile.h"
 #include "engine/table/facts.h"
 #include "objects/hash.h"
@@ -53,6 +54,7 @@ struct PodPeer {
   StringMap labels;
   bool deleting = false;
   PodAffinity affinity, anti_affinity;
+  LabelBits label_bits;  // of its labels and terms
   PodId first_pod = kNoPod;
   std::vector<Subscription> subscriptions;
 

@@ -42,6 +42,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/table/host_ports_test.cpp
+  engine/applications/label_bits_test.cpp
   engine/large_cluster_test.cpp
   engine/classes/node_class_test.cpp
   engine/classes/node_labels_test.cpp
@@ -61,7 +62,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/scheduling_gates_test.cpp
   engine/applications/volume_classes_test.cpp
   engine/domains/volume_index_test.cpp)
-headroom_compile_together(engine_test 14)
+headroom_compile_together(engine_test 15)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
   LIBRARIES headroom::engine headroom_workloads fmt::fmt LABELS threads)
