@@ -227,20 +227,17 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
                    .value = p99,
                    .target = at_most(target_p99_us),
                    .figures = {}});
-  lines.push_back({.row = "",
-                   .what = "  by pod",
-                   .measured = fmt::format("median {:.3f} us", us(pods.median())),
-                   .unit = "us",
-                   .value = us(pods.median()),
-                   .target = {},
-                   .figures = {}});
-  lines.push_back({.row = "",
-                   .what = "  where a replica set of others came or went, and a node got an image",
-                   .measured = fmt::format("median {:.3f} us", us(others.median())),
-                   .unit = "us",
-                   .value = us(others.median()),
-                   .target = {},
-                   .figures = {}});
+  const auto beside_it = [&](const char* also, const Times& its) {
+    lines.push_back({.row = "",
+                     .what = also,
+                     .measured = fmt::format("median {:.3f} us", us(its.median())),
+                     .unit = "us",
+                     .value = us(its.median()),
+                     .target = {},
+                     .figures = {}});
+  };
+  beside_it("  by pod", pods);
+  beside_it("  where a replica set of others came or went, and a node got an image", others);
 }
 
 // 30 % by default, 30 % with constraints, 40 % with affinity.

@@ -293,17 +293,16 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
 
 // Images come and go all the time: who names none of these is where it was.
 void Applications::change_images(std::uint32_t row, const Node& before, const Node& after) {
-  if (!image_locality_ || before.images == after.images) {
+  if (!image_locality_) {
     return;
   }
-  for (const std::string_view name : changed_images(before, after)) {
+  for (const std::string_view name : images_.change(row, &before, &after)) {
     if (const auto naming = naming_image_.find(name); naming != naming_image_.end()) {
       for (Application* application : naming->second) {
         application->version = ++versions_;
       }
     }
   }
-  images_.change(row, &before, &after);
 }
 
 void Applications::change(ReferredKind kind, const ReferredObject* before,
@@ -429,8 +428,8 @@ Application* Applications::for_decision(const Pod& pod) {
   if (application.crosses) {
     crossing_.push_back(&application);
   }
-  for (const std::string& image : application.images) {
-    naming_image_[image].push_back(&application);
+  for (std::size_t i = 0; image_locality_ && i < application.images.size(); ++i) {
+    naming_image_[application.images[i]].push_back(&application);
   }
   measure(application);
   trim();

@@ -27,14 +27,15 @@ std::map<std::string_view, std::int64_t> images_of(const Node* node) {
 
 }  // namespace
 
-void Images::change(std::uint32_t row, const Node* before, const Node* after) {
+std::vector<std::string_view> Images::change(std::uint32_t row, const Node* before,
+                                             const Node* after) {
   if (before != nullptr && after != nullptr && before->images == after->images) {
-    return;
+    return {};
   }
-  const auto now = images_of(after);
+  const auto were = images_of(before), now = images_of(after);
   if (row >= of_row_.size()) {
     if (now.empty()) {
-      return;  // and had none
+      return {};  // and had none
     }
     of_row_.resize(row + 1);
   }
@@ -54,7 +55,7 @@ void Images::change(std::uint32_t row, const Node* before, const Node* after) {
     of_row.push_back(known->second);
   }
   std::sort(of_row.begin(), of_row.end());
-  for (const auto& [name, size] : images_of(before)) {
+  for (const auto& [name, size] : were) {
     const auto known = ids_.find(name);
     HEADROOM_ASSERT(known != ids_.end());
     Image& image = images_[known->second];
@@ -66,6 +67,14 @@ void Images::change(std::uint32_t row, const Node* before, const Node* after) {
       ids_.erase(known);
     }
   }
+  std::vector<std::pair<std::string_view, std::int64_t>> changed;
+  std::set_symmetric_difference(were.begin(), were.end(), now.begin(), now.end(),
+                                std::back_inserter(changed));
+  std::vector<std::string_view> names;
+  for (const auto& image : changed) {
+    names.push_back(image.first);
+  }
+  return names;
 }
 
 std::int64_t Images::scaled_size(std::string_view name, std::uint32_t nodes) const {
@@ -82,18 +91,6 @@ bool Images::on_row(std::uint32_t row, std::string_view name) const {
   const auto known = ids_.find(name);
   return known != ids_.end() && row < of_row_.size() &&
          std::binary_search(of_row_[row].begin(), of_row_[row].end(), known->second);
-}
-
-std::vector<std::string_view> changed_images(const Node& before, const Node& after) {
-  const auto were = images_of(&before), are = images_of(&after);
-  std::vector<std::pair<std::string_view, std::int64_t>> changed;
-  std::set_symmetric_difference(were.begin(), were.end(), are.begin(), are.end(),
-                                std::back_inserter(changed));
-  std::vector<std::string_view> names;
-  for (const auto& image : changed) {
-    names.push_back(image.first);
-  }
-  return names;
 }
 
 std::string image_with_tag(const std::string& name) {

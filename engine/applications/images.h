@@ -18,8 +18,9 @@ namespace headroom {
 
 class Images {
  public:
-  // The row's node has these now, and had those.
-  void change(std::uint32_t row, const Node* before, const Node* after);
+  // The row's node has these now, and had those. Returns the names of which the two do not say the
+  // same, as they stand in the nodes.
+  std::vector<std::string_view> change(std::uint32_t row, const Node* before, const Node* after);
 
   // What the nodes that have it count for in a score: size times their share of all nodes.
   std::int64_t scaled_size(std::string_view name, std::uint32_t nodes) const;
@@ -37,9 +38,6 @@ class Images {
   std::vector<ImageId> free_;
   std::vector<std::vector<ImageId>> of_row_;  // sorted; of rows from its size on there are none
 };
-
-// Those of which the two do not say the same.
-std::vector<std::string_view> changed_images(const Node& before, const Node& after);
 
 // A name without a tag has the tag latest.
 std::string image_with_tag(const std::string& name);

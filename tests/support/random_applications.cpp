@@ -555,10 +555,10 @@ Json RandomApplications::changed_object() {
       return persistent_volume("pv" + std::to_string(draws_.below(kVolumes)));
     case 7:
       return csi_node(node_name());
-    case 9:
-      return node_with_other_images();
     case 8:
       return placed_.empty() ? storage_class("now") : claim_of_pod(draws_.pick(placed_));
+    case 9:
+      return node_with_other_images();
     default:
       return storage_capacity(draws_.pick(kZones));
   }
@@ -568,16 +568,16 @@ Json RandomApplications::removed_object() {
   switch (draws_.below(7)) {
     case 0:
       return object("Node", node_name(), "");
-    case 3: {
-      const Application& one = any_application();
-      const bool read = !one.owner.empty() && one.owner != "Job";
-      return object(read ? one.owner : "Service", one.name, one.space);
-    }
     case 1:
       return object("Namespace", draws_.pick(kSpaces), "");
     case 2: {
       const Application& one = any_application();
       return object("Service", one.name, one.space);
+    }
+    case 3: {
+      const Application& one = any_application();
+      const bool read = !one.owner.empty() && one.owner != "Job";
+      return object(read ? one.owner : "Service", one.name, one.space);
     }
     default: {
       if (placed_.empty()) return object("CSINode", node_name(), "");
