@@ -124,9 +124,7 @@ class KnownApplication {
   }
   double by_shape() {
     change();
-    const Stopwatch watch;
-    check_done(engine_.evaluate(shape_, kFast, decision_));
-    return watch.seconds();
+    return asked();
   }
   // One before which a replica set of another application came or went, and a node got an image.
   double beside_others() {
@@ -142,9 +140,26 @@ class KnownApplication {
     Node node = application_node(random_.below(spec_.nodes), spec_.zones);
     node.images = {{{fmt::format("registry/other:{}", asked_)}, 1 << 28}};
     check_done(engine_.upsert(node));
-    const Stopwatch watch;
-    check_done(engine_.evaluate(shape_, kFast, decision_));
-    return watch.seconds();
+    return asked();
+  }
+  // One before which another node got a taint, or lost it.
+  double beside_a_taint() {
+    Node node = application_node(taints_ / 2 % spec_.nodes, spec_.zones);
+    if (taints_++ % 2 == 0) {
+      node.taints = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}};
+    }
+    check_done(engine_.upsert(node));
+    return asked();
+  }
+  // One before which another node left, with the pods that are told to be there, or came back.
+  double beside_a_node() {
+    const std::uint32_t n = spec_.nodes - 1 - joins_ / 2 % spec_.nodes;
+    if (joins_++ % 2 == 0) {
+      engine_.remove_node(node_name(n));
+    } else {
+      check_done(engine_.upsert(application_node(n, spec_.zones)));
+    }
+    return asked();
   }
   // A decision for an application that was not asked for yet.
   double cold() {
@@ -178,13 +193,19 @@ class KnownApplication {
   }
 
  private:
+  double asked() {
+    const Stopwatch watch;
+    check_done(engine_.evaluate(shape_, kFast, decision_));
+    return watch.seconds();
+  }
+
   const ApplicationsSpec spec_;
   Engine engine_;
   Random random_;
   Pod pending_ = application_pod(0, 3'000'000, spec_.asks);
   ShapeIndex shape_{};
   Decision decision_;
-  std::uint32_t steps_ = 0, asked_ = 0;
+  std::uint32_t steps_ = 0, asked_ = 0, taints_ = 0, joins_ = 0;
   std::string node_;
 };
 
@@ -207,6 +228,10 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
       measurement.add("by pod", options.iterations(10'000), [&] { return application.by_pod(); });
   const Times& others = measurement.add("others", options.iterations(2'000),
                                         [&] { return application.beside_others(); });
+  const Times& taints = measurement.add("a taint", options.iterations(500),
+                                        [&] { return application.beside_a_taint(); });
+  const Times& nodes = measurement.add("a node", options.iterations(500),
+                                       [&] { return application.beside_a_node(); });
   measurement.run(options.repetitions(5));
   application.check_now();
   const double median = us(times.median()), p99 = us(times.quantile(0.99));
@@ -238,6 +263,8 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
   };
   beside_it("  by pod", pods);
   beside_it("  where a replica set of others came or went, and a node got an image", others);
+  beside_it("  where another node got a taint or lost it", taints);
+  beside_it("  where another node came or went", nodes);
 }
 
 // 30 % by default, 30 % with constraints, 40 % with affinity.
