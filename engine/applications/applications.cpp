@@ -1,13 +1,9 @@
 #include "engine/applications/applications.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "engine/applications/terms.h"
-#include "engine/table/value_bytes.h"
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
@@ -57,332 +53,6 @@ Applications::Applications(const Profile& profile, Facts& facts, const NodeTable
 }
 
 Applications::~Applications() = default;
-
-// --- Events ---
-
-void Applications::begin_anew() noexcept {
-  for (const auto& [key, application] : ids_) {
-    if (application->reads_held) {
-      classes_.unread(application->reads.constraint, application->reads.keys);
-    }
-  }
-  for (PeerId id = 0; id < peers_.id_limit(); ++id) {
-    if (peers_.is_kin(id)) {
-      peers_.at(id).subscriptions.clear();
-    }
-  }
-  use_order_.clear();
-  check_order_.clear();
-  in_namespace_.clear();
-  crossing_.clear();
-  naming_image_.clear();
-  ids_.clear();
-  volume_index_.forget();
-  topology_.release_all();
-  bytes_ = 0;
-  first_rows_.clear();
-}
-
-void Applications::mend() {
-  begin_anew();
-  volume_index_.read(referred_);
-  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
-  }
-  broken_ = false;
-}
-
-void Applications::drop_kept() noexcept {
-  for (Application* application : use_order_) {
-    application->kept.reset();
-    set_kept_bytes(*application, 0);
-  }
-}
-
-void Applications::count(PodId id) {
-  const PodFacts& pod = facts_.pods[id];
-  if (pod.peer == kNoPeer) {
-    return;
-  }
-  const Whole whole(*this);
-  peers_.link(id);
-  const PodPeer& peer = peers_.at(pod.peer);
-  for (const Subscription& subscription : peers_.kin_of(pod.peer).subscriptions) {
-    feed(*subscription.application, subscription.feed, pod.counted_row, 1);
-  }
-  if (peer.volumes.empty()) {
-    return;
-  }
-  make_row_volumes(pod.counted_row).pods.push_back(id);
-  count_volumes(peer, pod.counted_row, 1);
-  for (const Volume& volume : peer.volumes) {
-    if (volume.claim) {
-      claim_pods_[pod_key(peer.namespace_name, *volume.claim)].push_back(id);
-    }
-  }
-}
-
-void Applications::uncount(PodId id) {
-  const PodFacts& pod = facts_.pods[id];
-  if (pod.peer == kNoPeer) {
-    return;
-  }
-  const Whole whole(*this);
-  peers_.unlink(id);
-  const PodPeer& peer = peers_.at(pod.peer);
-  for (const Subscription& subscription : peers_.kin_of(pod.peer).subscriptions) {
-    feed(*subscription.application, subscription.feed, pod.counted_row, -1);
-  }
-  if (peer.volumes.empty()) {
-    return;
-  }
-  std::erase(row_volumes_[pod.counted_row].pods, id);
-  count_volumes(peer, pod.counted_row, -1);
-  for (const Volume& volume : peer.volumes) {
-    if (!volume.claim) {
-      continue;
-    }
-    const auto pods = claim_pods_.find(pod_key(peer.namespace_name, *volume.claim));
-    if (pods == claim_pods_.end()) {
-      continue;  // a claim that two volumes name
-    }
-    std::erase(pods.value(), id);
-    if (pods->second.empty()) {
-      claim_pods_.erase(pods);
-    }
-  }
-}
-
-void Applications::count_volumes(const PodPeer& peer, std::uint32_t row, int sign) {
-  const auto more = static_cast<std::uint32_t>(sign);
-  for (const Volume& volume : peer.volumes) {
-    row_volumes_[row].volumes += more;
-    row_volumes_[row].ephemeral += volume.ephemeral ? more : 0;
-  }
-}
-
-void Applications::feed(Application& application, const Feed& feed, std::uint32_t row, int sign) {
-  if (broken_ || !is_current(application)) {
-    return;
-  }
-  Counter& counter = application.counters[feed.counter];
-  // Weights of preferred terms may come to 0: their pair was touched all the same.
-  if (feed.weight == 0 && counter.kind != Counter::Kind::kPreferred) {
-    return;
-  }
-  const std::uint32_t cell = cell_of(application, counter, row);
-  if (cell == kNoDomain) {
-    return;
-  }
-  if (counter.fine()) {
-    FineSums& sums = *application.fine_sums[counter.sums];
-    const FineSums::Standing before = sums.feed(cell, counter.number, feed.weight, sign);
-    if (sums.crowded()) {
-      sums.renumber();
-      application.version = ++versions_;
-    } else {
-      note(application, application.standing_changes, {counter.sums, cell, before});
-    }
-    return;
-  }
-  FedCell& its = counter.cells[cell];
-  its.sum += sign * feed.weight;
-  its.pods += static_cast<std::uint32_t>(sign);
-  if (its.pods == 0) {
-    counter.cells.erase(cell);
-  }
-  note(application, application.sum_changes, {feed.counter, cell});
-}
-
-template <typename Change>
-void Applications::note(Application& application, std::vector<Change>& changes, Change change) {
-  if (application.kept == nullptr) {
-    return;
-  }
-  if (changes.size() == kSumChangesMax) {
-    changes.clear();
-    application.version = ++versions_;
-  }
-  changes.push_back(change);
-}
-
-std::uint32_t Applications::cell_of(const Application& application, const Counter& counter,
-                                    std::uint32_t row) const {
-  if (counter.kind == Counter::Kind::kHardSpread || counter.kind == Counter::Kind::kSoftSpread) {
-    const bool hard = counter.kind == Counter::Kind::kHardSpread;
-    const SpreadConstraint& constraint =
-        (hard ? application.hard : application.soft)[counter.index];
-    if (counter.key == kByRow) {
-      return row;
-    }
-    // Only nodes with the keys of all hard, or all soft, constraints; but for System's defaults.
-    if (hard || !application.system_defaults) {
-      for (const SpreadConstraint& other : hard ? application.hard : application.soft) {
-        if (topology_.domain(other.key, row) == kNoDomain) {
-          return kNoDomain;
-        }
-      }
-    }
-    if (!takes_part(application, constraint, row)) {
-      return kNoDomain;
-    }
-    if (!hard) {
-      return soft_domain(application, counter.key, row);
-    }
-  }
-  return topology_.domain(counter.key, row);
-}
-
-bool Applications::takes_part(const Application& application, const SpreadConstraint& constraint,
-                              std::uint32_t row) const {
-  const std::uint32_t node_class = table_.node_class(row);
-  if (node_class == kNoNodeClass) {
-    return false;
-  }
-  if (application.pinned) {
-    return takes_part(application, constraint, classes_.classes().at(node_class),
-                      facts_.nodes[row].name);
-  }
-  if (node_class >= constraint.takes_part.size()) {
-    // A class that is new since: there are none while several threads look.
-    extend(application, const_cast<SpreadConstraint&>(constraint));
-  }
-  return constraint.takes_part[node_class];
-}
-
-// By the two policies alone.
-bool Applications::takes_part(const Application& application, const SpreadConstraint& constraint,
-                              const NodeClass& node_class, std::string_view name) const {
-  return (!constraint.its.honors_affinity || application.node_affinity == nullptr ||
-          application.node_affinity->passes(node_class, name)) &&
-         (!constraint.its.honors_taints ||
-          untolerated_taint(application.constraint, node_class) == nullptr);
-}
-
-void Applications::extend(const Application& application, SpreadConstraint& constraint) const {
-  const NodeClasses& classes = classes_.classes();
-  for (auto c = static_cast<std::uint32_t>(constraint.takes_part.size()); c < classes.size(); ++c) {
-    const NodeClass& its = classes.at(c);
-    constraint.takes_part.push_back(takes_part(application, constraint, its, its.name));
-  }
-}
-
-void Applications::change_node(std::uint32_t row, const Node* before, const Node* after) {
-  if (!any_) {
-    return;
-  }
-  node_count_ += (after != nullptr) - (before != nullptr);
-  const Whole whole(*this);
-  if (before != nullptr && after != nullptr && before->labels == after->labels &&
-      before->taints == after->taints && before->unschedulable == after->unschedulable &&
-      before->declared_features == after->declared_features) {
-    change_images(row, *before, *after);
-    return;
-  }
-  if ((before == nullptr) != (after == nullptr)) {
-    set_csi_node(row, after == nullptr
-                          ? nullptr
-                          : referred_.find<CsiNode>(ReferredKind::kCsiNode, after->name));
-  }
-  ++nodes_generation_;
-  topology_.set_node(row, after);
-  if (image_locality_) {
-    images_.change(row, before, after);
-  }
-}
-
-// Images come and go all the time: who names none of these is where it was.
-void Applications::change_images(std::uint32_t row, const Node& before, const Node& after) {
-  if (!image_locality_) {
-    return;
-  }
-  for (const std::string_view name : images_.change(row, &before, &after)) {
-    if (const auto naming = naming_image_.find(name); naming != naming_image_.end()) {
-      for (Application* application : naming->second) {
-        application->version = ++versions_;
-      }
-    }
-  }
-}
-
-void Applications::change(ReferredKind kind, const ReferredObject* before,
-                          const ReferredObject* after, std::uint32_t row) {
-  const Whole whole(*this);
-  if (after != nullptr) {
-    if (const auto* service = std::get_if<Service>(after); service && service->selector) {
-      for (const auto& label : *service->selector) {
-        read_.add(label.first);
-      }
-    } else if (const auto* controller = std::get_if<WorkloadController>(after)) {
-      read_.add(controller->selector);
-    }
-  }
-  // Once broken they may refer to what is gone: mend() reads them anew.
-  if (!broken_) {
-    volume_index_.change(before, after);
-  }
-  if (!broken_ && kind == ReferredKind::kCsiNode && row != kNoRow) {
-    set_csi_node(row, after == nullptr ? nullptr : std::get_if<CsiNode>(after));
-  }
-  // What selects, and whom, is part of what was counted; a node's CSINode is looked at as it is.
-  if (kind == ReferredKind::kNamespace) {
-    ++namespaces_generation_;
-  } else if (kind <= ReferredKind::kStatefulSet) {
-    for (const ReferredObject* object : {before, after}) {
-      if (object != nullptr) {
-        selector_changes(*object);
-      }
-    }
-  } else if (kind != ReferredKind::kCsiNode) {
-    ++volumes_generation_;
-  }
-}
-
-// Replica sets come and go all the time: who is spread by other selectors is where it was.
-void Applications::selector_changes(const ReferredObject& object) {
-  const auto* service = std::get_if<Service>(&object);
-  const auto there =
-      in_namespace_.find(service != nullptr ? service->namespace_name
-                                            : std::get<WorkloadController>(object).namespace_name);
-  if (there == in_namespace_.end()) {
-    return;
-  }
-  for (Application* application : there->second) {
-    if (selects_by_default(object, *application)) {
-      application->described = false;
-    }
-  }
-}
-
-Applications::RowVolumes& Applications::make_row_volumes(std::uint32_t row) {
-  if (row >= row_volumes_.size()) {
-    row_volumes_.resize(row + 1);
-  }
-  return row_volumes_[row];
-}
-
-void Applications::set_csi_node(std::uint32_t row, const CsiNode* csi_node) {
-  if (csi_node == nullptr && row >= row_volumes_.size()) {
-    return;
-  }
-  RowVolumes& its = make_row_volumes(row);
-  its.csi_node = csi_node;
-  its.least_limit = INT64_MAX;
-  for (std::size_t d = 0; csi_node != nullptr && d < csi_node->drivers.size(); ++d) {
-    its.least_limit = std::min(its.least_limit, csi_node->drivers[d].count.value_or(INT64_MAX));
-  }
-}
-
-const Applications::RowVolumes& Applications::row_volumes(std::uint32_t row) const {
-  static const RowVolumes kNone;
-  return row < row_volumes_.size() ? row_volumes_[row] : kNone;
-}
-
-const std::vector<PodId>& Applications::claim_pods(std::string_view claim) const {
-  static const std::vector<PodId> kNone;
-  const auto found = claim_pods_.find(claim);
-  return found == claim_pods_.end() ? kNone : found->second;
-}
 
 // --- Finding ---
 
@@ -610,6 +280,45 @@ void Applications::find_first_rows() {
 }
 
 // --- Keeping ---
+
+void Applications::begin_anew() noexcept {
+  for (const auto& [key, application] : ids_) {
+    if (application->reads_held) {
+      classes_.unread(application->reads.constraint, application->reads.keys);
+    }
+  }
+  for (PeerId id = 0; id < peers_.id_limit(); ++id) {
+    if (peers_.is_kin(id)) {
+      peers_.at(id).subscriptions.clear();
+    }
+  }
+  use_order_.clear();
+  check_order_.clear();
+  in_namespace_.clear();
+  crossing_.clear();
+  naming_image_.clear();
+  ids_.clear();
+  volume_index_.forget();
+  topology_.release_all();
+  bytes_ = 0;
+  first_rows_.clear();
+}
+
+void Applications::mend() {
+  begin_anew();
+  volume_index_.read(referred_);
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
+  }
+  broken_ = false;
+}
+
+void Applications::drop_kept() noexcept {
+  for (Application* application : use_order_) {
+    application->kept.reset();
+    set_kept_bytes(*application, 0);
+  }
+}
 
 void Applications::measure(Application& application) {
   std::size_t bytes = allocated_bytes(sizeof(Application)) + 2 * heap_bytes(application.key) +
