@@ -123,8 +123,8 @@ struct Application {
   // --- What follows from other facts, while `current` ---
   bool described = false;  // but for what the counters come to
   bool current = false;
-  std::uint64_t nodes_generation = 0, namespaces_generation = 0, volumes_generation = 0,
-                class_generation = 0;
+  std::uint64_t keys_generation = 0, volumes_generation = 0, class_generation = 0;
+  std::uint64_t domains_counted = 0;  // SpreadConstraint::domains: after which change of a node
   bool system_defaults = false;
   std::vector<SpreadConstraint> hard, soft;
   LabelBits label_bits;             // of its labels, constraints and terms

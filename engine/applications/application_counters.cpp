@@ -17,6 +17,10 @@ constexpr std::uint32_t kClassDomainsMax = 2048;
 
 }  // namespace
 
+bool Applications::is_fine(TopologyKeyId key) const {
+  return topology_.name(key) == kHostnameLabel || topology_.domain_count(key) > kClassDomainsMax;
+}
+
 // All of it but what the counters come to.
 void Applications::describe_counters(Application& application) {
   // Held meanwhile: a key that nobody holds is forgotten, and read anew of every node.
@@ -58,8 +62,7 @@ void Applications::describe_counters(Application& application) {
   }
   read_classes(application);
   application.described = true;
-  application.nodes_generation = nodes_generation_;
-  application.namespaces_generation = namespaces_generation_;
+  application.keys_generation = keys_generation_;
   application.volumes_generation = volumes_generation_;
   application.class_generation = classes_.classes().generation();
 }
@@ -89,8 +92,7 @@ std::uint32_t Applications::counter(Application& application, Counter::Kind kind
   made.key = id;
   made.index = index;
   // Of a soft constraint's domains the number counts, among feasible nodes: a matter of classes.
-  if (kind != Counter::Kind::kSoftSpread &&
-      (key == kHostnameLabel || topology_.domain_count(id) > kClassDomainsMax)) {
+  if (kind != Counter::Kind::kSoftSpread && is_fine(id)) {
     make_fine(application, made);
   }
   const bool everywhere = topology_.node_count(id) == node_count_;
@@ -180,8 +182,14 @@ void Applications::read_classes(Application& application) {
   application.reads_held = !nothing;
 }
 
-// Domains with a node that takes part.
+// Domains with a node that takes part. Mostly each node of a class takes part, or none.
 void Applications::count_domains(Application& application) {
+  const bool by_class =
+      !application.pinned && std::all_of(application.hard.begin(), application.hard.end(),
+                                         [this](const SpreadConstraint& its) {
+                                           return !is_fine(its.key) ||
+                                                  topology_.node_count(its.key) == node_count_;
+                                         });
   std::vector<bool> seen;
   for (SpreadConstraint& constraint : application.hard) {
     const bool all_take_part =
@@ -198,15 +206,29 @@ void Applications::count_domains(Application& application) {
     }
     constraint.domains = 0;
     seen.assign(topology_.domain_limit(constraint.key), false);
-    for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    const auto count = [&](std::uint32_t row, std::uint32_t domains) {
       const std::uint32_t cell =
           facts_.nodes[row].node == nullptr
               ? kNoDomain
               : cell_of(application, application.counters[constraint.counter], row);
       if (cell != kNoDomain && !seen[cell]) {
         seen[cell] = true;
-        ++constraint.domains;
+        constraint.domains += domains;
       }
+    };
+    const bool fine = application.counters[constraint.counter].fine();
+    const bool alone =
+        topology_.domain_count(constraint.key) == topology_.node_count(constraint.key);
+    if (by_class && (!fine || alone)) {
+      for (std::uint32_t c = kNoNodeClass + 1; c < first_rows_.size(); ++c) {
+        if (first_rows_[c] != kNoRow) {
+          count(first_rows_[c], fine ? classes_.nodes_in(c) : 1);
+        }
+      }
+      continue;
+    }
+    for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+      count(row, 1);
     }
   }
 }

@@ -175,28 +175,74 @@ void Applications::extend(const Application& application, SpreadConstraint& cons
   }
 }
 
-void Applications::change_node(std::uint32_t row, const Node* before, const Node* after) {
+// Its pods are taken out as they counted before, and counted as they do now.
+void Applications::change_node(std::uint32_t row, const Node* before, const Node* after,
+                               const std::function<void()>& reclassify) {
   if (!any_) {
+    reclassify();
     return;
   }
-  node_count_ += (after != nullptr) - (before != nullptr);
   const Whole whole(*this);
   if (before != nullptr && after != nullptr && before->labels == after->labels &&
       before->taints == after->taints && before->unschedulable == after->unschedulable &&
       before->declared_features == after->declared_features) {
+    reclassify();
     change_images(row, *before, *after);
     return;
   }
+  const std::vector<KeyKind> kinds = key_kinds();
+  feed_pods_of(row, -1);
+  reclassify();
+  node_count_ += (after != nullptr) - (before != nullptr);
+  topology_.set_node(row, after);
+  if (kinds != key_kinds() ||
+      (before != nullptr && after != nullptr && moves_finely(*before, *after))) {
+    ++keys_generation_;
+  }
+  ++node_changes_;
+  feed_pods_of(row, 1);
   if ((before == nullptr) != (after == nullptr)) {
     set_csi_node(row, after == nullptr
                           ? nullptr
                           : referred_.find<CsiNode>(ReferredKind::kCsiNode, after->name));
   }
-  ++nodes_generation_;
-  topology_.set_node(row, after);
+  ++volumes_generation_;
   if (image_locality_) {
     images_.change(row, before, after);
   }
+}
+
+void Applications::feed_pods_of(std::uint32_t row, int sign) {
+  for (PodId id = facts_.nodes[row].first_pod; id != kNoPod; id = facts_.pods[id].next) {
+    if (facts_.pods[id].peer == kNoPeer) {
+      continue;
+    }
+    for (const Subscription& its : peers_.kin_of(facts_.pods[id].peer).subscriptions) {
+      feed(*its.application, its.feed, row, sign);
+    }
+  }
+}
+
+std::vector<Applications::KeyKind> Applications::key_kinds() const {
+  std::vector<KeyKind> kinds;
+  topology_.each_key([&](TopologyKeyId key) {
+    const bool fine = is_fine(key);
+    kinds.resize(key + 1);
+    kinds[key] = {.fine = fine,
+                  .everywhere = fine && topology_.node_count(key) == node_count_,
+                  .has_empty = topology_.find_domain(key, "") != kNoDomain};
+  });
+  return kinds;
+}
+
+bool Applications::moves_finely(const Node& before, const Node& after) const {
+  bool moves = false;
+  topology_.each_key([&](TopologyKeyId key) {
+    const std::string* was = find(before.labels, topology_.name(key));
+    const std::string* is = find(after.labels, topology_.name(key));
+    moves |= is_fine(key) && (was == nullptr || is == nullptr ? was != is : *was != *is);
+  });
+  return moves;
 }
 
 // Images come and go all the time: who names none of these is where it was.
@@ -234,7 +280,7 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
   }
   // What selects, and whom, is part of what was counted; a node's CSINode is looked at as it is.
   if (kind == ReferredKind::kNamespace) {
-    ++namespaces_generation_;
+    namespace_changes(std::get<Namespace>(after != nullptr ? *after : *before).name);
   } else if (kind <= ReferredKind::kStatefulSet) {
     for (const ReferredObject* object : {before, after}) {
       if (object != nullptr) {
@@ -243,6 +289,21 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
     }
   } else if (kind != ReferredKind::kCsiNode) {
     ++volumes_generation_;
+  }
+}
+
+// Terms of its own pods, and of others, may mean other namespaces by their labels: whoever they
+// select is another one.
+void Applications::namespace_changes(std::string_view name) {
+  for (Application* application : crossing_) {
+    application->described = false;
+  }
+  const auto there = in_namespace_.find(name);
+  if (there == in_namespace_.end() || peers_.crossing().empty()) {
+    return;
+  }
+  for (Application* application : there->second) {
+    application->described = false;
   }
 }
 

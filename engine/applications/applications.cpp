@@ -113,8 +113,7 @@ bool Applications::is_current(const Application& application) const {
 }
 
 bool Applications::is_described(const Application& application) const {
-  return application.described && application.nodes_generation == nodes_generation_ &&
-         application.namespaces_generation == namespaces_generation_ &&
+  return application.described && application.keys_generation == keys_generation_ &&
          (application.volumes.empty() || application.volumes_generation == volumes_generation_) &&
          application.class_generation == classes_.classes().generation();
 }
@@ -131,6 +130,10 @@ void Applications::prepare(Application& application) {
     }
   }
   find_first_rows();
+  if (application.domains_counted != node_changes_) {
+    count_domains(application);
+    application.domains_counted = node_changes_;
+  }
 }
 
 bool Applications::tell_apart(Application& application, const Pause& pause) {
@@ -160,7 +163,7 @@ void Applications::rebuild(Application& application) {
       }
     });
   }
-  count_domains(application);
+  application.domains_counted = 0;
   measure(application);
 }
 
@@ -269,14 +272,39 @@ void Applications::forget(Application& application) {
 
 void Applications::find_first_rows() {
   const NodeClasses& classes = classes_.classes();
-  if (first_rows_class_changes_ == table_.class_changes() && first_rows_.size() == classes.size()) {
+  const ClassChanges& changes = table_.class_changes();
+  if (first_rows_generation_ != classes.generation() || !changes.leads_from(first_rows_version_)) {
+    first_rows_.assign(classes.size(), kNoRow);
+    for (std::uint32_t row = table_.size(); row-- > 0;) {
+      first_rows_[table_.node_class(row)] = row;
+    }
+    first_rows_generation_ = classes.generation();
+    first_rows_version_ = changes.version();
     return;
   }
-  first_rows_class_changes_ = table_.class_changes();
-  first_rows_.assign(classes.size(), kNoRow);
-  for (std::uint32_t row = table_.size(); row-- > 0;) {
-    first_rows_[table_.node_class(row)] = row;
+  first_rows_.resize(classes.size(), kNoRow);
+  changes.each_after(first_rows_version_, [this](const ClassChanges::Change& change) {
+    for (const std::uint32_t its : {change.from, change.to}) {
+      std::uint32_t& first = first_rows_[its];
+      if (table_.node_class(change.row) == its) {
+        first = std::min(first, change.row);
+      } else if (first == change.row) {
+        first = next_row(its, change.row + 1);
+      }
+    }
+  });
+  first_rows_version_ = changes.version();
+}
+
+// Of the class, from a row on.
+std::uint32_t Applications::next_row(std::uint32_t node_class, std::uint32_t row) const {
+  if (classes_.nodes_in(node_class) == 0) {
+    return kNoRow;
   }
+  while (row < table_.size() && table_.node_class(row) != node_class) {
+    ++row;
+  }
+  return row < table_.size() ? row : kNoRow;
 }
 
 // --- Keeping ---
@@ -301,14 +329,16 @@ void Applications::begin_anew() noexcept {
   volume_index_.forget();
   topology_.release_all();
   bytes_ = 0;
-  first_rows_.clear();
+  first_rows_version_ = 0;
 }
 
 void Applications::mend() {
   begin_anew();
   volume_index_.read(referred_);
+  node_count_ = 0;
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
+    node_count_ += facts_.nodes[row].node != nullptr;
   }
   broken_ = false;
 }

@@ -6,13 +6,13 @@
 // through an ApplicationLook (look.h).
 // Thread safety: one thread at a time; const members from any number. Cost: a pod that comes or
 // goes is O(counters that it feeds). A new application is held against the peers of the namespaces
-// that it covers, and a new peer against the applications there are; O(1) a pod that matches. After
-// a node's labels, taints or existence changed each application is counted anew when it is next
-// asked for.
+// that it covers, and a new peer against the applications there are; O(1) a pod that matches. A
+// node that changes is O(counters that its pods feed).
 #pragma once
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -62,7 +62,9 @@ class Applications {
   // --- Events ---
   void count(PodId id);
   void uncount(PodId id);
-  void change_node(std::uint32_t row, const Node* before, const Node* after);
+  // `reclassify` puts the row into the class of what its node is now, and changes nothing else.
+  void change_node(std::uint32_t row, const Node* before, const Node* after,
+                   const std::function<void()>& reclassify);
   // nullptr: there was none, or is none any more. `row`: of the node of a CSINode's name, or
   // kNoRow.
   void change(ReferredKind kind, const ReferredObject* before, const ReferredObject* after,
@@ -174,7 +176,21 @@ class Applications {
   void begin_anew() noexcept;
   // After memory ended half way.
   void mend();
+  // What is described of applications by topology keys as they are.
+  struct KeyKind {
+    bool fine = false;        // classes do not tell its domains apart
+    bool everywhere = false;  // of a fine one: each node has it
+    bool has_empty = false;   // there is a domain of the value ""
+
+    friend bool operator==(const KeyKind&, const KeyKind&) = default;
+  };
+  std::vector<KeyKind> key_kinds() const;  // by key
+  bool is_fine(TopologyKeyId key) const;
+  // Whether a node is in another domain of a fine key than before.
+  bool moves_finely(const Node& before, const Node& after) const;
+  void feed_pods_of(std::uint32_t row, int sign);
   void change_images(std::uint32_t row, const Node& before, const Node& after);
+  void namespace_changes(std::string_view name);
   void selector_changes(const ReferredObject& object);
   void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
   RowVolumes& make_row_volumes(std::uint32_t row);
@@ -208,6 +224,7 @@ class Applications {
   void peer_made(PodPeer& peer);
   void peer_gone(PodPeer& peer);
   void find_first_rows();
+  std::uint32_t next_row(std::uint32_t node_class, std::uint32_t row) const;
   void measure(Application& application);
   void trim();
   void drop(Application& application);
@@ -235,10 +252,9 @@ class Applications {
   BytesMap<std::string, std::vector<Application*>> naming_image_;
   std::size_t bytes_ = 0;
   std::uint32_t node_count_ = 0;
-  std::uint64_t nodes_generation_ = 1, namespaces_generation_ = 1, volumes_generation_ = 1,
-                versions_ = 0;
+  std::uint64_t keys_generation_ = 1, volumes_generation_ = 1, node_changes_ = 1, versions_ = 0;
   std::vector<std::uint32_t> first_rows_;
-  std::uint64_t first_rows_class_changes_ = 0;
+  std::uint64_t first_rows_version_ = 0, first_rows_generation_ = 0;  // of classes
   VolumeIndex volume_index_{topology_};
   std::vector<RowVolumes> row_volumes_;  // by row; of rows from its size on there is nothing
   BytesMap<std::string, std::vector<PodId>> claim_pods_;

@@ -83,6 +83,7 @@ Result<void> Applications::validate(Application& application) {
     return {};
   }
   const Whole whole(*this);
+  prepare(application);
   const std::vector<Counter> before = application.counters;
   const std::vector<std::unique_ptr<FineSums>> fine_before = std::move(application.fine_sums);
   const auto domains = [&] {
@@ -103,7 +104,7 @@ Result<void> Applications::validate(Application& application) {
     held.push_back(topology_.hold(topology_.name(key)));
   }
   application.described = false;
-  rebuild(application);
+  prepare(application);
   for (const TopologyKeyId key : held) {
     topology_.release(key);
   }

@@ -28,10 +28,11 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
                            const Applications& applications, Application& application,
                            const PodShape& shape, bool kept) {
   const NodeTable& table = applications.table();
-  const bool same =
-      kept && application_version_ == application.version && shape_version_ == shape.version &&
-      feasible_version_ == found.feasible_version() && class_changes_ == table.class_changes() &&
-      entries_.size() <= 2 * found_ + kEmptyEntriesMax;
+  const bool same = kept && application_version_ == application.version &&
+                    shape_version_ == shape.version &&
+                    feasible_version_ == found.feasible_version() &&
+                    class_changes_ == table.class_changes().version() &&
+                    entries_.size() <= 2 * found_ + kEmptyEntriesMax;
   application_version_ = 0;  // also where memory ends half way
   changed_.clear();
   counted_.clear();
@@ -56,7 +57,7 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
   application_version_ = application.version;
   shape_version_ = shape.version;
   feasible_version_ = found.feasible_version();
-  class_changes_ = table.class_changes();
+  class_changes_ = table.class_changes().version();
 }
 
 // Which rows stand for which.

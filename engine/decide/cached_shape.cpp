@@ -246,6 +246,7 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
   if (!has_histograms_) {
     build_histograms();
   }
+  follow_classes(table);
   const ChangeLog& log = table.log();
   const Columns changes = table.log_columns();
   const Program program = shape.program();
@@ -277,7 +278,7 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
 
 void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
   feasible_version_ = next_feasible_version();
-  if (by_class_ != table_->class_changes()) {
+  if (by_class_ == 0) {
     return;  // who asks counts them all
   }
   const std::uint32_t its = table_->node_class(row);
@@ -285,6 +286,22 @@ void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
     feasible_by_class_.resize(its + 1);
   }
   feasible_by_class_[its] += is_feasible ? 1U : ~0U;
+}
+
+void CachedShape::follow_classes(const NodeTable& table) {
+  const ClassChanges& changes = table.class_changes();
+  if (!changes.leads_from(by_class_)) {
+    by_class_ = 0;
+    return;
+  }
+  changes.each_after(by_class_, [this](const ClassChanges::Change& change) {
+    if (is_feasible(change.row)) {
+      feasible_by_class_.resize(std::max<std::size_t>(feasible_by_class_.size(), change.to + 1));
+      --feasible_by_class_[change.from];
+      ++feasible_by_class_[change.to];
+    }
+  });
+  by_class_ = changes.version();
 }
 
 bool CachedShape::set_row(std::uint32_t row, std::uint32_t word, const BlockScores& scores,
@@ -363,9 +380,10 @@ void CachedShape::count_by_class(const NodeTable& table) {
 }
 
 const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable& table) {
-  if (by_class_ != table.class_changes()) {
+  follow_classes(table);
+  if (by_class_ == 0) {
     count_by_class(table);
-    by_class_ = table.class_changes();
+    by_class_ = table.class_changes().version();
   }
   return feasible_by_class_;
 }

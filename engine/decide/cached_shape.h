@@ -150,7 +150,7 @@ class CachedShape {
     std::uint64_t outside = 0;
     bool best_valid = false;
     std::vector<ClassBest> by_class;
-    std::uint64_t class_changes = 0;  // NodeTable's, that they are for
+    std::uint64_t class_changes = 0;  // their version that it is for
   };
 
   struct Free {
@@ -181,6 +181,9 @@ class CachedShape {
   // False: all that is kept of the row is as it was.
   bool set_row(std::uint32_t row, std::uint32_t word, const BlockScores& scores, std::uint32_t i);
   void feasible_changed(std::uint32_t row, bool is_feasible);
+  // Counts rows by the classes that they are in now. Before rows are replayed: as feasible as they
+  // were.
+  void follow_classes(const NodeTable& table);
   std::uint32_t code_id(std::uint32_t code);
   void build_histograms();
   void count_by_class(const NodeTable& table);
@@ -200,6 +203,11 @@ class CachedShape {
   std::span<const std::uint32_t> changed_after(std::uint64_t epoch);
   void change_rows(RangeTotals& range, std::span<const std::uint32_t> rows, const Totals& weights,
                    const TieOrder& order);
+  // The row, of that total, in what is kept of a class; -1: it is not in it, or not feasible.
+  void change_in_class(ClassBest& of_class, std::uint32_t node_class, RowTotal now,
+                       const Totals& weights, const TieOrder& order);
+  // What is kept by class, for rows that went from one to another.
+  void follow_classes(RangeTotals& range, const Totals& weights, const TieOrder& order);
   static void change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
                           const TieOrder& order);
   // False: what is kept does not say it.
@@ -250,8 +258,8 @@ class CachedShape {
   std::uint64_t changed_since_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
   std::uint64_t feasible_version_ = 0;
-  std::vector<std::uint32_t> feasible_by_class_;  // while by_class_ is the table's
-  std::uint64_t by_class_ = 0;                    // NodeTable::class_changes(); 0: not counted
+  std::vector<std::uint32_t> feasible_by_class_;
+  std::uint64_t by_class_ = 0;  // the version of class changes that it is for; 0: not counted
   std::vector<CodeCount> codes_;
   // Where a code was found last, by hash: few codes occur, in no order.
   struct CodeAt {

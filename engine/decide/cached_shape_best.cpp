@@ -94,13 +94,14 @@ bool CachedShape::catch_up(RangeTotals& range, const Totals& weights, const TieO
     return false;
   }
   range.best_valid = range.best_valid && rows.size() <= kBestChangesMax;
-  if (range.class_changes != table_->class_changes() || rows.size() > kClassChangesMax) {
+  if (!table_->class_changes().leads_from(range.class_changes) || rows.size() > kClassChangesMax) {
     range.by_class.clear();
   }
   for (std::size_t done = 0; done < rows.size(); done += kBlockNodes) {
     change_rows(range, rows.subspan(done, std::min<std::size_t>(kBlockNodes, rows.size() - done)),
                 weights, order);
   }
+  follow_classes(range, weights, order);
   range.epoch = epoch_;
   return true;
 }
@@ -115,19 +116,47 @@ void CachedShape::change_rows(RangeTotals& range, std::span<const std::uint32_t>
     range.bounds.set(row / kLineNodes, maxima[i]);
     const std::uint32_t its_class = table_->node_class(row);
     ClassBest* of_class = its_class < range.by_class.size() ? &range.by_class[its_class] : nullptr;
-    if (of_class != nullptr && !of_class->bounds.lines.empty()) {
-      of_class->bounds.set(row / kLineNodes, greatest_of(its_class, row / kLineNodes, weights));
+    if (!range.best_valid && of_class == nullptr) {
+      continue;
     }
-    if (range.best_valid || (of_class != nullptr && of_class->valid)) {
-      const RowTotal now{row, row_total(range, weights, row)};
-      if (range.best_valid) {
-        change_best(range.best, range.outside, now, order);
-      }
-      if (of_class != nullptr && of_class->valid) {
-        change_best(of_class->best, of_class->outside, now, order);
-      }
+    const RowTotal now{row, row_total(range, weights, row)};
+    if (range.best_valid) {
+      change_best(range.best, range.outside, now, order);
+    }
+    if (of_class != nullptr) {
+      change_in_class(*of_class, its_class, now, weights, order);
     }
   }
+}
+
+void CachedShape::change_in_class(ClassBest& of_class, std::uint32_t node_class, RowTotal now,
+                                  const Totals& weights, const TieOrder& order) {
+  if (!of_class.bounds.lines.empty()) {
+    const std::uint32_t line = now.row / kLineNodes;
+    of_class.bounds.set(line, greatest_of(node_class, line, weights));
+  }
+  if (of_class.valid) {
+    change_best(of_class.best, of_class.outside, now, order);
+  }
+}
+
+void CachedShape::follow_classes(RangeTotals& range, const Totals& weights, const TieOrder& order) {
+  if (range.by_class.empty()) {
+    return;
+  }
+  const ClassChanges& changes = table_->class_changes();
+  changes.each_after(range.class_changes, [&](const ClassChanges::Change& change) {
+    for (const std::uint32_t node_class : {change.from, change.to}) {
+      // Of one that is none of those nothing is kept yet.
+      if (node_class != kNoNodeClass && node_class < range.by_class.size()) {
+        const bool is_in = table_->node_class(change.row) == node_class;
+        change_in_class(range.by_class[node_class], node_class,
+                        {change.row, is_in ? row_total(range, weights, change.row) : -1}, weights,
+                        order);
+      }
+    }
+  });
+  range.class_changes = changes.version();
 }
 
 void CachedShape::change_best(std::vector<BestRow>& best, std::uint64_t& outside, RowTotal changed,
@@ -281,7 +310,7 @@ std::int32_t CachedShape::greatest_of(std::uint32_t node_class, std::uint32_t li
 void CachedShape::measure_classes(RangeTotals& range, const Totals& weights,
                                   std::uint32_t classes) {
   range.by_class.resize(feasible_by_class_.size());
-  range.class_changes = table_->class_changes();
+  range.class_changes = table_->class_changes().version();
   grown_ = true;
   if (classes == 1 || classes > kClassBoundsMax) {
     return;
@@ -340,8 +369,7 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
       !extras.entries.empty()) {
     return false;
   }
-  if (range.by_class.empty() || range.class_changes != table_->class_changes()) {
-    range.by_class.clear();
+  if (range.by_class.empty()) {
     measure_classes(range, weights, classes);
   }
   // Once more where too few were left of those that were kept of a class.

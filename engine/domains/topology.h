@@ -2,8 +2,7 @@
 //
 // A domain is a value of the key's label. Keys are known while somebody holds them; a node without
 // the label is in none. Numbers of domains are used again once no node is in them and nobody holds
-// them, so what is kept by others is worth nothing after a node changed
-// (Applications::nodes_generation()).
+// them: who keeps something by domain takes a node's part out before the node changes.
 // Thread safety: one writer, or any number of readers. Cost: a key that is new is O(nodes); a node
 // that changes O(keys).
 #pragma once
@@ -50,6 +49,15 @@ class Topology {
   // Domains with a node, and nodes with the label.
   std::uint32_t domain_count(TopologyKeyId key) const { return keys_[key].domain_count; }
   std::uint32_t node_count(TopologyKeyId key) const { return keys_[key].node_count; }
+  // Calls visit(key) for those that are held.
+  template <typename Visit>
+  void each_key(Visit visit) const {
+    for (TopologyKeyId id = 0; id < keys_.size(); ++id) {
+      if (keys_[id].users != 0) {
+        visit(id);
+      }
+    }
+  }
   const std::string& name(TopologyKeyId key) const { return keys_[key].name; }
   // Calls visit(row) for each node of the domain.
   template <typename Visit>

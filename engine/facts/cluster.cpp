@@ -211,8 +211,8 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
   if (node != nullptr) {
     soft_taints_.count(*node, 1);
   }
-  row_classes_.change_node(row, facts.node.get(), node.get());
-  applications_.change_node(row, facts.node.get(), node.get());
+  applications_.change_node(row, facts.node.get(), node.get(),
+                            [&] { row_classes_.change_node(row, facts.node.get(), node.get()); });
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
   renumber(change);
   set_allocatable(facts);

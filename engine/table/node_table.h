@@ -28,6 +28,7 @@
 
 #include "engine/table/beyond_int64.h"
 #include "engine/table/change_log.h"
+#include "engine/table/class_changes.h"
 #include "engine/table/narrow_column.h"
 #include "kernels/kernels.h"
 #include "layout/huge_pages.h"
@@ -115,11 +116,12 @@ class NodeTable {
   void set_capacity(std::uint32_t row, ColumnId id, std::int64_t value);
   void set_class(std::uint32_t row, std::uint32_t node_class) {
     HEADROOM_ASSERT(row < size_);
-    class_changes_ += classes_[row] != node_class;
-    classes_[row] = node_class;
+    if (classes_[row] != node_class) {
+      class_changes_.append({row, classes_[row], node_class});
+      classes_[row] = node_class;
+    }
   }
-  // Grows with every row that goes to another class.
-  std::uint64_t class_changes() const { return class_changes_; }
+  const ClassChanges& class_changes() const { return class_changes_; }
   std::uint32_t node_class(std::uint32_t row) const { return classes_[row]; }
 
   void commit(std::uint32_t row);
@@ -204,7 +206,8 @@ class NodeTable {
   std::vector<float, HugePages<float>> row_narrow_;  // the narrow columns once more, row by row
   ChangeLog log_;
   std::vector<float*> narrow_pointers_, log_pointers_;  // of the columns
-  std::uint64_t limited_generation_ = 0, class_changes_ = 1;
+  std::uint64_t limited_generation_ = 0;
+  ClassChanges class_changes_;
 };
 
 }  // namespace headroom

@@ -36,6 +36,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/annotations_test.cpp
   engine/applications/applications_test.cpp
   engine/applications/bound_volumes_test.cpp
+  engine/table/class_changes_test.cpp
   engine/table/change_log_test.cpp
   engine/table/check_resources_test.cpp
   engine/elastic_quota_stories_test.cpp

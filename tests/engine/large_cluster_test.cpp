@@ -177,6 +177,74 @@ TEST_P(LargeCluster, CacheAnswersAsNoCacheBetweenEvents) {
   pair.check();
 }
 
+// Nodes come, go, and get other taints and labels, mostly few between two questions, now and then
+// more than those who follow them remember.
+TEST_P(LargeCluster, ApplicationsFollowNodes) {
+  const std::uint64_t seed = test_seed();
+  Random random{seed, 2};
+  const ClusterGenerator generator(
+      {.nodes = kNodes, .pods = kPods, .seed = seed, .applications = true});
+  Profile profile = Profile::standard();
+  profile.mode = GetParam();
+  Pair pair(profile);
+  pair.advance(generator.options().now_us);
+  for (std::uint32_t n = 0; n < kNodes; ++n) pair.upsert(generator.node(n));
+  for (const ReferredObject& object : generator.referred_objects()) pair.upsert(object);
+  std::vector<Pod> pods;
+  for (std::uint32_t p = 0; p < kPods; ++p) {
+    const Pod pod = generator.pod(p);
+    if (generator.is_bound(p)) pair.upsert(pod);
+    // Those with volumes are looked at anew for each question.
+    if (pod.volumes.empty()) pods.push_back(pod);
+  }
+  ASSERT_FALSE(pods.empty());
+  const auto asked = [&](std::uint32_t of) {
+    Pod pod = pods[random.below(of)];
+    pod.name = pod.uid = "asked";
+    pod.node_name.clear();
+    return pod;
+  };
+  for (int step = 0; step < rounds(800) && !HasFailure(); ++step) {
+    for (int e = random.permille(10) ? 2'000 : static_cast<int>(random.below(3)); e > 0; --e) {
+      const std::uint32_t n = random.below(kNodes);
+      Node node = generator.node(n);
+      switch (random.below(6)) {
+        case 0:
+          node.taints = {
+              {"maintenance", "", random.permille(500) ? "PreferNoSchedule" : "NoSchedule"}};
+          break;
+        case 1:
+          node.unschedulable = true;
+          break;
+        case 2:
+          for (auto& [key, value] : node.labels) {
+            const bool zone = key == "topology.kubernetes.io/zone";
+            if (zone || (key == "kubernetes.io/hostname" && random.permille(50)))
+              value = "elsewhere";
+          }
+          break;
+        case 3:
+          if (random.permille(300)) {
+            pair.remove_node(node.name);
+            continue;
+          }
+          break;
+        default:
+          break;  // as it was
+      }
+      pair.upsert(node);
+    }
+    if (random.permille(300)) {
+      Pod pod = pods[random.below(60)];
+      pod.node_name = generator.node_name(random.below(kNodes));
+      pair.upsert(pod);
+    }
+    pair.ask(asked(random.permille(900) ? 60 : static_cast<std::uint32_t>(pods.size())),
+             kTopKs[random.below(2)]);
+  }
+  pair.check();
+}
+
 // A few nodes hold limits far beyond their capacity, so that LimitAware's raw scores range over
 // less than a hundred at one question and over millions at the next; now and then beyond 2^28, more
 // than a cached row holds.

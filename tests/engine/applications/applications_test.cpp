@@ -175,5 +175,95 @@ TEST(Applications, AnImageThatComesToANodeScores) {
   EXPECT_TRUE(engine.validate());
 }
 
+// Where a node's pods count follows its labels.
+TEST(Applications, ANodesPodsCountInTheDomainsThatItIsInNow) {
+  Engine engine = make_engine();
+  Pod pod = member(0);
+  pod.pod_anti_affinity.required = {term_of("1")};
+  ASSERT_TRUE(engine.upsert(member(1, "a")));
+  const auto feasible = [&] { return engine.evaluate(pod).value().feasible; };
+  EXPECT_EQ(feasible(), 1u);
+  Node other = node_of("b");
+  other.labels = {{kHost, "a"}};
+  ASSERT_TRUE(engine.upsert(other));
+  EXPECT_EQ(feasible(), 0u) << "both are the host that the pod runs on";
+  Node nameless = node_of("a");
+  nameless.labels.clear();
+  ASSERT_TRUE(engine.upsert(nameless));
+  EXPECT_EQ(feasible(), 2u) << "the pod is on no host";
+  ASSERT_TRUE(engine.upsert(node_of("a")));
+  EXPECT_EQ(feasible(), 0u);
+  engine.remove_node("a");
+  EXPECT_EQ(feasible(), 1u);
+  ASSERT_TRUE(engine.upsert(node_of("a")));
+  ASSERT_TRUE(engine.upsert(node_of("b")));
+  EXPECT_EQ(feasible(), 1u);
+  EXPECT_TRUE(engine.validate());
+}
+
+// Of a constraint that honors taints.
+TEST(Applications, ANodeTakesPartAsItsTaintsAreNow) {
+  Engine engine = make_engine();
+  Pod pod = member(0);
+  TopologySpreadConstraint constraint;
+  constraint.hard = constraint.honors_taints = true;
+  constraint.max_skew = 1;
+  constraint.topology_key = "topology.kubernetes.io/zone";
+  constraint.selector = LabelSelector{{"app", "In", {"store"}}};
+  pod.topology_spread = {constraint};
+  ASSERT_TRUE(engine.upsert(member(1, "a")));
+  EXPECT_EQ(best_of(engine, pod), "b");
+  Node tainted = node_of("b");
+  tainted.taints = {{"maintenance", "", "NoSchedule"}};
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(engine.upsert(tainted));
+    EXPECT_EQ(best_of(engine, pod), "a") << "the only zone that takes part";
+    ASSERT_TRUE(engine.upsert(node_of("b")));
+    EXPECT_EQ(best_of(engine, pod), "b");
+    engine.remove_node("b");
+    EXPECT_EQ(best_of(engine, pod), "a") << "the only zone that there is";
+    ASSERT_TRUE(engine.upsert(node_of("b")));
+    EXPECT_EQ(best_of(engine, pod), "b");
+  }
+  EXPECT_TRUE(engine.validate());
+}
+
+// A pod that keeps others of all namespaces of an environment away.
+TEST(Applications, ANamespaceIsAnotherOneForWhomItsLabelsConcern) {
+  Engine engine = make_engine();
+  Pod hermit = member(1, "a");
+  hermit.namespace_name = "hermits";
+  hermit.labels.clear();
+  hermit.pod_anti_affinity.required = {term_of("0")};
+  hermit.pod_anti_affinity.required[0].namespace_selector = LabelSelector{{"env", "In", {"prod"}}};
+  ASSERT_TRUE(engine.upsert(hermit));
+  const auto feasible = [&] { return engine.evaluate(member(0)).value().feasible; };
+  const auto label = [&](const char* name, const char* environment) {
+    EXPECT_TRUE(engine.upsert(ReferredObject(Namespace{name, {{"env", environment}}})));
+  };
+  EXPECT_EQ(feasible(), 2u);
+  label("others", "prod");
+  EXPECT_EQ(feasible(), 2u);
+  label("team", "prod");
+  EXPECT_EQ(feasible(), 1u);
+  label("team", "test");
+  EXPECT_EQ(feasible(), 2u);
+  label("team", "prod");
+  EXPECT_EQ(feasible(), 1u);
+  engine.remove(ReferredKind::kNamespace, "team");
+  EXPECT_EQ(feasible(), 2u);
+  // The other way round: its own term says which namespaces it means.
+  Pod pod = member(2);
+  pod.pod_anti_affinity.required = {term_of("0")};
+  pod.pod_anti_affinity.required[0].namespace_selector = LabelSelector{{"env", "In", {"prod"}}};
+  Pod sibling = member(0, "b");
+  sibling.namespace_name = "others";
+  ASSERT_TRUE(engine.upsert(sibling));
+  EXPECT_EQ(engine.evaluate(pod).value().feasible, 1u);
+  label("others", "test");
+  EXPECT_EQ(engine.evaluate(pod).value().feasible, 2u);
+  EXPECT_TRUE(engine.validate());
+}
+
 }  // namespace
 }  // namespace headroom::applications_test
