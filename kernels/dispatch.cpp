@@ -7,10 +7,12 @@
 
 namespace headroom {
 
+// Widest first.
 #if defined(__aarch64__)
 namespace neon {
 extern const Kernels kKernels;
 }
+static constexpr std::array kAll = {&neon::kKernels};
 #else
 namespace avx512 {
 extern const Kernels kKernels;
@@ -21,17 +23,10 @@ extern const Kernels kKernels;
 namespace sse42 {
 extern const Kernels kKernels;
 }
+static constexpr std::array kAll = {&avx512::kKernels, &avx2::kKernels, &sse42::kKernels};
 #endif
 
-std::span<const Kernels* const> all_kernels() {
-#if defined(__aarch64__)
-  static constexpr std::array<const Kernels*, 1> kAll = {&neon::kKernels};
-#else
-  static constexpr std::array<const Kernels*, 3> kAll = {&avx512::kKernels, &avx2::kKernels,
-                                                         &sse42::kKernels};
-#endif
-  return kAll;
-}
+std::span<const Kernels* const> all_kernels() { return kAll; }
 
 const Kernels* active_kernels() {
   const char* forced = std::getenv("HEADROOM_KERNELS");

@@ -79,37 +79,19 @@ inline Float fnma(Float a, Float b, Float c) {
 #endif
 }
 
-// a / b and the square root, rounded once: of float32 xsimd 8 approximates them with NEON.
-inline Float divide(Float a, Float b) {
+// a / b and the square root, rounded once, and the smaller and the greater of two, b where a is
+// NaN: of float32 xsimd 8 approximates the former with NEON, and takes the NaN.
 #if defined(__aarch64__)
-  return vdivq_f32(a, b);
+inline Float divide(Float a, Float b) { return vdivq_f32(a, b); }
+inline Float square_root(Float a) { return vsqrtq_f32(a); }
+inline Float min(Float a, Float b) { return vminnmq_f32(a, b); }
+inline Float max(Float a, Float b) { return vmaxnmq_f32(a, b); }
 #else
-  return a / b;
+inline Float divide(Float a, Float b) { return a / b; }
+inline Float square_root(Float a) { return xsimd::sqrt(a); }
+inline Float min(Float a, Float b) { return xsimd::min(a, b); }
+inline Float max(Float a, Float b) { return xsimd::max(a, b); }
 #endif
-}
-inline Float square_root(Float a) {
-#if defined(__aarch64__)
-  return vsqrtq_f32(a);
-#else
-  return xsimd::sqrt(a);
-#endif
-}
-
-// The smaller and the greater of two; b where a is NaN.
-inline Float min(Float a, Float b) {
-#if defined(__aarch64__)
-  return vminnmq_f32(a, b);
-#else
-  return xsimd::min(a, b);
-#endif
-}
-inline Float max(Float a, Float b) {
-#if defined(__aarch64__)
-  return vmaxnmq_f32(a, b);
-#else
-  return xsimd::max(a, b);
-#endif
-}
 
 // Over all lanes.
 inline std::int32_t least(Int values) {
