@@ -11,8 +11,9 @@
 //
 // Thread safety: one thread at a time. Inside a call the engine may use TBB; an answer is the same
 // for any number of threads. The engine never reads a clock: time moves by advance().
-// Cost: an event is O(1) in nodes and in pods on its node (a metric: in the pods that it lists); a
-// decision for a known shape costs what changed since it was last asked, for a new one a full pass.
+// Cost: an event is O(1) in nodes and in pods on its node (a metric: in the pods that it lists, a
+// node's labels and taints: in its pods); a decision for a known shape costs what changed since it
+// was last asked, for a new one a full pass.
 #pragma once
 
 #include <cstdint>
@@ -187,6 +188,9 @@ class Engine {
   // kInvalid: options that say something are for one node.
   Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
                       const FilterOptions& options, NodesDecision& decision);
+  // Whether filter() says Success, and not why: a fraction of its cost where what the node has, its
+  // labels or its taints are in the way. kNotFound if the node is not known.
+  Result<bool> passes(const Pod& pod, std::string_view node_name);
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
   // What the cluster would write of the pod's claims that wait for their first consumer, were it
   // bound to the node: each claim's volume, one that there was or one that is made, and the claim,

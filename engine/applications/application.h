@@ -78,7 +78,7 @@ struct SpreadConstraint {
   bool hostname = false;  // of a soft one: a node counts its own pods
   // By class: whether its nodes take part, by the policies alone.
   std::vector<bool> takes_part;
-  // Of a hard one: domains of nodes that take part.
+  // Of a hard one: domains of nodes that take part. As of the last Applications::prepare().
   std::uint32_t domains = 0;
 };
 
@@ -123,7 +123,7 @@ struct Application {
   // --- What follows from other facts, while `current` ---
   bool described = false;  // but for what the counters come to
   bool current = false;
-  std::uint64_t keys_generation = 0, volumes_generation = 0, class_generation = 0;
+  std::uint64_t keys_generation = 0, volumes_generation = 0, node_changes = 0, class_generation = 0;
   std::uint64_t domains_counted = 0;  // SpreadConstraint::domains: after which change of a node
   bool system_defaults = false;
   std::vector<SpreadConstraint> hard, soft;
@@ -132,8 +132,9 @@ struct Application {
   std::vector<Counter> counters;
   std::vector<std::unique_ptr<FineSums>> fine_sums;  // by fine key
   tsl::robin_map<PeerId, std::vector<Feed>> feeds;
-  bool rows_only = false;       // classes do not tell all: each row is looked at
-  bool volumes_by_row = false;  // its volumes alone have each row be looked at
+  bool rows_only = false;           // classes do not tell all: each row is looked at
+  bool volumes_by_row = false;      // its volumes alone have each row be looked at
+  bool volumes_read_nodes = false;  // what classes have to tell apart for them follows from nodes
 
   // Another one where it was counted anew, and where more changed than is followed.
   std::uint64_t version = 0;

@@ -57,13 +57,12 @@ void Applications::describe_counters(Application& application) {
                   });
   // Others' terms bring keys, and these classes that have to be told apart: peers first.
   subscribe_all(application);
-  for (const TopologyKeyId key : keys) {
-    topology_.release(key);
-  }
+  release(keys);
   read_classes(application);
   application.described = true;
   application.keys_generation = keys_generation_;
   application.volumes_generation = volumes_generation_;
+  application.node_changes = node_changes_;
   application.class_generation = classes_.classes().generation();
 }
 
@@ -75,6 +74,8 @@ TopologyKeyId Applications::hold_key(Application& application, std::string_view 
   }
   const TopologyKeyId id = topology_.hold(key);
   application.keys.push_back(id);
+  key_users_.resize(std::max<std::size_t>(key_users_.size(), id + 1));
+  ++key_users_[id];
   return id;
 }
 
@@ -151,8 +152,14 @@ void Applications::read_classes(Application& application) {
   // Which nodes take part in a constraint.
   if (!application.hard.empty() || !application.soft.empty()) {
     reads.constraint.node_selector = application.constraint.node_selector;
-    if (application.constraint.required && !application.pinned) {
-      terms = *application.constraint.required;
+    // Where the pod names its nodes each row is looked at: no class has to know names.
+    for (const NodeSelectorTerm& term :
+         application.constraint.required.value_or(std::vector<NodeSelectorTerm>())) {
+      if (!application.pinned) {
+        terms.push_back(term);
+      } else if (!term.match_expressions.empty()) {
+        terms.push_back({term.match_expressions, {}});
+      }
     }
   }
   for (const Counter& counter : application.counters) {
@@ -167,8 +174,11 @@ void Applications::read_classes(Application& application) {
     terms.push_back({term.match_expressions, {}});
   }
   application.rows_only |= by_name || application.pinned || !application.required_features.empty();
-  application.volumes_by_row =
-      !application.volumes.empty() && !VolumeLook(*this, application).read(terms);
+  if (!application.volumes.empty()) {
+    const VolumeLook look(*this, application);
+    application.volumes_by_row = !look.read(terms);
+    application.volumes_read_nodes = look.reads_nodes();
+  }
   if (std::exchange(application.reads_held, false)) {
     classes_.unread(application.reads.constraint, application.reads.keys);
   }
@@ -182,7 +192,7 @@ void Applications::read_classes(Application& application) {
   application.reads_held = !nothing;
 }
 
-// Domains with a node that takes part. Mostly each node of a class takes part, or none.
+// Domains with a node that takes part. Mostly each node of a class does, or none.
 void Applications::count_domains(Application& application) {
   const bool by_class =
       !application.pinned && std::all_of(application.hard.begin(), application.hard.end(),
@@ -204,33 +214,42 @@ void Applications::count_domains(Application& application) {
       constraint.domains = topology_.domain_count(constraint.key);
       continue;
     }
-    constraint.domains = 0;
-    seen.assign(topology_.domain_limit(constraint.key), false);
-    const auto count = [&](std::uint32_t row, std::uint32_t domains) {
-      const std::uint32_t cell =
-          facts_.nodes[row].node == nullptr
-              ? kNoDomain
-              : cell_of(application, application.counters[constraint.counter], row);
-      if (cell != kNoDomain && !seen[cell]) {
-        seen[cell] = true;
-        constraint.domains += domains;
-      }
-    };
-    const bool fine = application.counters[constraint.counter].fine();
+    const Counter& counter = application.counters[constraint.counter];
+    const bool fine = counter.fine();
     const bool alone =
         topology_.domain_count(constraint.key) == topology_.node_count(constraint.key);
-    if (by_class && (!fine || alone)) {
-      for (std::uint32_t c = kNoNodeClass + 1; c < first_rows_.size(); ++c) {
-        if (first_rows_[c] != kNoRow) {
-          count(first_rows_[c], fine ? classes_.nodes_in(c) : 1);
-        }
-      }
+    if (!by_class || (fine && !alone)) {
+      constraint.domains = count_domains_by_row(application, constraint);
       continue;
     }
-    for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-      count(row, 1);
+    constraint.domains = 0;
+    seen.assign(topology_.domain_limit(constraint.key), false);
+    for (std::uint32_t c = kNoNodeClass + 1; c < first_rows_.size(); ++c) {
+      const std::uint32_t cell =
+          first_rows_[c] == kNoRow ? kNoDomain : cell_of(application, counter, first_rows_[c]);
+      if (cell != kNoDomain && !seen[cell]) {
+        seen[cell] = true;
+        constraint.domains += fine ? classes_.nodes_in(c) : 1;
+      }
     }
   }
+}
+
+std::uint32_t Applications::count_domains_by_row(const Application& application,
+                                                 const SpreadConstraint& constraint) const {
+  std::uint32_t domains = 0;
+  std::vector<bool> seen(topology_.domain_limit(constraint.key));
+  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+    const std::uint32_t cell =
+        facts_.nodes[row].node == nullptr
+            ? kNoDomain
+            : cell_of(application, application.counters[constraint.counter], row);
+    if (cell != kNoDomain && !seen[cell]) {
+      seen[cell] = true;
+      ++domains;
+    }
+  }
+  return domains;
 }
 
 std::vector<Feed> Applications::feeds_of(Application& application, const PodPeer& peer) {

@@ -206,7 +206,6 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
                           ? nullptr
                           : referred_.find<CsiNode>(ReferredKind::kCsiNode, after->name));
   }
-  ++volumes_generation_;
   if (image_locality_) {
     images_.change(row, before, after);
   }
@@ -225,24 +224,29 @@ void Applications::feed_pods_of(std::uint32_t row, int sign) {
 
 std::vector<Applications::KeyKind> Applications::key_kinds() const {
   std::vector<KeyKind> kinds;
-  topology_.each_key([&](TopologyKeyId key) {
-    const bool fine = is_fine(key);
-    kinds.resize(key + 1);
-    kinds[key] = {.fine = fine,
-                  .everywhere = fine && topology_.node_count(key) == node_count_,
-                  .has_empty = topology_.find_domain(key, "") != kNoDomain};
-  });
+  for (TopologyKeyId key = 0; key < key_users_.size(); ++key) {
+    KeyKind& its = kinds.emplace_back();
+    if (key_users_[key] != 0) {
+      its.fine = is_fine(key);
+      its.everywhere = its.fine && topology_.node_count(key) == node_count_;
+      its.has_empty = topology_.find_domain(key, "") != kNoDomain;
+    }
+  }
   return kinds;
 }
 
 bool Applications::moves_finely(const Node& before, const Node& after) const {
-  bool moves = false;
-  topology_.each_key([&](TopologyKeyId key) {
+  for (TopologyKeyId key = 0; key < key_users_.size(); ++key) {
+    if (key_users_[key] == 0 || !is_fine(key)) {
+      continue;
+    }
     const std::string* was = find(before.labels, topology_.name(key));
     const std::string* is = find(after.labels, topology_.name(key));
-    moves |= is_fine(key) && (was == nullptr || is == nullptr ? was != is : *was != *is);
-  });
-  return moves;
+    if (was == nullptr || is == nullptr ? was != is : *was != *is) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Images come and go all the time: who names none of these is where it was.

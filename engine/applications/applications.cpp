@@ -115,6 +115,7 @@ bool Applications::is_current(const Application& application) const {
 bool Applications::is_described(const Application& application) const {
   return application.described && application.keys_generation == keys_generation_ &&
          (application.volumes.empty() || application.volumes_generation == volumes_generation_) &&
+         (!application.volumes_read_nodes || application.node_changes == node_changes_) &&
          application.class_generation == classes_.classes().generation();
 }
 
@@ -262,12 +263,17 @@ void Applications::forget(Application& application) {
   application.fine_sums.clear();
   application.hard.clear();
   application.soft.clear();
-  for (const TopologyKeyId key : application.keys) {
+  release(application.keys);
+  application.keys.clear();
+  application.rows_only = application.volumes_by_row = application.volumes_read_nodes = false;
+  application.described = application.current = false;
+}
+
+void Applications::release(const std::vector<TopologyKeyId>& keys) {
+  for (const TopologyKeyId key : keys) {
+    --key_users_[key];
     topology_.release(key);
   }
-  application.keys.clear();
-  application.rows_only = application.volumes_by_row = false;
-  application.described = application.current = false;
 }
 
 void Applications::find_first_rows() {
@@ -328,6 +334,7 @@ void Applications::begin_anew() noexcept {
   ids_.clear();
   volume_index_.forget();
   topology_.release_all();
+  key_users_.clear();
   bytes_ = 0;
   first_rows_version_ = 0;
 }

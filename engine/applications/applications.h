@@ -7,7 +7,10 @@
 // Thread safety: one thread at a time; const members from any number. Cost: a pod that comes or
 // goes is O(counters that it feeds). A new application is held against the peers of the namespaces
 // that it covers, and a new peer against the applications there are; O(1) a pod that matches. A
-// node that changes is O(counters that its pods feed).
+// node that changes is O(keys + counters that its pods feed), and O(classes) with the next decision
+// of an application with hard constraints; where it makes a key another kind (KeyKind) each
+// application is counted anew when it is next asked for, and always one with volumes that are
+// bound to some nodes.
 #pragma once
 
 #include <cstdint>
@@ -176,7 +179,7 @@ class Applications {
   void begin_anew() noexcept;
   // After memory ended half way.
   void mend();
-  // What is described of applications by topology keys as they are.
+  // What is described of applications by the keys that they hold, as these are.
   struct KeyKind {
     bool fine = false;        // classes do not tell its domains apart
     bool everywhere = false;  // of a fine one: each node has it
@@ -209,8 +212,11 @@ class Applications {
                         std::uint32_t index = 0);
   static void make_fine(Application& application, Counter& counter);
   TopologyKeyId hold_key(Application& application, std::string_view key);
+  void release(const std::vector<TopologyKeyId>& keys);
   void add_spread(Application& application);
   void count_domains(Application& application);
+  std::uint32_t count_domains_by_row(const Application& application,
+                                     const SpreadConstraint& constraint) const;
   bool takes_part(const Application& application, const SpreadConstraint& constraint,
                   const NodeClass& node_class, std::string_view name) const;
   void extend(const Application& application, SpreadConstraint& constraint) const;
@@ -224,6 +230,7 @@ class Applications {
   void peer_made(PodPeer& peer);
   void peer_gone(PodPeer& peer);
   void find_first_rows();
+  bool has_first_rows();  // those of classes are what they should be
   std::uint32_t next_row(std::uint32_t node_class, std::uint32_t row) const;
   void measure(Application& application);
   void trim();
@@ -242,6 +249,7 @@ class Applications {
   ReadLabels read_;
   ApplicationMaker maker_;
   Topology topology_;
+  std::vector<std::uint32_t> key_users_;  // by key: applications that hold it
   PeerBook peers_;
   Images images_;
   BytesMap<std::string_view, std::unique_ptr<Application>> ids_;  // into Application::key

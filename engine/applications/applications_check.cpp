@@ -52,12 +52,24 @@ Result<void> Applications::validate_volumes() {
                      "or by node differ from the objects");
 }
 
+bool Applications::has_first_rows() {
+  find_first_rows();
+  std::vector<std::uint32_t> first_rows(first_rows_.size(), kNoRow);
+  for (std::uint32_t row = table_.size(); row-- > 0;) {
+    first_rows[table_.node_class(row)] = row;
+  }
+  return std::equal(first_rows.begin() + 1, first_rows.end(), first_rows_.begin() + 1);
+}
+
 Result<void> Applications::validate() {
   if (broken_) {
     mend();
   }
   if (auto checked = validate_volumes(); !checked) {
     return checked;
+  }
+  if (!has_first_rows()) {
+    return fail(ErrorCode::kConflict, "validate: a row is not the first of its class");
   }
   for (std::uint32_t left = count(); left > 0; --left) {
     if (auto checked = validate_next(); !checked) {
@@ -86,14 +98,10 @@ Result<void> Applications::validate(Application& application) {
   prepare(application);
   const std::vector<Counter> before = application.counters;
   const std::vector<std::unique_ptr<FineSums>> fine_before = std::move(application.fine_sums);
-  const auto domains = [&] {
-    std::vector<std::uint32_t> all;
-    for (const SpreadConstraint& constraint : application.hard) {
-      all.push_back(constraint.domains);
-    }
-    return all;
-  };
-  const std::vector<std::uint32_t> domains_before = domains();
+  bool same = true;
+  for (const SpreadConstraint& constraint : application.hard) {
+    same = same && constraint.domains == count_domains_by_row(application, constraint);
+  }
   std::map<PeerId, std::size_t> feeds;
   for (const auto& [id, its] : application.feeds) {
     feeds.emplace(id, its.size());
@@ -109,23 +117,24 @@ Result<void> Applications::validate(Application& application) {
     topology_.release(key);
   }
   // In what order keys came is history.
-  const bool same = std::all_of(before.begin(), before.end(), [&](const Counter& counter) {
-    const Counter* again = nullptr;
-    for (const Counter& other : application.counters) {
-      if (other.kind == counter.kind && other.key == counter.key && other.index == counter.index) {
-        again = &other;
-      }
-    }
-    if (again == nullptr) {
-      return cells_of(counter, fine_before).empty();
-    }
-    return cells_of(counter, fine_before) == cells_of(*again, application.fine_sums);
-  });
+  same = same && std::all_of(before.begin(), before.end(), [&](const Counter& counter) {
+           const Counter* again = nullptr;
+           for (const Counter& other : application.counters) {
+             if (other.kind == counter.kind && other.key == counter.key &&
+                 other.index == counter.index) {
+               again = &other;
+             }
+           }
+           if (again == nullptr) {
+             return cells_of(counter, fine_before).empty();
+           }
+           return cells_of(counter, fine_before) == cells_of(*again, application.fine_sums);
+         });
   std::map<PeerId, std::size_t> feeds_now;
   for (const auto& [id, its] : application.feeds) {
     feeds_now.emplace(id, its.size());
   }
-  if (!same || domains() != domains_before || feeds != feeds_now) {
+  if (!same || feeds != feeds_now) {
     return fail(ErrorCode::kConflict,
                 fmt::format("validate: the counters of an application in namespace {} differ from "
                             "its pods",

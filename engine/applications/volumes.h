@@ -34,6 +34,12 @@ class VolumeLook {
   // that are alike in it have the same. False, and nothing is added: they follow from more, and
   // each row is to be looked at.
   bool read(std::vector<NodeSelectorTerm>& terms) const;
+  // Whether read() looked at nodes, for volumes that are of one node or few.
+  bool reads_nodes() const {
+    return std::any_of(bound_.begin(), bound_.end(), [](const BoundVolume& its) {
+      return its.volume != nullptr && its.volume->node_affinity;
+    });
+  }
   // Calls visit(row) for the rows whose volumes, with the pod's, may be too many, and for those
   // whose labels one of the pod's volumes asks for by value, where no other node has these.
   template <typename Visit>

@@ -290,11 +290,11 @@ void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
 
 void CachedShape::follow_classes(const NodeTable& table) {
   const ClassChanges& changes = table.class_changes();
-  if (!changes.leads_from(by_class_)) {
-    by_class_ = 0;
+  const std::uint64_t followed = std::exchange(by_class_, 0);  // also where memory ends half way
+  if (!changes.leads_from(followed)) {
     return;
   }
-  changes.each_after(by_class_, [this](const ClassChanges::Change& change) {
+  changes.each_after(followed, [this](const ClassChanges::Change& change) {
     if (is_feasible(change.row)) {
       feasible_by_class_.resize(std::max<std::size_t>(feasible_by_class_.size(), change.to + 1));
       --feasible_by_class_[change.from];

@@ -220,6 +220,7 @@ class CachedShape {
                       const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
   std::int32_t greatest_of(std::uint32_t node_class, std::uint32_t line, const Totals& weights);
   void measure_classes(RangeTotals& range, const Totals& weights, std::uint32_t classes);
+  bool has_class_bounds(const RangeTotals& range, std::uint32_t classes) const;
   ClassBest& class_best(RangeTotals& range, const Totals& weights, std::uint32_t node_class,
                         const TieOrder& order);
   template <typename Ends, typename Least, typename Take>

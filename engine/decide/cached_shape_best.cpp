@@ -309,6 +309,7 @@ std::int32_t CachedShape::greatest_of(std::uint32_t node_class, std::uint32_t li
 // worse than those that they share lines with.
 void CachedShape::measure_classes(RangeTotals& range, const Totals& weights,
                                   std::uint32_t classes) {
+  range.by_class.clear();
   range.by_class.resize(feasible_by_class_.size());
   range.class_changes = table_->class_changes().version();
   grown_ = true;
@@ -333,6 +334,20 @@ void CachedShape::measure_classes(RangeTotals& range, const Totals& weights,
   for (ClassBest& its : range.by_class) {
     its.bounds.set_blocks();
   }
+}
+
+// Of each class with feasible rows; one alone needs none.
+bool CachedShape::has_class_bounds(const RangeTotals& range, std::uint32_t classes) const {
+  if (classes == 1) {
+    return true;
+  }
+  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
+    if (feasible_by_class_[c] != 0 &&
+        (c >= range.by_class.size() || range.by_class[c].bounds.lines.empty())) {
+      return false;
+    }
+  }
+  return true;
 }
 
 CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals& weights,
@@ -369,7 +384,7 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
       !extras.entries.empty()) {
     return false;
   }
-  if (range.by_class.empty()) {
+  if (range.by_class.empty() || (classes <= kClassBoundsMax && !has_class_bounds(range, classes))) {
     measure_classes(range, weights, classes);
   }
   // Once more where too few were left of those that were kept of a class.

@@ -101,7 +101,9 @@ DomainId Topology::find_in(const Key& key, std::string_view value, NameIndex::Ha
 }
 
 DomainId Topology::find_domain(TopologyKeyId id, std::string_view value) const {
-  return find_in(keys_[id], value, NameIndex::hash(value));
+  const Key& key = keys_[id];
+  const DomainId domain = find_in(key, value, NameIndex::hash(value));
+  return domain == kNoDomain || key.domains[domain].first == kNoRow ? kNoDomain : domain;
 }
 
 DomainId Topology::find_or_make(Key& key, const std::string& value) {

@@ -2,7 +2,8 @@
 //
 // A domain is a value of the key's label. Keys are known while somebody holds them; a node without
 // the label is in none. Numbers of domains are used again once no node is in them and nobody holds
-// them: who keeps something by domain takes a node's part out before the node changes.
+// them: who keeps something by domain takes a node's part out before the node changes, and asks for
+// no domain without a node.
 // Thread safety: one writer, or any number of readers. Cost: a key that is new is O(nodes); a node
 // that changes O(keys).
 #pragma once
@@ -30,7 +31,7 @@ class Topology {
   TopologyKeyId hold(std::string_view key);
   void release(TopologyKeyId id);
   void release_all() noexcept;
-  // Of a value; kNoDomain: there is none.
+  // Of a value that some node has; kNoDomain: none has it.
   DomainId find_domain(TopologyKeyId key, std::string_view value) const;
   // Of a value, whether or not a node is in it; it is what it is until it is released as often.
   DomainId hold_domain(TopologyKeyId key, const std::string& value);
@@ -49,15 +50,6 @@ class Topology {
   // Domains with a node, and nodes with the label.
   std::uint32_t domain_count(TopologyKeyId key) const { return keys_[key].domain_count; }
   std::uint32_t node_count(TopologyKeyId key) const { return keys_[key].node_count; }
-  // Calls visit(key) for those that are held.
-  template <typename Visit>
-  void each_key(Visit visit) const {
-    for (TopologyKeyId id = 0; id < keys_.size(); ++id) {
-      if (keys_[id].users != 0) {
-        visit(id);
-      }
-    }
-  }
   const std::string& name(TopologyKeyId key) const { return keys_[key].name; }
   // Calls visit(row) for each node of the domain.
   template <typename Visit>

@@ -2,6 +2,7 @@
 // long as none does. And what makes one begin anew.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -225,6 +226,60 @@ TEST(Applications, ANodeTakesPartAsItsTaintsAreNow) {
     ASSERT_TRUE(engine.upsert(node_of("b")));
     EXPECT_EQ(best_of(engine, pod), "b");
   }
+  EXPECT_TRUE(engine.validate());
+}
+
+// The zone that a volume asks for is none that nodes are in.
+TEST(Applications, AVolumesZoneIsNoDomain) {
+  Engine engine = make_engine();
+  Node without_zone = node_of("c");
+  without_zone.labels = {{kHost, "c"}};
+  ASSERT_TRUE(engine.upsert(without_zone));
+  ASSERT_TRUE(engine.upsert(ReferredObject(Service{"team", "store", StringMap{{"app", "store"}}})));
+  ASSERT_TRUE(engine.upsert(member(1, "c")));
+  PersistentVolume volume;
+  volume.name = "empty";
+  volume.node_affinity = {{{{{"topology.kubernetes.io/zone", "In", {""}}}, {}}}};
+  const auto ask = [&] {
+    EXPECT_TRUE(engine.evaluate(member(0)));
+    const Result<void> valid = engine.validate();
+    EXPECT_TRUE(valid) << valid.error().message;
+    EXPECT_TRUE(engine.evaluate(member(0)));
+  };
+  ask();
+  ASSERT_TRUE(engine.upsert(ReferredObject(volume)));
+  engine.remove_pod("team", "store-1");
+  ask();
+  ASSERT_TRUE(engine.upsert(member(1, "c")));
+  ask();
+  engine.remove(ReferredKind::kPersistentVolume, "empty");
+  Node another = node_of("d");
+  ASSERT_TRUE(engine.upsert(another));
+  ask();
+  another.labels = {{kHost, "d"}, {"topology.kubernetes.io/zone", ""}};
+  ASSERT_TRUE(engine.upsert(another));
+  ask();
+}
+
+// What a pod that names its nodes asks of their labels besides.
+TEST(Applications, APodThatNamesItsNodeCountsThereFromTheFirst) {
+  Engine engine = make_engine();
+  Node racked = node_of("a");
+  racked.labels.emplace_back("rack", "r1");
+  std::sort(racked.labels.begin(), racked.labels.end());
+  ASSERT_TRUE(engine.upsert(racked));
+  ASSERT_TRUE(engine.upsert(member(1, "a")));
+  Pod pod = member(0);
+  pod.required_node_affinity = {{{{{"rack", "In", {"r1"}}}, {{"metadata.name", "In", {"a"}}}}}};
+  TopologySpreadConstraint constraint;
+  constraint.hard = true;
+  constraint.max_skew = 1;
+  constraint.topology_key = "topology.kubernetes.io/zone";
+  constraint.selector = LabelSelector{{"app", "In", {"store"}}};
+  pod.topology_spread = {constraint};
+  EXPECT_EQ(best_of(engine, pod), "a");
+  engine.remove_pod("team", "store-1");
+  EXPECT_EQ(best_of(engine, pod), "a");
   EXPECT_TRUE(engine.validate());
 }
 
