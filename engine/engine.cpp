@@ -401,6 +401,11 @@ Result<void> Engine::filter(const Pod& pod, std::span<const NodeIndex> nodes,
   return impl_->evaluator.filter(pod, nodes, options, decision);
 }
 
+Result<bool> Engine::passes(const Pod& pod, std::string_view node_name) {
+  const Result<std::uint32_t> row = impl_->row_of_node(node_name);
+  return row ? impl_->evaluator.passes(pod, *row) : tl::unexpected(row.error());
+}
+
 Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
   return row ? impl_->evaluator.explain(pod, *row) : tl::unexpected(row.error());

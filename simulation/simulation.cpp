@@ -97,6 +97,7 @@ class Simulation {
     std::vector<std::int64_t>& asked = report_.speed.preemption_latencies_ns;
     std::sort(asked.begin(), asked.end());
     report_.speed.seconds = std::chrono::duration<double>(busy_).count();
+    report_.speed.autoscaler_seconds = std::chrono::duration<double>(autoscaler_busy_).count();
     return std::move(report_);
   }
 
@@ -355,7 +356,11 @@ class Simulation {
   }
 
   Result<void> ask_for_nodes() {
+    const Clock::time_point begin = Clock::now();
     Result<AutoscalerStep> step = autoscaler_->step(engine_, engine_.now_us());
+    const Clock::duration took = Clock::now() - begin;
+    busy_ += took;
+    autoscaler_busy_ += took;
     if (!step) return tl::unexpected(step.error());
     if (options_.on_decision) {
       for (const ScaleUp& scale_up : step->scale_ups) {
@@ -583,7 +588,7 @@ class Simulation {
   bool room_changed_ = false, nodes_came_ = false;
   GrowthReport growth_;
   std::vector<std::int64_t> latencies_ns_;
-  Clock::duration busy_{};
+  Clock::duration busy_{}, autoscaler_busy_{};
   SimulationReport report_;
 };
 

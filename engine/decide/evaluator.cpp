@@ -94,7 +94,7 @@ Result<void> Evaluator::evaluate(const Pod& pod, PodShape& shape, const Evaluate
 Result<void> Evaluator::decide(const Pod& pod, PodShape& shape, const EvaluateOptions& options,
                                Decision& decision) {
   const std::uint32_t row = cluster_.nominated_row_of(pod);
-  if (row == kNoRow || !takes(pod, shape, row)) {
+  if (row == kNoRow || !takes(pod, shape, row, false)) {
     return evaluate(pod, shape, options, decision);
   }
   if (auto checked = check(options); !checked) {
@@ -108,22 +108,34 @@ Result<void> Evaluator::decide(const Pod& pod, PodShape& shape, const EvaluateOp
   return {};
 }
 
-// As far as filters go: a score that fails is not asked for where one node is all there is.
-bool Evaluator::takes(const Pod& pod, PodShape& shape, std::uint32_t row) {
+Result<bool> Evaluator::passes(const Pod& pod, std::uint32_t row) {
+  const auto shape = cluster_.shapes().for_decision(pod);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  return takes(pod, **shape, row, true);
+}
+
+bool Evaluator::takes(const Pod& pod, PodShape& shape, std::uint32_t row, bool scored) {
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
   if (cluster_.pre_filter(pod, shape).code != Code::kSuccess) {
     return false;
   }
   supposed.add_nominated(pod, shape);
-  const AskedPod asked = ask_for_rows(pod, shape);
-  std::uint32_t code = row_code(asked, row);
+  // Columns first, which cost little beside the application.
+  cluster_.prepare_for_rows(shape);
+  std::uint32_t code = column_code(shape, row, cluster_.named_node(pod));
   for (const FilterTerm& term : shape.active_terms) {
-    if ((code & kClassRejection) == 0 && shape.filter_labels[term.bit].of_score) {
+    if (!scored && (code & kClassRejection) == 0 && shape.filter_labels[term.bit].of_score) {
       code &= ~(1u << term.bit);
     }
   }
-  return asked.passes_pre_filter() && code == 0;
+  if (code != 0) {
+    return false;
+  }
+  const AskedPod asked = ask_for_rows(pod, shape);
+  return asked.passes_pre_filter() && (!asked.look || asked.look->code(row) == 0);
 }
 
 void Evaluator::decide_on_nodes(const Pod& pod, PodShape& shape, const EvaluateOptions& options,

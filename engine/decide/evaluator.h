@@ -47,6 +47,7 @@ class Evaluator {
   // `options` say something of one node at most.
   Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
                       const FilterOptions& options, NodesDecision& decision);
+  Result<bool> passes(const Pod& pod, std::uint32_t row);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   Result<std::vector<ReferredObject>> bound_volumes(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
@@ -105,7 +106,9 @@ class Evaluator {
     std::size_t feasible = 0;  // of all rows
   };
 
-  bool takes(const Pod& pod, PodShape& shape, std::uint32_t row);
+  // Whether the row's filters pass the pod. Not `scored`: a score that fails is not asked for, as
+  // where one node is all there is.
+  bool takes(const Pod& pod, PodShape& shape, std::uint32_t row, bool scored);
   AskedPod begin_asking(const Pod& pod, PodShape& shape);
   void look_at_application(const Pod& pod, AskedPod& asked);
   void decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision);

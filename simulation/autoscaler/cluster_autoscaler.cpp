@@ -230,9 +230,9 @@ Result<void> ClusterAutoscaler::add_coming_nodes(Engine& cluster) const {
 Result<std::string> ClusterAutoscaler::coming_node_for(const Judge& judge, const Pod& pod) {
   if (judge.cluster == nullptr) return first_fit(coming_engine_, pod);
   for (const ComingNode& coming : coming_) {
-    Result<NodeDetail> room = judge.cluster->filter(pod, coming.node.name);
-    if (!room) return tl::unexpected(room.error());
-    if (room->code == Code::kSuccess) return coming.node.name;
+    const Result<bool> passes = judge.cluster->passes(pod, coming.node.name);
+    if (!passes) return tl::unexpected(passes.error());
+    if (*passes) return coming.node.name;
   }
   return std::string();
 }
@@ -301,9 +301,9 @@ Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(const Judge& judge, std:
     std::size_t count = 0;
     for (; count < group.left(); ++count) {
       const Pod& pod = waiting_.at(group.pods[group.next + count]).pod;
-      Result<NodeDetail> room = engine.filter(pod, judge.node);
-      if (!room) return tl::unexpected(room.error());
-      if (room->code != Code::kSuccess) break;
+      const Result<bool> passes = engine.passes(pod, judge.node);
+      if (!passes) return tl::unexpected(passes.error());
+      if (!*passes) break;
       if (Result<void> counted = engine.assume(pod, judge.node); !counted) {
         return tl::unexpected(counted.error());
       }

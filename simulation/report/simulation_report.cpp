@@ -222,6 +222,7 @@ ordered_json run_json(const ProfileRun& run) {
                    {"latency_us_p99", speed.latency_us(990)},
                    {"latency_us_max", speed.latency_us(1000)},
                    {"instruction_set", active_kernels()->name}};
+  if (report.growth) json["speed"]["autoscaler_seconds"] = speed.autoscaler_seconds;
   if (!speed.preemption_latencies_ns.empty()) {
     json["speed"]["preemption_us_p50"] = speed.preemption_latency_us(500);
     json["speed"]["preemption_us_p90"] = speed.preemption_latency_us(900);
@@ -446,6 +447,9 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
   Table times;
   times.row({"pods per second", grouped(pods_per_second(report)),
              fmt::format("(everything, {:.3f} s)", speed.seconds)});
+  if (report.growth) {
+    times.row({"of it the autoscaler", fmt::format("{:.3f} s", speed.autoscaler_seconds)});
+  }
   times.row({"instruction set", active_kernels()->name});
   Table latencies;
   latencies.row({"us per decision", "p50", "p90", "p99", "max"});

@@ -86,9 +86,11 @@ std::string single_node_error(Engine& engine, const Pod& pod,
   for (const NodeDetail& detail : details) {
     const std::string name(engine.node_name(detail.node));
     const Result<NodeDetail> alone = engine.filter(pod, name);
+    const Result<bool> passes = engine.passes(pod, name);
     const Result<Explanation> explained = engine.explain(pod, name);
-    if (!alone || !explained) return "filter or explain refuses " + name;
+    if (!alone || !passes || !explained) return "filter, passes or explain refuses " + name;
     wrong += difference(name + " filter", detail.code, alone->code) +
+             difference(name + " passes", detail.code == Code::kSuccess, *passes) +
              difference(name + " reasons", detail.reasons, alone->reasons) +
              difference(name + " explain", detail.code, explained->code) +
              difference(name + " explain", scores_text(detail.plugins, detail.total),
