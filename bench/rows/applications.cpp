@@ -142,13 +142,19 @@ class KnownApplication {
     check_done(engine_.upsert(node));
     return asked();
   }
-  // One before which another node got a taint, or lost it.
-  double beside_a_taint() {
+  // Another node gets a taint, or loses it.
+  double a_taint() {
     Node node = application_node(taints_ / 2 % spec_.nodes, spec_.zones);
     if (taints_++ % 2 == 0) {
       node.taints = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}};
     }
+    const Stopwatch watch;
     check_done(engine_.upsert(node));
+    return watch.seconds();
+  }
+  // A decision after that.
+  double beside_a_taint() {
+    (void)a_taint();
     return asked();
   }
   // One before which another node left, with the pods that are told to be there, or came back.
@@ -228,6 +234,8 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
       measurement.add("by pod", options.iterations(10'000), [&] { return application.by_pod(); });
   const Times& others = measurement.add("others", options.iterations(2'000),
                                         [&] { return application.beside_others(); });
+  const Times& taint =
+      measurement.add("its event", options.iterations(500), [&] { return application.a_taint(); });
   const Times& taints = measurement.add("a taint", options.iterations(500),
                                         [&] { return application.beside_a_taint(); });
   const Times& nodes = measurement.add("a node", options.iterations(500),
@@ -265,6 +273,7 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
   beside_it("  where a replica set of others came or went, and a node got an image", others);
   beside_it("  where another node got a taint or lost it", taints);
   beside_it("  where another node came or went", nodes);
+  beside_it("  the event itself of such a taint", taint);
 }
 
 // 30 % by default, 30 % with constraints, 40 % with affinity.
