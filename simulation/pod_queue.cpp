@@ -41,13 +41,13 @@ std::int32_t PodQueue::priority_of(const Pod& pod) const {
 
 void PodQueue::push(PendingPod&& pod) {
   const std::int32_t priority = priority_of(pod.pod);
-  heap_.push_back({priority, sequence_++, std::move(pod)});
+  heap_.push_back({priority, sequence_++, std::make_unique<PendingPod>(std::move(pod))});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
 PendingPod PodQueue::pop() {
   std::pop_heap(heap_.begin(), heap_.end());
-  PendingPod first = std::move(heap_.back().pod);
+  PendingPod first = std::move(*heap_.back().pod);
   heap_.pop_back();
   return first;
 }

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/answers.h"
 #include "objects/objects.h"
 
 namespace headroom {
@@ -21,6 +23,7 @@ struct PendingPod {
   std::uint32_t origin = 0;                         // whatever the caller knows it by
   bool again = false;                               // had a place and lost it
   std::optional<std::int64_t> waits_since_us = {};  // found no place then
+  std::optional<ShapeIndex> shape = {};             // the engine's, once it found none
 };
 
 // The pod waits for a node as if it had never had one; what it is nominated to stays.
@@ -38,7 +41,7 @@ class PodQueue {
   struct Entry {
     std::int32_t priority;
     std::uint64_t sequence;
-    PendingPod pod;
+    std::unique_ptr<PendingPod> pod;  // large, and the heap moves it about
     // The heap's first is the greatest.
     friend bool operator<(const Entry& a, const Entry& b) {
       return a.priority != b.priority ? a.priority < b.priority : a.sequence > b.sequence;

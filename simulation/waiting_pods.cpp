@@ -6,18 +6,22 @@ namespace headroom {
 namespace {
 
 // Pods that no decision can tell apart have the same.
-Result<std::string> alike(Engine& engine, const Pod& pod) {
-  Result<ShapeIndex> shape = engine.shape_of(pod);
-  if (!shape) return tl::unexpected(shape.error());
+Result<std::string> alike(Engine& engine, PendingPod& pending) {
+  const Pod& pod = pending.pod;
+  if (!pending.shape) {
+    const Result<ShapeIndex> shape = engine.shape_of(pod);
+    if (!shape) return tl::unexpected(shape.error());
+    pending.shape = *shape;
+  }
   return pod_key(pod.namespace_name, pod.priority_class_name) + ' ' +
          std::to_string(pod.priority.value_or(0)) + ' ' + pod.preemption_policy + ' ' +
-         pod.nominated_node_name + ' ' + std::to_string(static_cast<std::uint32_t>(*shape));
+         pod.nominated_node_name + ' ' + std::to_string(static_cast<std::uint32_t>(*pending.shape));
 }
 
 }  // namespace
 
 Result<bool> WaitingPods::keep(Engine& engine, PendingPod& pending) {
-  Result<std::string> key = alike(engine, pending.pod);
+  Result<std::string> key = alike(engine, pending);
   if (!key) return tl::unexpected(key.error());
   const auto found = failed_.find(*key);
   if (found == failed_.end()) return false;
@@ -26,7 +30,7 @@ Result<bool> WaitingPods::keep(Engine& engine, PendingPod& pending) {
 }
 
 Result<void> WaitingPods::add(Engine& engine, PendingPod&& pending, Decision&& decision) {
-  Result<std::string> key = alike(engine, pending.pod);
+  Result<std::string> key = alike(engine, pending);
   if (!key) return tl::unexpected(key.error());
   auto kept = std::make_shared<const Decision>(std::move(decision));
   failed_[*key] = kept;
