@@ -205,7 +205,7 @@ class Simulation {
   SeriesRecorder::Moment moment(std::int64_t time_us) const {
     return {.time_us = time_us,
             .decisions = latencies_ns_.size(),
-            .busy_seconds = std::chrono::duration<double>(busy_).count(),
+            .busy_seconds = std::chrono::duration<double>(busy_ - autoscaler_busy_).count(),
             .ledger = ledger_,
             .autoscaler = autoscaler_ ? &*autoscaler_ : nullptr,
             .waiting = waiting_.size()};

@@ -3,7 +3,7 @@
 //
 // Of those that are tried again and that no decision can tell apart one is asked about: the others
 // wait on with its answer, until room may have come. Thread safety: one thread at a time. Cost: a
-// pod is a look-up of its shape and of a key.
+// pod is a look-up of a key, and once of its shape.
 #pragma once
 
 #include <cstddef>

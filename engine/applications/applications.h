@@ -7,10 +7,10 @@
 // Thread safety: one thread at a time; const members from any number. Cost: a pod that comes or
 // goes is O(counters that it feeds). A new application is held against the peers of the namespaces
 // that it covers, and a new peer against the applications there are; O(1) a pod that matches. A
-// node that changes is O(keys + counters that its pods feed), and O(classes) with the next decision
-// of an application with hard constraints; where it makes a key another kind (KeyKind) each
-// application is counted anew when it is next asked for, and always one with volumes that are
-// bound to some nodes.
+// node that changes is O(keys + counters that its pods feed), and O(classes), or O(nodes) where
+// classes do not tell it, with the next decision of an application with hard constraints; where it
+// makes a key another kind (KeyKind) each application is counted anew when it is next asked for,
+// and always one with volumes that are bound to some nodes.
 #pragma once
 
 #include <cstdint>

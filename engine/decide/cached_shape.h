@@ -39,7 +39,8 @@ inline constexpr std::uint32_t kRangesMax = 4;
 inline constexpr std::uint32_t kBestKept = 32;
 // The same are kept by class of nodes while there are no more classes than that.
 inline constexpr std::uint32_t kBestClassesMax = 256;
-// They have bounds of their own by line while there are no more than that.
+// Those with more rows than are kept have bounds of their own by line while they are no more than
+// that.
 inline constexpr std::uint32_t kClassBoundsMax = 16;
 // Rows per bound: at least a line, so that no line belongs to two.
 inline constexpr std::uint32_t kBoundRows = kBlockNodes > kLineNodes ? kBlockNodes : kLineNodes;
@@ -219,8 +220,11 @@ class CachedShape {
   void add_rows_apart(const RangeTotals& range, const Totals& weights, std::uint32_t count,
                       const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
   std::int32_t greatest_of(std::uint32_t node_class, std::uint32_t line, const Totals& weights);
-  void measure_classes(RangeTotals& range, const Totals& weights, std::uint32_t classes);
-  bool has_class_bounds(const RangeTotals& range, std::uint32_t classes) const;
+  std::uint32_t large_classes() const;
+  bool lacks_bounds(const RangeTotals& range, std::uint32_t node_class) const;
+  void measure_classes(RangeTotals& range, const Totals& weights);
+  void find_all(const RangeTotals& range, const Totals& weights, std::uint32_t node_class,
+                const TieOrder& order, std::vector<BestRow>& found) const;
   ClassBest& class_best(RangeTotals& range, const Totals& weights, std::uint32_t node_class,
                         const TieOrder& order);
   template <typename Ends, typename Least, typename Take>

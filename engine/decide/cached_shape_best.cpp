@@ -305,49 +305,49 @@ std::int32_t CachedShape::greatest_of(std::uint32_t node_class, std::uint32_t li
   return greatest;
 }
 
-// Few classes have bounds of their own: those of all rows say little of a class whose rows are
-// worse than those that they share lines with.
-void CachedShape::measure_classes(RangeTotals& range, const Totals& weights,
-                                  std::uint32_t classes) {
-  range.by_class.clear();
-  range.by_class.resize(feasible_by_class_.size());
-  range.class_changes = table_->class_changes().version();
-  grown_ = true;
-  if (classes == 1 || classes > kClassBoundsMax) {
-    return;
-  }
-  const std::uint32_t lines = blocks_ * kBoundLines;
-  for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
-    if (feasible_by_class_[c] != 0) {
-      range.by_class[c].bounds.lines.assign(lines, -1);
-    }
-  }
-  RowTotal rows[kLineNodes];
-  for (std::uint32_t line = 0; line < lines; ++line) {
-    const std::uint32_t feasible = kernels_->rows_at_least(this->line(line), weights, 0, rows);
-    for (std::uint32_t i = 0; i < feasible; ++i) {
-      const std::uint32_t row = line * kLineNodes + rows[i].row;
-      std::int32_t& greatest = range.by_class[table_->node_class(row)].bounds.lines[line];
-      greatest = std::max(greatest, rows[i].total);
-    }
-  }
-  for (ClassBest& its : range.by_class) {
-    its.bounds.set_blocks();
-  }
+// Classes with more rows than are kept of one: of the others all are.
+std::uint32_t CachedShape::large_classes() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(feasible_by_class_.begin(), feasible_by_class_.end(),
+                    [](std::uint32_t rows) { return rows > kBestKept; }));
 }
 
-// Of each class with feasible rows; one alone needs none.
-bool CachedShape::has_class_bounds(const RangeTotals& range, std::uint32_t classes) const {
-  if (classes == 1) {
-    return true;
-  }
+bool CachedShape::lacks_bounds(const RangeTotals& range, std::uint32_t node_class) const {
+  return feasible_by_class_[node_class] > kBestKept &&
+         (node_class >= range.by_class.size() || range.by_class[node_class].bounds.lines.empty());
+}
+
+// Few large classes have bounds of their own: those of all rows say little of a class whose rows
+// are worse than those that they share lines with. What a class has stays, and follows its rows.
+void CachedShape::measure_classes(RangeTotals& range, const Totals& weights) {
+  std::vector<std::uint32_t> lacking;
   for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
-    if (feasible_by_class_[c] != 0 &&
-        (c >= range.by_class.size() || range.by_class[c].bounds.lines.empty())) {
-      return false;
+    if (lacks_bounds(range, c)) {
+      lacking.push_back(c);
     }
   }
-  return true;
+  if (lacking.empty()) {
+    return;
+  }
+  grown_ = true;
+  range.by_class.resize(std::max(range.by_class.size(), feasible_by_class_.size()));
+  for (const std::uint32_t c : lacking) {
+    range.by_class[c].bounds.lines.assign(std::size_t{blocks_} * kBoundLines, -1);
+  }
+  RowTotal rows[kLineNodes];
+  for (std::uint32_t line = 0; line < blocks_ * kBoundLines; ++line) {
+    const std::uint32_t feasible = kernels_->rows_at_least(this->line(line), weights, 0, rows);
+    for (std::uint32_t i = 0; i < feasible; ++i) {
+      std::vector<std::int32_t>& bounds =
+          range.by_class[table_->node_class(line * kLineNodes + rows[i].row)].bounds.lines;
+      if (!bounds.empty()) {
+        bounds[line] = std::max(bounds[line], rows[i].total);
+      }
+    }
+  }
+  for (const std::uint32_t c : lacking) {
+    range.by_class[c].bounds.set_blocks();
+  }
 }
 
 CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals& weights,
@@ -359,17 +359,34 @@ CachedShape::ClassBest& CachedShape::class_best(RangeTotals& range, const Totals
   if (its.valid) {
     return its;
   }
-  const std::uint32_t kept = std::min(kBestKept, feasible_by_class_[node_class]);
-  const auto is_of_class = [&](const RowTotal& row) {
-    return table_->node_class(row.row) == node_class;
-  };
-  find_best(its.bounds.lines.empty() ? range.bounds : its.bounds, weights, kept, order, 0,
-            is_of_class, its.best);
-  its.outside = kept == feasible_by_class_[node_class] ? 0 : its.best.back().key - 1;
+  if (feasible_by_class_[node_class] <= kBestKept) {
+    find_all(range, weights, node_class, order, its.best);
+    its.outside = 0;
+  } else {
+    find_best(
+        its.bounds.lines.empty() ? range.bounds : its.bounds, weights, kBestKept, order, 0,
+        [&](const RowTotal& row) { return table_->node_class(row.row) == node_class; }, its.best);
+    its.outside = its.best.back().key - 1;
+  }
   its.searched = decisions_;
   its.valid = true;
   grown_ = true;
   return its;
+}
+
+// A class of few rows: a search would go through the lines that others are in.
+void CachedShape::find_all(const RangeTotals& range, const Totals& weights,
+                           std::uint32_t node_class, const TieOrder& order,
+                           std::vector<BestRow>& found) const {
+  found.clear();
+  const std::uint32_t* classes = table_->columns().node_class;
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    if (classes[row] == node_class && is_feasible(row)) {
+      const RowTotal its{row, row_total(range, weights, row)};
+      found.push_back({order.key(its), its});
+    }
+  }
+  std::sort(found.begin(), found.end(), better);
 }
 
 // Within a class the order is that of the columns' totals, but for the rows that stand apart.
@@ -384,8 +401,13 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
       !extras.entries.empty()) {
     return false;
   }
-  if (range.by_class.empty() || (classes <= kClassBoundsMax && !has_class_bounds(range, classes))) {
-    measure_classes(range, weights, classes);
+  if (range.by_class.empty()) {
+    range.by_class.resize(feasible_by_class_.size());
+    range.class_changes = table_->class_changes().version();
+  }
+  // One large class alone has those of all rows.
+  if (const std::uint32_t large = large_classes(); large > 1 && large <= kClassBoundsMax) {
+    measure_classes(range, weights);
   }
   // Once more where too few were left of those that were kept of a class.
   for (std::uint32_t short_of = kNoNodeClass;
