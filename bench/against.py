@@ -24,7 +24,7 @@ import tempfile
 MARGIN = 1.03
 ROUNDS = 3
 
-Key = tuple[str, int]  # a row, and which of its lines
+Key = tuple[str, str, int]  # a row, what a line of it says but for numbers, and which of those
 
 
 def run(*command: str) -> str:
@@ -43,12 +43,13 @@ def figures(program: str, row: str, options: list[str]) -> tuple[dict, dict[Key,
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         run(program, "--rows", row, "--json", file.name, *options)
         said = json.load(open(file.name, encoding="utf-8"))
-    counts: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[tuple[str, str]] = collections.Counter()
     lines = {}
     for line in said.pop("lines"):
+        what = line["row"], re.sub(r"[0-9.]+", "", line["what"])
         if "value" in line:
-            lines[line["row"], counts[line["row"]]] = line
-        counts[line["row"]] += 1
+            lines[(*what, counts[what])] = line
+        counts[what] += 1
     return said, lines
 
 

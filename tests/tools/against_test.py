@@ -28,19 +28,23 @@ turns = pathlib.Path(__file__ + "." + row)
 turn = int(turns.read_text()) if turns.exists() else 0
 turns.write_text(str(turn + 1))
 lines = [{{"row": row, "what": "without a value", "measured": "-"}},
-         {{"row": row, "what": row, "unit": "us", "value": rows[row][turn], **{target!r}}}]
+         *{others!r},
+         {{"row": row, "what": row + " of 2", "unit": "us", "value": rows[row][turn], **{target!r}}}]
 json.dump({{"instruction_set": {isa!r}, "lines": lines}}, open(path, "w"))
 """
 
 
 class AgainstTest(unittest.TestCase):
-    def against(self, before: dict, now: dict, *options: str, target="at most 1 us", isa=("a", "a")):
+    def against(
+        self, before: dict, now: dict, *options: str, target="at most 1 us", isa=("a", "a"), others=()
+    ):
+        """`others`: lines that only the program of today has."""
         with tempfile.TemporaryDirectory() as directory:
             programs = []
-            for name, rows, its_isa in (("before", before, isa[0]), ("now", now, isa[1])):
+            for name, rows, its_isa, more in (("before", before, isa[0], ()), ("now", now, isa[1], others)):
                 path = pathlib.Path(directory) / name
                 target_of = {"target": target} if target else {}
-                path.write_text(PROGRAM.format(rows=rows, target=target_of, isa=its_isa))
+                path.write_text(PROGRAM.format(rows=rows, target=target_of, isa=its_isa, others=more))
                 path.chmod(0o755)
                 programs.append(str(path))
             return subprocess.run(
@@ -74,6 +78,13 @@ class AgainstTest(unittest.TestCase):
         done = self.against({"a": [1] * 3}, {"b": [1] * 3}, "--rows", "a")
         self.assertEqual(done.returncode, 2)
         self.assertIn("a is not a row of both programs", done.stderr)
+
+    def test_lines_of_both_by_what_they_say(self):
+        new = {"row": "warm", "what": "a new line", "unit": "us", "value": 9}
+        done = self.against({"warm": [1] * 3}, {"warm": [1] * 3}, others=[new, new])
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stdout.count("only one of the programs says: a new line"), 2)
+        self.assertIn("1.000          0.0%   same", done.stdout)
 
     def test_what_cannot_be_compared(self):
         done = self.against({"a": [1] * 3}, {"a": [1] * 3}, isa=("avx2", "avx512"))
