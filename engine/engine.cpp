@@ -406,6 +406,14 @@ Result<bool> Engine::passes(const Pod& pod, std::string_view node_name) {
   return row ? impl_->evaluator.passes(pod, *row) : tl::unexpected(row.error());
 }
 
+Result<bool> Engine::has_room(ShapeIndex shape, NodeIndex node) {
+  const auto row = static_cast<std::uint32_t>(node);
+  if (row >= impl_->cluster.table().size() || impl_->cluster.node(row).node == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("node {} is not known", row));
+  }
+  return impl_->evaluator.has_room(shape, row);
+}
+
 Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
   return row ? impl_->evaluator.explain(pod, *row) : tl::unexpected(row.error());

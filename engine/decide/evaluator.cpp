@@ -232,29 +232,46 @@ Result<ShapeIndex> Evaluator::shape_of(const Pod& pod) {
   return static_cast<ShapeIndex>(known->second);
 }
 
+Result<PodShape*> Evaluator::shape_at(ShapeIndex index) {
+  auto id = static_cast<std::uint32_t>(index);
+  const bool handed_out = cluster_.applications().any();
+  if (handed_out && id < handed_out_.size()) {
+    return cluster_.shapes().at(handed_out_[id].shape);  // which stays
+  }
+  PodShape* shape = handed_out ? nullptr : cluster_.shapes().at(static_cast<ShapeId>(id));
+  if (shape == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("shape {} is not known", id));
+  }
+  return shape;
+}
+
 Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& options,
                                  Decision& decision) {
   if (auto checked = check(options); !checked) {
     return checked;
   }
-  if (const auto i = static_cast<std::uint32_t>(index);
-      cluster_.applications().any() && i < handed_out_.size()) {
-    const auto& [pod, shape_id] = handed_out_[i];
-    PodShape& shape = *cluster_.shapes().at(shape_id);  // which stays
-    AskedPod asked = ask(pod, shape);
+  const auto shape = shape_at(index);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  if (cluster_.applications().any()) {
+    AskedPod asked = ask(handed_out_[static_cast<std::uint32_t>(index)].pod, **shape);
     decide(asked, options, decision);
     return {};
   }
-  PodShape* shape =
-      cluster_.applications().any() ? nullptr : cluster_.shapes().at(static_cast<ShapeId>(index));
-  if (shape == nullptr) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("shape {} is not known", static_cast<std::uint32_t>(index)));
-  }
-  AskedPod asked{*shape, {}, nullptr, {}};
-  cluster_.prepare(*shape);
+  AskedPod asked{**shape, {}, nullptr, {}};
+  cluster_.prepare(**shape);
   decide(asked, options, decision);
   return {};
+}
+
+Result<bool> Evaluator::has_room(ShapeIndex index, std::uint32_t row) {
+  const auto shape = shape_at(index);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  cluster_.prepare_for_rows(**shape);
+  return column_code(**shape, row, {}) == 0;
 }
 
 // The shape is prepared.

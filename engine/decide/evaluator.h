@@ -48,6 +48,7 @@ class Evaluator {
   Result<void> filter(const Pod& pod, std::span<const NodeIndex> nodes,
                       const FilterOptions& options, NodesDecision& decision);
   Result<bool> passes(const Pod& pod, std::uint32_t row);
+  Result<bool> has_room(ShapeIndex index, std::uint32_t row);
   Result<Explanation> explain(const Pod& pod, std::uint32_t row);
   Result<std::vector<ReferredObject>> bound_volumes(const Pod& pod, std::uint32_t row);
   EngineStats stats() const;
@@ -65,6 +66,8 @@ class Evaluator {
   Result<PodShape*> prepared_shape(const Pod& pod, const Pause& pause);
   // A turn of what asking begins with; see Applications::tell_apart().
   bool tell_apart(const Pod& pod, const Pause& pause);
+  // kNotFound: it was never handed out.
+  Result<PodShape*> shape_at(ShapeIndex index);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
   std::uint32_t row_code(const AskedPod& asked, std::uint32_t row);
   // What the row's class says of the shape, alone.

@@ -133,8 +133,9 @@ Result<AutoscalerStep> ClusterAutoscaler::step(Engine& cluster, std::int64_t now
   const bool others = std::any_of(groups->begin(), groups->end(), [&](const Group& group) {
     return asks_for_others(waiting_.at(group.pods.front()).pod);
   });
-  if (!others) return decide({nullptr, kJudgedNode}, *groups, now_us);
-  Judge judge{&cluster, kJudgedNode};
+  Judge judge{others ? &cluster : nullptr, kJudgedNode};
+  if (Result<void> set = set_shapes(judge, *groups); !set) return tl::unexpected(set.error());
+  if (!others) return decide(judge, *groups, now_us);
   while (cluster.find_node(judge.node) != kNoNode) judge.node += '-';
   const Fork fork(cluster);
   if (Result<void> added = add_coming_nodes(cluster); !added) {
@@ -270,6 +271,19 @@ Engine& ClusterAutoscaler::engine_of(const Judge& judge, std::uint32_t index) {
   return judge.cluster == nullptr ? templates_[index].judge : *judge.cluster;
 }
 
+Result<void> ClusterAutoscaler::set_shapes(const Judge& judge, std::vector<Group>& groups) {
+  const std::size_t engines = judge.cluster == nullptr ? templates_.size() : 1;
+  for (Group& group : groups) {
+    const Pod& pod = waiting_.at(group.pods.front()).pod;
+    for (std::uint32_t e = 0; e < engines; ++e) {
+      const Result<ShapeIndex> shape = engine_of(judge, e).shape_of(pod);
+      if (!shape) return tl::unexpected(in_object("pod", pod_key(pod), shape.error()));
+      group.shapes.push_back(*shape);
+    }
+  }
+  return {};
+}
+
 // In a fork. A template's own judge has it.
 Result<void> ClusterAutoscaler::add_empty_node(const Judge& judge, std::uint32_t index) {
   if (judge.cluster == nullptr) return {};
@@ -295,11 +309,17 @@ Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(const Judge& judge, std:
   if (Result<void> added = add_empty_node(judge, index); !added) {
     return tl::unexpected(added.error());
   }
+  const NodeIndex node = engine.find_node(judge.node);
   Load load;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
+    const ShapeIndex shape = group.shapes[judge.cluster == nullptr ? index : 0];
     std::size_t count = 0;
     for (; count < group.left(); ++count) {
+      // What the node has says no to most of them.
+      const Result<bool> has_room = engine.has_room(shape, node);
+      if (!has_room) return tl::unexpected(has_room.error());
+      if (!*has_room) break;
       const Pod& pod = waiting_.at(group.pods[group.next + count]).pod;
       const Result<bool> passes = engine.passes(pod, judge.node);
       if (!passes) return tl::unexpected(passes.error());

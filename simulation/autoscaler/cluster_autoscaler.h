@@ -170,6 +170,8 @@ class ClusterAutoscaler {
     std::vector<std::uint32_t> pods;
     std::int64_t size = 0;
     std::size_t next = 0;
+    // In the engines that judge: by template, or the cluster's alone.
+    std::vector<ShapeIndex> shapes = {};
     std::size_t left() const { return pods.size() - next; }
   };
   // What a node takes: how many pods of which group.
@@ -191,6 +193,7 @@ class ClusterAutoscaler {
   Result<void> promise(const Judge& judge, WaitingPod& waiting, const std::string& node);
   Result<void> use_coming_nodes(const Judge& judge, std::vector<Group>& groups);
   Engine& engine_of(const Judge& judge, std::uint32_t index);
+  Result<void> set_shapes(const Judge& judge, std::vector<Group>& groups);
   Result<void> add_empty_node(const Judge& judge, std::uint32_t index);
   Result<NodeDetail> look(const Judge& judge, std::uint32_t index, const Pod& pod);
   Result<Load> fill(const Judge& judge, std::uint32_t index, const std::vector<Group>& groups);

@@ -52,6 +52,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/classes/row_classes_test.cpp
   engine/not_considered_test.cpp
   engine/order_test.cpp
+  engine/passes_test.cpp
   engine/preemption_test.cpp
   engine/profile_reader_test.cpp
   engine/decide/raw_histogram_test.cpp
@@ -63,7 +64,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/scheduling_gates_test.cpp
   engine/applications/volume_classes_test.cpp
   engine/domains/volume_index_test.cpp)
-headroom_compile_together(engine_test 15)
+headroom_compile_together(engine_test 16)
 # Two threads: ThreadSanitizer looks as well.
 headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
   LIBRARIES headroom::engine headroom_workloads fmt::fmt LABELS threads)
