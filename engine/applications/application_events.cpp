@@ -183,11 +183,14 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
     return;
   }
   const Whole whole(*this);
+  // Nothing that is kept of a decision follows from them.
+  if (image_locality_) {
+    images_.change(row, before, after);
+  }
   if (before != nullptr && after != nullptr && before->labels == after->labels &&
       before->taints == after->taints && before->unschedulable == after->unschedulable &&
       before->declared_features == after->declared_features) {
     reclassify();
-    change_images(row, *before, *after);
     return;
   }
   const std::vector<KeyKind> kinds = key_kinds();
@@ -205,9 +208,6 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
     set_csi_node(row, after == nullptr
                           ? nullptr
                           : referred_.find<CsiNode>(ReferredKind::kCsiNode, after->name));
-  }
-  if (image_locality_) {
-    images_.change(row, before, after);
   }
 }
 
@@ -247,20 +247,6 @@ bool Applications::moves_finely(const Node& before, const Node& after) const {
     }
   }
   return false;
-}
-
-// Images come and go all the time: who names none of these is where it was.
-void Applications::change_images(std::uint32_t row, const Node& before, const Node& after) {
-  if (!image_locality_) {
-    return;
-  }
-  for (const std::string_view name : images_.change(row, &before, &after)) {
-    if (const auto naming = naming_image_.find(name); naming != naming_image_.end()) {
-      for (Application* application : naming->second) {
-        application->version = ++versions_;
-      }
-    }
-  }
 }
 
 void Applications::change(ReferredKind kind, const ReferredObject* before,

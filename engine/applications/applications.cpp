@@ -98,9 +98,6 @@ Application* Applications::for_decision(const Pod& pod) {
   if (application.crosses) {
     crossing_.push_back(&application);
   }
-  for (std::size_t i = 0; image_locality_ && i < application.images.size(); ++i) {
-    naming_image_[application.images[i]].push_back(&application);
-  }
   measure(application);
   trim();
   return &application;
@@ -330,7 +327,6 @@ void Applications::begin_anew() noexcept {
   check_order_.clear();
   in_namespace_.clear();
   crossing_.clear();
-  naming_image_.clear();
   ids_.clear();
   volume_index_.forget();
   topology_.release_all();
@@ -399,15 +395,6 @@ void Applications::drop(Application& application) {
   }
   if (application.crosses) {
     std::erase(crossing_, &application);
-  }
-  for (const std::string& image : application.images) {
-    // It may name one twice.
-    if (const auto naming = naming_image_.find(image); naming != naming_image_.end()) {
-      std::erase(naming.value(), &application);
-      if (naming->second.empty()) {
-        naming_image_.erase(naming);
-      }
-    }
   }
   const auto known = ids_.find(std::string_view(application.key));
   HEADROOM_ASSERT(known != ids_.end());

@@ -192,7 +192,6 @@ class Applications {
   // Whether a node is in another domain of a fine key than before.
   bool moves_finely(const Node& before, const Node& after) const;
   void feed_pods_of(std::uint32_t row, int sign);
-  void change_images(std::uint32_t row, const Node& before, const Node& after);
   void namespace_changes(std::string_view name);
   void selector_changes(const ReferredObject& object);
   void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
@@ -257,7 +256,6 @@ class Applications {
   std::list<Application*> check_order_;                           // validated last last
   BytesMap<std::string, std::vector<Application*>> in_namespace_;
   std::vector<Application*> crossing_;
-  BytesMap<std::string, std::vector<Application*>> naming_image_;
   std::size_t bytes_ = 0;
   std::uint32_t node_count_ = 0;
   std::uint64_t keys_generation_ = 1, volumes_generation_ = 1, node_changes_ = 1, versions_ = 0;

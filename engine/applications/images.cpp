@@ -1,7 +1,6 @@
 #include "engine/applications/images.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "objects/assert.h"
@@ -27,15 +26,14 @@ std::map<std::string_view, std::int64_t> images_of(const Node* node) {
 
 }  // namespace
 
-std::vector<std::string_view> Images::change(std::uint32_t row, const Node* before,
-                                             const Node* after) {
+void Images::change(std::uint32_t row, const Node* before, const Node* after) {
   if (before != nullptr && after != nullptr && before->images == after->images) {
-    return {};
+    return;
   }
   const auto were = images_of(before), now = images_of(after);
   if (row >= of_row_.size()) {
     if (now.empty()) {
-      return {};  // and had none
+      return;  // and had none
     }
     of_row_.resize(row + 1);
   }
@@ -67,14 +65,6 @@ std::vector<std::string_view> Images::change(std::uint32_t row, const Node* befo
       ids_.erase(known);
     }
   }
-  std::vector<std::pair<std::string_view, std::int64_t>> changed;
-  std::set_symmetric_difference(were.begin(), were.end(), now.begin(), now.end(),
-                                std::back_inserter(changed));
-  std::vector<std::string_view> names;
-  for (const auto& image : changed) {
-    names.push_back(image.first);
-  }
-  return names;
 }
 
 std::int64_t Images::scaled_size(std::string_view name, std::uint32_t nodes) const {

@@ -18,9 +18,8 @@ namespace headroom {
 
 class Images {
  public:
-  // The row's node has these now, and had those. Returns the names of which the two do not say the
-  // same, as they stand in the nodes.
-  std::vector<std::string_view> change(std::uint32_t row, const Node* before, const Node* after);
+  // The row's node has these now, and had those.
+  void change(std::uint32_t row, const Node* before, const Node* after);
 
   // What the nodes that have it count for in a score: size times their share of all nodes.
   std::int64_t scaled_size(std::string_view name, std::uint32_t nodes) const;
