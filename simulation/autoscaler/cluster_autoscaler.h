@@ -18,8 +18,9 @@
 // a pod that its namespace may not have should not be added. A pod whose node came
 // kPromisesPerPodMax times without its finding a place is not asked for again.
 //
-// Same calls, same nodes. Thread safety: one thread at a time. Cost: step() judges every new pod
-// about once per template.
+// Same calls, same nodes. Thread safety: one thread at a time. Cost: step() looks at each group of
+// new pods that are alike once for each request and template, at some 50 ns where the node has no
+// room left for them. A request is for one node where pods ask for others.
 #pragma once
 
 #include <cstdint>
