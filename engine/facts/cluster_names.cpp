@@ -37,6 +37,7 @@ std::vector<std::string> Cluster::names_of(const Node* node) const {
       policy->names_of(*node, names);
     }
     sort_once(names);
+    std::erase(names, "");  // of which no pod can request any
   }
   return names;
 }

@@ -40,6 +40,7 @@ std::vector<std::string> names_of(const ElasticQuota* quota) {
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::erase(names, "");  // of which no pod can request any
   return names;
 }
 
@@ -201,9 +202,10 @@ void ElasticQuotas::set_bounds(NamespaceFacts& facts) {
   const auto read = [&](const std::optional<ResourceList>& list, ResourceAmounts& bounds,
                         ResourceMask& read_names) {
     for (const auto& [name, quantity] : list.value_or(ResourceList())) {
-      const ResourceId resource = names_.find(name);  // it is held
+      // It is held, but for "".
+      const ResourceId resource = names_.find(name);
       // framework.NewResource drops what is no resource of a node.
-      if (resource != kPods &&
+      if (resource != kNoResource && resource != kPods &&
           (mode_ == Mode::kProposal || (kAlwaysCompared >> resource & 1) != 0 ||
            is_scalar_resource(name))) {
         bounds[resource] = amount(resource, quantity);

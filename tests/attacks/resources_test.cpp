@@ -304,5 +304,24 @@ TEST(ResourcesAttack, MoreNamesOnNodesThanThereAreNumbers) {
   check(engine);
 }
 
+// It wrote before the bounds of all resources.
+TEST(ResourcesAttack, AResourceWithoutANameBoundsNothing) {
+  for (const Mode mode : {Mode::kProposal, Mode::kUpstream}) {
+    Engine engine = make_engine(mode);
+    ElasticQuota quota;
+    quota.namespace_name = quota.name = "evil";
+    quota.min = ResourceList{{"", Quantity::from_value(3)}, {"cpu", Quantity::from_value(2)}};
+    quota.max = ResourceList{{"", Quantity::from_value(0)}, {"cpu", Quantity::from_value(2)}};
+    ASSERT_TRUE(engine.upsert(quota));
+    EXPECT_EQ(says(engine, pod_of("p", {""}), "n1"), says(engine, pod_of("p", {}), "n1"));
+    ASSERT_TRUE(engine.upsert(pod_of("p", {""}, 1, "n1")));
+    ASSERT_TRUE(engine.upsert(node_of("n3", {""})));
+    check(engine);
+    const std::vector<ElasticQuotaStatus> status = engine.elastic_quota_status();
+    ASSERT_EQ(status.size(), 1u);
+    for (const auto& amount : status[0].amounts) EXPECT_FALSE(amount.resource.empty());
+  }
+}
+
 }  // namespace
 }  // namespace headroom::resources_test
