@@ -191,9 +191,9 @@ class Engine {
   // Whether filter() says Success, and not why: a fraction of its cost where what the node has, its
   // labels or its taints are in the way. kNotFound if the node is not known.
   Result<bool> passes(const Pod& pod, std::string_view node_name);
-  // Whether what the node has, its labels and its taints let a pod of the shape in: of what
-  // filter() asks only that, and within some 50 ns. kNotFound if the node or the shape is not
-  // known.
+  // Whether what the node has, its labels and its taints let a pod of the shape in, as evaluate()
+  // by shape has it: nothing is asked of other pods, volumes and quotas, and no room is kept for
+  // pods that are nominated. kNotFound if the node or the shape is not known.
   Result<bool> has_room(ShapeIndex shape, NodeIndex node);
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
   // What the cluster would write of the pod's claims that wait for their first consumer, were it

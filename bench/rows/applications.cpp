@@ -157,7 +157,7 @@ class KnownApplication {
     (void)a_taint();
     return asked();
   }
-  // One before which another node left, with the pods that are told to be there, or came back.
+  // One before which another node left, whose pods stay known, or came back.
   double beside_a_node() {
     const std::uint32_t n = spec_.nodes - 1 - joins_ / 2 % spec_.nodes;
     if (joins_++ % 2 == 0) {

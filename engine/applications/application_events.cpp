@@ -15,9 +15,7 @@ void Applications::count(PodId id) {
   const Whole whole(*this);
   peers_.link(id);
   const PodPeer& peer = peers_.at(pod.peer);
-  for (const Subscription& subscription : peers_.kin_of(pod.peer).subscriptions) {
-    feed(*subscription.application, subscription.feed, pod.counted_row, 1);
-  }
+  feed_all_of(pod, 1);
   if (peer.volumes.empty()) {
     return;
   }
@@ -38,9 +36,7 @@ void Applications::uncount(PodId id) {
   const Whole whole(*this);
   peers_.unlink(id);
   const PodPeer& peer = peers_.at(pod.peer);
-  for (const Subscription& subscription : peers_.kin_of(pod.peer).subscriptions) {
-    feed(*subscription.application, subscription.feed, pod.counted_row, -1);
-  }
+  feed_all_of(pod, -1);
   if (peer.volumes.empty()) {
     return;
   }
@@ -213,12 +209,15 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
 
 void Applications::feed_pods_of(std::uint32_t row, int sign) {
   for (PodId id = facts_.nodes[row].first_pod; id != kNoPod; id = facts_.pods[id].next) {
-    if (facts_.pods[id].peer == kNoPeer) {
-      continue;
+    if (facts_.pods[id].peer != kNoPeer) {
+      feed_all_of(facts_.pods[id], sign);
     }
-    for (const Subscription& its : peers_.kin_of(facts_.pods[id].peer).subscriptions) {
-      feed(*its.application, its.feed, row, sign);
-    }
+  }
+}
+
+void Applications::feed_all_of(const PodFacts& pod, int sign) {
+  for (const Subscription& its : peers_.kin_of(pod.peer).subscriptions) {
+    feed(*its.application, its.feed, pod.counted_row, sign);
   }
 }
 

@@ -277,10 +277,7 @@ void Applications::find_first_rows() {
   const NodeClasses& classes = classes_.classes();
   const ClassChanges& changes = table_.class_changes();
   if (first_rows_generation_ != classes.generation() || !changes.leads_from(first_rows_version_)) {
-    first_rows_.assign(classes.size(), kNoRow);
-    for (std::uint32_t row = table_.size(); row-- > 0;) {
-      first_rows_[table_.node_class(row)] = row;
-    }
+    first_rows_ = look_for_first_rows();
     first_rows_generation_ = classes.generation();
     first_rows_version_ = changes.version();
     return;
@@ -297,6 +294,14 @@ void Applications::find_first_rows() {
     }
   });
   first_rows_version_ = changes.version();
+}
+
+std::vector<std::uint32_t> Applications::look_for_first_rows() const {
+  std::vector<std::uint32_t> first_rows(classes_.classes().size(), kNoRow);
+  for (std::uint32_t row = table_.size(); row-- > 0;) {
+    first_rows[table_.node_class(row)] = row;
+  }
+  return first_rows;
 }
 
 // Of the class, from a row on.

@@ -192,6 +192,7 @@ class Applications {
   // Whether a node is in another domain of a fine key than before.
   bool moves_finely(const Node& before, const Node& after) const;
   void feed_pods_of(std::uint32_t row, int sign);
+  void feed_all_of(const PodFacts& pod, int sign);  // all that its peer feeds
   void namespace_changes(std::string_view name);
   void selector_changes(const ReferredObject& object);
   void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
@@ -229,6 +230,7 @@ class Applications {
   void peer_made(PodPeer& peer);
   void peer_gone(PodPeer& peer);
   void find_first_rows();
+  std::vector<std::uint32_t> look_for_first_rows() const;
   bool has_first_rows();  // those of classes are what they should be
   std::uint32_t next_row(std::uint32_t node_class, std::uint32_t row) const;
   void measure(Application& application);

@@ -54,10 +54,7 @@ Result<void> Applications::validate_volumes() {
 
 bool Applications::has_first_rows() {
   find_first_rows();
-  std::vector<std::uint32_t> first_rows(first_rows_.size(), kNoRow);
-  for (std::uint32_t row = table_.size(); row-- > 0;) {
-    first_rows[table_.node_class(row)] = row;
-  }
+  const std::vector<std::uint32_t> first_rows = look_for_first_rows();
   return std::equal(first_rows.begin() + 1, first_rows.end(), first_rows_.begin() + 1);
 }
 

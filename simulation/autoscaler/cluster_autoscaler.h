@@ -19,8 +19,9 @@
 // kPromisesPerPodMax times without its finding a place is not asked for again.
 //
 // Same calls, same nodes. Thread safety: one thread at a time. Cost: step() looks at each group of
-// new pods that are alike once for each request and template, at some 50 ns where the node has no
-// room left for them. A request is for one node where pods ask for others.
+// new pods that are alike once for each request and template, and asks no more of it than
+// Engine::has_room() where the node has no room left. A request is for one node where pods ask for
+// others.
 #pragma once
 
 #include <cstdint>
