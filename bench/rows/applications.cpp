@@ -167,6 +167,18 @@ class KnownApplication {
     }
     return asked();
   }
+  // One before which another node had no room left, or had room again.
+  double beside_a_full_node() {
+    Pod filler = application_pod(0, 4'000'000, Asks::kNothing);
+    filler.containers[0].requests = {{"cpu", Quantity::from_milli(1'000'000)}};
+    const std::string name = node_name(fillings_ / 2 * 7 % spec_.nodes);
+    if (fillings_++ % 2 == 0) {
+      check_done(engine_.assume(filler, name));
+    } else {
+      engine_.forget(filler.namespace_name, filler.name, filler.uid, name);
+    }
+    return asked();
+  }
   // A decision for an application that was not asked for yet.
   double cold() {
     ++asked_;
@@ -211,7 +223,7 @@ class KnownApplication {
   Pod pending_ = application_pod(0, 3'000'000, spec_.asks);
   ShapeIndex shape_{};
   Decision decision_;
-  std::uint32_t steps_ = 0, asked_ = 0, taints_ = 0, joins_ = 0;
+  std::uint32_t steps_ = 0, asked_ = 0, taints_ = 0, joins_ = 0, fillings_ = 0;
   std::string node_;
 };
 
@@ -240,6 +252,8 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
                                         [&] { return application.beside_a_taint(); });
   const Times& nodes = measurement.add("a node", options.iterations(500),
                                        [&] { return application.beside_a_node(); });
+  const Times& full = measurement.add("a full node", options.iterations(2'000),
+                                      [&] { return application.beside_a_full_node(); });
   measurement.run(options.repetitions(5));
   application.check_now();
   const double median = us(times.median()), p99 = us(times.quantile(0.99));
@@ -271,6 +285,7 @@ void warm_line(const BenchOptions& options, Lines& lines, const char* row, const
   };
   beside_it("  by pod", pods);
   beside_it("  where a replica set of others came or went, and a node got an image", others);
+  beside_it("  where another node had no room left, or had room again", full);
   beside_it("  where another node got a taint or lost it", taints);
   beside_it("  where another node came or went", nodes);
   beside_it("  the event itself of such a taint", taint);
@@ -315,6 +330,9 @@ void spread_warm(const BenchOptions& options, Lines& lines) {
   warm_line(options, lines, "spread_warm", "default soft zone and hostname spread",
             spec_of(options, Asks::kDefaults), 1, 10);
   warm_line(options, lines, "", "the same", spec_of(options, Asks::kDefaults, 1'000), 3, 30);
+  ApplicationsSpec large = spec_of(options, Asks::kDefaults);
+  std::swap(large.applications, large.pods_each);
+  warm_line(options, lines, "", "the same", large, 1, 10);
 }
 
 void spread_hard(const BenchOptions& options, Lines& lines) {

@@ -283,7 +283,7 @@ void Applications::find_first_rows() {
     return;
   }
   first_rows_.resize(classes.size(), kNoRow);
-  changes.each_after(first_rows_version_, [this](const ClassChanges::Change& change) {
+  changes.each_after(first_rows_version_, [this](const ClassChange& change) {
     for (const std::uint32_t its : {change.from, change.to}) {
       std::uint32_t& first = first_rows_[its];
       if (table_.node_class(change.row) == its) {

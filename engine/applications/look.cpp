@@ -273,6 +273,17 @@ void ApplicationLook::locate(std::uint32_t row, bool plain, LocatedRows& rows) c
   rows.keys.push_back(keys);
 }
 
+bool ApplicationLook::is_located(std::uint32_t row, const LocatedRows& rows, std::size_t i) const {
+  for (std::size_t c = 0; c < application_.counters.size(); ++c) {
+    const Counter& counter = application_.counters[c];
+    if (!counter.fine() &&
+        rows.domains[c][i] != applications_.topology().domain(counter.key, row)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 FilterScale ApplicationLook::filter_scale() const {
   return {.least = least_, .affinity_pods = affinity_pods_ != 0, .pod_affinity = pod_affinity_};
 }

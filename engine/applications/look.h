@@ -132,6 +132,8 @@ class ApplicationLook {
   std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
   // Adds the row.
   void locate(std::uint32_t row, bool plain, LocatedRows& rows) const;
+  // Whether the row is in the domains of the i-th that was located, but for fine counters.
+  bool is_located(std::uint32_t row, const LocatedRows& rows, std::size_t i) const;
   // As code(), of the i-th row that was located, for an application without volumes and features.
   std::uint32_t code(const LocatedRows& rows, std::size_t i) const;
 

@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint32_t kNoEntry = RowsApart::kNoEntry;
 // More entries than twice what there were, and these, are found anew: most are empty.
 constexpr std::size_t kEmptyEntriesMax = 64;
+// So many changes of rows are followed however few there are to look at.
+constexpr std::uint64_t kFollowAlways = 16;
 // Of an entry without rows.
 constexpr std::uint32_t kEmpty = kClassRejection | kNoNodeReason;
 
@@ -28,26 +30,23 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
                            const Applications& applications, Application& application,
                            const PodShape& shape, bool kept) {
   const NodeTable& table = applications.table();
-  const bool same = kept && application_version_ == application.version &&
-                    shape_version_ == shape.version &&
-                    feasible_version_ == found.feasible_version() &&
-                    class_changes_ == table.class_changes().version() &&
-                    entries_.size() <= 2 * found_ + kEmptyEntriesMax;
+  bool same = kept && can_follow(found, table, application, shape);
   application_version_ = 0;  // also where memory ends half way
   changed_.clear();
   counted_.clear();
   is_out_.assign(entries_.size(), false);
   extras_.classes = table.columns().node_class;
-  if (same) {
-    follow(found, look, applications, application);
-  } else {
+  same = same && follow(found, look, applications, application);
+  if (!same) {
     find(found, look, applications, application, kept);
   }
   if (kept) {
     application.standing_changes.clear();
     application.sum_changes.clear();
   }
-  bool all = find_codes(look, !same, kept);
+  const bool turned = feasible_changes_ != found.feasible_changes().version() ||
+                      class_changes_ != table.class_changes().version();
+  bool all = find_codes(look, !same, kept, turned);
   if (all) {
     look.score(entries_, true, kept ? &located_ : nullptr, scale_);
   } else {
@@ -56,8 +55,20 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
   sum_up(look, applications, all);
   application_version_ = application.version;
   shape_version_ = shape.version;
-  feasible_version_ = found.feasible_version();
+  built_ = found.built();
+  feasible_changes_ = found.feasible_changes().version();
   class_changes_ = table.class_changes().version();
+}
+
+bool AppliedRows::can_follow(const CachedShape& found, const NodeTable& table,
+                             const Application& application, const PodShape& shape) const {
+  const FeasibleChanges& turned = found.feasible_changes();
+  const ClassChanges& moved = table.class_changes();
+  return application_version_ == application.version && shape_version_ == shape.version &&
+         built_ == found.built() && entries_.size() <= 2 * found_ + kEmptyEntriesMax &&
+         turned.leads_from(feasible_changes_) && moved.leads_from(class_changes_) &&
+         (turned.version() - feasible_changes_) + (moved.version() - class_changes_) <=
+             std::max<std::uint64_t>(looked_at_, kFollowAlways);
 }
 
 // Which rows stand for which.
@@ -90,12 +101,14 @@ void AppliedRows::find(CachedShape& found, const ApplicationLook& look,
     }
   }
   classes_ = entries_.size();
+  looked_at_ = classes_;
   std::vector<std::uint32_t> rows;
   const auto add_row = [&](std::uint32_t row) { rows.push_back(row); };
   apart_.each(add_row);
   look.each_apart(add_row);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  looked_at_ += rows.size();
   for (const std::uint32_t row : rows) {
     const std::uint32_t its_class = table.node_class(row);
     if (its_class == kNoNodeClass || found.code(row) != 0) {
@@ -172,18 +185,76 @@ std::uint32_t AppliedRows::entry_now(std::uint32_t node_class, const Application
   return its;
 }
 
-// What changed since: rows from one entry to another, and sums.
-void AppliedRows::follow(const CachedShape& found, const ApplicationLook& look,
-                         const Applications& applications, const Application& application) {
-  std::vector<std::uint32_t> rows;
+// The classes that rows went to or came from since: what stands for them is still theirs. False: it
+// is not, or a node left, whose domains nobody knows any more.
+bool AppliedRows::follow_classes(const ApplicationLook& look, const Applications& applications,
+                                 const std::vector<ClassChange>& changes) {
+  const std::vector<std::uint32_t>& first_rows = applications.first_rows();
+  entry_of_class_.resize(first_rows.size(), kNoEntry);
+  extras_.by_class.resize(first_rows.size(), -1);
+  for (const ClassChange& change : changes) {
+    if (change.to == kNoNodeClass) {
+      return false;
+    }
+    for (const std::uint32_t its_class : {change.from, change.to}) {
+      const std::uint32_t its = entry_of_class_[its_class];
+      if (its != kNoEntry && (first_rows[its_class] == kNoRow ||
+                              !look.is_located(first_rows[its_class], located_, its))) {
+        return false;
+      }
+    }
+  }
+  const NodeTable& table = applications.table();
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    // What a class says any of its rows says.
+    if (table.node_class(entries_[i].row) != class_of_[i] && first_rows[class_of_[i]] != kNoRow) {
+      entries_[i].row = first_rows[class_of_[i]];
+    }
+  }
+  return true;
+}
+
+// The rows that changed since, to the entries of what they are now. False: one has none yet.
+bool AppliedRows::follow_rows(const CachedShape& found, const ApplicationLook& look,
+                              const Applications& applications, const Application& application) {
+  std::vector<std::uint32_t> rows, turned;
+  std::vector<ClassChange> moved;
   for (const StandingChange& change : application.standing_changes) {
     applications.each_row(application.fine_sums[change.sums]->key(), change.domain,
                           [&](std::uint32_t row) { rows.push_back(row); });
   }
+  found.feasible_changes().each_after(feasible_changes_,
+                                      [&](std::uint32_t row) { turned.push_back(row); });
+  rows.insert(rows.end(), turned.begin(), turned.end());
+  const NodeTable& table = applications.table();
+  table.class_changes().each_after(class_changes_, [&](const ClassChange& change) {
+    moved.push_back(change);
+    rows.push_back(change.row);
+  });
+  if (!moved.empty() && !follow_classes(look, applications, moved)) {
+    return false;
+  }
+  const auto by_row = [](const ClassChange& a, const ClassChange& b) { return a.row < b.row; };
+  std::stable_sort(moved.begin(), moved.end(), by_row);
+  std::sort(turned.begin(), turned.end());
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  for (const std::uint32_t row : rows) {
-    move(found, look, applications, application, row);
+  return std::all_of(rows.begin(), rows.end(), [&](std::uint32_t row) {
+    const auto [first, last] = std::equal_range(turned.begin(), turned.end(), row);
+    const auto left = std::lower_bound(moved.begin(), moved.end(), ClassChange{row, 0, 0}, by_row);
+    const StateOfRow now{table.node_class(row), found.is_feasible(row)};
+    const StateOfRow before{left != moved.end() && left->row == row ? left->from : now.node_class,
+                            now.feasible != ((last - first) % 2 == 1)};
+    return move(look, applications, application, row, before, now);
+  });
+}
+
+// What changed since: rows, and sums. False: they have to be found anew.
+bool AppliedRows::follow(CachedShape& found, const ApplicationLook& look,
+                         const Applications& applications, const Application& application) {
+  (void)found.feasible_by_class(applications.table());  // which find() counts else
+  if (!follow_rows(found, look, applications, application)) {
+    return false;
   }
   const std::size_t counters = application.counters.size();
   for (const SumChange& change : application.sum_changes) {
@@ -200,18 +271,18 @@ void AppliedRows::follow(const CachedShape& found, const ApplicationLook& look,
       }
     }
   }
+  return true;
 }
 
-// To the entry of what the row is now, from that of what it was when changes were last followed.
-void AppliedRows::move(const CachedShape& found, const ApplicationLook& look,
-                       const Applications& applications, const Application& application,
-                       std::uint32_t row) {
-  const std::uint32_t its_class = applications.table().node_class(row);
-  if (its_class == kNoNodeClass || found.code(row) != 0) {
-    return;
+// To the entry of what the row is now, from that of what it was when changes were last followed;
+// to none, or from none, where it is not feasible. False: no row of its class was feasible then.
+bool AppliedRows::move(const ApplicationLook& look, const Applications& applications,
+                       const Application& application, std::uint32_t row, StateOfRow before,
+                       StateOfRow now) {
+  if (now.feasible && entry_of_class_[now.node_class] == kNoEntry) {
+    return false;
   }
-  HEADROOM_ASSERT(entry_of_class_[its_class] != kNoEntry);
-  const RowsApart::Alike before = apart_.meet([&](std::size_t k) {
+  const auto standing_before = [&](std::size_t k) {
     const std::uint32_t domain = applications.domain_of(application.fine_sums[k]->key(), row);
     for (const StandingChange& change : application.standing_changes) {
       if (change.sums == k && change.domain == domain) {
@@ -219,23 +290,36 @@ void AppliedRows::move(const CachedShape& found, const ApplicationLook& look,
       }
     }
     return apart_.standing(k, row);
-  });
-  const std::uint32_t from = before == RowsApart::kAsItsClass ? entry_of_class_[its_class]
-                                                              : apart_.entry(its_class, before);
-  const std::uint32_t to = entry_now(its_class, look, row);
-  HEADROOM_ASSERT(from != kNoEntry);
-  if (from == to) {
-    return;
+  };
+  std::uint32_t from = kNoEntry, to = kNoEntry;
+  if (before.feasible) {
+    const RowsApart::Alike alike = apart_.meet(standing_before);
+    from = alike == RowsApart::kAsItsClass ? entry_of_class_[before.node_class]
+                                           : apart_.entry(before.node_class, alike);
+    HEADROOM_ASSERT(from != kNoEntry);
   }
-  take_out(from);
-  take_out(to);
-  HEADROOM_ASSERT(entries_[from].rows != 0);
-  --entries_[from].rows;
-  ++entries_[to].rows;
+  if (now.feasible) {
+    to = entry_now(now.node_class, look, row);
+  }
+  if (from == to) {
+    return true;
+  }
+  if (from != kNoEntry) {
+    take_out(from);
+    HEADROOM_ASSERT(entries_[from].rows != 0);
+    --entries_[from].rows;
+  }
+  if (to != kNoEntry) {
+    take_out(to);
+    ++entries_[to].rows;
+  }
+  return true;
 }
 
-// Of those that changed, or of all entries. True: the scores of all are to be made anew.
-bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept) {
+// Of those that changed, or of all entries. `turned`: some rows turned feasible or infeasible, or
+// went to another class; else without filters the same rows pass. True: the scores of all are to be
+// made anew.
+bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, bool turned) {
   FilterScale filter_scale = kept && look.filters() ? look.filter_scale() : FilterScale();
   all |= filter_scale != filter_scale_;
   filter_scale_ = std::move(filter_scale);
@@ -260,8 +344,8 @@ bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept) {
     more += std::int64_t{counted} - counted_[k];
     others_count |= (counted != 0) != (counted_[k] != 0);
   }
-  // Spreading counts the rows that pass, and their domains: without filters these stay.
-  return look.filters() && !scale_.sizes.empty() && (more != 0 || others_count);
+  // Spreading counts the rows that pass, and their domains.
+  return (turned || look.filters()) && !scale_.sizes.empty() && (more != 0 || others_count);
 }
 
 // Before what the entry finds changes.

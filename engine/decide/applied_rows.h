@@ -4,10 +4,11 @@
 // application, but for the rows in whose domains of other keys (hostnames) pods count. Of these,
 // those of a class with the same sums are alike. One entry stands for each such set of rows. Where
 // volumes have each row be looked at, those of a class that say the same are alike.
-// It is kept with the application: while no row turns feasible or infeasible and no class changes,
-// a pod that comes or goes moves a row from one entry to another and changes what some find in
-// their domains; those alone are looked at again.
-// Thread safety: one thread at a time. Cost: bring_up() is O(entries whose sums changed), and
+// It is kept with the application: a pod that comes or goes moves a row from one entry to another
+// and changes what some find in their domains, a row that turns feasible or infeasible comes to its
+// entry or leaves it, one that goes to another class moves; those alone are looked at again. All is
+// found anew where a node left, and where a class has its first feasible row.
+// Thread safety: one thread at a time. Cost: bring_up() is O(rows and entries that changed), and
 // O(entries) where that changes what the others are compared with; anew it is O(classes + rows
 // apart), or O(rows) where each is looked at.
 #pragma once
@@ -39,29 +40,40 @@ class AppliedRows final : public KeptWithApplication {
   std::size_t bytes() const;
 
  private:
+  bool can_follow(const CachedShape& found, const NodeTable& table, const Application& application,
+                  const PodShape& shape) const;
   void find(CachedShape& found, const ApplicationLook& look, const Applications& applications,
             const Application& application, bool kept);
   void find_by_row(const CachedShape& found, const ApplicationLook& look, const NodeTable& table);
   std::uint32_t add(std::uint32_t row, std::uint32_t node_class, std::uint32_t rows, bool plain);
-  void move(const CachedShape& found, const ApplicationLook& look, const Applications& applications,
-            const Application& application, std::uint32_t row);
+  struct StateOfRow {
+    std::uint32_t node_class;
+    bool feasible;
+  };
+  bool move(const ApplicationLook& look, const Applications& applications,
+            const Application& application, std::uint32_t row, StateOfRow before, StateOfRow now);
   std::uint32_t entry_now(std::uint32_t node_class, const ApplicationLook& look, std::uint32_t row);
-  void follow(const CachedShape& found, const ApplicationLook& look,
-              const Applications& applications, const Application& application);
-  bool find_codes(const ApplicationLook& look, bool all, bool kept);
+  bool follow(CachedShape& found, const ApplicationLook& look, const Applications& applications,
+              const Application& application);
+  bool follow_classes(const ApplicationLook& look, const Applications& applications,
+                      const std::vector<ClassChange>& changes);
+  bool follow_rows(const CachedShape& found, const ApplicationLook& look,
+                   const Applications& applications, const Application& application);
+  bool find_codes(const ApplicationLook& look, bool all, bool kept, bool turned);
   void take_out(std::uint32_t entry);
   void put_in(std::uint32_t entry);
   void look_again(Extent& extent, std::size_t first, std::size_t last) const;
   void sum_up(const ApplicationLook& look, const Applications& applications, bool all);
 
-  // Of what they are: while none of it changes, rows move at most.
-  std::uint64_t application_version_ = 0, shape_version_ = 0, feasible_version_ = 0,
-                class_changes_ = 0;
-  std::vector<ScoredRows> entries_;      // classes, then rows apart
-  std::vector<std::uint32_t> class_of_;  // by entry
-  std::size_t classes_ = 0;              // how many of them are of classes
-  std::size_t found_ = 0;                // when they were found; since then some may be empty
-  LocatedRows located_;                  // by entry
+  // Of what they are: while none of it changes, rows move, come and go at most.
+  std::uint64_t application_version_ = 0, shape_version_ = 0, built_ = 0;
+  std::uint64_t feasible_changes_ = 0, class_changes_ = 0;  // that were followed
+  std::vector<ScoredRows> entries_;                         // classes, then rows apart
+  std::vector<std::uint32_t> class_of_;                     // by entry
+  std::size_t classes_ = 0;                                 // how many of them are of classes
+  std::size_t found_ = 0;      // when they were found; since then some may be empty
+  std::size_t looked_at_ = 0;  // classes and rows apart, then
+  LocatedRows located_;        // by entry
   std::vector<std::uint32_t> entry_of_class_;
   RowsApart apart_;
   RowExtras extras_;

@@ -107,7 +107,7 @@ void CachedShape::allocate(std::size_t words) {
 }
 
 // Of all cached shapes, so that none takes another's for its own.
-static std::uint64_t next_feasible_version() {
+static std::uint64_t next_built() {
   static std::atomic<std::uint64_t> last = 0;
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
@@ -176,7 +176,7 @@ void CachedShape::begin(const NodeTable& table) {
   table_ = &table;
   rows_ = table.size();
   feasible_ = wide_rows_ = 0;
-  feasible_version_ = next_feasible_version();
+  built_ = next_built();
   by_class_ = 0;
   codes_.clear();
   code_at_ = {};
@@ -277,7 +277,7 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
 }
 
 void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
-  feasible_version_ = next_feasible_version();
+  feasible_changes_.append(row);
   if (by_class_ == 0) {
     return;  // who asks counts them all
   }
@@ -294,7 +294,7 @@ void CachedShape::follow_classes(const NodeTable& table) {
   if (!changes.leads_from(followed)) {
     return;
   }
-  changes.each_after(followed, [this](const ClassChanges::Change& change) {
+  changes.each_after(followed, [this](const ClassChange& change) {
     if (is_feasible(change.row)) {
       feasible_by_class_.resize(std::max<std::size_t>(feasible_by_class_.size(), change.to + 1));
       --feasible_by_class_[change.from];

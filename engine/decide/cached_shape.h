@@ -22,6 +22,7 @@
 #include "engine/decide/row_extras.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
+#include "engine/table/recent_changes.h"
 #include "kernels/kernels.h"
 
 namespace headroom {
@@ -42,6 +43,9 @@ inline constexpr std::uint32_t kBestClassesMax = 256;
 // Those with more rows than are kept have bounds of their own by line while they are no more than
 // that.
 inline constexpr std::uint32_t kClassBoundsMax = 16;
+// Rows that became feasible or are so no more: the last of them, for who keeps something of rows.
+inline constexpr std::uint64_t kFeasibleChangesKept = 256;
+using FeasibleChanges = RecentChanges<std::uint32_t, kFeasibleChangesKept>;
 // Rows per bound: at least a line, so that no line belongs to two.
 inline constexpr std::uint32_t kBoundRows = kBlockNodes > kLineNodes ? kBlockNodes : kLineNodes;
 inline constexpr std::uint32_t kBoundLines = kBoundRows / kLineNodes;
@@ -82,8 +86,10 @@ class CachedShape {
   void totals(const RowExtras& extras, std::uint32_t feasible, std::vector<std::int32_t>& out);
   // How many rows of each class are feasible.
   const std::vector<std::uint32_t>& feasible_by_class(const NodeTable& table);
-  // Grows where a row becomes feasible or is so no more.
-  std::uint64_t feasible_version() const { return feasible_version_; }
+  // Rows that became feasible or are so no more, since it was built; and which time that was: no
+  // other shape's is the same.
+  const FeasibleChanges& feasible_changes() const { return feasible_changes_; }
+  std::uint64_t built() const { return built_; }
   std::uint32_t code(std::uint32_t row) const;
   bool is_feasible(std::uint32_t row) const {
     return (lines_[layout_.packed(row)] & kInfeasible) == 0;
@@ -262,7 +268,8 @@ class CachedShape {
   std::vector<std::uint32_t> changed_;
   std::uint64_t changed_since_ = 0;
   std::uint32_t feasible_ = 0, wide_rows_ = 0;
-  std::uint64_t feasible_version_ = 0;
+  std::uint64_t built_ = 0;
+  FeasibleChanges feasible_changes_;
   std::vector<std::uint32_t> feasible_by_class_;
   std::uint64_t by_class_ = 0;  // the version of class changes that it is for; 0: not counted
   std::vector<CodeCount> codes_;

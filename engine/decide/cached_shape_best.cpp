@@ -145,7 +145,7 @@ void CachedShape::follow_classes(RangeTotals& range, const Totals& weights, cons
     return;
   }
   const ClassChanges& changes = table_->class_changes();
-  changes.each_after(range.class_changes, [&](const ClassChanges::Change& change) {
+  changes.each_after(range.class_changes, [&](const ClassChange& change) {
     for (const std::uint32_t node_class : {change.from, change.to}) {
       // Of one that is none of those nothing is kept yet.
       if (node_class != kNoNodeClass && node_class < range.by_class.size()) {

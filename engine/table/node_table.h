@@ -28,8 +28,8 @@
 
 #include "engine/table/beyond_int64.h"
 #include "engine/table/change_log.h"
-#include "engine/table/class_changes.h"
 #include "engine/table/narrow_column.h"
+#include "engine/table/recent_changes.h"
 #include "kernels/kernels.h"
 #include "layout/huge_pages.h"
 #include "objects/assert.h"

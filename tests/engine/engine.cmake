@@ -35,8 +35,8 @@ endfunction()
 headroom_add_engine_test(engine_test SOURCES
   engine/annotations_test.cpp
   engine/applications/applications_test.cpp
+  engine/decide/applied_rows_test.cpp
   engine/applications/bound_volumes_test.cpp
-  engine/table/class_changes_test.cpp
   engine/table/change_log_test.cpp
   engine/table/check_resources_test.cpp
   engine/elastic_quota_stories_test.cpp
@@ -57,6 +57,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/profile_reader_test.cpp
   engine/decide/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
+  engine/table/recent_changes_test.cpp
   engine/decide/rows_apart_test.cpp
   engine/random/script_test.cpp
   engine/state_test.cpp

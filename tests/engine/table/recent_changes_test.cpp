@@ -1,5 +1,5 @@
 // The last changes of classes, beside all of them.
-#include "engine/table/class_changes.h"
+#include "engine/table/recent_changes.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::uint32_t> rows_after(const ClassChanges& changes, std::uint64_t version) {
   std::vector<std::uint32_t> rows;
-  changes.each_after(version, [&](const ClassChanges::Change& change) {
+  changes.each_after(version, [&](const ClassChange& change) {
     EXPECT_EQ(change.from, change.row + 1);
     EXPECT_EQ(change.to, change.row + 2);
     rows.push_back(change.row);

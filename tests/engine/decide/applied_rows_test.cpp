@@ -1,0 +1,195 @@
+// What is kept with an application from one decision to the next, and follows what changes: on few
+// nodes, where each change makes a class or empties it, beside an engine that keeps nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "objects/labels.h"
+#include "tests/support/answer_text.h"
+#include "tests/support/seed.h"
+#include "workloads/random.h"
+
+namespace headroom::applied_rows_test {
+namespace {
+
+constexpr std::uint32_t kNodes = 7, kPodsEach = 12;
+// So many for few nodes that they come and go, and what was one's number is another's.
+constexpr std::array kZones = {"a", "b", "c", "d", "e"};
+
+enum App : std::uint32_t { kSoft, kHard, kAffinity, kByDefault, kApps };
+
+std::string name_of(std::uint32_t n) { return "node-" + std::to_string(n); }
+
+TopologySpreadConstraint spread(const char* key, bool hard, const LabelSelector& selector) {
+  TopologySpreadConstraint constraint;
+  constraint.hard = hard;
+  constraint.max_skew = 1;
+  constraint.topology_key = key;
+  constraint.selector = selector;
+  return constraint;
+}
+
+PodAffinityTerm term(const char* key, std::int32_t weight, const LabelSelector& selector) {
+  PodAffinityTerm its;
+  its.selector = selector;
+  its.topology_key = key;
+  its.weight = weight;
+  return its;
+}
+
+Pod pod_of(std::uint32_t app, const std::string& name) {
+  Pod pod;
+  pod.namespace_name = "team";
+  pod.name = pod.uid = name;
+  pod.labels = {{"app", std::to_string(app)}};
+  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_milli(100)}};
+  const LabelSelector own = {{"app", "In", {std::to_string(app)}}};
+  if (app == kSoft || app == kHard) {
+    pod.topology_spread = {spread(kZoneLabel, app == kHard, own),
+                           spread(kHostnameLabel, false, own)};
+  } else if (app == kAffinity) {
+    pod.pod_anti_affinity.required = {term(kHostnameLabel, 0, own)};
+    pod.pod_affinity.preferred = {term(kZoneLabel, 50, own)};
+  }
+  return pod;
+}
+
+// Takes all that a node has.
+Pod filler_of(std::uint32_t n) {
+  Pod pod = pod_of(kApps, "filler-" + std::to_string(n));
+  pod.containers[0].requests = {{"cpu", Quantity::from_value(8)}};
+  return pod;
+}
+
+Engine make_engine(bool shape_cache) {
+  Result<Engine> engine =
+      Engine::create(Profile::kube_scheduler(), {.shape_cache = shape_cache, .threads = 1});
+  if (!engine) throw std::invalid_argument(engine.error().message);
+  return std::move(*engine);
+}
+
+class Walk {
+ public:
+  explicit Walk(std::uint64_t seed) : random_{seed, 1} {
+    for (std::uint32_t n = 0; n < kNodes; ++n) {
+      Node& node = nodes_[n];
+      node.name = name_of(n);
+      node.labels = {{kHostnameLabel, node.name}, {kZoneLabel, kZones[n % kZones.size()]}};
+      node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+      both([&](Engine& engine) { return engine.upsert(node); });
+    }
+    const Service service{"team", "by-default", StringMap{{"app", std::to_string(kByDefault)}}};
+    both([&](Engine& engine) { return engine.upsert(ReferredObject(service)); });
+  }
+
+  // Some node or pod comes, goes or is another.
+  void step() {
+    const std::uint32_t n = random_.below(kNodes);
+    switch (random_.below(10)) {
+      case 0:
+      case 1:
+        fill(n);
+        break;
+      case 2:
+      case 3:
+      case 4:
+        nodes_[n].labels.back().second = kZones[random_.below(kZones.size())];
+        show(n);
+        break;
+      case 5:
+        nodes_[n].taints.clear();
+        if (random_.permille(500)) {
+          nodes_[n].taints = {{"t", "", random_.permille(500) ? "NoSchedule" : "PreferNoSchedule"}};
+        }
+        show(n);
+        break;
+      case 6:
+        if (random_.permille(300)) {
+          for (Engine* engine : {&cached_, &plain_}) engine->remove_node(name_of(n));
+        } else {
+          show(n);
+        }
+        break;
+      default:
+        place();
+        break;
+    }
+  }
+
+  void ask() {
+    const Pod pod = pod_of(random_.below(kApps), "asked");
+    const EvaluateOptions all{.top_k = kNodes};
+    const Result<Decision> cached = cached_.evaluate(pod, all), plain = plain_.evaluate(pod, all);
+    ASSERT_TRUE(cached) << cached.error().message;
+    ASSERT_TRUE(plain) << plain.error().message;
+    EXPECT_EQ(decision_text(plain_, *plain), decision_text(cached_, *cached))
+        << pod.labels[0].second;
+  }
+
+  void check() {
+    const Result<void> valid = cached_.validate();
+    EXPECT_TRUE(valid) << valid.error().message;
+  }
+
+ private:
+  template <typename Event>
+  void both(Event event) {
+    for (Engine* engine : {&cached_, &plain_}) {
+      const Result<void> done = event(*engine);
+      ASSERT_TRUE(done) << done.error().message;
+    }
+  }
+  void show(std::uint32_t n) {
+    both([&](Engine& engine) { return engine.upsert(nodes_[n]); });
+  }
+  // All that the node has is taken, or given back.
+  void fill(std::uint32_t n) {
+    full_[n] = !full_[n];
+    Pod pod = filler_of(n);
+    pod.node_name = name_of(n);
+    both([&](Engine& engine) {
+      if (full_[n]) return engine.upsert(pod);
+      engine.remove_pod(pod.namespace_name, pod.name);
+      return Result<void>();
+    });
+  }
+  // A pod of some application goes to another node, or ends.
+  void place() {
+    const std::uint32_t app = random_.below(kApps);
+    Pod pod = pod_of(app, std::to_string(app) + "-" + std::to_string(random_.below(kPodsEach)));
+    for (Engine* engine : {&cached_, &plain_}) engine->remove_pod(pod.namespace_name, pod.name);
+    if (random_.permille(600)) {
+      pod.node_name = name_of(random_.below(kNodes));
+      both([&](Engine& engine) { return engine.upsert(pod); });
+    }
+  }
+
+  Random random_;
+  std::array<Node, kNodes> nodes_;
+  std::array<bool, kNodes> full_{};
+  Engine cached_ = make_engine(true), plain_ = make_engine(false);
+};
+
+TEST(AppliedRows, FollowWhatChanges) {
+  const std::uint64_t seed = test_seed();
+  constexpr std::uint64_t kWalks = std::max(1, 60 * HEADROOM_ROUNDS_PERCENT / 100);
+  for (std::uint64_t w = 0; w < kWalks && !testing::Test::HasFailure(); ++w) {
+    SCOPED_TRACE("walk " + std::to_string(w));
+    Random random{seed, w};
+    Walk walk(seed + w);
+    for (int asked = 0; asked < 400 && !testing::Test::HasFailure(); ++asked) {
+      for (std::uint32_t e = random.below(4); e > 0; --e) walk.step();
+      walk.ask();
+    }
+    walk.check();
+  }
+}
+
+}  // namespace
+}  // namespace headroom::applied_rows_test
