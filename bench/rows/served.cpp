@@ -148,7 +148,9 @@ void served_throughput(const BenchOptions& options, Lines& lines) {
 
 // The trace's pods, as in the row `place`, two batches under way.
 void served_batch(const BenchOptions& options, Lines& lines) {
-  const std::uint32_t nodes = options.size(kServedNodes), pods = options.size(200'000);
+  // All of them are reserved, and nobody binds them.
+  const std::uint32_t nodes = options.size(kServedNodes),
+                      pods = std::min(options.size(200'000), kReservedPodsMax);
   const TraceWorkload workload = make_trace_workload(pods, false, options.seed);
   LoadFacts::Objects objects;
   objects.now_us = kTraceStartUs;
