@@ -44,9 +44,9 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
     application.standing_changes.clear();
     application.sum_changes.clear();
   }
-  const bool turned = feasible_changes_ != found.feasible_changes().version() ||
-                      class_changes_ != table.class_changes().version();
-  bool all = find_codes(look, !same, kept, turned);
+  const bool others_pass = feasible_changes_ != found.feasible_changes().version() ||
+                           class_changes_ != table.class_changes().version();
+  bool all = find_codes(look, !same, kept, others_pass);
   if (all) {
     look.score(entries_, true, kept ? &located_ : nullptr, scale_);
   } else {
@@ -62,12 +62,12 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
 
 bool AppliedRows::can_follow(const CachedShape& found, const NodeTable& table,
                              const Application& application, const PodShape& shape) const {
-  const FeasibleChanges& turned = found.feasible_changes();
-  const ClassChanges& moved = table.class_changes();
+  const FeasibleChanges& feasible = found.feasible_changes();
+  const ClassChanges& classes = table.class_changes();
   return application_version_ == application.version && shape_version_ == shape.version &&
          built_ == found.built() && entries_.size() <= 2 * found_ + kEmptyEntriesMax &&
-         turned.leads_from(feasible_changes_) && moved.leads_from(class_changes_) &&
-         (turned.version() - feasible_changes_) + (moved.version() - class_changes_) <=
+         feasible.leads_from(feasible_changes_) && classes.leads_from(class_changes_) &&
+         (feasible.version() - feasible_changes_) + (classes.version() - class_changes_) <=
              std::max<std::uint64_t>(looked_at_, kFollowAlways);
 }
 
@@ -206,7 +206,7 @@ bool AppliedRows::follow_classes(const ApplicationLook& look, const Applications
   }
   const NodeTable& table = applications.table();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    // What a class says any of its rows says.
+    // What a class says any of its rows says. Of one without a node no entry has rows.
     if (table.node_class(entries_[i].row) != class_of_[i] && first_rows[class_of_[i]] != kNoRow) {
       entries_[i].row = first_rows[class_of_[i]];
     }
@@ -239,20 +239,25 @@ bool AppliedRows::follow_rows(const CachedShape& found, const ApplicationLook& l
   std::sort(turned.begin(), turned.end());
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  return std::all_of(rows.begin(), rows.end(), [&](std::uint32_t row) {
+  for (const std::uint32_t row : rows) {
     const auto [first, last] = std::equal_range(turned.begin(), turned.end(), row);
-    const auto left = std::lower_bound(moved.begin(), moved.end(), ClassChange{row, 0, 0}, by_row);
+    const auto went = std::lower_bound(moved.begin(), moved.end(), ClassChange{row, 0, 0}, by_row);
     const StateOfRow now{table.node_class(row), found.is_feasible(row)};
-    const StateOfRow before{left != moved.end() && left->row == row ? left->from : now.node_class,
+    // As often as it turned since, and in the class that it went from first.
+    const StateOfRow before{went != moved.end() && went->row == row ? went->from : now.node_class,
                             now.feasible != ((last - first) % 2 == 1)};
-    return move(look, applications, application, row, before, now);
-  });
+    if (!move(look, applications, application, row, before, now)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // What changed since: rows, and sums. False: they have to be found anew.
 bool AppliedRows::follow(CachedShape& found, const ApplicationLook& look,
                          const Applications& applications, const Application& application) {
-  (void)found.feasible_by_class(applications.table());  // which find() counts else
+  // The search by class takes what it counts as it is.
+  (void)found.feasible_by_class(applications.table());
   if (!follow_rows(found, look, applications, application)) {
     return false;
   }
@@ -316,10 +321,10 @@ bool AppliedRows::move(const ApplicationLook& look, const Applications& applicat
   return true;
 }
 
-// Of those that changed, or of all entries. `turned`: some rows turned feasible or infeasible, or
+// Of those that changed, or of all entries. `others_pass`: rows turned feasible or infeasible, or
 // went to another class; else without filters the same rows pass. True: the scores of all are to be
 // made anew.
-bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, bool turned) {
+bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, bool others_pass) {
   FilterScale filter_scale = kept && look.filters() ? look.filter_scale() : FilterScale();
   all |= filter_scale != filter_scale_;
   filter_scale_ = std::move(filter_scale);
@@ -345,7 +350,7 @@ bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, b
     others_count |= (counted != 0) != (counted_[k] != 0);
   }
   // Spreading counts the rows that pass, and their domains.
-  return (turned || look.filters()) && !scale_.sizes.empty() && (more != 0 || others_count);
+  return (others_pass || look.filters()) && !scale_.sizes.empty() && (more != 0 || others_count);
 }
 
 // Before what the entry finds changes.
@@ -373,8 +378,6 @@ void AppliedRows::put_in(std::uint32_t entry) {
   const std::int32_t extra = its.code == 0 ? static_cast<std::int32_t>(its.total) : -1;
   extras_.by_entry[entry] = extra;
   if (entry < classes_) {
-    // By the class that it stands for: its row may be in a finer one by now, where others read
-    // more.
     extras_.by_class[class_of_[entry]] = extra;
   }
   if (its.code == 0) {

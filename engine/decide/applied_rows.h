@@ -7,10 +7,11 @@
 // It is kept with the application: a pod that comes or goes moves a row from one entry to another
 // and changes what some find in their domains, a row that turns feasible or infeasible comes to its
 // entry or leaves it, one that goes to another class moves; those alone are looked at again. All is
-// found anew where a node left, and where a class has its first feasible row.
+// found anew where a node left, where a class has its first feasible row or lost its last node,
+// where its domains have other numbers, and where more rows changed than there are to look at.
 // Thread safety: one thread at a time. Cost: bring_up() is O(rows and entries that changed), and
-// O(entries) where that changes what the others are compared with; anew it is O(classes + rows
-// apart), or O(rows) where each is looked at.
+// O(entries) where that changes what the others are compared with, a row changed its class or a sum
+// another; anew it is O(classes + rows apart), or O(rows) where each is looked at.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +60,7 @@ class AppliedRows final : public KeptWithApplication {
                       const std::vector<ClassChange>& changes);
   bool follow_rows(const CachedShape& found, const ApplicationLook& look,
                    const Applications& applications, const Application& application);
-  bool find_codes(const ApplicationLook& look, bool all, bool kept, bool turned);
+  bool find_codes(const ApplicationLook& look, bool all, bool kept, bool others_pass);
   void take_out(std::uint32_t entry);
   void put_in(std::uint32_t entry);
   void look_again(Extent& extent, std::size_t first, std::size_t last) const;

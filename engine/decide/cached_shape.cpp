@@ -277,15 +277,15 @@ void CachedShape::replay(const NodeTable& table, const PodShape& shape) {
 }
 
 void CachedShape::feasible_changed(std::uint32_t row, bool is_feasible) {
+  // Else who asks counts them all.
+  if (by_class_ != 0) {
+    const std::uint32_t its = table_->node_class(row);
+    if (its >= feasible_by_class_.size()) {
+      feasible_by_class_.resize(its + 1);
+    }
+    feasible_by_class_[its] += is_feasible ? 1U : ~0U;
+  }
   feasible_changes_.append(row);
-  if (by_class_ == 0) {
-    return;  // who asks counts them all
-  }
-  const std::uint32_t its = table_->node_class(row);
-  if (its >= feasible_by_class_.size()) {
-    feasible_by_class_.resize(its + 1);
-  }
-  feasible_by_class_[its] += is_feasible ? 1U : ~0U;
 }
 
 void CachedShape::follow_classes(const NodeTable& table) {

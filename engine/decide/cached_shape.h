@@ -86,8 +86,8 @@ class CachedShape {
   void totals(const RowExtras& extras, std::uint32_t feasible, std::vector<std::int32_t>& out);
   // How many rows of each class are feasible.
   const std::vector<std::uint32_t>& feasible_by_class(const NodeTable& table);
-  // Rows that became feasible or are so no more, since it was built; and which time that was: no
-  // other shape's is the same.
+  // Rows that became feasible or are so no more. A version means something while built() is the
+  // same, a number that each building of each shape has for itself.
   const FeasibleChanges& feasible_changes() const { return feasible_changes_; }
   std::uint64_t built() const { return built_; }
   std::uint32_t code(std::uint32_t row) const;

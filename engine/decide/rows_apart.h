@@ -2,8 +2,8 @@
 // and which of these are alike: those of one class whose domains have the same standings.
 //
 // Rows that are alike have a number, an entry, which the caller gives. Nothing is kept by row.
-// Thread safety: one writer, or any number of readers. Valid while the application's version and
-// the nodes' classes are. Cost: O(fine keys) a row.
+// Thread safety: one writer, or any number of readers. Valid while the application's version is,
+// and no node leaves: who goes to another class has another entry. Cost: O(fine keys) a row.
 #pragma once
 
 #include <tsl/robin_map.h>

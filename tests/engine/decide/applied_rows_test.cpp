@@ -91,7 +91,7 @@ class Walk {
   // Some node or pod comes, goes or is another.
   void step() {
     const std::uint32_t n = random_.below(kNodes);
-    switch (random_.below(10)) {
+    switch (random_.below(12)) {
       case 0:
       case 1:
         fill(n);
@@ -116,6 +116,14 @@ class Walk {
           show(n);
         }
         break;
+      case 7:
+        // Two nodes that say the same of their hostname, now and then.
+        nodes_[n].labels.front().second = name_of(random_.permille(100) ? 0 : n);
+        show(n);
+        break;
+      case 8:
+        suppose();
+        break;
       default:
         place();
         break;
@@ -123,13 +131,26 @@ class Walk {
   }
 
   void ask() {
-    const Pod pod = pod_of(random_.below(kApps), "asked");
+    Pod pod = pod_of(random_.below(kApps), "asked");
+    // Another shape of the application; and one that has classes told apart.
+    if (random_.permille(100)) pod.containers[0].requests[0].second = Quantity::from_value(4);
+    if (random_.permille(20)) {
+      pod.node_selector = {{kZoneLabel, kZones[random_.below(kZones.size())]}};
+    }
     const EvaluateOptions all{.top_k = kNodes};
     const Result<Decision> cached = cached_.evaluate(pod, all), plain = plain_.evaluate(pod, all);
     ASSERT_TRUE(cached) << cached.error().message;
     ASSERT_TRUE(plain) << plain.error().message;
     EXPECT_EQ(decision_text(plain_, *plain), decision_text(cached_, *cached))
         << pod.labels[0].second;
+    NodesDecision of_cached, of_plain;
+    ASSERT_TRUE(cached_.evaluate_nodes(pod, of_cached));
+    ASSERT_TRUE(plain_.evaluate_nodes(pod, of_plain));
+    ASSERT_EQ(of_plain.rows.size(), of_cached.rows.size());
+    for (std::size_t r = 0; r < of_plain.rows.size(); ++r) {
+      EXPECT_EQ(of_plain.rows[r].verdict, of_cached.rows[r].verdict) << r;
+      EXPECT_EQ(of_plain.rows[r].total, of_cached.rows[r].total) << r;
+    }
   }
 
   void check() {
@@ -147,6 +168,20 @@ class Walk {
   }
   void show(std::uint32_t n) {
     both([&](Engine& engine) { return engine.upsert(nodes_[n]); });
+  }
+  // What others ask meanwhile, and what is taken back.
+  void suppose() {
+    const auto nodes = nodes_;
+    const auto full = full_;
+    for (Engine* engine : {&cached_, &plain_}) engine->fork();
+    for (std::uint32_t e = random_.below(3); e > 0; --e) {
+      fill(random_.below(kNodes));
+      place();
+      ask();
+    }
+    for (Engine* engine : {&cached_, &plain_}) engine->rollback();
+    nodes_ = nodes;
+    full_ = full;
   }
   // All that the node has is taken, or given back.
   void fill(std::uint32_t n) {
