@@ -22,8 +22,8 @@
 #include "engine/decide/row_extras.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
-#include "engine/table/recent_changes.h"
 #include "kernels/kernels.h"
+#include "layout/recent_changes.h"
 
 namespace headroom {
 

@@ -29,9 +29,9 @@
 #include "engine/table/beyond_int64.h"
 #include "engine/table/change_log.h"
 #include "engine/table/narrow_column.h"
-#include "engine/table/recent_changes.h"
 #include "kernels/kernels.h"
 #include "layout/huge_pages.h"
+#include "layout/recent_changes.h"
 #include "objects/assert.h"
 
 namespace headroom {
@@ -46,6 +46,14 @@ struct Contribution {
 
 // A node table's class of a row that holds no node.
 inline constexpr std::uint32_t kNoNodeClass = 0;
+
+// A row that went from one class of nodes to another; who looks at it finds it in its last class.
+struct ClassChange {
+  std::uint32_t row, from, to;
+};
+// Beyond it a look at each row costs no more.
+inline constexpr std::uint64_t kClassChangesKept = 1024;
+using ClassChanges = RecentChanges<ClassChange, kClassChangesKept>;
 
 // A headroom column's truth, saturating; kUnlimited comes of a base that is, and of no other.
 inline std::int64_t headroom_of(std::int64_t base, std::int64_t sum) {

@@ -57,7 +57,6 @@ headroom_add_engine_test(engine_test SOURCES
   engine/profile_reader_test.cpp
   engine/decide/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
-  engine/table/recent_changes_test.cpp
   engine/decide/rows_apart_test.cpp
   engine/random/script_test.cpp
   engine/state_test.cpp

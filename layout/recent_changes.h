@@ -1,8 +1,7 @@
 // RecentChanges: what changed last, each change with a version, so that whoever keeps something
-// that follows from it can follow and need not look at all rows.
+// that follows from it can follow and need not look at everything.
 //
-// A ring of the last `kept`: who is further behind begins anew. Changes of one row come in their
-// order.
+// A ring of the last `kept`, in their order: who is further behind begins anew.
 // Thread safety: one writer, or any number of readers. Cost: O(1) a change.
 #pragma once
 
@@ -13,11 +12,9 @@
 
 namespace headroom {
 
-template <typename Its, std::uint64_t kept>
+template <typename Change, std::uint64_t kept>
 class RecentChanges {
  public:
-  using Change = Its;
-
   void append(Change change) { last_[version_++ % kept] = change; }
   // Grows with every change; never 0.
   std::uint64_t version() const { return version_; }
@@ -38,13 +35,5 @@ class RecentChanges {
   std::array<Change, kept> last_{};
   std::uint64_t version_ = 1;
 };
-
-// A row that went from one class of nodes to another; who looks at it finds it in its last class.
-struct ClassChange {
-  std::uint32_t row, from, to;
-};
-// Beyond it a look at each row costs no more.
-inline constexpr std::uint64_t kClassChangesKept = 1024;
-using ClassChanges = RecentChanges<ClassChange, kClassChangesKept>;
 
 }  // namespace headroom
