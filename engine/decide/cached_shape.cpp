@@ -9,7 +9,6 @@
 #include <new>
 #include <utility>
 
-#include "kernels/exact.h"
 #include "layout/cache_line.h"
 #include "layout/heap_bytes.h"
 #include "layout/prefetch.h"
@@ -354,15 +353,7 @@ void CachedShape::build_histograms() {
   }
 }
 
-// --- Totals ---
-
-CachedShape::Ranges CachedShape::ranges() {
-  Ranges found = cold_ranges_;
-  for (std::uint32_t n = 0; has_histograms_ && n < layout_.normalized; ++n) {
-    found[n] = {histograms_[n].lo(), histograms_[n].hi()};
-  }
-  return found;
-}
+// --- Reading ---
 
 void CachedShape::count_by_class(const NodeTable& table) {
   feasible_by_class_.clear();
@@ -388,123 +379,11 @@ const std::vector<std::uint32_t>& CachedShape::feasible_by_class(const NodeTable
   return feasible_by_class_;
 }
 
-CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
-  if (layout_.normalized == 0 || (!extras.rejects_classes && !extras.rejects_apart)) {
-    return ranges();
-  }
-  Ranges found;
-  if (!extras.rejects_classes) {
-    if (!has_histograms_) {
-      build_histograms();
-    }
-    // Without the few rows that are rejected, for a moment.
-    for (const bool take : {true, false}) {
-      extras.each_apart([&](std::uint32_t row) {
-        if (!is_feasible(row) || extras.of(row) >= 0) {
-          return;
-        }
-        for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-          const std::int32_t raw = layout_.raw(lines_, row, n);
-          take ? histograms_[n].remove(raw) : histograms_[n].add(raw);
-        }
-      });
-      if (take) {
-        found = ranges();
-      }
-    }
-    return found;
-  }
-  for (std::uint32_t row = 0; row < rows_; ++row) {
-    if (!is_feasible(row) || extras.of(row) < 0) {
-      continue;
-    }
-    for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-      const std::int32_t raw = layout_.raw(lines_, row, n);
-      found[n] = {std::min(found[n].lo, raw), std::max(found[n].hi, raw)};
-    }
-  }
-  return found;
-}
-
-Totals CachedShape::weights(const Ranges& ranges) const {
-  Totals result{};
-  result.layout = layout_;
-  result.normalize_in_double = normalize_in_double_;
-  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    result.lo[n] = ranges[n].lo;
-    result.hi[n] = ranges[n].hi;
-    result.normalized_weight[n] = weights_[n];
-  }
-  for (std::uint32_t s = layout_.normalized; s < score_count_; ++s) {
-    result.plain_weight[s - layout_.normalized] = weights_[s];
-  }
-  return result;
-}
-
 std::int32_t CachedShape::raw(std::uint32_t row, std::uint32_t s) const {
   if (s < layout_.normalized) {
     return layout_.raw(lines_, row, s);
   }
   return plain_score(lines_[layout_.packed(row)], s - layout_.normalized);
-}
-
-std::int32_t CachedShape::normalized(std::int32_t raw, std::uint32_t s) const {
-  return s >= layout_.normalized ? raw : normalized_in(range_totals_[last_range_], raw, s);
-}
-
-std::int32_t CachedShape::normalized_in(const RangeTotals& range, std::int32_t raw,
-                                        std::uint32_t n) const {
-  const auto [lo, hi] = range.ranges[n];
-  return range.table[n].empty()
-             ? static_cast<std::int32_t>(normalize(raw, lo, hi, normalize_in_double_))
-             : range.table[n][static_cast<std::size_t>(raw - lo)];
-}
-
-// -1 for an infeasible row.
-std::int32_t CachedShape::row_total(const RangeTotals& range, const Totals& weights,
-                                    std::uint32_t row) const {
-  const std::uint32_t packed = lines_[layout_.packed(row)];
-  if ((packed & kInfeasible) != 0) {
-    return -1;
-  }
-  std::int32_t total = 0;
-  for (std::uint32_t n = 0; n < layout_.normalized; ++n) {
-    // Held within the range: it may be that of an earlier time.
-    const std::int32_t raw = std::clamp(layout_.raw(lines_, row, n), weights.lo[n], weights.hi[n]);
-    total += weights.normalized_weight[n] * normalized_in(range, raw, n);
-  }
-  for (std::uint32_t p = 0; p < kPlainMax; ++p) {
-    total += weights.plain_weight[p] * plain_score(packed, p);
-  }
-  return total;
-}
-
-void CachedShape::totals(std::vector<std::int32_t>& out) {
-  out.assign(rows_, -1);
-  if (feasible_ != 0) {
-    totals(ranges(), nullptr, out);
-  }
-}
-
-void CachedShape::totals(const RowExtras& extras, std::uint32_t feasible,
-                         std::vector<std::int32_t>& out) {
-  out.assign(rows_, -1);
-  if (feasible != 0) {
-    totals(ranges(extras), &extras, out);
-  }
-}
-
-void CachedShape::totals(const Ranges& ranges, const RowExtras* extras,
-                         std::vector<std::int32_t>& out) {
-  const Totals its_weights = weights(ranges);
-  const RangeTotals& range = totals_of(ranges);
-  for (std::uint32_t row = 0; row < rows_; ++row) {
-    out[row] = row_total(range, its_weights, row);
-    if (extras != nullptr && out[row] >= 0) {
-      const std::int32_t extra = extras->of(row);
-      out[row] = extra < 0 ? -1 : out[row] + extra;
-    }
-  }
 }
 
 std::uint32_t CachedShape::code(std::uint32_t row) const {
