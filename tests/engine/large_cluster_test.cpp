@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
-#include "tests/support/answer_text.h"
+#include "tests/support/engine_pair.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
@@ -25,68 +23,12 @@ constexpr std::array<std::uint32_t, 2> kTopKs = {1, 16};
 
 int rounds(int in_release) { return std::max(1, in_release * HEADROOM_ROUNDS_PERCENT / 100); }
 
-// One engine with the cache, and room for all that comes, and one without, which get the same
-// events.
-class Pair {
- public:
-  explicit Pair(const Profile& profile)
-      : cached_(create(profile, true)), plain_(create(profile, false)) {
-    cached_.reserve(kNodes, kPods);
-  }
-
-  template <typename Fact>
-  void upsert(const Fact& fact) {
-    ASSERT_TRUE(cached_.upsert(fact));
-    ASSERT_TRUE(plain_.upsert(fact));
-  }
-  void remove_pod(const Pod& pod) {
-    cached_.remove_pod(pod.namespace_name, pod.name);
-    plain_.remove_pod(pod.namespace_name, pod.name);
-  }
-  void remove_node(const std::string& name) {
-    cached_.remove_node(name);
-    plain_.remove_node(name);
-  }
-  void assume(const Pod& pod, const std::string& node) {
-    ASSERT_TRUE(cached_.assume(pod, node));
-    ASSERT_TRUE(plain_.assume(pod, node));
-  }
-  void advance(std::int64_t now_us) {
-    ASSERT_TRUE(cached_.advance(now_us));
-    ASSERT_TRUE(plain_.advance(now_us));
-  }
-
-  // Both answers are the same; the one with the cache.
-  Decision ask(const Pod& pod, std::uint32_t top_k) {
-    const Result<Decision> cached = cached_.evaluate(pod, {.top_k = top_k});
-    const Result<Decision> plain = plain_.evaluate(pod, {.top_k = top_k});
-    if (!cached || !plain) {
-      ADD_FAILURE() << (cached ? plain : cached).error().message;
-      return {};
-    }
-    EXPECT_EQ(decision_text(plain_, *plain), decision_text(cached_, *cached)) << pod.name;
-    return *cached;
-  }
-
-  void check() {
-    for (const Engine* engine : {&cached_, &plain_}) {
-      const Result<void> valid = engine->validate();
-      EXPECT_TRUE(valid) << valid.error().message;
-    }
-    EXPECT_EQ(plain_.digest(), cached_.digest());
-    EXPECT_GT(cached_.stats().cache_hits, plain_.stats().cache_hits);
-  }
-  std::string name_of(NodeIndex node) const { return std::string(cached_.node_name(node)); }
-
- private:
-  static Engine create(const Profile& profile, bool shape_cache) {
-    Result<Engine> engine = Engine::create(profile, {.shape_cache = shape_cache, .threads = 1});
-    if (!engine) throw std::invalid_argument(engine.error().message);
-    return std::move(*engine);
-  }
-
-  Engine cached_, plain_;
-};
+// With room for all that comes.
+EnginePair pair_of(const Profile& profile) {
+  EnginePair pair(profile);
+  pair.reserve(kNodes, kPods);
+  return pair;
+}
 
 Node node_of(const std::string& name, std::int64_t cpu_milli, std::int64_t memory) {
   Node node;
@@ -115,7 +57,7 @@ TEST_P(LargeCluster, CacheAnswersAsNoCacheBetweenEvents) {
   const ClusterGenerator generator({.nodes = kNodes, .pods = kPods, .seed = seed});
   Profile profile = Profile::standard();
   profile.mode = GetParam();
-  Pair pair(profile);
+  EnginePair pair = pair_of(profile);
   std::int64_t now_us = generator.options().now_us;
   pair.advance(now_us);
   std::vector<Pod> bound, pending;
@@ -186,7 +128,7 @@ TEST_P(LargeCluster, ApplicationsFollowNodes) {
       {.nodes = kNodes, .pods = kPods, .seed = seed, .applications = true});
   Profile profile = Profile::standard();
   profile.mode = GetParam();
-  Pair pair(profile);
+  EnginePair pair = pair_of(profile);
   pair.advance(generator.options().now_us);
   for (std::uint32_t n = 0; n < kNodes; ++n) pair.upsert(generator.node(n));
   for (const ReferredObject& object : generator.referred_objects()) pair.upsert(object);
@@ -259,7 +201,7 @@ TEST_P(LargeCluster, ExtremesWalkToAndFro) {
   profile.mode = GetParam();
   profile.filters = {PluginId::kNodeUnschedulable, PluginId::kNodeResourcesFit};
   profile.scores = {{PluginId::kLimitAware, 3}, {PluginId::kNodeResourcesFit, 1}};
-  Pair pair(profile);
+  EnginePair pair = pair_of(profile);
   const auto name_of = [](std::uint32_t n) { return "n" + std::to_string(n); };
   constexpr std::int64_t kCpu = 32'000, kMemory = std::int64_t{128} << 30;
   for (std::uint32_t n = 0; n < kNodes; ++n) {
@@ -310,7 +252,7 @@ TEST_P(LargeCluster, ExtremesWalkToAndFro) {
 TEST_P(LargeCluster, EqualNodesAreTakenInOrderOfRows) {
   Profile profile = Profile::standard();
   profile.mode = GetParam();
-  Pair pair(profile);
+  EnginePair pair = pair_of(profile);
   for (std::uint32_t n = 0; n < kNodes; ++n) {
     pair.upsert(node_of("n" + std::to_string(n), 16'000, std::int64_t{64} << 30));
   }

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "engine/engine.h"
 #include "objects/labels.h"
-#include "tests/support/answer_text.h"
+#include "tests/support/engine_pair.h"
 #include "tests/support/seed.h"
 #include "workloads/random.h"
 
@@ -67,13 +64,6 @@ Pod filler_of(std::uint32_t n) {
   return pod;
 }
 
-Engine make_engine(bool shape_cache) {
-  Result<Engine> engine =
-      Engine::create(Profile::kube_scheduler(), {.shape_cache = shape_cache, .threads = 1});
-  if (!engine) throw std::invalid_argument(engine.error().message);
-  return std::move(*engine);
-}
-
 class Walk {
  public:
   explicit Walk(std::uint64_t seed) : random_{seed, 1} {
@@ -82,10 +72,10 @@ class Walk {
       node.name = name_of(n);
       node.labels = {{kHostnameLabel, node.name}, {kZoneLabel, kZones[n % kZones.size()]}};
       node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-      both([&](Engine& engine) { return engine.upsert(node); });
+      pair_.upsert(node);
     }
     const Service service{"team", "by-default", StringMap{{"app", std::to_string(kByDefault)}}};
-    both([&](Engine& engine) { return engine.upsert(ReferredObject(service)); });
+    pair_.upsert(ReferredObject(service));
   }
 
   // Some node or pod comes, goes or is another.
@@ -111,7 +101,7 @@ class Walk {
         break;
       case 6:
         if (random_.permille(300)) {
-          for (Engine* engine : {&cached_, &plain_}) engine->remove_node(name_of(n));
+          pair_.remove_node(name_of(n));
         } else {
           show(n);
         }
@@ -131,55 +121,32 @@ class Walk {
   }
 
   void ask() {
-    Pod pod = pod_of(random_.below(kApps), "asked");
+    const std::uint32_t app = random_.below(kApps);
+    Pod pod = pod_of(app, "asked-of-" + std::to_string(app));
     // Another shape of the application; and one that has classes told apart.
     if (random_.permille(100)) pod.containers[0].requests[0].second = Quantity::from_value(4);
     if (random_.permille(20)) {
       pod.node_selector = {{kZoneLabel, kZones[random_.below(kZones.size())]}};
     }
-    const EvaluateOptions all{.top_k = kNodes};
-    const Result<Decision> cached = cached_.evaluate(pod, all), plain = plain_.evaluate(pod, all);
-    ASSERT_TRUE(cached) << cached.error().message;
-    ASSERT_TRUE(plain) << plain.error().message;
-    EXPECT_EQ(decision_text(plain_, *plain), decision_text(cached_, *cached))
-        << pod.labels[0].second;
-    NodesDecision of_cached, of_plain;
-    ASSERT_TRUE(cached_.evaluate_nodes(pod, of_cached));
-    ASSERT_TRUE(plain_.evaluate_nodes(pod, of_plain));
-    ASSERT_EQ(of_plain.rows.size(), of_cached.rows.size());
-    for (std::size_t r = 0; r < of_plain.rows.size(); ++r) {
-      EXPECT_EQ(of_plain.rows[r].verdict, of_cached.rows[r].verdict) << r;
-      EXPECT_EQ(of_plain.rows[r].total, of_cached.rows[r].total) << r;
-    }
+    pair_.ask(pod, kNodes);
+    pair_.ask_nodes(pod);
   }
 
-  void check() {
-    const Result<void> valid = cached_.validate();
-    EXPECT_TRUE(valid) << valid.error().message;
-  }
+  void check() { pair_.check(); }
 
  private:
-  template <typename Event>
-  void both(Event event) {
-    for (Engine* engine : {&cached_, &plain_}) {
-      const Result<void> done = event(*engine);
-      ASSERT_TRUE(done) << done.error().message;
-    }
-  }
-  void show(std::uint32_t n) {
-    both([&](Engine& engine) { return engine.upsert(nodes_[n]); });
-  }
+  void show(std::uint32_t n) { pair_.upsert(nodes_[n]); }
   // What others ask meanwhile, and what is taken back.
   void suppose() {
     const auto nodes = nodes_;
     const auto full = full_;
-    for (Engine* engine : {&cached_, &plain_}) engine->fork();
+    pair_.fork();
     for (std::uint32_t e = random_.below(3); e > 0; --e) {
       fill(random_.below(kNodes));
       place();
       ask();
     }
-    for (Engine* engine : {&cached_, &plain_}) engine->rollback();
+    pair_.rollback();
     nodes_ = nodes;
     full_ = full;
   }
@@ -188,27 +155,23 @@ class Walk {
     full_[n] = !full_[n];
     Pod pod = filler_of(n);
     pod.node_name = name_of(n);
-    both([&](Engine& engine) {
-      if (full_[n]) return engine.upsert(pod);
-      engine.remove_pod(pod.namespace_name, pod.name);
-      return Result<void>();
-    });
+    full_[n] ? pair_.upsert(pod) : pair_.remove_pod(pod);
   }
   // A pod of some application goes to another node, or ends.
   void place() {
     const std::uint32_t app = random_.below(kApps);
     Pod pod = pod_of(app, std::to_string(app) + "-" + std::to_string(random_.below(kPodsEach)));
-    for (Engine* engine : {&cached_, &plain_}) engine->remove_pod(pod.namespace_name, pod.name);
+    pair_.remove_pod(pod);
     if (random_.permille(600)) {
       pod.node_name = name_of(random_.below(kNodes));
-      both([&](Engine& engine) { return engine.upsert(pod); });
+      pair_.upsert(pod);
     }
   }
 
   Random random_;
   std::array<Node, kNodes> nodes_;
   std::array<bool, kNodes> full_{};
-  Engine cached_ = make_engine(true), plain_ = make_engine(false);
+  EnginePair pair_{Profile::kube_scheduler()};
 };
 
 TEST(AppliedRows, FollowWhatChanges) {
