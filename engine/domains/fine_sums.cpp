@@ -30,6 +30,7 @@ void FineSums::clear() {
   by_domain_.clear();
   cells_.assign(counters_, {});
   domains_.assign(1, 0);
+  led_to_.assign(1, {});
   known_.insert(kNothing);
 }
 
@@ -43,21 +44,11 @@ FineSums::Standing FineSums::feed(std::uint32_t domain, std::uint32_t counter, s
                                   int sign) {
   const auto entry = by_domain_.try_emplace(domain, kNothing).first;
   const Standing before = entry->second;
-  // As the last of all, until it is known whether there is another like it.
-  const Standing last = standings();
-  const std::size_t first = std::size_t{before} * counters_;
-  cells_.resize(cells_.size() + counters_);
-  std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first), counters_,
-              cells_.end() - counters_);
-  FedCell& cell = cells_[std::size_t{last} * counters_ + counter];
-  cell.sum += sign * weight;
-  cell.pods += static_cast<std::uint32_t>(sign);
-  domains_.push_back(0);
-  const auto [known, is_new] = known_.insert(last);
-  const Standing now = *known;
-  if (!is_new) {
-    cells_.resize(cells_.size() - counters_);
-    domains_.pop_back();
+  const std::size_t more = sign > 0 ? 1 : 0;
+  Standing now = led_to_[before][more];
+  if (!follows(before, now, counter, weight, sign)) {
+    now = find_or_make(before, counter, weight, sign);
+    led_to_[before][more] = now;
   }
   if (before != kNothing) {
     --domains_[before];
@@ -69,6 +60,44 @@ FineSums::Standing FineSums::feed(std::uint32_t domain, std::uint32_t counter, s
     by_domain_.erase(entry);
   }
   return before;
+}
+
+bool FineSums::follows(Standing from, Standing to, std::uint32_t counter, std::int64_t weight,
+                       int sign) const {
+  for (std::uint32_t c = 0; c < counters_; ++c) {
+    FedCell its = cell(from, c);
+    if (c == counter) {
+      its.sum += sign * weight;
+      its.pods += static_cast<std::uint32_t>(sign);
+    }
+    if (its != cell(to, c)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+FineSums::Standing FineSums::find_or_make(Standing from, std::uint32_t counter, std::int64_t weight,
+                                          int sign) {
+  // As the last of all, until it is known whether there is another like it.
+  const Standing last = standings();
+  const std::size_t first = std::size_t{from} * counters_;
+  cells_.resize(cells_.size() + counters_);
+  std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first), counters_,
+              cells_.end() - counters_);
+  FedCell& cell = cells_[std::size_t{last} * counters_ + counter];
+  cell.sum += sign * weight;
+  cell.pods += static_cast<std::uint32_t>(sign);
+  domains_.push_back(0);
+  led_to_.emplace_back();
+  const auto [known, is_new] = known_.insert(last);
+  const Standing found = *known;
+  if (!is_new) {
+    cells_.resize(cells_.size() - counters_);
+    domains_.pop_back();
+    led_to_.pop_back();
+  }
+  return found;
 }
 
 void FineSums::renumber() {
@@ -87,6 +116,7 @@ void FineSums::renumber() {
   }
   cells_.resize(std::size_t{next} * counters_);
   domains_.resize(next);
+  led_to_.assign(next, {});
   for (auto its = by_domain_.begin(); its != by_domain_.end(); ++its) {
     its.value() = renamed[its->second];
   }
@@ -94,7 +124,8 @@ void FineSums::renumber() {
 
 std::size_t FineSums::bytes() const {
   return allocated_bytes(sizeof(*this)) + allocated_bytes(cells_.capacity() * sizeof(FedCell)) +
-         heap_bytes(domains_) + allocated_bytes(by_domain_.bucket_count() * 12) +
+         heap_bytes(domains_) + heap_bytes(led_to_) +
+         allocated_bytes(by_domain_.bucket_count() * 12) +
          allocated_bytes(known_.bucket_count() * 8);
 }
 

@@ -9,6 +9,7 @@
 #include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -72,11 +73,19 @@ class FineSums {
   };
 
   void clear();
+  // Whether `to` is `from` with one pod of this weight more, or less.
+  bool follows(Standing from, Standing to, std::uint32_t counter, std::int64_t weight,
+               int sign) const;
+  // The one that does.
+  Standing find_or_make(Standing from, std::uint32_t counter, std::int64_t weight, int sign);
 
   TopologyKeyId key_;
   std::uint32_t counters_ = 0;
-  std::vector<FedCell> cells_;                         // by standing, then by counter
-  std::vector<std::uint32_t> domains_;                 // by standing: how many have it
+  std::vector<FedCell> cells_;          // by standing, then by counter
+  std::vector<std::uint32_t> domains_;  // by standing: how many have it
+  // By standing: where one pod less, and one more, led to last. Pods of one workload mostly lead to
+  // the same again.
+  std::vector<std::array<Standing, 2>> led_to_;
   tsl::robin_map<std::uint32_t, Standing> by_domain_;  // but for those that have kNothing
   tsl::robin_set<Standing, Hash, Equal> known_;        // by their cells
 };

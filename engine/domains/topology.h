@@ -43,6 +43,14 @@ class Topology {
     const std::vector<DomainId>& of_row = keys_[key].of_row;
     return row < of_row.size() ? of_row[row] : kNoDomain;
   }
+  // Asks for what domain() reads of the row, for each key.
+  void prefetch(std::uint32_t row) const {
+    for (const Key& key : keys_) {
+      if (row < key.of_row.size()) {
+        __builtin_prefetch(&key.of_row[row]);
+      }
+    }
+  }
   // Every DomainId of the key is below it.
   std::uint32_t domain_limit(TopologyKeyId key) const {
     return static_cast<std::uint32_t>(keys_[key].domains.size());

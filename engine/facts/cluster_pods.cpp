@@ -300,6 +300,7 @@ void Cluster::prefetch_row(std::uint32_t row) const {
   if (capacity_ != nullptr) {
     capacity_->prefetch_list(row);
   }
+  applications_.prefetch(row);
 }
 
 // What lies behind that: where the pod is to be put among those of the row.
