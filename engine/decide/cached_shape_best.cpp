@@ -285,20 +285,28 @@ void CachedShape::add_rows_apart(const RangeTotals& range, const Totals& weights
                                  const RowExtras& extras, std::vector<RowTotal>& out) {
   const std::int32_t most =
       range.bounds.blocks[kernels_->index_of_max(range.bounds.blocks.data(), blocks_)];
-  const std::int32_t worst = out.size() == count ? out.back().total : 0;
+  const bool full = out.size() == count;
+  const std::int32_t worst = full ? out.back().total : 0;
+  const std::uint64_t worst_key = full ? order.key(out.back()) : 0;
   if (extras.greatest_apart < 0 || most + extras.greatest_apart < worst) {
     return;
   }
-  extras.each_apart([&](std::uint32_t row) {
-    const std::uint32_t entry = extras.entry(row);
-    const std::int32_t extra = entry == RowExtras::kNoEntry ? -1 : extras.by_entry[entry];
-    if (extra < 0 || most + extra < worst) {
+  const std::size_t of_classes = out.size();
+  extras.each_apart([&](std::uint32_t row, auto entry_of_row) {
+    const std::int32_t total = row_total(range, weights, row);
+    if (total < 0 || total + extras.greatest_apart < worst) {
       return;
     }
-    if (const std::int32_t total = row_total(range, weights, row); total >= 0) {
-      out.push_back({row, total + extra});
+    const std::uint32_t entry = entry_of_row();
+    const std::int32_t extra = entry == RowExtras::kNoEntry ? -1 : extras.by_entry[entry];
+    const RowTotal its{row, total + extra};
+    if (extra >= 0 && order.key(its) > worst_key) {
+      out.push_back(its);
     }
   });
+  if (out.size() == of_classes) {
+    return;
+  }
   const auto wanted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, out.size()));
   std::partial_sort(
       out.begin(), out.begin() + wanted, out.end(),

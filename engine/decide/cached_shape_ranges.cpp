@@ -39,8 +39,12 @@ CachedShape::Ranges CachedShape::ranges(const RowExtras& extras) {
     }
     // Without the few rows that are rejected, for a moment.
     for (const bool take : {true, false}) {
-      extras.each_apart([&](std::uint32_t row) {
-        if (!is_feasible(row) || extras.of(row) >= 0) {
+      extras.each_apart([&](std::uint32_t row, auto entry_of_row) {
+        if (!is_feasible(row)) {
+          return;
+        }
+        const std::uint32_t entry = entry_of_row();
+        if (entry == RowExtras::kNoEntry || extras.by_entry[entry] >= 0) {
           return;
         }
         for (std::uint32_t n = 0; n < layout_.normalized; ++n) {

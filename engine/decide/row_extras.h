@@ -37,14 +37,15 @@ struct RowExtras {
   std::uint32_t entry(std::uint32_t row) const;
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
-  // Calls visit(row) for the rows that stand apart, some of which may be infeasible.
+  // Calls visit(row, entry_of_row) for the rows that stand apart, some of which may be infeasible:
+  // entry_of_row() is the row's entry.
   template <typename Visit>
   void each_apart(Visit visit) const {
     for (const auto& its : by_row) {
-      visit(its.first);
+      visit(its.first, [&its] { return its.second; });
     }
     if (apart != nullptr) {
-      apart->each(visit);
+      apart->each_entry(visit);
     }
   }
 };

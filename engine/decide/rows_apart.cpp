@@ -28,9 +28,10 @@ RowsApart::Alike RowsApart::alike(std::uint32_t row) const {
 
 std::uint32_t RowsApart::entry_of(std::uint32_t row) const {
   const Alike its = alike(row);
-  if (its == kAsItsClass) {
-    return kNoEntry;
-  }
+  return its == kAsItsClass ? kNoEntry : find_entry(row, its);
+}
+
+std::uint32_t RowsApart::find_entry(std::uint32_t row, Alike its) const {
   const auto found = entries_.find(joint(applications_->table().node_class(row), its));
   return found == entries_.end() ? kNoEntry : found->second;
 }

@@ -45,16 +45,14 @@ class RowsApart {
   // Calls visit(row) for the rows that stand apart, some of which may be infeasible.
   template <typename Visit>
   void each(Visit visit) const {
-    for (std::size_t k = 0; k < joints_.size(); ++k) {
-      const FineSums& sums = *application_->fine_sums[k];
-      for (const auto& domain : sums.by_domain()) {
-        applications_->each_row(sums.key(), domain.first, [&](std::uint32_t row) {
-          if (is_first(k, row)) {
-            visit(row);
-          }
-        });
-      }
-    }
+    each_standing([&](std::uint32_t row, FineSums::Standing) { visit(row); });
+  }
+  // Calls visit(row, entry_of_row) for them; entry_of_row() is the row's entry.
+  template <typename Visit>
+  void each_entry(Visit visit) const {
+    each_standing([&](std::uint32_t row, FineSums::Standing standing) {
+      visit(row, [&] { return joints_.size() == 1 ? find_entry(row, standing) : entry_of(row); });
+    });
   }
   std::size_t bytes() const;
 
@@ -74,6 +72,22 @@ class RowsApart {
     }
     return its;
   }
+  // Calls visit(row, standing) for the rows that stand apart, with that of the first fine key in
+  // whose domain pods count.
+  template <typename Visit>
+  void each_standing(Visit visit) const {
+    for (std::size_t k = 0; k < joints_.size(); ++k) {
+      const FineSums& sums = *application_->fine_sums[k];
+      for (const auto& domain : sums.by_domain()) {
+        applications_->each_row(sums.key(), domain.first, [&](std::uint32_t row) {
+          if (is_first(k, row)) {
+            visit(row, domain.second);
+          }
+        });
+      }
+    }
+  }
+  std::uint32_t find_entry(std::uint32_t row, Alike its) const;
   // In the row's domains of the keys before it no pod counts.
   bool is_first(std::size_t k, std::uint32_t row) const;
 
