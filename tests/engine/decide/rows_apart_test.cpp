@@ -1,5 +1,6 @@
-// Nodes that stand apart from others of their class, as each has pods of its own, and all of them
-// rejected: every answer says so, where normalised scores are kept as well.
+// Nodes that stand apart from others of their class, as each has pods of its own: all of them
+// rejected, which every answer says, where normalised scores are kept as well; or as good as
+// others.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -128,6 +129,51 @@ TEST(RowsApart, CountedAndIgnoredOnesChangePlaces) {
       EXPECT_EQ(cached.node_name(with.candidates[c].node),
                 plain.node_name(without.candidates[c].node));
       EXPECT_EQ(with.candidates[c].total, without.candidates[c].total) << "candidate " << c;
+    }
+  }
+}
+
+// Nodes with pods of the application, as good as others without: each stands where its total and
+// the order between equals have it, among the best few as among all.
+TEST(RowsApart, AreInTheirPlaceAmongTheBest) {
+  constexpr int kMany = 45, kSkew = 5;
+  constexpr std::uint32_t kFewMax = 16;
+  const auto name_of = [](int n) { return "node-" + std::to_string(n); };
+  for (const unsigned seed : {0U, 7U}) {
+    Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1, .seed = seed}).value();
+    for (int n = 0; n < kMany; ++n) {
+      Node node;
+      node.name = name_of(n);
+      node.labels = {{kHost, node.name}};
+      node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
+      ASSERT_TRUE(engine.upsert(node));
+      // Three times as many ties as totals.
+      Pod filler = pod_of("filler-" + std::to_string(n), node.name);
+      filler.containers[0].requests = {{"cpu", Quantity::from_value(1 + 2 * (n / 2 % 15))}};
+      ASSERT_TRUE(engine.upsert(filler));
+      // The first has too many to be given another.
+      for (int w = n == 0 ? kSkew : n % 3 == 0 ? 1 : 0; w > 0; --w) {
+        Pod web = pod_of(node.name + "-web-" + std::to_string(w), node.name);
+        web.labels = {{"app", "web"}};
+        ASSERT_TRUE(engine.upsert(web));
+      }
+    }
+    Pod pod = pod_of("asks");
+    pod.labels = {{"app", "web"}};
+    TopologySpreadConstraint& constraint = pod.topology_spread.emplace_back();
+    constraint.hard = true;
+    constraint.max_skew = kSkew;
+    constraint.topology_key = kHost;
+    constraint.selector = LabelSelector{{"app", "In", {"web"}}};
+    const Decision all = engine.evaluate(pod, {.top_k = kMany}).value();
+    ASSERT_EQ(all.candidates.size(), kMany - 1);
+    for (std::uint32_t few = 1; few <= kFewMax; ++few) {
+      const Decision best = engine.evaluate(pod, {.top_k = few}).value();
+      ASSERT_EQ(best.candidates.size(), few);
+      for (std::size_t c = 0; c < few; ++c) {
+        EXPECT_EQ(best.candidates[c].node, all.candidates[c].node) << c << " of " << few;
+        EXPECT_EQ(best.candidates[c].total, all.candidates[c].total) << c << " of " << few;
+      }
     }
   }
 }
