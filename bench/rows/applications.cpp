@@ -203,6 +203,7 @@ class KnownApplication {
     check_done(engine_.evaluate(shape_, kFast, decision_));
     check_decision(engine_, pending_, kFast, decision_);
   }
+  void validate() { check_done(engine_.validate()); }
   // A pod of the application comes, or goes.
   double change() {
     const Pod& pod = siblings_[steps_ / 2 % siblings_.size()];
@@ -445,7 +446,8 @@ void default_place(const BenchOptions& options, Lines& lines) {
 
 void counter_event(const BenchOptions& options, Lines& lines) {
   // The pods' own application has three counters that they feed: by hostname those that its
-  // anti-affinity means, and those whose anti-affinity means it; by zone what prefers it.
+  // anti-affinity means, and those whose anti-affinity means it; by zone what it prefers, and what
+  // prefers it.
   constexpr std::uint32_t kOwn = 3, kCounters = 20;
   KnownApplication plain(spec_of(options, Asks::kNothing)), few(spec_of(options, Asks::kAffinity)),
       many(spec_of(options, Asks::kAffinity));
@@ -459,8 +461,10 @@ void counter_event(const BenchOptions& options, Lines& lines) {
   const Times& of_few = events_of("few", few);
   const Times& of_plain = events_of("plain", plain);
   measurement.run(options.repetitions(5));
-  many.check_now();
-  few.check_now();
+  for (KnownApplication* application : {&many, &few}) {
+    application->check_now();
+    application->validate();
+  }
   const auto line = [&](const char* row, std::uint32_t counters, const Times& times) {
     const double more = us(times.median()) - us(of_plain.median());
     lines.push_back(

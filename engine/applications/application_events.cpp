@@ -90,8 +90,7 @@ void Applications::feed(Application& application, const Feed& feed, std::uint32_
     return;
   }
   FedCell& its = counter.cells[cell];
-  its.sum += sign * feed.weight;
-  its.pods += static_cast<std::uint32_t>(sign);
+  its.feed(feed.weight, sign);
   if (its.pods == 0) {
     counter.cells.erase(cell);
   }

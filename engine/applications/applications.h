@@ -63,8 +63,8 @@ class Applications {
   const PeerBook& peers() const { return peers_; }
 
   // --- Events ---
-  // Asks for what count() reads of the row.
-  void prefetch(std::uint32_t row) const { topology_.prefetch(row); }
+  // Asks for the row's domains, which count() reads.
+  void prefetch_domains(std::uint32_t row) const { topology_.prefetch(row); }
   void count(PodId id);
   void uncount(PodId id);
   // `reclassify` puts the row into the class of what its node is now, and changes nothing else.

@@ -34,8 +34,17 @@ constexpr std::size_t bytes_for(std::size_t words) {
 }  // namespace
 
 std::uint64_t TieOrder::key(RowTotal row_total) const {
-  const std::uint32_t order =
-      seed == 0 ? row_total.row : static_cast<std::uint32_t>(mix(row_total.row ^ seed) >> 32);
+  std::uint32_t order = row_total.row;
+  if (seed != 0) {
+    // Each step can be undone, so that no two rows come to the same.
+    const std::uint64_t drawn = mix(seed);
+    const auto low = static_cast<std::uint32_t>(drawn),
+               high = static_cast<std::uint32_t>(drawn >> 32);
+    order = (order ^ low) * (high | 1U);
+    order ^= order >> 16U;
+    order *= low | 1U;
+    order ^= order >> 15U;
+  }
   return (static_cast<std::uint64_t>(row_total.total) + 1) << 32 | ~order;
 }
 

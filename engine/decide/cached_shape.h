@@ -27,7 +27,8 @@
 
 namespace headroom {
 
-// How equal totals are ordered: by row, or by a permutation of rows drawn from a seed.
+// How equal totals are ordered: by row, or by a permutation of rows drawn from a seed. No two rows
+// have the same key.
 struct TieOrder {
   std::uint64_t seed = 0;
   // Greater is better: first the total, then the order of ties.

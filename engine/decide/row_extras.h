@@ -37,8 +37,8 @@ struct RowExtras {
   std::uint32_t entry(std::uint32_t row) const;
   // -1: the row is rejected.
   std::int32_t of(std::uint32_t row) const;
-  // Calls visit(row, entry_of_row) for the rows that stand apart, some of which may be infeasible:
-  // entry_of_row() is the row's entry.
+  // Calls visit(row, entry_of_row) for the rows that stand apart, some of which may be infeasible;
+  // entry_of_row() is the entry of one that is not. `entries` has to be empty.
   template <typename Visit>
   void each_apart(Visit visit) const {
     for (const auto& its : by_row) {

@@ -47,7 +47,8 @@ class RowsApart {
   void each(Visit visit) const {
     each_standing([&](std::uint32_t row, FineSums::Standing) { visit(row); });
   }
-  // Calls visit(row, entry_of_row) for them; entry_of_row() is the row's entry.
+  // Calls visit(row, entry_of_row) for them; entry_of_row() is that of a feasible row. By one fine
+  // key alone, what is alike is the standing.
   template <typename Visit>
   void each_entry(Visit visit) const {
     each_standing([&](std::uint32_t row, FineSums::Standing standing) {

@@ -67,8 +67,7 @@ bool FineSums::follows(Standing from, Standing to, std::uint32_t counter, std::i
   for (std::uint32_t c = 0; c < counters_; ++c) {
     FedCell its = cell(from, c);
     if (c == counter) {
-      its.sum += sign * weight;
-      its.pods += static_cast<std::uint32_t>(sign);
+      its.feed(weight, sign);
     }
     if (its != cell(to, c)) {
       return false;
@@ -85,9 +84,7 @@ FineSums::Standing FineSums::find_or_make(Standing from, std::uint32_t counter, 
   cells_.resize(cells_.size() + counters_);
   std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first), counters_,
               cells_.end() - counters_);
-  FedCell& cell = cells_[std::size_t{last} * counters_ + counter];
-  cell.sum += sign * weight;
-  cell.pods += static_cast<std::uint32_t>(sign);
+  cells_[std::size_t{last} * counters_ + counter].feed(weight, sign);
   domains_.push_back(0);
   led_to_.emplace_back();
   const auto [known, is_new] = known_.insert(last);

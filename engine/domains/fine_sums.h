@@ -23,6 +23,11 @@ struct FedCell {
   std::int64_t sum = 0;
   std::uint32_t pods = 0;
 
+  // One pod of this weight more (sign 1) or less (-1).
+  void feed(std::int64_t weight, int sign) {
+    sum += sign * weight;
+    pods += static_cast<std::uint32_t>(sign);
+  }
   friend bool operator==(const FedCell&, const FedCell&) = default;
 };
 

@@ -300,7 +300,6 @@ void Cluster::prefetch_row(std::uint32_t row) const {
   if (capacity_ != nullptr) {
     capacity_->prefetch_list(row);
   }
-  applications_.prefetch(row);
 }
 
 // What lies behind that: where the pod is to be put among those of the row.
@@ -314,6 +313,7 @@ void Cluster::prefetch_neighbours(std::uint32_t row) const {
   if (capacity_ != nullptr) {
     capacity_->prefetch(row);
   }
+  applications_.prefetch_domains(row);
 }
 
 Result<void> Cluster::upsert(const Pod& object) {

@@ -58,6 +58,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/decide/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
   engine/decide/rows_apart_test.cpp
+  engine/decide/tie_order_test.cpp
   engine/random/script_test.cpp
   engine/state_test.cpp
   engine/stories_test.cpp

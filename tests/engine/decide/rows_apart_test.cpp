@@ -133,13 +133,14 @@ TEST(RowsApart, CountedAndIgnoredOnesChangePlaces) {
   }
 }
 
-// Nodes with pods of the application, as good as others without: each stands where its total and
-// the order between equals have it, among the best few as among all.
+// Nodes with pods of the application, as good as others without, or better as the pod prefers them:
+// each stands where its total and the order between equals have it, among the best few as among
+// all.
 TEST(RowsApart, AreInTheirPlaceAmongTheBest) {
   constexpr int kMany = 45, kSkew = 5;
   constexpr std::uint32_t kFewMax = 16;
   const auto name_of = [](int n) { return "node-" + std::to_string(n); };
-  for (const unsigned seed : {0U, 7U}) {
+  for (const auto& [seed, prefers] : {std::pair(0U, false), {7U, false}, {0U, true}, {7U, true}}) {
     Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1, .seed = seed}).value();
     for (int n = 0; n < kMany; ++n) {
       Node node;
@@ -147,13 +148,14 @@ TEST(RowsApart, AreInTheirPlaceAmongTheBest) {
       node.labels = {{kHost, node.name}};
       node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
       ASSERT_TRUE(engine.upsert(node));
-      // Three times as many ties as totals.
+      // Several nodes of each total, with pods of the application and without.
       Pod filler = pod_of("filler-" + std::to_string(n), node.name);
       filler.containers[0].requests = {{"cpu", Quantity::from_value(1 + 2 * (n / 2 % 15))}};
       ASSERT_TRUE(engine.upsert(filler));
       // The first has too many to be given another.
       for (int w = n == 0 ? kSkew : n % 3 == 0 ? 1 : 0; w > 0; --w) {
         Pod web = pod_of(node.name + "-web-" + std::to_string(w), node.name);
+        web.containers.clear();
         web.labels = {{"app", "web"}};
         ASSERT_TRUE(engine.upsert(web));
       }
@@ -165,6 +167,12 @@ TEST(RowsApart, AreInTheirPlaceAmongTheBest) {
     constraint.max_skew = kSkew;
     constraint.topology_key = kHost;
     constraint.selector = LabelSelector{{"app", "In", {"web"}}};
+    if (prefers) {
+      PodAffinityTerm& term = pod.pod_affinity.preferred.emplace_back();
+      term.selector = constraint.selector;
+      term.topology_key = kHost;
+      term.weight = 1;
+    }
     const Decision all = engine.evaluate(pod, {.top_k = kMany}).value();
     ASSERT_EQ(all.candidates.size(), kMany - 1);
     for (std::uint32_t few = 1; few <= kFewMax; ++few) {
