@@ -198,15 +198,23 @@ Result<void> CapacityFacts::upsert(const CapacityQuota& quota, CapacityQuotaClas
                             capacity_quota_id(quota_class, quota.name), kCapacityQuotasMax));
   }
   CapacityQuotaState state = read_state(quota, key);
-  if (state.in_force) {
-    for (const CapacityQuotaLimit& limit : state.in_force->limits) {
-      if (resources_.number(limit.counted)) continue;
-      rebuild();  // drops the numbers of resources that are not in use
-      Result<std::uint32_t> number = resources_.number(limit.counted);
-      if (!number) return tl::unexpected<Error>(std::move(number.error()));
-    }
+  if (state.in_force && !number_limits(*state.in_force, key)) {
+    rebuild();  // drops the numbers of resources that are not in use
+    if (auto numbered = number_limits(*state.in_force, key); !numbered) return numbered;
   }
   set_capacity_quota(key, std::move(state));
+  return {};
+}
+
+Result<void> CapacityFacts::number_limits(const CapacityQuotaSpec& in_force,
+                                          const CapacityQuotaKey& key) {
+  for (const CapacityQuotaLimit& limit : in_force.limits) {
+    if (const Result<std::uint32_t> number = resources_.number(limit.counted); !number) {
+      return fail(number.error().code, fmt::format("{}: spec.limits.resources.{}: {}",
+                                                   capacity_quota_id(key.first, key.second),
+                                                   limit.resource, number.error().message));
+    }
+  }
   return {};
 }
 

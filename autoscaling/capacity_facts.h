@@ -170,6 +170,7 @@ class CapacityFacts {
   void use_keys(const CapacityQuotaState* state, int times);
   void split_classes();
   // Drops classes, values, layouts and resource numbers that nothing holds.
+  Result<void> number_limits(const CapacityQuotaSpec& in_force, const CapacityQuotaKey& key);
   void rebuild();
 
   const CapacityQuotasOptions options_;

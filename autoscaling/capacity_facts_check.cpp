@@ -21,11 +21,13 @@ class Hash {
     return add(static_cast<std::uint64_t>(number)).add(static_cast<std::uint64_t>(number >> 64));
   }
   Hash& add(const StringMap& map) {
+    add(std::uint64_t{map.size()});
     for (const auto& [key, text] : map) add(key).add(text);
     return *this;
   }
   // In the order of capacities, which is by name.
   Hash& add(const ResourceAmounts& amounts, const CapacityResources& resources) {
+    add(std::uint64_t{amounts.size()});
     for (const ResourceAmount& had : amounts) {
       add(resources.name(had.resource)).add(static_cast<std::uint64_t>(had.amount));
     }
@@ -74,8 +76,9 @@ std::uint64_t CapacityFacts::digest_of_rest() const {
     hash.add(static_cast<std::uint64_t>(quota->state.object.generation));
     hash.add(static_cast<std::uint64_t>(quota->state.generation_in_force));
     if (quota->state.in_force) {
+      hash.add(std::uint64_t{quota->state.in_force->selector.size()});
       for (const NodeSelectorRequirement& asked : quota->state.in_force->selector) {
-        hash.add(asked.key).add(asked.op);
+        hash.add(asked.key).add(asked.op).add(std::uint64_t{asked.values.size()});
         for (const std::string& value : asked.values) hash.add(value);
       }
       for (const CapacityQuotaLimit& limit : quota->state.in_force->limits) {
@@ -237,6 +240,7 @@ Result<void> CapacityFacts::validate_capacity_quotas() const {
 // --- In turns ---
 
 void CapacityFacts::watch(const std::shared_ptr<CapacityAuditNotes>& notes) {
+  std::erase_if(audits_, [](const auto& held) { return held.expired(); });
   audits_.push_back(notes);
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <set>
 
 #include "autoscaling/capacity_facts.h"
 #include "autoscaling/max_total.h"
+#include "objects/all_or_none.h"
 #include "objects/labels.h"
 #include "objects/limits.h"
 
@@ -133,7 +133,7 @@ struct CapacityQuotas::Impl {
     return most;
   }
 
-  // Adds to the limits as many nodes of each item as fit, in order; take_back_added() ends it.
+  // Adds to the limits as many nodes of each item as fit, in order. Within a Planning.
   struct Walk {
     std::vector<std::int64_t> fits;  // by item
     std::optional<PlanBreak> stopped;
@@ -162,6 +162,24 @@ struct CapacityQuotas::Impl {
       for_each_touched(item, [](CapacityQuotaEntry& entry, std::int64_t) { entry.added = 0; });
     }
   }
+
+  // While it lives the limits of these may be told of what is only planned.
+  class Planning {
+   public:
+    Planning(Impl& impl, const std::vector<Asked>& asked) : impl_(impl), asked_(asked) {}
+    Planning(const Planning&) = delete;
+    Planning& operator=(const Planning&) = delete;
+    ~Planning() {
+      for (const Asked& item : asked_) {
+        impl_.for_each_touched(
+            item, [](CapacityQuotaEntry& entry, std::int64_t) { entry.added = entry.removed = 0; });
+      }
+    }
+
+   private:
+    Impl& impl_;
+    const std::vector<Asked>& asked_;
+  };
 
   Result<PlanAnswer> plan(const Plan& plan);
   Result<WhatIf> what_if(std::span<const CapacityQuotaChange> changes,
@@ -244,6 +262,7 @@ Result<PlanAnswer> CapacityQuotas::Impl::plan(const Plan& plan) {
     }
     removed.push_back({node->label_class, node->amounts});
   }
+  const Planning adding(*this, *asked), removing(*this, removed);
   PlanAnswer answer;
   // At the peak, then again with the removed nodes gone.
   answer.peak_break = walk(plan.add, *asked).stopped;
@@ -273,7 +292,6 @@ Result<PlanAnswer> CapacityQuotas::Impl::plan(const Plan& plan) {
       row.peak = entry.used + entry.reserved + entry.added;
       row.net = row.peak - entry.removed;
       answer.rows.push_back(row);
-      entry.added = entry.removed = 0;
     }
   }
   list_skipped(answer.skipped);
@@ -416,10 +434,15 @@ Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const CapacityQuotaChange
 Result<WhatIf> CapacityQuotas::what_if(std::span<const CapacityQuotaChange> changes,
                                        std::span<const Node> templates) {
   const std::vector<Node> kinds = templates.empty() ? node_kinds() : std::vector<Node>();
-  fork();
-  Result<WhatIf> answer = impl_->what_if(changes, templates.empty() ? kinds : templates);
-  rollback();
-  return answer;
+  OpenFork<CapacityQuotas> fork(*this);
+  try {
+    Result<WhatIf> answer = impl_->what_if(changes, templates.empty() ? kinds : templates);
+    fork.rollback();
+    return answer;
+  } catch (...) {
+    fork.rollback();  // it was only supposed
+    throw;
+  }
 }
 
 std::vector<CapacityQuotaStatus> CapacityQuotas::amounts(std::size_t most) const {
@@ -528,8 +551,10 @@ Result<ReserveAnswer> CapacityQuotas::reserve(std::string_view id, std::span<con
   }
   Result<std::vector<Asked>> asked = impl_->look_at(items);
   if (!asked) return tl::unexpected<Error>(asked.error());
-  Impl::Walk walk = impl_->walk(items, *asked);
-  impl_->take_back_added(*asked);
+  Impl::Walk walk = [&] {
+    const Impl::Planning planning(*impl_, *asked);
+    return impl_->walk(items, *asked);
+  }();
   ReserveAnswer answer;
   answer.allowed = std::move(walk.fits);
   answer.stopped = std::move(walk.stopped);

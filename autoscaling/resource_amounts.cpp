@@ -47,15 +47,17 @@ std::uint32_t CapacityResources::add(std::string_view name) {
 Result<std::uint32_t> CapacityResources::number(std::string_view name) {
   if (size() < kCapacityResourcesMax || numbers_.find(name) != numbers_.end()) return add(name);
   return fail(ErrorCode::kLimitExceeded,
-              fmt::format("status.capacity.{}: kCapacityResourcesMax ({}) resources are known",
-                          name, kCapacityResourcesMax));
+              fmt::format("kCapacityResourcesMax ({}) resources are known", kCapacityResourcesMax));
 }
 
 Result<void> CapacityResources::read(const ResourceList& capacity, ResourceAmounts& out) {
   std::uint32_t last = 0;
   return read_amounts(capacity, out, [&](std::string_view name) -> Result<const std::uint32_t*> {
     const Result<std::uint32_t> added = number(name);
-    if (!added) return tl::unexpected<Error>(added.error());
+    if (!added) {
+      return fail(added.error().code,
+                  fmt::format("status.capacity.{}: {}", name, added.error().message));
+    }
     last = *added;
     return &last;
   });

@@ -23,13 +23,14 @@ struct ResourceAmount {
   std::int64_t amount = 0;
   friend bool operator==(const ResourceAmount&, const ResourceAmount&) = default;
 };
-using ResourceAmounts = std::vector<ResourceAmount>;  // in no order; each resource once
+// In the order of the list that they were read from; each resource once.
+using ResourceAmounts = std::vector<ResourceAmount>;
 
 // Numbers of resources. `nodes` is number 0.
 class CapacityResources {
  public:
   CapacityResources();
-  // kLimitExceeded: more than kCapacityResourcesMax names.
+  // kLimitExceeded: more than kCapacityResourcesMax names; whoever asks says of which field.
   Result<std::uint32_t> number(std::string_view name);
   // The same, whatever the limit: for names that were held already.
   std::uint32_t add(std::string_view name);

@@ -80,11 +80,12 @@ class Engine {
   // Undoes assume() of the same uid on the same node; anything else changes nothing.
   void forget(std::string_view namespace_name, std::string_view name, std::string_view uid,
               std::string_view node_name);
-  // Moves the clock; never backwards (kInvalid).
+  // Moves the clock; never backwards (kInvalid), nor beyond kTimeMaxUs (kLimitExceeded).
   Result<void> advance(std::int64_t now_us);
   // Sets the clock to what it should have been, backwards too: metrics that had expired count
   // again, and a pod that was first seen later than now was first seen now. All that follows from
-  // the time is as if it had never been later. O(nodes + pods) backwards, else as advance().
+  // the time is as if it had never been later. Of what is beyond [0, kTimeMaxUs] the nearest
+  // counts. O(nodes + pods) backwards, else as advance().
   void correct_clock(std::int64_t now_us);
   std::int64_t now_us() const;
 

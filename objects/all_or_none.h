@@ -4,18 +4,35 @@
 // they replace.
 #pragma once
 
+#include <utility>
+
 namespace headroom {
+
+// A fork that ends with it, and keeps what was changed: also where something threw, for an owner
+// that was interrupted cannot take back. Whether it still agrees, validate() says then.
+template <typename Owner>
+class OpenFork {
+ public:
+  explicit OpenFork(Owner& owner) : owner_(&owner) { owner.fork(); }
+  OpenFork(const OpenFork&) = delete;
+  OpenFork& operator=(const OpenFork&) = delete;
+  ~OpenFork() {
+    if (owner_ != nullptr) owner_->commit();
+  }
+  void rollback() { std::exchange(owner_, nullptr)->rollback(); }
+
+ private:
+  Owner* owner_;
+};
 
 // Calls `change`, which returns a Result; where that is an error, what it changed of the owner is
 // taken back. Owners have fork(), commit() and rollback(): an Engine, CapacityQuotas.
 template <typename Owner, typename Change>
 auto all_or_none(Owner& owner, const Change& change) {
-  owner.fork();
+  OpenFork<Owner> fork(owner);
   auto done = change();
-  if (done) {
-    owner.commit();
-  } else {
-    owner.rollback();
+  if (!done) {
+    fork.rollback();
   }
   return done;
 }

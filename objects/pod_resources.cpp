@@ -44,10 +44,6 @@ void set(ResourceList& list, std::string_view name, const Quantity& quantity) {
   entry(list, name, added) = quantity;
 }
 
-bool is_pod_level_resource(std::string_view name) {
-  return name == kCpu || name == kMemory || name.starts_with(kHugePagesPrefix);
-}
-
 bool names_pod_level_resource(const ResourceList& list) {
   return std::any_of(list.begin(), list.end(),
                      [](const auto& entry) { return is_pod_level_resource(entry.first); });
@@ -211,10 +207,7 @@ ResourceList elastic_quota_requests(const Pod& pod) {
   const auto rounded = [](const ResourceList& list) {
     ResourceList result;
     for (const auto& [name, quantity] : list) {
-      if (name != kCpu && name != kMemory && name != "ephemeral-storage" && name != "pods" &&
-          !is_scalar_resource(name)) {
-        continue;
-      }
+      if (!is_counted_resource(name) && name != "pods") continue;
       const std::int64_t unit = name == kCpu ? kNanosPerMilli : kNanosPerUnit;
       const Int128 rest = quantity.nanos() % unit;
       const Int128 step = rest == 0 ? 0 : rest < 0 ? -unit - rest : unit - rest;
@@ -308,6 +301,14 @@ bool claims_devices(const Pod& pod) {
   };
   return std::any_of(pod.containers.begin(), pod.containers.end(), claims) ||
          std::any_of(pod.init_containers.begin(), pod.init_containers.end(), claims);
+}
+
+bool is_counted_resource(std::string_view name) {
+  return name == kCpu || name == kMemory || name == "ephemeral-storage" || is_scalar_resource(name);
+}
+
+bool is_pod_level_resource(std::string_view name) {
+  return name == kCpu || name == kMemory || name.starts_with(kHugePagesPrefix);
 }
 
 bool is_scalar_resource(std::string_view name) {

@@ -40,9 +40,13 @@ ResourceList elastic_quota_requests(const Pod& pod);
 // v1/helper/qos GetPodQOS ("Guaranteed", "Burstable", "BestEffort"); status.qosClass is not read.
 std::string_view pod_qos_class(const Pod& pod);
 
+// What kube-scheduler counts of a node by itself: cpu, memory, ephemeral-storage, and scalars.
+bool is_counted_resource(std::string_view name);
 // Extended resources, hugepages-*, *kubernetes.io/*, attachable-volumes-*.
 bool is_scalar_resource(std::string_view name);
 bool is_extended_resource(std::string_view name);
+// What a pod may ask for as a whole (spec.resources): cpu, memory, hugepages-*.
+bool is_pod_level_resource(std::string_view name);
 // deviceclass.resource.kubernetes.io/CLASS: a device of the class, without a claim that says so.
 // From 1.36 on DynamicResources allocates it, and nodes have none of it to give.
 bool is_claimed_device(std::string_view name);

@@ -7,6 +7,7 @@
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
 #include "engine/all_or_none.h"
+#include "objects/hash.h"
 #include "objects/reading/object_reader.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"
@@ -47,6 +48,40 @@ std::vector<std::int64_t> measure_growth(const ClusterGenerator& generator) {
   check(engine.stats().pods == generator.options().pods, "pods");
   check_done(engine.validate());
   return growth;
+}
+
+// As kubelets list them: kImagesOfNode of what the cluster's registries have, each by digest and
+// tag.
+constexpr std::uint32_t kImagesOfNode = 50, kImages = 2000;
+
+void add_images(Node& node, Random& random) {
+  for (std::uint32_t i = 0; i < kImagesOfNode; ++i) {
+    const std::uint64_t number = random.below(kImages);
+    const std::string name =
+        fmt::format("registry.example.com/team-{}/application-{}", number % 40, number);
+    node.images.push_back({.names = {fmt::format("{}@sha256:{:064x}", name, mix(number)),
+                                     fmt::format("{}:v1.{}", name, number % 10)},
+                           .size_bytes = static_cast<std::int64_t>(number + 50) << 20});
+  }
+}
+
+// Resident bytes that the nodes' images add.
+std::vector<std::int64_t> measure_image_growth(const ClusterGenerator& generator,
+                                               std::uint64_t seed) {
+  Engine engine = value_of(Engine::create(Profile::standard(), kOneThread));
+  Random random{seed};
+  for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
+    check_done(engine.upsert(generator.node(n)));
+  }
+  Growth memory;
+  for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
+    Node node = generator.node(n);
+    add_images(node, random);
+    check_done(engine.upsert(node));
+  }
+  const std::int64_t grown = memory.grown();
+  check_done(engine.validate());
+  return {grown};
 }
 
 std::string make_dump(const ClusterGenerator& generator, Engine& engine) {
@@ -235,6 +270,17 @@ void memory(const BenchOptions& options, Lines& lines) {
        .value = per(growth[2], nodes),
        .target = {},
        .figures = {}});
+  const double image_bytes = per(
+      measured_apart(1, [&] { return measure_image_growth(generator, options.seed); })[0], nodes);
+  lines.push_back({.row = "",
+                   .what = fmt::format("{} images on each node, of {}, by digest and tag; "
+                                       "standard profile",
+                                       kImagesOfNode, kImages),
+                   .measured = fmt::format("{:.0f} bytes a node", image_bytes),
+                   .unit = "bytes",
+                   .value = image_bytes,
+                   .target = {},
+                   .figures = {}});
 }
 
 }  // namespace headroom

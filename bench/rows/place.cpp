@@ -157,6 +157,10 @@ void place_row(const BenchOptions& options, const char* row, bool departures, do
 
 }  // namespace
 
+// What the shapes of place_generated take with 500,000 nodes, some 5 B a node each
+// (docs/operating.md).
+constexpr std::size_t kScaledCacheBytesMax = 8ull << 30;
+
 // As `headroom simulate --nodes 50000 --pods 200000` has them, one at a time.
 void place_generated(const BenchOptions& options, Lines& lines) {
   const std::uint32_t nodes = options.size(50'000), pods = options.size(200'000);
@@ -166,12 +170,14 @@ void place_generated(const BenchOptions& options, Lines& lines) {
   for (std::uint32_t p = 0; p < pods; ++p) {
     arriving.push_back(generator.pod(p));
   }
+  EngineOptions engine_options = kOneThread;
+  if (options.scale) engine_options.shape_cache_bytes_max = kScaledCacheBytesMax;
   std::uint64_t placed = 0;
   EngineStats stats;
   std::vector<double> worst;
   Measurement measurement;
   const Times& times = measurement.add("place_generated", 1, [&] {
-    Engine engine = value_of(Engine::create(bench_profile(), {.threads = 1}));
+    Engine engine = value_of(Engine::create(bench_profile(), engine_options));
     check_done(engine.advance(kTraceStartUs));
     for (std::uint32_t n = 0; n < nodes; ++n) {
       check_done(engine.upsert(generator.node(n)));

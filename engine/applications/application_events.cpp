@@ -171,7 +171,8 @@ void Applications::extend(const Application& application, SpreadConstraint& cons
 }
 
 // Its pods are taken out as they counted before, and counted as they do now.
-void Applications::change_node(std::uint32_t row, const Node* before, const Node* after,
+void Applications::change_node(std::uint32_t row, const KeptNode* kept_before,
+                               const KeptNode* kept_after,
                                const std::function<void()>& reclassify) {
   if (!any_) {
     reclassify();
@@ -180,8 +181,10 @@ void Applications::change_node(std::uint32_t row, const Node* before, const Node
   const Whole whole(*this);
   // Nothing that is kept of a decision follows from them.
   if (image_locality_) {
-    images_.change(row, before, after);
+    images_.change(row, kept_before, kept_after);
   }
+  const Node* before = kept_before == nullptr ? nullptr : &kept_before->object;
+  const Node* after = kept_after == nullptr ? nullptr : &kept_after->object;
   if (before != nullptr && after != nullptr && before->labels == after->labels &&
       before->taints == after->taints && before->unschedulable == after->unschedulable &&
       before->declared_features == after->declared_features) {

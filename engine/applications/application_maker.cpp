@@ -80,13 +80,10 @@ const std::string& ApplicationMaker::write_key(const Pod& pod, bool whole) {
     }
     writer(std::uint64_t{pod.init_containers.size() + pod.containers.size()});
   }
-  if (!pod.volumes.empty()) {
-    writer(pod.volumes);
-    const bool ephemeral = std::any_of(pod.volumes.begin(), pod.volumes.end(),
-                                       [](const Volume& volume) { return volume.ephemeral; });
-    if (ephemeral) {
-      writer(pod.name, pod.uid);
-    }
+  writer(pod.volumes);
+  if (std::any_of(pod.volumes.begin(), pod.volumes.end(),
+                  [](const Volume& volume) { return volume.ephemeral; })) {
+    writer(pod.name, pod.uid);
   }
   writer(pod.required_features);
   key_ = std::move(writer).take();

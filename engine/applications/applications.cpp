@@ -348,7 +348,16 @@ void Applications::mend() {
     set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
     node_count_ += facts_.nodes[row].node != nullptr;
   }
+  images_ = images_of_nodes();
   broken_ = false;
+}
+
+Images Applications::images_of_nodes() const {
+  Images images;
+  for (std::uint32_t row = 0; image_locality_ && row < facts_.nodes.size(); ++row) {
+    images.change(row, nullptr, facts_.nodes[row].node.get());
+  }
+  return images;
 }
 
 void Applications::drop_kept() noexcept {

@@ -58,6 +58,7 @@ class Applications {
 
   // Whether some plugin of the profile is of applications: else no pod has one.
   bool any() const { return any_; }
+  bool reads_images() const { return image_locality_; }
   const std::vector<ApplicationScore>& scores() const { return scores_; }
   PeerBook& peers() { return peers_; }
   const PeerBook& peers() const { return peers_; }
@@ -68,7 +69,7 @@ class Applications {
   void count(PodId id);
   void uncount(PodId id);
   // `reclassify` puts the row into the class of what its node is now, and changes nothing else.
-  void change_node(std::uint32_t row, const Node* before, const Node* after,
+  void change_node(std::uint32_t row, const KeptNode* before, const KeptNode* after,
                    const std::function<void()>& reclassify);
   // nullptr: there was none, or is none any more. `row`: of the node of a CSINode's name, or
   // kNoRow.
@@ -202,6 +203,8 @@ class Applications {
   void count_volumes(const PodPeer& peer, std::uint32_t row, int sign);
   Result<void> validate(Application& application);
   Result<void> validate_volumes();
+  Result<void> validate_images() const;
+  Images images_of_nodes() const;  // counted anew
   // That its labels count by which its own selectors read.
   void note_read(const Pod& pod);
 

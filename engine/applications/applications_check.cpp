@@ -52,6 +52,12 @@ Result<void> Applications::validate_volumes() {
                      "or by node differ from the objects");
 }
 
+Result<void> Applications::validate_images() const {
+  return images_.says_as(images_of_nodes())
+             ? Result<void>()
+             : fail(ErrorCode::kConflict, "validate: images differ from what nodes list");
+}
+
 bool Applications::has_first_rows() {
   find_first_rows();
   const std::vector<std::uint32_t> first_rows = look_for_first_rows();
@@ -63,6 +69,9 @@ Result<void> Applications::validate() {
     mend();
   }
   if (auto checked = validate_volumes(); !checked) {
+    return checked;
+  }
+  if (auto checked = validate_images(); !checked) {
     return checked;
   }
   if (!has_first_rows()) {

@@ -12,59 +12,109 @@ namespace {
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr std::int64_t kLeastBytes = 23 * kMebibyte, kMostBytesPerImage = 1000 * kMebibyte;
 
-// The largest size by name: a node may list one under several sizes.
-std::map<std::string_view, std::int64_t> images_of(const Node* node) {
-  std::map<std::string_view, std::int64_t> sizes;
-  for (std::size_t i = 0; node != nullptr && i < node->images.size(); ++i) {
-    for (const std::string& name : node->images[i].names) {
-      // Of a name that comes twice the first counts.
-      sizes.emplace(name, node->images[i].size_bytes);
-    }
-  }
-  return sizes;
-}
-
 }  // namespace
 
-void Images::change(std::uint32_t row, const Node* before, const Node* after) {
+Images::ImageId Images::id_of(const std::string& name) {
+  if (const auto known = ids_.find(std::string_view(name)); known != ids_.end()) {
+    return known->second;
+  }
+  if (free_.empty()) {
+    free_.push_back(static_cast<ImageId>(images_.size()));
+    images_.emplace_back();
+  }
+  const ImageId id = free_.back();
+  ids_.emplace(name, id);
+  free_.pop_back();
+  return id;
+}
+
+std::vector<Images::Listed> Images::list(const KeptNode* node) {
+  std::vector<Listed> listed;
+  for (std::size_t i = 0; node != nullptr && i < node->images.size(); ++i) {
+    for (const std::string& name : node->images[i]->names) {
+      listed.push_back({id_of(name), node->images[i]->size_bytes});
+    }
+  }
+  // Of a name that comes twice the first counts.
+  std::stable_sort(listed.begin(), listed.end(),
+                   [](const Listed& a, const Listed& b) { return a.image < b.image; });
+  listed.erase(std::unique(listed.begin(), listed.end(),
+                           [](const Listed& a, const Listed& b) { return a.image == b.image; }),
+               listed.end());
+  return listed;
+}
+
+void Images::change(std::uint32_t row, const KeptNode* before, const KeptNode* after) {
+  // Equal ones are one object.
   if (before != nullptr && after != nullptr && before->images == after->images) {
     return;
   }
-  const auto were = images_of(before), now = images_of(after);
+  const std::vector<Listed> now = list(after), were = list(before);
   if (row >= of_row_.size()) {
     if (now.empty()) {
       return;  // and had none
     }
     of_row_.resize(row + 1);
   }
-  std::vector<ImageId>& of_row = of_row_[row];
-  of_row.clear();
-  for (const auto& [name, size] : now) {
-    const auto [known, is_new] = ids_.try_emplace(
-        std::string(name), free_.empty() ? static_cast<ImageId>(images_.size()) : free_.back());
-    if (is_new && free_.empty()) {
-      images_.emplace_back();
-    } else if (is_new) {
-      free_.pop_back();
-    }
-    Image& image = images_[known->second];
-    ++image.nodes;
-    ++image.sizes[size];
-    of_row.push_back(known->second);
+  std::vector<ImageId> of_row;
+  of_row.reserve(now.size());
+  for (const auto& [id, size_bytes] : now) {
+    ++images_[id].nodes;
+    ++images_[id].sizes[size_bytes];
+    of_row.push_back(id);
   }
-  std::sort(of_row.begin(), of_row.end());
-  for (const auto& [name, size] : were) {
-    const auto known = ids_.find(name);
-    HEADROOM_ASSERT(known != ids_.end());
-    Image& image = images_[known->second];
-    if (const auto its = image.sizes.find(size); --its->second == 0) {
-      image.sizes.erase(its);
+  of_row_[row] = std::move(of_row);
+  for (const auto& [id, size_bytes] : were) {
+    Image& image = images_[id];
+    const auto size = image.sizes.find(size_bytes);
+    HEADROOM_ASSERT(size != image.sizes.end());
+    if (--size->second == 0) {
+      image.sizes.erase(size);
     }
-    if (--image.nodes == 0) {
-      free_.push_back(known->second);
-      ids_.erase(known);
+    --image.nodes;
+  }
+  if (before != nullptr) {
+    forget_unused(*before);
+  }
+}
+
+const std::vector<Images::ImageId>& Images::of(std::size_t row) const {
+  static const std::vector<ImageId> kNone;
+  return row < of_row_.size() ? of_row_[row] : kNone;
+}
+
+void Images::forget_unused(const KeptNode& node) {
+  for (const SharedImage& image : node.images) {
+    for (const std::string& name : image->names) {
+      const auto known = ids_.find(std::string_view(name));
+      if (known != ids_.end() && images_[known->second].nodes == 0) {
+        free_.push_back(known->second);
+        ids_.erase(known);
+      }
     }
   }
+}
+
+bool Images::says_as(const Images& other) const {
+  std::vector<ImageId> others(images_.size());
+  for (const auto& [name, id] : ids_) {
+    const auto its = other.ids_.find(std::string_view(name));
+    if (its == other.ids_.end() || images_[id].nodes != other.images_[its->second].nodes ||
+        images_[id].sizes != other.images_[its->second].sizes) {
+      return false;
+    }
+    others[id] = its->second;
+  }
+  bool same = ids_.size() == other.ids_.size();
+  for (std::size_t row = 0; row < std::max(of_row_.size(), other.of_row_.size()); ++row) {
+    std::vector<ImageId> its;
+    for (const ImageId id : of(row)) {
+      its.push_back(others[id]);
+    }
+    std::sort(its.begin(), its.end());
+    same = same && its == other.of(row);
+  }
+  return same;
 }
 
 std::int64_t Images::scaled_size(std::string_view name, std::uint32_t nodes) const {
@@ -74,13 +124,15 @@ std::int64_t Images::scaled_size(std::string_view name, std::uint32_t nodes) con
   }
   const Image& image = images_[known->second];
   const double share = static_cast<double>(image.nodes) / static_cast<double>(nodes);
-  return static_cast<std::int64_t>(static_cast<double>(image.sizes.rbegin()->first) * share);
+  // No score has room for more (image_score()), and a pod's sum stays within int64.
+  constexpr double kSizeMax = 1LL << 50;
+  return static_cast<std::int64_t>(
+      std::min(static_cast<double>(image.sizes.rbegin()->first) * share, kSizeMax));
 }
 
 bool Images::on_row(std::uint32_t row, std::string_view name) const {
   const auto known = ids_.find(name);
-  return known != ids_.end() && row < of_row_.size() &&
-         std::binary_search(of_row_[row].begin(), of_row_[row].end(), known->second);
+  return known != ids_.end() && std::binary_search(of(row).begin(), of(row).end(), known->second);
 }
 
 std::string image_with_tag(const std::string& name) {

@@ -9,21 +9,24 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "engine/table/kept_node.h"
 #include "objects/hash.h"
-#include "objects/objects.h"
 
 namespace headroom {
 
 class Images {
  public:
-  // The row's node has these now, and had those.
-  void change(std::uint32_t row, const Node* before, const Node* after);
+  // The row's node has these now, and had those; nullptr: there is none.
+  void change(std::uint32_t row, const KeptNode* before, const KeptNode* after);
 
   // What the nodes that have it count for in a score: size times their share of all nodes.
   std::int64_t scaled_size(std::string_view name, std::uint32_t nodes) const;
   bool on_row(std::uint32_t row, std::string_view name) const;
+  // Whether the same is known of the same names, whatever their numbers.
+  bool says_as(const Images& other) const;
 
  private:
   using ImageId = std::uint32_t;
@@ -31,6 +34,16 @@ class Images {
     std::uint32_t nodes = 0;
     std::map<std::int64_t, std::uint32_t> sizes;  // and the nodes that say so
   };
+  struct Listed {
+    ImageId image;
+    std::int64_t size_bytes;
+  };
+
+  ImageId id_of(const std::string& name);
+  // A node's names, by number, each once.
+  std::vector<Listed> list(const KeptNode* node);
+  void forget_unused(const KeptNode& node);
+  const std::vector<ImageId>& of(std::size_t row) const;
 
   BytesMap<std::string, ImageId> ids_;
   std::vector<Image> images_;

@@ -35,6 +35,9 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
       rejected_by_ = volumes_->plugin();
     }
   }
+  if (volumes_ != nullptr || !rejected_.empty()) {
+    numbers_ = applications.rejections().hold();
+  }
   filters_ = features_ || volumes_ != nullptr || (spreads_ && !application.hard.empty()) ||
              (pod_affinity_ && std::any_of(application.counters.begin(), application.counters.end(),
                                            [](const Counter& counter) {
@@ -170,7 +173,7 @@ std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange*
   }
   if (features_) {
     const std::vector<std::string>& declared =
-        applications_.facts().nodes[row].node->declared_features;
+        applications_.facts().nodes[row].node->object.declared_features;
     const bool has_all =
         std::all_of(application_.required_features.begin(), application_.required_features.end(),
                     [&](const std::string& feature) {

@@ -45,6 +45,11 @@ bool allows(const StorageClass& storage_class, const Node& node) {
                      });
 }
 
+// As Go adds them.
+void add_bytes(std::int64_t& sum, std::int64_t bytes) {
+  sum = in_int64(Int128{sum} + bytes, BeyondInt64::kWraps);
+}
+
 }  // namespace
 
 // --- Claims ---
@@ -221,8 +226,8 @@ void VolumeLook::bind_waiting(std::uint32_t row, Binding& binding) const {
     }
     binding.chosen.push_back(volume);
     Use& use = use_of(binding.found, *claim.its);
-    use.requested_bytes += claim.its->request_bytes.value_or(0);
-    use.capacity_bytes += volume->capacity_bytes;
+    add_bytes(use.requested_bytes, claim.its->request_bytes.value_or(0));
+    add_bytes(use.capacity_bytes, volume->capacity_bytes);
     binding.bound.push_back({claim.its, volume, nullptr});
   }
   provision(row, binding);
@@ -296,7 +301,7 @@ void VolumeLook::provision(std::uint32_t row, Binding& binding) const {
       return;
     }
     Use& use = use_of(binding.provisioned, *claim->its);
-    use.requested_bytes += *claim->its->request_bytes;
+    add_bytes(use.requested_bytes, *claim->its->request_bytes);
     use.capacity_bytes = enough->capacity_bytes;
     binding.bound.push_back({claim->its, nullptr, enough->its});
   }
@@ -378,7 +383,9 @@ std::int64_t VolumeLook::rate(const Use& use) const {
   const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
   const auto percent =
       over ? std::int64_t{100}
-           : in_int64(Int128{use.requested_bytes} * 100, BeyondInt64::kWraps) / use.capacity_bytes;
+           : in_int64(Int128{in_int64(Int128{use.requested_bytes} * 100, BeyondInt64::kWraps)} /
+                          use.capacity_bytes,
+                      BeyondInt64::kWraps);
   return broken_line(profile_.volume_binding.shape, percent);
 }
 

@@ -141,7 +141,9 @@ class VolumeLook {
   bool in_zone(std::uint32_t row) const;
   const Binding& bind(std::uint32_t row, bool plain) const;
   void bind_waiting(std::uint32_t row, Binding& binding) const;
-  const Node& node(std::uint32_t row) const { return *applications_.facts().nodes[row].node; }
+  const Node& node(std::uint32_t row) const {
+    return applications_.facts().nodes[row].node->object;
+  }
   const PersistentVolume* find_volume(const WaitingClaim& claim, std::uint32_t row,
                                       const Chosen& chosen) const;
   const Storage* find_storage(const WaitingClaim& claim, std::uint32_t row) const;

@@ -34,10 +34,13 @@ void RowClasses::set(std::uint32_t row, std::uint32_t node_class) {
 }
 
 void RowClasses::limit() {
-  if (classes_.size() <= 2 * table_.size() + kSpareClassesMax &&
-      classes_.unread_count() <= kSpareClassesMax) {
-    return;
+  if (classes_.size() > 2 * table_.size() + kSpareClassesMax ||
+      classes_.unread_count() > kSpareClassesMax) {
+    begin_anew();
   }
+}
+
+void RowClasses::begin_anew() {
   classes_.forget();
   split_to_.clear();
   sizes_.clear();
@@ -45,7 +48,7 @@ void RowClasses::limit() {
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (facts_.nodes[row].node != nullptr) {
       table_.set_class(row, kNoNodeClass);
-      set(row, classes_.classify(*facts_.nodes[row].node));
+      set(row, classes_.classify(facts_.nodes[row].node->object));
     }
   }
   table_.forget_changes();
@@ -108,13 +111,13 @@ void RowClasses::touch(std::uint32_t row) const {
       std::min<std::uint32_t>(row + kTouchedRows, static_cast<std::uint32_t>(facts_.nodes.size()));
   std::size_t sum = 0;
   for (std::uint32_t r = row; r < end; ++r) {
-    if (const Node* node = facts_.nodes[r].node.get(); node != nullptr) {
+    if (const Node* node = facts_.nodes[r].object(); node != nullptr) {
       sum += node->labels.size();
     }
   }
   load_for_nobody(sum);
   for (std::uint32_t r = row; r < end; ++r) {
-    if (const Node* node = facts_.nodes[r].node.get(); node != nullptr) {
+    if (const Node* node = facts_.nodes[r].object(); node != nullptr) {
       for (const auto& [key, value] : node->labels) {
         sum += key.size();
       }
@@ -133,7 +136,7 @@ void RowClasses::split_in_turn(std::uint32_t row) {
   if (from == kNoNodeClass) {
     return;
   }
-  const Node& node = *facts_.nodes[row].node;
+  const Node& node = facts_.nodes[row].node->object;
   split_key_.assign(reinterpret_cast<const char*>(&from), sizeof(from));
   if (!classes_.split(node, row, split_key_)) {
     return;

@@ -26,6 +26,7 @@ class RowClasses {
   void change_node(std::uint32_t row, const Node* before, const Node* node);
   // Drops classes that no node has any more once they are most: ids mean others then.
   void limit();
+  void begin_anew();
 
   // Somebody begins to read; see NodeClasses. Returns the number of the last split that has to be
   // done before a decision by what is read.

@@ -167,6 +167,7 @@ AskedPod Evaluator::ask_for_rows(const Pod& pod, PodShape& shape) {
 
 // Before the shape is prepared: the application may be new, and tell classes apart.
 AskedPod Evaluator::begin_asking(const Pod& pod, PodShape& shape) {
+  cluster_.limit_rejections();
   AskedPod asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
   // May split classes, whose codes the shape is to have.
   if (asked.application != nullptr) {
@@ -223,6 +224,12 @@ Result<ShapeIndex> Evaluator::shape_of(const Pod& pod) {
   }
   std::string key = cluster_.applications().whole_key(pod);
   key.append(reinterpret_cast<const char*>(&(*shape)->id), sizeof(ShapeId));
+  if (handed_out_.size() >= kPodsMax && !handed_out_ids_.contains(key)) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("shape_of: kPodsMax ({}) shapes with what they ask of other pods are "
+                            "handed out",
+                            kPodsMax));
+  }
   const auto next = static_cast<std::uint32_t>(handed_out_.size());
   const auto [known, is_new] = handed_out_ids_.try_emplace(std::move(key), next);
   if (is_new) {

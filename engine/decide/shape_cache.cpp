@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace headroom {
@@ -103,13 +104,11 @@ std::size_t ShapeCache::at_once() const {
 void ShapeCache::bring_up_all(std::span<PodShape* const> shapes, std::uint32_t top_k,
                               const TieOrder& order) {
   std::vector<Work> all;
+  std::unordered_set<const PodShape*> known;
   for (PodShape* shape : shapes) {
-    const bool known =
-        std::any_of(all.begin(), all.end(), [&](const Work& work) { return work.shape == shape; });
-    if (known || shape == nullptr || shape->row_by_row() || !on_) {
-      continue;
+    if (on_ && shape != nullptr && !shape->row_by_row() && known.insert(shape).second) {
+      all.push_back({shape, nullptr, 0, 0});
     }
-    all.push_back({shape, nullptr, 0, 0});
   }
   // Room first: what goes is what the new ones are made of.
   spares_max_ = static_cast<std::size_t>(std::count_if(

@@ -27,7 +27,7 @@ TopologyKeyId Topology::hold(std::string_view name) {
   ids_.emplace(key.name, id);
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (facts_.nodes[row].node != nullptr) {
-      put(key, row, facts_.nodes[row].node.get());
+      put(key, row, facts_.nodes[row].object());
     }
   }
   return id;

@@ -55,10 +55,6 @@ std::uint32_t ClassFilters::code(const PodShape& shape, const NodeClass& node_cl
 }
 
 std::uint32_t ClassFilters::code_of_taint(const Taint& taint) {
-  if (generation_ != rows_.classes().generation()) {
-    generation_ = rows_.classes().generation();
-    rejections_.forget();
-  }
   return rejections_.make(
       PluginId::kTaintToleration, Code::kUnschedulableAndUnresolvable,
       {fmt::format("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value)});

@@ -43,7 +43,6 @@ class ClassFilters {
   const bool names_taint_;
   RowClasses& rows_;
   Rejections& rejections_;
-  std::uint64_t generation_ = 0;                        // of the classes whose taints have codes
   ClassConstraint added_;                               // what the profile asks for besides
   std::unique_ptr<const NodeAffinity> added_affinity_;  // of it; nullptr: nothing
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/table/check_times.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
@@ -174,6 +175,10 @@ Result<void> Cluster::advance(std::int64_t now_us) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("advance: {} us is before now, {} us", now_us, now_us_));
   }
+  if (!is_time(now_us)) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("advance: {} us is beyond kTimeMaxUs ({})", now_us, kTimeMaxUs));
+  }
   const std::int64_t before_us = std::exchange(now_us_, now_us);
   for (std::uint32_t row;
        load_aware_ != nullptr && (row = load_aware_->expire(now_us)) != kNoRow;) {
@@ -185,6 +190,7 @@ Result<void> Cluster::advance(std::int64_t now_us) {
 }
 
 void Cluster::correct_clock(std::int64_t now_us) {
+  now_us = std::clamp<std::int64_t>(now_us, 0, kTimeMaxUs);
   if (now_us >= now_us_) {
     (void)advance(now_us);
     return;

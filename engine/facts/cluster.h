@@ -105,6 +105,9 @@ class Cluster {
   NotConsideredSet not_considered(const Pod& pod) const;
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
+  // So that numbers of rejections do not run out. Before a decision; the shape is prepared after
+  // it.
+  void limit_rejections();
   // settle(), and what the shape keeps of classes and columns. Before the table is read for it.
   void prepare(PodShape& shape);
   // The same in turns: true when nothing is left. Other shapes and events may come between them.
@@ -166,7 +169,10 @@ class Cluster {
   std::uint32_t row_of(std::string_view name) { return row_of(name, NameIndex::hash(name)); }
   std::uint32_t row_of(std::string_view name, NameIndex::Hash hash);
   void name_row(std::uint32_t row, std::string name);
-  void set_node(std::uint32_t row, std::unique_ptr<const Node> node);  // nullptr: no more
+  // Whether it is known, or may become so.
+  bool has_room_for(std::string_view node_name) const;
+  Result<void> check_room(const NodeMetric& metric) const;
+  void set_node(std::uint32_t row, std::unique_ptr<const KeptNode> node);  // nullptr: no more
   void unmention(std::uint32_t row);
   void release_row_if_unused(std::uint32_t row);
   void set_node_columns(std::uint32_t row);
@@ -259,6 +265,7 @@ class Cluster {
   ResourceNames names_;
   NodeTable table_;
   Facts facts_;
+  SharedImages shared_images_;  // of the nodes, and of those that forks remember
   ReferredObjects referred_;
   const Policies policies_;
   LoadAware* const load_aware_;  // of policies_; nullptr: none, and metrics are no facts
@@ -267,6 +274,7 @@ class Cluster {
   RowClasses row_classes_;
   Reasons reasons_;
   Rejections rejections_;
+  std::uint64_t rejections_generation_ = 0;  // of the classes for which they were made
   Applications applications_;
   ClassFilters class_filters_;
   ShapeBook shape_book_;

@@ -22,7 +22,7 @@ std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
       metric != nullptr) {
     digest.add("metric", name, metric->updated_us, metric->interval_us);
   }
-  const Node* node = facts_.nodes[row].node.get();
+  const Node* node = facts_.nodes[row].object();
   if (node == nullptr) {
     return digest.total();  // what its pods add up to counts once the node is there
   }
@@ -37,9 +37,9 @@ std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
   for (const Taint& taint : node->taints) {
     digest.add("taint", name, taint.key, taint.value, taint.effect);
   }
-  for (const ContainerImage& image : node->images) {
-    for (const std::string& image_name : image.names) {
-      digest.add("image", name, image_name, image.size_bytes);
+  for (const SharedImage& image : facts_.nodes[row].node->images) {
+    for (const std::string& image_name : image->names) {
+      digest.add("image", name, image_name, image->size_bytes);
     }
   }
   for (const std::string& feature : node->declared_features) {
@@ -123,10 +123,10 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   }
   // Of a split that is under way the row may be still to come.
   if (node.node != nullptr && row_classes_.all_split() &&
-      row_classes_.classes().classify(*node.node) != table_.node_class(row)) {
+      row_classes_.classes().classify(node.node->object) != table_.node_class(row)) {
     return broken("its class differs");
   }
-  if (node.node != nullptr && !row_classes_.labels().is_kept(row, *node.node)) {
+  if (node.node != nullptr && !row_classes_.labels().is_kept(row, node.node->object)) {
     return broken("its labels are kept otherwise");
   }
   PodId previous = kNoPod;
@@ -325,7 +325,7 @@ Result<void> Cluster::validate_capacity() const {
 Result<void> Cluster::validate_names() const {
   std::map<std::string, std::uint32_t, std::less<>> of_nodes;
   for (const NodeFacts& facts : facts_.nodes) {
-    for (const std::string& name : names_of(facts.node.get())) {
+    for (const std::string& name : names_of(facts.object())) {
       if (const ResourceId id = names_.find(name); id == kNoResource || !names_.is_pinned(id)) {
         ++of_nodes[name];
       }

@@ -158,8 +158,13 @@ struct Cluster::TakeBack {
 void Cluster::rollback() {
   Journal journal = std::exchange(journal_, {});  // taking back is no change to remember
   const Bulk bulk(*this);                         // each row once
-  while (std::optional<Journal::Change> change = journal.take_back()) {
-    std::visit(TakeBack{*this}, *change);
+  try {
+    while (std::optional<Journal::Change> change = journal.take_back()) {
+      std::visit(TakeBack{*this}, *change);
+    }
+  } catch (...) {
+    journal_ = std::move(journal);  // the forks around this one are open all the same
+    throw;
   }
   journal_ = std::move(journal);
   if (!audits_.empty()) {

@@ -107,7 +107,7 @@ void Cluster::set_allocatable(NodeFacts& facts) const {
   facts.allocatable.clear();
   if (facts.node != nullptr) {
     facts.allocatable.resize(names_.size());
-    for (const auto& [name, quantity] : facts.node->allocatable) {
+    for (const auto& [name, quantity] : facts.node->object.allocatable) {
       if (const ResourceId resource = names_.find(name); resource != kNoResource) {
         facts.allocatable[resource] = amount(resource, quantity);
       }

@@ -1,11 +1,14 @@
 // Cluster: nodes, and what their metrics say.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "engine/facts/cluster.h"
 #include "engine/table/check_resources.h"
+#include "engine/table/check_times.h"
 
 namespace headroom {
 
@@ -22,18 +25,33 @@ Result<void> Cluster::upsert(const Node& node) {
                 fmt::format("Node {}: kNodesMax ({}) names are known", node.name, kNodesMax));
   }
   const std::uint32_t row = row_of(node.name);
-  auto kept = std::make_unique<Node>(node);
-  kept->capacity = ResourceList();  // nobody reads it
-  if (facts_.nodes[row].node != nullptr && *facts_.nodes[row].node == *kept) {
+  const std::span<const ContainerImage> images =
+      applications_.reads_images() ? std::span(node.images) : std::span<const ContainerImage>();
+  if (facts_.nodes[row].node != nullptr && facts_.nodes[row].node->is_of(node, images)) {
     return {};
   }
-  set_node(row, std::move(kept));
+  set_node(row, std::make_unique<const KeptNode>(node, shared_images_.share(images)));
   row_classes_.limit();
+  limit_rejections();
   return {};
 }
 
-void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
-  const ResourceNames::Change change = rename(facts_.nodes[row].node.get(), node.get());
+void Cluster::limit_rejections() {
+  if (rejections_.is_held()) {
+    return;
+  }
+  if (rejections_.is_half_full()) {
+    row_classes_.begin_anew();
+  }
+  if (std::exchange(rejections_generation_, row_classes_.classes().generation()) !=
+      row_classes_.classes().generation()) {
+    rejections_.forget();
+  }
+}
+
+void Cluster::set_node(std::uint32_t row, std::unique_ptr<const KeptNode> node) {
+  const Node* object = node == nullptr ? nullptr : &node->object;
+  const ResourceNames::Change change = rename(facts_.nodes[row].object(), object);
   const Renaming renaming = begin_renaming(change);
   each_counted_by_node(row, &Policy::uncount);
   NodeFacts& facts = facts_.nodes[row];
@@ -45,13 +63,13 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const Node> node) {
     }
   }
   if (facts.node != nullptr) {
-    soft_taints_.count(*facts.node, -1);
+    soft_taints_.count(facts.node->object, -1);
   }
-  if (node != nullptr) {
-    soft_taints_.count(*node, 1);
+  if (object != nullptr) {
+    soft_taints_.count(*object, 1);
   }
   applications_.change_node(row, facts.node.get(), node.get(),
-                            [&] { row_classes_.change_node(row, facts.node.get(), node.get()); });
+                            [&] { row_classes_.change_node(row, facts.object(), object); });
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
   renumber(change);
   set_allocatable(facts);
@@ -95,6 +113,9 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   if (metric.name.empty()) {
     return fail(ErrorCode::kInvalid, "NodeMetric: metadata.name is empty");
   }
+  if (auto checked = check_room(metric); !checked) {
+    return checked;
+  }
   if (load_aware_ == nullptr) {
     return {};
   }
@@ -105,6 +126,25 @@ Result<void> Cluster::upsert(const NodeMetric& metric) {
   release_unmentioned();
   mark(row, Stale::kEverything);
   return {};
+}
+
+Result<void> Cluster::check_room(const NodeMetric& metric) const {
+  if (!has_room_for(metric.name)) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("NodeMetric {}: kNodesMax ({}) names are known", metric.name, kNodesMax));
+  }
+  if (pod_ids_.size() + metric.pods.size() > kPodsMax) {
+    const auto is_new = [this](const PodMetricInfo& pod) {
+      return find_pod(pod_key(pod.namespace_name, pod.name)) == kNoPod;
+    };
+    if (std::any_of(metric.pods.begin(), metric.pods.end(), is_new)) {
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("NodeMetric {}: status.podsMetric: kPodsMax ({}) pods are known",
+                              metric.name, kPodsMax));
+    }
+  }
+  return check_times(metric);
 }
 
 // The metric's row, and into listed_ its pods. Each step is taken for all pods before the next, so

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/facts/cluster.h"
+#include "engine/table/check_times.h"
 
 namespace headroom {
 
@@ -258,7 +259,21 @@ Result<void> Cluster::check_room(const Pod& pod, std::size_t count) const {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Pod {}: kPodsMax ({}) pods are known", pod_key(pod), kPodsMax));
   }
+  if (auto checked = check_times(pod); !checked) {
+    return checked;
+  }
+  if (rows_.size() + 2 * count > kNodesMax &&
+      !(has_room_for(pod.node_name) && has_room_for(pod.nominated_node_name))) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("Pod {}: spec.nodeName, status.nominatedNodeName: kNodesMax ({}) names "
+                            "are known",
+                            pod_key(pod), kNodesMax));
+  }
   return {};
+}
+
+bool Cluster::has_room_for(std::string_view node_name) const {
+  return node_name.empty() || rows_.size() < kNodesMax || find_row(node_name) != kNoRow;
 }
 
 Result<void> Cluster::check_room(std::span<const Pod> pods) const {
@@ -418,6 +433,11 @@ Result<void> Cluster::assume(const Pod& object, std::string_view node_name) {
   }
   if (auto checked = check_room(object, 1); !checked) {
     return checked;
+  }
+  if (!has_room_for(node_name)) {
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("assume: node {}: kNodesMax ({}) names are known", node_name, kNodesMax));
   }
   const auto shape = shape_book_.for_counting(object);
   if (!shape) {

@@ -39,7 +39,7 @@ struct PodIdReleased {
 };
 struct NodeBefore {
   std::uint32_t row;
-  std::unique_ptr<const Node> node;  // nullptr: none, as for those below
+  std::unique_ptr<const KeptNode> node;  // nullptr: none, as for those below
 };
 struct MetricBefore {
   std::uint32_t row;

@@ -438,9 +438,10 @@ ShapeHolds::~ShapeHolds() {
 }
 
 void ShapeHolds::add(const PodShape* shape) {
-  if (shape->id != kPassingShape) {
-    book_.hold(shape->id);
-    held_.push_back(shape->id);
+  const ShapeId id = shape->id != kPassingShape ? shape->id : shape->counts_as;
+  if (id != kPassingShape) {
+    book_.hold(id);
+    held_.push_back(id);
   }
 }
 

@@ -141,7 +141,7 @@ class ShapeHolds {
   ShapeHolds(const ShapeHolds&) = delete;
   ShapeHolds& operator=(const ShapeHolds&) = delete;
   ~ShapeHolds();
-  void add(const PodShape* shape);  // a passing one: nothing
+  void add(const PodShape* shape);  // of a passing one: what it counts as
 
  private:
   ShapeBook& book_;

@@ -38,6 +38,9 @@ LimitAware::LimitAware(const PolicyContext& context)
        profile_.limit_aware.default_limit_to_allocatable_ratio.value_or(ResourcePercents())) {
     columns(names_.pin(name));
   }
+  for (const auto& [name, text] : profile_.limit_aware.bad_default_ratios) {
+    columns(names_.pin(name));
+  }
   for (const ResourceWeight& resource : profile_.limit_aware.resources) {
     const ResourceId id = names_.pin(resource.name);
     Columns& its = columns(id);
@@ -65,14 +68,16 @@ LimitAware::Columns& LimitAware::columns(ResourceId resource) {
 
 LimitAware::NodeRatio LimitAware::ratio_of(const Node& node) const {
   const auto has = [&](const std::string& name) {
-    return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-           find(node.allocatable, name) != nullptr;
+    return !is_scalar_resource(name) || find(node.allocatable, name) != nullptr;
   };
   NodeRatio result;
   // A bad ratio is an error where the node has the resource; else the resource has a ratio, of
-  // nothing.
+  // nothing. Of what is not counted nobody looks at it.
   const auto take_bad = [&](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
+      if (!is_counted_resource(name)) {
+        continue;
+      }
       result.error = result.error || has(name);
       result.percents[name] = 0;
     }
@@ -117,7 +122,7 @@ void LimitAware::forget(ResourceId resource) {
 }
 
 bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
-  const NodeRatio ratio = ratio_of(*node.node);
+  const NodeRatio ratio = ratio_of(node.node->object);
   for (const auto& [name, percent] : ratio.percents) {
     if (const ResourceId resource = names_.find(name); resource != kNoResource) {
       columns(resource);
@@ -157,7 +162,7 @@ bool LimitAware::is_not_kept(const NodeRatio& ratio) const {
 void LimitAware::add_not_kept() {
   not_kept_ = table_.add_headroom(table_.add_sum("limits not kept"), kUnlimited);
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    const Node* node = facts_.nodes[row].node.get();
+    const Node* node = facts_.nodes[row].object();
     if (node != nullptr && is_not_kept(ratio_of(*node))) {
       table_.set_base(row, not_kept_, -1);
       table_.commit(row);
@@ -287,8 +292,9 @@ void LimitAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBui
 }
 
 void LimitAware::notes(std::uint32_t, const NodeFacts& node, std::vector<Note>& out) const {
-  const std::string* annotation = find(node.node->annotations, kLimitToAllocatableAnnotation);
-  const NodeRatio ratio = ratio_of(*node.node);
+  const std::string* annotation =
+      find(node.node->object.annotations, kLimitToAllocatableAnnotation);
+  const NodeRatio ratio = ratio_of(node.node->object);
   for (const auto& [name, percent] : ratio.percents) {
     out.push_back({PluginId::kLimitAware, "limits of " + name + " up to " +
                                               std::to_string(percent) + " % of allocatable"});

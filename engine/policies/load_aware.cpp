@@ -4,13 +4,13 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "engine/policies/load_estimate.h"
 #include "engine/policies/usage_thresholds.h"
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
+#include "objects/whole_number.h"
 
 namespace headroom {
 
@@ -29,15 +29,11 @@ std::int64_t seconds_of(const Pod& pod, std::string_view annotation,
   if (text == nullptr) {
     return -1;
   }
-  std::int64_t value = 0;
-  const char* begin = text->data() + (text->starts_with('+') ? 1 : 0);
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stop != end) {
+  const std::optional<std::int64_t> value = whole_number(*text);
+  if (!value) {
     notes.push_back(ignored("annotation", annotation, *text));
-    return -1;
   }
-  return value;
+  return value.value_or(-1);
 }
 
 std::int64_t beyond(std::int64_t estimate, std::int64_t usage) {
@@ -162,7 +158,7 @@ LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
 }
 
 bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
-  const Node& node = *facts.node;
+  const Node& node = facts.node->object;
   Row& row = this->row(row_index);
   row.thresholds = find(node.annotations, kUsageThresholdsAnnotation) == nullptr
                        ? default_thresholds_
@@ -171,7 +167,7 @@ bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
   std::optional<ResourceList> raw;
   if (const std::string* json = find(node.annotations, kRawAllocatableAnnotation);
       json != nullptr) {
-    auto parsed = parse_resource_list(*json);
+    auto parsed = parse_resource_list(*json, profile_.mode);
     ignored |= !parsed.has_value();
     raw = parsed ? std::optional(std::move(*parsed)) : std::nullopt;
   }
@@ -210,10 +206,10 @@ void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note
   add_thresholds("usage thresholds of prod pods: ", thresholds.prod);
   add_thresholds("aggregated usage thresholds: ", thresholds.aggregated);
   for (const std::string_view key : {kUsageThresholdsAnnotation, kRawAllocatableAnnotation}) {
-    if (const std::string* text = find(node.node->annotations, key); text != nullptr) {
+    if (const std::string* text = find(node.node->object.annotations, key); text != nullptr) {
       const bool good = key == kUsageThresholdsAnnotation
                             ? parse_usage_thresholds(*text, profile_.mode).has_value()
-                            : parse_resource_list(*text).has_value();
+                            : parse_resource_list(*text, profile_.mode).has_value();
       out.push_back({plugin, std::string(good ? "annotation " : "ignored: annotation ") +
                                  std::string(key) + "=" + *text});
     }

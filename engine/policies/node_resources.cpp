@@ -9,16 +9,6 @@
 
 namespace headroom {
 
-namespace {
-
-// framework.Resource.Add keeps these names only; it knows no requests for pods here.
-bool is_kept(const std::string& name) {
-  return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-         is_scalar_resource(name);
-}
-
-}  // namespace
-
 NodeResources::NodeResources(const PolicyContext& context)
     : profile_(context.profile), names_(context.names), table_(context.table) {
   for (const ResourceId resource : {kCpu, kMemory, kEphemeralStorage, kPods}) {
@@ -73,7 +63,7 @@ void NodeResources::forget(ResourceId resource) {
 
 bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
   for (ResourceId resource = 0; resource < node.allocatable.size(); ++resource) {
-    if (node.allocatable[resource] != 0 && is_kept(names_.name(resource))) {
+    if (node.allocatable[resource] != 0 && is_counted_resource(names_.name(resource))) {
       columns(resource);
     }
   }
@@ -91,7 +81,7 @@ bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
 Amounts NodeResources::amounts(const ResourceList& list) const {
   Amounts result;
   for (const auto& [name, quantity] : list) {
-    if (const ResourceId resource = is_kept(name) ? names_.find(name) : kNoResource;
+    if (const ResourceId resource = is_counted_resource(name) ? names_.find(name) : kNoResource;
         resource != kNoResource) {
       result.emplace_back(resource, amount(resource, quantity));
     }
@@ -111,9 +101,10 @@ void NodeResources::describe(const Pod& pod, PodShape& shape) {
     }
   }
   for (const auto& [name, quantity] : pod_requests(pod)) {
-    if (const ResourceId resource = names_.find(name); resource != kNoResource && is_kept(name)) {
+    if (const ResourceId resource = names_.find(name);
+        resource != kNoResource && is_counted_resource(name)) {
       columns(resource);
-    } else if (is_kept(name)) {
+    } else if (is_counted_resource(name)) {
       nothing();
     }
   }
@@ -151,7 +142,8 @@ void NodeResources::add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& 
   for (const auto& [name, quantity] : requests) {
     const ResourceId resource = names_.find(name);
     const std::int64_t need = amount(resource, quantity);
-    if (!is_kept(name) || need <= 0 || ignored(name) || left_to_dynamic_resources(name)) {
+    if (!is_counted_resource(name) || need <= 0 || ignored(name) ||
+        left_to_dynamic_resources(name)) {
       continue;
     }
     const Columns& its = resource == kNoResource ? nothing() : columns(resource);

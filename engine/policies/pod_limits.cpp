@@ -47,13 +47,9 @@ Linear limit_of(const Container& container, const std::string& resource, const L
   return found->second ? Linear{*found->second, 0} : Linear{{}, 1};
 }
 
-bool pod_level_resource(const std::string& name) {
-  return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
-}
-
 PodLimit limit_of(const Pod& pod, const std::string& resource, ContainerLimit container_limit,
                   const DefaultLimits& defaults) {
-  const bool pod_level = pod_level_resource(resource);
+  const bool pod_level = is_pod_level_resource(resource);
   const Quantity* limit = pod_level ? find(pod.pod_limits, resource) : nullptr;
   const Quantity* request = pod_level ? find(pod.pod_requests, resource) : nullptr;
   const LimitRule rule{container_limit, defaults, limit != nullptr || request != nullptr};
@@ -98,17 +94,12 @@ std::int64_t upstream_amount(const std::string& resource, const Quantity& quanti
   return amount(resource == "cpu" ? kCpu : kMemory, quantity);
 }
 
-bool upstream_resource(const std::string& name) {
-  return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-         is_scalar_resource(name);
-}
-
 // quotav1.Max(limits, requests), rounded.
 std::map<std::string, std::int64_t> upstream_container(const Container& container, bool scored) {
   std::map<std::string, std::int64_t> result;
   for (const auto* list : {&container.limits, &container.requests}) {
     for (const auto& [name, quantity] : *list) {
-      if (upstream_resource(name)) {
+      if (is_counted_resource(name)) {
         const std::int64_t value = upstream_amount(name, quantity);
         const auto [position, added] = result.try_emplace(name, value);
         position->second = std::max(position->second, value);
@@ -170,7 +161,7 @@ UpstreamLimits upstream_limits_of(const Pod& pod, bool scored) {
     }
   }
   for (const auto& [name, quantity] : pod.overhead) {
-    if (upstream_resource(name)) {
+    if (is_counted_resource(name)) {
       add(name, upstream_amount(name, quantity));
     }
   }

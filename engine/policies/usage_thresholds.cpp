@@ -75,6 +75,14 @@ bool read_aggregated(simdjson::dom::element value, Mode mode, UsageThresholds& o
   return true;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  return first == std::string_view::npos
+             ? std::string_view()
+             : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 }  // namespace
 
 std::optional<UsageThresholds> parse_usage_thresholds(std::string_view json, Mode mode) {
@@ -104,7 +112,7 @@ std::optional<UsageThresholds> parse_usage_thresholds(std::string_view json, Mod
   return result;
 }
 
-std::optional<ResourceList> parse_resource_list(std::string_view json) {
+std::optional<ResourceList> parse_resource_list(std::string_view json, Mode mode) {
   simdjson::dom::parser parser;
   simdjson::dom::element document;
   simdjson::dom::object object;
@@ -119,15 +127,18 @@ std::optional<ResourceList> parse_resource_list(std::string_view json) {
     return std::nullopt;
   }
   for (const auto& [key, value] : object) {
+    const bool upstream = mode == Mode::kUpstream;
     std::string_view text;
     std::string number;
-    if (std::int64_t whole = 0; value.get(whole) == simdjson::SUCCESS) {
-      number = std::to_string(whole);
+    if (value.is_int64() || (upstream && value.is_number())) {
+      number = simdjson::minify(value);
       text = number;
+    } else if (upstream && value.is_null()) {
+      text = "0";
     } else if (value.get(text) != simdjson::SUCCESS) {
       return std::nullopt;
     }
-    const auto quantity = Quantity::parse(text);
+    const auto quantity = Quantity::parse(upstream ? trimmed(text) : text);
     if (!quantity || quantity->nanos() < 0) {
       return std::nullopt;
     }

@@ -23,7 +23,8 @@ struct UsageThresholds {
 std::optional<UsageThresholds> parse_usage_thresholds(std::string_view json, Mode mode);
 
 // node.koordinator.sh/raw-allocatable: a map of resource to quantity; nullopt where it is none, or
-// where a quantity is below 0.
-std::optional<ResourceList> parse_resource_list(std::string_view json);
+// where a quantity is below 0. Mode Upstream: as Go reads a ResourceList: a number is a quantity,
+// null is 0, and blanks around a quantity do not count. Mode Proposal: texts and whole numbers.
+std::optional<ResourceList> parse_resource_list(std::string_view json, Mode mode);
 
 }  // namespace headroom

@@ -24,8 +24,7 @@ std::function<void(const ConfigValue&)> read_kind(PluginId plugin) {
 }
 
 void check_resource(const ConfigValue& value, std::string_view name) {
-  if (name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-      is_scalar_resource(name)) {
+  if (is_counted_resource(name)) {
     return;
   }
   value.fail(ErrorCode::kInvalid,

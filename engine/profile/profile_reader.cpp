@@ -346,10 +346,11 @@ void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
           const auto known = std::find_if(kVersions.begin(), kVersions.end(),
                                           [&](const NamedVersion& v) { return v.name == name; });
           if (known == kVersions.end()) {
-            version.fail(ErrorCode::kUnsupported,
-                         fmt::format("\"{}\" is not supported; accepted: 1.35 (and before), "
-                                     "1.36, 1.37 (and after)",
-                                     name));
+            version.fail(
+                ErrorCode::kUnsupported,
+                fmt::format("\"{}\" is not supported; accepted: \"1.35\", for earlier ones "
+                            "too, \"1.36\", and \"1.37\", for later ones too",
+                            name));
             return;
           }
           profile.kubernetes_version = known->version;

@@ -62,6 +62,11 @@ Result<void> CapacityScheduling::check(const PodDisruptionBudget& budget) const 
                               key, requirement.key, requirement.op, requirement.values.size()));
     }
   }
+  if (budget.disruptions_allowed < INT32_MIN || budget.disruptions_allowed > INT32_MAX) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("PodDisruptionBudget {}: status.disruptionsAllowed: {} is beyond int32",
+                            key, budget.disruptions_allowed));
+  }
   if (budgets_.find(key) == nullptr && budgets_.count() >= kPodDisruptionBudgetsMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("PodDisruptionBudget {}: kPodDisruptionBudgetsMax ({}) are known", key,

@@ -20,12 +20,16 @@ const PodDisruptionBudget* DisruptionBudgets::find(std::string_view key) const {
   return found == ids_.end() ? nullptr : &budgets_[found->second].object;
 }
 
+DisruptionBudgets::OfNamespace& DisruptionBudgets::of_namespace(NamespaceId id) {
+  if (id >= of_namespace_.size()) {
+    of_namespace_.resize(id + 1);
+  }
+  return of_namespace_[id];
+}
+
 void DisruptionBudgets::rematch(BudgetId id) {
-  for (GroupId g = 0; g < groups_.size(); ++g) {
+  for (const GroupId g : of_namespace(budgets_[id].namespace_id).groups) {
     Group& group = groups_[g];
-    if (group.pods == 0 || group.namespace_id != budgets_[id].namespace_id) {
-      continue;
-    }
     const auto at = std::lower_bound(group.budgets.begin(), group.budgets.end(), id);
     const bool listed = at != group.budgets.end() && *at == id;
     const bool selected = selects(budgets_[id], group);
@@ -51,6 +55,9 @@ void DisruptionBudgets::upsert(const PodDisruptionBudget& budget, NamespaceId na
     budgets_.emplace_back();
   }
   const bool same = found != ids_.end() && budgets_[id].object.selector == budget.selector;
+  if (found == ids_.end()) {
+    of_namespace(namespace_id).budgets.push_back(id);
+  }
   ids_.emplace(key, id);
   budgets_[id] = {budget, namespace_id, true};
   if (!same) {
@@ -67,6 +74,7 @@ void DisruptionBudgets::remove(std::string_view key) {
   ids_.erase(found);
   budgets_[id].used = false;
   rematch(id);
+  std::erase(of_namespace(budgets_[id].namespace_id).budgets, id);
   budgets_[id] = {};
   released_budgets_.push_back(id);
 }
@@ -85,7 +93,10 @@ std::vector<PodDisruptionBudget> DisruptionBudgets::all() const {
 GroupId DisruptionBudgets::acquire(NamespaceId namespace_id, const StringMap& labels) {
   key_.assign(reinterpret_cast<const char*>(&namespace_id), sizeof namespace_id);
   for (const auto& [name, value] : labels) {
-    key_.append(name).append(1, '\0').append(value).append(1, '\0');
+    for (const std::string* text : {&name, &value}) {
+      const std::size_t size = text->size();  // a text may have any byte in it
+      key_.append(reinterpret_cast<const char*>(&size), sizeof size).append(*text);
+    }
   }
   if (const auto found = group_ids_.find(key_); found != group_ids_.end()) {
     ++groups_[found->second].pods;
@@ -99,18 +110,26 @@ GroupId DisruptionBudgets::acquire(NamespaceId namespace_id, const StringMap& la
     released_groups_.pop_back();
   }
   Group& group = groups_[id];
-  group = {key_, namespace_id, labels, 1, {}};
+  OfNamespace& its = of_namespace(namespace_id);
+  group = {key_, namespace_id, labels, 1, static_cast<std::uint32_t>(its.groups.size()), {}};
+  its.groups.push_back(id);
   group_ids_.emplace(group.key, id);
-  for (BudgetId b = 0; b < budgets_.size(); ++b) {
+  for (const BudgetId b : its.budgets) {
     if (selects(budgets_[b], group)) {
       group.budgets.push_back(b);
     }
   }
+  std::sort(group.budgets.begin(), group.budgets.end());
   return id;
 }
 
 void DisruptionBudgets::release(GroupId group) {
   if (--groups_[group].pods == 0) {
+    std::vector<GroupId>& others = of_namespace(groups_[group].namespace_id).groups;
+    const std::uint32_t place = groups_[group].place;
+    groups_[others.back()].place = place;
+    others[place] = others.back();
+    others.pop_back();
     group_ids_.erase(groups_[group].key);
     groups_[group] = {};
     released_groups_.push_back(group);

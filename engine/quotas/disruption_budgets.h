@@ -2,8 +2,8 @@
 //
 // Pods of one namespace with equal labels are one group; a group knows its budgets, so that a
 // preemption matches no labels. Thread safety: one thread at a time; const members from any number.
-// Cost: a pod is a look-up by its labels; a budget whose selector is new is matched against all
-// groups.
+// Cost: a pod is a look-up by its labels, of which new ones are matched against the budgets of
+// their namespace; a budget whose selector is new is matched against the groups of its own.
 #pragma once
 
 #include <cstdint>
@@ -56,15 +56,24 @@ class DisruptionBudgets {
     NamespaceId namespace_id = 0;
     StringMap labels;
     std::uint32_t pods = 0;
+    std::uint32_t place = 0;        // in its namespace's list
     std::vector<BudgetId> budgets;  // ascending
   };
 
+  // In no order.
+  struct OfNamespace {
+    std::vector<BudgetId> budgets;
+    std::vector<GroupId> groups;
+  };
+
+  OfNamespace& of_namespace(NamespaceId id);
   bool selects(const Budget& budget, const Group& group) const;
   void rematch(BudgetId id);
 
   const Mode mode_;
   std::vector<Budget> budgets_;
   std::vector<BudgetId> released_budgets_;
+  std::vector<OfNamespace> of_namespace_;  // by number
   BytesMap<std::string, BudgetId> ids_;
   Chunked<Group> groups_;
   std::vector<GroupId> released_groups_;

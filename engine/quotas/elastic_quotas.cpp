@@ -136,9 +136,8 @@ void ElasticQuotas::release(const ElasticQuota* before, const ElasticQuota* quot
 Amounts ElasticQuotas::request_of(const ResourceList& requests) {
   Amounts request;
   for (const auto& [name, quantity] : requests) {
-    const bool basic = name == "cpu" || name == "memory" || name == "ephemeral-storage";
     // framework.NewResource drops what is no resource of a node.
-    if (name == "pods" || (mode_ == Mode::kUpstream && !basic && !is_scalar_resource(name))) {
+    if (name == "pods" || (mode_ == Mode::kUpstream && !is_counted_resource(name))) {
       continue;
     }
     if (const ResourceId id = names_.borrow(name); id != kNoResource) {

@@ -7,15 +7,9 @@
 
 #include "engine/state/cluster_state.h"
 #include "engine/state/saved_pod.h"
+#include "engine/table/check_times.h"
 
 namespace headroom {
-
-namespace {
-
-// Far beyond any clock, and near enough that a time and a duration add up.
-constexpr std::int64_t kStateTimeMaxUs = std::int64_t{1} << 60;
-
-}  // namespace
 
 class ClusterState::Restorer {
  public:
@@ -56,9 +50,6 @@ class ClusterState::Restorer {
  private:
   static tl::unexpected<Error> bad(const std::string& what) {
     return fail(ErrorCode::kInvalid, "it holds " + what);
-  }
-  static bool is_time(std::int64_t time_us) {
-    return time_us >= -kStateTimeMaxUs && time_us <= kStateTimeMaxUs;
   }
   bool is_row(std::uint32_t row) const {
     return row < cluster_.facts_.nodes.size() && !cluster_.facts_.nodes[row].name.empty();

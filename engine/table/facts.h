@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/table/host_ports.h"
+#include "engine/table/kept_node.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
 #include "engine/table/resource_names.h"
@@ -39,8 +40,8 @@ inline constexpr GroupId kNoGroup = UINT32_MAX;
 // A row of the table: a name that some fact mentions.
 struct NodeFacts {
   std::string name;
-  std::unique_ptr<const Node> node;  // nullptr: only mentioned
-  // node->allocatable in the resources' units; resources beyond its end have none.
+  std::unique_ptr<const KeptNode> node;  // nullptr: only mentioned
+  // Its allocatable in the resources' units; resources beyond its end have none.
   std::vector<std::int64_t> allocatable;
   PodId first_pod = kNoPod;  // pods that count here, those first that a policy put there
   PodId last_pod = kNoPod;
@@ -49,12 +50,13 @@ struct NodeFacts {
   std::uint32_t mentions = 0;    // pods and metrics that name it
   bool bad_annotation = false;
 
+  const Node* object() const { return node == nullptr ? nullptr : &node->object; }
   std::int64_t allocatable_of(ResourceId resource) const {
     return resource < allocatable.size() ? allocatable[resource] : 0;
   }
   // Exact; 0 without a node.
   Quantity exact_allocatable(const std::string& resource) const {
-    const Quantity* quantity = node == nullptr ? nullptr : find(node->allocatable, resource);
+    const Quantity* quantity = node == nullptr ? nullptr : find(node->object.allocatable, resource);
     return quantity == nullptr ? Quantity() : *quantity;
   }
 };

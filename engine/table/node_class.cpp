@@ -1,12 +1,11 @@
 #include "engine/table/node_class.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "layout/heap_bytes.h"
-#include "objects/assert.h"
 #include "objects/label_syntax.h"
+#include "objects/whole_number.h"
 
 namespace headroom {
 
@@ -29,16 +28,6 @@ bool tolerates(const Toleration& toleration, const Taint& taint) {
     return toleration.value == taint.value;
   }
   return toleration.op == "Exists";
-}
-
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  // Go's ParseInt takes one sign, from_chars no plus.
-  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
-  const char* begin = text.data() + (plus ? 1 : 0);
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 // apimachinery labels.NewRequirement, and for fields nodeaffinity's own rule. A requirement that is

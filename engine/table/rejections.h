@@ -2,13 +2,15 @@
 // row's code (kClassRejection | number).
 //
 // The first ones are fixed: their words are always the same. Others are made where a text names
-// something; they go when the classes of nodes do, since until then answers may hold their number.
+// something. They go together, and with them the classes of nodes, by which alone numbers are kept
+// from one decision to the next; while somebody holds numbers, within a decision, they stay.
 // Thread safety: one writer, or any number of readers. Cost: O(1) for a number; O(log numbers) to
 // make one.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -51,7 +53,8 @@ inline constexpr std::uint32_t kVolumeZoneMismatch = kClassRejection | 15;
 inline constexpr std::uint32_t kFeaturesMissing = kClassRejection | 16;
 inline constexpr std::uint32_t kForeignClaim = kClassRejection | 17;
 
-// Numbers beyond the fixed ones: of taints and of CSI drivers that nodes lack.
+// Numbers beyond the fixed ones: of taints, claims and CSI drivers that nodes lack. From the half
+// on the next decision begins anew.
 inline constexpr std::uint32_t kMadeRejectionsMax = 65'536;
 
 class Rejections {
@@ -59,8 +62,12 @@ class Rejections {
   explicit Rejections(Reasons& texts);
 
   const Rejection& at(std::uint32_t code) const { return all_[code & ~kClassRejection]; }
-  // What is beyond kMadeRejectionsMax has the last number that was made for the plugin and code.
+  // What is beyond kMadeRejectionsMax has a number that was made for the plugin and code.
   std::uint32_t make(PluginId plugin, Code code, const std::vector<std::string>& reasons);
+  // Numbers stay while somebody has this.
+  std::shared_ptr<const void> hold() const { return holders_; }
+  bool is_held() const { return holders_.use_count() > 1; }
+  bool is_half_full() const { return made_.size() >= kMadeRejectionsMax / 2; }
   // Those that were made are no more.
   void forget();
   std::uint32_t count() const { return static_cast<std::uint32_t>(all_.size()); }
@@ -71,6 +78,7 @@ class Rejections {
   Reasons& texts_;
   std::vector<Rejection> all_;
   std::map<Key, std::uint32_t> made_;
+  std::shared_ptr<const int> holders_ = std::make_shared<const int>();
 };
 
 }  // namespace headroom

@@ -1,6 +1,8 @@
 // Pods from JSON.
 #include <algorithm>
+#include <cstdint>
 #include <span>
+#include <string>
 
 #include "objects/limits.h"
 #include "objects/reading/object_json.h"
@@ -217,7 +219,12 @@ bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
         }
         if (name == "volumes") return read_volumes(field, inner, errors, out);
         if (name == "activeDeadlineSeconds") {
-          return read_int64(field, inner, errors, out.active_deadline_seconds.emplace());
+          std::int64_t& seconds = out.active_deadline_seconds.emplace();
+          if (!read_int64(field, inner, errors, seconds)) return false;
+          return (seconds >= 1 && seconds <= INT32_MAX) ||
+                 errors.add(
+                     ErrorCode::kInvalid, field,
+                     std::to_string(seconds) + " is not in [1, " + std::to_string(INT32_MAX) + "]");
         }
         return name != "tolerations" || read_tolerations(field, inner, errors, out);
       });

@@ -172,5 +172,26 @@ TEST(NamesAttack, AnswersOutliveTheTaintsTheyName) {
   ASSERT_TRUE(engine.validate());
 }
 
+// Claims that are not there yet: a text for each pod that is asked for, without any event.
+TEST(NamesAttack, ClaimsThatPodsWaitForHaveNumbersForEver) {
+  Engine engine = *Engine::create(Profile::kube_scheduler(), {.threads = 1});
+  ASSERT_TRUE(engine.upsert(node_of("n1")));
+  Pod pod = pod_of("team");
+  Volume& volume = pod.volumes.emplace_back();
+  volume.name = "v";
+  volume.claim = "";
+  for (std::uint32_t i = 0; i < kMadeRejectionsMax + 1'000; ++i) {
+    pod.name = pod.uid = "pod-" + std::to_string(i);
+    pod.volumes[0].claim = pod.name + "-data";
+    const Result<NodeDetail> detail = engine.filter(pod, "n1");
+    ASSERT_TRUE(detail);
+    ASSERT_EQ(detail->code, Code::kUnschedulableAndUnresolvable);
+    ASSERT_EQ(detail->reasons.size(), 1u);
+    ASSERT_NE(detail->reasons[0].find(*pod.volumes[0].claim), std::string::npos)
+        << pod.name << ": " << detail->reasons[0];
+  }
+  ASSERT_TRUE(engine.validate());
+}
+
 }  // namespace
 }  // namespace headroom::names_test

@@ -407,5 +407,21 @@ spec:
   EXPECT_EQ(allowed(quotas, node_of({}, 8, 16), 5), 2);
 }
 
+// What is listed is told apart from what is asked for next.
+TEST(CapacityQuotaDigest, TellsSelectorsApart) {
+  const auto digest_of = [](LabelSelector selector) {
+    CapacityQuotas quotas;
+    CapacityQuota quota;
+    quota.name = "q";
+    quota.selector = std::move(selector);
+    quota.limits = {{"cpu", "1"}};
+    EXPECT_TRUE(quotas.upsert(quota));
+    EXPECT_EQ(quotas.amounts(1).at(0).invalid, "");
+    return quotas.digest();
+  };
+  EXPECT_NE(digest_of({{"a", "In", {"x", "b", "In", "y"}}}),
+            digest_of({{"a", "In", {"x"}}, {"b", "In", {"y"}}}));
+}
+
 }  // namespace
 }  // namespace headroom

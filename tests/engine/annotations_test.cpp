@@ -270,15 +270,35 @@ TEST(ScalingFactors, BadAnnotationsAndLabelsOfPodsAreCounted) {
 // --- node.koordinator.sh/raw-allocatable ---
 
 TEST(ResourceListText, Quantities) {
-  const auto list =
-      parse_resource_list(R"({"memory": "2Gi", "cpu": "1500m", "pods": 110, "cpu": "2"})");
+  const auto list = parse_resource_list(
+      R"({"memory": "2Gi", "cpu": "1500m", "pods": 110, "cpu": "2"})", Mode::kUpstream);
   ASSERT_TRUE(list.has_value());
   const ResourceList expected = {{"cpu", Quantity::from_value(2)},
                                  {"memory", Quantity::from_value(std::int64_t{2} << 30)},
                                  {"pods", Quantity::from_value(110)}};
   EXPECT_EQ(*list, expected) << "sorted; of two values the last counts";
-  EXPECT_TRUE(parse_resource_list("{}")->empty());
-  EXPECT_TRUE(parse_resource_list("null")->empty());
+  EXPECT_TRUE(parse_resource_list("{}", Mode::kUpstream)->empty());
+  EXPECT_TRUE(parse_resource_list("null", Mode::kUpstream)->empty());
+}
+
+// As Go reads a quantity of an object: a number, null for 0, blanks around it.
+TEST(ResourceListText, WhatGoReadsIsForModeUpstream) {
+  const auto cpu = [](std::string_view json, Mode mode) -> std::optional<std::int64_t> {
+    const auto list = parse_resource_list(json, mode);
+    if (!list) return std::nullopt;
+    return find(*list, "cpu")->milli_value().value();
+  };
+  for (const auto& [json, milli] : {std::pair(R"({"cpu": 2.5})", 2500),
+                                    {R"({"cpu": 2e0})", 2000},
+                                    {R"({"cpu": " 2"})", 2000},
+                                    {R"({"cpu": null})", 0}}) {
+    EXPECT_EQ(cpu(json, Mode::kUpstream), milli) << json;
+    EXPECT_EQ(cpu(json, Mode::kProposal), std::nullopt) << json;
+  }
+  for (const Mode mode : kBothModes) {
+    EXPECT_EQ(cpu(R"({"cpu": 2})", mode), 2000);
+    EXPECT_EQ(cpu(R"({"cpu": true})", mode), std::nullopt);
+  }
 }
 
 TEST(ResourceListText, WhatIsNone) {
@@ -286,7 +306,7 @@ TEST(ResourceListText, WhatIsNone) {
        {"", "[]", "5", R"({"cpu": true})", R"({"cpu": "two"})", R"({"cpu": ""})",
         R"({"cpu": "-1"})", R"({"cpu": -1})", R"({"cpu": {}})", R"({"cpu": "1", "memory": "-1n"})",
         R"({"memory": "9Ei1"})"}) {
-    EXPECT_FALSE(parse_resource_list(json).has_value()) << json;
+    EXPECT_FALSE(parse_resource_list(json, Mode::kUpstream).has_value()) << json;
   }
 }
 

@@ -43,6 +43,8 @@ headroom_add_engine_test(engine_test SOURCES
   engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/table/host_ports_test.cpp
+  engine/applications/images_test.cpp
+  engine/table/kept_node_test.cpp
   engine/applications/label_bits_test.cpp
   engine/large_cluster_test.cpp
   engine/classes/node_class_test.cpp

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -432,10 +433,93 @@ TEST(Preemption, FactsWithoutANameAreRefused) {
       engine.upsert(odd).error().message,
       "PodDisruptionBudget a/odd: spec.selector: key \"app\", operator \"NotIn\" and 0 values "
       "are no requirement");
+  odd.selector.clear();
+  odd.disruptions_allowed = std::int64_t{1} << 31;
+  EXPECT_EQ(engine.upsert(odd).error().message,
+            "PodDisruptionBudget a/odd: status.disruptionsAllowed: 2147483648 is beyond int32");
+  Pod late = pod("a", "late", 100, 0);
+  late.start_us = INT64_MIN;
+  EXPECT_EQ(engine.upsert(late).error().message,
+            "Pod a/late: status.startTime: -9223372036854775808 us is beyond kTimeMaxUs "
+            "(1152921504606846976)");
+  EXPECT_EQ(engine.assume(late, "n").error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(engine.advance(INT64_MAX).error().message,
+            "advance: 9223372036854775807 us is beyond kTimeMaxUs (1152921504606846976)");
+  engine.correct_clock(-1);
+  EXPECT_EQ(engine.now_us(), 0);
   ElasticQuota bad = elastic_quota("a", 1, 2);
   bad.max = ResourceList{{"cpu", *Quantity::parse("-1")}};
   EXPECT_EQ(engine.upsert(bad).error().message,
             "ElasticQuota a/quota: spec.max.cpu: -1 is below 0");
+}
+
+// A label may have any byte in it.
+TEST(Preemption, LabelsThatJoinToTheSameAreOthers) {
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  Pod joined = pod("a", "joined", 1000, 0, "n1"), apart = pod("a", "apart", 1000, 0, "n1");
+  joined.labels = {{"a", std::string("b\0c\0d", 5)}};
+  apart.labels = {{"a", "b"}, {"c", "d"}};
+  ASSERT_TRUE(engine.upsert(joined));
+  ASSERT_TRUE(engine.upsert(apart));
+  PodDisruptionBudget budget;
+  budget.namespace_name = "a";
+  budget.name = "of-c";
+  budget.selector = {{"c", "In", {"d"}}};
+  ASSERT_TRUE(engine.upsert(budget));
+  const Result<PostFilter> answer = engine.post_filter(pod("a", "high", 1000, 9), {});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(text_of(engine, *answer), "Success n1 0 a/joined");
+  ASSERT_TRUE(engine.validate());
+}
+
+// Groups of pods and budgets come and go; who counts where is what it would be if they came anew.
+TEST(Preemption, BudgetsFollowTheirNamespace) {
+  Random random({test_seed()});
+  Engine engine = make_engine();
+  ASSERT_TRUE(engine.upsert(node("n1", 1'000)));
+  const auto draw = [&](const char* what, std::uint32_t count) {
+    return what + std::to_string(random.below(count));
+  };
+  std::map<std::string, Pod> pods;
+  std::map<std::string, PodDisruptionBudget> budgets;
+  for (int step = 0; step < 2'000; ++step) {
+    const std::string space = draw("space-", 3);
+    if (random.permille(700)) {
+      Pod its = pod(space, draw("pod-", 20), 10, 0, "n1");
+      its.labels = {{"app", draw("app-", 6)}};
+      if (random.permille(300)) {
+        engine.remove_pod(its.namespace_name, its.name);
+        pods.erase(pod_key(its));
+      } else {
+        ASSERT_TRUE(engine.upsert(its));
+        pods[pod_key(its)] = its;
+      }
+      continue;
+    }
+    PodDisruptionBudget budget;
+    budget.namespace_name = space;
+    budget.name = draw("budget-", 5);
+    budget.selector = {{"app", "In", {draw("app-", 6)}}};
+    if (random.permille(300)) {
+      engine.remove_pod_disruption_budget(budget.namespace_name, budget.name);
+      budgets.erase(pod_key(budget.namespace_name, budget.name));
+    } else {
+      ASSERT_TRUE(engine.upsert(budget));
+      budgets[pod_key(budget.namespace_name, budget.name)] = budget;
+    }
+    if (step % 100 != 0) continue;
+    ASSERT_TRUE(engine.validate());
+    Engine anew = make_engine();
+    ASSERT_TRUE(anew.upsert(node("n1", 1'000)));
+    for (const auto& [key, its] : pods) ASSERT_TRUE(anew.upsert(its));
+    for (const auto& [key, its] : budgets) ASSERT_TRUE(anew.upsert(its));
+    ASSERT_EQ(engine.digest(), anew.digest()) << step;
+    const Pod high = pod(space, "high", 1'000'000, 9);
+    ASSERT_EQ(text_of(engine, engine.post_filter(high, {}).value()),
+              text_of(anew, anew.post_filter(high, {}).value()))
+        << step;
+  }
 }
 
 }  // namespace

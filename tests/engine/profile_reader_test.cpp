@@ -829,8 +829,8 @@ TEST(ProfileErrors, Headroom) {
   EXPECT_EQ(error("mode: upstream"),
             "h:3: mode: \"upstream\" is not known; accepted: Proposal, Upstream");
   EXPECT_EQ(error("kubernetesVersion: 1.20"),
-            "h:3: kubernetesVersion: \"1.20\" is not supported; accepted: 1.35 (and before), "
-            "1.36, 1.37 (and after)");
+            "h:3: kubernetesVersion: \"1.20\" is not supported; accepted: \"1.35\", for earlier "
+            "ones too, \"1.36\", and \"1.37\", for later ones too");
   EXPECT_EQ(error("profile: kube-scheduler"),
             "h:3: profile: \"kube-scheduler\" is not known; accepted: standard, default");
   EXPECT_EQ(

@@ -226,6 +226,10 @@ TEST(PodPlacement, ErrorsNameFieldAndValue) {
             in + "containers[0].volumeMounts: {} is not a list");
   EXPECT_EQ(says(R"({"schedulingGates": [{"name": 1}]})"),
             in + "schedulingGates[0].name: 1 is not a string");
+  for (const char* seconds : {"-5", "0", "2147483648"}) {
+    EXPECT_EQ(says(std::string(R"({"activeDeadlineSeconds": )") + seconds + "}"),
+              in + "activeDeadlineSeconds: " + seconds + " is not in [1, 2147483647]");
+  }
   EXPECT_EQ(says(R"({"hostUsers": "no"})"), in + "hostUsers: \"no\" is not true or false");
   EXPECT_EQ(message(pod_text("{}", R"(, "ownerReferences": [{"controller": 1}])")),
             "Invalid: f.json: Pod d/web-1: metadata.ownerReferences[0].controller: 1 is not true "

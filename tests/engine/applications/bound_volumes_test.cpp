@@ -97,5 +97,29 @@ TEST_F(BoundVolumes, NothingOfANodeThatRejectsThePod) {
   EXPECT_EQ(nowhere.error().code, ErrorCode::kNotFound);
 }
 
+// Sums beyond int64 count as in Go, and nothing divides what int64 cannot hold.
+TEST_F(BoundVolumes, SumsOfWhatIsAskedForWrap) {
+  apply_all();
+  constexpr std::int64_t kHalf = std::int64_t{1} << 62, kMost = INT64_MAX;
+  pod_.volumes.clear();
+  int number = 0;
+  // Requests come to 2^64 - 2^61, capacities to -1.
+  for (const auto& [request, capacity] :
+       {std::pair(std::int64_t{1}, std::int64_t{1}), {kHalf + kHalf / 2, kMost}, {kMost, kMost}}) {
+    const std::string name = "claim-" + std::to_string(++number);
+    claim_.name = claim_.uid = name;
+    claim_.request_bytes = request;
+    volume_.name = "volume-" + name;
+    volume_.capacity_bytes = capacity;
+    apply(ReferredObject(claim_));
+    apply(ReferredObject(volume_));
+    pod_.volumes.emplace_back().claim = name;
+  }
+  EXPECT_EQ(bound("a").size(), 6u);
+  const Result<Decision> decision = engine_.evaluate(pod_, {.top_k = 2});
+  ASSERT_TRUE(decision) << decision.error().message;
+  EXPECT_EQ(decision->feasible, 2u);
+}
+
 }  // namespace
 }  // namespace headroom::bound_volumes_test

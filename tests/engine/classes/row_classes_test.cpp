@@ -27,26 +27,26 @@ struct Cluster {
       (void)table.acquire_row();
     }
   }
-  void change(std::uint32_t row, std::unique_ptr<const Node> node) {
-    classes.change_node(row, facts.nodes[row].node.get(), node.get());
+  void change(std::uint32_t row, std::unique_ptr<const KeptNode> node) {
+    classes.change_node(row, facts.nodes[row].object(), node == nullptr ? nullptr : &node->object);
     facts.nodes[row].node = std::move(node);
   }
 };
 
 // Few values, so that they come and go, and others get their numbers.
-std::unique_ptr<const Node> random_node(Random& random, std::uint32_t row) {
+std::unique_ptr<const KeptNode> random_node(Random& random, std::uint32_t row) {
   if (random.permille(150)) {
     return nullptr;
   }
-  auto node = std::make_unique<Node>();
-  node->name = "n" + std::to_string(row);
+  Node node;
+  node.name = "n" + std::to_string(row);
   for (const char* key : {"a", "b", "host"}) {
     const std::uint32_t values = key[0] == 'h' ? 400 : random.permille(500) ? 3 : 40;
     if (random.permille(700)) {
-      node->labels.emplace_back(key, std::to_string(random.below(values)));
+      node.labels.emplace_back(key, std::to_string(random.below(values)));
     }
   }
-  return node;
+  return std::make_unique<KeptNode>(node);
 }
 
 ClassConstraint random_constraint(Random& random) {
@@ -77,10 +77,10 @@ ClassConstraint random_constraint(Random& random) {
   return constraint;
 }
 
-std::unique_ptr<const Node> node_in(const char* zone) {
-  auto node = std::make_unique<Node>();
-  node->labels = {{"zone", zone}};
-  return node;
+std::unique_ptr<const KeptNode> node_in(const char* zone) {
+  Node node;
+  node.labels = {{"zone", zone}};
+  return std::make_unique<KeptNode>(node);
 }
 
 // Between two turns no node has the value any more that the first one split by, and another value
@@ -132,7 +132,7 @@ TEST(RowClasses, SplitsInTurnsWhileNodesChange) {
     }
     ASSERT_TRUE(cluster.classes.split(kInOneTurn));
     for (std::uint32_t row = 0; row < kRows; ++row) {
-      const Node* node = cluster.facts.nodes[row].node.get();
+      const Node* node = cluster.facts.nodes[row].object();
       const std::uint32_t its = cluster.classes.of(row);
       ASSERT_EQ(its == kNoNodeClass, node == nullptr) << row;
       if (node == nullptr) {

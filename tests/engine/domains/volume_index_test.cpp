@@ -70,7 +70,7 @@ void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& 
                   const ReferredObjects& objects) {
   for (std::uint32_t row = 0; row < facts.nodes.size(); ++row) {
     if (facts.nodes[row].node == nullptr) continue;
-    const Node& node = *facts.nodes[row].node;
+    const Node& node = facts.nodes[row].node->object;
     std::set<const void*> found;
     for (const char* name : {"class-0", "class-1"}) {
       const VolumeIndex::OfClass* its = index.of_class(name);
@@ -133,12 +133,12 @@ TEST(VolumeIndex, LeadsToAllThatANodeCanUse) {
     index.change(before.get(), after.get());
     // A node comes, is another one, or goes.
     const auto row = static_cast<std::uint32_t>(random() % facts.nodes.size());
-    auto node = std::make_unique<Node>();
-    if (random() % 3 != 0) node->labels.emplace_back(kHost, one_of(random, "h", 4));
-    if (random() % 3 != 0) node->labels.emplace_back(kZone, one_of(random, "z", 4));
-    if (random() % 4 == 0) node = nullptr;
-    topology.set_node(row, node.get());
-    facts.nodes[row].node = std::move(node);
+    Node node;
+    if (random() % 3 != 0) node.labels.emplace_back(kHost, one_of(random, "h", 4));
+    if (random() % 3 != 0) node.labels.emplace_back(kZone, one_of(random, "z", 4));
+    auto kept = random() % 4 == 0 ? nullptr : std::make_unique<KeptNode>(node);
+    topology.set_node(row, kept == nullptr ? nullptr : &kept->object);
+    facts.nodes[row].node = std::move(kept);
     if (step % 30 == 0) {
       expect_found(index, facts, topology, objects);
       VolumeIndex again(topology);

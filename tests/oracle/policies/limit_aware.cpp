@@ -110,7 +110,9 @@ Amounts node_allocatable(Mode mode, const Json& node) {
 // Upstream: a bad percentage is an error for the basic resources and for scalars of the node.
 bool has_bad_percent(const Ratio& ratio, const Amounts& allocatable) {
   for (const auto& [name, percent] : ratio) {
-    if (!percent && (is_basic_resource(name) || allocatable.contains(name))) return true;
+    const bool has =
+        is_basic_resource(name) || (is_scalar_resource(name) && allocatable.contains(name));
+    if (!percent && has) return true;
   }
   return false;
 }
