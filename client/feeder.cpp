@@ -1,5 +1,7 @@
 #include "client/feeder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -12,6 +14,11 @@ namespace {
 constexpr std::chrono::milliseconds kResyncPause(10);
 // Batches are written when so much is queued.
 constexpr std::size_t kWriteBytes = 256 << 10;
+// A frame has no more than that of changes, and one more: the server takes none above
+// kObjectBytesMax. What is around them fits beside kFactsBytesMax.
+constexpr std::size_t kFullBytes = kFrameBytesMax / 4;
+constexpr std::size_t kFactsBytesMax = kFrameBytesMax - (64 << 10);
+static_assert(kFullBytes + 2 * kObjectBytesMax <= kFactsBytesMax);
 // Frames of a feeder are not answered; errors about them name the frame, which nobody waits for.
 constexpr std::uint64_t kFirstFrameId = 1ull << 32;
 
@@ -60,8 +67,8 @@ Result<void> Feeder::try_resync() {
   Result<void> sent;
   snapshot_(Emit([&](const Object& object, wire::CapacityQuotaClass quota_class) {
     if (!sent || !feeding_) return;
-    changes_.push_back(encode_upsert(builder_, object, quota_class));
-    if (changes_.size() >= options_.changes_per_facts) sent = send_batch();
+    sent = collect(encode_upsert(builder_, object, quota_class));
+    if (sent && is_full()) sent = send_batch();
   }));
   if (sent) sent = send_batch();
   if (!sent) return sent;
@@ -92,13 +99,39 @@ void Feeder::send_facts() {
   builder_.Clear();
 }
 
+// A change that is too large for a frame is refused as the server would refuse it. With others
+// before it, which it would take along, the feeding ends.
+Result<void> Feeder::collect(flatbuffers::Offset<wire::Change> change) {
+  if (const std::size_t bytes = builder_.GetSize(); bytes > kFactsBytesMax) {
+    const bool alone = changes_.empty();
+    builder_.Clear();
+    changes_.clear();
+    const Error error{
+        ErrorCode::kLimitExceeded,
+        fmt::format("facts of {} bytes: kFrameBytesMax is {}", bytes, kFrameBytesMax)};
+    if (!alone) {
+      feeding_ = false;
+      return tl::unexpected(error);
+    }
+    if (options_.on_refused) options_.on_refused(error);
+    return {};
+  }
+  changes_.push_back(change);
+  return {};
+}
+
+bool Feeder::is_full() const {
+  return changes_.size() >= std::min(options_.changes_per_facts, kChangesPerFactsMax) ||
+         builder_.GetSize() >= kFullBytes;
+}
+
 Result<void> Feeder::add(flatbuffers::Offset<wire::Change> change) {
   if (!feeding_) {
     builder_.Clear();  // a resync's snapshot has it
     return flush();
   }
-  changes_.push_back(change);
-  return changes_.size() < options_.changes_per_facts ? Result<void>() : flush();
+  if (auto collected = collect(change); !collected) return collected;
+  return is_full() ? flush() : Result<void>();
 }
 
 Result<void> Feeder::upsert(const Object& object, wire::CapacityQuotaClass quota_class) {

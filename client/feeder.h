@@ -39,7 +39,7 @@ class Feeder {
 
   struct Options {
     ClientOptions client{.name = "headroom-feeder", .socket = {}};
-    std::uint32_t changes_per_facts = 64;  // at most kChangesPerFactsMax
+    std::uint32_t changes_per_facts = 64;  // at least 1; above kChangesPerFactsMax so many
     // Gives the server the time with each batch, in microseconds since the Unix epoch; empty: the
     // server uses its clock.
     std::function<std::int64_t()> clock;
@@ -74,6 +74,8 @@ class Feeder {
  private:
   Result<void> try_resync();
   Result<void> add(flatbuffers::Offset<wire::Change> change);
+  Result<void> collect(flatbuffers::Offset<wire::Change> change);
+  bool is_full() const;
   void send_facts();
   Result<void> send_batch();
   // What the server said unasked.

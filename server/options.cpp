@@ -17,6 +17,8 @@ namespace {
 constexpr const char* kDefaultMetrics = "127.0.0.1:8612";
 constexpr std::int64_t kBusyPollUsMax = 10'000;
 constexpr std::int64_t kCacheMebibytesMax = 1 << 20;
+// CLI11 takes a negative number for one of the greatest.
+constexpr std::uint64_t kTieSeedMax = INT64_MAX;
 constexpr std::int64_t kMemoryMebibytesMin = 64;
 constexpr std::int64_t kMemoryMebibytesMax = 16 << 20;
 constexpr std::int64_t kReservationSecondsMin = 10;
@@ -32,7 +34,7 @@ constexpr const char* kFooter = R"(A configuration file is YAML with the same na
   tls-certificate: /etc/headroom/tls.crt
   tls-key: /etc/headroom/tls.key
   tls-client-ca: /etc/headroom/ca.crt
-  profile: /etc/headroom/scheduler.yaml
+  profile: /etc/headroom/profile.yaml
   metrics: 0.0.0.0:8612
 
 Flags win over the file. SIGHUP reads the profile and the certificates again; SIGTERM stops after the
@@ -202,6 +204,7 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
       ->capture_default_str();
   app.add_option("--tie-seed", options.engine.seed,
                  "Of the order among equal nodes; 0: the lowest row first")
+      ->check(CLI::Range(std::uint64_t{0}, kTieSeedMax))
       ->capture_default_str();
   app.add_option(
          "--memory-mib", memory_mebibytes,

@@ -22,6 +22,10 @@ Result<std::size_t> decode(const wire::Node& in, Node& out) {
                [&](const wire::ContainerImage& item, ContainerImage& image) {
                  decoder.strings("names", item.names(), image.names);
                  image.size_bytes = item.size_bytes();
+                 if (image.size_bytes < 0) {
+                   decoder.refuse(ErrorCode::kInvalid, "images",
+                                  fmt::format("size {} is negative", image.size_bytes));
+                 }
                });
   decoder.strings("declaredFeatures", in.declared_features(), out.declared_features);
   decoder.sort_names("declaredFeatures", out.declared_features);

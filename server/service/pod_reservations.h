@@ -29,6 +29,7 @@ struct PodReservation {
   std::string node_name;
   Owner owner;
   std::int64_t reserved_us = 0;  // when it was made, by the wall clock: to be shown
+  std::uint64_t serial = 0;      // of the request that made it last
   SteadyTime made{}, due{};      // due: unless its owner renews
   std::uint64_t settled_by = 0;  // the resync with whose end it ends; 0: none so far
 };

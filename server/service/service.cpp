@@ -54,15 +54,27 @@ RequestService::~RequestService() {
 
 void RequestService::connected(Peer&) { ++connections_; }
 
-void RequestService::disconnected(Peer& peer) {
+void RequestService::disconnected(Peer& peer) noexcept {
   --connections_;
-  drop_work(peer);
-  if (feeder_ == &peer) {
-    options_.log(LogLevel::kInfo, "feeder disconnected",
-                 {{"client", peer.name}, {"sequence", fmt::to_string(sequence_)}});
-    feeder_ = nullptr;
-    abort_resync();
-  }
+  const bool fed = feeder_ == &peer;
+  const auto leave = [&] {
+    drop_work(peer);
+    if (fed) {
+      options_.log(LogLevel::kInfo, "feeder disconnected",
+                   {{"client", peer.name}, {"sequence", fmt::to_string(sequence_)}});
+    }
+  };
+  contain(nullptr, 0, false, std::cref(leave));
+  if (!fed) return;
+  feeder_ = nullptr;
+  const auto abort = [&] { abort_resync(); };
+  contain(nullptr, 0, false, std::cref(abort));
+}
+
+Result<void> RequestService::check_text(const char* field, std::string_view text) {
+  if (text.size() <= kTextBytesMax) return {};
+  return fail(ErrorCode::kLimitExceeded,
+              fmt::format("{}: {} bytes: kTextBytesMax is {}", field, text.size(), kTextBytesMax));
 }
 
 void RequestService::broken(Peer& peer, FrameFault fault, const Error& error) {
@@ -184,9 +196,8 @@ void RequestService::greet(Peer& peer, std::uint64_t id, const wire::Hello& hell
     return;
   }
   const std::string_view scheduler_name = text(hello.scheduler_name());
-  if (scheduler_name.size() > kTextBytesMax) {
-    refuse(ErrorCode::kLimitExceeded, fmt::format("scheduler_name: {} bytes: kTextBytesMax is {}",
-                                                  scheduler_name.size(), kTextBytesMax));
+  if (auto checked = check_text("scheduler_name", scheduler_name); !checked) {
+    refuse(checked.error().code, checked.error().message);
     return;
   }
   const std::vector<const Profile*> profiles = profiles_for(scheduler_name);

@@ -35,7 +35,7 @@ class FrameHandler {
  public:
   virtual ~FrameHandler() = default;
   virtual void connected(Peer& peer) = 0;
-  virtual void disconnected(Peer& peer) = 0;
+  virtual void disconnected(Peer& peer) noexcept = 0;
   // False: the answer takes turns. The frame stays where it is, and the peer's next one waits,
   // until resume() is called; step() is called until then.
   virtual bool handle(Peer& peer, const FrameBuffer::Received& received) = 0;
@@ -79,7 +79,7 @@ class RequestService final : public FrameHandler {
   ~RequestService() override;
 
   void connected(Peer& peer) override;
-  void disconnected(Peer& peer) override;
+  void disconnected(Peer& peer) noexcept override;
   bool handle(Peer& peer, const FrameBuffer::Received& received) override;
   bool step() override;
   void broken(Peer& peer, FrameFault fault, const Error& error) override;
@@ -170,6 +170,9 @@ class RequestService final : public FrameHandler {
   void settle(const FedCluster::Applied& applied);
   void adopt_reservations();
 
+  // kLimitExceeded beyond kTextBytesMax. Before a text is copied or hashed: a frame may refer to
+  // one many times.
+  static Result<void> check_text(const char* field, std::string_view text);
   Result<void> evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
   Result<void> evaluate_nodes(Peer& peer, std::uint64_t id, const wire::EvaluateNodes& request);
   Result<void> resolve_what_if(const Engine& engine, const wire::EvaluateNodes& request);
@@ -203,8 +206,21 @@ class RequestService final : public FrameHandler {
 
   // What a request has reserved, and what that replaced: to be undone if the request fails.
   struct Made {
-    std::string pod_key, uid, node_name;
+    std::string pod_key;
+    std::uint64_t serial = 0;
     std::unique_ptr<const PodReservation> former;  // nullptr: nothing
+  };
+  // A reservation that ends with it, unless it is let go of.
+  struct Provisional {
+    explicit Provisional(RequestService& its) : service(its) {}
+    Provisional(const Provisional&) = delete;
+    Provisional& operator=(const Provisional&) = delete;
+    ~Provisional() {
+      if (made) service.undo_all(std::span(&*made, 1));
+    }
+
+    RequestService& service;
+    std::optional<Made> made;
   };
   Result<Made> reserve(const Peer& peer, const wire::Reserve& request);
   void undo(const Made& made);
@@ -291,11 +307,12 @@ class RequestService final : public FrameHandler {
   SteadyTime facts_at_;         // when they came; zero: none have
   std::uint32_t connections_ = 0;
   PodReservations reservations_;
-  std::uint64_t resyncs_ = 0;       // begun; the number of the one under way
-  std::uint32_t expired_ = 0;       // reservations, since the last tick
-  std::string expired_first_;       // the first of them
-  std::deque<UnderWay> under_way_;  // first in line first
-  std::unique_ptr<Work> begun_;     // by the request that is being handled
+  std::uint64_t reserved_serial_ = 0;  // the last one
+  std::uint64_t resyncs_ = 0;          // begun; the number of the one under way
+  std::uint32_t expired_ = 0;          // reservations, since the last tick
+  std::string expired_first_;          // the first of them
+  std::deque<UnderWay> under_way_;     // first in line first
+  std::unique_ptr<Work> begun_;        // by the request that is being handled
   SteadyTime turn_ends_{};
   const Pause pause_ = [this] { return steady_now() >= turn_ends_; };
   std::thread retiring_;  // frees the last replaced cluster, which takes a while

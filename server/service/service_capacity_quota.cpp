@@ -105,7 +105,10 @@ Result<void> RequestService::capacity_plan(std::uint64_t id, const wire::Capacit
                   fmt::format("remove: {} items: kItemsPerListMax is {}", request.remove()->size(),
                               kItemsPerListMax));
     }
-    for (const flatbuffers::String* name : *request.remove()) plan.remove.push_back(name->str());
+    for (const flatbuffers::String* name : *request.remove()) {
+      if (auto checked = check_text("remove", text(name)); !checked) return checked;
+      plan.remove.push_back(name->str());
+    }
   }
   const Result<PlanAnswer> answer = current_->capacity_quotas().plan(plan);
   if (!answer) return tl::unexpected(answer.error());
@@ -116,10 +119,7 @@ Result<void> RequestService::capacity_plan(std::uint64_t id, const wire::Capacit
 
 Result<void> RequestService::capacity_reserve(std::uint64_t id,
                                               const wire::CapacityReserve& request) {
-  if (request.id()->size() > kTextBytesMax) {
-    return fail(ErrorCode::kLimitExceeded, fmt::format("id: {} bytes: kTextBytesMax is {}",
-                                                       request.id()->size(), kTextBytesMax));
-  }
+  if (auto checked = check_text("id", text(request.id())); !checked) return checked;
   if (request.mode() > wire::ReserveMode::MAX) {
     return fail(ErrorCode::kUnsupported, fmt::format("mode: {} is not known; accepted: 0 to {}",
                                                      static_cast<int>(request.mode()),

@@ -120,11 +120,13 @@ Result<void> RequestService::evaluate_single(Peer& peer, std::uint64_t id,
 Result<void> RequestService::evaluate_prepared(const Peer& peer, std::uint64_t id,
                                                const wire::Evaluate& request, const Pod& pod) {
   flatbuffers::Offset<wire::Reserved> first;
-  std::optional<Made> made;
-  if (request.reserve() != nullptr) first = reserve_first(peer, *request.reserve(), made);
+  Provisional provisional(*this);
+  if (request.reserve() != nullptr) {
+    first = reserve_first(peer, *request.reserve(), provisional.made);
+  }
   Result<void> done = engine_of(peer).evaluate(pod, options_of(request), decision_);
   if (done) done = finish_single(peer, id, request, first);
-  if (!done && made) undo(*made);
+  if (done) provisional.made.reset();
   return done;
 }
 
@@ -345,13 +347,14 @@ class RequestService::Placing final : public Work {
     }
     try {
       Made& made = made_.emplace_back(
-          Made{.pod_key = key, .uid = pod.uid, .node_name = node_names_.back(), .former = {}});
+          Made{.pod_key = key, .serial = ++service.reserved_serial_, .former = {}});
       if (*known != nullptr) made.former = std::make_unique<PodReservation>(**known);
       service.reservations_.put(key,
                                 {.pod = pod,
                                  .node_name = node_names_.back(),
                                  .owner = peer_.owner(),
-                                 .reserved_us = service.wall_now_us()},
+                                 .reserved_us = service.wall_now_us(),
+                                 .serial = made.serial},
                                 service.steady_now());
     } catch (...) {
       service.reservations_.erase(key);  // as reserve() does

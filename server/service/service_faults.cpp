@@ -96,14 +96,16 @@ void RequestService::validate_after_fault() noexcept {
 void RequestService::give_up() noexcept {
   given_up_ = true;
   ready_ = false;
+  Peer* const feeder = next_ == nullptr ? feeder_ : nullptr;
   try {
     options_.log(LogLevel::kError, "the cluster was given up: it is not what its facts say", {});
-    if (feeder_ != nullptr && next_ == nullptr) {
+    if (feeder != nullptr) {
       stop_feeding(wire::FeedStop::Gap, "the server gave its cluster up: resync");
     }
   } catch (...) {
-    if (feeder_ != nullptr) feeder_->close();
-    feeder_ = nullptr;
+    // What it could not be told costs it its connection.
+    if (feeder != nullptr) feeder->close();
+    if (feeder_ == feeder) feeder_ = nullptr;
   }
 }
 

@@ -119,7 +119,7 @@ void RequestService::retire(std::unique_ptr<FedCluster> cluster) {
 class RequestService::Applying final : public Work {
  public:
   Applying(RequestService& service, Peer& peer, std::uint64_t id, const wire::Facts& facts)
-      : service_(service), peer_(peer), id_(id), facts_(facts) {}
+      : service_(service), peer_(peer), id_(id), facts_(facts), next_(service.next_.get()) {}
   std::chrono::microseconds turn_time() const override { return kFeedTurnTime; }
 
   Result<bool> turn(const Pause& pause) override {
@@ -127,8 +127,7 @@ class RequestService::Applying final : public Work {
     const std::uint32_t count = facts_.changes() == nullptr ? 0 : facts_.changes()->size();
     for (bool first = true; applied_ < count; ++applied_, first = false) {
       if (!first && pause()) return false;
-      // Another feeds since the last turn, or the server has another profile: this one was told.
-      if (service.feeder_ != &peer_) return true;
+      if (is_over()) return true;
       const auto applied = cluster().apply(*facts_.changes()->Get(applied_));
       if (!applied) {
         ++refused_;
@@ -137,7 +136,7 @@ class RequestService::Applying final : public Work {
         service.settle(*applied);
       }
     }
-    if (service.feeder_ != &peer_) return true;
+    if (is_over()) return true;
     service.metrics_.facts(count - refused_, refused_);
     const bool feeder_time =
         service.next_ != nullptr ? service.next_feeder_time_ : service.feeder_time_;
@@ -160,12 +159,16 @@ class RequestService::Applying final : public Work {
   }
 
  private:
-  FedCluster& cluster() { return service_.next_ != nullptr ? *service_.next_ : *service_.current_; }
+  // Another feeds since the last turn, the server has another profile, or the resync that this is
+  // a part of was ended: the peer was told.
+  bool is_over() const { return service_.feeder_ != &peer_ || service_.next_.get() != next_; }
+  FedCluster& cluster() { return next_ != nullptr ? *next_ : *service_.current_; }
 
   RequestService& service_;
   Peer& peer_;
   const std::uint64_t id_;
   const wire::Facts& facts_;
+  FedCluster* const next_;  // that they are for; nullptr: the one that decides
   std::uint32_t applied_ = 0, refused_ = 0;
 };
 

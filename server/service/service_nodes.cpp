@@ -67,6 +67,7 @@ Result<void> RequestService::resolve_what_if(const Engine& engine,
                                              const wire::EvaluateNodes& request) {
   nodes_.clear();
   for (const flatbuffers::String* name : *request.node_names()) {
+    if (auto checked = check_text("node_names", text(name)); !checked) return checked;
     const NodeIndex node = engine.find_node(text(name));
     if (node != kNoNode) nodes_.push_back(node);
   }
@@ -79,6 +80,9 @@ Result<void> RequestService::resolve_what_if(const Engine& engine,
   without_.clear();
   for (std::uint32_t p = 0; p < size_of(request.without_pods()); ++p) {
     const wire::PodKey& key = *request.without_pods()->Get(p);
+    for (const std::string_view name : {text(key.namespace_name()), text(key.name())}) {
+      if (auto checked = check_text("without_pods", name); !checked) return checked;
+    }
     without_.push_back({text(key.namespace_name()), text(key.name())});
   }
   return resolve_each("with_pods", request.with_pods());

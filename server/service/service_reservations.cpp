@@ -55,7 +55,7 @@ Result<RequestService::Made> RequestService::reserve(const Peer& peer,
     return fail(ErrorCode::kConflict,
                 fmt::format("node {}: {}", node_name, fmt::join(detail->reasons, ", ")));
   }
-  Made made{.pod_key = key, .uid = pod.uid, .node_name = std::string(node_name), .former = {}};
+  Made made{.pod_key = key, .serial = ++reserved_serial_, .former = {}};
   if (*known != nullptr) made.former = std::make_unique<PodReservation>(**known);
   try {
     if (auto assumed = current_->assume(pod, node_name); !assumed) {
@@ -68,7 +68,8 @@ Result<RequestService::Made> RequestService::reserve(const Peer& peer,
                       {.pod = pod,
                        .node_name = std::string(node_name),
                        .owner = peer.owner(),
-                       .reserved_us = wall_now_us()},
+                       .reserved_us = wall_now_us(),
+                       .serial = made.serial},
                       steady_now());
   } catch (...) {
     // One of another uid would pass for the engine's, and end without it. With none the barrier
@@ -82,7 +83,7 @@ Result<RequestService::Made> RequestService::reserve(const Peer& peer,
 // Unless it has become another one since: in another turn, of another request.
 void RequestService::undo(const Made& made) {
   const PodReservation* now = reservations_.find(made.pod_key);
-  if (now == nullptr || now->pod.uid != made.uid || now->node_name != made.node_name) return;
+  if (now == nullptr || now->serial != made.serial) return;
   current_->forget(now->pod, now->node_name);
   if (made.former != nullptr && current_->assume(made.former->pod, made.former->node_name)) {
     reservations_.restore(made.pod_key, *made.former);
@@ -102,8 +103,15 @@ void RequestService::undo_all(std::span<const Made> made) noexcept {
 
 Result<void> RequestService::serve_reserve(Peer& peer, std::uint64_t id,
                                            const wire::Reserve& request) {
-  const Result<Made> made = reserve(peer, request);
-  finish(id, reserved(made ? Result<void>() : Result<void>(tl::unexpected(made.error()))));
+  Provisional provisional(*this);
+  Result<void> done;
+  if (Result<Made> made = reserve(peer, request); made) {
+    provisional.made = std::move(*made);
+  } else {
+    done = tl::unexpected(made.error());
+  }
+  finish(id, reserved(done));
+  provisional.made.reset();
   return {};
 }
 

@@ -130,6 +130,10 @@ Listeners::Listeners(asio::io_context& io, FrameHandler& handler, Metrics& metri
 Listeners::~Listeners() {
   // Those whose operations end with the loop would ask for the others then.
   while (!connections_.empty()) (*connections_.begin())->abort();
+  unlink_all();
+}
+
+void Listeners::unlink_all() {
   for (const auto& listener : listeners_) {
     if (!listener->unlink_path.empty()) ::unlink(listener->unlink_path.c_str());
   }
@@ -149,7 +153,12 @@ Result<void> Listeners::open(const ListenOptions& options) {
                                                       : open_tcp(endpoint);
     }
   }
-  if (!opened) return opened;
+  if (!opened) {
+    unlink_all();
+    listeners_.clear();
+    addresses_.clear();
+    return opened;
+  }
   for (const auto& listener : listeners_) accept(*listener);
   return {};
 }

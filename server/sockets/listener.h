@@ -58,6 +58,8 @@ class Listeners final : private Connections {
   const std::vector<std::string>& addresses() const { return addresses_; }
 
  private:
+  void unlink_all();
+
   using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
   struct Listener {
     Acceptor acceptor;

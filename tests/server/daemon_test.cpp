@@ -367,6 +367,25 @@ TEST(Daemon, ANewerFeederTakesOver) {
   EXPECT_EQ(must(older->barrier()).nodes, 1u);
 }
 
+// Each fits a frame, and not all together.
+TEST(Daemon, LargeObjectsGoInFramesOfTheirOwn) {
+  const TestDaemon daemon;
+  std::vector<Object> facts;
+  for (int n = 0; n < 12; ++n) {
+    Node node = small_node(fmt::format("n{}", n));
+    for (int i = 0; i < 1'500; ++i) {
+      node.images.push_back({.names = {fmt::format("{:01000}", i)}, .size_bytes = 1});
+    }
+    facts.emplace_back(std::move(node));
+  }
+  const auto feeder = daemon.feeder(facts, "large");
+  must(feeder->resync());
+  EXPECT_EQ(must(feeder->barrier()).nodes, 12u);
+  for (const Object& object : facts) must(feeder->upsert(object));
+  EXPECT_EQ(must(feeder->barrier()).nodes, 12u);
+  EXPECT_EQ(feeder->resyncs(), 1u);
+}
+
 TEST(Daemon, AGapStopsAFeederUntilItsResync) {
   const TestDaemon daemon;
   RawSocket feeder(daemon.endpoint());

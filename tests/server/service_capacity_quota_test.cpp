@@ -563,6 +563,12 @@ TEST_F(CapacityChecking, QuestionsLeaveNothingBehind) {
 
 // --- Plans -------------------------------------------------------------------------------------
 
+TEST_F(CapacityPlanning, NamesHaveALimit) {
+  feeder.feed({capacity_quota_of("q", {{"cpu", "6"}})});
+  EXPECT_EQ(client.error(client.capacity_plan({}, {std::string(kTextBytesMax + 1, 'n')})),
+            "LimitExceeded: remove: 1025 bytes: kTextBytesMax is 1024");
+}
+
 TEST_F(CapacityPlanning, NetAndPeak) {
   feeder.feed(
       {capacity_quota_of("q", {{"cpu", "6"}}), sized("n1", 2), sized("n2", 2), unusable("broken")});

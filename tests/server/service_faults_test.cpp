@@ -236,6 +236,7 @@ class Budget : public testing::Test {
     options.engine.shape_cache_bytes_max = 24 << 10;
     options.memory_bytes_max = 1000;
     options.memory_bytes = [this] { return used; };
+    options.steady_clock = [this] { return steady += clock_step; };
     service = std::move(RequestService::create(std::move(options), metrics).value());
     feeder.emplace(*service);
     feeder->greet();
@@ -249,6 +250,8 @@ class Budget : public testing::Test {
   }
 
   std::size_t used = 100;
+  SteadyTime steady;
+  std::chrono::nanoseconds clock_step{0};  // kWorkTurnTime: a turn is one piece of work
   Metrics metrics;
   std::unique_ptr<RequestService> service;
   std::optional<in_memory::Client> feeder, client;
@@ -294,6 +297,19 @@ TEST_F(Budget, AResyncThatDoesNotFitEndsAndTheOldFactsStay) {
   EXPECT_EQ(client->best(pod_of("p", 1)), "n1");
   use(100);
   EXPECT_EQ(feeder->stopped(), "Gap: facts were refused for want of memory: resync");
+}
+
+// Facts of a resync that ends meanwhile are not for the cluster that decides.
+TEST_F(Budget, AResyncThatEndsBetweenTurnsChangesNothing) {
+  clock_step = kWorkTurnTime;
+  feeder->in_turns = true;
+  feeder->begin();
+  feeder->facts({node_of("m1", 8), node_of("m2", 8), node_of("m3", 8)});
+  ASSERT_TRUE(feeder->waiting());
+  use(950);
+  while (feeder->waiting()) feeder->step();
+  EXPECT_EQ(client->stats().nodes(), 1U);
+  EXPECT_EQ(client->best(pod_of("p", 1)), "n1");
 }
 
 TEST_F(Budget, TheShapeCacheShrinksFirst) {

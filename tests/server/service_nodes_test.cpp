@@ -272,6 +272,21 @@ TEST_F(EvaluatingNodes, ListsHaveALimit) {
             "LimitExceeded: with_pods" + limit);
 }
 
+// Nothing long is hashed or copied: a frame may refer to one text many times.
+TEST_F(EvaluatingNodes, NamesHaveALimit) {
+  feeder.feed({node_of("n1", 8)});
+  const Pod pod = pod_of("p", 1);
+  const std::string name(kTextBytesMax + 1, 'x');
+  const std::vector<std::string> one = {"n1"}, names = {"n1", name};
+  const std::vector<PodName> gone = {{"team", name}}, elsewhere = {{name, "b"}};
+  const std::string limit = ": 1025 bytes: kTextBytesMax is 1024";
+  EXPECT_EQ(client.error(ask(pod, {.node_names = names})), "LimitExceeded: node_names" + limit);
+  for (const auto& without : {gone, elsewhere}) {
+    EXPECT_EQ(client.error(ask(pod, {.node_names = one, .without_pods = without})),
+              "LimitExceeded: without_pods" + limit);
+  }
+}
+
 TEST_F(EvaluatingNodes, IsCountedInTheMetrics) {
   feeder.feed({node_of("n1", 8)});
   told(pod_of("p", 1));

@@ -12,7 +12,7 @@ class EchoHandler final : public FrameHandler {
   explicit EchoHandler(std::span<const std::uint8_t> reply) : reply_(reply.begin(), reply.end()) {}
 
   void connected(Peer& peer) override { peer.greeted = true; }
-  void disconnected(Peer&) override {}
+  void disconnected(Peer&) noexcept override {}
   bool handle(Peer& peer, const FrameBuffer::Received&) override {
     peer.send(reply_);
     return true;

@@ -101,9 +101,9 @@ void print_outcome(const LoadOutcome& outcome) {
   }
   const unsigned cores = std::thread::hardware_concurrency();
   fmt::print(
-      "{} processor{}: headroomd has one thread, the load another; each polls {} us before"
-      " it sleeps\n",
-      cores, cores == 1 ? "" : "s", outcome.busy_poll_us);
+      "{} processor{}: headroomd has one thread, the load another; {} polls {} us before it"
+      " sleeps\n",
+      cores, cores == 1 ? "" : "s", outcome.own_daemon ? "each" : "the load", outcome.busy_poll_us);
 }
 
 namespace {

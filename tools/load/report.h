@@ -22,7 +22,8 @@ struct LoadOutcome {
   std::uint64_t fed_objects = 0;
   std::optional<bool> verified;  // nullopt: not looked at
   std::uint32_t verified_answers = 0;
-  std::int64_t busy_poll_us = 0;  // of both ends
+  std::int64_t busy_poll_us = 0;  // of this end, and of a headroomd that was started for the run
+  bool own_daemon = true;
   std::string difference;
   // --find-limit: the bound, what was tried (rate, p99 in us), and the highest rate within it.
   double limit_bound_us = 0;

@@ -238,7 +238,8 @@ class ServedLane {
       return;
     }
     if (!asked.kind) return;
-    if (asked.due >= measure_from_) {
+    const bool measured = asked.due >= measure_from_;
+    if (measured) {
       result_.latency[static_cast<std::size_t>(*asked.kind)].record(
           std::chrono::nanoseconds(now - asked.due).count());
       result_.pods += asked.pods.size();
@@ -246,32 +247,35 @@ class ServedLane {
     if (const wire::Error* error = frame.body_as_Error(); error != nullptr) {
       wrong(std::string(text(error->message())));
     } else if (const wire::Placed* placed = frame.body_as_Placed(); placed != nullptr) {
-      take_placed(*placed, asked);
+      take_placed(*placed, asked, measured);
     } else if (const wire::Evaluated* evaluated = frame.body_as_Evaluated(); evaluated != nullptr) {
-      take_evaluated(*evaluated, asked);
+      take_evaluated(*evaluated, asked, measured);
     } else {
       wrong(fmt::format("an answer of kind {}", wire::EnumNameBody(frame.body_type())));
     }
   }
 
-  void take_placed(const wire::Placed& placed, Asked& asked) {
+  void take_placed(const wire::Placed& placed, Asked& asked, bool measured) {
+    if (placed.node_names() == nullptr || placed.node_names()->size() != asked.pods.size()) {
+      return wrong("an answer for another number of pods");
+    }
     for (std::uint32_t p = 0; p < asked.pods.size(); ++p) {
       const std::string_view node = text(placed.node_names()->Get(p));
       if (node.empty()) {
-        ++result_.unplaced;
+        result_.unplaced += measured ? 1 : 0;
       } else {
         reserved_.push_back({std::move(asked.pods[p]), std::string(node)});
       }
     }
   }
 
-  void take_evaluated(const wire::Evaluated& evaluated, Asked& asked) {
+  void take_evaluated(const wire::Evaluated& evaluated, Asked& asked, bool measured) {
     if (asked.reserves) {
       const wire::Reserved* reserved = evaluated.reserved();
       if (reserved == nullptr) {
         wrong("an answer without the reservation that was asked for");
       } else if (reserved->code() == wire::ErrorCode::Conflict) {
-        ++result_.conflicts;
+        result_.conflicts += measured ? 1 : 0;
       } else if (reserved->code() != wire::ErrorCode::None) {
         wrong(std::string(text(reserved->message())));
       } else {
@@ -285,7 +289,7 @@ class ServedLane {
     const wire::Decision& decision = *evaluated.decisions()->Get(0);
     const auto* names = decision.node_names();
     if (names == nullptr || names->size() == 0) {
-      ++result_.unplaced;
+      result_.unplaced += measured ? 1 : 0;
       return;
     }
     const auto* totals = decision.totals();

@@ -28,7 +28,9 @@ Result<void> compare(const answers::Decision& served, const Decision& own, const
                 its.plugins.size() == plugins;
     for (std::size_t p = 0; same && p < plugins; ++p) {
       const PluginScore& score = candidate.plugins[p];
-      same = greeting.plugin_names[its.plugins[p].plugin] == to_string(score.plugin) &&
+      const std::size_t plugin = its.plugins[p].plugin;
+      same = plugin < greeting.plugin_names.size() &&
+             greeting.plugin_names[plugin] == to_string(score.plugin) &&
              its.plugins[p].raw == score.raw && its.plugins[p].score == score.score;
     }
     if (!same) {
