@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "objects/hash.h"
@@ -38,6 +40,23 @@ void keep_latest(const std::string& kind, Counted& twice, std::vector<T>& object
       twice.add(kind + place->first);
     }
   }
+}
+
+// A kind that the pod's object leads to, and that decides where it can or should run, of which
+// there is no object; empty: none.
+std::string missing_kind(const Pod& pod, const std::set<std::string>& kinds) {
+  constexpr std::array kSelecting = {ReferredKind::kReplicaSet, ReferredKind::kStatefulSet,
+                                     ReferredKind::kReplicationController};
+  for (const ReferredKind kind : kSelecting) {
+    if (pod.controller && pod.controller->kind == to_string(kind) &&
+        !kinds.contains(to_string(kind))) {
+      return to_string(kind);
+    }
+  }
+  const std::string claims = to_string(ReferredKind::kPersistentVolumeClaim);
+  const bool has_claim = std::any_of(pod.volumes.begin(), pod.volumes.end(),
+                                     [](const Volume& volume) { return volume.claim.has_value(); });
+  return has_claim && !kinds.contains(claims) ? claims : "";
 }
 
 }  // namespace
@@ -83,6 +102,15 @@ Dump make_dump(std::vector<ObjectFile> files) {
                        nodes.contains(pod.node_name);
     if (!there) lost.add(pod_key(pod) + " on " + pod.node_name);
   }
+  std::set<std::string> kinds;
+  for (const ReferredObject& object : dump.referred_objects) {
+    kinds.emplace(to_string(kind_of(object)));
+  }
+  Counted unknown{{.what = "pods that refer to a kind of which there is no object", .first = {}}};
+  for (const Pod& pod : dump.pods) {
+    const std::string kind = dump.nodes.empty() ? "" : missing_kind(pod, kinds);
+    if (!kind.empty()) unknown.add(fmt::format("{} to {}", pod_key(pod), kind));
+  }
   Counted above{{.what = "ElasticQuotas with min above max", .first = {}}};
   for (const ElasticQuota& quota : dump.elastic_quotas) {
     for (const auto& [resource, min] : quota.min.value_or(ResourceList())) {
@@ -93,7 +121,7 @@ Dump make_dump(std::vector<ObjectFile> files) {
       break;
     }
   }
-  for (Counted* counted : {&near, &twice, &lost, &above}) {
+  for (Counted* counted : {&near, &twice, &lost, &unknown, &above}) {
     if (counted->warning.count > 0) dump.warnings.push_back(std::move(counted->warning));
   }
   return dump;

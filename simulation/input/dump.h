@@ -34,8 +34,9 @@ struct Dump {
   std::vector<CapacityQuota> capacity_quotas;
   std::vector<ReferredObject> referred_objects;
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
-  // Unknown fields that are nearly a known one, duplicates, pods on nodes that are not there (where
-  // there are nodes), ElasticQuotas with a min above their max.
+  // Unknown fields that are nearly a known one, duplicates, ElasticQuotas with a min above their
+  // max; and, where there are nodes, pods on nodes that are not there, and pods whose controller or
+  // claims are of a kind that the dump was made without.
   std::vector<InputWarning> warnings;
 };
 

@@ -31,7 +31,8 @@ SimulationInput trace_input(const TraceInputOptions& options) {
   SimulationInput input;
   input.title = options.repeat == 1 ? "the openb trace"
                                     : fmt::format("the openb trace, {} times", options.repeat);
-  input.notes = {fmt::format("The trace has requests alone. {}", kDrawnLimits)};
+  input.notes = {fmt::format("The trace has requests alone. {}", kDrawnLimits),
+                 "A pod that asks for a share of a GPU is one that asks for a whole one."};
   const std::size_t nodes =
       std::min<std::size_t>(options.nodes.value_or(kSimulatedNodesMax), trace.nodes.size());
   for (std::size_t n = 0; n < nodes; ++n) input.nodes.push_back(openb_node(n));
@@ -104,8 +105,8 @@ SimulationInput generated_input(const GeneratedInputOptions& options) {
 Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) {
   if (cluster.nodes.empty()) {
     return fail(ErrorCode::kInvalid,
-                "the cluster has no Node; make a dump with: kubectl get "
-                "nodes,pods,nodemetrics -A -o json > cluster.json");
+                "the cluster has no Node; headroom simulate --help shows the command that makes "
+                "a dump of one");
   }
   if (!extra.nodes.empty() || !extra.node_metrics.empty()) {
     return fail(ErrorCode::kInvalid,

@@ -162,6 +162,25 @@ TEST(Simulation, WhatPodsReferTo) {
   ASSERT_EQ(cluster.warnings.size(), 1u);
   EXPECT_EQ(cluster.warnings.front().text(),
             "1 objects that come twice, of which the last counts: Service default/s");
+  const auto belonging = [](const std::string& name, const char* spec) {
+    return R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ")" + name + R"(",
+      "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u",
+                           "controller": true}]}, "spec": {"containers": [{"name": "c"}])" +
+           spec + "}}";
+  };
+  const std::string node = R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})",
+                    set = R"({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": )"
+                          R"({"name": "other"}})",
+                    pods = belonging("p1", "") + belonging("p2", R"(, "volumes": [{"name": "v",
+                             "persistentVolumeClaim": {"claimName": "c"}}])");
+  const auto warns = [](const Dump& dump) {
+    return dump.warnings.empty() ? "" : dump.warnings.front().text();
+  };
+  const std::string what = "pods that refer to a kind of which there is no object: ";
+  EXPECT_EQ(warns(file(node + pods)),
+            "2 " + what + "default/p1 to ReplicaSet, default/p2 to ReplicaSet");
+  EXPECT_EQ(warns(file(node + set + pods)), "1 " + what + "default/p2 to PersistentVolumeClaim");
+  EXPECT_EQ(warns(file(pods)), "") << "pods alone are for a cluster that has the rest";
   Result<SimulationInput> input = dump_input("test", cluster, file(service + R"({"a": "3"}}})"));
   ASSERT_TRUE(input) << input.error().message;
   const Service with_pods{"default", "s", StringMap{{"a", "3"}}};

@@ -35,6 +35,11 @@ expect 0 'Exit codes' "$headroom" --help
 expect 2 'Examples:' "$headroom"
 expect 2 'frobnicate' "$headroom" frobnicate
 expect 2 '--nodes' "$headroom" simulate --nodes 0
+for seed in -1 99999999999999999999999 x; do
+  expect 2 'not in range 0 to 9223372036854775807' "$headroom" simulate --seed "$seed"
+done
+expect 2 '--seed' "$headroom" generate --seed -3
+expect 2 '--seed' "$headroom" load --seed -3
 expect 2 'several' "$headroom" simulate --nodes 5 --pods several
 expect 2 '--pods needs a cluster' "$headroom" simulate --pods 5
 expect 2 'nowhere.json' "$headroom" simulate --cluster nowhere.json
@@ -204,7 +209,12 @@ full "$headroom" generate --nodes 3
 full "$headroom" explain --cluster rejected.json --pod a/p
 full "$headroom" explain --cluster rejected.json --pod a/p --json
 full "$headroom" quota --cluster "$data/quota-example.yaml"
-full "$headroom" conformance /dev/null
+echo '{"name":"none","plugin":"Quantity","steps":[]}' >case.jsonl
+full "$headroom" conformance case.jsonl
+expect 0 '1 passed, 0 failed' "$headroom" conformance case.jsonl
+expect 2 '/dev/null: no case' "$headroom" conformance /dev/null
+expect 2 'Is a directory' "$headroom" conformance .
+expect 2 '--name some: no case has that in its name' "$headroom" conformance --name some case.jsonl
 expect 2 'No space left on device' "$headroom" simulate --nodes 3 --report /dev/full
 
 # What files say does not command the terminal.

@@ -135,6 +135,32 @@ TEST(ConformanceRunner, SaysWhatDiffersOfAPreemption) {
   }
 }
 
+// Whether a PreFilter that passes was skipped is not told apart; that it passes is.
+TEST(ConformanceRunner, HoldsAPreFilterThatPassesAgainstTheNodes) {
+  const auto of = [](const char* names, const json& pre_filter) {
+    json recorded = json::parse(R"({"plugin": "NodeAffinity", "now": "2026-01-01T00:00:00Z",
+      "objects": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}},
+                  {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"}}]})");
+    const json pod = json::parse(std::string(R"({"apiVersion": "v1", "kind": "Pod",
+      "metadata": {"name": "p", "uid": "p"}, "spec": {"containers": [{"name": "c"}],
+      "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchFields": )") +
+                                 names + "}]}}}}}");
+    recorded["steps"] = {
+        {{"op", "schedule"}, {"pod", pod}, {"expect", {{"preFilter", pre_filter}}}}};
+    return differences(recorded);
+  };
+  const char* one = R"([{"key": "metadata.name", "operator": "In", "values": ["n1"]}])";
+  const char* none = R"([{"key": "metadata.name", "operator": "In", "values": ["n1"]},
+                         {"key": "metadata.name", "operator": "In", "values": ["n2"]}])";
+  EXPECT_EQ(of(one, {{"code", "Success"}}), "");
+  EXPECT_EQ(of(one, {{"code", "Success"}, {"nodeNames", {"n1"}}}), "");
+  EXPECT_NE(of(one, {{"code", "Success"}, {"nodeNames", {"n2"}}}), "");
+  EXPECT_NE(of(one, {{"code", "Skip"}}), "");
+  EXPECT_NE(of(none, {{"code", "Success"}}), "");
+  EXPECT_NE(of(none, {{"code", "Skip"}}), "");
+}
+
 TEST(ConformanceRunner, FailsWhatItDoesNotKnow) {
   EXPECT_EQ(differences(json::parse(R"({"plugin": "NodePorts", "steps": []})")),
             "plugin: NodePorts / not supported\n");

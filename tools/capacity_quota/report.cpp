@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "objects/utf8_prefix.h"
 #include "simulation/text/table.h"
 #include "tools/capacity_quota/amount_text.h"
 
@@ -49,7 +50,7 @@ std::string template_text(const Node& node) {
 std::string cut(std::string line, std::size_t columns) {
   constexpr std::string_view kMore = "...";
   if (columns == 0 || line.size() <= columns) return line;
-  line.resize(columns - kMore.size());
+  line.resize(utf8_prefix(line, columns - kMore.size()).size());
   return line += kMore;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@ template <typename T>
 CLI::Validator between(T first, T last) {
   return CLI::Range(first, last).description("");
 }
+
+// What a --seed may be: CLI11 would take a negative one for one of the greatest.
+inline constexpr std::uint64_t kSeedMax = INT64_MAX;
+inline CLI::Validator seed_number() { return between(std::uint64_t{0}, kSeedMax); }
 
 // As a shell reads it: in quotes where it has more than letters, digits and what file names have.
 inline std::string shell_word(std::string_view word) {

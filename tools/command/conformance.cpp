@@ -2,6 +2,7 @@
 #include "tools/command/conformance.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <cstring>
@@ -92,16 +93,22 @@ void print_json(const ConformanceTotals& totals) {
 int conformance(const ConformanceOptions& options) {
   ConformanceTotals totals;
   for (const std::string& path : options.files) {
-    if (path == "-") {
-      run_lines(std::cin, path, options, totals);
-      continue;
-    }
-    std::ifstream file(path);
-    if (!file) {
+    std::ifstream file;
+    if (path != "-") file.open(path);
+    std::istream& lines = path == "-" ? std::cin : file;
+    if (lines) run_lines(lines, path, options, totals);
+    // Of a directory nothing can be read.
+    if (lines.bad() || (path != "-" && !file.is_open())) {
       print_error("conformance", path + ": " + std::strerror(errno));
       return kExitBadInput;
     }
-    run_lines(file, path, options, totals);
+  }
+  if (totals.passed == 0 && totals.failures.empty()) {
+    print_error("conformance",
+                options.name.empty()
+                    ? fmt::format("{}: no case", fmt::join(options.files, ", "))
+                    : fmt::format("--name {}: no case has that in its name", options.name));
+    return kExitBadInput;
   }
   if (options.json) {
     print_json(totals);
@@ -130,7 +137,7 @@ void add_conformance_command(CLI::App& app, int& exit_code) {
       "      runs a file of cases; its last line is \"N passed, N failed\"\n"
       "  headroom conformance --name golden ../shared/conformance/*.jsonl\n"
       "      runs the cases whose name has \"golden\" in it\n\n"
-      "Exit codes: 0 all passed, 1 some failed, 2 a file cannot be read.");
+      "Exit codes: 0 all passed, 1 some failed, 2 a file cannot be read or there is no such case.");
   command->callback([options, &exit_code] { exit_code = conformance(*options); });
 }
 

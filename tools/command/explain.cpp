@@ -143,9 +143,10 @@ The pod is explained as if it were to be scheduled anew: it is not counted where
 has what went in (capacity, what is there already, what the pod needs), the formula and the result.
 
 Examples:
-  kubectl get nodes,pods,nodemetrics -A -o json > cluster.json
+  kubectl get nodes,pods,ns,svc,rs,rc,sts,pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,pdb,pc \
+    -A -o json > cluster.json      and ,nodemetrics,elasticquotas where these are installed
   headroom explain --cluster cluster.json --pod default/web-1
-  headroom explain --cluster cluster.json --pod default/web-1 --node node-7 --config scheduler.yaml
+  headroom explain --cluster cluster.json --pod default/web-1 --node node-7 --config profile.yaml
 
 Exit codes: 0 explained, 2 the command line, a file or an object cannot be used.)");
   command->callback([options, &exit_code] { exit_code = run(*options); });

@@ -94,6 +94,7 @@ void add_generate_command(CLI::App& app, int& exit_code) {
       ->type_name("NUMBER")
       ->capture_default_str();
   command->add_option("--seed", options->cluster.seed, "Same seed, same bytes")
+      ->check(seed_number())
       ->type_name("NUMBER")
       ->capture_default_str();
   command

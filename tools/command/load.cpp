@@ -126,6 +126,7 @@ class LoadCommand {
     if (auto prepared = prepare(); !prepared) return tl::unexpected(prepared.error());
     LoadOutcome outcome;
     outcome.busy_poll_us = options_.busy_poll_us;
+    outcome.own_daemon = options_.endpoint.empty();
     outcome.verified_answers = options_.verify;
     if (feeder_ != nullptr) {
       if (auto fed = feed(outcome); !fed) return tl::unexpected(fed.error());
@@ -360,7 +361,9 @@ void add_load_command(CLI::App& app, int& exit_code) {
   command->add_option("--cluster", options->cluster_files, "What kubectl printed (JSON or YAML)")
       ->type_name("FILE")
       ->excludes(nodes);
-  command->add_option("--config", options->config, "KubeSchedulerConfiguration (YAML)")
+  command
+      ->add_option("--config", options->config,
+                   "Profile of the headroomd, a running one's too (YAML)")
       ->type_name("FILE");
   command->add_option("--seconds", plan.seconds, "How long a run takes")
       ->check(between(0.1, kLoadSecondsMax))
@@ -411,11 +414,13 @@ void add_load_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_flag("--no-echo", options->no_echo, "Leave the echo server out");
   command
-      ->add_option("--busy-poll-us", options->busy_poll_us, "What both ends poll before sleeping")
+      ->add_option("--busy-poll-us", options->busy_poll_us,
+                   "What the load polls before it sleeps, and a headroomd of its own")
       ->check(between(std::int64_t{0}, std::int64_t{10'000}))
       ->type_name("NUMBER")
       ->capture_default_str();
   command->add_option("--seed", plan.seed, "Of the cluster, the mix and the events")
+      ->check(seed_number())
       ->type_name("NUMBER")
       ->capture_default_str();
   command->add_option("--out", options->out, "Write the figures and histograms as JSON")

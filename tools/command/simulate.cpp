@@ -304,6 +304,7 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
           "kube-scheduler's own. Several: each places the same pods, and they are compared")
       ->type_name("FILE");
   command->add_option("--seed", options->seed, "What the input lacks is drawn from it")
+      ->check(seed_number())
       ->type_name("NUMBER")
       ->capture_default_str();
   command->add_flag("--random-ties", options->random_ties,
@@ -414,9 +415,10 @@ Examples:
   headroom simulate --config limit-aware.yaml --config least-allocated.yaml
   headroom simulate --nodes 50000 --pods 200000 --seed 7
   headroom simulate --nodes 500 --pods 6000 --quotas 12 --no-departures
-  kubectl get nodes,pods,nodemetrics -A -o json | headroom simulate --cluster -
-  kubectl get nodes,pods,nodemetrics,elasticquotas,pdb,priorityclasses -A -o json > cluster.json
-  headroom simulate --cluster cluster.json --pods new-pods.yaml --config scheduler.yaml --json
+  kubectl get nodes,pods,ns,svc,rs,rc,sts,pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,pdb,pc \
+    -A -o json > cluster.json      and ,nodemetrics,elasticquotas where these are installed
+  headroom simulate --cluster cluster.json --all-pods
+  headroom simulate --cluster cluster.json --pods new-pods.yaml --config profile.yaml --json
   headroom simulate --start-nodes 20 --autoscale templates.yaml --capacity-quotas quotas.yaml
 
 Exit codes: 0 simulated, 1 --validate found a rule broken, 2 the input cannot be used.

@@ -6,11 +6,12 @@
 // schedule step, by every node: code, reasons (sorted) and, in DefaultProfile, rejectedBy; raw and
 // normalised scores of one plugin; every plugin's weighted scores, the totals and the best node of
 // DefaultProfile; and evaluate() against all of that. What the engine does not tell apart is not
-// compared: whether a PreFilter that lets nodes pass said Success or Skip, the names to which it
-// narrowed them (nodes outside have their own reason), and DynamicResources, which it does not have
-// and which scores 0 for pods without resource claims. A PreFilter that rejects shows as its code
-// and reasons on every node, a PreScore that skips as a plugin without scores. A step, argument or
-// expectation that is not known is a difference, never skipped.
+// compared: whether a PreFilter that lets nodes pass said Success or Skip (but that it does not
+// reject, that after Skip no node fails, and that of named nodes alone any pass), and
+// DynamicResources, which it does not have and which scores 0 for pods without resource claims. A
+// PreFilter that rejects shows as its code and reasons on every node, a PreScore that skips as a
+// plugin without scores. A step, argument or expectation that is not known is a difference, never
+// skipped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
