@@ -172,18 +172,21 @@ func victimOf(pod *v1.Pod) client.Victim {
 		Priority: priorityOf(pod)}
 }
 
-// moreImportantVictim: the higher priority, then who runs longer.
+// moreImportantVictim: the higher priority, then who runs longer; one that has not begun runs shortest.
 func moreImportantVictim(a, b *v1.Pod) int {
-	return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), startOf(a).Compare(startOf(b).Time))
-}
-
-// startOf the pod: one that has not begun starts now.
-func startOf(pod *v1.Pod) *metav1.Time {
-	if pod.Status.StartTime != nil {
-		return pod.Status.StartTime
+	if order := cmp.Compare(priorityOf(b), priorityOf(a)); order != 0 {
+		return order
 	}
-	now := metav1.Now()
-	return &now
+	switch begun, other := a.Status.StartTime, b.Status.StartTime; {
+	case begun == nil && other == nil:
+		return 0
+	case begun == nil:
+		return 1
+	case other == nil:
+		return -1
+	default:
+		return begun.Compare(other.Time)
+	}
 }
 
 // splitByBudgets tells the pods whose going would be beyond a budget, where those before them go too.

@@ -30,8 +30,14 @@ const (
 type gate struct {
 	args          HeadroomArgs
 	elasticQuotas *elasticQuotas
-	// When headroomd was first found reachable but not fed, in Unix nanoseconds; 0: it is fed.
-	unfedSince atomic.Int64
+	// nil: headroomd is fed.
+	unfed atomic.Pointer[unfed]
+}
+
+// unfed is when a headroomd was first found reachable but not fed.
+type unfed struct {
+	incarnation uint64
+	since       time.Time
 }
 
 var errNotFed = errors.New("headroomd has not got the cluster's facts yet")
@@ -42,17 +48,19 @@ func (g *gate) usable(greeting client.Greeting, nodes int) error {
 		return fmt.Errorf("headroomd serves no profile %q (HeadroomArgs.profile)", g.args.Profile)
 	}
 	if nodes == 0 {
-		g.unfedSince.CompareAndSwap(0, time.Now().UnixNano())
+		if was := g.unfed.Load(); was == nil || was.incarnation != greeting.Incarnation {
+			g.unfed.CompareAndSwap(was, &unfed{greeting.Incarnation, time.Now()})
+		}
 		return errNotFed
 	}
-	g.unfedSince.Store(0)
+	g.unfed.Store(nil)
 	return nil
 }
 
 // isBeingFed: headroomd is there and will have its facts in a moment.
 func (g *gate) isBeingFed(why error) bool {
-	since := g.unfedSince.Load()
-	return errors.Is(why, errNotFed) && since != 0 && time.Since(time.Unix(0, since)) < feedGrace
+	was := g.unfed.Load()
+	return errors.Is(why, errNotFed) && was != nil && time.Since(was.since) < feedGrace
 }
 
 // holds tells whether the pod waits for headroomd, however long that takes.

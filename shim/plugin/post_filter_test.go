@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +27,18 @@ func fullNode(t *testing.T, profile lab.SchedulerProfile) (*world, *v1.Pod) {
 	w.fedUntil(1, 2)
 	w.handle.nodes["only"] = &fakeNode{node: node("only", "4"), pods: []fwk.PodInfo{fakePodInfo{pod: victim}}}
 	return w, withPriority(pod("p", "3"), 10)
+}
+
+func TestAVictimThatHasNotBegunIsLeastImportant(t *testing.T) {
+	begun, later, waiting, other := pod("begun", "1"), pod("later", "1"), pod("waiting", "1"), pod("other", "1")
+	now := metav1.Now()
+	begun.Status.StartTime = &metav1.Time{Time: now.Add(-time.Hour)}
+	later.Status.StartTime = &now
+	victims := []*v1.Pod{waiting, later, other, begun}
+	slices.SortStableFunc(victims, moreImportantVictim)
+	if victims[0] != begun || victims[1] != later || victims[2] != waiting || victims[3] != other {
+		t.Errorf("%v", victims)
+	}
 }
 
 func TestPreemptionDeletesTheVictim(t *testing.T) {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"headroom.dev/shim/client"
+	"headroom.dev/shim/wire"
 )
 
 // renewalsPerLife is how often a reservation is renewed in the time that it lasts.
@@ -96,10 +98,15 @@ func (r *reservations) lose(pod *v1.Pod, node string, err error) {
 	}
 }
 
-func (r *reservations) undoLater(pod *v1.Pod, node string) {
+// undoLater: once, and not when the reservation has ended by itself.
+func (r *reservations) undoLater(pod *v1.Pod, node string, lasts time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.undo = append(r.undo, reservation{pod: pod, node: node})
+	now := time.Now()
+	r.undo = slices.DeleteFunc(r.undo, func(u reservation) bool {
+		return u.pod.UID == pod.UID && u.node == node || !u.until.IsZero() && u.until.Before(now)
+	})
+	r.undo = append(r.undo, reservation{pod: pod, node: node, until: endOf(now, lasts)})
 }
 
 // takeUndo returns what is to be undone and not reserved anew; nil for most cycles.
@@ -191,7 +198,7 @@ func (h *Headroom) notReserved(ctx context.Context, pod *v1.Pod, node string, er
 		return nil
 	}
 	h.reserved.remove(pod.UID)
-	h.reserved.undoLater(pod, node) // it may have been heard
+	h.reserved.undoLater(pod, node, h.client.Greeting().ReservationTime) // it may have been heard
 	h.room.hold(pod)
 	return fwk.NewStatus(fwk.Unschedulable, h.gate.waits(pod, err))
 }
@@ -213,9 +220,13 @@ func (h *Headroom) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.
 
 func (h *Headroom) unreserve(ctx context.Context, pod *v1.Pod, node string) {
 	err := h.timed("unreserve", func() error { return h.client.Unreserve(ctx, pod, node) })
+	// Where it may not, there is none of ours.
+	if refused := (*client.ServerError)(nil); errors.As(err, &refused) && refused.Code == wire.ErrorCodeForbidden {
+		return
+	}
 	if err != nil {
 		klog.FromContext(ctx).V(4).Info("Cannot undo the reservation yet", "pod", klog.KObj(pod), "node", node, "why", err)
-		h.reserved.undoLater(pod, node)
+		h.reserved.undoLater(pod, node, h.client.Greeting().ReservationTime)
 	}
 }
 

@@ -91,11 +91,29 @@ func TestReservationsOutliveHeadroomd(t *testing.T) {
 	})
 }
 
+// However often it is tried, and no longer than headroomd keeps it.
+func TestWhatIsToBeUndoneIsListedOnce(t *testing.T) {
+	r, p := newReservations(), pod("p", "1")
+	for range 3 {
+		r.undoLater(p, "a", time.Minute)
+		r.undoLater(p, "b", time.Minute)
+	}
+	if undo := r.takeUndo(); len(undo) != 2 || undo[0].node == undo[1].node {
+		t.Errorf("%v", undo)
+	}
+	r.undoLater(p, "ended", time.Nanosecond)
+	time.Sleep(time.Millisecond)
+	r.undoLater(p, "a", 0)
+	if undo := r.takeUndo(); len(undo) != 1 || undo[0].node != "a" {
+		t.Errorf("%v", undo)
+	}
+}
+
 func TestAReservationThatCannotBeUndoneNowIsUndoneLater(t *testing.T) {
 	w := newWorld(t, nil, fitOnly, node("only", "4"))
 	w.fedUntil(1, 0)
 	p := pod("p", "3")
-	w.headroom.reserved.undoLater(p, "only")
+	w.headroom.reserved.undoLater(p, "only", 0)
 	asked, err := w.headroom.client.Reserve(w.ctx, p, "only")
 	if err == nil {
 		err = w.headroom.client.Await(w.ctx, asked)

@@ -205,7 +205,7 @@ func TestAnOutageIsLoggedWhenItBeginsAndWhenItIsOver(t *testing.T) {
 	} {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		gate := &gate{args: HeadroomArgs{GracePeriod: &metav1.Duration{Duration: time.Minute}}}
-		gate.unfedSince.Store(time.Now().UnixNano())
+		gate.unfed.Store(&unfed{since: time.Now()})
 		r := newWaitingRoom(nil, &fakeHandle{}, gate)
 		for _, err := range story.found {
 			r.found(logger, err)
@@ -234,10 +234,22 @@ func TestTheGatesThatAreOpenAreShown(t *testing.T) {
 		"it gets facts": {HeadroomArgs{OnUnavailable: Skip, OnUnavailableQuotas: Skip}, errNotFed, false, false},
 	} {
 		gate := &gate{args: its.args}
-		gate.unfedSince.Store(time.Now().UnixNano())
+		gate.unfed.Store(&unfed{since: time.Now()})
 		if limits, quotas := gate.open(its.why); limits != its.limits || quotas != its.quotas {
 			t.Errorf("%s: limits %v, quotas %v", name, limits, quotas)
 		}
+	}
+}
+
+// One that has just been started has its facts to come, whatever there was before it.
+func TestAHeadroomdIsFedFromItsOwnBeginning(t *testing.T) {
+	g := &gate{}
+	g.unfed.Store(&unfed{incarnation: 1, since: time.Now().Add(-2 * feedGrace)})
+	if err := g.usable(client.Greeting{Incarnation: 1}, 0); g.isBeingFed(err) {
+		t.Error("the first one is being fed for ever")
+	}
+	if err := g.usable(client.Greeting{Incarnation: 2}, 0); !g.isBeingFed(err) {
+		t.Error("the second one is not being fed")
 	}
 }
 
