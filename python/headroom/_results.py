@@ -173,14 +173,14 @@ class Victim:
     name: str
     uid: str
     priority: int
-    node: str
+    node: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeVictims:
     """One node's outcome in a preemption."""
 
-    node: str
+    node: str | None
     code: str
     reasons: list[str]
     victims: list[Victim]

@@ -13,6 +13,7 @@ import numpy as np
 from headroom import _headroom
 from headroom._results import html_table
 from headroom._types import ObjectsLike, ProfileLike
+from headroom._whole_file import write_whole
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -106,18 +107,10 @@ class Simulation:
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page of charts and tables of `headroom simulate --report`, as HTML; written to path,
-        where given. It needs no network."""
+        where given (IoError). It needs no network."""
         page = _headroom.report_page(self._json)
         if path is not None:
-            # Beside its place first: a full disk leaves no half of a page.
-            beside = f"{os.fspath(path)}.{os.getpid()}.part"
-            try:
-                with open(beside, "w", encoding="utf-8") as file:
-                    file.write(page)
-                os.replace(beside, path)
-            finally:
-                if os.path.exists(beside):
-                    os.remove(beside)
+            write_whole("path", path, page.encode())
         return page
 
     def __repr__(self) -> str:

@@ -148,7 +148,9 @@ Node template_of(nb::handle node) {
 // Of both kinds of facts; anything else is somebody's mistake.
 ObjectFile facts_of(nb::handle objects, const char* what) {
   ObjectFile file = objects_of(objects, what);
-  if (!file.pods.empty() || !file.elastic_quotas.empty()) {
+  if (!file.pods.empty() || !file.elastic_quotas.empty() || !file.node_metrics.empty() ||
+      !file.pod_disruption_budgets.empty() || !file.priority_classes.empty() ||
+      !file.referred_objects.empty() || !file.other_kinds.empty()) {
     raise({ErrorCode::kUnsupported,
            std::string(what) + ": only Node and CapacityQuota are facts of capacity quotas"});
   }

@@ -5,6 +5,7 @@
 #include "objects/writing/referred_json_writer.h"
 #include "python/src/columns/pod_columns.h"
 #include "python/src/engine.h"
+#include "python/src/errors.h"
 #include "python/src/objects.h"
 #include "python/src/results.h"
 
@@ -25,7 +26,7 @@ constexpr auto kDetail = [](const Engine& engine, const NodeDetail& detail) {
 PodName pod_name_of(const std::string& key) {
   const std::size_t slash = key.find('/');
   if (slash == std::string::npos) {
-    throw nb::value_error(("without: " + key + " is no namespace/name").c_str());
+    invalid("without: " + key + " is no namespace/name");
   }
   const std::string_view view = key;
   return {view.substr(0, slash), view.substr(slash + 1)};

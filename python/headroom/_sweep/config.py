@@ -62,12 +62,15 @@ def _parse(text: str, path: pathlib.Path) -> Any:
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()
-            for key, _ in node.value:
-                if key.value in seen:
+            keys = [key for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+            for key in keys:
+                if not isinstance(key, yaml.ScalarNode):
+                    continue  # of no use as a name, which sweep() says
+                if (key.tag, key.value) in seen:
                     raise yaml.MarkedYAMLError(
                         problem=f"{key.value!r} is given twice", problem_mark=key.start_mark
                     )
-                seen.add(key.value)
+                seen.add((key.tag, key.value))
             return super().construct_mapping(node, deep)
 
     try:

@@ -10,27 +10,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
-import uuid
 import warnings
 
-from headroom._errors import IoError
 from headroom._sweep.run import Outcome
-
-
-def write_whole(path: pathlib.Path, content: bytes) -> None:
-    """All of it or none, whatever happens to this process or the machine."""
-    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(scratch, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
+from headroom._whole_file import failed, write_whole
 
 
 class Parts:
@@ -41,11 +25,11 @@ class Parts:
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise IoError(f"out: {directory}: {error.strerror}") from None
+            raise failed("out", directory, error) from None
 
     def write(self, digest: str, outcome: Outcome) -> None:
         body = json.dumps(dataclasses.asdict(outcome), allow_nan=False).encode()
-        write_whole(self._path(digest), _checksum(digest, body) + b"\n" + body + b"\n")
+        write_whole("out", self._path(digest), _checksum(digest, body) + b"\n" + body + b"\n")
 
     def read(self, digest: str) -> Outcome | None:
         """None: not there, or damaged, which warns."""
@@ -53,6 +37,8 @@ class Parts:
             content = self._path(digest).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise failed("out", self._path(digest), error) from None
         checksum, _, body = content.removesuffix(b"\n").partition(b"\n")
         if checksum != _checksum(digest, body):
             warnings.warn(f"{self._path(digest)} is damaged: its run is done anew", stacklevel=4)

@@ -12,8 +12,8 @@ from typing import Any
 from headroom._results import html_table
 from headroom._sweep.extra import need
 from headroom._sweep.grid import Run
-from headroom._sweep.parts import write_whole
 from headroom._sweep.run import Outcome
+from headroom._whole_file import write_whole
 
 _SHOWN_MAX = 10  # different errors in what is printed
 
@@ -33,7 +33,7 @@ class Sweep:
         for path, table in (self.path, self.table), (out / "timings.parquet", self.timings):
             content = io.BytesIO()
             need("pyarrow.parquet").write_table(table, content)
-            write_whole(path, content.getvalue())
+            write_whole("out", path, content.getvalue())
 
     @cached_property
     def frame(self) -> Any:
