@@ -67,8 +67,7 @@ Result<void> CapacityAudit::end() {
     }
   }
   // What is wrong is found at once: nothing is right any more.
-  looked_closer_ = balance != 0;
-  if (looked_closer_) {
+  if (balance != 0) {
     if (auto checked = facts_.validate_sums(); !checked) return checked;
   }
   return facts_.validate_rest();

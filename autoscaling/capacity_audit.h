@@ -37,8 +37,6 @@ class CapacityAudit {
   // Then, before facts change: the answer.
   Result<void> end();
   std::uint64_t digest() const { return digest_; }  // of one that has ended
-  // Whether the sums differed, so that each was looked at: then the answer is an error.
-  bool looked_closer() const { return looked_closer_; }
 
  private:
   Result<bool> look();  // at one item; false: there is none
@@ -47,7 +45,6 @@ class CapacityAudit {
   const AuditOptions options_;
   std::shared_ptr<CapacityAuditNotes> notes_;
   std::uint64_t digest_ = 0;
-  bool looked_closer_ = false;
 };
 
 }  // namespace headroom

@@ -34,8 +34,8 @@ struct CapacityQuotaRow {
   Int128 need = 0;       // count * amount
   Int128 headroom = 0;   // limit - used - reserved; below 0: over the limit already
   Int128 shortfall = 0;  // max(0, need - headroom)
-  std::int64_t max_nodes =
-      0;                 // the most that it would take, whatever was asked; INT64_MAX: or more
+  // The most that it would take, whatever was asked; INT64_MAX: or more.
+  std::int64_t max_nodes = 0;
   bool binding = false;  // max_nodes is what is allowed, and that is less than asked
 };
 

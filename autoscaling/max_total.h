@@ -5,8 +5,9 @@
 // are the optimum: the bound is the recursion over the nested sets, and trimming the sets from the
 // innermost on reaches it.
 //
-// Thread safety: a pure function. Cost: O(templates * limits); O(templates^2 * limits) for up to
-// kImproveItemsMax templates.
+// Thread safety: a pure function. Cost: O(templates * limits^2), as each limit's set of templates
+// is held against the sets that are kept; for up to kImproveItemsMax templates O(templates^2 *
+// limits) more.
 #pragma once
 
 #include <cstdint>

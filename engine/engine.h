@@ -51,6 +51,9 @@ class Engine {
   Engine& operator=(Engine&&) noexcept;
 
   // --- Facts. Each is idempotent and applies whole or not at all. ---
+  // kInvalid: a name is missing, or an amount is below 0; kLimitExceeded: an amount is beyond int64
+  // in its resource's unit, a time beyond kTimeMaxUs, or there is more than limits.h has room for.
+  // The message names object and field.
   Result<void> upsert(const Node& node);
   Result<void> upsert(const Pod& pod);
   Result<void> upsert(const NodeMetric& metric);
@@ -103,8 +106,8 @@ class Engine {
   bool settle(const Pause& pause);
 
   // Writes all facts and the time to a file, complete or not at all: beside it first, then renamed.
-  // kIo. Open forks are not kept: a loaded engine has none. O(nodes + pods), and the file's bytes
-  // in memory meanwhile.
+  // kIo; kLimitExceeded: more than load() takes. Open forks are not kept: a loaded engine has none.
+  // O(nodes + pods), and the file's bytes in memory meanwhile.
   Result<void> save(const std::string& path) const;
 
   // Least recently used entries go until the rest fits; no answer changes. drop_shape_cache(): all.
@@ -139,6 +142,7 @@ class Engine {
   // priority: no room is kept for pods that are nominated to a node. The shape stays valid as long
   // as the engine; the pods asked for must not count on a node yet.
   Result<ShapeIndex> shape_of(const Pod& pod);
+  // kNotFound: it is no index of this engine.
   Result<void> evaluate(ShapeIndex shape, const EvaluateOptions& options, Decision& decision);
   // Many pods against one state, in parallel; answers in the pods' order.
   Result<std::vector<Decision>> evaluate(std::span<const Pod> pods,

@@ -27,11 +27,10 @@ inline constexpr std::uint32_t kBlockNodes = HEADROOM_BLOCK_NODES;
 inline constexpr std::uint32_t kLineNodes = 16;
 inline constexpr std::uint32_t kPadNodes = 32;
 
-inline constexpr std::uint32_t kScoresMax = 5;      // score plugins of a profile
+inline constexpr std::uint32_t kScoresMax = 5;      // scores by columns
 inline constexpr std::uint32_t kNormalizedMax = 2;  // of them min-max normalised
 inline constexpr std::uint32_t kPlainMax = 3;       // of them in [0, 100] as they are
 inline constexpr std::uint32_t kFilterTermsMax = 31;
-inline constexpr std::uint32_t kFilterPluginsMax = 4;
 inline constexpr std::uint32_t kScoreTermsMax = 64;
 
 inline constexpr std::uint32_t kGivenBackMax = 8;

@@ -5,8 +5,7 @@
 //   names that collide. It differs from run to run, and with it the order in which a table is
 //   walked: no answer, digest, file or log may depend on that order.
 // * hash_bytes: the same on every machine, for digests, checksums and the seeded order of ties. It
-// can
-//   be inverted: never for a table.
+//   can be inverted: never for a table.
 //
 // Cost of a name of 30 bytes: some 25 ns, and 10 ns.
 #pragma once

@@ -77,7 +77,7 @@ class Applications {
               std::uint32_t row);
 
   // --- Decisions ---
-  // nullptr: none. Valid until the next is asked for, or longer if prepared in between.
+  // nullptr: none. Valid until the next is asked for.
   Application* for_decision(const Pod& pod);
   // Equal for pods that share an application whatever else is read of labels. Valid until the next
   // is asked for.
@@ -159,7 +159,6 @@ class Applications {
   }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
-  std::size_t bytes() const { return bytes_; }
   // kConflict if some counter is not what the pods come to, or what is found of volumes not what
   // the objects say.
   Result<void> validate();

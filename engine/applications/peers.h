@@ -94,7 +94,6 @@ class PeerBook {
     return id < peers_.size() && peers_[id] != nullptr && peers_[id]->kin == id;
   }
   const PodPeer& kin_of(PeerId id) const { return *peers_[peers_[id]->kin]; }
-  std::uint32_t count() const { return static_cast<std::uint32_t>(ids_.size()); }
   // Kin, in no order that means anything.
   const std::vector<PeerId>& in_namespace(std::string_view name) const;
   // Those whose terms mean pods of other namespaces too.

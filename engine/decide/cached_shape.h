@@ -70,7 +70,6 @@ class CachedShape {
   void build(const NodeTable& table, const PodShape& shape, std::uint32_t block);
   void finish(const NodeTable& table);
 
-  std::uint64_t epoch() const { return epoch_; }
   // True if some score is beyond what a line holds: then nothing below may be asked.
   bool wide() const { return wide_rows_ != 0; }
   std::uint32_t feasible() const { return feasible_; }

@@ -211,7 +211,7 @@ class Cluster {
   std::uint32_t find_listed(const NodeMetric& metric);
   void release_pod_if_unused(PodId id);
   void move_to(std::uint32_t& named_row, std::uint32_t row);
-  void replace_if_other(PodFacts& pod, PodId id, const std::string& uid);
+  void replace_if_other(PodId id, const std::string& uid);
   void update_object(PodFacts& pod, const Pod& object, const PodShape& shape);
   void count(PodId id);
   void uncount(PodId id);

@@ -201,17 +201,18 @@ void Cluster::uncount(PodId id) {
 
 // Another pod under the same name: the older one and its reservation are gone. The pod is
 // uncounted.
-void Cluster::replace_if_other(PodFacts& pod, PodId id, const std::string& uid) {
+void Cluster::replace_if_other(PodId id, const std::string& uid) {
+  PodFacts& pod = facts_.pods[id];
   if (pod.known() && pod.uid == uid) {
     return;
   }
   pod_count_ -= pod.known();
-  move_to(facts_.pods[id].bound_row, kNoRow);
-  move_to(facts_.pods[id].assumed_row, kNoRow);
-  move_to(facts_.pods[id].rank.nominated_row, kNoRow);
-  facts_.pods[id].applied = false;
-  facts_.pods[id].uid = uid;
-  facts_.pods[id].first_seen_us = now_us_;
+  move_to(pod.bound_row, kNoRow);
+  move_to(pod.assumed_row, kNoRow);
+  move_to(pod.rank.nominated_row, kNoRow);
+  pod.applied = false;
+  pod.uid = uid;
+  pod.first_seen_us = now_us_;
   ++pod_count_;
 }
 
@@ -365,7 +366,7 @@ Result<void> Cluster::upsert(const Pod& object) {
   const std::uint32_t counted_before = pod.counted_row;
   const std::uint32_t row_before = pod.row();
   uncount(id);
-  replace_if_other(pod, id, object.uid);
+  replace_if_other(id, object.uid);
   pod.applied = true;
   update_object(pod, object, **shape);
   if (!object.node_name.empty()) {
@@ -465,7 +466,7 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
   const std::uint32_t counted_before = pod.counted_row;
   const std::uint32_t row_before = pod.row();
   uncount(id);
-  replace_if_other(pod, id, object.uid);
+  replace_if_other(id, object.uid);
   update_object(pod, object, *shape_book_.at(shape.counts_as));
   move_to(pod.assumed_row, row);
   --facts_.nodes[row].mentions;

@@ -45,7 +45,7 @@ struct MetricBefore {
   std::uint32_t row;
   std::unique_ptr<MetricFacts> metric;
 };
-// A change of a known pod begins with one that has its facts; one that leaves a pod known ends with
+// A change of a known pod begins with one that has its facts; one that may acquire rows ends with
 // one that has none: the pod lets go of rows before the rows that it acquired are released.
 struct PodBefore {
   PodId id;

@@ -49,8 +49,7 @@ class LimitAware final : public Policy {
   // Whether the ratio names what is beyond kResourcesMax.
   bool is_not_kept(const NodeRatio& ratio) const;
   void add_not_kept();
-  // Without resources that no node has.
-  // `beyond`: takes the names of limits that are not kept.
+  // Without resources that no node has. `beyond`: takes the names of limits that are not kept.
   Amounts limits_of(const Pod& pod, bool scored, bool* has_scalars = nullptr,
                     std::vector<std::string>* beyond = nullptr) const;
   void add_error_term(ProgramBuilder& builder, bool of_score) const;

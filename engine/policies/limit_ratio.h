@@ -2,7 +2,6 @@
 // may reach, by resource. Pure function.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -98,7 +98,8 @@ class LoadAware final : public Policy {
   // --- The clock ---
   // Has expire() name the row when its metric expires; does nothing where it never does, or has.
   void watch_expiry(std::uint32_t row, std::int64_t now_us);
-  // The next row whose metric has expired by now, each once; kNoRow: none is left.
+  // The next row whose metric has expired by now; kNoRow: none is left. A row whose metric was sent
+  // again with the same time may come twice.
   std::uint32_t expire(std::int64_t now_us);
   // The clock was put back: the rows whose metrics ever expire; they are watched anew.
   std::vector<std::uint32_t> expire_again(std::int64_t now_us);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "kernels/exact.h"
 
 namespace headroom {
 

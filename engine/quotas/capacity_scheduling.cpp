@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "engine/limits.h"
 #include "engine/table/check_resources.h"

@@ -93,7 +93,6 @@ class CapacityScheduling {
   bool cross_node() const { return cross_node_; }
   // Of quotas and budgets; the same for the same facts.
   std::uint64_t digest() const;
-  Mode mode() const { return mode_; }
 
  private:
   void release(const PodRank& rank);

@@ -112,13 +112,4 @@ void ChangeLog::pack() {
   }
 }
 
-std::size_t ChangeLog::bytes() const {
-  std::size_t total = (rows_.capacity() + node_classes_.capacity() + newest_.capacity()) * 4 +
-                      epochs_.capacity() * 8 + dead_.capacity() + moved_.capacity() * 8;
-  for (const NarrowColumn& column : columns_) {
-    total += column.bytes();
-  }
-  return total;
-}
-
 }  // namespace headroom

@@ -60,7 +60,6 @@ class ChangeLog {
       }
     }
   }
-  std::size_t bytes() const;
 
  private:
   void drop_oldest();

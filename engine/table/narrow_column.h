@@ -21,7 +21,6 @@ class NarrowColumn {
   // written.
   void grow(std::size_t rows, std::size_t kept);
   float* data() { return data_; }
-  std::size_t bytes() const { return storage_.size() * sizeof(float); }
 
  private:
   std::uint32_t number_;

@@ -389,15 +389,6 @@ std::uint64_t NodeTable::digest(std::uint32_t row) const {
   return total;
 }
 
-std::size_t NodeTable::bytes() const {
-  std::size_t total = (sums_.capacity() + bases_.capacity() + truth_.capacity()) * 8 +
-                      row_narrow_.capacity() * 4 + classes_.capacity() * 4 + log_.bytes();
-  for (const NarrowColumn& narrow : narrow_) {
-    total += narrow.bytes();
-  }
-  return total;
-}
-
 std::vector<std::int64_t> NodeTable::sums(SumId id) const {
   std::vector<std::int64_t> all(size_);
   for (std::uint32_t row = 0; row < size_; ++row) {

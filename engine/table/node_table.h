@@ -168,7 +168,6 @@ class NodeTable {
   bool narrow_consistent(std::uint32_t row) const;
   // The row's sums by their labels, whatever the order in which they were added.
   std::uint64_t digest(std::uint32_t row) const;
-  std::size_t bytes() const;
 
  private:
   struct Column {

@@ -30,8 +30,8 @@ class ResourceNames {
   struct Change {
     std::vector<std::string> names;
     std::vector<ResourceId> ids;
-    bool moved =
-        false;  // some number went to a name that was held before, or from one that still is
+    // Some number went to a name that was held before, or from one that still is.
+    bool moved = false;
   };
 
   // Every number is below it; a free one has an empty name.

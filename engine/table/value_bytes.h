@@ -6,9 +6,8 @@
 // A whole number is a varint: seven bits a byte, the lowest first, all but the last byte with the
 // highest bit set; a signed one is zigzag coded before. A bool or enum is a number. A text is its
 // length and its bytes; a list its length and its elements, a map likewise by key; an optional a
-// bool and, where it is true, the value; a variant its index and
-// the value; a struct its members (object_fields.h). So bytes are the
-// same on every machine.
+// bool and, where it is true, the value; a variant its index and the value; a struct its members
+// (object_fields.h). So bytes are the same on every machine.
 //
 // The reader trusts nothing: once something does not fit it has failed, and all that it reads from
 // then on is empty. A list grows with what is read of it, never by the length that it states.

@@ -1,5 +1,6 @@
-// LogLimit: keeps peers from filling the log. Of each warning so many a second are written; those
-// beyond are counted, and told in one line when the second is over.
+// LogLimit: keeps peers from filling the log with warnings. Of each so many a second are written;
+// those beyond are counted, and told in one line when the second is over. Lines of other levels are
+// written as they come.
 //
 // Thread safety: the control thread's. Cost: a look into a map of a few texts per warning.
 #pragma once

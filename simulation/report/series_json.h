@@ -7,15 +7,14 @@
 //   placed, failed, preemptors, victims, victims_placed_again   since the sample before
 //   failures         [{reason, pods: since the sample before}]
 //   resources        those that some pod asks for: {name, unit, allocatable, and by measure
-//   (requested,
-//                    limits; of cpu and memory also estimated_usage, usage): {sum, and over the
-//                    nodes that have some, in percent of their allocatable: mean, p50, p90, p99,
-//                    max; nodes_above_100; hot_nodes, above hot_percent; nodes: by bucket}}
+//                    (requested, limits; of cpu and memory also estimated_usage, usage): {sum, and
+//                    over the nodes that have some, in percent of their allocatable: mean, p50,
+//                    p90, p99, max; nodes_above_100; hot_nodes, above hot_percent; nodes: by
+//                    bucket}}
 //   bucket_percent   upper end of each bucket of nodes; null: there is none
 //   quota_totals     over all quotas, {name, unit, used, borrowed, lent}
 //   quotas           {namespace, name, resources: {name, unit, min, max, used, borrowed, lent}},
-//   the
-//                    kElasticQuotaSeriesMax that borrowed, lent or lost most
+//                    the kElasticQuotaSeriesMax that borrowed, lent or lost most
 //   capacity_quotas  {quota, resource, unit, limit, used, reserved, nodes_refused}, the
 //                    kLimitSeriesMax that blocked longest
 //   summary          by resource and measure, of all samples: mean_percent, p99_percent,

@@ -906,7 +906,7 @@ TEST_P(KernelsTest, FiltersOfRandomColumns) {
   for (int round = 0; round < 400; ++round) {
     std::vector<FilterTerm> terms;
     std::vector<FilterPlugin> plugins;
-    const auto plugin_count = random.between(0, kFilterPluginsMax);
+    const auto plugin_count = random.between(0, 4);
     for (std::int64_t p = 0; p < plugin_count; ++p) {
       FilterPlugin plugin{0, 0, random.percent(50)};
       const auto count = static_cast<std::uint32_t>(random.between(1, random.percent(20) ? 7 : 3));
