@@ -38,14 +38,11 @@ void bind_engine_decisions(nb::class_<SharedEngine>& engine) {
   engine
       .def(
           "evaluate",
-          [](SharedEngine& self, nb::object pod, std::uint32_t top_k, bool plugin_scores,
+          [](SharedEngine& self, nb::object pod, std::int64_t top_k, bool plugin_scores,
              bool reasons) {
+            const EvaluateOptions options{top_k_of(top_k), plugin_scores, reasons};
             const Pod read = pod_of(pod);
-            return self.run(
-                [&](Engine& e) {
-                  return e.evaluate(read, {top_k, plugin_scores, reasons});
-                },
-                kDecision);
+            return self.run([&](Engine& e) { return e.evaluate(read, options); }, kDecision);
           },
           "pod"_a, nb::kw_only(), "top_k"_a = 1, "plugin_scores"_a = true, "reasons"_a = true,
           nb::sig("def evaluate(self, pod: headroom._types.ObjectsLike, *, top_k: int = 1, "
@@ -59,16 +56,15 @@ place() tries first. Raises InvalidError or LimitExceededError naming the option
 field.)")
       .def(
           "evaluate_many",
-          [](SharedEngine& self, nb::object pods, std::uint32_t top_k, bool plugin_scores,
+          [](SharedEngine& self, nb::object pods, std::int64_t top_k, bool plugin_scores,
              bool reasons) {
+            const EvaluateOptions options{top_k_of(top_k), plugin_scores, reasons};
             const std::vector<Pod> read = pods_of(pods);
-            return self.run(
-                [&](Engine& e) {
-                  return e.evaluate(read, {top_k, plugin_scores, reasons});
-                },
-                [](const Engine& e, const std::vector<Decision>& decisions) {
-                  return list_of(decisions, [&](const Decision& d) { return decision_of(e, d); });
-                });
+            return self.run([&](Engine& e) { return e.evaluate(read, options); },
+                            [](const Engine& e, const std::vector<Decision>& decisions) {
+                              return list_of(decisions,
+                                             [&](const Decision& d) { return decision_of(e, d); });
+                            });
           },
           "pods"_a, nb::kw_only(), "top_k"_a = 1, "plugin_scores"_a = true, "reasons"_a = true,
           nb::sig("def evaluate_many(self, pods: headroom._types.ObjectsLike, *, top_k: int = 1, "
@@ -168,17 +164,16 @@ node rejects the pod. Nothing changes: who plays the cluster upserts them before
 NotFoundError if the node is not known.)")
       .def(
           "place",
-          [](SharedEngine& self, nb::object pods, std::uint32_t top_k, bool plugin_scores,
+          [](SharedEngine& self, nb::object pods, std::int64_t top_k, bool plugin_scores,
              bool reasons, bool preempt) {
+            const EvaluateOptions options{top_k_of(top_k), plugin_scores, reasons};
             const std::vector<Pod> read = pods_of(pods);
-            return self.run(
-                [&](Engine& e) {
-                  return e.place(read, {top_k, plugin_scores, reasons}, preempt);
-                },
-                [](const Engine& e, const std::vector<Placement>& placements) {
-                  return list_of(placements,
-                                 [&](const Placement& each) { return placement_of(e, each); });
-                });
+            return self.run([&](Engine& e) { return e.place(read, options, preempt); },
+                            [](const Engine& e, const std::vector<Placement>& placements) {
+                              return list_of(placements, [&](const Placement& each) {
+                                return placement_of(e, each);
+                              });
+                            });
           },
           "pods"_a, nb::kw_only(), "top_k"_a = 1, "plugin_scores"_a = true, "reasons"_a = true,
           "preempt"_a = false,

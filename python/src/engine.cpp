@@ -105,11 +105,11 @@ void bind_engine_facts(nb::class_<SharedEngine>& engine) {
       .def(
           "__init__",
           [](SharedEngine* self, nb::object profile, bool shape_cache, std::size_t cache_bytes_max,
-             std::int32_t threads, std::uint64_t seed) {
+             std::int32_t threads, std::int64_t seed) {
             new (self) SharedEngine(make_engine(profile, {.shape_cache = shape_cache,
                                                           .shape_cache_bytes_max = cache_bytes_max,
                                                           .threads = threads,
-                                                          .seed = seed}));
+                                                          .seed = seed_of(seed)}));
           },
           "profile"_a = nb::none(), nb::kw_only(), "shape_cache"_a = true,
           "shape_cache_bytes_max"_a = EngineOptions().shape_cache_bytes_max, "threads"_a = 0,
@@ -171,12 +171,13 @@ were taken: all, or on an error none.)")
           "Writes all facts and the time to a file, whole or not at all. Raises IoError.")
       .def_static(
           "load",
-          [](nb::object path, nb::object profile, std::int32_t threads, std::uint64_t seed) {
+          [](nb::object path, nb::object profile, std::int32_t threads, std::int64_t seed) {
+            const EngineOptions options{.threads = threads, .seed = seed_of(seed)};
             const std::string from = path_of(path);
             Profile read = profile_of(profile);
             return std::make_unique<SharedEngine>(value_of([&] {
               const nb::gil_scoped_release released;
-              return Engine::load(std::move(read), from, {.threads = threads, .seed = seed});
+              return Engine::load(std::move(read), from, options);
             }()));
           },
           "path"_a, "profile"_a = nb::none(), nb::kw_only(), "threads"_a = 0, "seed"_a = 0,

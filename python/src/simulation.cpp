@@ -41,17 +41,10 @@ Dump dump_of(nb::handle objects, const char* what, const char* kind) {
   return make_dump(std::move(files));
 }
 
-void check_range(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
-  if (value < least || value > most) {
-    raise({ErrorCode::kInvalid, std::string(name) + ": " + std::to_string(value) + " is not in [" +
-                                    std::to_string(least) + ", " + std::to_string(most) + "]"});
-  }
-}
-
 struct Input {
   nb::object cluster, pods;
-  std::optional<std::uint32_t> nodes;
-  std::uint32_t elastic_quotas = 0, repeat = 1;
+  std::optional<std::int64_t> nodes;
+  std::int64_t elastic_quotas = 0, repeat = 1;
   std::uint64_t seed = 1;
 };
 
@@ -73,28 +66,33 @@ SimulationInput read_input(const Input& input) {
     if (!input.pods.is_none()) {
       raise({ErrorCode::kInvalid, "pods: they need a cluster: give cluster or nodes with them"});
     }
-    check_range(input.repeat, 1, kRepeatMax, "repeat");
-    return trace_input({.repeat = input.repeat, .nodes = {}, .seed = input.seed});
+    const std::int64_t repeat = in_range(input.repeat, "repeat", 1, kRepeatMax);
+    return trace_input(
+        {.repeat = static_cast<std::uint32_t>(repeat), .nodes = {}, .seed = input.seed});
   }
-  check_range(*input.nodes, 1, kSimulatedNodesMax, "nodes");
-  check_range(input.elastic_quotas, 0, kSimulatedElasticQuotasMax, "elastic_quotas");
-  std::uint32_t pods = *input.nodes * kPodsPerGeneratedNode;
+  const std::int64_t nodes = in_range(*input.nodes, "nodes", 1, kSimulatedNodesMax);
+  const std::int64_t quotas =
+      in_range(input.elastic_quotas, "elastic_quotas", 0, kSimulatedElasticQuotasMax);
+  std::int64_t pods = nodes * kPodsPerGeneratedNode;
   if (!input.pods.is_none() && !nb::try_cast(input.pods, pods)) {
     throw nb::type_error("pods: with nodes it is their number");
   }
-  check_range(pods, 0, kSimulatedPodsMax, "pods");
+  in_range(pods, "pods", 0, kSimulatedPodsMax);
   const nb::gil_scoped_release released;
-  return generated_input(
-      {.nodes = *input.nodes, .pods = pods, .quotas = input.elastic_quotas, .seed = input.seed});
+  return generated_input({.nodes = static_cast<std::uint32_t>(nodes),
+                          .pods = static_cast<std::uint32_t>(pods),
+                          .quotas = static_cast<std::uint32_t>(quotas),
+                          .seed = input.seed});
 }
 
 // The report as JSON, and the decisions as lines of JSON.
-nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::uint32_t> nodes,
-                        std::uint32_t elastic_quotas, std::uint32_t repeat, nb::object profile,
-                        std::uint64_t seed, bool departures,
+nb::tuple simulate_json(nb::object cluster, nb::object pods, std::optional<std::int64_t> nodes,
+                        std::int64_t elastic_quotas, std::int64_t repeat, nb::object profile,
+                        std::int64_t stated_seed, bool departures,
                         std::optional<std::int64_t> metrics_every, std::optional<bool> preemption,
                         nb::object autoscale, std::int64_t provision_seconds, bool random_ties,
                         bool all_pods, std::int32_t threads, bool validate, bool decisions) {
+  const std::uint64_t seed = seed_of(stated_seed);
   SimulationOptions options;
   options.profile = profile_of(profile);
   options.series = true;

@@ -224,6 +224,8 @@ def test_errors_have_the_texts_of_the_engine(engine):
         engine.evaluate(pod("p"), top_k=0)
     with pytest.raises(headroom.Error, match="top_k"):
         engine.evaluate(pod("p"), top_k=1_000_000)
+    with pytest.raises(headroom.InvalidError, match=r"top_k: -1 is not in \[1, 1024\]"):
+        engine.evaluate(pod("p"), top_k=-1)
     with pytest.raises(headroom.IoError, match="No such file") as missing:
         import pathlib
 

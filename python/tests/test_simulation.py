@@ -149,7 +149,8 @@ def test_clusters_from_python(tmp_path):
     [
         ({"nodes": 0}, ValueError, r"nodes: 0 is not in \[1"),
         ({"nodes": 10**7}, ValueError, "nodes: 10000000"),
-        ({"nodes": -1}, TypeError, "incompatible function arguments"),
+        ({"nodes": -1}, ValueError, r"nodes: -1 is not in \[1, 1000000\]"),
+        ({"seed": -1}, ValueError, r"seed: -1 is not in \[0, 9223372036854775807\]"),
         ({"nodes": 1, "pods": 10**9}, ValueError, "pods: 1000000000"),
         ({"nodes": 1, "pods": "x"}, TypeError, "number"),
         ({"nodes": 1, "cluster": []}, ValueError, "cluster, nodes: give one"),
@@ -205,4 +206,6 @@ def test_the_report_is_a_page(tmp_path):
     page = played.report(tmp_path / "report.html")
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    with pytest.raises(headroom.IoError, match=r"path: /no/such/page\.html: No such file"):
+        played.report("/no/such/page.html")
     assert f'"placed": {played.placed}' in page or f'"placed":{played.placed}' in page

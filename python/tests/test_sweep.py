@@ -374,6 +374,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         (("count: 2", "count: 1e9"), "seeds.count: '1e9' is not a whole number"),
         (("count: 2", "count: 1000000"), "seeds.count: 1000000 is more than 100000"),
         (("inline: PROFILE", "file: null"), "'file' is given twice"),
+        (("{from: 5, count: 2}", "{[from]: 5}"), "found unhashable key"),
         (("traces:", "traces: ["), "config.yaml: while parsing"),
         ((GOOD, "5"), "config.yaml: not a mapping of traces"),
     ],
