@@ -1,8 +1,12 @@
 package client
 
 import (
+	"maps"
+	"slices"
+
 	flatbuffers "github.com/google/flatbuffers/go"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"headroom.dev/shim/wire"
 )
@@ -13,6 +17,31 @@ var nodeAnnotations = []string{
 	"node.koordinator.sh/raw-allocatable",
 	"scheduling.koordinator.sh/usage-thresholds",
 	"headroom/reservation",
+}
+
+// SameNode tells whether the engine would be told the same of both: most updates of a node are of its
+// conditions.
+func SameNode(a, b *v1.Node) bool {
+	return a.Name == b.Name && maps.Equal(a.Labels, b.Labels) && a.Spec.Unschedulable == b.Spec.Unschedulable &&
+		(a.DeletionTimestamp != nil) == (b.DeletionTimestamp != nil) &&
+		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(a, b v1.Taint) bool {
+			return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+		}) &&
+		!slices.ContainsFunc(nodeAnnotations, func(key string) bool {
+			was, had := a.Annotations[key]
+			is, has := b.Annotations[key]
+			return was != is || had != has
+		}) &&
+		sameResources(a.Status.Allocatable, b.Status.Allocatable) &&
+		sameResources(a.Status.Capacity, b.Status.Capacity) &&
+		slices.Equal(a.Status.DeclaredFeatures, b.Status.DeclaredFeatures) &&
+		slices.EqualFunc(a.Status.Images, b.Status.Images, func(a, b v1.ContainerImage) bool {
+			return a.SizeBytes == b.SizeBytes && slices.Equal(a.Names, b.Names)
+		})
+}
+
+func sameResources(a, b v1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 }
 
 func (e *encoder) node(node *v1.Node) flatbuffers.UOffsetT {

@@ -13,6 +13,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"headroom.dev/shim/wire"
@@ -171,5 +172,66 @@ func TestCustomFieldsOfAnotherType(t *testing.T) {
 	var none flatbuffers.UOffsetT
 	if offset, err := e.upsert(NodeMetrics, &v1.Node{}); err == nil || offset != none {
 		t.Error("a Node is no NodeMetric")
+	}
+}
+
+// What is written of a node differs where SameNode says so, and nowhere else.
+func TestANodeIsAnotherWhereTheWireSaysSo(t *testing.T) {
+	full := func() *v1.Node {
+		quantities := func(cpu string) v1.ResourceList {
+			return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)} // of several the order differs
+		}
+		return &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": "a"},
+				Annotations: map[string]string{nodeAnnotations[0]: `{"cpu":100}`}},
+			Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoSchedule}}},
+			Status: v1.NodeStatus{Allocatable: quantities("3500m"), Capacity: quantities("4"),
+				DeclaredFeatures: []string{"f"},
+				Images:           []v1.ContainerImage{{Names: []string{"a@1", "a:1"}, SizeBytes: 5}, {Names: []string{"b"}}}},
+		}
+	}
+	written := func(node *v1.Node) string {
+		e := newEncoder()
+		e.reset()
+		e.b.Finish(e.node(node))
+		return string(e.b.FinishedBytes())
+	}
+	now := metav1.Now()
+	for name, change := range map[string]func(*v1.Node){
+		"name":             func(n *v1.Node) { n.Name = "m" },
+		"label":            func(n *v1.Node) { n.Labels["pool"] = "b" },
+		"another label":    func(n *v1.Node) { n.Labels["zone"] = "" },
+		"annotation":       func(n *v1.Node) { n.Annotations[nodeAnnotations[0]] = "{}" },
+		"empty annotation": func(n *v1.Node) { n.Annotations[nodeAnnotations[3]] = "" },
+		"unschedulable":    func(n *v1.Node) { n.Spec.Unschedulable = true },
+		"taint":            func(n *v1.Node) { n.Spec.Taints[0].Effect = v1.TaintEffectNoExecute },
+		"taint's value":    func(n *v1.Node) { n.Spec.Taints[0].Value = "w" },
+		"no taint":         func(n *v1.Node) { n.Spec.Taints = nil },
+		"allocatable":      func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("3") },
+		"capacity":         func(n *v1.Node) { n.Status.Capacity[v1.ResourceCPU] = resource.MustParse("5") },
+		"deleting":         func(n *v1.Node) { n.DeletionTimestamp = &now },
+		"image's name":     func(n *v1.Node) { n.Status.Images[0].Names[1] = "a:2" },
+		"image's size":     func(n *v1.Node) { n.Status.Images[1].SizeBytes = 7 },
+		"images' order":    func(n *v1.Node) { slices.Reverse(n.Status.Images) },
+		"feature":          func(n *v1.Node) { n.Status.DeclaredFeatures = nil },
+
+		"= another annotation": func(n *v1.Node) { n.Annotations["volumes.kubernetes.io/controller"] = "true" },
+		"= heartbeat": func(n *v1.Node) {
+			n.ResourceVersion = "2"
+			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, LastHeartbeatTime: now}}
+		},
+		"= when a taint came": func(n *v1.Node) { n.Spec.Taints[0].TimeAdded = &now },
+		"= address":           func(n *v1.Node) { n.Status.Addresses = []v1.NodeAddress{{Address: "10.0.0.1"}} },
+		"= nothing":           func(*v1.Node) {},
+	} {
+		node := full()
+		change(node)
+		same := strings.HasPrefix(name, "=")
+		if SameNode(full(), node) != same || SameNode(node, full()) != same {
+			t.Errorf("%s: said to be the same: %v", name, !same)
+		}
+		if (written(node) == written(full())) != same {
+			t.Errorf("%s: written the same: %v", name, !same)
+		}
 	}
 }

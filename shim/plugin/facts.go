@@ -193,6 +193,9 @@ func (f *facts) follow(kind client.Kind, informer cache.SharedIndexInformer, sto
 				f.quotas.notice()
 				return
 			}
+			if kind == client.Nodes && client.SameNode(before.(*v1.Node), object.(*v1.Node)) {
+				return
+			}
 			mark(object)
 		},
 		DeleteFunc: mark,
