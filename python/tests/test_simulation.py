@@ -178,7 +178,6 @@ def test_clusters_from_python(tmp_path):
             "default/p",
         ),
         ({"cluster": [node("a")], "pods": [node("b")]}, ValueError, "give those with the cluster"),
-        ({"seed": -1}, TypeError, "incompatible function arguments"),
         ({"seconds": 1}, TypeError, "seconds"),
     ],
     ids=str,
