@@ -21,6 +21,16 @@ struct Engine::Impl {
         evaluator(cluster, kernels, options),
         preemption(cluster, evaluator, kernels, options) {}
 
+  // For the decisions to come.
+  Evaluator& deciding() {
+    cluster.limit_rejections();
+    return evaluator;
+  }
+  Preemption& preempting() {
+    cluster.limit_rejections();
+    return preemption;
+  }
+
   Result<std::uint32_t> row_of_node(std::string_view name) const {
     const std::uint32_t row = cluster.find_row(name);
     if (row == kNoRow || cluster.node(row).node == nullptr) {
@@ -253,28 +263,28 @@ Result<Decision> Engine::evaluate(const Pod& pod, const EvaluateOptions& options
 }
 
 Result<void> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, Decision& decision) {
-  return impl_->evaluator.evaluate(pod, options, decision);
+  return impl_->deciding().evaluate(pod, options, decision);
 }
 
 Result<bool> Engine::prepare(const Pod& pod, const Pause& pause) {
-  return impl_->evaluator.prepare(pod, pause);
+  return impl_->deciding().prepare(pod, pause);
 }
 
 Result<bool> Engine::evaluate(const Pod& pod, const EvaluateOptions& options, const Pause& pause,
                               Decision& decision) {
-  return impl_->evaluator.evaluate(pod, options, pause, decision);
+  return impl_->deciding().evaluate(pod, options, pause, decision);
 }
 
 Result<ShapeIndex> Engine::shape_of(const Pod& pod) { return impl_->evaluator.shape_of(pod); }
 
 Result<void> Engine::evaluate(ShapeIndex shape, const EvaluateOptions& options,
                               Decision& decision) {
-  return impl_->evaluator.evaluate(shape, options, decision);
+  return impl_->deciding().evaluate(shape, options, decision);
 }
 
 Result<std::vector<Decision>> Engine::evaluate(std::span<const Pod> pods,
                                                const EvaluateOptions& options) {
-  return impl_->evaluator.evaluate(pods, options);
+  return impl_->deciding().evaluate(pods, options);
 }
 
 Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
@@ -287,6 +297,7 @@ Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
   if (auto checked = cluster.check_room(pods); !checked) {
     return tl::unexpected(checked.error());
   }
+  cluster.limit_rejections();
   PodShapes shapes(cluster.shapes());
   for (const Pod& pod : pods) {
     if (const auto shape = shapes.add(pod); !shape) {
@@ -319,6 +330,7 @@ Result<void> Engine::place(const Pod& pod, const EvaluateOptions& options, Place
   if (auto checked = cluster.check_room(pod, 1); !checked) {
     return checked;
   }
+  cluster.limit_rejections();
   const auto shape = cluster.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
@@ -337,6 +349,7 @@ Result<void> Engine::place(const Pod& pod, const EvaluateOptions& options, Place
 }
 
 Result<Decision> Engine::decide(const Pod& pod, const EvaluateOptions& options) {
+  impl_->cluster.limit_rejections();
   const auto shape = impl_->cluster.shapes().for_decision(pod);
   if (!shape) {
     return tl::unexpected(shape.error());
@@ -349,7 +362,7 @@ Result<Decision> Engine::decide(const Pod& pod, const EvaluateOptions& options) 
 }
 
 Result<PreFilterStatus> Engine::pre_filter(const Pod& pod) {
-  return impl_->evaluator.pre_filter(pod);
+  return impl_->deciding().pre_filter(pod);
 }
 
 NotConsideredSet Engine::not_considered(const Pod& pod) const {
@@ -357,32 +370,32 @@ NotConsideredSet Engine::not_considered(const Pod& pod) const {
 }
 
 Result<PostFilter> Engine::post_filter(const Pod& pod, const PostFilterOptions& options) {
-  return impl_->preemption.post_filter(pod, options);
+  return impl_->preempting().post_filter(pod, options);
 }
 
 Result<bool> Engine::post_filter(const Pod& pod, const PostFilterOptions& options,
                                  const Pause& pause, PostFilterTurns& turns, PostFilter& answer) {
-  return impl_->preemption.post_filter(pod, options, pause, turns, answer);
+  return impl_->preempting().post_filter(pod, options, pause, turns, answer);
 }
 
 Result<std::vector<PodVerdict>> Engine::explain_victims(const Pod& pod,
                                                         std::string_view node_name) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
-  return row ? impl_->preemption.explain_victims(pod, *row) : tl::unexpected(row.error());
+  return row ? impl_->preempting().explain_victims(pod, *row) : tl::unexpected(row.error());
 }
 
 Result<std::vector<NodeDetail>> Engine::evaluate_all(const Pod& pod) {
-  return impl_->evaluator.evaluate_all(pod);
+  return impl_->deciding().evaluate_all(pod);
 }
 
 Result<void> Engine::evaluate_nodes(const Pod& pod, NodesDecision& decision) {
-  return impl_->evaluator.evaluate_nodes(pod, decision);
+  return impl_->deciding().evaluate_nodes(pod, decision);
 }
 
 Result<NodeDetail> Engine::filter(const Pod& pod, std::string_view node_name,
                                   const FilterOptions& options) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
-  return row ? impl_->evaluator.filter(pod, *row, options) : tl::unexpected(row.error());
+  return row ? impl_->deciding().filter(pod, *row, options) : tl::unexpected(row.error());
 }
 
 Result<void> Engine::filter(const Pod& pod, std::span<const NodeIndex> nodes,
@@ -398,12 +411,12 @@ Result<void> Engine::filter(const Pod& pod, std::span<const NodeIndex> nodes,
     return fail(ErrorCode::kInvalid,
                 fmt::format("without, with: {} nodes: they are for one", nodes.size()));
   }
-  return impl_->evaluator.filter(pod, nodes, options, decision);
+  return impl_->deciding().filter(pod, nodes, options, decision);
 }
 
 Result<bool> Engine::passes(const Pod& pod, std::string_view node_name) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
-  return row ? impl_->evaluator.passes(pod, *row) : tl::unexpected(row.error());
+  return row ? impl_->deciding().passes(pod, *row) : tl::unexpected(row.error());
 }
 
 Result<bool> Engine::has_room(ShapeIndex shape, NodeIndex node) {
@@ -416,13 +429,13 @@ Result<bool> Engine::has_room(ShapeIndex shape, NodeIndex node) {
 
 Result<Explanation> Engine::explain(const Pod& pod, std::string_view node_name) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
-  return row ? impl_->evaluator.explain(pod, *row) : tl::unexpected(row.error());
+  return row ? impl_->deciding().explain(pod, *row) : tl::unexpected(row.error());
 }
 
 Result<std::vector<ReferredObject>> Engine::bound_volumes(const Pod& pod,
                                                           std::string_view node_name) {
   const Result<std::uint32_t> row = impl_->row_of_node(node_name);
-  return row ? impl_->evaluator.bound_volumes(pod, *row) : tl::unexpected(row.error());
+  return row ? impl_->deciding().bound_volumes(pod, *row) : tl::unexpected(row.error());
 }
 
 // --- Looking ---

@@ -167,7 +167,6 @@ AskedPod Evaluator::ask_for_rows(const Pod& pod, PodShape& shape) {
 
 // Before the shape is prepared: the application may be new, and tell classes apart.
 AskedPod Evaluator::begin_asking(const Pod& pod, PodShape& shape) {
-  cluster_.limit_rejections();
   AskedPod asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
   // May split classes, whose codes the shape is to have.
   if (asked.application != nullptr) {

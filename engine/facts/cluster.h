@@ -105,8 +105,8 @@ class Cluster {
   NotConsideredSet not_considered(const Pod& pod) const;
   // spec.nodeName where the profile filters by it, else nothing.
   std::vector<std::string> named_node(const Pod& pod) const;
-  // So that numbers of rejections do not run out. Before a decision; the shape is prepared after
-  // it.
+  // So that numbers of rejections do not run out. Only between decisions: classes may be numbered
+  // anew.
   void limit_rejections();
   // settle(), and what the shape keeps of classes and columns. Before the table is read for it.
   void prepare(PodShape& shape);
@@ -169,6 +169,7 @@ class Cluster {
   std::uint32_t row_of(std::string_view name) { return row_of(name, NameIndex::hash(name)); }
   std::uint32_t row_of(std::string_view name, NameIndex::Hash hash);
   void name_row(std::uint32_t row, std::string name);
+  void forget_rejections();
   // Whether it is known, or may become so.
   bool has_room_for(std::string_view node_name) const;
   Result<void> check_room(const NodeMetric& metric) const;
@@ -274,7 +275,6 @@ class Cluster {
   RowClasses row_classes_;
   Reasons reasons_;
   Rejections rejections_;
-  std::uint64_t rejections_generation_ = 0;  // of the classes for which they were made
   Applications applications_;
   ClassFilters class_filters_;
   ShapeBook shape_book_;

@@ -31,21 +31,25 @@ Result<void> Cluster::upsert(const Node& node) {
     return {};
   }
   set_node(row, std::make_unique<const KeptNode>(node, shared_images_.share(images)));
+  const std::uint64_t generation = row_classes_.classes().generation();
   row_classes_.limit();
-  limit_rejections();
+  if (generation != row_classes_.classes().generation()) {
+    forget_rejections();
+  }
   return {};
 }
 
-void Cluster::limit_rejections() {
-  if (rejections_.is_held()) {
-    return;
-  }
-  if (rejections_.is_half_full()) {
-    row_classes_.begin_anew();
-  }
-  if (std::exchange(rejections_generation_, row_classes_.classes().generation()) !=
-      row_classes_.classes().generation()) {
+// Right when classes are numbered anew: whoever keeps numbers of rejections keeps them by class.
+void Cluster::forget_rejections() {
+  if (!rejections_.is_held()) {
     rejections_.forget();
+  }
+}
+
+void Cluster::limit_rejections() {
+  if (rejections_.is_half_full() && !rejections_.is_held()) {
+    row_classes_.begin_anew();
+    forget_rejections();
   }
 }
 
