@@ -35,9 +35,6 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
       rejected_by_ = volumes_->plugin();
     }
   }
-  if (volumes_ != nullptr || !rejected_.empty()) {
-    numbers_ = applications.rejections().hold();
-  }
   filters_ = features_ || volumes_ != nullptr || (spreads_ && !application.hard.empty()) ||
              (pod_affinity_ && std::any_of(application.counters.begin(), application.counters.end(),
                                            [](const Counter& counter) {

@@ -198,7 +198,6 @@ class ApplicationLook {
 
   const Applications& applications_;
   const Application& application_;
-  std::shared_ptr<const void> numbers_;  // of rejections, where it makes some
   std::unique_ptr<const VolumeLook> volumes_;
   std::vector<std::string> rejected_;
   PluginId rejected_by_{};

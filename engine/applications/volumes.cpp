@@ -4,6 +4,7 @@
 
 #include "engine/applications/claim.h"
 #include "objects/labels.h"
+#include "objects/trimmed.h"
 
 namespace headroom {
 
@@ -44,14 +45,6 @@ bool conflict(const Disk& a, const Disk& b) {
 
 // --- VolumeZone ---
 
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\n\r";
-  const std::size_t from = text.find_first_not_of(kSpace);
-  return from == text.npos
-             ? std::string()
-             : std::string(text.substr(from, text.find_last_not_of(kSpace) - from + 1));
-}
-
 // A beta label is met by the node's other one, where it has no beta one.
 std::string_view instead_of(std::string_view key) {
   return key == kZoneKeys[0] ? kZoneKeys[2] : key == kZoneKeys[1] ? kZoneKeys[3] : key;
@@ -63,7 +56,7 @@ std::set<std::string> zones_of(std::string_view label) {
   std::set<std::string> values;
   for (std::size_t from = 0; from != label.npos;) {
     const std::size_t end = label.find(kBetween, from);
-    std::string value = trimmed(label.substr(from, end == label.npos ? end : end - from));
+    std::string value(trimmed(label.substr(from, end == label.npos ? end : end - from)));
     if (value.empty()) {
       return {};
     }

@@ -169,7 +169,6 @@ class Cluster {
   std::uint32_t row_of(std::string_view name) { return row_of(name, NameIndex::hash(name)); }
   std::uint32_t row_of(std::string_view name, NameIndex::Hash hash);
   void name_row(std::uint32_t row, std::string name);
-  void forget_rejections();
   // Whether it is known, or may become so.
   bool has_room_for(std::string_view node_name) const;
   Result<void> check_room(const NodeMetric& metric) const;

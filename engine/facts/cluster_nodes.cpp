@@ -34,22 +34,16 @@ Result<void> Cluster::upsert(const Node& node) {
   const std::uint64_t generation = row_classes_.classes().generation();
   row_classes_.limit();
   if (generation != row_classes_.classes().generation()) {
-    forget_rejections();
+    rejections_.forget();
   }
   return {};
 }
 
 // Right when classes are numbered anew: whoever keeps numbers of rejections keeps them by class.
-void Cluster::forget_rejections() {
-  if (!rejections_.is_held()) {
-    rejections_.forget();
-  }
-}
-
 void Cluster::limit_rejections() {
-  if (rejections_.is_half_full() && !rejections_.is_held()) {
+  if (rejections_.is_half_full()) {
     row_classes_.begin_anew();
-    forget_rejections();
+    rejections_.forget();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/profile/go_duration.h"
+#include "objects/trimmed.h"
 
 namespace headroom {
 
@@ -73,14 +74,6 @@ bool read_aggregated(simdjson::dom::element value, Mode mode, UsageThresholds& o
     }
   }
   return true;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  return first == std::string_view::npos
-             ? std::string_view()
-             : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 }  // namespace

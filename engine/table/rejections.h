@@ -2,15 +2,14 @@
 // row's code (kClassRejection | number).
 //
 // The first ones are fixed: their words are always the same. Others are made where a text names
-// something. They go together, and with them the classes of nodes, by which alone numbers are kept
-// from one decision to the next; while somebody holds numbers, within a decision, they stay.
+// something. They go together, between two decisions, and with them the classes of nodes, by which
+// alone numbers are kept from one decision to the next.
 // Thread safety: one writer, or any number of readers. Cost: O(1) for a number; O(log numbers) to
 // make one.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -64,9 +63,6 @@ class Rejections {
   const Rejection& at(std::uint32_t code) const { return all_[code & ~kClassRejection]; }
   // What is beyond kMadeRejectionsMax has a number that was made for the plugin and code.
   std::uint32_t make(PluginId plugin, Code code, const std::vector<std::string>& reasons);
-  // Numbers stay while somebody has this.
-  std::shared_ptr<const void> hold() const { return holders_; }
-  bool is_held() const { return holders_.use_count() > 1; }
   bool is_half_full() const { return made_.size() >= kMadeRejectionsMax / 2; }
   // Those that were made are no more.
   void forget();
@@ -78,7 +74,6 @@ class Rejections {
   Reasons& texts_;
   std::vector<Rejection> all_;
   std::map<Key, std::uint32_t> made_;
-  std::shared_ptr<const int> holders_ = std::make_shared<const int>();
 };
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 
 #include "objects/limits.h"
 #include "objects/time_text.h"
+#include "objects/trimmed.h"
 #include "objects/utf8_prefix.h"
 
 namespace headroom {
@@ -22,13 +23,6 @@ bool check_key(const FieldPath& path, std::string_view key, FieldErrors& errors)
   return errors.add(ErrorCode::kLimitExceeded, path,
                     "has a key of " + std::to_string(key.size()) + " bytes; the limit is " +
                         std::to_string(kKeyBytesMax));
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\n\v\f\r";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 // A bit for each character of the text; some share theirs.

@@ -144,7 +144,7 @@ has what went in (capacity, what is there already, what the pod needs), the form
 
 Examples:
   kubectl get nodes,pods,ns,svc,rs,rc,sts,pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,pdb,pc \
-    -A -o json > cluster.json      and ,nodemetrics,elasticquotas where these are installed
+    -A -o json > cluster.json      # ,nodemetrics,elasticquotas as well where these are installed
   headroom explain --cluster cluster.json --pod default/web-1
   headroom explain --cluster cluster.json --pod default/web-1 --node node-7 --config profile.yaml
 

@@ -416,7 +416,7 @@ Examples:
   headroom simulate --nodes 50000 --pods 200000 --seed 7
   headroom simulate --nodes 500 --pods 6000 --quotas 12 --no-departures
   kubectl get nodes,pods,ns,svc,rs,rc,sts,pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,pdb,pc \
-    -A -o json > cluster.json      and ,nodemetrics,elasticquotas where these are installed
+    -A -o json > cluster.json      # ,nodemetrics,elasticquotas as well where these are installed
   headroom simulate --cluster cluster.json --all-pods
   headroom simulate --cluster cluster.json --pods new-pods.yaml --config profile.yaml --json
   headroom simulate --start-nodes 20 --autoscale templates.yaml --capacity-quotas quotas.yaml
