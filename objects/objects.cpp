@@ -33,6 +33,17 @@ const Quantity* find(const ResourceList& list, std::string_view name) {
 
 const std::string* find(const StringMap& map, std::string_view key) { return find_value(map, key); }
 
+void set_entry(StringMap& map, std::string_view key, std::string_view value) {
+  const auto at =
+      std::lower_bound(map.begin(), map.end(), key,
+                       [](const auto& entry, std::string_view k) { return entry.first < k; });
+  if (at != map.end() && at->first == key) {
+    at->second = value;
+  } else {
+    map.insert(at, {std::string(key), std::string(value)});
+  }
+}
+
 const char* to_string(PortProtocol protocol) {
   switch (protocol) {
     case PortProtocol::kTcp:

@@ -26,6 +26,8 @@ using StringMap = std::vector<std::pair<std::string, std::string>>;
 
 const Quantity* find(const ResourceList& list, std::string_view name);
 const std::string* find(const StringMap& map, std::string_view key);
+// Keeps the map sorted; another value of a key that is there.
+void set_entry(StringMap& map, std::string_view key, std::string_view value);
 
 struct Taint {
   std::string key, value, effect;  // effect: NoSchedule, PreferNoSchedule, NoExecute

@@ -10,9 +10,6 @@ namespace {
 constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kHugePagesPrefix = "hugepages-";
-// k8s.io/kubernetes pkg/scheduler/util DefaultMilliCPURequest and DefaultMemoryRequest.
-constexpr Quantity kDefaultCpu = Quantity::from_milli(100);
-constexpr Quantity kDefaultMemory = Quantity::from_value(200 * 1024 * 1024);
 
 // The entry of `name`, made with 0 where there is none; `added` says which.
 Quantity& entry(ResourceList& list, std::string_view name, bool& added) {
@@ -184,8 +181,8 @@ ResourceList pod_limits(const Pod& pod) {
 ResourceList non_zero_requested(const Pod& pod, std::optional<KubernetesVersion> resized_as) {
   PodRequestsOptions options;
   options.resized_as = resized_as;
-  options.missing_cpu = kDefaultCpu;
-  options.missing_memory = kDefaultMemory;
+  options.missing_cpu = Quantity::from_milli(kDefaultMilliCpu);
+  options.missing_memory = Quantity::from_value(kDefaultMemoryBytes);
   if (names_pod_level_resource(pod.pod_requests)) {
     PodRequestsOptions plain;
     plain.resized_as = resized_as;

@@ -5,6 +5,7 @@
 // allocate their results.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +13,11 @@
 #include "objects/objects.h"
 
 namespace headroom {
+
+// What a container that states nothing counts as, where the rules do not take that for nothing:
+// k8s.io/kubernetes pkg/scheduler/util DefaultMilliCPURequest and DefaultMemoryRequest.
+inline constexpr std::int64_t kDefaultMilliCpu = 100;
+inline constexpr std::int64_t kDefaultMemoryBytes = 200 << 20;
 
 struct PodRequestsOptions {
   // What a container that has no key for cpu or memory counts as (scoring); nullopt: nothing.
@@ -30,8 +36,8 @@ ResourceList pod_requests(const Pod& pod, const PodRequestsOptions& options = {}
 // component-helpers PodLimits: the same shape over limits; overhead only on limits above zero.
 ResourceList pod_limits(const Pod& pod);
 
-// NodeInfo's NonZeroRequested (cpu and memory): pod_requests with 100m / 200Mi per container for
-// missing keys; with pod-level requests set, defaults only for what the result lacks.
+// NodeInfo's NonZeroRequested (cpu and memory): pod_requests with the defaults above per container
+// for missing keys; with pod-level requests set, defaults only for what the result lacks.
 ResourceList non_zero_requested(const Pod& pod, std::optional<KubernetesVersion> resized_as);
 
 // scheduler-plugins capacityscheduling computePodResourceRequest: rounds per container.

@@ -76,8 +76,9 @@ struct SpreadConstraint {
   std::uint32_t counter = 0;
   bool self = false;      // the pod matches its own selector
   bool hostname = false;  // of a soft one: a node counts its own pods
-  // By class: whether its nodes take part, by the policies alone.
-  std::vector<bool> takes_part;
+  // By class, as far as was asked: whether its nodes take part, by the policies alone. Classes are
+  // new between decisions, never while several threads look.
+  mutable std::vector<bool> takes_part;
   // Of a hard one: domains of nodes that take part. As of the last Applications::prepare().
   std::uint32_t domains = 0;
 };

@@ -147,8 +147,7 @@ bool Applications::takes_part(const Application& application, const SpreadConstr
                       facts_.nodes[row].name);
   }
   if (node_class >= constraint.takes_part.size()) {
-    // A class that is new since: there are none while several threads look.
-    extend(application, const_cast<SpreadConstraint&>(constraint));
+    extend(application, constraint);
   }
   return constraint.takes_part[node_class];
 }
@@ -162,7 +161,8 @@ bool Applications::takes_part(const Application& application, const SpreadConstr
           untolerated_taint(application.constraint, node_class) == nullptr);
 }
 
-void Applications::extend(const Application& application, SpreadConstraint& constraint) const {
+void Applications::extend(const Application& application,
+                          const SpreadConstraint& constraint) const {
   const NodeClasses& classes = classes_.classes();
   for (auto c = static_cast<std::uint32_t>(constraint.takes_part.size()); c < classes.size(); ++c) {
     const NodeClass& its = classes.at(c);

@@ -223,7 +223,7 @@ class Applications {
                                      const SpreadConstraint& constraint) const;
   bool takes_part(const Application& application, const SpreadConstraint& constraint,
                   const NodeClass& node_class, std::string_view name) const;
-  void extend(const Application& application, SpreadConstraint& constraint) const;
+  void extend(const Application& application, const SpreadConstraint& constraint) const;
   std::vector<Feed> feeds_of(Application& application, const PodPeer& peer);
   void subscribe(Application& application, PodPeer& peer);
   void subscribe_all(Application& application);

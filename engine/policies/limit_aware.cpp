@@ -13,8 +13,8 @@ namespace headroom {
 namespace {
 
 const DefaultLimits& scored_defaults() {
-  static const DefaultLimits kDefaults = {{"cpu", Quantity::from_milli(100)},
-                                          {"memory", Quantity::from_value(200 << 20)}};
+  static const DefaultLimits kDefaults = {{"cpu", Quantity::from_milli(kDefaultMilliCpu)},
+                                          {"memory", Quantity::from_value(kDefaultMemoryBytes)}};
   return kDefaults;
 }
 

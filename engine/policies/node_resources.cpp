@@ -173,8 +173,8 @@ void NodeResources::add_fit_score(const ScorePlugin& plugin, const Pod& pod,
   // The scorer in kube-scheduler 1.35 never learns that pod-level resources are on.
   const bool upstream = profile_.mode == Mode::kUpstream;
   PodRequestsOptions options;
-  options.missing_cpu = Quantity::from_milli(100);
-  options.missing_memory = Quantity::from_value(200 << 20);
+  options.missing_cpu = Quantity::from_milli(kDefaultMilliCpu);
+  options.missing_memory = Quantity::from_value(kDefaultMemoryBytes);
   options.skip_pod_level_resources = true;
   Amounts needs = amounts(upstream ? pod_requests(pod, options) : pod_requests(pod));
   if (!upstream) {

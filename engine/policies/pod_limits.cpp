@@ -9,9 +9,6 @@ namespace headroom {
 
 namespace {
 
-constexpr std::int64_t kDefaultMilliCpu = 100;
-constexpr std::int64_t kDefaultMemoryBytes = 200 << 20;
-
 // A sum of quantities and of so many times the node's allocatable.
 struct Linear {
   Quantity constant;

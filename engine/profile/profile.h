@@ -18,6 +18,7 @@
 #include "objects/kubernetes_version.h"
 #include "objects/not_considered.h"
 #include "objects/objects.h"
+#include "objects/pod_resources.h"
 #include "objects/quantity.h"
 
 namespace headroom {
@@ -71,7 +72,8 @@ struct ResourceLimitAwareArgs {
   // The limit of a container that states neither limit nor request; nullopt: the node's
   // allocatable.
   std::map<std::string, std::optional<Quantity>> default_limit = {
-      {"cpu", Quantity::from_milli(100)}, {"memory", Quantity::from_value(200 << 20)}};
+      {"cpu", Quantity::from_milli(kDefaultMilliCpu)},
+      {"memory", Quantity::from_value(kDefaultMemoryBytes)}};
 };
 
 struct LoadAwareArgs {

@@ -198,7 +198,7 @@ void ElasticQuotas::set_bounds(NamespaceFacts& facts) {
   if (mode_ == Mode::kUpstream && quota.max) {
     facts.max[kCpu] = facts.max[kMemory] = facts.max[kEphemeralStorage] = 0;
   }
-  const auto read = [&](const std::optional<ResourceList>& list, ResourceAmounts& bounds,
+  const auto read = [&](const std::optional<ResourceList>& list, ElasticQuotaAmounts& bounds,
                         ResourceMask& read_names) {
     for (const auto& [name, quantity] : list.value_or(ResourceList())) {
       // It is held, but for "".

@@ -35,7 +35,7 @@
 namespace headroom {
 
 // By ResourceId.
-using ResourceAmounts = std::array<std::int64_t, kResourcesMax>;
+using ElasticQuotaAmounts = std::array<std::int64_t, kResourcesMax>;
 // A bit for each ResourceId.
 using ResourceMask = std::uint64_t;
 static_assert(kResourcesMax <= 64);
@@ -46,7 +46,7 @@ using ResourceSums = std::array<Int128, kResourcesMax>;
 struct NamespaceFacts {
   std::string name;
   std::map<std::string, ElasticQuota> quotas;  // the first one counts
-  ResourceAmounts min{}, max{};                // of that one
+  ElasticQuotaAmounts min{}, max{};            // of that one
   ResourceMask min_names = 0;                  // resources that its min names
   ResourceSums used{};
   // Pods that are nominated to a node that exists, by priority, the highest first.

@@ -13,17 +13,6 @@ constexpr EvaluateOptions kFirstFit{.top_k = 1, .plugin_scores = false, .reasons
 
 }  // namespace
 
-void set_entry(StringMap& map, std::string_view key, std::string_view value) {
-  const auto at =
-      std::lower_bound(map.begin(), map.end(), key,
-                       [](const auto& entry, std::string_view k) { return entry.first < k; });
-  if (at != map.end() && at->first == key) {
-    at->second = value;
-  } else {
-    map.insert(at, {std::string(key), std::string(value)});
-  }
-}
-
 Node node_of(const Node& node_template, const std::string& name) {
   Node node = node_template;
   node.name = name;

@@ -12,9 +12,6 @@
 
 namespace headroom {
 
-// Puts the entry where the map is sorted by key, or its value where the key is there.
-void set_entry(StringMap& map, std::string_view key, std::string_view value);
-
 // A node of the template, with this name and hostname.
 Node node_of(const Node& node_template, const std::string& name);
 

@@ -9,6 +9,7 @@
 
 #include "objects/time_text.h"
 #include "simulation/scale_up_json.h"
+#include "simulation/text/resource_text.h"
 #include "simulation/text/table.h"
 #include "workloads/object_writer.h"
 
@@ -19,26 +20,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kLimitsShownMax = 20;
 constexpr std::size_t kTemplatesNamedMax = 5;  // of those with the same reasons
-constexpr std::int64_t kMilliPerCore = 1000;
-constexpr std::int64_t kBytesPerGib = std::int64_t{1} << 30;
-
-// cpu in cores, memory and storage in GiB; a tenth is shown where they are not whole.
-std::int64_t shown_unit_of(const std::string& resource) {
-  if (resource == "cpu") return kMilliPerCore;
-  if (resource == "memory" || resource == "ephemeral-storage") return kBytesPerGib;
-  return 1;
-}
-std::string label_of(const std::string& resource) {
-  if (resource == "cpu") return "cpu (cores)";
-  return shown_unit_of(resource) == kBytesPerGib ? resource + " (GiB)" : resource;
-}
-std::string tenths_text(const std::string& resource, Int128 amount) {
-  const std::int64_t unit = shown_unit_of(resource);
-  if (amount % unit == 0) return grouped(saturated(amount / unit));
-  const std::int64_t tenths = saturated((amount * 10 + unit / 2) / unit);
-  return fmt::format("{}.{}", grouped(tenths / 10), tenths % 10);
-}
-
 // The two largest units: "3d 4h", "12m 5s", "0s".
 std::string duration_text(std::int64_t duration_us) {
   struct Unit {
@@ -58,11 +39,6 @@ std::string duration_text(std::int64_t duration_us) {
     if (++shown == 2) break;
   }
   return text;
-}
-
-std::string share_text(std::int64_t part, std::int64_t whole) {
-  if (whole <= 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::int64_t seconds_of(std::int64_t duration_us) { return duration_us / kMicrosPerSecond; }
@@ -170,7 +146,7 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
       if (at.quota != last) table.row({at.quota->id});
       last = at.quota;
       const auto text = [limit](Int128 amount) { return tenths_text(limit->resource, amount); };
-      std::vector<std::string> row = {"  " + label_of(limit->resource), text(limit->limit),
+      std::vector<std::string> row = {"  " + resource_label(limit->resource), text(limit->limit),
                                       text(limit->used_at_start), text(limit->used)};
       const CapacityQuotaBlock& block = limit->block;
       if (block.stretches > 0) {
@@ -199,7 +175,7 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
 
 ordered_json limit_json(const GrowthReport& growth, const LimitReport& limit) {
   ordered_json json = {{"name", limit.resource},
-                       {"unit", limit.resource == "cpu" ? "milli" : "1"},
+                       {"unit", unit_of(limit.resource)},
                        {"limit", saturated(limit.limit)},
                        {"used_at_start", saturated(limit.used_at_start)},
                        {"used", saturated(limit.used)},

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "objects/time_text.h"
+#include "simulation/text/resource_text.h"
 #include "workloads/object_writer.h"
 
 namespace headroom {
@@ -22,8 +23,6 @@ ordered_json column(const SimulationSeries& series, F f) {
   for (const Sample& sample : series.samples) column.push_back(f(sample));
   return column;
 }
-
-const char* unit_of(const std::string& resource) { return resource == "cpu" ? "milli" : "1"; }
 
 ordered_json measure_json(const SimulationSeries& series, std::size_t resource, Measure measure) {
   const auto m = static_cast<std::size_t>(measure);

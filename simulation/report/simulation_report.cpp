@@ -9,6 +9,7 @@
 #include "simulation/report/autoscaler_report.h"
 #include "simulation/report/series_json.h"
 #include "simulation/text/not_considered_text.h"
+#include "simulation/text/resource_text.h"
 #include "simulation/text/table.h"
 #include "workloads/object_writer.h"
 
@@ -18,23 +19,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kElasticQuotasShownMax = 20;
-
-std::string percent_text(std::int64_t part, std::int64_t whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-// cpu in cores, memory and storage in GiB, everything else counted.
-std::string resource_label(const std::string& name) {
-  if (name == "cpu") return "cpu (cores)";
-  if (name == "memory" || name == "ephemeral-storage") return name + " (GiB)";
-  return name;
-}
-std::string rounded_text(const std::string& name, std::int64_t amount) {
-  if (name == "cpu") return grouped((amount + 500) / 1000);
-  if (name == "memory" || name == "ephemeral-storage") return grouped((amount + (1 << 29)) >> 30);
-  return grouped(amount);
-}
 
 std::int64_t pods_per_second(const SimulationReport& report) {
   if (report.speed.seconds <= 0) return 0;
@@ -149,7 +133,7 @@ ordered_json elastic_quota_json(const ElasticQuotaReport& quota) {
   json["resources"] = ordered_json::array();
   for (const ElasticQuotaResourceReport& at : quota.resources) {
     ordered_json resource = {{"name", at.resource},
-                             {"unit", at.resource == "cpu" ? "milli" : "1"},
+                             {"unit", unit_of(at.resource)},
                              {"min", at.min},
                              {"max", at.max},
                              {"used", at.used},
@@ -189,7 +173,7 @@ ordered_json run_json(const ProfileRun& run) {
   json["resources"] = ordered_json::array();
   for (const ResourceReport& resource : report.resources) {
     json["resources"].push_back({{"name", resource.name},
-                                 {"unit", resource.name == "cpu" ? "milli" : "1"},
+                                 {"unit", unit_of(resource.name)},
                                  {"allocatable", resource.allocatable},
                                  {"peak_requested", resource.requested},
                                  {"peak_limits", resource.limits},
@@ -384,7 +368,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
 
   Table pods;
   const auto share = [&](std::uint64_t part) {
-    return percent_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
+    return share_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
   };
   if (const std::uint64_t there = pods_there(input); there > 0) {
     pods.row({"there before", number(there)});
@@ -421,10 +405,10 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
       resources.row({resource_label(resource.name),
                      rounded_text(resource.name, resource.allocatable),
                      rounded_text(resource.name, resource.requested),
-                     percent_text(resource.requested, resource.allocatable),
+                     share_text(resource.requested, resource.allocatable),
                      rounded_text(resource.name, resource.limits),
-                     percent_text(resource.limits, resource.allocatable), resource.hottest_node,
-                     percent_text(resource.hottest_limits, resource.hottest_allocatable)});
+                     share_text(resource.limits, resource.allocatable), resource.hottest_node,
+                     share_text(resource.hottest_limits, resource.hottest_allocatable)});
     }
     fmt::print(file, "\nallocation, each at its peak\n{}", resources.text());
   }
@@ -432,8 +416,8 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
   Table engine;
   engine.row({"decisions", number(report.stats.decisions)});
   engine.row({"answered from the cache", number(report.stats.cache_hits),
-              percent_text(static_cast<std::int64_t>(report.stats.cache_hits),
-                           static_cast<std::int64_t>(report.stats.decisions))});
+              share_text(static_cast<std::int64_t>(report.stats.cache_hits),
+                         static_cast<std::int64_t>(report.stats.decisions))});
   engine.row({"pod shapes", number(report.stats.shapes)});
   engine.row({"node classes", number(report.stats.node_classes)});
   if (report.metric_reports > 0) engine.row({"metrics reported", number(report.metric_reports)});

@@ -33,7 +33,7 @@ Result<void> apply_set(const std::string& text, const CapacityQuotaInput& input,
     const auto none = input.spec_named(left.substr(0, left.rfind('.')), "--set");
     return tl::unexpected(none.error());
   }
-  assign(found->quota.limits, std::string(left.substr(found_bytes + 1)), text.substr(equals + 1));
+  set_entry(found->quota.limits, left.substr(found_bytes + 1), text.substr(equals + 1));
   ++found->quota.generation;
   return check_spec("--set " + text, found->quota);
 }
@@ -57,7 +57,7 @@ Result<void> apply_label(const std::string& text, const CapacityQuotaInput& inpu
     node = changed.insert(changed.end(), **known);
   }
   if (!removes) {
-    assign(node->labels, label.substr(0, equals), label.substr(equals + 1));
+    set_entry(node->labels, label.substr(0, equals), label.substr(equals + 1));
     return {};
   }
   const std::string key = label.substr(0, label.size() - 1);

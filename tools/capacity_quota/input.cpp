@@ -6,29 +6,20 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include "autoscaling/capacity_quota_spec.h"
 #include "objects/labels.h"
 #include "simulation/input/dump.h"
+#include "simulation/text/suggestions.h"
 
 namespace headroom {
 namespace {
 
-constexpr std::size_t kSuggestedNamesMax = 5;
 constexpr std::string_view kReservationId = "--reserve";
 
 tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalid, std::move(message));
-}
-
-// "; the files have a, b, ..."
-std::string known_names(std::span<const std::string> names, std::string_view what) {
-  if (names.empty()) return fmt::format("; there is no {}", what);
-  const auto shown = names.first(std::min(names.size(), kSuggestedNamesMax));
-  return fmt::format("; there is {}{}", fmt::join(shown, ", "),
-                     shown.size() < names.size() ? ", ..." : "");
 }
 
 template <typename T>
@@ -47,7 +38,7 @@ Result<void> parse_pairs(std::string_view option, std::string_view text, StringM
     if (equals == std::string_view::npos || equals == 0) {
       return invalid(fmt::format("{} {}: \"{}\" is not RESOURCE=QUANTITY", option, text, pair));
     }
-    assign(pairs, std::string(pair.substr(0, equals)), std::string(pair.substr(equals + 1)));
+    set_entry(pairs, pair.substr(0, equals), pair.substr(equals + 1));
     begin = end + 1;
   }
   return {};
@@ -152,24 +143,13 @@ Result<void> check_spec(std::string_view option, const CapacityQuota& quota) {
   return fail(spec.error().code, fmt::format("{}: {}", option, spec.error().message));
 }
 
-void assign(StringMap& map, std::string key, std::string value) {
-  const auto at = std::lower_bound(
-      map.begin(), map.end(), key,
-      [](const auto& entry, const std::string& wanted) { return entry.first < wanted; });
-  if (at != map.end() && at->first == key) {
-    at->second = std::move(value);
-  } else {
-    map.emplace(at, std::move(key), std::move(value));
-  }
-}
-
 Result<const Node*> CapacityQuotaInput::node_named(std::string_view name,
                                                    std::string_view option) const {
   const auto node = std::find_if(nodes.begin(), nodes.end(),
                                  [&](const Node& known) { return known.name == name; });
   if (node != nodes.end()) return &*node;
   return fail(ErrorCode::kNotFound, fmt::format("{} {}: no such node{}", option, name,
-                                                known_names(names_of(nodes), "node")));
+                                                suggestions(names_of(nodes), name, "node")));
 }
 
 Result<Node> CapacityQuotaInput::template_named(std::string_view name,
@@ -182,7 +162,7 @@ Result<Node> CapacityQuotaInput::template_named(std::string_view name,
     std::vector<std::string> names = names_of(templates);
     for (std::string& known : names_of(nodes)) names.push_back(std::move(known));
     return fail(ErrorCode::kNotFound, fmt::format("{} {}: no such template or node{}", option, name,
-                                                  known_names(names, "node")));
+                                                  suggestions(std::move(names), name, "node")));
   }
   Node like = *node;
   like.annotations.clear();
@@ -203,8 +183,8 @@ Result<const CapacityQuotaUpsert*> CapacityQuotaInput::spec_named(std::string_vi
     ids.push_back(capacity_quota_id(spec.quota_class, spec.quota.name));
     if (ids.back() == quota || (!quota.empty() && spec.quota.name == quota)) return &spec;
   }
-  return fail(ErrorCode::kNotFound,
-              fmt::format("{} {}: no such quota{}", option, quota, known_names(ids, "quota")));
+  return fail(ErrorCode::kNotFound, fmt::format("{} {}: no such quota{}", option, quota,
+                                                suggestions(std::move(ids), quota, "quota")));
 }
 
 Result<NamedCount> parse_named_count(std::string_view option, std::string_view text) {

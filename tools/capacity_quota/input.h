@@ -63,7 +63,5 @@ Result<NamedCount> parse_named_count(std::string_view option, std::string_view t
 
 // The errors of a spec that cannot be used, with the option that made it.
 Result<void> check_spec(std::string_view option, const CapacityQuota& quota);
-// Keeps the map sorted; another value of a key that is there.
-void assign(StringMap& map, std::string key, std::string value);
 
 }  // namespace headroom

@@ -15,13 +15,12 @@
 #include "objects/time_text.h"
 #include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
+#include "simulation/text/suggestions.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/explain_report.h"
 
 namespace headroom {
 namespace {
-
-constexpr std::size_t kSuggestionsMax = 5;
 
 struct ExplainOptions {
   std::vector<std::string> cluster_files;
@@ -29,23 +28,6 @@ struct ExplainOptions {
   std::string node;
   bool json = false;
 };
-
-// Names that have the wanted one's last part in them, or anything if none has: "; did you mean
-// ...".
-std::string suggestions(std::vector<std::string> names, const std::string& wanted,
-                        const char* what) {
-  if (names.empty()) return fmt::format("; the files have no {}", what);
-  const std::string part = wanted.substr(wanted.find('/') + 1);
-  std::vector<std::string> alike;
-  for (const std::string& name : names) {
-    if (!part.empty() && name.find(part) != std::string::npos) alike.push_back(name);
-  }
-  const char* lead = alike.empty() ? "the files have" : "did you mean";
-  if (alike.empty()) alike = std::move(names);
-  const bool more = alike.size() > kSuggestionsMax;
-  if (more) alike.resize(kSuggestionsMax);
-  return fmt::format("; {} {}{}", lead, fmt::join(alike, ", "), more ? ", ..." : "");
-}
 
 Result<Engine> load(const Dump& dump, Profile profile, std::int64_t now_us) {
   Result<Engine> engine = Engine::create(std::move(profile));
