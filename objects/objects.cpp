@@ -67,14 +67,17 @@ std::optional<PortProtocol> parse_port_protocol(std::string_view text) {
 
 bool matches(const LabelSelector& selector, const StringMap& labels) {
   return std::all_of(selector.begin(), selector.end(), [&](const NodeSelectorRequirement& asked) {
-    const std::string* value = find(labels, asked.key);
-    if (asked.op == "Exists" || asked.op == "DoesNotExist") {
-      return (value != nullptr) == (asked.op == "Exists");
-    }
-    const bool listed = value != nullptr && std::find(asked.values.begin(), asked.values.end(),
-                                                      *value) != asked.values.end();
-    return listed == (asked.op == "In");
+    return holds(asked, find(labels, asked.key));
   });
+}
+
+bool holds(const NodeSelectorRequirement& asked, const std::string* value) {
+  if (asked.op == "Exists" || asked.op == "DoesNotExist") {
+    return (value != nullptr) == (asked.op == "Exists");
+  }
+  const bool listed = value != nullptr && std::find(asked.values.begin(), asked.values.end(),
+                                                    *value) != asked.values.end();
+  return listed == (asked.op == "In");
 }
 
 namespace {

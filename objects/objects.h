@@ -65,6 +65,8 @@ struct PreferredSchedulingTerm {
 using LabelSelector = std::vector<NodeSelectorRequirement>;
 // NotIn and DoesNotExist hold for labels without the key. True without requirements.
 bool matches(const LabelSelector& selector, const StringMap& labels);
+// Of one requirement, for the value of its key; nullptr: there is no such label.
+bool holds(const NodeSelectorRequirement& asked, const std::string* value);
 
 // An entry of status.images.
 struct ContainerImage {

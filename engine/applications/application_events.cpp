@@ -171,8 +171,7 @@ void Applications::extend(const Application& application,
 }
 
 // Its pods are taken out as they counted before, and counted as they do now.
-void Applications::change_node(std::uint32_t row, const KeptNode* kept_before,
-                               const KeptNode* kept_after,
+void Applications::change_node(std::uint32_t row, const KeptNode* before, const KeptNode* after,
                                const std::function<void()>& reclassify) {
   if (!any_) {
     reclassify();
@@ -181,13 +180,12 @@ void Applications::change_node(std::uint32_t row, const KeptNode* kept_before,
   const Whole whole(*this);
   // Nothing that is kept of a decision follows from them.
   if (image_locality_) {
-    images_.change(row, kept_before, kept_after);
+    images_.change(row, before, after);
   }
-  const Node* before = kept_before == nullptr ? nullptr : &kept_before->object;
-  const Node* after = kept_after == nullptr ? nullptr : &kept_after->object;
   if (before != nullptr && after != nullptr && before->labels == after->labels &&
-      before->taints == after->taints && before->unschedulable == after->unschedulable &&
-      before->declared_features == after->declared_features) {
+      before->traits->taints == after->traits->taints &&
+      before->traits->unschedulable == after->traits->unschedulable &&
+      before->traits->declared_features == after->traits->declared_features) {
     reclassify();
     return;
   }
@@ -203,9 +201,9 @@ void Applications::change_node(std::uint32_t row, const KeptNode* kept_before,
   ++node_changes_;
   feed_pods_of(row, 1);
   if ((before == nullptr) != (after == nullptr)) {
-    set_csi_node(row, after == nullptr
-                          ? nullptr
-                          : referred_.find<CsiNode>(ReferredKind::kCsiNode, after->name));
+    set_csi_node(row, after == nullptr ? nullptr
+                                       : referred_.find<CsiNode>(ReferredKind::kCsiNode,
+                                                                 facts_.nodes[row].name));
   }
 }
 
@@ -236,7 +234,7 @@ std::vector<Applications::KeyKind> Applications::key_kinds() const {
   return kinds;
 }
 
-bool Applications::moves_finely(const Node& before, const Node& after) const {
+bool Applications::moves_finely(const KeptNode& before, const KeptNode& after) const {
   for (TopologyKeyId key = 0; key < key_users_.size(); ++key) {
     if (key_users_[key] == 0 || !is_fine(key)) {
       continue;

@@ -192,7 +192,7 @@ class Applications {
   std::vector<KeyKind> key_kinds() const;  // by key
   bool is_fine(TopologyKeyId key) const;
   // Whether a node is in another domain of a fine key than before.
-  bool moves_finely(const Node& before, const Node& after) const;
+  bool moves_finely(const KeptNode& before, const KeptNode& after) const;
   void feed_pods_of(std::uint32_t row, int sign);
   void feed_all_of(const PodFacts& pod, int sign);  // all that its peer feeds
   void namespace_changes(std::string_view name);

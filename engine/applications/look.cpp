@@ -170,7 +170,7 @@ std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange*
   }
   if (features_) {
     const std::vector<std::string>& declared =
-        applications_.facts().nodes[row].node->object.declared_features;
+        applications_.facts().nodes[row].node->traits->declared_features;
     const bool has_all =
         std::all_of(application_.required_features.begin(), application_.required_features.end(),
                     [&](const std::string& feature) {

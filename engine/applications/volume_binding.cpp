@@ -37,7 +37,7 @@ bool is_bound_to(const PersistentVolume& volume, const PersistentVolumeClaim& cl
          (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
 }
 
-bool allows(const StorageClass& storage_class, const Node& node) {
+bool allows(const StorageClass& storage_class, const KeptNode& node) {
   return storage_class.allowed_topologies.empty() ||
          std::any_of(storage_class.allowed_topologies.begin(),
                      storage_class.allowed_topologies.end(), [&](const LabelSelector& term) {
@@ -212,7 +212,7 @@ const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row, bool plain) const
 // with the smallest volume.
 void VolumeLook::bind_waiting(std::uint32_t row, Binding& binding) const {
   for (const WaitingClaim& claim : selected_) {
-    if (*claim.its->selected_node != node(row).name) {
+    if (*claim.its->selected_node != applications_.facts().nodes[row].name) {
       binding.why_not |= kBindConflict;
       return;
     }
@@ -280,7 +280,7 @@ const VolumeLook::Storage* VolumeLook::find_storage(const WaitingClaim& claim,
   }
   return claim.of_class->storage.first(applications_.topology(), row, [&](const Storage& storage) {
     return storage.bytes_max >= *claim.its->request_bytes &&
-           (!storage.asks_for_more || selects(storage.its->node_topology, node(row).labels));
+           (!storage.asks_for_more || matches(*storage.its->node_topology, node(row).labels));
   });
 }
 
@@ -309,7 +309,7 @@ void VolumeLook::provision(std::uint32_t row, Binding& binding) const {
 
 // Where pods can use it: on the nodes of the storage that it takes, else on those that are as this
 // one in what its class tells nodes apart by, else in this one's zone.
-PersistentVolume VolumeLook::made_for(const Bound& bound, const Node& node) const {
+PersistentVolume VolumeLook::made_for(const Bound& bound, const KeptNode& node) const {
   const Claim& claim = *bound.claim;
   PersistentVolume volume;
   // No namespace has a dot.

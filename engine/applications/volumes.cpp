@@ -433,7 +433,7 @@ bool VolumeLook::in_zone(std::uint32_t row) const {
   if (zones_.empty()) {
     return true;
   }
-  const Node& node = applications_.facts().nodes[row].node->object;
+  const KeptNode& node = *applications_.facts().nodes[row].node;
   const bool has_any =
       std::any_of(std::begin(kZoneKeys), std::end(kZoneKeys),
                   [&](std::string_view key) { return find(node.labels, key) != nullptr; });

@@ -89,7 +89,7 @@ class VolumeLook {
     std::unique_ptr<const VolumeReach> reach;
 
     explicit ItsVolume(const PersistentVolume* its);
-    bool can_be_on(const Node& node) const { return reach == nullptr || reach->has(node); }
+    bool can_be_on(const KeptNode& node) const { return reach == nullptr || reach->has(node); }
   };
   // Of a claim that is bound. `rows`: no other row can use it.
   struct BoundVolume : ItsVolume {
@@ -141,14 +141,12 @@ class VolumeLook {
   bool in_zone(std::uint32_t row) const;
   const Binding& bind(std::uint32_t row, bool plain) const;
   void bind_waiting(std::uint32_t row, Binding& binding) const;
-  const Node& node(std::uint32_t row) const {
-    return applications_.facts().nodes[row].node->object;
-  }
+  const KeptNode& node(std::uint32_t row) const { return *applications_.facts().nodes[row].node; }
   const PersistentVolume* find_volume(const WaitingClaim& claim, std::uint32_t row,
                                       const Chosen& chosen) const;
   const Storage* find_storage(const WaitingClaim& claim, std::uint32_t row) const;
   void provision(std::uint32_t row, Binding& binding) const;
-  PersistentVolume made_for(const Bound& bound, const Node& node) const;
+  PersistentVolume made_for(const Bound& bound, const KeptNode& node) const;
   static Use& use_of(Uses& uses, const Claim& claim);
   std::int64_t rate(const Use& use) const;
   std::int64_t score(const Binding& binding) const;

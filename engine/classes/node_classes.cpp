@@ -228,7 +228,8 @@ bool NodeClasses::begin_turn() {
   return !by_column;
 }
 
-bool NodeClasses::split(const Node& node, std::uint32_t row, std::string& has) const {
+bool NodeClasses::split(const std::string& name, const KeptNode& node, std::uint32_t row,
+                        std::string& has) const {
   bool any = false;
   const auto add_text = [&](const std::string* text) {
     any = any || text != nullptr;
@@ -250,7 +251,7 @@ bool NodeClasses::split(const Node& node, std::uint32_t row, std::string& has) c
     add_text(counts ? value : nullptr);
   }
   if (!new_names_.empty()) {
-    add_text(new_names_.contains(node.name) ? &node.name : nullptr);
+    add_text(new_names_.contains(name) ? &name : nullptr);
   }
   return any;
 }
@@ -288,10 +289,11 @@ void NodeClasses::forget() {
   ++generation_;
 }
 
-std::uint32_t NodeClasses::classify(const Node& node) {
+std::uint32_t NodeClasses::classify(const std::string& node_name, const KeptNode& node) {
   NodeClass found;
   std::string key;
-  for (const auto& [name, value] : node.labels) {
+  for (const SharedLabel& shared : node.labels) {
+    const auto& [name, value] = *shared;
     const auto known = keys_.find(name);
     if (known == keys_.end()) {
       continue;
@@ -313,20 +315,20 @@ std::uint32_t NodeClasses::classify(const Node& node) {
     found.labels.push_back({name, counts ? std::optional(value) : std::nullopt});
   }
   key.push_back('\1');
-  for (const Taint& taint : node.taints) {
+  for (const Taint& taint : node.traits->taints) {
     append_sized(key, taint.key);
     append_sized(key, taint.value);
     append_sized(key, taint.effect);
   }
-  key.push_back(node.unschedulable ? '\2' : '\1');
-  if (names_.contains(node.name)) {
-    found.name = node.name;
-    append_sized(key, node.name);
+  key.push_back(node.traits->unschedulable ? '\2' : '\1');
+  if (names_.contains(node_name)) {
+    found.name = node_name;
+    append_sized(key, node_name);
   }
   const auto [position, added] = ids_.try_emplace(std::move(key), size());
   if (added) {
-    found.taints = node.taints;
-    found.unschedulable = node.unschedulable;
+    found.taints = node.traits->taints;
+    found.unschedulable = node.traits->unschedulable;
     classes_.push_back(std::move(found));
   }
   return position->second;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "engine/classes/node_labels.h"
+#include "engine/table/kept_node.h"
 #include "engine/table/node_class.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
@@ -58,11 +59,12 @@ class NodeClasses {
   // True if a read() since the last end_split() may have put the row's node into another class;
   // appends what it has of what is read since: nodes of one class that have the same go to one
   // class.
-  bool split(const Node& node, std::uint32_t row, std::string& has) const;
+  bool split(const std::string& name, const KeptNode& node, std::uint32_t row,
+             std::string& has) const;
   void end_split();  // all those nodes have been classified
 
   // The class of a node. Class kNoNodeClass holds no node.
-  std::uint32_t classify(const Node& node);
+  std::uint32_t classify(const std::string& node_name, const KeptNode& node);
   const NodeClass& at(std::uint32_t node_class) const {
     HEADROOM_ASSERT(node_class < classes_.size());
     return classes_[node_class];

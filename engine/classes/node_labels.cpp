@@ -12,6 +12,9 @@ constexpr std::uint32_t kCountMask = (1U << NodeLabels::kCountBits) - 1;
 
 }  // namespace
 
+// Each node has at least one label of its own, its hostname, and few events look at them.
+NodeLabels::NodeLabels() { holders_.max_load_factor(0.9F); }
+
 std::uint64_t NodeLabels::hash(std::string_view key, std::string_view value) {
   static thread_local std::string text;
   const auto size = static_cast<std::uint32_t>(key.size());
@@ -34,7 +37,7 @@ std::uint64_t NodeLabels::version(std::string_view key) const {
   return found == keys_.end() ? 0 : found->second.version;
 }
 
-void NodeLabels::change(std::uint32_t row, const Node* before, const Node* node) {
+void NodeLabels::change(std::uint32_t row, const KeptNode* before, const KeptNode* node) {
   // What both have keeps its number: it is added before it is removed.
   if (before != nullptr) {
     clear(*before, row);
@@ -47,8 +50,9 @@ void NodeLabels::change(std::uint32_t row, const Node* before, const Node* node)
   }
 }
 
-void NodeLabels::clear(const Node& node, std::uint32_t row) {
-  for (const auto& [name, value] : node.labels) {
+void NodeLabels::clear(const KeptNode& node, std::uint32_t row) {
+  for (const SharedLabel& label : node.labels) {
+    const auto& [name, value] = *label;
     const auto key = keys_.find(name);
     HEADROOM_ASSERT(key != keys_.end());
     if (row < key->second.column.size()) {
@@ -57,8 +61,9 @@ void NodeLabels::clear(const Node& node, std::uint32_t row) {
   }
 }
 
-void NodeLabels::add(const Node& node, std::uint32_t row) {
-  for (const auto& [name, value] : node.labels) {
+void NodeLabels::add(const KeptNode& node, std::uint32_t row) {
+  for (const SharedLabel& label : node.labels) {
+    const auto& [name, value] = *label;
     const auto [known, is_new] = keys_.try_emplace(name);
     Key& key = known.value();
     if (is_new) {
@@ -81,8 +86,9 @@ void NodeLabels::add(const Node& node, std::uint32_t row) {
   }
 }
 
-void NodeLabels::remove(const Node& node) {
-  for (const auto& [name, value] : node.labels) {
+void NodeLabels::remove(const KeptNode& node) {
+  for (const SharedLabel& label : node.labels) {
+    const auto& [name, value] = *label;
     const auto its = holders_.find(hash(name, value));
     const auto key = keys_.find(name);
     HEADROOM_ASSERT(its != holders_.end() && key != keys_.end());
@@ -123,11 +129,11 @@ void NodeLabels::drop_column(Key& key) {
   key.column = Column();
 }
 
-bool NodeLabels::is_kept(std::uint32_t row, const Node& node) const {
-  return std::all_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
-    const Holders its = holders_of(hash(label.first, label.second));
-    const Column* column = this->column(label.first);
-    return its.count != 0 && has_key(label.first) &&
+bool NodeLabels::is_kept(std::uint32_t row, const KeptNode& node) const {
+  return std::all_of(node.labels.begin(), node.labels.end(), [&](const SharedLabel& label) {
+    const Holders its = holders_of(hash(label->first, label->second));
+    const Column* column = this->column(label->first);
+    return its.count != 0 && has_key(label->first) &&
            (column == nullptr || (row < column->size() && (*column)[row] == its.number));
   });
 }

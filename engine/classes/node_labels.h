@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/limits.h"
+#include "engine/table/kept_node.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 
@@ -32,8 +33,10 @@ class NodeLabels {
   // By row; 0, and beyond its end, where the node has not the key.
   using Column = std::vector<Number>;
 
+  NodeLabels();
+
   // The node of a row is about to change from one to another; nullptr: none.
-  void change(std::uint32_t row, const Node* before, const Node* node);
+  void change(std::uint32_t row, const KeptNode* before, const KeptNode* node);
 
   // The keyed hash of a label, by which it is found.
   static std::uint64_t hash(std::string_view key, std::string_view value);
@@ -52,7 +55,7 @@ class NodeLabels {
   // As long as it stays the same no number of the key means another value.
   std::uint64_t version(std::string_view key) const;
   // For validate(): whether that is what is kept of the row.
-  bool is_kept(std::uint32_t row, const Node& node) const;
+  bool is_kept(std::uint32_t row, const KeptNode& node) const;
 
  private:
   struct Key {
@@ -64,9 +67,9 @@ class NodeLabels {
   };
   using Keys = BytesMap<std::string, Key>;
 
-  void add(const Node& node, std::uint32_t row);
-  void remove(const Node& node);
-  void clear(const Node& node, std::uint32_t row);
+  void add(const KeptNode& node, std::uint32_t row);
+  void remove(const KeptNode& node);
+  void clear(const KeptNode& node, std::uint32_t row);
   // A number for a value more; 0 where the key has no column, or has none any more.
   Number number_for(Key& key);
   void drop_column(Key& key);

@@ -15,11 +15,11 @@ constexpr std::uint32_t kTouchedRows = 32;
 
 }  // namespace
 
-void RowClasses::change_node(std::uint32_t row, const Node* before, const Node* node) {
+void RowClasses::change_node(std::uint32_t row, const KeptNode* before, const KeptNode* node) {
   if (before == nullptr || node == nullptr || before->labels != node->labels) {
     labels_.change(row, before, node);
   }
-  set(row, node != nullptr ? classes_.classify(*node) : kNoNodeClass);
+  set(row, node != nullptr ? classes_.classify(facts_.nodes[row].name, *node) : kNoNodeClass);
 }
 
 void RowClasses::set(std::uint32_t row, std::uint32_t node_class) {
@@ -48,7 +48,7 @@ void RowClasses::begin_anew() {
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (facts_.nodes[row].node != nullptr) {
       table_.set_class(row, kNoNodeClass);
-      set(row, classes_.classify(facts_.nodes[row].node->object));
+      set(row, classes_.classify(facts_.nodes[row].name, *facts_.nodes[row].node));
     }
   }
   table_.forget_changes();
@@ -105,21 +105,29 @@ bool RowClasses::split(const Pause& pause) {
   return true;
 }
 
-// The nodes first, then their labels.
+// The nodes first, then their lists of labels, then these.
 void RowClasses::touch(std::uint32_t row) const {
   const std::uint32_t end =
       std::min<std::uint32_t>(row + kTouchedRows, static_cast<std::uint32_t>(facts_.nodes.size()));
   std::size_t sum = 0;
   for (std::uint32_t r = row; r < end; ++r) {
-    if (const Node* node = facts_.nodes[r].object(); node != nullptr) {
+    if (const KeptNode* node = facts_.nodes[r].node.get(); node != nullptr) {
       sum += node->labels.size();
     }
   }
   load_for_nobody(sum);
   for (std::uint32_t r = row; r < end; ++r) {
-    if (const Node* node = facts_.nodes[r].object(); node != nullptr) {
-      for (const auto& [key, value] : node->labels) {
-        sum += key.size();
+    if (const KeptNode* node = facts_.nodes[r].node.get(); node != nullptr) {
+      for (const SharedLabel& label : node->labels) {
+        sum += reinterpret_cast<std::uintptr_t>(label.get());
+      }
+    }
+  }
+  load_for_nobody(sum);
+  for (std::uint32_t r = row; r < end; ++r) {
+    if (const KeptNode* node = facts_.nodes[r].node.get(); node != nullptr) {
+      for (const SharedLabel& label : node->labels) {
+        sum += label->first.size();
       }
     }
   }
@@ -136,9 +144,9 @@ void RowClasses::split_in_turn(std::uint32_t row) {
   if (from == kNoNodeClass) {
     return;
   }
-  const Node& node = facts_.nodes[row].node->object;
+  const KeptNode& node = *facts_.nodes[row].node;
   split_key_.assign(reinterpret_cast<const char*>(&from), sizeof(from));
-  if (!classes_.split(node, row, split_key_)) {
+  if (!classes_.split(facts_.nodes[row].name, node, row, split_key_)) {
     return;
   }
   if (const auto known = split_to_.find(split_key_); known != split_to_.end()) {
@@ -146,7 +154,7 @@ void RowClasses::split_in_turn(std::uint32_t row) {
     return;
   }
   const std::uint32_t classes_before = classes_.size();
-  const std::uint32_t node_class = classes_.classify(node);
+  const std::uint32_t node_class = classes_.classify(facts_.nodes[row].name, node);
   if (node_class == classes_before) {
     origins_.resize(classes_.size());
     origins_[node_class] = {from, splits_done_};

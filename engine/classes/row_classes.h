@@ -23,7 +23,7 @@ class RowClasses {
       : table_(table), facts_(facts), classes_(labels_) {}
 
   // The row's node is about to change from one to another; nullptr: none.
-  void change_node(std::uint32_t row, const Node* before, const Node* node);
+  void change_node(std::uint32_t row, const KeptNode* before, const KeptNode* node);
   // Drops classes that no node has any more once they are most: ids mean others then.
   void limit();
   void begin_anew();

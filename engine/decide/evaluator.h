@@ -132,7 +132,11 @@ class Evaluator {
                             const std::vector<std::string>& named);
   const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(AskedPod& asked, bool every_row);
+  std::uint32_t look_at(const AskedPod& asked, std::uint32_t row, ExactAnswer& answer);
   bool rows_of_columns(PodShape& shape, ExactAnswer& answer);
+  void rows_of_look(PodShape& shape, bool every_row, ExactAnswer& answer);
+  void rows_named(const AskedPod& asked, const std::vector<std::string>& names,
+                  ExactAnswer& answer);
   void apply(AskedPod& asked, ExactAnswer& answer) const;
   // Over a cached answer of the columns (application_answer.cpp). Valid until the next of any
   // application.
@@ -174,7 +178,10 @@ class Evaluator {
   void look_at_all(AskedPod& asked, NodesDecision& decision);
   // Of a row that rejects with `code`: is a need above the node's whole capacity?
   bool beyond_capacity(const PodShape& shape, std::uint32_t row, std::uint32_t code) const;
+  bool explain_class(std::uint32_t code, Explanation& out) const;
   void explain_filters(const PodShape& shape, std::uint32_t row, Explanation& out) const;
+  static void explain_normalized(const PodShape& shape, const RowOfAll& its, Explanation& out);
+  void explain_notes(const PodShape& shape, std::uint32_t row, Explanation& out) const;
   Code explain_before_nodes(const Pod& pod, const PodShape& shape, Explanation& out) const;
   void explain_ports(const Pod& pod, const PodShape& shape, std::uint32_t row,
                      Explanation& out) const;

@@ -96,101 +96,112 @@ void Evaluator::count_code(std::vector<CodeCount>& codes, std::uint32_t code, st
 
 Evaluator::ExactAnswer Evaluator::exact_answer(AskedPod& asked, bool every_row) {
   PodShape& shape = asked.shape;
-  const std::vector<std::string>& named = asked.named;
   ExactAnswer answer;
-  const auto look = [&](std::uint32_t row) {
-    const std::uint32_t code = column_code(shape, row, named);
-    if (code != 0) {
-      count_code(answer.codes, code, 1);
-    } else {
-      ExactRow& feasible = answer.rows.emplace_back();
-      feasible.row = row;
-      read_raw(shape, row, feasible.raw);
-    }
-    if (every_row) {
-      answer.row_codes.push_back(code);
-    }
-  };
-  const std::vector<std::string>* names = !named.empty() ? &named
-                                          : shape.pinned ? &*shape.pinned
-                                                         : nullptr;
+  const std::vector<std::string>* names = !asked.named.empty() ? &asked.named
+                                          : shape.pinned       ? &*shape.pinned
+                                                               : nullptr;
   const bool only_application = asked.application != nullptr && asked.application->rows_only;
-  if (names == nullptr && !every_row && only_application && rows_of_columns(shape, answer)) {
-    // It alone is looked at row by row.
-  } else if (names == nullptr) {
-    // Who asks for every row looks at each anew: tests hold the others against it.
-    const bool follows = cache_.on() && shape.row_by_row() && !every_row;
-    ExactLook* kept = follows ? look_of(shape) : nullptr;
-    ExactLook& known = kept != nullptr ? *kept : passing_look_;
-    known.next = kept != nullptr ? known.next : 0;
-    (void)bring_up(known, shape, kInOneTurn);
-    answer.rows.reserve(
-        static_cast<std::size_t>(std::count(known.codes.begin(), known.codes.end(), 0U)));
-    std::uint32_t last = 0, rows = 0;  // a code that comes often in a row
-    for (std::uint32_t row = 0; row < known.codes.size(); ++row) {
-      const std::uint32_t code = known.codes[row];
-      if (code == 0) {
-        ExactRow& feasible = answer.rows.emplace_back();
-        feasible.row = row;
-        std::copy_n(known.raw[row].data(), shape.scores.size(), feasible.raw);
-        continue;
-      }
-      if (code != last && rows != 0) {
-        count_code(answer.codes, last, std::exchange(rows, 0));
-      }
-      last = code;
-      ++rows;
-    }
-    if (rows != 0) {
-      count_code(answer.codes, last, rows);
-    }
-    if (every_row) {
-      answer.row_codes = known.codes;
+  if (names == nullptr) {
+    // The application alone may be all that is looked at row by row.
+    if (every_row || !only_application || !rows_of_columns(shape, answer)) {
+      rows_of_look(shape, every_row, answer);
     }
   } else if (every_row) {
     for (std::uint32_t row = 0; row < cluster_.table().size(); ++row) {
-      look(row);
+      answer.row_codes.push_back(look_at(asked, row, answer));
     }
   } else {
-    // All other nodes are rejected by name, class by class.
-    std::vector<std::uint32_t> others(cluster_.row_classes().classes().size());
-    for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
-      others[node_class] = cluster_.row_classes().nodes_in(node_class);
-    }
-    std::vector<std::string> looked_at = *names;
-    if (shape.pinned && !named.empty()) {
-      // Of the nodes that its affinity names each says whether it is the one; all others are not
-      // named.
-      looked_at = *shape.pinned;
-      looked_at.push_back(named.front());
-      std::sort(looked_at.begin(), looked_at.end());
-      looked_at.erase(std::unique(looked_at.begin(), looked_at.end()), looked_at.end());
-    }
-    for (const std::string& name : looked_at) {
-      const std::uint32_t row = cluster_.find_row(name);
-      if (row != kNoRow && cluster_.table().node_class(row) != kNoNodeClass) {
-        --others[cluster_.table().node_class(row)];
-        look(row);
-      }
-    }
-    for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
-      if (others[node_class] != 0) {
-        count_code(answer.codes,
-                   shape.pinned ? kNotNamed
-                                : cluster_.class_filters().code(
-                                      shape, cluster_.row_classes().classes().at(node_class), "",
-                                      named.empty()),
-                   others[node_class]);
-      }
-    }
-    std::sort(answer.rows.begin(), answer.rows.end(),
-              [](const ExactRow& a, const ExactRow& b) { return a.row < b.row; });
+    rows_named(asked, *names, answer);
   }
   if (asked.look) {
     apply(asked, answer);
   }
   score_exactly(shape, answer);
   return answer;
+}
+
+// The code of the row, which is counted; with none it is one of the answer's rows.
+std::uint32_t Evaluator::look_at(const AskedPod& asked, std::uint32_t row, ExactAnswer& answer) {
+  const std::uint32_t code = column_code(asked.shape, row, asked.named);
+  if (code != 0) {
+    count_code(answer.codes, code, 1);
+  } else {
+    ExactRow& feasible = answer.rows.emplace_back();
+    feasible.row = row;
+    read_raw(asked.shape, row, feasible.raw);
+  }
+  return code;
+}
+
+// What is kept of the shape, brought up to date. Who asks for every row looks at each anew: tests
+// hold the others against it.
+void Evaluator::rows_of_look(PodShape& shape, bool every_row, ExactAnswer& answer) {
+  const bool follows = cache_.on() && shape.row_by_row() && !every_row;
+  ExactLook* kept = follows ? look_of(shape) : nullptr;
+  ExactLook& known = kept != nullptr ? *kept : passing_look_;
+  known.next = kept != nullptr ? known.next : 0;
+  (void)bring_up(known, shape, kInOneTurn);
+  answer.rows.reserve(
+      static_cast<std::size_t>(std::count(known.codes.begin(), known.codes.end(), 0U)));
+  std::uint32_t last = 0, rows = 0;  // a code that comes often in a row
+  for (std::uint32_t row = 0; row < known.codes.size(); ++row) {
+    const std::uint32_t code = known.codes[row];
+    if (code == 0) {
+      ExactRow& feasible = answer.rows.emplace_back();
+      feasible.row = row;
+      std::copy_n(known.raw[row].data(), shape.scores.size(), feasible.raw);
+      continue;
+    }
+    if (code != last && rows != 0) {
+      count_code(answer.codes, last, std::exchange(rows, 0));
+    }
+    last = code;
+    ++rows;
+  }
+  if (rows != 0) {
+    count_code(answer.codes, last, rows);
+  }
+  if (every_row) {
+    answer.row_codes = known.codes;
+  }
+}
+
+// All other nodes are rejected by name, class by class.
+void Evaluator::rows_named(const AskedPod& asked, const std::vector<std::string>& names,
+                           ExactAnswer& answer) {
+  const PodShape& shape = asked.shape;
+  const RowClasses& classes = cluster_.row_classes();
+  std::vector<std::uint32_t> others(classes.classes().size());
+  for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
+    others[node_class] = classes.nodes_in(node_class);
+  }
+  std::vector<std::string> looked_at = names;
+  if (shape.pinned && !asked.named.empty()) {
+    // Of the nodes that its affinity names each says whether it is the one; all others are not
+    // named.
+    looked_at = *shape.pinned;
+    looked_at.push_back(asked.named.front());
+    std::sort(looked_at.begin(), looked_at.end());
+    looked_at.erase(std::unique(looked_at.begin(), looked_at.end()), looked_at.end());
+  }
+  for (const std::string& name : looked_at) {
+    const std::uint32_t row = cluster_.find_row(name);
+    if (row != kNoRow && cluster_.table().node_class(row) != kNoNodeClass) {
+      --others[cluster_.table().node_class(row)];
+      (void)look_at(asked, row, answer);
+    }
+  }
+  for (std::uint32_t node_class = 1; node_class < others.size(); ++node_class) {
+    if (others[node_class] != 0) {
+      const std::uint32_t code =
+          shape.pinned ? kNotNamed
+                       : cluster_.class_filters().code(shape, classes.classes().at(node_class), "",
+                                                       asked.named.empty());
+      count_code(answer.codes, code, others[node_class]);
+    }
+  }
+  std::sort(answer.rows.begin(), answer.rows.end(),
+            [](const ExactRow& a, const ExactRow& b) { return a.row < b.row; });
 }
 
 // From the shape's cached answer. False: there is none that tells it.

@@ -205,23 +205,7 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   AskedPod asked = ask(pod, shape);
   const RowOfAll its = row_of_all(asked, row);
   const std::uint32_t code = its.code;
-  const bool by_class = (code & kClassRejection) != 0 &&
-                        cluster_.rejections().at(code).plugin <= PluginId::kNodeAffinity;
-  for (const PluginId plugin : cluster_.profile().filters) {
-    if (plugin > PluginId::kNodeAffinity) {
-      continue;
-    }
-    ExplainTerm line;
-    line.plugin = plugin;
-    line.extension_point = "Filter";
-    line.passed = !by_class || cluster_.rejections().at(code).plugin != plugin;
-    line.note = line.passed ? "" : cluster_.rejections().at(code).reasons.front();
-    out.terms.push_back(std::move(line));
-    if (!out.terms.back().passed) {
-      break;
-    }
-  }
-  if (!by_class) {
+  if (explain_class(code, out)) {
     explain_ports(pod, shape, row, out);
     explain_filters(shape, row, out);
     if (asked.look) {
@@ -236,34 +220,60 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
     explain_scores(shape, row, out);
     out.plugins = plugin_scores(asked, its.scored, asked.look ? &its.applied : nullptr);
     out.total = its.scored.total;
-    for (std::size_t s = 0; s < shape.normalized; ++s) {
-      ExplainTerm line;
-      line.plugin = shape.score_labels[s].plugin;
-      line.extension_point = "NormalizeScore";
-      line.formula = "(raw - lowest) * 100 / (highest - lowest)";
-      line.result = its.scored.score[s];
-      line.note =
-          fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes", its.scored.raw[s],
-                      its.extremes.lo[s], its.extremes.hi[s], its.feasible);
-      out.terms.push_back(std::move(line));
+    explain_normalized(shape, its, out);
+  }
+  explain_notes(shape, row, out);
+  if (before_nodes != Code::kSuccess) {
+    out.code = before_nodes;
+  }
+  return out;
+}
+
+// A line of each plugin that looks at the node's class; false: the last of them rejects it.
+bool Evaluator::explain_class(std::uint32_t code, Explanation& out) const {
+  const Rejections& rejections = cluster_.rejections();
+  const bool rejected =
+      (code & kClassRejection) != 0 && rejections.at(code).plugin <= PluginId::kNodeAffinity;
+  for (const PluginId plugin : cluster_.profile().filters) {
+    if (plugin > PluginId::kNodeAffinity) {
+      continue;
+    }
+    ExplainTerm& line = out.terms.emplace_back();
+    line.plugin = plugin;
+    line.extension_point = "Filter";
+    line.passed = !rejected || rejections.at(code).plugin != plugin;
+    if (!line.passed) {
+      line.note = rejections.at(code).reasons.front();
+      break;
     }
   }
+  return !rejected;
+}
+
+void Evaluator::explain_normalized(const PodShape& shape, const RowOfAll& its, Explanation& out) {
+  for (std::size_t s = 0; s < shape.normalized; ++s) {
+    ExplainTerm& line = out.terms.emplace_back();
+    line.plugin = shape.score_labels[s].plugin;
+    line.extension_point = "NormalizeScore";
+    line.formula = "(raw - lowest) * 100 / (highest - lowest)";
+    line.result = its.scored.score[s];
+    line.note = fmt::format("raw {}, lowest {}, highest {} of {} feasible nodes", its.scored.raw[s],
+                            its.extremes.lo[s], its.extremes.hi[s], its.feasible);
+  }
+}
+
+void Evaluator::explain_notes(const PodShape& shape, std::uint32_t row, Explanation& out) const {
   std::vector<Note> notes;
   cluster_.notes(row, notes);
   for (const std::string& ignored : shape.ignored) {
     notes.push_back({PluginId::kLoadAwareScheduling, "ignored: the pod's " + ignored});
   }
   for (Note& note : notes) {
-    ExplainTerm line;
+    ExplainTerm& line = out.terms.emplace_back();
     line.plugin = note.plugin;
     line.extension_point = "Note";
     line.note = std::move(note.text);
-    out.terms.push_back(std::move(line));
   }
-  if (before_nodes != Code::kSuccess) {
-    out.code = before_nodes;
-  }
-  return out;
 }
 
 // Lines of gates and quotas, and what they say of the pod whatever the node.

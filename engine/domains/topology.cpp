@@ -27,7 +27,7 @@ TopologyKeyId Topology::hold(std::string_view name) {
   ids_.emplace(key.name, id);
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     if (facts_.nodes[row].node != nullptr) {
-      put(key, row, facts_.nodes[row].object());
+      put(key, row, facts_.nodes[row].node.get());
     }
   }
   return id;
@@ -48,7 +48,7 @@ void Topology::release_all() noexcept {
   ids_.clear();
 }
 
-void Topology::set_node(std::uint32_t row, const Node* node) {
+void Topology::set_node(std::uint32_t row, const KeptNode* node) {
   for (Key& key : keys_) {
     if (key.users != 0) {
       put(key, row, node);
@@ -56,7 +56,7 @@ void Topology::set_node(std::uint32_t row, const Node* node) {
   }
 }
 
-void Topology::put(Key& key, std::uint32_t row, const Node* node) {
+void Topology::put(Key& key, std::uint32_t row, const KeptNode* node) {
   if (row >= key.of_row.size()) {
     key.of_row.resize(row + 1, kNoDomain);
     key.next.resize(row + 1, kNoRow);

@@ -39,7 +39,7 @@ class Topology {
   DomainId hold_domain(TopologyKeyId key, const std::string& value);
   void release_domain(TopologyKeyId key, DomainId domain);
   // The row's node is another one now; nullptr: none.
-  void set_node(std::uint32_t row, const Node* node);
+  void set_node(std::uint32_t row, const KeptNode* node);
 
   DomainId domain(TopologyKeyId key, std::uint32_t row) const {
     const std::vector<DomainId>& of_row = keys_[key].of_row;
@@ -93,7 +93,7 @@ class Topology {
     NameIndex ids;  // of values
   };
 
-  static void put(Key& key, std::uint32_t row, const Node* node);
+  static void put(Key& key, std::uint32_t row, const KeptNode* node);
   static DomainId find_in(const Key& key, std::string_view value, NameIndex::Hash hash);
   static DomainId find_or_make(Key& key, const std::string& value);
   static void drop_unused(Key& key, DomainId domain);

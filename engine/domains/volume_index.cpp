@@ -72,7 +72,7 @@ bool comes_first(const CsiStorageCapacity& a, const CsiStorageCapacity& b) {
 VolumeReach::VolumeReach(const PersistentVolume& volume)
     : constraint_{{}, volume.node_affinity, {}}, affinity_(constraint_) {}
 
-bool VolumeReach::has(const Node& node) const { return affinity_.passes(node.labels); }
+bool VolumeReach::has(const KeptNode& node) const { return affinity_.passes(node.labels); }
 
 // --- By label ---
 

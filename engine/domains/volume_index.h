@@ -32,7 +32,7 @@ class VolumeReach {
  public:
   explicit VolumeReach(const PersistentVolume& volume);
 
-  bool has(const Node& node) const;
+  bool has(const KeptNode& node) const;
 
  private:
   ClassConstraint constraint_;

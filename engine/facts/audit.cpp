@@ -138,7 +138,7 @@ std::uint64_t Audit::balance_of_row(std::uint32_t row) const {
   }
   if (facts.node != nullptr) {
     balance += hash_of(About::kNode);
-    for (const std::string& name : cluster_.names_of(facts.object())) {
+    for (const std::string& name : cluster_.names_of(facts.node.get())) {
       const ResourceId id = cluster_.names_.find(name);
       if (id == kNoResource || !cluster_.names_.is_pinned(id)) {
         balance += hash_of(About::kName, hash_bytes(name));

@@ -189,13 +189,13 @@ class Cluster {
     std::vector<ShapeId> shapes;                        // that name one
     std::vector<std::pair<PodId, std::uint32_t>> pods;  // of them, and the rows where they counted
   };
-  std::vector<std::string> names_of(const Node* node) const;
-  ResourceNames::Change rename(const Node* before, const Node* node);
+  std::vector<std::string> names_of(const KeptNode* node) const;
+  ResourceNames::Change rename(const KeptNode* before, const KeptNode* node);
   // Between them the pods that ask for a name that changes count nowhere.
   Renaming begin_renaming(const ResourceNames::Change& change);
   void end_renaming(const Renaming& renaming);
   void renumber(const ResourceNames::Change& change);
-  void set_allocatable(NodeFacts& facts) const;
+  void set_allocatable(NodeFacts& facts);
   void put_elastic_quota(std::string_view namespace_name, std::string_view name,
                          const ElasticQuota* quota);
 
@@ -239,6 +239,7 @@ class Cluster {
   std::uint64_t digest_of_rest() const;
   // Each by itself, and the sums over all of them.
   Result<void> validate_row(std::uint32_t row);
+  Result<void> validate_sums(std::uint32_t row);
   Result<void> validate_pod(PodId id) const;
   Result<void> validate_sums() const;
   Result<void> validate_names() const;
@@ -265,7 +266,7 @@ class Cluster {
   ResourceNames names_;
   NodeTable table_;
   Facts facts_;
-  SharedImages shared_images_;  // of the nodes, and of those that forks remember
+  SharedParts shared_parts_;  // of the nodes, and of those that forks remember
   ReferredObjects referred_;
   const Policies policies_;
   LoadAware* const load_aware_;  // of policies_; nullptr: none, and metrics are no facts

@@ -1,4 +1,4 @@
-// Cluster's digest and validation: everything recomputed from the facts.
+// Cluster's validation: everything recomputed from the facts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,107 +7,20 @@
 
 #include "engine/facts/audit.h"
 #include "engine/facts/cluster.h"
-#include "engine/table/digest.h"
 
 namespace headroom {
 
-std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
-  Digest digest;
-  const std::string& name = facts_.nodes[row].name;
-  if (name.empty()) {
-    return 0;
-  }
-  if (const MetricFacts* metric = load_aware_ != nullptr ? load_aware_->metric(row) : nullptr;
-      metric != nullptr) {
-    digest.add("metric", name, metric->updated_us, metric->interval_us);
-  }
-  const Node* node = facts_.nodes[row].object();
-  if (node == nullptr) {
-    return digest.total();  // what its pods add up to counts once the node is there
-  }
-  digest.add("node", name, static_cast<std::int64_t>(table_.digest(row)));
-  digest.add("unschedulable", name, std::int64_t{node->unschedulable});
-  for (const auto& [key, value] : node->labels) {
-    digest.add("label", name, key, value);
-  }
-  for (const auto& [key, value] : node->annotations) {
-    digest.add("annotation", name, key, value);
-  }
-  for (const Taint& taint : node->taints) {
-    digest.add("taint", name, taint.key, taint.value, taint.effect);
-  }
-  for (const SharedImage& image : facts_.nodes[row].node->images) {
-    for (const std::string& image_name : image->names) {
-      digest.add("image", name, image_name, image->size_bytes);
-    }
-  }
-  for (const std::string& feature : node->declared_features) {
-    digest.add("feature", name, feature);
-  }
-  for (const auto& [resource, quantity] : node->allocatable) {
-    digest.add("allocatable", name, resource, static_cast<std::int64_t>(quantity.nanos()));
-  }
-  return digest.total();
+namespace {
+
+tl::unexpected<Error> broken_node(const NodeFacts& node, const std::string& what) {
+  return fail(ErrorCode::kConflict, fmt::format("validate: node {}: {}", node.name, what));
 }
 
-std::uint64_t Cluster::digest_of_pod(PodId id) const {
-  Digest digest;
-  const PodFacts& pod = facts_.pods[id];
-  if (!pod.known()) {
-    return 0;
-  }
-  const auto name_of = [&](std::uint32_t row) {
-    return row == kNoRow ? std::string() : facts_.nodes[row].name;
-  };
-  digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
-             std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
-             capacity_ == nullptr ? 0 : capacity_->budgets().labels_hash(pod.rank.group));
-  if (pod.host_ports != nullptr) {
-    for (const HostPort& port : *pod.host_ports) {
-      digest.add("port", pod.key, to_string(port));
-    }
-  }
-  if (pod.peer != kNoPeer) {
-    digest.add("peer", pod.key,
-               static_cast<std::int64_t>(applications_.peers().at(pod.peer).key_hash));
-  }
-  digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
-             name_of(pod.bound_row), name_of(pod.assumed_row),
-             static_cast<std::int64_t>(facts_.shapes[pod.shape]->key_hash),
-             pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled().value_or(0),
-             pod.initialized().value_or(0));
-  return digest.total();
-}
-
-std::uint64_t Cluster::digest_of_rest() const {
-  Digest digest;
-  digest.add("now", now_us_);
-  if (referred_.count() != 0) {
-    digest.add("referred", static_cast<std::int64_t>(referred_.digest()));
-  }
-  digest.add("priorities", static_cast<std::int64_t>(priorities_.digest()));
-  if (capacity_ != nullptr) {
-    digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
-  }
-  return digest.total();
-}
-
-std::uint64_t Cluster::digest() const {
-  std::uint64_t total = digest_of_rest();
-  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    total += digest_of_row(row);
-  }
-  for (PodId id = 0; id < facts_.pods.size(); ++id) {
-    total += digest_of_pod(id);
-  }
-  return total;
-}
+}  // namespace
 
 Result<void> Cluster::validate_row(std::uint32_t row) {
   const NodeFacts& node = facts_.nodes[row];
-  const auto broken = [&](const std::string& what) {
-    return fail(ErrorCode::kConflict, fmt::format("validate: node {}: {}", node.name, what));
-  };
+  const auto broken = [&](const std::string& what) { return broken_node(node, what); };
   if (node.name.empty()) {
     return table_.node_class(row) == kNoNodeClass
                ? Result<void>()
@@ -122,11 +35,14 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   }
   // Of a split that is under way the row may be still to come.
   if (node.node != nullptr && row_classes_.all_split() &&
-      row_classes_.classes().classify(node.node->object) != table_.node_class(row)) {
+      row_classes_.classes().classify(node.name, *node.node) != table_.node_class(row)) {
     return broken("its class differs");
   }
-  if (node.node != nullptr && !row_classes_.labels().is_kept(row, node.node->object)) {
+  if (node.node != nullptr && !row_classes_.labels().is_kept(row, *node.node)) {
     return broken("its labels are kept otherwise");
+  }
+  if (node.node != nullptr && !node.node->shares(shared_parts_)) {
+    return broken("a part of it is kept twice");
   }
   PodId previous = kNoPod;
   for (PodId id = node.first_pod; id != kNoPod; id = facts_.pods[id].next) {
@@ -135,6 +51,24 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
     }
     previous = id;
   }
+  if (auto sums = validate_sums(row); !sums) {
+    return sums;
+  }
+  if (capacity_ != nullptr) {
+    const auto pods = capacity_->pods_of(row);
+    if (!std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
+          return capacity_->less_important(a, b);
+        })) {
+      return broken("its pods are out of the order of their importance");
+    }
+  }
+  return {};
+}
+
+// The row's columns, ports and the order of its pods, against a count anew.
+Result<void> Cluster::validate_sums(std::uint32_t row) {
+  const NodeFacts& node = facts_.nodes[row];
+  const auto broken = [&](const std::string& what) { return broken_node(node, what); };
   const NodeTable::RowState before = table_.row_state(row);
   const std::uint64_t bad_before = bad_annotations_;
   table_.clear_sums(row);
@@ -171,14 +105,6 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   }
   if (!ordered) {
     return broken("a pod with a load estimate stands behind one without");
-  }
-  if (capacity_ != nullptr) {
-    const auto pods = capacity_->pods_of(row);
-    if (!std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
-          return capacity_->less_important(a, b);
-        })) {
-      return broken("its pods are out of the order of their importance");
-    }
   }
   return {};
 }
@@ -324,7 +250,7 @@ Result<void> Cluster::validate_capacity() const {
 Result<void> Cluster::validate_names() const {
   std::map<std::string, std::uint32_t, std::less<>> of_nodes;
   for (const NodeFacts& facts : facts_.nodes) {
-    for (const std::string& name : names_of(facts.object())) {
+    for (const std::string& name : names_of(facts.node.get())) {
       if (const ResourceId id = names_.find(name); id == kNoResource || !names_.is_pinned(id)) {
         ++of_nodes[name];
       }

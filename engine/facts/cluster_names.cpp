@@ -27,10 +27,10 @@ void sort_once(std::vector<std::string>& names) {
 
 }  // namespace
 
-std::vector<std::string> Cluster::names_of(const Node* node) const {
+std::vector<std::string> Cluster::names_of(const KeptNode* node) const {
   std::vector<std::string> names;
   if (node != nullptr) {
-    for (const auto& [name, quantity] : node->allocatable) {
+    for (const auto& [name, quantity] : node->traits->allocatable) {
       names.push_back(name);
     }
     for (const auto& policy : policies_) {
@@ -43,13 +43,16 @@ std::vector<std::string> Cluster::names_of(const Node* node) const {
 }
 
 // The names of a node that comes in the place of another (nullptr: none).
-ResourceNames::Change Cluster::rename(const Node* before, const Node* node) {
+ResourceNames::Change Cluster::rename(const KeptNode* before, const KeptNode* node) {
   ResourceNames::Change change;
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  if (before != nullptr && node != nullptr && before->annotations == node->annotations &&
-      std::equal(before->allocatable.begin(), before->allocatable.end(), node->allocatable.begin(),
-                 node->allocatable.end(), same)) {
-    return change;  // as most updates have it
+  if (before != nullptr && node != nullptr &&
+      before->traits->annotations == node->traits->annotations) {
+    const ResourceList& had = before->traits->allocatable;
+    const ResourceList& has = node->traits->allocatable;
+    if (std::equal(had.begin(), had.end(), has.begin(), has.end(), same)) {
+      return change;  // as most updates have it
+    }
   }
   const std::vector<std::string> had = names_of(before), has = names_of(node);
   each_but(has, had, [&](const std::string& name) { names_.hold(name, change); });
@@ -103,16 +106,18 @@ void Cluster::renumber(const ResourceNames::Change& change) {
   }
 }
 
-void Cluster::set_allocatable(NodeFacts& facts) const {
-  facts.allocatable.clear();
-  if (facts.node != nullptr) {
-    facts.allocatable.resize(names_.size());
-    for (const auto& [name, quantity] : facts.node->object.allocatable) {
-      if (const ResourceId resource = names_.find(name); resource != kNoResource) {
-        facts.allocatable[resource] = amount(resource, quantity);
-      }
+void Cluster::set_allocatable(NodeFacts& facts) {
+  if (facts.node == nullptr) {
+    facts.allocatable = nullptr;
+    return;
+  }
+  std::vector<std::int64_t> allocatable(names_.size());
+  for (const auto& [name, quantity] : facts.node->traits->allocatable) {
+    if (const ResourceId resource = names_.find(name); resource != kNoResource) {
+      allocatable[resource] = amount(resource, quantity);
     }
   }
+  facts.allocatable = shared_parts_.amounts.share(allocatable);
 }
 
 void Cluster::put_elastic_quota(std::string_view namespace_name, std::string_view name,

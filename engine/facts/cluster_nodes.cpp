@@ -30,7 +30,7 @@ Result<void> Cluster::upsert(const Node& node) {
   if (facts_.nodes[row].node != nullptr && facts_.nodes[row].node->is_of(node, images)) {
     return {};
   }
-  set_node(row, std::make_unique<const KeptNode>(node, shared_images_.share(images)));
+  set_node(row, std::make_unique<const KeptNode>(node, images, shared_parts_));
   const std::uint64_t generation = row_classes_.classes().generation();
   row_classes_.limit();
   if (generation != row_classes_.classes().generation()) {
@@ -48,8 +48,7 @@ void Cluster::limit_rejections() {
 }
 
 void Cluster::set_node(std::uint32_t row, std::unique_ptr<const KeptNode> node) {
-  const Node* object = node == nullptr ? nullptr : &node->object;
-  const ResourceNames::Change change = rename(facts_.nodes[row].object(), object);
+  const ResourceNames::Change change = rename(facts_.nodes[row].node.get(), node.get());
   const Renaming renaming = begin_renaming(change);
   each_counted_by_node(row, &Policy::uncount);
   NodeFacts& facts = facts_.nodes[row];
@@ -61,13 +60,13 @@ void Cluster::set_node(std::uint32_t row, std::unique_ptr<const KeptNode> node) 
     }
   }
   if (facts.node != nullptr) {
-    soft_taints_.count(facts.node->object, -1);
+    soft_taints_.count(facts.node->traits->taints, -1);
   }
-  if (object != nullptr) {
-    soft_taints_.count(*object, 1);
+  if (node != nullptr) {
+    soft_taints_.count(node->traits->taints, 1);
   }
   applications_.change_node(row, facts.node.get(), node.get(),
-                            [&] { row_classes_.change_node(row, facts.object(), object); });
+                            [&] { row_classes_.change_node(row, facts.node.get(), node.get()); });
   journal_.put(NodeBefore{row, std::exchange(facts.node, std::move(node))});
   renumber(change);
   set_allocatable(facts);

@@ -12,8 +12,8 @@ constexpr const char* kEffect = "PreferNoSchedule";
 
 }  // namespace
 
-void SoftTaints::count(const Node& node, int sign) {
-  for (const Taint& taint : node.taints) {
+void SoftTaints::count(const std::vector<Taint>& taints, int sign) {
+  for (const Taint& taint : taints) {
     if (taint.effect != kEffect) {
       continue;
     }

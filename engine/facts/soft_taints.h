@@ -17,8 +17,8 @@ namespace headroom {
 
 class SoftTaints {
  public:
-  // sign: 1 when the node comes, -1 when it goes.
-  void count(const Node& node, int sign);
+  // A node's. sign: 1 when it comes, -1 when it goes.
+  void count(const std::vector<Taint>& taints, int sign);
   bool all_tolerated(const std::vector<Toleration>& tolerations) const;
 
  private:

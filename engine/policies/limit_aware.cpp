@@ -66,9 +66,9 @@ LimitAware::Columns& LimitAware::columns(ResourceId resource) {
   return columns_.emplace(resource, added).first->second;
 }
 
-LimitAware::NodeRatio LimitAware::ratio_of(const Node& node) const {
+LimitAware::NodeRatio LimitAware::ratio_of(const KeptNode& node) const {
   const auto has = [&](const std::string& name) {
-    return !is_scalar_resource(name) || find(node.allocatable, name) != nullptr;
+    return !is_scalar_resource(name) || find(node.traits->allocatable, name) != nullptr;
   };
   NodeRatio result;
   // A bad ratio is an error where the node has the resource; else the resource has a ratio, of
@@ -82,7 +82,7 @@ LimitAware::NodeRatio LimitAware::ratio_of(const Node& node) const {
       result.percents[name] = 0;
     }
   };
-  const std::string* annotation = find(node.annotations, kLimitToAllocatableAnnotation);
+  const std::string* annotation = find(node.traits->annotations, kLimitToAllocatableAnnotation);
   if (annotation != nullptr) {
     if (const auto parsed = parse_limit_ratio(*annotation, profile_.mode); parsed) {
       result.percents = parsed->percents;
@@ -105,8 +105,8 @@ LimitAware::NodeRatio LimitAware::ratio_of(const Node& node) const {
   return result;
 }
 
-void LimitAware::names_of(const Node& node, std::vector<std::string>& names) const {
-  if (find(node.annotations, kLimitToAllocatableAnnotation) != nullptr) {
+void LimitAware::names_of(const KeptNode& node, std::vector<std::string>& names) const {
+  if (find(node.traits->annotations, kLimitToAllocatableAnnotation) != nullptr) {
     for (const auto& [name, percent] : ratio_of(node).percents) {
       names.push_back(name);
     }
@@ -122,14 +122,14 @@ void LimitAware::forget(ResourceId resource) {
 }
 
 bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
-  const NodeRatio ratio = ratio_of(node.node->object);
+  const NodeRatio ratio = ratio_of(*node.node);
   for (const auto& [name, percent] : ratio.percents) {
     if (const ResourceId resource = names_.find(name); resource != kNoResource) {
       columns(resource);
     }
   }
-  for (ResourceId resource = 0; resource < node.allocatable.size(); ++resource) {
-    if (resource != kPods && node.allocatable[resource] != 0) {
+  for (ResourceId resource = 0; resource < node.allocatable->size(); ++resource) {
+    if (resource != kPods && (*node.allocatable)[resource] != 0) {
       columns(resource);
     }
   }
@@ -162,7 +162,7 @@ bool LimitAware::is_not_kept(const NodeRatio& ratio) const {
 void LimitAware::add_not_kept() {
   not_kept_ = table_.add_headroom(table_.add_sum("limits not kept"), kUnlimited);
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    const Node* node = facts_.nodes[row].object();
+    const KeptNode* node = facts_.nodes[row].node.get();
     if (node != nullptr && is_not_kept(ratio_of(*node))) {
       table_.set_base(row, not_kept_, -1);
       table_.commit(row);
@@ -293,8 +293,8 @@ void LimitAware::add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBui
 
 void LimitAware::notes(std::uint32_t, const NodeFacts& node, std::vector<Note>& out) const {
   const std::string* annotation =
-      find(node.node->object.annotations, kLimitToAllocatableAnnotation);
-  const NodeRatio ratio = ratio_of(node.node->object);
+      find(node.node->traits->annotations, kLimitToAllocatableAnnotation);
+  const NodeRatio ratio = ratio_of(*node.node);
   for (const auto& [name, percent] : ratio.percents) {
     out.push_back({PluginId::kLimitAware, "limits of " + name + " up to " +
                                               std::to_string(percent) + " % of allocatable"});

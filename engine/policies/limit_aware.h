@@ -22,7 +22,7 @@ class LimitAware final : public Policy {
   explicit LimitAware(const PolicyContext& context);
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
-  void names_of(const Node& node, std::vector<std::string>& names) const override;
+  void names_of(const KeptNode& node, std::vector<std::string>& names) const override;
   void forget(ResourceId resource) override;
   void describe(const Pod& pod, PodShape& shape) override;
   void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
@@ -45,7 +45,7 @@ class LimitAware final : public Policy {
   };
 
   Columns& columns(ResourceId resource);
-  NodeRatio ratio_of(const Node& node) const;
+  NodeRatio ratio_of(const KeptNode& node) const;
   // Whether the ratio names what is beyond kResourcesMax.
   bool is_not_kept(const NodeRatio& ratio) const;
   void add_not_kept();

@@ -93,7 +93,7 @@ LoadAware::LoadAware(const PolicyContext& context)
         args_.score_according_prod_usage ? headroom(added.used[kProdScore], kNoScore) : added.score;
     dimensions_.push_back(added);
   }
-  default_thresholds_ = std::make_shared<const Thresholds>(thresholds_of(Node()));
+  default_thresholds_ = std::make_shared<const Thresholds>(thresholds_of({}));
 }
 
 LoadAware::Row& LoadAware::row(std::uint32_t row) {
@@ -127,7 +127,7 @@ LoadAware::Vector LoadAware::vector_of(const ResourcePercents& percents) const {
 
 // --- Nodes ---
 
-LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
+LoadAware::Thresholds LoadAware::thresholds_of(const StringMap& annotations) const {
   Thresholds result;
   ResourcePercents usage = args_.usage_thresholds, prod = args_.prod_usage_thresholds, aggregated;
   if (args_.aggregated && !args_.aggregated->usage_thresholds.empty() &&
@@ -136,8 +136,7 @@ LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
     result.aggregation_type = args_.aggregated->usage_aggregation_type;
     result.aggregated_duration_us = args_.aggregated->usage_aggregated_duration_us;
   }
-  if (const std::string* json = find(node.annotations, kUsageThresholdsAnnotation);
-      json != nullptr) {
+  if (const std::string* json = find(annotations, kUsageThresholdsAnnotation); json != nullptr) {
     const auto own = parse_usage_thresholds(*json, profile_.mode);
     result.ignored = !own.has_value();
     if (own) {
@@ -158,14 +157,15 @@ LoadAware::Thresholds LoadAware::thresholds_of(const Node& node) const {
 }
 
 bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
-  const Node& node = facts.node->object;
+  const KeptNode& node = *facts.node;
   Row& row = this->row(row_index);
-  row.thresholds = find(node.annotations, kUsageThresholdsAnnotation) == nullptr
-                       ? default_thresholds_
-                       : std::make_shared<const Thresholds>(thresholds_of(node));
+  row.thresholds =
+      find(node.traits->annotations, kUsageThresholdsAnnotation) == nullptr
+          ? default_thresholds_
+          : std::make_shared<const Thresholds>(thresholds_of(node.traits->annotations));
   bool ignored = row.thresholds->ignored;
   std::optional<ResourceList> raw;
-  if (const std::string* json = find(node.annotations, kRawAllocatableAnnotation);
+  if (const std::string* json = find(node.traits->annotations, kRawAllocatableAnnotation);
       json != nullptr) {
     auto parsed = parse_resource_list(*json, profile_.mode);
     ignored |= !parsed.has_value();
@@ -174,7 +174,7 @@ bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
   for (const Dimension& dimension : dimensions_) {
     const std::string& name = names_.name(dimension.resource);
     const Quantity* own = raw ? find(*raw, name) : nullptr;
-    const Quantity* total = own != nullptr ? own : find(node.allocatable, name);
+    const Quantity* total = own != nullptr ? own : find(node.traits->allocatable, name);
     table_.set_capacity(row_index, dimension.capacity,
                         total == nullptr ? 0 : amount(dimension.resource, *total));
   }
@@ -206,7 +206,7 @@ void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note
   add_thresholds("usage thresholds of prod pods: ", thresholds.prod);
   add_thresholds("aggregated usage thresholds: ", thresholds.aggregated);
   for (const std::string_view key : {kUsageThresholdsAnnotation, kRawAllocatableAnnotation}) {
-    if (const std::string* text = find(node.node->object.annotations, key); text != nullptr) {
+    if (const std::string* text = find(node.node->traits->annotations, key); text != nullptr) {
       const bool good = key == kUsageThresholdsAnnotation
                             ? parse_usage_thresholds(*text, profile_.mode).has_value()
                             : parse_resource_list(*text, profile_.mode).has_value();

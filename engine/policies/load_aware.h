@@ -193,7 +193,7 @@ class LoadAware final : public Policy {
   void refresh_view(std::uint32_t row);
   std::uint32_t add_usage(MetricFacts& facts, const ResourceList& usage) const;
   Vector vector_of(const ResourcePercents& percents) const;
-  Thresholds thresholds_of(const Node& node) const;
+  Thresholds thresholds_of(const StringMap& annotations) const;
   // Allocatable, or raw allocatable.
   std::int64_t total(std::uint32_t row, const Dimension& dimension) const {
     return table_.truth(row, dimension.capacity);

@@ -41,7 +41,7 @@ class Policy {
   // that no pod that asks for it waits for them. True if an annotation was ignored.
   virtual bool set_node(std::uint32_t row, const NodeFacts& node) = 0;
   // What else than its allocatable gives a resource of the node columns.
-  virtual void names_of(const Node&, std::vector<std::string>&) const {}
+  virtual void names_of(const KeptNode&, std::vector<std::string>&) const {}
   // The number is about to mean another name: its columns go. No pod that counts adds to them.
   virtual void forget(ResourceId) {}
 

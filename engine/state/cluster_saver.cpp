@@ -74,7 +74,7 @@ class ClusterState::Saver {
       write_(facts.node != nullptr);
     }
     if (facts.node != nullptr) {
-      write_(facts.node->whole());
+      write_(facts.node->whole(facts.name));
     }
   }
 

@@ -41,8 +41,8 @@ inline constexpr GroupId kNoGroup = UINT32_MAX;
 struct NodeFacts {
   std::string name;
   std::unique_ptr<const KeptNode> node;  // nullptr: only mentioned
-  // Its allocatable in the resources' units; resources beyond its end have none.
-  std::vector<std::int64_t> allocatable;
+  // Its allocatable in the resources' units, by resource: none beyond its end. nullptr: no node.
+  std::shared_ptr<const std::vector<std::int64_t>> allocatable;
   PodId first_pod = kNoPod;  // pods that count here, those first that a policy put there
   PodId last_pod = kNoPod;
   std::vector<PodId> nominated;  // pods that wait for room here
@@ -50,13 +50,13 @@ struct NodeFacts {
   std::uint32_t mentions = 0;    // pods and metrics that name it
   bool bad_annotation = false;
 
-  const Node* object() const { return node == nullptr ? nullptr : &node->object; }
   std::int64_t allocatable_of(ResourceId resource) const {
-    return resource < allocatable.size() ? allocatable[resource] : 0;
+    return allocatable != nullptr && resource < allocatable->size() ? (*allocatable)[resource] : 0;
   }
   // Exact; 0 without a node.
   Quantity exact_allocatable(const std::string& resource) const {
-    const Quantity* quantity = node == nullptr ? nullptr : find(node->object.allocatable, resource);
+    const Quantity* quantity =
+        node == nullptr ? nullptr : find(node->traits->allocatable, resource);
     return quantity == nullptr ? Quantity() : *quantity;
   }
 };

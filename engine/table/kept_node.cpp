@@ -1,13 +1,65 @@
 #include "engine/table/kept_node.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "objects/hash.h"
 
 namespace headroom {
 
-std::size_t SharedImages::Hash::operator()(const ContainerImage& image) const {
+namespace {
+
+template <typename Shared, typename Values>
+bool are(const std::vector<Shared>& shared, const Values& values) {
+  return std::equal(shared.begin(), shared.end(), values.begin(), values.end(),
+                    [](const Shared& a, const auto& b) { return *a == b; });
+}
+
+template <typename NodeOrTraits>
+std::size_t hash_of_traits(const NodeOrTraits& node) {
+  std::uint64_t hash = node.unschedulable;
+  const auto add = [&](std::uint64_t value) { hash = mix(hash ^ value); };
+  for (const auto& [key, value] : node.annotations) {
+    add(keyed_hash(key));
+    add(keyed_hash(value));
+  }
+  for (const Taint& taint : node.taints) {
+    add(keyed_hash(taint.key));
+    add(keyed_hash(taint.value));
+    add(keyed_hash(taint.effect));
+  }
+  for (const auto& [name, quantity] : node.allocatable) {
+    add(keyed_hash(name));
+    add(static_cast<std::uint64_t>(quantity.nanos()));
+  }
+  for (const std::string& feature : node.declared_features) {
+    add(keyed_hash(feature));
+  }
+  return hash;
+}
+
+template <typename NodeOrTraits>
+bool equal_traits(const NodeOrTraits& a, const NodeTraits& b) {
+  const auto as_written = [](const auto& x, const auto& y) {
+    return x == y && x.second.format() == y.second.format();
+  };
+  return a.annotations == b.annotations && a.unschedulable == b.unschedulable &&
+         a.taints == b.taints &&
+         std::equal(a.allocatable.begin(), a.allocatable.end(), b.allocatable.begin(),
+                    b.allocatable.end(), as_written) &&
+         a.declared_features == b.declared_features;
+}
+
+}  // namespace
+
+std::size_t SharedParts::Identity::hash(const Label& label) {
+  return mix(keyed_hash(label.first) ^ mix(keyed_hash(label.second)));
+}
+
+std::size_t SharedParts::Identity::hash(const NodeTraits& traits) { return hash_of_traits(traits); }
+
+std::size_t SharedParts::Identity::hash(const Node& node) { return hash_of_traits(node); }
+
+std::size_t SharedParts::Identity::hash(const ContainerImage& image) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(image.size_bytes));
   for (const std::string& name : image.names) {
     hash = mix(hash ^ keyed_hash(name));
@@ -15,62 +67,84 @@ std::size_t SharedImages::Hash::operator()(const ContainerImage& image) const {
   return hash;
 }
 
-std::vector<SharedImage> SharedImages::share(std::span<const ContainerImage> images) {
-  std::vector<SharedImage> shared;
-  shared.reserve(images.size());
-  for (const ContainerImage& image : images) {
-    auto known = known_.find(image);
-    if (known == known_.end()) {
-      known = known_.insert(std::make_shared<const ContainerImage>(image)).first;
-    }
-    shared.push_back(*known);
+std::size_t SharedParts::Identity::hash(const std::vector<std::int64_t>& amounts) {
+  std::uint64_t hash = amounts.size();
+  for (const std::int64_t amount : amounts) {
+    hash = mix(hash ^ static_cast<std::uint64_t>(amount));
   }
-  if (known_.size() > 2 * used_ + kUnusedImagesMax) {
-    forget_unused();
+  return hash;
+}
+
+bool SharedParts::Identity::equal(const NodeTraits& a, const NodeTraits& b) {
+  return equal_traits(a, b);
+}
+
+bool SharedParts::Identity::equal(const Node& a, const NodeTraits& b) { return equal_traits(a, b); }
+
+const std::string* find(const SharedLabels& labels, std::string_view key) {
+  const auto found = std::lower_bound(
+      labels.begin(), labels.end(), key,
+      [](const SharedLabel& label, std::string_view k) { return label->first < k; });
+  return found == labels.end() || (*found)->first != key ? nullptr : &(*found)->second;
+}
+
+bool matches(const LabelSelector& selector, const SharedLabels& labels) {
+  return std::all_of(selector.begin(), selector.end(), [&](const NodeSelectorRequirement& asked) {
+    return holds(asked, find(labels, asked.key));
+  });
+}
+
+NodeTraits::NodeTraits(const Node& node)
+    : annotations(node.annotations),
+      unschedulable(node.unschedulable),
+      taints(node.taints),
+      allocatable(node.allocatable),
+      declared_features(node.declared_features) {}
+
+KeptNode::KeptNode(const Node& node, std::span<const ContainerImage> its_images, SharedParts& parts)
+    : traits(parts.traits.share(node)) {
+  labels.reserve(node.labels.size());
+  for (const Label& label : node.labels) {
+    labels.push_back(parts.labels.share(label));
   }
-  return shared;
+  images.reserve(its_images.size());
+  for (const ContainerImage& image : its_images) {
+    images.push_back(parts.images.share(image));
+  }
 }
-
-void SharedImages::forget_unused() {
-  std::erase_if(known_, [](const SharedImage& image) { return image.use_count() == 1; });
-  used_ = known_.size();
-}
-
-namespace {
-
-// What is kept elsewhere left out.
-Node object_of(const Node& node) {
-  const auto& [name, labels, annotations, unschedulable, taints, capacity, allocatable, deleting,
-               images, declared_features] = node;
-  return {.name = name,
-          .labels = labels,
-          .annotations = annotations,
-          .unschedulable = unschedulable,
-          .taints = taints,
-          .capacity = {},
-          .allocatable = allocatable,
-          .deleting = false,
-          .images = {},
-          .declared_features = declared_features};
-}
-
-}  // namespace
-
-KeptNode::KeptNode(const Node& node, std::vector<SharedImage> shared)
-    : object(object_of(node)), images(std::move(shared)) {}
 
 bool KeptNode::is_of(const Node& node, std::span<const ContainerImage> its_images) const {
-  const auto& [name, labels, annotations, unschedulable, taints, capacity, allocatable, deleting,
-               listed, declared_features] = node;
-  return object.name == name && object.labels == labels && object.annotations == annotations &&
-         object.unschedulable == unschedulable && object.taints == taints &&
-         object.allocatable == allocatable && object.declared_features == declared_features &&
-         std::equal(images.begin(), images.end(), its_images.begin(), its_images.end(),
-                    [](const SharedImage& a, const ContainerImage& b) { return *a == b; });
+  // All that a node has: with a field more this does not compile.
+  const auto& [name, its_labels, annotations, unschedulable, taints, capacity, allocatable,
+               deleting, listed, features] = node;
+  return are(labels, its_labels) && traits->annotations == annotations &&
+         traits->unschedulable == unschedulable && traits->taints == taints &&
+         traits->allocatable == allocatable && traits->declared_features == features &&
+         are(images, its_images);
 }
 
-Node KeptNode::whole() const {
-  Node node = object;
+bool KeptNode::shares(const SharedParts& parts) const {
+  return parts.traits.has(traits) &&
+         std::all_of(labels.begin(), labels.end(),
+                     [&](const SharedLabel& label) { return parts.labels.has(label); }) &&
+         std::all_of(images.begin(), images.end(),
+                     [&](const SharedImage& image) { return parts.images.has(image); });
+}
+
+Node KeptNode::whole(const std::string& name) const {
+  Node node{.name = name,
+            .labels = {},
+            .annotations = traits->annotations,
+            .unschedulable = traits->unschedulable,
+            .taints = traits->taints,
+            .capacity = {},
+            .allocatable = traits->allocatable,
+            .deleting = false,
+            .images = {},
+            .declared_features = traits->declared_features};
+  for (const SharedLabel& label : labels) {
+    node.labels.push_back(*label);
+  }
   for (const SharedImage& image : images) {
     node.images.push_back(*image);
   }

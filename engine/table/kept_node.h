@@ -1,61 +1,83 @@
-// KeptNode: a node object as the cluster keeps it. SharedImages: what its images are kept in, each
-// once for all nodes that list it.
+// KeptNode: a node object as the cluster keeps it, but for the name, which its row has.
+// SharedParts: what nodes have in common, each part once for all of them.
 //
-// A node of a real cluster lists 50 images under two names each, 15 KB in all, and most of them
-// stand on many nodes. Thread safety: one writer, or any number of readers; who holds an image
-// may outlive SharedImages. Invariant: of equal images that some node lists there is one. Cost:
-// share() is a hash of each image's names and 16 bytes for it, and what stands nowhere else.
+// A node of a real cluster lists 50 images under two names each, has a dozen labels, and has what
+// its machine type has to allocate; most of that stands on many nodes. Thread safety and
+// invariant: as of SharedValues. Cost: keeping a node is a hash of all that it says, 16 bytes for
+// each label and image, and what stands nowhere else.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_set>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "engine/table/shared_values.h"
 #include "objects/objects.h"
 
 namespace headroom {
 
-inline constexpr std::size_t kUnusedImagesMax = 1024;
+using Label = std::pair<std::string, std::string>;
 
-using SharedImage = std::shared_ptr<const ContainerImage>;
+// What the nodes of a pool say alike.
+struct NodeTraits {
+  StringMap annotations;
+  bool unschedulable = false;
+  std::vector<Taint> taints;
+  ResourceList allocatable;
+  std::vector<std::string> declared_features;
 
-class SharedImages {
- public:
-  std::vector<SharedImage> share(std::span<const ContainerImage> images);
-  // With those that no node lists any more, of which there may be as many as of others and
-  // kUnusedImagesMax.
-  std::size_t size() const { return known_.size(); }
-
- private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(const ContainerImage& image) const;
-    std::size_t operator()(const SharedImage& image) const { return (*this)(*image); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    bool operator()(const SharedImage& a, const SharedImage& b) const { return a == b; }
-    bool operator()(const ContainerImage& a, const SharedImage& b) const { return a == *b; }
-    bool operator()(const SharedImage& a, const ContainerImage& b) const { return *a == b; }
-  };
-
-  void forget_unused();
-
-  std::unordered_set<SharedImage, Hash, Equal> known_;
-  std::size_t used_ = 0;  // when unused ones were last forgotten
+  explicit NodeTraits(const Node& node);
 };
 
-struct KeptNode {
-  Node object;  // without images, and without capacity and deleting, which nobody reads
-  std::vector<SharedImage> images;  // the object's, in its order
+struct SharedParts {
+  struct Identity {
+    static std::size_t hash(const Label& label);
+    static std::size_t hash(const NodeTraits& traits);
+    static std::size_t hash(const Node& node);  // its traits'
+    static std::size_t hash(const ContainerImage& image);
+    static std::size_t hash(const std::vector<std::int64_t>& amounts);
+    static bool equal(const Label& a, const Label& b) { return a == b; }
+    // Quantities that are equal and written otherwise (1Gi, 1073741824) stay what they are.
+    static bool equal(const NodeTraits& a, const NodeTraits& b);
+    static bool equal(const Node& a, const NodeTraits& b);
+    static bool equal(const ContainerImage& a, const ContainerImage& b) { return a == b; }
+    static bool equal(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+      return a == b;
+    }
+  };
+  SharedValues<Label, Identity> labels;
+  SharedValues<NodeTraits, Identity> traits;
+  SharedValues<ContainerImage, Identity> images;
+  SharedValues<std::vector<std::int64_t>, Identity> amounts;  // NodeFacts::allocatable
+};
 
-  explicit KeptNode(const Node& node, std::vector<SharedImage> shared = {});
-  // Whether `node` with those images would be kept as this.
+using SharedLabel = std::shared_ptr<const Label>;
+using SharedLabels = std::vector<SharedLabel>;  // sorted, as a StringMap is
+using SharedImage = std::shared_ptr<const ContainerImage>;
+
+const std::string* find(const SharedLabels& labels, std::string_view key);
+bool matches(const LabelSelector& selector, const SharedLabels& labels);
+
+// Of the object all else but images that nobody asks for, capacity and deleting, which nobody
+// reads.
+struct KeptNode {
+  SharedLabels labels;
+  std::shared_ptr<const NodeTraits> traits;
+  std::vector<SharedImage> images;  // in the object's order
+
+  // Equal parts are those of `parts`. `images`: the node's, or none.
+  KeptNode(const Node& node, std::span<const ContainerImage> images, SharedParts& parts);
+  // Whether `node`, of that row, with those images would be kept as this.
   bool is_of(const Node& node, std::span<const ContainerImage> its_images) const;
-  // With its images.
-  Node whole() const;
+  // For validate(): whether its parts are those that others share.
+  bool shares(const SharedParts& parts) const;
+  // As an object.
+  Node whole(const std::string& name) const;
 };
 
 }  // namespace headroom

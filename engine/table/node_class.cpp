@@ -247,7 +247,7 @@ bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) con
       node_name);
 }
 
-bool NodeAffinity::passes(const StringMap& labels) const {
+bool NodeAffinity::passes(const SharedLabels& labels) const {
   return passes_by(
       [&labels](std::string_view key) {
         const std::string* value = find(labels, key);

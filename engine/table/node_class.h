@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/table/kept_node.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
@@ -72,7 +73,7 @@ class NodeAffinity {
   // `node_name` is the node's name, or the class's.
   bool passes(const NodeClass& node, std::string_view node_name) const;
   // A node without a name that has these labels.
-  bool passes(const StringMap& labels) const;
+  bool passes(const SharedLabels& labels) const;
   // What it takes of the heap, itself included.
   std::size_t bytes() const;
 

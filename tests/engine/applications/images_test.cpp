@@ -49,14 +49,14 @@ void expect_counted(const Images& images, const std::vector<std::unique_ptr<Kept
 
 TEST(Images, AreWhatNodesList) {
   Random random{5};
-  SharedImages shared;
+  SharedParts parts;
   Images images;
   std::vector<std::unique_ptr<KeptNode>> nodes(kRows);
   for (int step = 0; step < 3'000; ++step) {
     const auto row = static_cast<std::uint32_t>(random.below(kRows));
     auto node = random.permille(200)
                     ? nullptr
-                    : std::make_unique<KeptNode>(Node(), shared.share(random_images(random)));
+                    : std::make_unique<KeptNode>(Node(), random_images(random), parts);
     images.change(row, nodes[row].get(), node.get());
     nodes[row] = std::move(node);
     expect_counted(images, nodes);

@@ -14,10 +14,19 @@
 namespace headroom::node_class_test {
 namespace {
 
-bool is_split(NodeClasses& classes, const Node& node, std::uint32_t row) {
+struct NamedNode {
+  std::string name;
+  KeptNode node;
+};
+
+std::uint32_t classify(NodeClasses& classes, const NamedNode& its) {
+  return classes.classify(its.name, its.node);
+}
+
+bool is_split(NodeClasses& classes, const NamedNode& its, std::uint32_t row) {
   std::string has;
   (void)classes.begin_turn();
-  return classes.split(node, row, has);
+  return classes.split(its.name, its.node, row, has);
 }
 
 using Requirements = std::vector<NodeSelectorRequirement>;
@@ -263,35 +272,37 @@ TEST(NodeAffinity, PinnedWhereEveryTermNamesItsNodes) {
 
 // --- Classes ---
 
-Node node_of(std::string name, StringMap labels, std::vector<Taint> taints = {}) {
+NamedNode kept_of(std::string name, StringMap labels, std::vector<Taint> taints = {},
+                  bool unschedulable = false) {
+  static SharedParts parts;
   Node node;
-  node.name = std::move(name);
+  node.unschedulable = unschedulable;
   node.labels = std::move(labels);
   node.taints = std::move(taints);
-  return node;
+  return {std::move(name), KeptNode(node, {}, parts)};
 }
 
 TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   NodeLabels labels;
   NodeClasses classes(labels);
-  const Node a = node_of("a", {{"rack", "1"}, {"zone", "x"}});
-  const Node b = node_of("b", {{"rack", "2"}, {"zone", "x"}});
-  labels.change(0, nullptr, &a);
-  labels.change(1, nullptr, &b);
-  EXPECT_EQ(classes.classify(a), classes.classify(b));
-  EXPECT_NE(classes.classify(a), kNoNodeClass);
-  EXPECT_TRUE(classes.at(classes.classify(a)).labels.empty());
+  const NamedNode a = kept_of("a", {{"rack", "1"}, {"zone", "x"}});
+  const NamedNode b = kept_of("b", {{"rack", "2"}, {"zone", "x"}});
+  labels.change(0, nullptr, &a.node);
+  labels.change(1, nullptr, &b.node);
+  EXPECT_EQ(classify(classes, a), classify(classes, b));
+  EXPECT_NE(classify(classes, a), kNoNodeClass);
+  EXPECT_TRUE(classes.at(classify(classes, a)).labels.empty());
 
   const std::uint64_t generation = classes.generation();
   const ClassConstraint zone = requiring({expressions({{"zone", "Exists", {}}})});
   EXPECT_TRUE(classes.read(zone).all);
   EXPECT_EQ(classes.generation(), generation) << "ids keep their meaning";
   EXPECT_TRUE(is_split(classes, a, 0) && is_split(classes, b, 1));
-  const Node without = node_of("c", {{"rack", "3"}});
-  labels.change(2, nullptr, &without);
+  const NamedNode without = kept_of("c", {{"rack", "3"}});
+  labels.change(2, nullptr, &without.node);
   EXPECT_FALSE(is_split(classes, without, 2));
-  EXPECT_EQ(classes.classify(a), classes.classify(b));
-  EXPECT_EQ(classes.at(classes.classify(a)).labels,
+  EXPECT_EQ(classify(classes, a), classify(classes, b));
+  EXPECT_EQ(classes.at(classify(classes, a)).labels,
             (std::vector<ClassLabel>{{"zone", std::nullopt}}))
       << "that it has one";
   EXPECT_TRUE(classes.read(zone).none()) << "known already";
@@ -299,15 +310,16 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   ClassConstraint rack;
   rack.node_selector = {{"rack", "1"}};
   EXPECT_EQ(classes.read(rack).rows, std::vector<std::uint32_t>{0}) << "the node that has it";
-  EXPECT_NE(classes.classify(a), classes.classify(b));
-  EXPECT_EQ(classes.classify(node_of("c", {})), 1u) << "nodes without the keys stay where they are";
+  EXPECT_NE(classify(classes, a), classify(classes, b));
+  EXPECT_EQ(classify(classes, kept_of("c", {})), 1u)
+      << "nodes without the keys stay where they are";
   EXPECT_EQ(classes.size(), 4u) << "none; that of no keys; of the zone; of the rack in it";
   EXPECT_TRUE(classes.read({}).none());
-  const Node c = node_of("c", {{"rack", "1"}});
-  labels.change(2, &without, &c);
+  const NamedNode c = kept_of("c", {{"rack", "1"}});
+  labels.change(2, &without.node, &c.node);
   EXPECT_TRUE(is_split(classes, c, 2)) << "until all have been classified";
-  const Node d = node_of("d", {{"rack", "2"}});
-  labels.change(2, &c, &d);
+  const NamedNode d = kept_of("d", {{"rack", "2"}});
+  labels.change(2, &c.node, &d.node);
   EXPECT_FALSE(is_split(classes, d, 2)) << "nobody asks for it";
   classes.end_split();
   EXPECT_FALSE(is_split(classes, a, 0) || is_split(classes, b, 1));
@@ -315,7 +327,7 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
   classes.forget();
   EXPECT_GT(classes.generation(), generation);
   EXPECT_EQ(classes.size(), 1u);
-  EXPECT_NE(classes.classify(a), classes.classify(b)) << "what is read is still known";
+  EXPECT_NE(classify(classes, a), classify(classes, b)) << "what is read is still known";
   EXPECT_EQ(classes.size(), 3u);
 }
 
@@ -323,28 +335,28 @@ TEST(NodeClasses, LabelsCountOnceTheyAreRead) {
 TEST(NodeClasses, AKeyThatNoNodeHasSplitsNothing) {
   NodeLabels labels;
   NodeClasses classes(labels);
-  const Node plain = node_of("a", {{"zone", "x"}}), marked = node_of("b", {{"invented", "1"}});
-  labels.change(0, nullptr, &plain);
+  const NamedNode plain = kept_of("a", {{"zone", "x"}}), marked = kept_of("b", {{"invented", "1"}});
+  labels.change(0, nullptr, &plain.node);
   EXPECT_TRUE(classes.read(requiring({expressions({{"invented", "Exists", {}}})})).none());
   EXPECT_TRUE(classes.read(requiring({expressions({{"zone", "In", {"y"}}})})).none());
   EXPECT_FALSE(is_split(classes, plain, 0));
-  EXPECT_NE(classes.classify(plain), classes.classify(marked)) << "a node that comes later";
-  labels.change(1, nullptr, &marked);
-  labels.change(1, &marked, nullptr);
-  labels.change(0, &plain, nullptr);
+  EXPECT_NE(classify(classes, plain), classify(classes, marked)) << "a node that comes later";
+  labels.change(1, nullptr, &marked.node);
+  labels.change(1, &marked.node, nullptr);
+  labels.change(0, &plain.node, nullptr);
   EXPECT_TRUE(classes.read(requiring({expressions({{"zone", "Exists", {}}})})).none()) << "no more";
 }
 
 // Of a label each operator reads what it needs, and no more.
 TEST(NodeClasses, ValuesCountWhereTheyAreAskedFor) {
-  const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", "1"}}), node_of("n", {{"a", "2"}}),
-                        node_of("n", {{"a", "3"}})};
+  const NamedNode nodes[] = {kept_of("n", {}), kept_of("n", {{"a", "1"}}),
+                             kept_of("n", {{"a", "2"}}), kept_of("n", {{"a", "3"}})};
   const auto ids = [&](const ClassConstraint& constraint, const Names& keys) {
     const NodeLabels labels;
     NodeClasses classes(labels);
     classes.read(constraint, keys);
     std::vector<std::uint32_t> all;
-    for (const Node& node : nodes) all.push_back(classes.classify(node));
+    for (const NamedNode& node : nodes) all.push_back(classify(classes, node));
     return all;
   };
   using Ids = std::vector<std::uint32_t>;
@@ -365,15 +377,15 @@ TEST(NodeClasses, ValuesCountWhereTheyAreAskedFor) {
 // What is put off is read in the order in which it was asked for, kLabelsATurn labels at a time.
 TEST(NodeClasses, TheLabelsOfALongSelectorArePutOff) {
   NodeLabels labels;
-  const Node nodes[] = {node_of("n", {{"host", "a"}}), node_of("n", {{"host", "b"}}),
-                        node_of("n", {{"rack", "1"}}), node_of("n", {{"rack", "2"}})};
+  const NamedNode nodes[] = {kept_of("n", {{"host", "a"}}), kept_of("n", {{"host", "b"}}),
+                             kept_of("n", {{"rack", "1"}}), kept_of("n", {{"rack", "2"}})};
   for (std::uint32_t row = 0; row < std::size(nodes); ++row) {
-    labels.change(row, nullptr, &nodes[row]);
+    labels.change(row, nullptr, &nodes[row].node);
   }
   NodeClasses classes(labels);
   const auto ids = [&] {
     std::vector<std::uint32_t> all;
-    for (const Node& node : nodes) all.push_back(classes.classify(node));
+    for (const NamedNode& node : nodes) all.push_back(classify(classes, node));
     return all;
   };
   using Ids = std::vector<std::uint32_t>;
@@ -419,14 +431,14 @@ TEST(NodeClasses, AValueOfOneNodeSplitsThatNode) {
   };
   NodeLabels labels;
   NodeClasses classes(labels);
-  const auto host = [](const char* value) { return node_of("n", {{"host", value}}); };
+  const auto host = [](const char* value) { return kept_of("n", {{"host", value}}); };
   for (const auto& [row, value] :
        {std::pair(0u, "a"), {1u, "b"}, {2u, "b"}, {3u, "c"}, {4u, "c"}}) {
-    const Node node = host(value);
-    labels.change(row, nullptr, &node);
+    const NamedNode node = host(value);
+    labels.change(row, nullptr, &node.node);
   }
-  const Node c = host("c");
-  labels.change(3, &c, nullptr);
+  const NamedNode c = host("c");
+  labels.change(3, &c.node, nullptr);
   EXPECT_EQ(classes.read(asking("a")).rows, std::vector<std::uint32_t>{0});
   EXPECT_TRUE(classes.read(asking("b")).all);
   EXPECT_TRUE(classes.read(asking("c")).all);
@@ -449,29 +461,27 @@ TEST(NodeClasses, AMissingLabelIsNotAnEmptyOne) {
   const NodeLabels labels;
   NodeClasses classes(labels);
   classes.read({}, {"a", "b"});
-  const Node nodes[] = {node_of("n", {}), node_of("n", {{"a", ""}}), node_of("n", {{"b", ""}}),
-                        node_of("n", {{"a", ""}, {"b", ""}}), node_of("n", {{"a", "b"}})};
+  const NamedNode nodes[] = {kept_of("n", {}), kept_of("n", {{"a", ""}}), kept_of("n", {{"b", ""}}),
+                             kept_of("n", {{"a", ""}, {"b", ""}}), kept_of("n", {{"a", "b"}})};
   for (std::uint32_t i = 0; i < std::size(nodes); ++i) {
-    EXPECT_EQ(classes.classify(nodes[i]), i + 1);
+    EXPECT_EQ(classify(classes, nodes[i]), i + 1);
   }
 }
 
 TEST(NodeClasses, TaintsAndTheUnschedulableMarkAlwaysCount) {
   const NodeLabels labels;
   NodeClasses classes(labels);
-  Node cordoned = node_of("n", {});
-  cordoned.unschedulable = true;
-  const Node nodes[] = {node_of("n", {}),
-                        cordoned,
-                        node_of("n", {}, {{"a", "", "NoSchedule"}}),
-                        node_of("n", {}, {{"a", "", "NoExecute"}}),
-                        node_of("n", {}, {{"", "a", "NoSchedule"}}),
-                        node_of("n", {}, {{"a", "", "NoSchedule"}, {"b", "", "NoSchedule"}})};
+  const NamedNode nodes[] = {kept_of("n", {}),
+                             kept_of("n", {}, {}, true),
+                             kept_of("n", {}, {{"a", "", "NoSchedule"}}),
+                             kept_of("n", {}, {{"a", "", "NoExecute"}}),
+                             kept_of("n", {}, {{"", "a", "NoSchedule"}}),
+                             kept_of("n", {}, {{"a", "", "NoSchedule"}, {"b", "", "NoSchedule"}})};
   for (std::uint32_t i = 0; i < std::size(nodes); ++i) {
-    EXPECT_EQ(classes.classify(nodes[i]), i + 1);
-    EXPECT_EQ(classes.at(i + 1).taints, nodes[i].taints);
-    EXPECT_EQ(classes.at(i + 1).unschedulable, nodes[i].unschedulable);
-    EXPECT_EQ(classes.classify(nodes[i]), i + 1) << "the same again";
+    EXPECT_EQ(classify(classes, nodes[i]), i + 1);
+    EXPECT_EQ(classes.at(i + 1).taints, nodes[i].node.traits->taints);
+    EXPECT_EQ(classes.at(i + 1).unschedulable, nodes[i].node.traits->unschedulable);
+    EXPECT_EQ(classify(classes, nodes[i]), i + 1) << "the same again";
   }
 }
 
@@ -502,14 +512,14 @@ TEST(NodeClasses, NamesCountWhereTheyAreExcluded) {
   const NodeLabels labels;
   NodeClasses classes(labels);
   EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "In", {"a"}}})})).none());
-  EXPECT_EQ(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
+  EXPECT_EQ(classify(classes, kept_of("a", {})), classify(classes, kept_of("b", {})));
   EXPECT_TRUE(classes.read(requiring({fields({{"metadata.name", "NotIn", {"a"}}})})).all);
-  EXPECT_TRUE(is_split(classes, node_of("a", {}), 0));
-  EXPECT_FALSE(is_split(classes, node_of("b", {}), 1));
-  const std::uint32_t a = classes.classify(node_of("a", {}));
-  const std::uint32_t b = classes.classify(node_of("b", {}));
+  EXPECT_TRUE(is_split(classes, kept_of("a", {}), 0));
+  EXPECT_FALSE(is_split(classes, kept_of("b", {}), 1));
+  const std::uint32_t a = classify(classes, kept_of("a", {}));
+  const std::uint32_t b = classify(classes, kept_of("b", {}));
   EXPECT_NE(a, b);
-  EXPECT_EQ(b, classes.classify(node_of("c", {})));
+  EXPECT_EQ(b, classify(classes, kept_of("c", {})));
   EXPECT_EQ(classes.at(a).name, "a");
   EXPECT_EQ(classes.at(b).name, "");
 }
@@ -522,14 +532,16 @@ TEST(NodeClasses, NamesCountWhereOnlySomeTermsPin) {
                   .read(requiring({fields({{"metadata.name", "In", {"a"}}}),
                                    expressions({{"zone", "Exists", {}}})}))
                   .all);
-  EXPECT_NE(classes.classify(node_of("a", {})), classes.classify(node_of("b", {})));
+  EXPECT_NE(classify(classes, kept_of("a", {})), classify(classes, kept_of("b", {})));
 }
 
 // --- In a cluster ---
 
 Node hostname_node(int number) {
   const std::string name = "node-" + std::to_string(number);
-  Node node = node_of(name, {{"kubernetes.io/hostname", name}});
+  Node node;
+  node.name = name;
+  node.labels = {{"kubernetes.io/hostname", name}};
   node.allocatable = {{"cpu", Quantity::from_milli(4000)}, {"pods", Quantity::from_value(110)}};
   return node;
 }

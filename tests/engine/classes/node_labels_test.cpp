@@ -8,10 +8,11 @@
 namespace headroom::node_labels_test {
 namespace {
 
-Node node_of(StringMap labels) {
+KeptNode kept_of(StringMap labels) {
+  static SharedParts parts;
   Node node;
   node.labels = std::move(labels);
-  return node;
+  return KeptNode(node, {}, parts);
 }
 
 NodeLabels::Holders holders_of(const NodeLabels& labels, const char* key, const char* value) {
@@ -20,7 +21,7 @@ NodeLabels::Holders holders_of(const NodeLabels& labels, const char* key, const 
 
 TEST(NodeLabels, AColumnHasANumberForEachValue) {
   NodeLabels labels;
-  const Node x = node_of({{"zone", "x"}}), y = node_of({{"zone", "y"}}), none = node_of({});
+  const KeptNode x = kept_of({{"zone", "x"}}), y = kept_of({{"zone", "y"}}), none = kept_of({});
   EXPECT_EQ(labels.column("zone"), nullptr);
   labels.change(0, nullptr, &x);
   labels.change(1, nullptr, &none);
@@ -39,8 +40,8 @@ TEST(NodeLabels, AColumnHasANumberForEachValue) {
 
 TEST(NodeLabels, ANodeThatChangesKeepsTheNumberOfWhatItKeeps) {
   NodeLabels labels;
-  const Node before = node_of({{"arch", "arm"}, {"zone", "x"}});
-  const Node after = node_of({{"disk", "ssd"}, {"zone", "x"}});
+  const KeptNode before = kept_of({{"arch", "arm"}, {"zone", "x"}});
+  const KeptNode after = kept_of({{"disk", "ssd"}, {"zone", "x"}});
   labels.change(0, nullptr, &before);
   const std::uint64_t version = labels.version("zone");
   labels.change(0, &before, &after);
@@ -54,8 +55,8 @@ TEST(NodeLabels, ANodeThatChangesKeepsTheNumberOfWhatItKeeps) {
 
 TEST(NodeLabels, ANumberThatMayMeanAnotherValueIsOfAnotherVersion) {
   NodeLabels labels;
-  const Node x = node_of({{"zone", "x"}}), y = node_of({{"zone", "y"}}),
-             z = node_of({{"zone", "z"}});
+  const KeptNode x = kept_of({{"zone", "x"}}), y = kept_of({{"zone", "y"}}),
+                 z = kept_of({{"zone", "z"}});
   labels.change(0, nullptr, &x);
   labels.change(1, nullptr, &y);
   const std::uint64_t version = labels.version("zone");
@@ -75,9 +76,9 @@ TEST(NodeLabels, ANumberThatMayMeanAnotherValueIsOfAnotherVersion) {
 
 TEST(NodeLabels, AKeyOfManyValuesHasNoColumn) {
   NodeLabels labels;
-  std::vector<Node> nodes;
+  std::vector<KeptNode> nodes;
   for (std::uint32_t row = 0; row <= NodeLabels::kColumnValuesMax; ++row) {
-    nodes.push_back(node_of({{"host", std::to_string(row)}}));
+    nodes.push_back(kept_of({{"host", std::to_string(row)}}));
   }
   for (std::uint32_t row = 0; row < NodeLabels::kColumnValuesMax; ++row) {
     labels.change(row, nullptr, &nodes[row]);
@@ -101,9 +102,9 @@ TEST(NodeLabels, AKeyOfManyValuesHasNoColumn) {
 
 TEST(NodeLabels, OfManyKeysTheFirstHaveColumns) {
   NodeLabels labels;
-  std::vector<Node> nodes;
+  std::vector<KeptNode> nodes;
   for (std::uint32_t row = 0; row <= NodeLabels::kColumnsMax; ++row) {
-    nodes.push_back(node_of({{"key-" + std::to_string(row), "v"}}));
+    nodes.push_back(kept_of({{"key-" + std::to_string(row), "v"}}));
     labels.change(row, nullptr, &nodes.back());
   }
   EXPECT_NE(labels.column("key-255"), nullptr);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ constexpr std::uint32_t kRows = 60;
 
 struct Cluster {
   NodeTable table;
+  SharedParts parts;
   Facts facts;
   RowClasses classes{table, facts};
 
@@ -25,18 +27,21 @@ struct Cluster {
     facts.nodes.resize(kRows);
     for (std::uint32_t row = 0; row < kRows; ++row) {
       (void)table.acquire_row();
+      facts.nodes[row].name = "n" + std::to_string(row);
     }
   }
-  void change(std::uint32_t row, std::unique_ptr<const KeptNode> node) {
-    classes.change_node(row, facts.nodes[row].object(), node == nullptr ? nullptr : &node->object);
-    facts.nodes[row].node = std::move(node);
+  // nullopt: none.
+  void change(std::uint32_t row, const std::optional<Node>& node) {
+    auto kept = node ? std::make_unique<const KeptNode>(*node, node->images, parts) : nullptr;
+    classes.change_node(row, facts.nodes[row].node.get(), kept.get());
+    facts.nodes[row].node = std::move(kept);
   }
 };
 
 // Few values, so that they come and go, and others get their numbers.
-std::unique_ptr<const KeptNode> random_node(Random& random, std::uint32_t row) {
+std::optional<Node> random_node(Random& random, std::uint32_t row) {
   if (random.permille(150)) {
-    return nullptr;
+    return std::nullopt;
   }
   Node node;
   node.name = "n" + std::to_string(row);
@@ -46,7 +51,7 @@ std::unique_ptr<const KeptNode> random_node(Random& random, std::uint32_t row) {
       node.labels.emplace_back(key, std::to_string(random.below(values)));
     }
   }
-  return std::make_unique<KeptNode>(node);
+  return node;
 }
 
 ClassConstraint random_constraint(Random& random) {
@@ -77,10 +82,10 @@ ClassConstraint random_constraint(Random& random) {
   return constraint;
 }
 
-std::unique_ptr<const KeptNode> node_in(const char* zone) {
+Node node_in(const char* zone) {
   Node node;
   node.labels = {{"zone", zone}};
-  return std::make_unique<KeptNode>(node);
+  return node;
 }
 
 // Between two turns no node has the value any more that the first one split by, and another value
@@ -132,22 +137,24 @@ TEST(RowClasses, SplitsInTurnsWhileNodesChange) {
     }
     ASSERT_TRUE(cluster.classes.split(kInOneTurn));
     for (std::uint32_t row = 0; row < kRows; ++row) {
-      const Node* node = cluster.facts.nodes[row].object();
+      const KeptNode* node = cluster.facts.nodes[row].node.get();
       const std::uint32_t its = cluster.classes.of(row);
       ASSERT_EQ(its == kNoNodeClass, node == nullptr) << row;
       if (node == nullptr) {
         continue;
       }
-      ASSERT_EQ(its, cluster.classes.classes().classify(*node)) << row;
+      ASSERT_EQ(its, cluster.classes.classes().classify(cluster.facts.nodes[row].name, *node))
+          << row;
       ASSERT_TRUE(cluster.classes.labels().is_kept(row, *node)) << row;
       for (const ClassConstraint& constraint : read) {
         const NodeAffinity affinity(constraint);
         const NodeClass& its_class = cluster.classes.classes().at(its);
-        NodeClass whole{{}, node->taints, node->unschedulable, node->name};
-        for (const auto& [key, value] : node->labels) {
-          whole.labels.push_back({key, value});
+        NodeClass whole{
+            {}, node->traits->taints, node->traits->unschedulable, cluster.facts.nodes[row].name};
+        for (const SharedLabel& label : node->labels) {
+          whole.labels.push_back({label->first, label->second});
         }
-        ASSERT_EQ(affinity.passes(its_class, its_class.name), affinity.passes(whole, node->name))
+        ASSERT_EQ(affinity.passes(its_class, its_class.name), affinity.passes(whole, whole.name))
             << row;
       }
     }

@@ -70,7 +70,7 @@ void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& 
                   const ReferredObjects& objects) {
   for (std::uint32_t row = 0; row < facts.nodes.size(); ++row) {
     if (facts.nodes[row].node == nullptr) continue;
-    const Node& node = facts.nodes[row].node->object;
+    const KeptNode& node = *facts.nodes[row].node;
     std::set<const void*> found;
     for (const char* name : {"class-0", "class-1"}) {
       const VolumeIndex::OfClass* its = index.of_class(name);
@@ -92,7 +92,7 @@ void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& 
       EXPECT_EQ(usable == nullptr ? nullptr : usable->its, smallest);
       (void)its->storage.first(topology, row, [&](const auto& object) {
         const CsiStorageCapacity& one = *object.its;
-        EXPECT_TRUE(object.asks_for_more || selects(one.node_topology, node.labels));
+        EXPECT_TRUE(object.asks_for_more || selects(one.node_topology, node.whole("").labels));
         EXPECT_EQ(one.storage_class, name);
         found.insert(&one);
         return false;
@@ -109,7 +109,7 @@ void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& 
     }
     for (const auto& [key, object] : objects.of(ReferredKind::kCsiStorageCapacity)) {
       const auto& storage = std::get<CsiStorageCapacity>(*object);
-      if (selects(storage.node_topology, node.labels)) {
+      if (selects(storage.node_topology, node.whole("").labels)) {
         EXPECT_TRUE(found.contains(&storage)) << key;
       }
     }
@@ -119,6 +119,7 @@ void expect_found(const VolumeIndex& index, const Facts& facts, const Topology& 
 TEST(VolumeIndex, LeadsToAllThatANodeCanUse) {
   std::mt19937 random(11);
   ReferredObjects objects(Profile::kube_scheduler());
+  SharedParts parts;
   Facts facts;
   Topology topology(facts);
   facts.nodes.resize(4);
@@ -136,8 +137,8 @@ TEST(VolumeIndex, LeadsToAllThatANodeCanUse) {
     Node node;
     if (random() % 3 != 0) node.labels.emplace_back(kHost, one_of(random, "h", 4));
     if (random() % 3 != 0) node.labels.emplace_back(kZone, one_of(random, "z", 4));
-    auto kept = random() % 4 == 0 ? nullptr : std::make_unique<KeptNode>(node);
-    topology.set_node(row, kept == nullptr ? nullptr : &kept->object);
+    auto kept = random() % 4 == 0 ? nullptr : std::make_unique<KeptNode>(node, node.images, parts);
+    topology.set_node(row, kept.get());
     facts.nodes[row].node = std::move(kept);
     if (step % 30 == 0) {
       expect_found(index, facts, topology, objects);

@@ -1,10 +1,11 @@
-// Nodes as the cluster keeps them, and the images that they share.
+// Nodes as the cluster keeps them, and the parts that they share.
 #include "engine/table/kept_node.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace headroom {
 
@@ -14,69 +15,138 @@ ContainerImage image(const std::string& name, std::int64_t size_bytes = 1 << 20)
   return {.names = {name + "@sha256:0", name + ":v1"}, .size_bytes = size_bytes};
 }
 
-Node listing(std::vector<ContainerImage> images) {
+Node a_node() {
   Node node;
   node.name = "n1";
-  node.labels = {{"pool", "a"}};
+  node.labels = {{"kubernetes.io/hostname", "n1"}, {"pool", "a"}};
   node.taints = {{.key = "gpu", .value = "", .effect = "NoSchedule"}};
-  node.allocatable = {{"cpu", Quantity::from_value(4)}};
-  node.images = std::move(images);
+  node.allocatable = {{"cpu", Quantity::from_value(4)}, {"memory", Quantity::from_value(1 << 30)}};
+  node.images = {image("a"), image("b")};
   return node;
 }
 
-TEST(SharedImages, EqualOnesAreOne) {
-  SharedImages all;
-  const auto here = all.share(std::vector{image("a"), image("b")});
-  const auto there = all.share(std::vector{image("b"), image("a"), image("a", 7)});
-  EXPECT_EQ(here[0], there[1]);
-  EXPECT_EQ(here[1], there[0]);
-  EXPECT_NE(there[2], there[1]) << "another size";
-  EXPECT_EQ(*there[2], image("a", 7));
-  EXPECT_EQ(all.size(), 3u);
+TEST(SharedValues, EqualOnesAreOne) {
+  SharedParts parts;
+  const auto a = parts.images.share(image("a"));
+  EXPECT_EQ(parts.images.share(image("a")), a);
+  EXPECT_NE(parts.images.share(image("b")), a);
+  EXPECT_NE(parts.images.share(image("a", 7)), a) << "another size";
+  EXPECT_EQ(*parts.images.share(image("a", 7)), image("a", 7));
+  EXPECT_EQ(parts.images.size(), 3u);
 }
 
-TEST(SharedImages, NamesThatJoinToTheSameAreOthers) {
-  SharedImages all;
-  const auto shared = all.share(std::vector<ContainerImage>{
-      {.names = {"ab", "c"}}, {.names = {"a", "bc"}}, {.names = {"c", "ab"}}, {.names = {"ab"}}});
-  EXPECT_EQ(all.size(), 4u);
-  EXPECT_NE(shared[0], shared[1]);
-}
-
-TEST(SharedImages, ThoseThatNoNodeListsAreForgotten) {
-  SharedImages all;
-  const auto stay = all.share(std::vector{image("stays")});
-  for (int i = 0; i < 10'000; ++i) {
-    (void)all.share(std::vector{image("passing-" + std::to_string(i))});
-    ASSERT_LE(all.size(), 2 * (stay.size() + 1) + kUnusedImagesMax);
+TEST(SharedValues, WhatJoinsToTheSameTextIsAnother) {
+  SharedParts parts;
+  const auto images = std::vector<ContainerImage>{
+      {.names = {"ab", "c"}}, {.names = {"a", "bc"}}, {.names = {"c", "ab"}}, {.names = {"ab"}}};
+  for (const ContainerImage& one : images) {
+    EXPECT_EQ(*parts.images.share(one), one);
   }
-  EXPECT_EQ(all.share(std::vector{image("stays")})[0], stay[0]) << "one that is listed stays";
+  EXPECT_EQ(parts.images.size(), images.size());
+  for (const Label& label :
+       {Label("ab", "c"), Label("a", "bc"), Label("c", "ab"), Label("abc", "")}) {
+    EXPECT_EQ(*parts.labels.share(label), label);
+  }
+  EXPECT_EQ(parts.labels.size(), 4u);
+}
+
+TEST(SharedValues, QuantitiesStayAsTheyAreWritten) {
+  SharedParts parts;
+  const ResourceList binary = {{"memory", Quantity::parse("1Gi").value()}};
+  const ResourceList decimal = {{"memory", Quantity::parse("1073741824").value()}};
+  ASSERT_EQ(binary, decimal);
+  const auto text_of = [&](const ResourceList& list) {
+    Node node;
+    node.allocatable = list;
+    return parts.traits.share(node)->allocatable.front().second.canonical();
+  };
+  EXPECT_EQ(text_of(binary), "1Gi");
+  EXPECT_EQ(text_of(decimal), "1073741824");
+  EXPECT_EQ(parts.traits.size(), 2u);
+}
+
+TEST(SharedValues, ThoseThatNobodyHoldsAreForgotten) {
+  SharedParts parts;
+  const auto stays = parts.images.share(image("stays"));
+  for (int i = 0; i < 10'000; ++i) {
+    (void)parts.images.share(image("passing-" + std::to_string(i)));
+    ASSERT_LE(parts.images.size(), 2 + kUnusedValuesMax);
+  }
+  EXPECT_EQ(parts.images.share(image("stays")), stays) << "one that is held stays";
+}
+
+TEST(KeptNode, SharesWhatIsTheSameOnOthers) {
+  SharedParts parts;
+  Node node = a_node();
+  const KeptNode here(node, node.images, parts);
+  node.name = "n2";
+  node.labels[0].second = "n2";
+  node.images.pop_back();
+  const KeptNode there(node, node.images, parts);
+  EXPECT_NE(here.labels[0], there.labels[0]);
+  EXPECT_EQ(here.labels[1], there.labels[1]);
+  EXPECT_EQ(here.traits, there.traits);
+  EXPECT_EQ(here.images[0], there.images[0]);
+  EXPECT_TRUE(here.shares(parts) && there.shares(parts));
+  EXPECT_FALSE(there.shares(SharedParts()));
+}
+
+TEST(KeptNode, FindsItsLabels) {
+  SharedParts parts;
+  Node node;
+  EXPECT_EQ(find(KeptNode(node, {}, parts).labels, "a"), nullptr);
+  for (int i = 10; i < 40; ++i) {
+    node.labels.emplace_back("key-" + std::to_string(i), std::to_string(i));
+  }
+  const KeptNode kept(node, {}, parts);
+  for (const auto& [key, value] : node.labels) {
+    ASSERT_NE(find(kept.labels, key), nullptr) << key;
+    EXPECT_EQ(*find(kept.labels, key), value);
+  }
+  EXPECT_EQ(find(kept.labels, "key-1"), nullptr);
+  EXPECT_EQ(find(kept.labels, "key-400"), nullptr);
+  EXPECT_EQ(find(kept.labels, "z"), nullptr);
+}
+
+TEST(KeptNode, IsSelectedAsItsObjectIs) {
+  SharedParts parts;
+  const Node node = a_node();
+  const KeptNode kept(node, {}, parts);
+  for (const char* op : {"In", "NotIn", "Exists", "DoesNotExist"}) {
+    for (const char* key : {"pool", "zone"}) {
+      for (const char* value : {"a", "b"}) {
+        const LabelSelector selector = {{key, op, {value}}};
+        EXPECT_EQ(matches(selector, kept.labels), matches(selector, node.labels)) << key << op;
+      }
+    }
+  }
 }
 
 TEST(KeptNode, IsTheNodeButForWhatNobodyReads) {
-  SharedImages all;
-  Node node = listing({image("a"), image("b")});
-  const KeptNode kept(node, all.share(node.images));
-  EXPECT_EQ(kept.whole(), node);
-  EXPECT_TRUE(kept.object.images.empty());
+  SharedParts parts;
+  Node node = a_node();
+  const KeptNode kept(node, node.images, parts);
+  EXPECT_EQ(kept.whole(node.name), node);
   node.capacity = {{"cpu", Quantity::from_value(5)}};
   node.deleting = true;
   EXPECT_TRUE(kept.is_of(node, node.images));
-  EXPECT_EQ(KeptNode(node, all.share(node.images)).whole(), kept.whole());
+  EXPECT_EQ(KeptNode(node, node.images, parts).whole("n"), kept.whole("n"));
+  EXPECT_TRUE(KeptNode(node, {}, parts).whole("n").images.empty());
 }
 
 TEST(KeptNode, KnowsEachFieldThatIsAnother) {
-  SharedImages all;
-  const Node node = listing({image("a"), image("b")});
-  const KeptNode kept(node, all.share(node.images));
+  SharedParts parts;
+  const Node node = a_node();
+  const KeptNode kept(node, node.images, parts);
   const auto differs = [&](auto change) {
     Node other = node;
     change(other);
     return !kept.is_of(other, other.images);
   };
   EXPECT_FALSE(differs([](Node&) {}));
-  EXPECT_TRUE(differs([](Node& n) { n.name = "n2"; }));
-  EXPECT_TRUE(differs([](Node& n) { n.labels[0].second = "b"; }));
+  EXPECT_TRUE(differs([](Node& n) { n.labels[1].second = "b"; }));
+  EXPECT_TRUE(differs([](Node& n) { n.labels.pop_back(); }));
+  EXPECT_TRUE(differs([](Node& n) { n.labels.emplace_back("zone", "z"); }));
   EXPECT_TRUE(differs([](Node& n) { n.annotations = {{"a", "b"}}; }));
   EXPECT_TRUE(differs([](Node& n) { n.unschedulable = true; }));
   EXPECT_TRUE(differs([](Node& n) { n.taints.clear(); }));
