@@ -316,6 +316,13 @@ func (c *Client) read(from *call, err error) error {
 	return unavailable(c.address, err)
 }
 
+// end is read for whoever needs the reply no more: it is freed.
+func (c *Client) end(answered *call, err error) error {
+	err = c.read(answered, err)
+	c.recycle(answered)
+	return err
+}
+
 // wait waits until the call is done.
 func (c *Client) wait(ctx context.Context, sent *call) error {
 	l := sent.link

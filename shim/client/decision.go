@@ -59,9 +59,7 @@ func (c *Client) Evaluate(ctx context.Context, pod *v1.Pod, options EvaluateOpti
 	if err != nil {
 		return err
 	}
-	err = c.read(answered, c.readDecision(answered, decision))
-	c.recycle(answered)
-	return err
+	return c.end(answered, c.readDecision(answered, decision))
 }
 
 // EvaluateMany asks for many pods against one state: decisions[i] is for pods[i].
@@ -79,9 +77,7 @@ func (c *Client) EvaluateMany(ctx context.Context, pods []*v1.Pod, options Evalu
 	if err != nil {
 		return err
 	}
-	err = c.read(answered, c.readDecisions(answered, decisions))
-	c.recycle(answered)
-	return err
+	return c.end(answered, c.readDecisions(answered, decisions))
 }
 
 func encodeEvaluate(e *encoder, pods flatbuffers.UOffsetT, options EvaluateOptions) (wire.Body, flatbuffers.UOffsetT) {

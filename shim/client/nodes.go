@@ -97,9 +97,7 @@ func (c *Client) nodesPage(ctx context.Context, pod *v1.Pod, request NodesReques
 		return 0, err
 	}
 	next, err = c.readNodes(answered, answer)
-	err = c.read(answered, err)
-	c.recycle(answered)
-	return next, err
+	return next, c.end(answered, err)
 }
 
 func encodeEvaluateNodes(e *encoder, pod *v1.Pod, request NodesRequest, names []string,

@@ -58,9 +58,7 @@ func (c *Client) PostFilter(ctx context.Context, pod *v1.Pod, options PostFilter
 		return nil, err
 	}
 	answer, err := readPostFiltered(answered)
-	err = c.read(answered, err)
-	c.recycle(answered)
-	return answer, err
+	return answer, c.end(answered, err)
 }
 
 func readPostFiltered(from *call) (answer *PostFilterAnswer, err error) {

@@ -48,8 +48,7 @@ func (c *Client) ElasticQuotas(ctx context.Context) ([]ElasticQuotaState, error)
 		}
 		known := len(all)
 		all, more, err = readElasticQuotas(answered, all)
-		err = c.read(answered, err)
-		c.recycle(answered)
+		err = c.end(answered, err)
 		if err != nil {
 			return nil, err
 		}
@@ -98,8 +97,7 @@ func (c *Client) CapacityQuotas(ctx context.Context) ([]CapacityQuotaState, erro
 		}
 		last := ""
 		all, last, more, err = readCapacityQuotas(answered, all)
-		err = c.read(answered, err)
-		c.recycle(answered)
+		err = c.end(answered, err)
 		if err != nil {
 			return nil, err
 		}

@@ -122,9 +122,7 @@ func (c *Client) RenewReservations(ctx context.Context) (renewed int, err error)
 		return 0, err
 	}
 	renewed, err = readRenewed(answered)
-	err = c.read(answered, err)
-	c.recycle(answered)
-	return renewed, err
+	return renewed, c.end(answered, err)
 }
 
 func readRenewed(from *call) (renewed int, err error) {

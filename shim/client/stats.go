@@ -35,9 +35,7 @@ func (c *Client) Stats(ctx context.Context, options StatsOptions) (Stats, error)
 		return Stats{}, err
 	}
 	stats, err := readStats(&answered.body)
-	err = c.read(answered, err)
-	c.recycle(answered)
-	return stats, err
+	return stats, c.end(answered, err)
 }
 
 func encodeStats(e *encoder, options StatsOptions) flatbuffers.UOffsetT {
