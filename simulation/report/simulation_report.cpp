@@ -357,6 +357,11 @@ bool has_limits(std::span<const ProfileRun> runs, std::size_t resource) {
   });
 }
 
+// What in it nobody measured.
+void print_notes(std::FILE* file, const SimulationInput& input) {
+  for (const std::string& note : input.notes) fmt::print(file, "{}", wrapped(note));
+}
+
 }  // namespace
 
 void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
@@ -448,6 +453,8 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
                    fmt::format("{:.0f}", speed.preemption_latency_us(1000))});
   }
   fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
+  if (!input.notes.empty()) fmt::print(file, "\n");
+  print_notes(file, input);
 }
 
 void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
@@ -501,7 +508,7 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
       "seed for each moment, uses all of its limits, the others a share of their requests.",
       first.samples.size(), first.over_decisions ? "decisions" : "time", kBurstEvery);
   fmt::print(file, "{}\n{}", comparison.text(), wrapped(means));
-  for (const std::string& note : input.notes) fmt::print(file, "{}", wrapped(note));
+  print_notes(file, input);
 }
 
 std::string json_report(const SimulationInput& input, std::uint64_t seed,

@@ -375,6 +375,7 @@ cmp <(without_speed report1) <(without_speed report2)
 grep -qE 'placed +8,150 +100.0 %' report1
 "$headroom" simulate --nodes 30 --pods 1000 --no-departures --out full --validate >report-full
 grep -q 'Insufficient' report-full
+grep -q 'Limits are drawn from the seed' report-full
 [ "$(wc -l <full)" -eq 1000 ]
 "$headroom" simulate --nodes 30 --pods 300 --metrics-every 60 --validate --random-ties --json >json
 grep -q '"metric_reports"' json
