@@ -108,11 +108,11 @@ type CapacityBreak struct {
 
 // PlanRow is one limit that an added or a removed node touches.
 type PlanRow struct {
-	Quota, Resource                string
-	Limit, Used, Reserved          int64
-	Added, Removed                 int64
-	Net                            int64 // Used + Reserved + Added - Removed
-	Peak                           int64 // Used + Reserved + Added: all are there before the first is gone
+	Quota, Resource       string
+	Limit, Used, Reserved int64
+	Added, Removed        int64
+	Net                   int64 // Used + Reserved + Added - Removed
+	Peak                  int64 // Used + Reserved + Added: all are there before the first is gone
 }
 
 // CapacityPlanned answers a CapacityPlan.
