@@ -195,6 +195,7 @@ class Cluster {
   Renaming begin_renaming(const ResourceNames::Change& change);
   void end_renaming(const Renaming& renaming);
   void renumber(const ResourceNames::Change& change);
+  std::vector<std::int64_t> allocatable_of(const KeptNode& node) const;  // by resource
   void set_allocatable(NodeFacts& facts);
   void put_elastic_quota(std::string_view namespace_name, std::string_view name,
                          const ElasticQuota* quota);

@@ -44,6 +44,16 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   if (node.node != nullptr && !node.node->shares(shared_parts_)) {
     return broken("a part of it is kept twice");
   }
+  if ((node.node == nullptr) != (node.allocatable == nullptr)) {
+    return broken("it has amounts without an object, or none with one");
+  }
+  const std::vector<std::int64_t> amounts =
+      node.node == nullptr ? std::vector<std::int64_t>() : allocatable_of(*node.node);
+  for (ResourceId r = 0; r < std::max(amounts.size(), node.allocatable_count()); ++r) {
+    if (node.allocatable_of(r) != (r < amounts.size() ? amounts[r] : 0)) {
+      return broken("its amounts are not those of its object");
+    }
+  }
   PodId previous = kNoPod;
   for (PodId id = node.first_pod; id != kNoPod; id = facts_.pods[id].next) {
     if (facts_.pods[id].previous != previous || facts_.pods[id].counted_row != row) {

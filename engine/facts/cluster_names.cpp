@@ -106,18 +106,21 @@ void Cluster::renumber(const ResourceNames::Change& change) {
   }
 }
 
-void Cluster::set_allocatable(NodeFacts& facts) {
-  if (facts.node == nullptr) {
-    facts.allocatable = nullptr;
-    return;
-  }
+std::vector<std::int64_t> Cluster::allocatable_of(const KeptNode& node) const {
   std::vector<std::int64_t> allocatable(names_.size());
-  for (const auto& [name, quantity] : facts.node->traits->allocatable) {
+  for (const auto& [name, quantity] : node.traits->allocatable) {
     if (const ResourceId resource = names_.find(name); resource != kNoResource) {
       allocatable[resource] = amount(resource, quantity);
     }
   }
-  facts.allocatable = shared_parts_.amounts.share(allocatable);
+  return allocatable;
+}
+
+void Cluster::set_allocatable(NodeFacts& facts) {
+  facts.allocatable = nullptr;  // not the amounts of another node, where memory ends
+  if (facts.node != nullptr) {
+    facts.allocatable = shared_parts_.amounts.share(allocatable_of(*facts.node));
+  }
 }
 
 void Cluster::put_elastic_quota(std::string_view namespace_name, std::string_view name,

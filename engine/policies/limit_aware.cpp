@@ -128,8 +128,8 @@ bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
       columns(resource);
     }
   }
-  for (ResourceId resource = 0; resource < node.allocatable->size(); ++resource) {
-    if (resource != kPods && (*node.allocatable)[resource] != 0) {
+  for (ResourceId resource = 0; resource < node.allocatable_count(); ++resource) {
+    if (resource != kPods && node.allocatable_of(resource) != 0) {
       columns(resource);
     }
   }

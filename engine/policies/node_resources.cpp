@@ -62,8 +62,8 @@ void NodeResources::forget(ResourceId resource) {
 }
 
 bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
-  for (ResourceId resource = 0; resource < node.allocatable->size(); ++resource) {
-    if ((*node.allocatable)[resource] != 0 && is_counted_resource(names_.name(resource))) {
+  for (ResourceId resource = 0; resource < node.allocatable_count(); ++resource) {
+    if (node.allocatable_of(resource) != 0 && is_counted_resource(names_.name(resource))) {
       columns(resource);
     }
   }

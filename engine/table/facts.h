@@ -50,8 +50,9 @@ struct NodeFacts {
   std::uint32_t mentions = 0;    // pods and metrics that name it
   bool bad_annotation = false;
 
+  std::size_t allocatable_count() const { return allocatable == nullptr ? 0 : allocatable->size(); }
   std::int64_t allocatable_of(ResourceId resource) const {
-    return allocatable != nullptr && resource < allocatable->size() ? (*allocatable)[resource] : 0;
+    return resource < allocatable_count() ? (*allocatable)[resource] : 0;
   }
   // Exact; 0 without a node.
   Quantity exact_allocatable(const std::string& resource) const {

@@ -18,6 +18,9 @@ template <typename NodeOrTraits>
 std::size_t hash_of_traits(const NodeOrTraits& node) {
   std::uint64_t hash = node.unschedulable;
   const auto add = [&](std::uint64_t value) { hash = mix(hash ^ value); };
+  add(node.annotations.size());
+  add(node.taints.size());
+  add(node.allocatable.size());
   for (const auto& [key, value] : node.annotations) {
     add(keyed_hash(key));
     add(keyed_hash(value));
@@ -68,11 +71,11 @@ std::size_t SharedParts::Identity::hash(const ContainerImage& image) {
 }
 
 std::size_t SharedParts::Identity::hash(const std::vector<std::int64_t>& amounts) {
-  std::uint64_t hash = amounts.size();
-  for (const std::int64_t amount : amounts) {
-    hash = mix(hash ^ static_cast<std::uint64_t>(amount));
-  }
-  return hash;
+  // Not from the data of an empty list, which is null.
+  return amounts.empty()
+             ? 0
+             : keyed_hash(std::string_view(reinterpret_cast<const char*>(amounts.data()),
+                                           amounts.size() * sizeof(std::int64_t)));
 }
 
 bool SharedParts::Identity::equal(const NodeTraits& a, const NodeTraits& b) {

@@ -1,9 +1,9 @@
 // SharedValues: values of which equal ones are one object, for as long as somebody holds it.
 //
 // Thread safety: one writer, or any number of readers; who holds a value may outlive it. Invariant:
-// of equal values that somebody holds there is one. Cost: share() is a hash, and a copy of what
-// nobody holds yet; those that nobody holds any more are forgotten once they are as many as the
-// others and kUnusedValuesMax.
+// of equal values that somebody holds there is one. Cost: share() is a hash; for a value that is
+// new a copy, and a look at kPlacesSwept places of the table for values that nobody holds any more:
+// there are at most as many as were held at a time, and fewer with each new one.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kUnusedValuesMax = 1024;
+inline constexpr std::size_t kPlacesSwept = 2;
 
 // Identity: static hash(const Like&), a std::size_t, and equal(const Like&, const T&), for T and
 // whatever else share() is given, of which a T is made.
@@ -25,9 +25,7 @@ class SharedValues {
   Shared share(const Like& value) {
     auto known = known_.find(value);
     if (known == known_.end()) {
-      if (known_.size() >= 2 * used_ + kUnusedValuesMax) {
-        forget_unused();
-      }
+      forget_some();
       known = known_.insert(std::make_shared<const T>(value)).first;
     }
     return *known;
@@ -62,13 +60,20 @@ class SharedValues {
     }
   };
 
-  void forget_unused() {
-    std::erase_if(known_, [](const Shared& value) { return value.use_count() == 1; });
-    used_ = known_.size();
+  void forget_some() {
+    for (std::size_t n = 0; n < kPlacesSwept; ++n) {
+      swept_ = swept_ + 1 < known_.bucket_count() ? swept_ + 1 : 0;
+      for (auto at = known_.begin(swept_); at != known_.end(swept_);) {
+        const Shared value = *at++;
+        if (value.use_count() == 2) {  // with this one
+          known_.erase(value);
+        }
+      }
+    }
   }
 
   std::unordered_set<Shared, Hash, Equal> known_;
-  std::size_t used_ = 0;  // when unused ones were last forgotten
+  std::size_t swept_ = 0;  // the last place
 };
 
 }  // namespace headroom

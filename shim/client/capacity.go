@@ -13,7 +13,8 @@ import (
 // Amounts of capacity are in the resource's unit: thousandths of cpu, else whole. One beyond int64 is int64's
 // greatest or least value.
 
-// CapacityItem is nodes that may be created. Of Node the labels and Status.Capacity are read, and nothing else.
+// CapacityItem is nodes that may be created. Of Node the name, which may be any, labels and Status.Capacity are
+// sent, and nothing else.
 type CapacityItem struct {
 	Node  *v1.Node
 	Count int64 // 0 or more
@@ -183,8 +184,9 @@ type CapacityReserved struct {
 }
 
 // CapacityReserve holds nodes that will be created until they are there, until Expires, or until CapacityRelease.
-// *ServerError Conflict: the id is live, or as of CapacityCheck. It is sent once: after ErrUnavailable it is not
-// known whether they are held, and CapacityRelease makes sure that they are not.
+// *ServerError Conflict: the id is live, or as of CapacityCheck. It is sent once: after any other error, such as
+// ErrUnavailable or the context's, it is not known whether they are held, and CapacityRelease makes sure that they
+// are not.
 func (c *Client) CapacityReserve(ctx context.Context, reserve CapacityReserve) (*CapacityReserved, error) {
 	answered, err := c.send(ctx, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		id := e.string(reserve.ID)
@@ -226,7 +228,8 @@ func readCapacityReserved(from *call) (read *CapacityReserved, err error) {
 	return read, nil
 }
 
-// CapacityRelease gives back what is left of a reservation. False: no such one is live.
+// CapacityRelease gives back what is left of a reservation. False: no such one is live, or it was given back, the
+// answer was lost, and it was asked again.
 func (c *Client) CapacityRelease(ctx context.Context, id string) (released bool, err error) {
 	answered, err := c.ask(ctx, wire.BodyCapacityReleased, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		its := e.string(id)
@@ -248,10 +251,21 @@ func readReleased(from *call) (released bool, err error) {
 	return reply.Released(), nil
 }
 
+func (e *encoder) nodeTemplate(node *v1.Node) flatbuffers.UOffsetT {
+	name := e.string(node.Name)
+	labels := e.stringMap(node.Labels)
+	capacity := e.resources(node.Status.Capacity)
+	wire.NodeStart(e.b)
+	wire.NodeAddName(e.b, name)
+	wire.NodeAddLabels(e.b, labels)
+	wire.NodeAddCapacity(e.b, capacity)
+	return wire.NodeEnd(e.b)
+}
+
 func (e *encoder) capacityItems(items []CapacityItem) flatbuffers.UOffsetT {
 	mark := e.mark()
 	for _, item := range items {
-		node := e.node(item.Node)
+		node := e.nodeTemplate(item.Node)
 		wire.CapacityItemStart(e.b)
 		wire.CapacityItemAddNode(e.b, node)
 		wire.CapacityItemAddCount(e.b, item.Count)

@@ -77,10 +77,13 @@ class Faults : public ServiceTest {
     pod.uid += fmt::format("-{}-of-some-length-beyond-what-lies-in-a-string", below(2));
     return pod;
   }
+  Fact some_node() {
+    return node_of(fmt::format("n{}", below(6)), 4 + static_cast<std::int64_t>(below(5)));
+  }
   Fact some_fact() {
     switch (below(6)) {
       case 0:
-        return node_of(fmt::format("n{}", below(6)), 8);
+        return some_node();
       case 1:
         return removed_node(fmt::format("n{}", below(6)));
       case 2:
@@ -113,15 +116,20 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
   const int steps = long_run != nullptr && *long_run == '1' ? 200'000 : 1'500;
   for (int step = 0; step < steps; ++step) {
     SCOPED_TRACE(step);
-    steady += kFaultValidationPeriod;  // each fault is followed by a validation
-    const auto fails_at = static_cast<std::int64_t>(1 + below(below(2) == 0 ? 12 : 250));
+    steady += kFaultValidationPeriod;        // each fault is followed by a validation
+    const bool nodes_alone = below(4) == 0;  // in the midst of what is done for them
+    const auto fails_at = static_cast<std::int64_t>(1 + below(nodes_alone     ? 60
+                                                              : below(2) == 0 ? 12
+                                                                              : 250));
     const Pod pod = some_pod();
     const std::string node = fmt::format("n{}", below(6));
     in_memory::Client peer(*service);
     peer.greet("peer", schedulers[below(schedulers.size())]);
-    const std::uint64_t kind = below(8);
+    const std::uint64_t kind = nodes_alone ? 0 : below(8);
     if (kind < 3) {
-      const std::vector<Fact> facts = {some_fact(), some_fact(), some_fact()};
+      const std::vector<Fact> facts =
+          nodes_alone ? std::vector{some_node(), Fact(removed_node(node)), some_node()}
+                      : std::vector{some_fact(), some_fact(), some_fact()};
       ++sequence;
       give(*feeds, fails_at, [&](Builder& builder) {
         const auto changes =
