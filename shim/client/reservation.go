@@ -39,8 +39,9 @@ func (c *Client) Reserve(ctx context.Context, pod *v1.Pod, node string) (*Reserv
 // its way, and would have to be woken if it found another goroutine reading.
 const awaitPatience = 500 * time.Microsecond
 
-// Await waits for the answer, without polling: it is for goroutines that are in no hurry. nil: reserved. A *ServerError says why not: Conflict where the node no longer
-// takes the pod. After ErrUnavailable it is not known: Unreserve, or Reserve again, which is safe.
+// Await waits for the answer, without polling: it is for goroutines that are in no hurry. nil: reserved. A
+// *ServerError says why not: Conflict where the node no longer takes the pod. After any other error, such as
+// ErrUnavailable or the context's, it is not known: Unreserve, or Reserve again, which is safe.
 func (c *Client) Await(ctx context.Context, r *Reservation) error {
 	c.linger(ctx, r.sent, awaitPatience)
 	if err := c.wait(ctx, r.sent); err != nil {
