@@ -68,18 +68,13 @@ type CapacityCheckOptions struct {
 // CapacityCheck asks how many of these nodes may be created: each item for itself, all against one state. It
 // changes nothing. *ServerError Conflict: the server's facts are not complete yet.
 func (c *Client) CapacityCheck(ctx context.Context, items []CapacityItem, options CapacityCheckOptions) (*CapacityChecked, error) {
-	answered, err := c.ask(ctx, wire.BodyCapacityChecked, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyCapacityChecked, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		list := e.capacityItems(items)
 		wire.CapacityCheckStart(e.b)
 		wire.CapacityCheckAddItems(e.b, list)
 		wire.CapacityCheckAddBindingOnly(e.b, options.BindingOnly)
 		return wire.BodyCapacityCheck, wire.CapacityCheckEnd(e.b)
-	})
-	if err != nil {
-		return nil, err
-	}
-	checked, err := readChecked(answered)
-	return checked, c.end(answered, err)
+	}, readChecked)
 }
 
 func readChecked(from *call) (read *CapacityChecked, err error) {
@@ -129,19 +124,14 @@ type CapacityPlanned struct {
 // CapacityPlan asks what would come of adding nodes, item by item, and taking others, by name, away. It changes
 // nothing. *ServerError NotFound: a node to remove is not there; Conflict: as of CapacityCheck.
 func (c *Client) CapacityPlan(ctx context.Context, add []CapacityItem, remove []string) (*CapacityPlanned, error) {
-	answered, err := c.ask(ctx, wire.BodyCapacityPlanned, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyCapacityPlanned, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		items := e.capacityItems(add)
 		names := e.strings(remove)
 		wire.CapacityPlanStart(e.b)
 		wire.CapacityPlanAddAdd(e.b, items)
 		wire.CapacityPlanAddRemove(e.b, names)
 		return wire.BodyCapacityPlan, wire.CapacityPlanEnd(e.b)
-	})
-	if err != nil {
-		return nil, err
-	}
-	planned, err := readPlanned(answered)
-	return planned, c.end(answered, err)
+	}, readPlanned)
 }
 
 func readPlanned(from *call) (read *CapacityPlanned, err error) {
@@ -231,17 +221,12 @@ func readCapacityReserved(from *call) (read *CapacityReserved, err error) {
 // CapacityRelease gives back what is left of a reservation. False: no such one is live, or it was given back, the
 // answer was lost, and it was asked again.
 func (c *Client) CapacityRelease(ctx context.Context, id string) (released bool, err error) {
-	answered, err := c.ask(ctx, wire.BodyCapacityReleased, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyCapacityReleased, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		its := e.string(id)
 		wire.CapacityReleaseStart(e.b)
 		wire.CapacityReleaseAddId(e.b, its)
 		return wire.BodyCapacityRelease, wire.CapacityReleaseEnd(e.b)
-	})
-	if err != nil {
-		return false, err
-	}
-	released, err = readReleased(answered)
-	return released, c.end(answered, err)
+	}, readReleased)
 }
 
 func readReleased(from *call) (released bool, err error) {

@@ -111,7 +111,7 @@ func (c *Client) Greeting() Greeting {
 // A request builds its body.
 type request func(e *encoder) (wire.Body, flatbuffers.UOffsetT)
 
-// ask sends a request that changes nothing and waits for its reply; again where the connection is gone, which
+// ask sends a request that may be sent twice and waits for its reply; again where the connection is gone, which
 // fails at once where that had not answered anything (retry). The caller frees the call.
 func (c *Client) ask(ctx context.Context, expected wire.Body, build request) (*call, error) {
 	for again := true; ; again = false {

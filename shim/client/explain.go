@@ -35,19 +35,14 @@ type Explanation struct {
 
 // Explain asks why the node may run the pod, or why not. It changes nothing. *ServerError NotFound: no such node.
 func (c *Client) Explain(ctx context.Context, pod *v1.Pod, node string) (*Explanation, error) {
-	answered, err := c.ask(ctx, wire.BodyExplained, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyExplained, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		ref := e.podRef(pod)
 		name := e.string(node)
 		wire.ExplainStart(e.b)
 		wire.ExplainAddPod(e.b, ref)
 		wire.ExplainAddNodeName(e.b, name)
 		return wire.BodyExplain, wire.ExplainEnd(e.b)
-	})
-	if err != nil {
-		return nil, err
-	}
-	explanation, err := readExplained(answered)
-	return explanation, c.end(answered, err)
+	}, readExplained)
 }
 
 func readExplained(from *call) (read *Explanation, err error) {

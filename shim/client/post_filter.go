@@ -47,18 +47,13 @@ type PostFilterOptions struct {
 // PostFilter asks who has to go for the pod. It changes nothing. *ServerError Unsupported: the profile has
 // no CapacityScheduling.
 func (c *Client) PostFilter(ctx context.Context, pod *v1.Pod, options PostFilterOptions) (*PostFilterAnswer, error) {
-	answered, err := c.ask(ctx, wire.BodyPostFiltered, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyPostFiltered, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		ref := e.podRef(pod)
 		wire.PostFilterStart(e.b)
 		wire.PostFilterAddPod(e.b, ref)
 		wire.PostFilterAddCandidates(e.b, options.Candidates)
 		return wire.BodyPostFilter, wire.PostFilterEnd(e.b)
-	})
-	if err != nil {
-		return nil, err
-	}
-	answer, err := readPostFiltered(answered)
-	return answer, c.end(answered, err)
+	}, readPostFiltered)
 }
 
 func readPostFiltered(from *call) (answer *PostFilterAnswer, err error) {

@@ -115,15 +115,10 @@ func (c *Client) Unreserve(ctx context.Context, pod *v1.Pod, node string) error 
 // Greeting.ReservationTime from now. It returns how many there are. *ServerError Unsupported: the server
 // does not end any.
 func (c *Client) RenewReservations(ctx context.Context) (renewed int, err error) {
-	answered, err := c.ask(ctx, wire.BodyReservationsRenewed, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyReservationsRenewed, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		wire.RenewReservationsStart(e.b)
 		return wire.BodyRenewReservations, wire.RenewReservationsEnd(e.b)
-	})
-	if err != nil {
-		return 0, err
-	}
-	renewed, err = readRenewed(answered)
-	return renewed, c.end(answered, err)
+	}, readRenewed)
 }
 
 func readRenewed(from *call) (renewed int, err error) {

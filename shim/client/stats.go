@@ -28,14 +28,9 @@ type StatsOptions struct{ Digest, Validate bool }
 
 // Stats asks how the server is.
 func (c *Client) Stats(ctx context.Context, options StatsOptions) (Stats, error) {
-	answered, err := c.ask(ctx, wire.BodyStatsReply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+	return exchange(ctx, c, wire.BodyStatsReply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		return wire.BodyStats, encodeStats(e, options)
-	})
-	if err != nil {
-		return Stats{}, err
-	}
-	stats, err := readStats(&answered.body)
-	return stats, c.end(answered, err)
+	}, func(from *call) (Stats, error) { return readStats(&from.body) })
 }
 
 func encodeStats(e *encoder, options StatsOptions) flatbuffers.UOffsetT {
