@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/applications/images.h"
-#include "engine/table/value_bytes.h"
+#include "engine/kept/value_bytes.h"
 
 namespace headroom {
 

@@ -30,10 +30,10 @@
 #include "engine/classes/row_classes.h"
 #include "engine/domains/topology.h"
 #include "engine/domains/volume_index.h"
+#include "engine/kept/referred_objects.h"
 #include "engine/profile/profile.h"
 #include "engine/table/facts.h"
 #include "engine/table/node_table.h"
-#include "engine/table/referred_objects.h"
 #include "engine/table/rejections.h"
 
 namespace headroom {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/table/referred_objects.h"
+#include "engine/kept/referred_objects.h"
 #include "objects/objects.h"
 
 namespace headroom {

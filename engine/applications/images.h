@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/table/kept_node.h"
+#include "engine/kept/kept_node.h"
 #include "objects/hash.h"
 
 namespace headroom {

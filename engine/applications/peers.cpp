@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/table/value_bytes.h"
+#include "engine/kept/value_bytes.h"
 #include "objects/assert.h"
 
 namespace headroom {

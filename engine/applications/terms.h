@@ -9,8 +9,8 @@
 
 #include "engine/applications/application.h"
 #include "engine/applications/peers.h"
+#include "engine/kept/referred_objects.h"
 #include "engine/profile/profile.h"
-#include "engine/table/referred_objects.h"
 
 namespace headroom {
 

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "engine/classes/node_labels.h"
-#include "engine/table/kept_node.h"
+#include "engine/kept/kept_node.h"
 #include "engine/table/node_class.h"
 #include "objects/assert.h"
 #include "objects/hash.h"

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/kept/kept_node.h"
 #include "engine/limits.h"
-#include "engine/table/kept_node.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 

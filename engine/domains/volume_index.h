@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "engine/domains/topology.h"
+#include "engine/kept/referred_objects.h"
 #include "engine/table/node_class.h"
-#include "engine/table/referred_objects.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/table/check_times.h"
+#include "engine/kept/check_times.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {

@@ -1,6 +1,6 @@
 // Cluster's digest: of what the facts say, in no order.
 #include "engine/facts/cluster.h"
-#include "engine/table/digest.h"
+#include "engine/kept/digest.h"
 
 namespace headroom {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/facts/cluster.h"
-#include "engine/table/check_resources.h"
-#include "engine/table/check_times.h"
+#include "engine/kept/check_resources.h"
+#include "engine/kept/check_times.h"
 
 namespace headroom {
 

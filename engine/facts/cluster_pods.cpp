@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/facts/cluster.h"
-#include "engine/table/check_times.h"
+#include "engine/kept/check_times.h"
 
 namespace headroom {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/table/check_resources.h"
+#include "engine/kept/check_resources.h"
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/table/host_ports.h"
+#include "engine/kept/host_ports.h"
 #include "objects/error.h"
 #include "objects/objects.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/kept/check_resources.h"
 #include "engine/limits.h"
-#include "engine/table/check_resources.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "engine/table/digest.h"
+#include "engine/kept/digest.h"
 
 namespace headroom {
 

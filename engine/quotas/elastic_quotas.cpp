@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/table/digest.h"
+#include "engine/kept/digest.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/kept/digest.h"
 #include "engine/limits.h"
-#include "engine/table/digest.h"
 
 namespace headroom {
 

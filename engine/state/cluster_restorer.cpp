@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/kept/check_times.h"
 #include "engine/state/cluster_state.h"
 #include "engine/state/saved_pod.h"
-#include "engine/table/check_times.h"
 
 namespace headroom {
 

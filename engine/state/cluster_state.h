@@ -24,7 +24,7 @@
 #pragma once
 
 #include "engine/facts/cluster.h"
-#include "engine/table/value_bytes.h"
+#include "engine/kept/value_bytes.h"
 
 namespace headroom {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/facts/cluster.h"
-#include "engine/table/value_bytes.h"
+#include "engine/kept/value_bytes.h"
 
 namespace headroom {
 

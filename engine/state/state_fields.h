@@ -1,9 +1,9 @@
-// The members of a profile, for state files: as engine/table/object_fields.h has those of objects.
+// The members of a profile, for state files: as engine/kept/object_fields.h has those of objects.
 // A struct that gains one does not compile until it is saved, and then kStateVersion grows.
 #pragma once
 
+#include "engine/kept/object_fields.h"
 #include "engine/profile/profile.h"
-#include "engine/table/object_fields.h"
 
 namespace headroom {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "engine/kept/value_bytes.h"
 #include "engine/state/state_fields.h"
-#include "engine/table/value_bytes.h"
 #include "objects/hash.h"
 
 namespace headroom {

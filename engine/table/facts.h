@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/table/host_ports.h"
-#include "engine/table/kept_node.h"
+#include "engine/kept/host_ports.h"
+#include "engine/kept/kept_node.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
 #include "engine/table/resource_names.h"

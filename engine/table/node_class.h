@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/table/kept_node.h"
+#include "engine/kept/kept_node.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
 #include "objects/objects.h"

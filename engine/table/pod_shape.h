@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "engine/answers.h"
+#include "engine/kept/host_ports.h"
 #include "engine/limits.h"
 #include "engine/profile/profile.h"
-#include "engine/table/host_ports.h"
 #include "engine/table/node_class.h"
 #include "engine/table/node_table.h"
 #include "engine/table/resource_names.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/table/referred_objects.h"
+#include "engine/kept/referred_objects.h"
 #include "objects/writing/referred_json_writer.h"
 #include "schema/limits.h"
 

@@ -23,7 +23,7 @@ GIVEN = {"node": "Node", "node_template": "Node", "pod": "Pod", "pending": "Pod"
          "pods": "std::vector<Pod>", "metric": "NodeMetric", "quota": "CapacityQuota", "engine": "Engine"}
 GIVEN_IN = {
     "engine/facts/supposition.h": {"cluster": "Cluster", "shape": "PodShape"},
-    "engine/table/value_bytes.h": {"writer": "ValueWriter", "reader": "ValueReader"},
+    "engine/kept/value_bytes.h": {"writer": "ValueWriter", "reader": "ValueReader"},
     "tools/conformance/upstream/upstream_tracker.h": {"snapshot": "UpstreamSnapshot", "node_template": "UpstreamNode"},
 }
 # An example may show a value and not use it, and may have its own of what is given.

@@ -38,13 +38,13 @@ headroom_add_engine_test(engine_test SOURCES
   engine/decide/applied_rows_test.cpp
   engine/applications/bound_volumes_test.cpp
   engine/table/change_log_test.cpp
-  engine/table/check_resources_test.cpp
+  engine/kept/check_resources_test.cpp
   engine/elastic_quota_stories_test.cpp
   engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
-  engine/table/host_ports_test.cpp
+  engine/kept/host_ports_test.cpp
   engine/applications/images_test.cpp
-  engine/table/kept_node_test.cpp
+  engine/kept/kept_node_test.cpp
   engine/applications/label_bits_test.cpp
   engine/large_cluster_test.cpp
   engine/classes/node_class_test.cpp

@@ -1,4 +1,4 @@
-#include "engine/table/kept_node.h"
+#include "engine/kept/kept_node.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "engine/table/check_times.h"
+#include "engine/kept/check_times.h"
 
 #include <fmt/format.h>
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/table/shared_values.h"
+#include "engine/kept/shared_values.h"
 #include "objects/objects.h"
 
 namespace headroom {

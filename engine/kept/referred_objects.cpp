@@ -1,11 +1,11 @@
-#include "engine/table/referred_objects.h"
+#include "engine/kept/referred_objects.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "engine/table/digest.h"
-#include "engine/table/value_bytes.h"
+#include "engine/kept/digest.h"
+#include "engine/kept/value_bytes.h"
 
 namespace headroom {
 

@@ -25,7 +25,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/table/object_fields.h"
+#include "engine/kept/object_fields.h"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-#include "engine/table/host_ports.h"
+#include "engine/kept/host_ports.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "engine/table/check_resources.h"
+#include "engine/kept/check_resources.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Amounts that a pod cannot have are refused in each of its lists, with the list's name.
-#include "engine/table/check_resources.h"
+#include "engine/kept/check_resources.h"
 
 #include <gtest/gtest.h>
 

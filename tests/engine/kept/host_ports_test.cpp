@@ -1,6 +1,6 @@
 // NodePorts, story by story: who is in whose way, until when, and who has to go. The property tests
 // compare the same with the oracle.
-#include "engine/table/host_ports.h"
+#include "engine/kept/host_ports.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Nodes as the cluster keeps them, and the parts that they share.
-#include "engine/table/kept_node.h"
+#include "engine/kept/kept_node.h"
 
 #include <gtest/gtest.h>
 
