@@ -88,13 +88,12 @@ void score_all(const TruthOfRow& truth_of_row, const std::uint32_t* node_class,
 
 }  // namespace
 
-void score_by_rows(const Columns& columns, const Program& program, std::uint32_t rows,
-                   ScalarScores& out) {
+void score_by_rows(const std::int64_t* const* truth_rows, const std::uint32_t* node_class,
+                   const Program& program, std::uint32_t rows, ScalarScores& out) {
   const auto truth_of_row = [&](std::uint32_t row) {
-    const std::int64_t* truth = columns.truth_of(row);
-    return [truth](std::uint32_t column) { return truth[column]; };
+    return [truth = truth_rows[row]](std::uint32_t column) { return truth[column]; };
   };
-  score_all(truth_of_row, columns.node_class, program, rows, out);
+  score_all(truth_of_row, node_class, program, rows, out);
 }
 
 void score_by_columns(const std::int64_t* const* truth_columns, const std::uint32_t* node_class,

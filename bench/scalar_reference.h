@@ -18,9 +18,9 @@ struct ScalarScores {
   std::array<std::vector<std::int32_t>, kScoresMax> score;  // feasible rows only
 };
 
-// `truth` as Columns has it.
-void score_by_rows(const Columns& columns, const Program& program, std::uint32_t rows,
-                   ScalarScores& out);
+// truth_rows[row][column].
+void score_by_rows(const std::int64_t* const* truth_rows, const std::uint32_t* node_class,
+                   const Program& program, std::uint32_t rows, ScalarScores& out);
 // truth_columns[column][row].
 void score_by_columns(const std::int64_t* const* truth_columns, const std::uint32_t* node_class,
                       const Program& program, std::uint32_t rows, ScalarScores& out);

@@ -77,10 +77,10 @@ struct Block {
   std::uint32_t first, count;
 
   const float* narrow(std::uint32_t column) const {
-    HEADROOM_ASSERT(column < columns.truth_stride);
+    HEADROOM_ASSERT(column < columns.count);
     return columns.narrow[column] + first;
   }
-  const std::int64_t* truth(std::uint32_t i) const {
+  Truth truth(std::uint32_t i) const {
     return columns.truth_of(columns.rows != nullptr ? columns.rows[first + i] : first + i);
   }
 };

@@ -12,9 +12,9 @@ constexpr std::int64_t kDoubleMax = std::int64_t{1} << 45;
 // Weighted sums below this are.
 constexpr double kDoubleSumMax = 1 << 30;
 
-// The rows of a vector: where the truth of each lies, and its number in the block.
+// The rows of a vector: the truth of each, and its number in the block.
 struct Lanes {
-  const std::int64_t* truth[kDoubleLanes];
+  Truth truth[kDoubleLanes];
   std::uint32_t rows[kDoubleLanes];
 };
 

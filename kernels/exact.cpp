@@ -32,7 +32,7 @@ class Exact {
   using Fraction = double;
   static constexpr std::uint32_t kTermsMax = kScoreTermsMax;
 
-  Exact(const Score& score, const std::int64_t* truth) : score_(score), truth_(truth) {}
+  Exact(const Score& score, const Truth& truth) : score_(score), truth_(truth) {}
 
   std::uint32_t count() const { return score_.count; }
   Term term(std::uint32_t t) {
@@ -90,7 +90,7 @@ class Exact {
 
  private:
   const Score& score_;
-  const std::int64_t* const truth_;
+  const Truth truth_;
   bool all_have_capacity_ = true;
 };
 
@@ -100,12 +100,12 @@ std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t 
                         std::int64_t capacity) {
   HEADROOM_ASSERT(capacity != 0);
   return with_formula(score, [&](auto formula) {
-    Exact with(score, nullptr);
+    Exact with(score, Truth{});
     return formula.of_term(with, Term{headroom, need, capacity, 0}, score);
   });
 }
 
-std::int64_t exact_score(const Score& score, const std::int64_t* truth) {
+std::int64_t exact_score(const Score& score, const Truth& truth) {
   HEADROOM_ASSERT(score.count <= kScoreTermsMax);
   return with_formula(score, [&](auto formula) {
     Exact with(score, truth);
@@ -113,7 +113,7 @@ std::int64_t exact_score(const Score& score, const std::int64_t* truth) {
   });
 }
 
-std::uint32_t exact_code(const Program& program, const std::int64_t* truth) {
+std::uint32_t exact_code(const Program& program, const Truth& truth) {
   std::uint32_t code = 0;
   for (const FilterTerm& term : program.filter_terms) {
     code |= static_cast<std::uint32_t>(term.need > truth[term.column]) << term.bit;

@@ -14,11 +14,11 @@ namespace headroom {
 std::int64_t exact_term(const Score& score, std::int64_t headroom, std::int64_t need,
                         std::int64_t capacity);
 
-// A plugin's raw score of a row, whose columns are `truth`.
-std::int64_t exact_score(const Score& score, const std::int64_t* truth);
+// A plugin's raw score of a row.
+std::int64_t exact_score(const Score& score, const Truth& truth);
 
 // The code of a row that its class does not reject.
-std::uint32_t exact_code(const Program& program, const std::int64_t* truth);
+std::uint32_t exact_code(const Program& program, const Truth& truth);
 
 // Keeps what the first rejecting plugin says: `code` has a bit per failing term.
 std::uint32_t first_rejection(const Program& program, std::uint32_t code);

@@ -38,16 +38,55 @@ inline constexpr std::uint32_t kGivenBackMax = 8;
 // A headroom that fits every need.
 inline constexpr std::int64_t kUnlimited = INT64_MAX;
 
-// What the kernels read. Entry i of `node_class` and of narrow[column] belongs to row
-// rows ? rows[i] : i; the truth of a row is truth[row * truth_stride + column].
+// A headroom, saturating; kUnlimited comes of a base that is, and of no other.
+inline std::int64_t headroom_of(std::int64_t base, std::int64_t sum) {
+  if (base == kUnlimited) {
+    return kUnlimited;
+  }
+  std::int64_t left = 0;
+  if (__builtin_sub_overflow(base, sum, &left) || left == kUnlimited) {
+    return base < 0 ? INT64_MIN : kUnlimited - 1;
+  }
+  return left;
+}
+
+// What a column is made of: a headroom is its base less its sum, a capacity its base (kNoSum).
+inline constexpr std::uint32_t kNoSum = UINT32_MAX;
+struct ColumnSource {
+  std::uint32_t base, sum;
+};
+
+// The exact values of a row, by column.
+struct Truth {
+  const ColumnSource* sources;  // nullptr: `bases` are the values, by column
+  const std::int64_t* bases;
+  const std::int64_t* sums;
+
+  std::int64_t operator[](std::uint32_t column) const {
+    if (sources == nullptr) {
+      return bases[column];
+    }
+    const auto [base, sum] = sources[column];
+    return sum == kNoSum ? bases[base] : headroom_of(bases[base], sums[sum]);
+  }
+};
+
+// What the kernels read: `count` columns. Entry i of `node_class` and of narrow[column] belongs to
+// row rows ? rows[i] : i; bases and sums are row by row.
 struct Columns {
+  std::uint32_t count;
   const float* const* narrow;
-  const std::int64_t* truth;
-  std::size_t truth_stride;
+  const ColumnSource* sources;  // as Truth has them
+  const std::int64_t* bases;
+  std::size_t base_stride;
+  const std::int64_t* sums;
+  std::size_t sum_stride;
   const std::uint32_t* node_class;
   const std::uint32_t* rows;
 
-  const std::int64_t* truth_of(std::uint32_t row) const { return truth + row * truth_stride; }
+  Truth truth_of(std::uint32_t row) const {
+    return {sources, bases + row * base_stride, sums + row * sum_stride};
+  }
 };
 
 // Rejects a row where need > headroom.

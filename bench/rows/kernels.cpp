@@ -86,7 +86,7 @@ class KernelPass {
     const Program program = this->program();
     run([&](std::uint32_t first, std::uint32_t count, const BlockScores& scores) {
       for (std::uint32_t i = 0; i < count; ++i) {
-        const std::int64_t* truth = all.truth_of(first + i);
+        const Truth truth = all.truth_of(first + i);
         const std::uint32_t by_class = program.class_code[all.node_class[first + i]];
         const std::uint32_t code = by_class != 0 ? by_class : exact_code(program, truth);
         check(scores.code[i] == code, fmt::format("row {}: code", first + i));
@@ -154,18 +154,22 @@ void kernel_vs_scalar(const BenchOptions& options, Lines& lines) {
   KernelPass pass({.nodes = options.size(50'000), .seed = options.seed});
   pass.check_exact();
   const Columns columns = pass.columns();
-  std::vector<std::vector<std::int64_t>> by_column(pass.column_count());
-  std::vector<const std::int64_t*> column_pointers;
-  for (std::uint32_t c = 0; c < pass.column_count(); ++c) {
-    for (std::uint32_t row = 0; row < pass.rows(); ++row) {
-      by_column[c].push_back(columns.truth_of(row)[c]);
+  std::vector<std::vector<std::int64_t>> by_row(pass.rows()), by_column(pass.column_count());
+  std::vector<const std::int64_t*> row_pointers, column_pointers;
+  for (std::uint32_t row = 0; row < pass.rows(); ++row) {
+    for (std::uint32_t c = 0; c < pass.column_count(); ++c) {
+      by_row[row].push_back(columns.truth_of(row)[c]);
+      by_column[c].push_back(by_row[row].back());
     }
-    column_pointers.push_back(by_column[c].data());
+    row_pointers.push_back(by_row[row].data());
+  }
+  for (const std::vector<std::int64_t>& column : by_column) {
+    column_pointers.push_back(column.data());
   }
   ScalarScores scalar;
   const auto time_rows = [&] {
     const Stopwatch watch;
-    score_by_rows(columns, pass.program(), pass.rows(), scalar);
+    score_by_rows(row_pointers.data(), columns.node_class, pass.program(), pass.rows(), scalar);
     return watch.seconds();
   };
   const auto time_columns = [&] {

@@ -130,7 +130,7 @@ class Evaluator {
 
   std::uint32_t column_code(const PodShape& shape, std::uint32_t row,
                             const std::vector<std::string>& named);
-  const std::int64_t* row_truth(const PodShape& shape, std::uint32_t row);
+  Truth row_truth(const PodShape& shape, std::uint32_t row);
   ExactAnswer exact_answer(AskedPod& asked, bool every_row);
   std::uint32_t look_at(const AskedPod& asked, std::uint32_t row, ExactAnswer& answer);
   bool rows_of_columns(PodShape& shape, ExactAnswer& answer);

@@ -12,20 +12,23 @@ namespace headroom {
 
 // The truth of a row, less what the pod needs there where that depends on the node. Valid until
 // the next is asked for.
-const std::int64_t* Evaluator::row_truth(const PodShape& shape, std::uint32_t row) {
+Truth Evaluator::row_truth(const PodShape& shape, std::uint32_t row) {
   const NodeTable& table = cluster_.table();
   if (shape.allocatable_needs.empty()) {
     return table.truth_of(row);
   }
   std::vector<std::int64_t>& truth = truth_;
-  truth.assign(table.truth_of(row), table.truth_of(row) + table.column_count());
+  truth.resize(table.column_count());
+  for (ColumnId id = 0; id < truth.size(); ++id) {
+    truth[id] = table.truth(row, id);
+  }
   for (const AllocatableNeed& need : shape.allocatable_needs) {
     const std::string& resource = cluster_.resources().name(need.resource);
     const std::int64_t amount = need.at(cluster_.node(row).exact_allocatable(resource));
     std::int64_t& headroom = truth[need.headroom];
     headroom = __builtin_sub_overflow(headroom, amount, &headroom) ? INT64_MIN : headroom;
   }
-  return truth.data();
+  return {nullptr, truth.data(), nullptr};
 }
 
 std::uint32_t Evaluator::row_class_code(const PodShape& shape, std::uint32_t row,
@@ -267,7 +270,7 @@ void Evaluator::apply(AskedPod& asked, ExactAnswer& answer) const {
 }
 
 void Evaluator::read_raw(const PodShape& shape, std::uint32_t row, std::int64_t* raw) {
-  const std::int64_t* truth = row_truth(shape, row);
+  const Truth truth = row_truth(shape, row);
   for (std::size_t s = 0; s < shape.scores.size(); ++s) {
     raw[s] = exact_score(shape.scores[s], truth);
   }

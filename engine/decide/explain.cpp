@@ -71,7 +71,7 @@ void Evaluator::explain_filters(const PodShape& shape, std::uint32_t row, Explan
       if (headroom == kUnlimited) {
         line.note = "no limit on this node";
       } else {
-        line.capacity = table.base(row, term.column);
+        line.capacity = table.base(row, table.base_of(term.column));
         line.aggregate = difference(line.capacity, headroom);
         line.formula = load_aware ? "usage + need <= the largest usage that passes"
                                   : "aggregate + need <= capacity";
@@ -108,7 +108,7 @@ void Evaluator::explain_ports(const Pod& pod, const PodShape& shape, std::uint32
 }
 
 void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explanation& out) {
-  const std::int64_t* truth = row_truth(shape, row);
+  const Truth truth = row_truth(shape, row);
   for (const std::uint8_t s : shape.score_order) {
     const Score& score = shape.scores[s];
     const ScoreLabel& label = shape.score_labels[s];
@@ -122,7 +122,7 @@ void Evaluator::explain_scores(const PodShape& shape, std::uint32_t row, Explana
       line.aggregate = difference(line.capacity, truth[term.headroom]);
       line.need = term.need;
       line.formula = score_formula(score);
-      if (cluster_.table().base(row, term.headroom) == kNoScore) {
+      if (cluster_.table().base(row, cluster_.table().base_of(term.headroom)) == kNoScore) {
         line.aggregate = 0;
         line.formula.clear();
         line.note = "no usage is known: scores 0";

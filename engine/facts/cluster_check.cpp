@@ -31,7 +31,7 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
     return broken("its name finds another row");
   }
   if (!table_.narrow_consistent(row)) {
-    return broken("a narrow column differs from its truth");
+    return broken("a narrow column differs from what its sums and bases make of it");
   }
   // Of a split that is under way the row may be still to come.
   if (node.node != nullptr && row_classes_.all_split() &&
@@ -104,7 +104,6 @@ Result<void> Cluster::validate_sums(std::uint32_t row) {
   for (const auto& policy : policies_) {
     policy->refresh(row, now_us_);
   }
-  table_.derive(row);
   const bool same = table_.row_state(row) == before;
   table_.restore(row, before);
   if (!same || bad_annotations_ != bad_before) {

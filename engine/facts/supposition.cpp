@@ -80,7 +80,7 @@ std::uint32_t Supposition::code_of(const PodShape& shape, std::uint32_t row) con
   }
   std::uint32_t code = 0;
   for (const FilterTerm& term : shape.active_terms) {
-    code |= static_cast<std::uint32_t>(term.need > cluster_.table_.headroom(row, term.column))
+    code |= static_cast<std::uint32_t>(term.need > cluster_.table_.truth(row, term.column))
             << term.bit;
   }
   return first_rejection(shape.program(), code);

@@ -46,11 +46,12 @@ LimitAware::LimitAware(const PolicyContext& context)
     Columns& its = columns(id);
     const std::string label = "scored limit " + resource.name;
     its.scored = id == kCpu || id == kMemory ? table_.add_sum(label) : its.limit;
-    its.scored_capacity = table_.add_capacity();
-    its.scored_headroom = table_.add_headroom(its.scored, 0);
+    const BaseId base = table_.add_base(0);
+    its.scored_capacity = table_.add_capacity(base);
+    its.scored_headroom = table_.add_headroom(base, its.scored);
   }
   if (upstream_) {
-    error_ = table_.add_headroom(table_.add_sum("limit error"), kUnlimited);
+    error_ = table_.add_headroom(table_.add_base(kUnlimited), table_.add_sum("limit error"));
   }
 }
 
@@ -62,7 +63,7 @@ LimitAware::Columns& LimitAware::columns(ResourceId resource) {
   Columns added{};
   const std::string label = "limit " + names_.name(resource);
   added.limit = table_.add_sum(label);
-  added.headroom = table_.add_headroom(added.limit, kUnlimited);
+  added.headroom = table_.add_headroom(table_.add_base(kUnlimited), added.limit);
   return columns_.emplace(resource, added).first->second;
 }
 
@@ -115,7 +116,9 @@ void LimitAware::names_of(const KeptNode& node, std::vector<std::string>& names)
 
 void LimitAware::forget(ResourceId resource) {
   if (const auto found = columns_.find(resource); found != columns_.end()) {
+    const BaseId base = table_.base_of(found->second.headroom);
     table_.remove_column(found->second.headroom);
+    table_.remove_base(base);
     table_.remove_sum(found->second.limit);
     columns_.erase(found);
   }
@@ -138,18 +141,17 @@ bool LimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
     const auto percent = ratio.percents.find(names_.name(resource));
     const bool has_ratio = percent != ratio.percents.end();
     const std::int64_t limit = has_ratio ? percent_of(allocatable, percent->second) : allocatable;
-    table_.set_base(row, columns.headroom, has_ratio ? limit : kUnlimited);
+    table_.set_base(row, table_.base_of(columns.headroom), has_ratio ? limit : kUnlimited);
     if (columns.scored_capacity != kNoColumn) {
-      const std::int64_t capacity = has_ratio || !upstream_ ? limit : 0;
-      table_.set_capacity(row, columns.scored_capacity, capacity);
-      table_.set_base(row, columns.scored_headroom, capacity);
+      table_.set_base(row, table_.base_of(columns.scored_headroom),
+                      has_ratio || !upstream_ ? limit : 0);
     }
   }
   if (upstream_) {
-    table_.set_base(row, error_, ratio.error ? -1 : kUnlimited);
+    table_.set_base(row, table_.base_of(error_), ratio.error ? -1 : kUnlimited);
   }
   if (not_kept_ != kNoColumn) {
-    table_.set_base(row, not_kept_, is_not_kept(ratio) ? -1 : kUnlimited);
+    table_.set_base(row, table_.base_of(not_kept_), is_not_kept(ratio) ? -1 : kUnlimited);
   }
   return ratio.ignored;
 }
@@ -160,11 +162,12 @@ bool LimitAware::is_not_kept(const NodeRatio& ratio) const {
 }
 
 void LimitAware::add_not_kept() {
-  not_kept_ = table_.add_headroom(table_.add_sum("limits not kept"), kUnlimited);
+  const BaseId base = table_.add_base(kUnlimited);
+  not_kept_ = table_.add_headroom(base, table_.add_sum("limits not kept"));
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     const KeptNode* node = facts_.nodes[row].node.get();
     if (node != nullptr && is_not_kept(ratio_of(*node))) {
-      table_.set_base(row, not_kept_, -1);
+      table_.set_base(row, base, -1);
       table_.commit(row);
     }
   }

@@ -46,6 +46,7 @@ LoadAware::LoadAware(const PolicyContext& context)
     : profile_(context.profile),
       args_(profile_.load_aware),
       upstream_(profile_.mode == Mode::kUpstream),
+      uses_(args_.score_according_prod_usage ? kUses : kProdScore),
       names_(context.names),
       table_(context.table),
       facts_(context.facts) {
@@ -63,8 +64,8 @@ LoadAware::LoadAware(const PolicyContext& context)
   resources.insert(args_.supported_resources.begin(), args_.supported_resources.end());
 
   const SumId nothing = table_.add_sum("load expired");
-  expired_ = table_.add_headroom(nothing, kUnlimited);
-  prod_expired_ = table_.add_headroom(nothing, kUnlimited);
+  expired_ = table_.add_headroom(table_.add_base(kUnlimited), nothing);
+  prod_expired_ = table_.add_headroom(table_.add_base(kUnlimited), nothing);
   for (const std::string& name : resources) {
     Dimension added{};
     added.resource = names_.pin(name);
@@ -72,18 +73,18 @@ LoadAware::LoadAware(const PolicyContext& context)
     added.weight = weight == args_.resource_weights.end() ? 0 : weight->second;
     const auto sum = [&](const char* what) { return table_.add_sum(what + name); };
     const auto headroom = [&](SumId used, std::int64_t initial) {
-      return table_.add_headroom(used, initial);
+      return table_.add_headroom(table_.add_base(initial), used);
     };
     added.estimate = sum("load estimate ");
     added.delta = sum("load delta ");
     added.prod_delta = sum("load prod delta ");
     added.prod_usage = sum("load prod usage ");
     constexpr const char* kUseNames[kUses] = {"filter ", "prod filter ", "score ", "prod score "};
-    for (std::uint8_t use = 0; use < kUses; ++use) {
+    for (std::uint8_t use = 0; use < uses_; ++use) {
       added.used[use] = table_.add_sum(std::string("load used ") + kUseNames[use] + name);
       added.reported[use] = table_.add_sum(std::string("load reported ") + kUseNames[use] + name);
     }
-    added.capacity = table_.add_capacity();
+    added.capacity = table_.add_capacity(table_.add_base(0));
     added.filter = headroom(added.used[kFilter], kUnlimited);
     added.aggregated_filter = headroom(added.used[kFilter], kUnlimited);
     added.prod_filter = headroom(added.used[kProdFilter], kUnlimited);
@@ -175,8 +176,8 @@ bool LoadAware::set_node(std::uint32_t row_index, const NodeFacts& facts) {
     const std::string& name = names_.name(dimension.resource);
     const Quantity* own = raw ? find(*raw, name) : nullptr;
     const Quantity* total = own != nullptr ? own : find(node.traits->allocatable, name);
-    table_.set_capacity(row_index, dimension.capacity,
-                        total == nullptr ? 0 : amount(dimension.resource, *total));
+    table_.set_base(row_index, table_.base_of(dimension.capacity),
+                    total == nullptr ? 0 : amount(dimension.resource, *total));
   }
   return ignored;
 }

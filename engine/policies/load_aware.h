@@ -110,7 +110,7 @@ class LoadAware final : public Policy {
 
  private:
   using Vector = std::vector<std::int64_t>;
-  // What usage is looked at for.
+  // What usage is looked at for; the last of it only where the arguments ask for it.
   enum Use : std::uint8_t { kFilter, kProdFilter, kScore, kProdScore, kUses };
 
   // Per dimension.
@@ -215,6 +215,7 @@ class LoadAware final : public Policy {
   const Profile& profile_;
   const LoadAwareArgs& args_;
   const bool upstream_;
+  const std::uint8_t uses_;  // how many, the first ones
   ResourceNames& names_;
   NodeTable& table_;
   Facts& facts_;

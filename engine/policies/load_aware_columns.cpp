@@ -103,7 +103,7 @@ void LoadAware::refresh_pods(std::uint32_t row) {
     return;
   }
   const PodView& view = pod_views_[row];
-  for (std::uint8_t use = 0; use < kUses; ++use) {
+  for (std::uint8_t use = 0; use < uses_; ++use) {
     for (const Dimension& dimension : dimensions_) {
       table_.set_sum(
           row, dimension.used[use],
@@ -144,9 +144,11 @@ void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int6
   // Mode Upstream: thresholds that are all 0 switch even the expiry off.
   const bool off = metric == nullptr || (upstream_ && all_zero(chosen));
   const bool stale = !off && args_.filter_expired_node_metrics && expired(*metric, now_us);
-  table_.set_base(
-      row_index, for_prod ? prod_expired_ : expired_,
-      stale && !args_.enable_schedule_when_node_metrics_expired ? kRejected : kUnlimited);
+  const auto set_base = [&](ColumnId column, std::int64_t base) {
+    table_.set_base(row_index, table_.base_of(column), base);
+  };
+  set_base(for_prod ? prod_expired_ : expired_,
+           stale && !args_.enable_schedule_when_node_metrics_expired ? kRejected : kUnlimited);
   Usage usage;
   bool checked = !off && !stale && metric->has_usage;
   if (checked && prod) {
@@ -163,11 +165,9 @@ void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int6
     const std::int64_t total = this->total(row_index, dimension);
     const std::int64_t most =
         checked && chosen[d] != 0 && total != 0 ? largest_passing(total, chosen[d]) : kUnlimited;
-    table_.set_base(row_index, for_prod ? dimension.prod_filter : dimension.filter,
-                    aggregated ? kUnlimited : most);
-    table_.set_base(row_index,
-                    for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
-                    aggregated ? most : kUnlimited);
+    set_base(for_prod ? dimension.prod_filter : dimension.filter, aggregated ? kUnlimited : most);
+    set_base(for_prod ? dimension.prod_aggregated_filter : dimension.aggregated_filter,
+             aggregated ? most : kUnlimited);
   }
   set_usage(row_index, for_prod ? kProdFilter : kFilter, checked ? usage : Usage());
 }
@@ -176,7 +176,7 @@ void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
   const MetricFacts* metric = rows_[row_index].metric.get();
   const bool scored = metric != nullptr && metric->has_usage && !expired(*metric, now_us);
   const bool aggregated = args_.aggregated && !args_.aggregated->score_aggregation_type.empty();
-  Usage usage, prod;
+  Usage usage;
   if (scored) {
     usage.reported = aggregated
                          ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
@@ -184,17 +184,14 @@ void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
                          : metric->at(metric->node_usage);
     usage.adds = usage.reported != nullptr ? kDelta : kEstimate;
   }
-  if (scored && args_.score_according_prod_usage) {
-    prod = prod_usage(*metric, true);
-  }
   set_usage(row_index, kScore, usage);
-  set_usage(row_index, kProdScore, prod);
+  if (args_.score_according_prod_usage) {
+    set_usage(row_index, kProdScore, scored ? prod_usage(*metric, true) : Usage());
+  }
   for (const Dimension& dimension : dimensions_) {
     const std::int64_t base = scored ? total(row_index, dimension) : kNoScore;
-    table_.set_base(row_index, dimension.score, base);
-    if (dimension.prod_score != dimension.score) {
-      table_.set_base(row_index, dimension.prod_score, base);
-    }
+    table_.set_base(row_index, table_.base_of(dimension.score), base);
+    table_.set_base(row_index, table_.base_of(dimension.prod_score), base);
   }
 }
 

@@ -33,11 +33,12 @@ const NodeResources::Columns& NodeResources::columns(ResourceId resource) {
   Columns added;
   const std::string& name = names_.name(resource);
   added.requested = table_.add_sum("requested " + name);
-  added.allocatable = table_.add_capacity();
-  added.headroom = table_.add_headroom(added.requested, 0);
+  const BaseId base = table_.add_base(0);
+  added.allocatable = table_.add_capacity(base);
+  added.headroom = table_.add_headroom(base, added.requested);
   if (resource == kCpu || resource == kMemory) {
     added.non_zero = table_.add_sum("non-zero requested " + name);
-    added.non_zero_headroom = table_.add_headroom(added.non_zero, 0);
+    added.non_zero_headroom = table_.add_headroom(base, added.non_zero);
   }
   return columns_.emplace(resource, added).first->second;
 }
@@ -46,16 +47,19 @@ const NodeResources::Columns& NodeResources::nothing() {
   if (!nothing_) {
     Columns& added = nothing_.emplace(Columns{});
     added.requested = table_.add_sum("requested nothing");
-    added.allocatable = table_.add_capacity();
-    added.headroom = table_.add_headroom(added.requested, 0);
+    const BaseId base = table_.add_base(0);
+    added.allocatable = table_.add_capacity(base);
+    added.headroom = table_.add_headroom(base, added.requested);
   }
   return *nothing_;
 }
 
 void NodeResources::forget(ResourceId resource) {
   if (const auto found = columns_.find(resource); found != columns_.end()) {
+    const BaseId base = table_.base_of(found->second.headroom);
     table_.remove_column(found->second.headroom);
     table_.remove_column(found->second.allocatable);
+    table_.remove_base(base);
     table_.remove_sum(found->second.requested);
     columns_.erase(found);
   }
@@ -68,12 +72,7 @@ bool NodeResources::set_node(std::uint32_t row, const NodeFacts& node) {
     }
   }
   for (const auto& [resource, columns] : columns_) {
-    const std::int64_t allocatable = node.allocatable_of(resource);
-    table_.set_capacity(row, columns.allocatable, allocatable);
-    table_.set_base(row, columns.headroom, allocatable);
-    if (columns.non_zero_headroom != kNoColumn) {
-      table_.set_base(row, columns.non_zero_headroom, allocatable);
-    }
+    table_.set_base(row, table_.base_of(columns.headroom), node.allocatable_of(resource));
   }
   return false;
 }

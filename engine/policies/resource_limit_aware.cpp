@@ -24,16 +24,16 @@ ResourceLimitAware::ResourceLimitAware(const PolicyContext& context)
     Columns added{};
     const std::string label = "resource limit " + resource.name;
     added.limit = table_.add_sum(label);
-    added.capacity = table_.add_capacity();
-    added.headroom = table_.add_headroom(added.limit, 0);
+    const BaseId base = table_.add_base(0);
+    added.capacity = table_.add_capacity(base);
+    added.headroom = table_.add_headroom(base, added.limit);
     columns_.emplace(names_.pin(resource.name), added);
   }
 }
 
 bool ResourceLimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
   for (const auto& [resource, columns] : columns_) {
-    table_.set_capacity(row, columns.capacity, node.allocatable_of(resource));
-    table_.set_base(row, columns.headroom, node.allocatable_of(resource));
+    table_.set_base(row, table_.base_of(columns.headroom), node.allocatable_of(resource));
   }
   return false;
 }

@@ -17,7 +17,7 @@ void DryRun::begin(std::uint32_t row) {
   bases_.clear();
   sums_.clear();
   for (const Preemptor::Term& term : preemptor_.terms) {
-    bases_.push_back(table.base(row, term.column));
+    bases_.push_back(table.base(row, table.base_of(term.column)));
     sums_.push_back(table.exact_sum(row, term.sum));
   }
   for (const PodId id : cluster.node(row).nominated) {

@@ -15,20 +15,21 @@ namespace {
 
 constexpr std::uint32_t kFirstRows = 1024;
 // Columns come a few at a time, and most before the rows.
-constexpr std::size_t kStrideStep = 8;
+constexpr std::size_t kStrideStep = 2;
 
+// Rows that are not used yet take none of the room.
 template <typename Values>
-void resize_rows(Values& values, std::size_t rows, std::size_t old_stride, std::size_t new_stride,
-                 std::uint32_t used_rows) {
-  // Rows that are not used yet take none of the room.
+void widen_rows(Values& values, std::size_t rows, std::size_t& stride, std::uint32_t used_rows) {
+  const std::size_t wider = stride + kStrideStep;
   Values grown;
-  grown.reserve(rows * new_stride);
-  grown.resize(used_rows * new_stride, 0);
+  grown.reserve(rows * wider);
+  grown.resize(used_rows * wider, 0);
   for (std::uint32_t row = 0; row < used_rows; ++row) {
-    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * old_stride), old_stride,
-                grown.begin() + static_cast<std::ptrdiff_t>(row * new_stride));
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * stride), stride,
+                grown.begin() + static_cast<std::ptrdiff_t>(row * wider));
   }
   values = std::move(grown);
+  stride = wider;
 }
 
 }  // namespace
@@ -43,19 +44,38 @@ SumId NodeTable::add_sum(std::string label) {
     return id;
   }
   if (sum_labels_.size() == sum_stride_) {
-    const std::size_t stride = sum_stride_ + kStrideStep;
-    resize_rows(sums_, capacity_, sum_stride_, stride, size_);
-    sum_stride_ = stride;
+    widen_rows(sums_, capacity_, sum_stride_, size_);
   }
   sum_labels_.push_back(hash_bytes(label));
   return static_cast<SumId>(sum_labels_.size() - 1);
 }
 
-ColumnId NodeTable::add_capacity() { return add_column({false, 0, kUnlimited}); }
+BaseId NodeTable::add_base(std::int64_t initial) {
+  auto id = static_cast<BaseId>(known_bases_.size());
+  if (!free_bases_.empty()) {
+    id = free_bases_.back();
+    free_bases_.pop_back();
+    known_bases_[id].initial = initial;
+  } else {
+    known_bases_.push_back({initial, 0, {}});
+    if (known_bases_.size() > base_stride_) {
+      widen_rows(bases_, capacity_, base_stride_, size_);
+    }
+    for (std::uint32_t row = 0; row < size_; ++row) {
+      bases_[row * base_stride_ + id] = kUnlimited;
+    }
+  }
+  for (std::uint32_t row = 0; row < size_; ++row) {
+    set_base(row, id, initial);
+  }
+  return id;
+}
 
-ColumnId NodeTable::add_headroom(SumId sum, std::int64_t initial_base) {
+ColumnId NodeTable::add_capacity(BaseId base) { return add_column({base, kNoSum}); }
+
+ColumnId NodeTable::add_headroom(BaseId base, SumId sum) {
   HEADROOM_ASSERT(sum < sum_labels_.size());
-  return add_column({true, sum, initial_base});
+  return add_column({base, sum});
 }
 
 void NodeTable::remove_sum(SumId id) {
@@ -63,58 +83,55 @@ void NodeTable::remove_sum(SumId id) {
   free_sums_.push_back(id);
 }
 
-void NodeTable::remove_column(ColumnId id) {
-  HEADROOM_ASSERT(id < columns_.size() && free_columns_.size() < columns_.size());
+void NodeTable::remove_base(BaseId id) {
+  HEADROOM_ASSERT(id < known_bases_.size() && known_bases_[id].columns.empty());
+  known_bases_[id].initial = kUnlimited;
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_base(row, id, kUnlimited);
   }
-  // Until it is used again: it limits no row, and no commit looks at it.
-  columns_[id] = {true, 0, kUnlimited};
+  free_bases_.push_back(id);
+}
+
+void NodeTable::remove_column(ColumnId id) {
+  HEADROOM_ASSERT(id < sources_.size() && free_columns_.size() < sources_.size());
+  // Until it is used again it limits no row, and no commit looks at it.
+  const std::size_t removed = std::erase(known_bases_[sources_[id].base].columns, id);
+  HEADROOM_ASSERT(removed == 1);
   for (std::uint32_t row = 0; row < size_; ++row) {
-    set_truth(row, id, kUnlimited);
+    set_narrow(row, id, round_down(kUnlimited));
   }
   free_columns_.push_back(id);
   refresh_committed();
 }
 
-ColumnId NodeTable::add_column(Column column) {
+ColumnId NodeTable::add_column(ColumnSource source) {
+  HEADROOM_ASSERT(source.base < known_bases_.size());
+  auto id = static_cast<ColumnId>(sources_.size());
   if (!free_columns_.empty()) {
-    const ColumnId id = free_columns_.back();
+    id = free_columns_.back();
     free_columns_.pop_back();
-    columns_[id] = column;
-    start_column(id);
-    return id;
+    sources_[id] = source;
+  } else {
+    sources_.push_back(source);
+    if (sources_.size() > stride_) {
+      widen_rows(row_narrow_, capacity_, stride_, size_);
+    }
+    narrow_.emplace_back(id, capacity_ + kPadNodes);
+    log_.add_column();
+    refresh_pointers();
   }
-  const auto id = static_cast<ColumnId>(columns_.size());
-  columns_.push_back(column);
-  if (columns_.size() > stride_) {
-    const std::size_t stride = stride_ + kStrideStep;
-    resize_rows(bases_, capacity_, stride_, stride, size_);
-    resize_rows(truth_, capacity_, stride_, stride, size_);
-    resize_rows(row_narrow_, capacity_, stride_, stride, size_);
-    stride_ = stride;
-  }
-  narrow_.emplace_back(id, capacity_ + kPadNodes);
-  log_.add_column();
-  refresh_pointers();
-  start_column(id);
-  return id;
-}
-
-void NodeTable::start_column(ColumnId id) {
+  known_bases_[source.base].columns.push_back(id);
   refresh_committed();
   for (std::uint32_t row = 0; row < size_; ++row) {
-    bases_[row * stride_ + id] = kUnlimited;
-    set_base(row, id, columns_[id].initial_base);
-    set_truth(row, id, columns_[id].headroom ? headroom(row, id) : 0);
+    set_narrow(row, id, narrowed(row, id));
   }
   forget_changes();
+  return id;
 }
 
 void NodeTable::grow_rows(std::uint32_t capacity) {
   sums_.reserve(capacity * sum_stride_);
-  bases_.reserve(capacity * stride_);
-  truth_.reserve(capacity * stride_);
+  bases_.reserve(capacity * base_stride_);
   row_narrow_.reserve(capacity * stride_);
   classes_.resize(capacity + kPadNodes, kNoNodeClass);
   for (NarrowColumn& narrow : narrow_) {
@@ -134,7 +151,7 @@ void NodeTable::reserve(std::uint32_t rows) {
 void NodeTable::refresh_pointers() {
   narrow_pointers_.clear();
   log_pointers_.clear();
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
+  for (ColumnId id = 0; id < sources_.size(); ++id) {
     narrow_pointers_.push_back(narrow_[id].data());
     log_pointers_.push_back(log_.column(id));
   }
@@ -147,8 +164,7 @@ std::uint32_t NodeTable::acquire_row() {
     }
     released_.insert(size_++);
     sums_.resize(size_ * sum_stride_);
-    bases_.resize(size_ * stride_);
-    truth_.resize(size_ * stride_);
+    bases_.resize(size_ * base_stride_, kUnlimited);
     row_narrow_.resize(size_ * stride_);
   }
   const std::uint32_t row = *released_.begin();
@@ -160,11 +176,11 @@ void NodeTable::acquire_row(std::uint32_t row) {
   const bool was_free = released_.erase(row) == 1;
   HEADROOM_ASSERT(was_free && row < size_);
   clear_sums(row);
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
-    // A new row's bases are 0, a released one's kUnlimited.
-    bases_[row * stride_ + id] = kUnlimited;
-    set_base(row, id, columns_[id].initial_base);
-    set_truth(row, id, columns_[id].headroom ? columns_[id].initial_base : 0);
+  for (BaseId id = 0; id < known_bases_.size(); ++id) {
+    set_base(row, id, known_bases_[id].initial);
+    for (const ColumnId column : known_bases_[id].columns) {
+      set_narrow(row, column, narrowed(row, column));
+    }
   }
   classes_[row] = kNoNodeClass;
 }
@@ -172,7 +188,7 @@ void NodeTable::acquire_row(std::uint32_t row) {
 void NodeTable::release_row(std::uint32_t row) {
   HEADROOM_ASSERT(row < size_);
   classes_[row] = kNoNodeClass;
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
+  for (BaseId id = 0; id < known_bases_.size(); ++id) {
     set_base(row, id, kUnlimited);
   }
   commit(row);
@@ -180,112 +196,98 @@ void NodeTable::release_row(std::uint32_t row) {
   HEADROOM_ASSERT(was_used);
 }
 
-void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {
+template <bool is_more>
+void NodeTable::change(std::uint32_t row, std::span<const Contribution> contributions) {
   HEADROOM_ASSERT(row < size_);
   std::int64_t* sums = sums_.data() + row * sum_stride_;
+  bool apart = beyond_int64(row);
   for (const auto& [sum, amount] : contributions) {
-    if (__builtin_add_overflow(sums[sum], amount, &sums[sum])) [[unlikely]] {
-      carry(row, sum, amount > 0 ? 1 : -1);
+    std::int64_t total = 0;
+    if (apart || (is_more ? __builtin_add_overflow(sums[sum], amount, &total)
+                          : __builtin_sub_overflow(sums[sum], amount, &total))) [[unlikely]] {
+      set_sum(row, sum, exact_sum(row, sum) + (is_more ? Int128{amount} : -Int128{amount}));
+      apart = beyond_int64(row);
+    } else {
+      sums[sum] = total;
     }
   }
+}
+
+void NodeTable::add(std::uint32_t row, std::span<const Contribution> contributions) {
+  change<true>(row, contributions);
 }
 
 void NodeTable::subtract(std::uint32_t row, std::span<const Contribution> contributions) {
-  HEADROOM_ASSERT(row < size_);
-  std::int64_t* sums = sums_.data() + row * sum_stride_;
-  for (const auto& [sum, amount] : contributions) {
-    if (__builtin_sub_overflow(sums[sum], amount, &sums[sum])) [[unlikely]] {
-      carry(row, sum, amount > 0 ? -1 : 1);
-    }
-  }
+  change<false>(row, contributions);
 }
 
-void NodeTable::carry(std::uint32_t row, SumId id, int by) {
-  const Carries* carries = carries_of(row);
-  const bool known = carries != nullptr && carries->contains(id);
-  set_carry(row, id, (known ? carries->at(id) : 0) + by);
-}
-
-void NodeTable::set_carry(std::uint32_t row, SumId id, Int128 carry) {
-  if (carry != 0) {
-    carries_[row][id] = static_cast<std::int64_t>(carry);
-  } else if (const auto found = carries_.find(row); found != carries_.end()) {
+void NodeTable::set_exact(std::uint32_t row, SumId id, Int128 value) {
+  if (value != static_cast<std::int64_t>(value)) {
+    exact_[row][id] = value;
+  } else if (const auto found = exact_.find(row); found != exact_.end()) {
     found->second.erase(id);
     if (found->second.empty()) {
-      carries_.erase(found);
+      exact_.erase(found);
     }
   }
 }
 
-Int128 NodeTable::exact_sum(const Carries* carries, std::uint32_t row, SumId id) const {
-  const Int128 low = sums_[row * sum_stride_ + id];
-  const bool carried = carries != nullptr && carries->contains(id);
-  return carried ? low + (static_cast<Int128>(carries->at(id)) << 64) : low;
-}
-
-Int128 NodeTable::exact_sum(std::uint32_t row, SumId id) const {
-  return exact_sum(carries_of(row), row, id);
+Int128 NodeTable::exact_sum_apart(std::uint32_t row, SumId id) const {
+  if (const auto found = exact_.find(row); found != exact_.end()) {
+    if (const auto sum = found->second.find(id); sum != found->second.end()) {
+      return sum->second;
+    }
+  }
+  return sum(row, id);
 }
 
 std::vector<std::uint32_t> NodeTable::rows_beyond_int64() const {
   std::vector<std::uint32_t> rows;
-  for (const auto& [row, carries] : carries_) {
+  for (const auto& [row, sums] : exact_) {
     rows.push_back(row);
   }
   return rows;
 }
 
-std::int64_t NodeTable::headroom(const Carries* carries, std::uint32_t row, ColumnId id) const {
-  const SumId sum = columns_[id].sum;
-  const std::int64_t low = sums_[row * sum_stride_ + sum];
-  return headroom_of(bases_[row * stride_ + id],
-                     carries == nullptr ? low : in_int64(exact_sum(carries, row, sum), beyond_));
-}
-
-std::int64_t NodeTable::headroom(std::uint32_t row, ColumnId id) const {
-  return headroom(carries_of(row), row, id);
-}
-
-void NodeTable::set_truth(std::uint32_t row, ColumnId id, std::int64_t value) {
-  truth_[row * stride_ + id] = value;
-  row_narrow_[row * stride_ + id] = narrow_pointers_[id][row] = narrowed(row, id);
-}
-
-void NodeTable::set_capacity(std::uint32_t row, ColumnId id, std::int64_t value) {
-  HEADROOM_ASSERT(row < size_ && id < columns_.size() && !columns_[id].headroom);
-  set_truth(row, id, value);
-}
-
-void NodeTable::change_base(std::uint32_t row, ColumnId id, std::int64_t value) {
-  HEADROOM_ASSERT(row < size_ && id < columns_.size());
-  std::int64_t& base = bases_[row * stride_ + id];
-  Column& column = columns_[id];
-  const bool limited_before = column.limited_rows != 0;
-  column.limited_rows += (value != kUnlimited) - (base != kUnlimited);
+void NodeTable::change_base(std::uint32_t row, BaseId id, std::int64_t value) {
+  std::int64_t& base = bases_[row * base_stride_ + id];
+  Base& known = known_bases_[id];
+  const bool limited_before = known.limited_rows != 0;
+  known.limited_rows += (value != kUnlimited) - (base != kUnlimited);
   base = value;
-  if (value == kUnlimited && column.headroom) {
-    set_truth(row, id, kUnlimited);  // commit() may pass over the column from now on
+  for (const ColumnId column : known.columns) {
+    // commit() looks at no capacity, and may pass over a headroom that is unlimited from now on.
+    if (!is_headroom(column) || value == kUnlimited) {
+      set_narrow(row, column, narrowed(row, column));
+    }
   }
-  if (limited_before != (column.limited_rows != 0)) {
+  if (limited_before != (known.limited_rows != 0)) {
     ++limited_generation_;
     refresh_committed();
     // What commit() did not write while no row limited the column.
-    std::fill_n(log_pointers_[id], kLogSlots, round_down(kUnlimited));
+    for (const ColumnId column : known.columns) {
+      if (is_headroom(column)) {
+        std::fill_n(log_pointers_[column], kLogSlots, round_down(kUnlimited));
+      }
+    }
   }
 }
 
 void NodeTable::refresh_committed() {
   committed_.clear();
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
-    if (!columns_[id].headroom || columns_[id].limited_rows != 0) {
-      committed_.push_back(id);
+  for (const Base& base : known_bases_) {
+    for (const ColumnId column : base.columns) {
+      if (!is_headroom(column) || base.limited_rows != 0) {
+        committed_.push_back(column);
+      }
     }
   }
+  std::sort(committed_.begin(), committed_.end());
 }
 
 float NodeTable::narrowed(std::uint32_t row, ColumnId id) const {
-  const std::int64_t value = truth_[row * stride_ + id];
-  return columns_[id].headroom ? round_down(value) : percent_scale(value);
+  const std::int64_t value = truth(row, id);
+  return is_headroom(id) ? round_down(value) : percent_scale(value);
 }
 
 void NodeTable::prefetch(std::uint32_t row) const {
@@ -294,23 +296,19 @@ void NodeTable::prefetch(std::uint32_t row) const {
     prefetch_bytes(first, count * sizeof(*first));
   };
   fetch(sums_.data() + row * sum_stride_, sum_stride_);
-  fetch(bases_.data() + row * stride_, stride_);
-  fetch(truth_.data() + row * stride_, stride_);
+  fetch(bases_.data() + row * base_stride_, base_stride_);
   fetch(row_narrow_.data() + row * stride_, stride_);
 }
 
 void NodeTable::commit(std::uint32_t row) {
   HEADROOM_ASSERT(row < size_);
   const std::uint32_t at = log_.append(row, classes_[row]);
-  std::int64_t* truth = truth_.data() + row * stride_;
-  float* row_narrow = row_narrow_.data() + row * stride_;
-  const Carries* carries = carries_of(row);
+  const Truth truth = truth_of(row);
+  const float* row_narrow = row_narrow_.data() + row * stride_;
   for (const ColumnId id : committed_) {
-    if (columns_[id].headroom) {
-      const std::int64_t value = headroom(carries, row, id);
-      if (value != truth[id]) {
-        truth[id] = value;
-        row_narrow[id] = narrow_pointers_[id][row] = round_down(value);
+    if (is_headroom(id)) {
+      if (const float value = round_down(truth[id]); value != row_narrow[id]) {
+        set_narrow(row, id, value);
       }
     }
     log_pointers_[id][at] = row_narrow[id];
@@ -318,11 +316,19 @@ void NodeTable::commit(std::uint32_t row) {
 }
 
 Columns NodeTable::columns() const {
-  return {narrow_pointers_.data(), truth_.data(), stride_, classes_.data(), nullptr};
+  return {column_count(),  narrow_pointers_.data(),
+          sources_.data(), bases_.data(),
+          base_stride_,    sums_.data(),
+          sum_stride_,     classes_.data(),
+          nullptr};
 }
 
 Columns NodeTable::log_columns() const {
-  return {log_pointers_.data(), truth_.data(), stride_, log_.node_classes(), log_.rows()};
+  Columns changes = columns();
+  changes.narrow = log_pointers_.data();
+  changes.node_class = log_.node_classes();
+  changes.rows = log_.rows();
+  return changes;
 }
 
 NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
@@ -331,49 +337,43 @@ NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * stride);
     return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(stride));
   };
-  const Carries* carries = carries_of(row);
-  return {part(sums_, sum_stride_), part(bases_, stride_), part(truth_, stride_),
-          carries == nullptr ? Carries() : *carries};
+  const auto exact = exact_.find(row);
+  return {part(sums_, sum_stride_), part(bases_, base_stride_),
+          exact == exact_.end() ? ExactSums() : exact->second};
 }
 
 void NodeTable::restore(std::uint32_t row, const RowState& state) {
   HEADROOM_ASSERT(row < size_ && state.sums.size() <= sum_stride_);
-  HEADROOM_ASSERT(state.bases.size() >= columns_.size() && state.truth.size() >= columns_.size());
+  HEADROOM_ASSERT(state.bases.size() >= known_bases_.size());
   std::copy(state.sums.begin(), state.sums.end(), sums_.data() + row * sum_stride_);
-  carries_.erase(row);
-  if (!state.carries.empty()) {
-    carries_.emplace(row, state.carries);
+  exact_.erase(row);
+  if (!state.exact.empty()) {
+    exact_.emplace(row, state.exact);
   }
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
+  for (BaseId id = 0; id < known_bases_.size(); ++id) {
     set_base(row, id, state.bases[id]);
-    set_truth(row, id, state.truth[id]);
+    for (const ColumnId column : known_bases_[id].columns) {
+      set_narrow(row, column, narrowed(row, column));
+    }
   }
 }
 
 void NodeTable::clear_sums(std::uint32_t row) {
   HEADROOM_ASSERT(row < size_);
   std::fill_n(sums_.data() + row * sum_stride_, sum_stride_, 0);
-  carries_.erase(row);
-}
-
-void NodeTable::derive(std::uint32_t row) {
-  HEADROOM_ASSERT(row < size_);
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
-    if (columns_[id].headroom) {
-      truth_[row * stride_ + id] = headroom(row, id);
-    }
-  }
+  exact_.erase(row);
 }
 
 bool NodeTable::narrow_consistent(std::uint32_t row) const {
-  for (ColumnId id = 0; id < columns_.size(); ++id) {
-    const float narrow = narrowed(row, id);
-    if (std::memcmp(&narrow_pointers_[id][row], &narrow, sizeof(float)) != 0 ||
-        std::memcmp(&row_narrow_[row * stride_ + id], &narrow, sizeof(float)) != 0) {
-      return false;
-    }
-  }
-  return true;
+  const auto is = [](float kept, float narrow) {
+    return std::memcmp(&kept, &narrow, sizeof(float)) == 0;
+  };
+  return std::all_of(known_bases_.begin(), known_bases_.end(), [&](const Base& base) {
+    return std::all_of(base.columns.begin(), base.columns.end(), [&](ColumnId id) {
+      const float narrow = narrowed(row, id);
+      return is(narrow_pointers_[id][row], narrow) && is(row_narrow_[row * stride_ + id], narrow);
+    });
+  });
 }
 
 std::uint64_t NodeTable::digest(std::uint32_t row) const {

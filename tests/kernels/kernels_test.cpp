@@ -199,16 +199,25 @@ class Table {
         headrooms_(headrooms),
         stride_(headrooms + capacities + 3),
         truth_((rows + kPadNodes) * stride_),
+        bases_(truth_.size()),
+        sums_(truth_.size()),
         narrow_(headrooms + capacities, std::vector<float>(rows + kPadNodes, kPadding)),
         classes_(rows + kPadNodes) {
-    for (const std::vector<float>& column : narrow_) {
-      pointers_.push_back(column.data());
+    for (std::uint32_t c = 0; c < narrow_.size(); ++c) {
+      pointers_.push_back(narrow_[c].data());
+      sources_.push_back({headrooms + capacities - c, c < headrooms ? c + 2 : kNoSum});
     }
   }
   Table(const Table&) = delete;
 
   void set(std::uint32_t row, std::uint32_t column, std::int64_t value) {
     truth_[row * stride_ + column] = value;
+    const auto [base, sum] = sources_[column];
+    const std::int64_t taken = sum == kNoSum ? 0 : value < 0 ? 7 : -7;
+    bases_[row * stride_ + base] = value == kUnlimited ? kUnlimited : value + taken;
+    if (sum != kNoSum) {
+      sums_[row * stride_ + sum] = taken;
+    }
     narrow_[column][row] = column < headrooms_ ? floor_float(value) : scale_float(value);
   }
   void set_class(std::uint32_t row, std::uint32_t node_class) { classes_[row] = node_class; }
@@ -217,14 +226,23 @@ class Table {
   std::uint32_t node_class(std::uint32_t row) const { return classes_[row]; }
   const std::int64_t* truth(std::uint32_t row) const { return &truth_[row * stride_]; }
   Columns columns() const {
-    return {pointers_.data(), truth_.data(), stride_, classes_.data(), nullptr};
+    return {.count = static_cast<std::uint32_t>(pointers_.size()),
+            .narrow = pointers_.data(),
+            .sources = sources_.data(),
+            .bases = bases_.data(),
+            .base_stride = stride_,
+            .sums = sums_.data(),
+            .sum_stride = stride_,
+            .node_class = classes_.data(),
+            .rows = nullptr};
   }
 
  private:
   friend class Ring;
   std::uint32_t rows_, headrooms_;
   std::size_t stride_;
-  std::vector<std::int64_t> truth_;
+  std::vector<std::int64_t> truth_, bases_, sums_;
+  std::vector<ColumnSource> sources_;
   std::vector<std::vector<float>> narrow_;
   std::vector<const float*> pointers_;
   std::vector<std::uint32_t> classes_;
@@ -251,7 +269,11 @@ class Ring {
   }
   std::uint32_t row(std::uint32_t i) const { return rows_[i]; }
   Columns columns() const {
-    return {pointers_.data(), table_.truth_.data(), table_.stride_, classes_.data(), rows_.data()};
+    Columns columns = table_.columns();
+    columns.narrow = pointers_.data();
+    columns.node_class = classes_.data();
+    columns.rows = rows_.data();
+    return columns;
   }
 
  private:
@@ -805,7 +827,7 @@ TEST_P(KernelsTest, CallsBeyondTheirBordersDie) {
                "count <= kBlockNodes");
   scorer.terms[0].headroom = 1000;
   EXPECT_DEATH(kernels().score_block(table.columns(), program, 0, 1, out_),
-               "column < columns.truth_stride");
+               "column < columns.count");
 }
 
 // As many resources as an engine knows (64), each with the greatest weight.

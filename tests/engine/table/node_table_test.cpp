@@ -21,13 +21,15 @@ namespace {
 struct NodeTableTest : testing::Test {
   NodeTableTest()
       : sum(table.add_sum("sum")),
-        headroom(table.add_headroom(sum, kUnlimited)),
-        capacity(table.add_capacity()) {}
+        limit(table.add_base(kUnlimited)),
+        all(table.add_base(0)),
+        headroom(table.add_headroom(limit, sum)),
+        capacity(table.add_capacity(all)) {}
 
   std::uint32_t new_row(std::int64_t base) {
     const std::uint32_t row = table.acquire_row();
-    table.set_base(row, headroom, base);
-    table.set_capacity(row, capacity, base);
+    table.set_base(row, limit, base);
+    table.set_base(row, all, base);
     table.set_class(row, 1);
     table.commit(row);
     return row;
@@ -47,6 +49,7 @@ struct NodeTableTest : testing::Test {
 
   NodeTable table;
   SumId sum;
+  BaseId limit, all;
   ColumnId headroom, capacity;
 };
 
@@ -88,14 +91,14 @@ TEST_F(NodeTableTest, OnlyAnUnlimitedBaseIsUnlimited) {
   add(row, 77);
   EXPECT_EQ(table.truth(row, headroom), kUnlimited);
   // What falls on kUnlimited, or beyond it, stays one below: it is a limit all the same.
-  table.set_base(row, headroom, kUnlimited - 1);
+  table.set_base(row, limit, kUnlimited - 1);
   table.set_sum(row, sum, -1);
   table.commit(row);
   EXPECT_EQ(table.truth(row, headroom), kUnlimited - 1);
   table.set_sum(row, sum, INT64_MIN);
   table.commit(row);
   EXPECT_EQ(table.truth(row, headroom), kUnlimited - 1);
-  table.set_base(row, headroom, -2);
+  table.set_base(row, limit, -2);
   table.set_sum(row, sum, kUnlimited);
   table.commit(row);
   EXPECT_EQ(table.truth(row, headroom), INT64_MIN);
@@ -119,24 +122,82 @@ TEST_F(NodeTableTest, SumsBeyondInt64ComeBack) {
   EXPECT_EQ(table.sum(row, sum), 0);
 }
 
+TEST_F(NodeTableTest, SumsBeyondInt64AreAsTheModeSays) {
+  NodeTable wraps(BeyondInt64::kWraps);
+  const SumId wrapping = wraps.add_sum("sum");
+  const ColumnId left = wraps.add_headroom(wraps.add_base(5), wrapping);
+  const std::uint32_t row = wraps.acquire_row();
+  wraps.set_sum(row, wrapping, Int128{INT64_MAX} * 2 + 12);
+  wraps.commit(row);
+  EXPECT_EQ(wraps.sum(row, wrapping), 10);
+  EXPECT_EQ(wraps.truth(row, left), -5);
+  EXPECT_TRUE(wraps.narrow_consistent(row));
+
+  const std::uint32_t other = new_row(5);
+  table.set_sum(other, sum, Int128{INT64_MAX} * 2 + 12);
+  table.commit(other);
+  EXPECT_EQ(table.sum(other, sum), INT64_MAX);
+  EXPECT_EQ(table.truth(other, headroom), 5 - INT64_MAX);
+  add(other, -1);
+  EXPECT_TRUE(table.exact_sum(other, sum) == Int128{INT64_MAX} * 2 + 11);
+  EXPECT_EQ(table.rows_beyond_int64(), std::vector<std::uint32_t>{other});
+}
+
+// What a node has is a capacity and where several headrooms begin; removed, it limits nothing, and
+// its number begins anew.
+TEST_F(NodeTableTest, ABaseOfSeveralColumns) {
+  const std::uint32_t row = new_row(100);
+  add(row, 30);
+  const SumId more = table.add_sum("more");
+  const ColumnId second = table.add_headroom(all, more);
+  EXPECT_EQ(table.truth(row, second), 100);
+  EXPECT_EQ(narrow(row, second), 100.0F);
+  table.set_base(row, all, 200);
+  table.set_sum(row, more, 50);
+  table.commit(row);
+  EXPECT_EQ(table.truth(row, capacity), 200);
+  EXPECT_EQ(narrow(row, capacity), 0.5F);
+  EXPECT_EQ(table.truth(row, second), 150);
+  EXPECT_EQ(narrow(row, second), 150.0F);
+  EXPECT_EQ(table.truth(row, headroom), 70);
+  EXPECT_TRUE(table.narrow_consistent(row));
+
+  table.set_sum(row, more, 0);
+  table.remove_column(second);
+  EXPECT_EQ(narrow(row, second), HUGE_VALF);
+  table.remove_column(capacity);
+  table.remove_base(all);
+  table.remove_sum(more);
+  table.commit(row);
+  EXPECT_TRUE(table.narrow_consistent(row));
+  EXPECT_EQ(table.truth(row, headroom), 70);
+
+  EXPECT_EQ(table.add_base(9), all);
+  const ColumnId anew = table.add_headroom(all, table.add_sum("anew"));
+  EXPECT_TRUE(anew == second || anew == capacity) << "numbers are used again";
+  EXPECT_EQ(table.truth(row, anew), 9);
+  EXPECT_TRUE(table.limited(anew));
+  EXPECT_TRUE(table.narrow_consistent(row));
+}
+
 TEST_F(NodeTableTest, LimitedWhileAnyRowIs) {
   const std::uint32_t first = table.acquire_row();
   const std::uint32_t second = table.acquire_row();
   const std::uint64_t unlimited = table.limited_generation();
   EXPECT_FALSE(table.limited(headroom));
 
-  table.set_base(first, headroom, 5);
+  table.set_base(first, limit, 5);
   const std::uint64_t limited = table.limited_generation();
   EXPECT_TRUE(table.limited(headroom));
   EXPECT_GT(limited, unlimited);
 
-  table.set_base(first, headroom, 6);
-  table.set_base(second, headroom, 0);
-  table.set_base(first, headroom, kUnlimited);
+  table.set_base(first, limit, 6);
+  table.set_base(second, limit, 0);
+  table.set_base(first, limit, kUnlimited);
   EXPECT_TRUE(table.limited(headroom));
   EXPECT_EQ(table.limited_generation(), limited) << "the answer has not changed";
 
-  table.set_base(second, headroom, kUnlimited);
+  table.set_base(second, limit, kUnlimited);
   EXPECT_FALSE(table.limited(headroom));
   EXPECT_GT(table.limited_generation(), limited);
 }
@@ -147,7 +208,7 @@ TEST_F(NodeTableTest, AReleasedRowLimitsNothing) {
 }
 
 TEST_F(NodeTableTest, AnInitialBaseLimits) {
-  const ColumnId limited = table.add_headroom(sum, 100);
+  const ColumnId limited = table.add_headroom(table.add_base(100), sum);
   EXPECT_FALSE(table.limited(limited)) << "there are no rows";
   const std::uint32_t row = table.acquire_row();
   table.commit(row);
@@ -183,16 +244,16 @@ TEST_F(NodeTableTest, Growth) {
   for (const std::uint32_t target : {10u, 1024u, 1025u, 5000u}) {
     for (int column = 0; column < 7; ++column) {
       sums.push_back(table.add_sum("more " + std::to_string(sums.size())));
-      headrooms.push_back(table.add_headroom(sums.back(), 1000 * column));
+      headrooms.push_back(table.add_headroom(table.add_base(1000 * column), sums.back()));
     }
     for (; rows < target; ++rows) {
       const std::uint32_t row = table.acquire_row();
       ASSERT_EQ(row, rows);
       for (std::size_t i = 0; i < sums.size(); ++i) {
-        table.set_base(row, headrooms[i], 1'000'000'007 * std::int64_t{row});
+        table.set_base(row, table.base_of(headrooms[i]), 1'000'000'007 * std::int64_t{row});
         table.set_sum(row, sums[i], static_cast<std::int64_t>(i) * 3 + row);
       }
-      table.set_capacity(row, capacity, row);
+      table.set_base(row, all, row);
       table.set_class(row, row + 7);
       table.commit(row);
     }
@@ -208,7 +269,7 @@ TEST_F(NodeTableTest, Growth) {
       ASSERT_EQ(columns.narrow[capacity][row], percent_scale(row));
       for (std::size_t i = 0; i < sums.size(); ++i) {
         ASSERT_EQ(columns.truth_of(row)[headrooms[i]],
-                  table.base(row, headrooms[i]) - table.sum(row, sums[i]));
+                  table.base(row, table.base_of(headrooms[i])) - table.sum(row, sums[i]));
         ASSERT_EQ(columns.narrow[headrooms[i]][row], round_down(table.truth(row, headrooms[i])));
       }
     }
@@ -220,7 +281,7 @@ TEST_F(NodeTableTest, ANewColumnOfOldRows) {
   const std::uint32_t row = new_row(10);
   add(row, 4);
   const std::uint64_t epoch = table.epoch();
-  const ColumnId second = table.add_headroom(sum, 100);
+  const ColumnId second = table.add_headroom(table.add_base(100), sum);
   EXPECT_EQ(table.truth(row, second), 96);
   EXPECT_EQ(table.truth(row, headroom), 6);
   EXPECT_TRUE(table.narrow_consistent(row));
@@ -254,7 +315,8 @@ TEST_F(NodeTableTest, ACommitIsAnEpochWithItsSnapshot) {
     EXPECT_EQ(changes.narrow[capacity][slot], percent_scale(table.truth(row, capacity)));
     EXPECT_EQ(changes.node_class[slot], its_class);
   }
-  EXPECT_EQ(changes.truth_of(second), table.truth_of(second));
+  EXPECT_EQ(changes.truth_of(second)[headroom], 198);
+  EXPECT_EQ(changes.truth_of(first)[headroom], 96);
 }
 
 TEST_F(NodeTableTest, ForgettingIsAnEpochOfItsOwn) {
@@ -275,21 +337,23 @@ TEST_F(NodeTableTest, ARowIsMadeAgainFromItsSums) {
   add(row, 20);
   const NodeTable::RowState kept = table.row_state(row);
   const std::uint64_t epoch = table.epoch();
-  const Contribution contribution{sum, 20};
+  const Contribution contribution{sum, 20}, great{sum, INT64_MAX};
   table.clear_sums(row);
-  table.derive(row);
   EXPECT_EQ(table.truth(row, headroom), 50);
+  EXPECT_FALSE(table.narrow_consistent(row));
   EXPECT_NE(table.row_state(row), kept);
   table.add(row, {&contribution, 1});
-  table.derive(row);
   EXPECT_EQ(table.row_state(row), kept);
+  EXPECT_TRUE(table.narrow_consistent(row));
 
-  table.set_base(row, headroom, 60);
+  table.set_base(row, limit, kUnlimited);
   table.clear_sums(row);
-  table.derive(row);
-  EXPECT_FALSE(table.narrow_consistent(row));
+  table.add(row, {&great, 1});
+  table.add(row, {&great, 1});
+  EXPECT_TRUE(table.beyond_int64(row));
   table.restore(row, kept);
   EXPECT_EQ(table.row_state(row), kept);
+  EXPECT_FALSE(table.beyond_int64(row));
   EXPECT_TRUE(table.narrow_consistent(row));
   EXPECT_TRUE(table.limited(headroom));
   EXPECT_EQ(table.epoch(), epoch) << "looking is no change";
@@ -333,7 +397,7 @@ TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
       if (random() % 400 == 0) {
         // No row limits the column for a while.
         for (std::uint32_t each = 0; each < 40; ++each) {
-          table.set_base(each, headroom, kUnlimited);
+          table.set_base(each, limit, kUnlimited);
           table.commit(each);
         }
         ASSERT_FALSE(table.limited(headroom));
@@ -354,7 +418,7 @@ TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
     ASSERT_EQ(played, column(table.columns(), headroom, table.size()));
     for (std::uint32_t row = 0; row < table.size(); ++row) {
       ASSERT_TRUE(table.narrow_consistent(row));
-      const std::int64_t base = table.base(row, headroom);
+      const std::int64_t base = table.base(row, limit);
       ASSERT_EQ(table.truth(row, headroom),
                 base == kUnlimited ? kUnlimited : base - table.sum(row, sum));
     }
