@@ -292,20 +292,20 @@ void NodeClasses::forget() {
 std::uint32_t NodeClasses::classify(const std::string& node_name, const KeptNode& node) {
   NodeClass found;
   std::string key;
-  for (const SharedLabel& shared : node.labels) {
-    const auto& [name, value] = *shared;
+  node.labels.for_each([&](const Label& label) {
+    const auto& [name, value] = label;
     const auto known = keys_.find(name);
     if (known == keys_.end()) {
-      continue;
+      return;
     }
     const KeyReads& reads = known->second;
     bool counts = reads.values_all.has_value();
     if (!counts && reads.any_value()) {
-      const std::uint64_t label = NodeLabels::hash(name, value);
-      counts = counts_of(label).contains(label);
+      const std::uint64_t hash = NodeLabels::hash(name, value);
+      counts = counts_of(hash).contains(hash);
     }
     if (!counts && !reads.presence) {
-      continue;
+      return;
     }
     append_sized(key, name);
     key.push_back(counts ? '\2' : '\1');
@@ -313,7 +313,7 @@ std::uint32_t NodeClasses::classify(const std::string& node_name, const KeptNode
       append_sized(key, value);
     }
     found.labels.push_back({name, counts ? std::optional(value) : std::nullopt});
-  }
+  });
   key.push_back('\1');
   for (const Taint& taint : node.traits->taints) {
     append_sized(key, taint.key);

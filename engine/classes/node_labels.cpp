@@ -43,68 +43,62 @@ void NodeLabels::change(std::uint32_t row, const KeptNode* before, const KeptNod
     clear(*before, row);
   }
   if (node != nullptr) {
-    add(*node, row);
+    node->labels.for_each([&](const Label& label) { add(label, row); });
   }
   if (before != nullptr) {
-    remove(*before);
+    before->labels.for_each([this](const Label& label) { remove(label); });
   }
 }
 
 void NodeLabels::clear(const KeptNode& node, std::uint32_t row) {
-  for (const SharedLabel& label : node.labels) {
-    const auto& [name, value] = *label;
-    const auto key = keys_.find(name);
+  node.labels.for_each([&](const Label& label) {
+    const auto key = keys_.find(label.first);
     HEADROOM_ASSERT(key != keys_.end());
     if (row < key->second.column.size()) {
       key.value().column[row] = 0;
     }
+  });
+}
+
+void NodeLabels::add(const Label& label, std::uint32_t row) {
+  const auto& [name, value] = label;
+  const auto [known, is_new] = keys_.try_emplace(name);
+  Key& key = known.value();
+  if (is_new) {
+    key.version = ++versions_;
+    key.has_column = columns_ < kColumnsMax;
+    columns_ += key.has_column;
+  }
+  ++key.nodes;
+  Holders& its = holders_[hash(name, value)];
+  if (its.count == 0) {
+    its.number = number_for(key);
+  }
+  // A node that changes has it twice for a moment.
+  its.count = (its.count + 1) & kCountMask;
+  its.row = its.count == 1 || its.row == row ? row : UINT32_MAX;
+  if (key.has_column) {
+    key.column.resize(std::max<std::size_t>(key.column.size(), row + 1));
+    key.column[row] = its.number;
   }
 }
 
-void NodeLabels::add(const KeptNode& node, std::uint32_t row) {
-  for (const SharedLabel& label : node.labels) {
-    const auto& [name, value] = *label;
-    const auto [known, is_new] = keys_.try_emplace(name);
-    Key& key = known.value();
-    if (is_new) {
-      key.version = ++versions_;
-      key.has_column = columns_ < kColumnsMax;
-      columns_ += key.has_column;
+void NodeLabels::remove(const Label& label) {
+  const auto its = holders_.find(hash(label.first, label.second));
+  const auto key = keys_.find(label.first);
+  HEADROOM_ASSERT(its != holders_.end() && key != keys_.end());
+  Holders& holders = its.value();
+  holders.count = (holders.count - 1) & kCountMask;
+  if (holders.count == 0) {
+    if (key->second.has_column) {
+      key.value().used.reset(holders.number);
+      key.value().version = ++versions_;
     }
-    ++key.nodes;
-    Holders& its = holders_[hash(name, value)];
-    if (its.count == 0) {
-      its.number = number_for(key);
-    }
-    // A node that changes has it twice for a moment.
-    its.count = (its.count + 1) & kCountMask;
-    its.row = its.count == 1 || its.row == row ? row : UINT32_MAX;
-    if (key.has_column) {
-      key.column.resize(std::max<std::size_t>(key.column.size(), row + 1));
-      key.column[row] = its.number;
-    }
+    holders_.erase(its);
   }
-}
-
-void NodeLabels::remove(const KeptNode& node) {
-  for (const SharedLabel& label : node.labels) {
-    const auto& [name, value] = *label;
-    const auto its = holders_.find(hash(name, value));
-    const auto key = keys_.find(name);
-    HEADROOM_ASSERT(its != holders_.end() && key != keys_.end());
-    Holders& holders = its.value();
-    holders.count = (holders.count - 1) & kCountMask;
-    if (holders.count == 0) {
-      if (key->second.has_column) {
-        key.value().used.reset(holders.number);
-        key.value().version = ++versions_;
-      }
-      holders_.erase(its);
-    }
-    if (--key.value().nodes == 0) {
-      drop_column(key.value());
-      keys_.erase(key);
-    }
+  if (--key.value().nodes == 0) {
+    drop_column(key.value());
+    keys_.erase(key);
   }
 }
 
@@ -130,12 +124,14 @@ void NodeLabels::drop_column(Key& key) {
 }
 
 bool NodeLabels::is_kept(std::uint32_t row, const KeptNode& node) const {
-  return std::all_of(node.labels.begin(), node.labels.end(), [&](const SharedLabel& label) {
-    const Holders its = holders_of(hash(label->first, label->second));
-    const Column* column = this->column(label->first);
-    return its.count != 0 && has_key(label->first) &&
+  bool kept = true;
+  node.labels.for_each([&](const Label& label) {
+    const Holders its = holders_of(hash(label.first, label.second));
+    const Column* column = this->column(label.first);
+    kept = kept && its.count != 0 && has_key(label.first) &&
            (column == nullptr || (row < column->size() && (*column)[row] == its.number));
   });
+  return kept;
 }
 
 }  // namespace headroom

@@ -67,8 +67,8 @@ class NodeLabels {
   };
   using Keys = BytesMap<std::string, Key>;
 
-  void add(const KeptNode& node, std::uint32_t row);
-  void remove(const KeptNode& node);
+  void add(const Label& label, std::uint32_t row);
+  void remove(const Label& label);
   void clear(const KeptNode& node, std::uint32_t row);
   // A number for a value more; 0 where the key has no column, or has none any more.
   Number number_for(Key& key);

@@ -105,30 +105,21 @@ bool RowClasses::split(const Pause& pause) {
   return true;
 }
 
-// The nodes first, then their lists of labels, then these.
+// The nodes first, then their hostnames; other labels stand on many of them.
 void RowClasses::touch(std::uint32_t row) const {
   const std::uint32_t end =
       std::min<std::uint32_t>(row + kTouchedRows, static_cast<std::uint32_t>(facts_.nodes.size()));
   std::size_t sum = 0;
   for (std::uint32_t r = row; r < end; ++r) {
     if (const KeptNode* node = facts_.nodes[r].node.get(); node != nullptr) {
-      sum += node->labels.size();
+      sum += reinterpret_cast<std::uintptr_t>(node->labels.hostname());
     }
   }
   load_for_nobody(sum);
   for (std::uint32_t r = row; r < end; ++r) {
-    if (const KeptNode* node = facts_.nodes[r].node.get(); node != nullptr) {
-      for (const SharedLabel& label : node->labels) {
-        sum += reinterpret_cast<std::uintptr_t>(label.get());
-      }
-    }
-  }
-  load_for_nobody(sum);
-  for (std::uint32_t r = row; r < end; ++r) {
-    if (const KeptNode* node = facts_.nodes[r].node.get(); node != nullptr) {
-      for (const SharedLabel& label : node->labels) {
-        sum += label->first.size();
-      }
+    const KeptNode* node = facts_.nodes[r].node.get();
+    if (node != nullptr && node->labels.hostname() != nullptr) {
+      sum += node->labels.hostname()->second.size();
     }
   }
   load_for_nobody(sum);

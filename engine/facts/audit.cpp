@@ -133,7 +133,7 @@ std::uint64_t Audit::balance_of_row(std::uint32_t row) const {
   if (metric != nullptr) {
     balance += hash_of(About::kMention, row);
     for (const MetricFacts::PodUsage& usage : metric->pods) {
-      balance += hash_of(About::kListing, usage.pod);
+      balance += hash_of(About::kListing, usage.pod());
     }
   }
   if (facts.node != nullptr) {

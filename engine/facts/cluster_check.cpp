@@ -308,7 +308,7 @@ Result<void> Cluster::validate_sums() const {
   for (std::uint32_t row = 0; load_aware_ != nullptr && row < facts_.nodes.size(); ++row) {
     const MetricFacts* metric = load_aware_->metric(row);
     for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
-      ++listed[metric->pods[p].pod];
+      ++listed[metric->pods[p].pod()];
     }
   }
   if (auto checked = validate_names(); !checked) {

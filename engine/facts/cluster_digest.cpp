@@ -20,9 +20,8 @@ std::uint64_t Cluster::digest_of_row(std::uint32_t row) const {
   }
   digest.add("node", name, static_cast<std::int64_t>(table_.digest(row)));
   digest.add("unschedulable", name, std::int64_t{node->traits->unschedulable});
-  for (const SharedLabel& label : node->labels) {
-    digest.add("label", name, label->first, label->second);
-  }
+  node->labels.for_each(
+      [&](const Label& label) { digest.add("label", name, label.first, label.second); });
   for (const auto& [key, value] : node->traits->annotations) {
     digest.add("annotation", name, key, value);
   }

@@ -3,16 +3,11 @@
 #include <algorithm>
 
 #include "objects/hash.h"
+#include "objects/labels.h"
 
 namespace headroom {
 
 namespace {
-
-template <typename Shared, typename Values>
-bool are(const std::vector<Shared>& shared, const Values& values) {
-  return std::equal(shared.begin(), shared.end(), values.begin(), values.end(),
-                    [](const Shared& a, const auto& b) { return *a == b; });
-}
 
 template <typename NodeOrTraits>
 std::size_t hash_of_traits(const NodeOrTraits& node) {
@@ -58,6 +53,14 @@ std::size_t SharedParts::Identity::hash(const Label& label) {
   return mix(keyed_hash(label.first) ^ mix(keyed_hash(label.second)));
 }
 
+std::size_t SharedParts::Identity::hash(const LabelList& labels) {
+  std::uint64_t hash = labels.size();
+  for (const SharedLabel& label : labels) {
+    hash = mix(hash ^ reinterpret_cast<std::uintptr_t>(label.get()));
+  }
+  return hash;
+}
+
 std::size_t SharedParts::Identity::hash(const NodeTraits& traits) { return hash_of_traits(traits); }
 
 std::size_t SharedParts::Identity::hash(const Node& node) { return hash_of_traits(node); }
@@ -84,16 +87,47 @@ bool SharedParts::Identity::equal(const NodeTraits& a, const NodeTraits& b) {
 
 bool SharedParts::Identity::equal(const Node& a, const NodeTraits& b) { return equal_traits(a, b); }
 
-const std::string* find(const SharedLabels& labels, std::string_view key) {
+SharedLabels::SharedLabels(const StringMap& labels, SharedParts& parts) {
+  LabelList others;
+  others.reserve(labels.size());
+  for (const Label& label : labels) {
+    SharedLabel shared = parts.labels.share(label);
+    if (label.first == kHostnameLabel) {
+      hostname_ = std::move(shared);
+    } else {
+      others.push_back(std::move(shared));
+    }
+  }
+  others_ = parts.label_lists.share(others);
+}
+
+const std::string* SharedLabels::find(std::string_view key) const {
+  if (key == kHostnameLabel) {
+    return hostname_ == nullptr ? nullptr : &hostname_->second;
+  }
   const auto found = std::lower_bound(
-      labels.begin(), labels.end(), key,
+      others_->begin(), others_->end(), key,
       [](const SharedLabel& label, std::string_view k) { return label->first < k; });
-  return found == labels.end() || (*found)->first != key ? nullptr : &(*found)->second;
+  return found == others_->end() || (*found)->first != key ? nullptr : &(*found)->second;
+}
+
+bool SharedLabels::are(const StringMap& labels) const {
+  bool same = true;
+  auto next = labels.begin();
+  for_each([&](const Label& label) { same = same && next != labels.end() && *next++ == label; });
+  return same && next == labels.end();
+}
+
+bool SharedLabels::are_of(const SharedParts& parts) const {
+  return parts.label_lists.has(others_) &&
+         std::all_of(others_->begin(), others_->end(),
+                     [&](const SharedLabel& label) { return parts.labels.has(label); }) &&
+         (hostname_ == nullptr || parts.labels.has(hostname_));
 }
 
 bool matches(const LabelSelector& selector, const SharedLabels& labels) {
   return std::all_of(selector.begin(), selector.end(), [&](const NodeSelectorRequirement& asked) {
-    return holds(asked, find(labels, asked.key));
+    return holds(asked, labels.find(asked.key));
   });
 }
 
@@ -105,11 +139,7 @@ NodeTraits::NodeTraits(const Node& node)
       declared_features(node.declared_features) {}
 
 KeptNode::KeptNode(const Node& node, std::span<const ContainerImage> its_images, SharedParts& parts)
-    : traits(parts.traits.share(node)) {
-  labels.reserve(node.labels.size());
-  for (const Label& label : node.labels) {
-    labels.push_back(parts.labels.share(label));
-  }
+    : labels(node.labels, parts), traits(parts.traits.share(node)) {
   images.reserve(its_images.size());
   for (const ContainerImage& image : its_images) {
     images.push_back(parts.images.share(image));
@@ -120,16 +150,15 @@ bool KeptNode::is_of(const Node& node, std::span<const ContainerImage> its_image
   // All that a node has: with a field more this does not compile.
   const auto& [name, its_labels, annotations, unschedulable, taints, capacity, allocatable,
                deleting, listed, features] = node;
-  return are(labels, its_labels) && traits->annotations == annotations &&
+  return labels.are(its_labels) && traits->annotations == annotations &&
          traits->unschedulable == unschedulable && traits->taints == taints &&
          traits->allocatable == allocatable && traits->declared_features == features &&
-         are(images, its_images);
+         std::equal(images.begin(), images.end(), its_images.begin(), its_images.end(),
+                    [](const SharedImage& a, const ContainerImage& b) { return *a == b; });
 }
 
 bool KeptNode::shares(const SharedParts& parts) const {
-  return parts.traits.has(traits) &&
-         std::all_of(labels.begin(), labels.end(),
-                     [&](const SharedLabel& label) { return parts.labels.has(label); }) &&
+  return parts.traits.has(traits) && labels.are_of(parts) &&
          std::all_of(images.begin(), images.end(),
                      [&](const SharedImage& image) { return parts.images.has(image); });
 }
@@ -145,9 +174,7 @@ Node KeptNode::whole(const std::string& name) const {
             .deleting = false,
             .images = {},
             .declared_features = traits->declared_features};
-  for (const SharedLabel& label : labels) {
-    node.labels.push_back(*label);
-  }
+  labels.for_each([&](const Label& label) { node.labels.push_back(label); });
   for (const SharedImage& image : images) {
     node.images.push_back(*image);
   }

@@ -105,8 +105,7 @@ LoadAware::Row& LoadAware::row(std::uint32_t row) {
   return rows_[row];
 }
 
-std::uint32_t LoadAware::add_usage(MetricFacts& facts, const ResourceList& usage) const {
-  const auto begin = static_cast<std::uint32_t>(facts.amounts.size());
+void LoadAware::add_usage(MetricFacts& facts, const ResourceList& usage) const {
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     // Mostly a report names these and no others, in the same order.
     const std::string& name = names_.name(dimensions_[d].resource);
@@ -114,7 +113,6 @@ std::uint32_t LoadAware::add_usage(MetricFacts& facts, const ResourceList& usage
         d < usage.size() && usage[d].first == name ? &usage[d].second : find(usage, name);
     facts.amounts.push_back(quantity == nullptr ? 0 : amount(dimensions_[d].resource, *quantity));
   }
-  return begin;
 }
 
 LoadAware::Vector LoadAware::vector_of(const ResourcePercents& percents) const {
@@ -332,8 +330,8 @@ const MetricFacts::PodUsage* LoadAware::reported(std::uint32_t row, PodId id) co
   const std::vector<MetricFacts::PodUsage>& listed = rows_[row].metric->pods;
   const auto found =
       std::lower_bound(listed.begin(), listed.end(), id,
-                       [](const auto& usage, PodId wanted) { return usage.pod < wanted; });
-  return found != listed.end() && found->pod == id ? &*found : nullptr;
+                       [](const auto& usage, PodId wanted) { return usage.pod() < wanted; });
+  return found != listed.end() && found->pod() == id ? &*found : nullptr;
 }
 
 void LoadAware::change_pod(std::uint32_t row, PodId id, const LoadApplied& load, int sign) {
@@ -343,7 +341,7 @@ void LoadAware::change_pod(std::uint32_t row, PodId id, const LoadApplied& load,
   const LoadShape& its = facts_.shape_of(id).load;
   const MetricFacts::PodUsage* its_report = reported(row, id);
   const std::int64_t* reported_usage =
-      its_report != nullptr ? rows_[row].metric->at(its_report->usage) : nullptr;
+      its_report != nullptr ? rows_[row].metric->usage_of(*its_report) : nullptr;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
     const std::int64_t estimate = its.estimate[d];
@@ -389,7 +387,7 @@ LoadApplied LoadAware::load_of(std::uint32_t row, PodId id) const {
   }
   const MetricFacts::PodUsage* its_report = reported(row, id);
   const bool counts = recent || (upstream_ && its_report == nullptr);
-  const bool active_prod = its.prod && its_report != nullptr && its_report->prod;
+  const bool active_prod = its.prod && its_report != nullptr && its_report->prod();
   load.prod_usage = active_prod;
   load.delta = its.estimated && counts;
   if (its.prod && its.estimated) {

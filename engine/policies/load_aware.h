@@ -17,31 +17,48 @@
 #include <string>
 #include <vector>
 
+#include "engine/kept/shared_values.h"
+#include "engine/limits.h"
 #include "engine/policies/policy.h"
 
 namespace headroom {
 
 // A NodeMetric in the resources' units. A usage is one amount per dimension.
 struct MetricFacts {
-  struct PodUsage {
-    PodId pod;
-    bool prod;            // reported as koord-prod
-    std::uint32_t usage;  // where it begins in amounts
+  // A pod whose usage is reported, maybe as koord-prod.
+  class PodUsage {
+   public:
+    PodUsage(PodId pod, bool prod) : value_(pod << 1 | static_cast<std::uint32_t>(prod)) {}
+    PodId pod() const { return value_ >> 1; }
+    bool prod() const { return (value_ & 1) != 0; }
+
+   private:
+    std::uint32_t value_;
   };
+  static_assert(kPodsMax < 1U << 31);
   struct Aggregated {
     std::string type;
     std::int64_t duration_us;
-    std::uint32_t usage;
+    friend bool operator==(const Aggregated&, const Aggregated&) = default;
   };
+  using AllAggregated = std::vector<Aggregated>;
+
   std::int64_t interval_us = 0;
   std::int64_t updated_us = kZeroTimeUs;
   bool has_usage = false;  // status.nodeMetric is there
-  std::uint32_t node_usage = 0, system_usage = 0;
-  std::vector<Aggregated> aggregated;
+  std::uint32_t dimensions = 0;
+  std::shared_ptr<const AllAggregated> aggregated;  // once for all nodes that report alike
   std::vector<PodUsage> pods;  // sorted by pod, each once; without those that report no usage
-  std::vector<std::int64_t> amounts;
+  std::vector<std::int64_t> amounts;  // usages: the node's, the system's, aggregated ones, pods'
 
-  const std::int64_t* at(std::uint32_t usage) const { return amounts.data() + usage; }
+  const std::int64_t* node_usage() const { return amounts.data(); }
+  const std::int64_t* system_usage() const { return amounts.data() + dimensions; }
+  const std::int64_t* aggregated_usage(std::size_t number) const {
+    return amounts.data() + (2 + number) * dimensions;
+  }
+  const std::int64_t* usage_of(const PodUsage& pod) const {
+    return aggregated_usage(aggregated->size() + static_cast<std::size_t>(&pod - pods.data()));
+  }
 
   // Go's zero time, 0001-01-01: when a metric without updateTime was updated.
   static constexpr std::int64_t kZeroTimeUs = -62'135'596'800'000'000;
@@ -94,6 +111,10 @@ class LoadAware final : public Policy {
     }
   }
   std::uint32_t dimension_count() const { return static_cast<std::uint32_t>(dimensions_.size()); }
+  std::shared_ptr<const MetricFacts::AllAggregated> shared(
+      const MetricFacts::AllAggregated& aggregated) {
+    return aggregated_.share(aggregated);
+  }
 
   // --- The clock ---
   // Has expire() name the row when its metric expires; does nothing where it never does, or has.
@@ -162,6 +183,18 @@ class LoadAware final : public Policy {
     Adds adds[kUses] = {};
   };
 
+  struct Identity {
+    static std::size_t hash(const MetricFacts::AllAggregated& aggregated);
+    static bool equal(const MetricFacts::AllAggregated& a, const MetricFacts::AllAggregated& b) {
+      return a == b;
+    }
+  };
+  // A pod that a metric lists, and its place there.
+  struct Reported {
+    PodId pod;
+    bool prod;
+    std::size_t place;
+  };
   // A pod that a new metric of its row may count in another way.
   struct Recount {
     PodId pod;
@@ -185,13 +218,14 @@ class LoadAware final : public Policy {
   void begin_recount(std::uint32_t row, bool everything);
   void end_recount(std::uint32_t row);
   void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& listed);
+  void list_reported(const NodeMetric& metric, const std::vector<PodId>& listed);
   // The row's metric begins (1) or ends (-1) to mention its row and the pods that it lists.
   void mention(std::uint32_t row, int sign);
   void list_mentioned(const MetricFacts* metric);
   // When the row's metric expires; INT64_MAX if never (or it has none).
   std::int64_t expires_us(std::uint32_t row) const;
   void refresh_view(std::uint32_t row);
-  std::uint32_t add_usage(MetricFacts& facts, const ResourceList& usage) const;
+  void add_usage(MetricFacts& facts, const ResourceList& usage) const;
   Vector vector_of(const ResourcePercents& percents) const;
   Thresholds thresholds_of(const StringMap& annotations) const;
   // Allocatable, or raw allocatable.
@@ -226,7 +260,11 @@ class LoadAware final : public Policy {
   std::vector<PodView> pod_views_;  // by row
   std::vector<Expiry> expiries_;
   std::vector<PodId> mentioned_;
-  std::vector<Recount> recounts_;  // scratch
+  SharedValues<MetricFacts::AllAggregated, Identity> aggregated_;
+  // Scratch.
+  std::vector<Recount> recounts_;
+  std::vector<Reported> reported_;
+  MetricFacts::AllAggregated all_aggregated_;
 };
 
 }  // namespace headroom

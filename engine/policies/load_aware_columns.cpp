@@ -23,18 +23,19 @@ bool passes_in_doubles(std::int64_t used, std::int64_t total, std::int64_t thres
 // The usage of a type over a duration; 0 takes the longest. nullptr: there is none.
 const std::int64_t* aggregated_usage(const MetricFacts& metric, const std::string& type,
                                      std::int64_t duration_us) {
-  const MetricFacts::Aggregated* found = nullptr;
-  for (const MetricFacts::Aggregated& usage : metric.aggregated) {
-    if (usage.type == type &&
-        (duration_us == 0 ? found == nullptr || usage.duration_us >= found->duration_us
-                          : usage.duration_us == duration_us)) {
-      found = &usage;
+  const MetricFacts::AllAggregated& all = *metric.aggregated;
+  std::size_t found = all.size();
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    if (all[a].type == type &&
+        (duration_us == 0 ? found == all.size() || all[a].duration_us >= all[found].duration_us
+                          : all[a].duration_us == duration_us)) {
+      found = a;
     }
   }
-  if (found != nullptr) {
-    return metric.at(found->usage);
+  if (found != all.size()) {
+    return metric.aggregated_usage(found);
   }
-  return duration_us == 0 ? metric.at(metric.node_usage) : nullptr;
+  return duration_us == 0 ? metric.node_usage() : nullptr;
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ Int128 LoadAware::added(std::uint32_t row, const Dimension& dimension, Adds adds
 // What the report says by itself, and what is to be added, for prod pods: of the pods that it calls
 // prod, those that count here.
 LoadAware::Usage LoadAware::prod_usage(const MetricFacts& metric, bool with_estimates) const {
-  return {args_.prod_usage_include_sys ? metric.at(metric.system_usage) : nullptr,
+  return {args_.prod_usage_include_sys ? metric.system_usage() : nullptr,
           with_estimates ? kProdBoth : kProdUsage};
 }
 
@@ -156,7 +157,7 @@ void LoadAware::refresh_filter(std::uint32_t row_index, bool for_prod, std::int6
   } else if (checked) {
     usage.reported = aggregated ? aggregated_usage(*metric, thresholds.aggregation_type,
                                                    thresholds.aggregated_duration_us)
-                                : metric->at(metric->node_usage);
+                                : metric->node_usage();
     checked = usage.reported != nullptr || upstream_;
     usage.adds = !upstream_ ? kNothing : (usage.reported != nullptr ? kDelta : kEstimate);
   }
@@ -181,7 +182,7 @@ void LoadAware::refresh_score(std::uint32_t row_index, std::int64_t now_us) {
     usage.reported = aggregated
                          ? aggregated_usage(*metric, args_.aggregated->score_aggregation_type,
                                             args_.aggregated->score_aggregated_duration_us)
-                         : metric->at(metric->node_usage);
+                         : metric->node_usage();
     usage.adds = usage.reported != nullptr ? kDelta : kEstimate;
   }
   set_usage(row_index, kScore, usage);

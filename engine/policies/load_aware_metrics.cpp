@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/policies/load_aware.h"
+#include "objects/hash.h"
 #include "objects/time_text.h"
 
 namespace headroom {
@@ -69,13 +70,13 @@ void LoadAware::mention(std::uint32_t row, int sign) {
   }
   facts_.nodes[row].mentions += static_cast<std::uint32_t>(sign);
   for (const MetricFacts::PodUsage& usage : metric->pods) {
-    facts_.pods[usage.pod].mentions += static_cast<std::uint32_t>(sign);
+    facts_.pods[usage.pod()].mentions += static_cast<std::uint32_t>(sign);
   }
 }
 
 void LoadAware::list_mentioned(const MetricFacts* metric) {
   for (std::size_t p = 0; metric != nullptr && p < metric->pods.size(); ++p) {
-    mentioned_.push_back(metric->pods[p].pod);
+    mentioned_.push_back(metric->pods[p].pod());
   }
 }
 
@@ -112,61 +113,83 @@ std::unique_ptr<MetricFacts> LoadAware::put(std::uint32_t row, std::unique_ptr<M
 void LoadAware::prefetch_metric(std::uint32_t row) const {
   if (const MetricFacts* old = metric(row); old != nullptr) {
     __builtin_prefetch(old, 1);
-    __builtin_prefetch(old->aggregated.data(), 1);
     __builtin_prefetch(old->pods.data(), 1);
     __builtin_prefetch(old->amounts.data(), 1);
   }
 }
 
+std::size_t LoadAware::Identity::hash(const MetricFacts::AllAggregated& aggregated) {
+  std::uint64_t hash = aggregated.size();
+  for (const MetricFacts::Aggregated& one : aggregated) {
+    hash = mix(hash ^ keyed_hash(one.type));
+    hash = mix(hash ^ static_cast<std::uint64_t>(one.duration_us));
+  }
+  return hash;
+}
+
+// Of several entries of a pod the last counts, as koord-prod if any says so.
+void LoadAware::list_reported(const NodeMetric& metric, const std::vector<PodId>& listed) {
+  reported_.clear();
+  for (std::size_t p = 0; p < metric.pods.size(); ++p) {
+    if (!metric.pods[p].usage.empty()) {
+      reported_.push_back({listed[p], metric.pods[p].priority == "koord-prod", p});
+    }
+  }
+  std::sort(reported_.begin(), reported_.end(), [](const Reported& a, const Reported& b) {
+    return a.pod != b.pod ? a.pod < b.pod : a.place < b.place;
+  });
+  std::size_t kept = 0;
+  for (const Reported usage : reported_) {
+    const bool again = kept != 0 && reported_[kept - 1].pod == usage.pod;
+    const bool prod = usage.prod || (again && reported_[kept - 1].prod);
+    kept += !again;
+    reported_[kept - 1] = {usage.pod, prod, usage.place};
+  }
+  reported_.resize(kept);
+}
+
 void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
                            const std::vector<PodId>& listed) {
-  Row& row = this->row(row_index);
-  if (row.metric == nullptr) {
-    row.metric = std::make_unique<MetricFacts>();
+  list_reported(metric, listed);
+  all_aggregated_.clear();
+  for (const AggregatedUsage& its : metric.aggregated) {
+    for (const auto& [type, usage] : its.usage) {
+      if (!usage.empty()) {
+        all_aggregated_.push_back({type, its.duration_us});
+      }
+    }
   }
-  MetricFacts& facts = *row.metric;
-  facts.amounts.clear();
-  facts.aggregated.clear();
+  std::unique_ptr<MetricFacts>& kept = this->row(row_index).metric;
+  auto aggregated = kept != nullptr && *kept->aggregated == all_aggregated_
+                        ? kept->aggregated
+                        : shared(all_aggregated_);
+  if (kept == nullptr) {
+    kept = std::make_unique<MetricFacts>();
+  }
+  MetricFacts& facts = *kept;
+  facts.aggregated = std::move(aggregated);
+  facts.dimensions = dimension_count();
   facts.pods.clear();
-  std::size_t aggregations = 0;
-  for (const AggregatedUsage& aggregated : metric.aggregated) {
-    aggregations += aggregated.usage.size();
-  }
-  facts.aggregated.reserve(aggregations);
-  facts.pods.reserve(metric.pods.size());
-  facts.amounts.reserve((metric.pods.size() + aggregations + 2) * dimensions_.size());
+  facts.pods.reserve(reported_.size());
+  facts.amounts.clear();
+  facts.amounts.reserve((2 + all_aggregated_.size() + reported_.size()) * facts.dimensions);
   facts.interval_us = interval_us(metric);
   facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
   // Mode Proposal: a report that says nothing has no usage, and is none of an idle node.
   facts.has_usage = metric.has_node_metric && (upstream_ || !metric.node_usage.empty());
-  facts.node_usage = add_usage(facts, metric.node_usage);
-  facts.system_usage = add_usage(facts, metric.system_usage);
-  for (const AggregatedUsage& aggregated : metric.aggregated) {
-    for (const auto& [type, usage] : aggregated.usage) {
+  add_usage(facts, metric.node_usage);
+  add_usage(facts, metric.system_usage);
+  for (const AggregatedUsage& its : metric.aggregated) {
+    for (const auto& [type, usage] : its.usage) {
       if (!usage.empty()) {
-        facts.aggregated.push_back({type, aggregated.duration_us, add_usage(facts, usage)});
+        add_usage(facts, usage);
       }
     }
   }
-  for (std::size_t p = 0; p < metric.pods.size(); ++p) {
-    const PodMetricInfo& pod = metric.pods[p];
-    if (!pod.usage.empty()) {
-      facts.pods.push_back({listed[p], pod.priority == "koord-prod", add_usage(facts, pod.usage)});
-    }
+  for (const Reported& usage : reported_) {
+    facts.pods.emplace_back(usage.pod, usage.prod);
+    add_usage(facts, metric.pods[usage.place].usage);
   }
-  // Of several entries of a pod the last counts, as koord-prod if any says so: in order of their
-  // usages, which were added in the order of entries.
-  std::sort(facts.pods.begin(), facts.pods.end(), [](const auto& a, const auto& b) {
-    return a.pod != b.pod ? a.pod < b.pod : a.usage < b.usage;
-  });
-  std::size_t kept = 0;
-  for (const MetricFacts::PodUsage usage : facts.pods) {
-    const bool again = kept != 0 && facts.pods[kept - 1].pod == usage.pod;
-    const bool prod = usage.prod || (again && facts.pods[kept - 1].prod);
-    kept += !again;
-    facts.pods[kept - 1] = {usage.pod, prod, usage.usage};
-  }
-  facts.pods.resize(kept);
   refresh_view(row_index);
 }
 

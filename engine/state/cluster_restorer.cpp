@@ -269,31 +269,33 @@ class ClusterState::Restorer {
 
   MetricFacts read_metric() {
     MetricFacts metric;
+    metric.dimensions = cluster_.load_aware_->dimension_count();
     const auto read_usage = [&] {
-      const auto begin = static_cast<std::uint32_t>(metric.amounts.size());
-      for (std::uint32_t d = 0; d < cluster_.load_aware_->dimension_count(); ++d) {
+      for (std::uint32_t d = 0; d < metric.dimensions; ++d) {
         metric.amounts.push_back(read_.read<std::int64_t>());
       }
-      return begin;
     };
     read_(metric.interval_us, metric.updated_us, metric.has_usage);
-    metric.node_usage = read_usage();
-    metric.system_usage = read_usage();
+    read_usage();
+    read_usage();
+    MetricFacts::AllAggregated all_aggregated;
     for (auto left = read_.read<std::uint64_t>(); left > 0 && !read_.failed(); --left) {
-      MetricFacts::Aggregated& aggregated = metric.aggregated.emplace_back();
+      MetricFacts::Aggregated& aggregated = all_aggregated.emplace_back();
       read_(aggregated.type, aggregated.duration_us);
-      aggregated.usage = read_usage();
+      read_usage();
     }
+    metric.aggregated = cluster_.load_aware_->shared(all_aggregated);
     for (auto left = read_.read<std::uint64_t>(); left > 0 && !read_.failed(); --left) {
-      MetricFacts::PodUsage usage{};
-      read_(usage.pod, usage.prod);
-      usage.usage = read_usage();
+      PodId pod = kNoPod;
+      bool prod = false;
+      read_(pod, prod);
+      read_usage();
       // A pod's place in the file is its PodId here.
-      if (usage.pod >= cluster_.facts_.pods.size() ||
-          (!metric.pods.empty() && usage.pod <= metric.pods.back().pod)) {
+      if (pod >= cluster_.facts_.pods.size() ||
+          (!metric.pods.empty() && pod <= metric.pods.back().pod())) {
         read_.fail();
       }
-      metric.pods.push_back(usage);
+      metric.pods.emplace_back(pod, prod);
     }
     return metric;
   }

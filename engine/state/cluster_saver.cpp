@@ -229,27 +229,31 @@ class ClusterState::Saver {
   }
 
   void write_metric(const MetricFacts& metric) {
-    const auto write_usage = [&](std::uint32_t usage) {
-      for (std::uint32_t d = 0; d < cluster_.load_aware_->dimension_count(); ++d) {
-        write_(metric.at(usage)[d]);
+    const auto write_usage = [&](const std::int64_t* usage) {
+      for (std::uint32_t d = 0; d < metric.dimensions; ++d) {
+        write_(usage[d]);
       }
     };
     write_(metric.interval_us, metric.updated_us, metric.has_usage);
-    write_usage(metric.node_usage);
-    write_usage(metric.system_usage);
-    write_(std::uint64_t{metric.aggregated.size()});
-    for (const MetricFacts::Aggregated& aggregated : metric.aggregated) {
-      write_(aggregated.type, aggregated.duration_us);
-      write_usage(aggregated.usage);
+    write_usage(metric.node_usage());
+    write_usage(metric.system_usage());
+    const MetricFacts::AllAggregated& aggregated = *metric.aggregated;
+    write_(std::uint64_t{aggregated.size()});
+    for (std::size_t a = 0; a < aggregated.size(); ++a) {
+      write_(aggregated[a].type, aggregated[a].duration_us);
+      write_usage(metric.aggregated_usage(a));
     }
-    std::vector<MetricFacts::PodUsage> pods = metric.pods;
-    std::sort(pods.begin(), pods.end(), [this](const auto& a, const auto& b) {
-      return pod_numbers_[a.pod] < pod_numbers_[b.pod];
+    std::vector<const MetricFacts::PodUsage*> pods;
+    for (const MetricFacts::PodUsage& pod : metric.pods) {
+      pods.push_back(&pod);
+    }
+    std::sort(pods.begin(), pods.end(), [this](const auto* a, const auto* b) {
+      return pod_numbers_[a->pod()] < pod_numbers_[b->pod()];
     });
     write_(std::uint64_t{pods.size()});
-    for (const MetricFacts::PodUsage& usage : pods) {
-      write_(pod_numbers_[usage.pod], usage.prod);
-      write_usage(usage.usage);
+    for (const MetricFacts::PodUsage* pod : pods) {
+      write_(pod_numbers_[pod->pod()], pod->prod());
+      write_usage(metric.usage_of(*pod));
     }
   }
 

@@ -151,9 +151,9 @@ TEST(RowClasses, SplitsInTurnsWhileNodesChange) {
         const NodeClass& its_class = cluster.classes.classes().at(its);
         NodeClass whole{
             {}, node->traits->taints, node->traits->unschedulable, cluster.facts.nodes[row].name};
-        for (const SharedLabel& label : node->labels) {
-          whole.labels.push_back({label->first, label->second});
-        }
+        node->labels.for_each([&](const Label& label) {
+          whole.labels.push_back({label.first, label.second});
+        });
         ASSERT_EQ(affinity.passes(its_class, its_class.name), affinity.passes(whole, whole.name))
             << row;
       }

@@ -94,8 +94,12 @@ TEST(KeptNode, SharesWhatIsTheSameOnOthers) {
   node.labels[0].second = "n2";
   node.images.pop_back();
   const KeptNode there(node, node.images, parts);
-  EXPECT_NE(here.labels[0], there.labels[0]);
-  EXPECT_EQ(here.labels[1], there.labels[1]);
+  EXPECT_NE(*find(here.labels, "kubernetes.io/hostname"),
+            *find(there.labels, "kubernetes.io/hostname"));
+  EXPECT_EQ(find(here.labels, "pool"), find(there.labels, "pool")) << "one object";
+  EXPECT_EQ(parts.label_lists.size(), 1u);
+  EXPECT_NE(here.labels, there.labels);
+  EXPECT_EQ(here.labels, KeptNode(a_node(), {}, parts).labels);
   EXPECT_EQ(here.traits, there.traits);
   EXPECT_EQ(here.images[0], there.images[0]);
   EXPECT_TRUE(here.shares(parts) && there.shares(parts));
@@ -117,6 +121,31 @@ TEST(KeptNode, FindsItsLabels) {
   EXPECT_EQ(find(kept.labels, "key-1"), nullptr);
   EXPECT_EQ(find(kept.labels, "key-400"), nullptr);
   EXPECT_EQ(find(kept.labels, "z"), nullptr);
+}
+
+TEST(KeptNode, HasItsLabelsInOrderAndNoOthers) {
+  SharedParts parts;
+  const std::string hostname = "kubernetes.io/hostname";
+  for (const StringMap& labels : std::vector<StringMap>{{},
+                                                        {{hostname, "n"}},
+                                                        {{"a", ""}, {hostname, "n"}, {"z", "1"}},
+                                                        {{hostname, "n"}, {"z", "1"}},
+                                                        {{"a", ""}, {hostname, "n"}},
+                                                        {{"a", ""}, {"z", "1"}}}) {
+    Node node;
+    node.labels = labels;
+    const KeptNode kept(node, {}, parts);
+    EXPECT_EQ(kept.whole("n").labels, labels);
+    EXPECT_TRUE(kept.labels.are(labels));
+    EXPECT_EQ(kept.labels.hostname() != nullptr, find(labels, hostname) != nullptr);
+    for (const auto& [key, value] : labels) {
+      StringMap fewer = labels;
+      std::erase_if(fewer, [&](const auto& label) { return label.first == key; });
+      EXPECT_FALSE(kept.labels.are(fewer));
+      EXPECT_FALSE(SharedLabels(fewer, parts).are(labels));
+      EXPECT_EQ(find(SharedLabels(fewer, parts), key), nullptr);
+    }
+  }
 }
 
 TEST(KeptNode, IsSelectedAsItsObjectIs) {
