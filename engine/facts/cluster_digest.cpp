@@ -63,7 +63,7 @@ std::uint64_t Cluster::digest_of_pod(PodId id) const {
     digest.add("peer", pod.key,
                static_cast<std::int64_t>(applications_.peers().at(pod.peer).key_hash));
   }
-  digest.add("pod", pod.key, pod.uid, std::int64_t{pod.applied}, std::int64_t{pod.terminal},
+  digest.add("pod", pod.key, pod.uid.text(), std::int64_t{pod.applied}, std::int64_t{pod.terminal},
              name_of(pod.bound_row), name_of(pod.assumed_row),
              static_cast<std::int64_t>(facts_.shapes[pod.shape]->key_hash),
              pod.counted_row == kNoRow ? 0 : pod.first_seen_us, pod.scheduled().value_or(0),

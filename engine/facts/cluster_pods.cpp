@@ -211,7 +211,7 @@ void Cluster::replace_if_other(PodId id, const std::string& uid) {
   move_to(pod.assumed_row, kNoRow);
   move_to(pod.rank.nominated_row, kNoRow);
   pod.applied = false;
-  pod.uid = uid;
+  pod.uid = PodUid(uid);
   pod.first_seen_us = now_us_;
   ++pod_count_;
 }

@@ -137,7 +137,7 @@ void Supposition::assume(const Pod& object, const PodShape& shape, std::uint32_t
   }
   Assumed assumed{id, row, known.counted_row, known.rank.nominated, {}};
   cluster_.uncount(id);
-  assumed.before.uid = object.uid;
+  assumed.before.uid = PodUid(object.uid);
   assumed.before.mentions = known.mentions;
   assumed.before.assumed_row = row;  // not mentioned: it has a node
   assumed.before.first_seen_us = there ? known.first_seen_us : cluster_.now_us_;

@@ -58,7 +58,7 @@ Victim Preemption::victim_of(PodId id) const {
   Victim victim;
   victim.namespace_name = pod.namespace_name();
   victim.name = pod.name();
-  victim.uid = pod.uid;
+  victim.uid = pod.uid.text();
   victim.priority = pod.rank.priority;
   victim.node = static_cast<NodeIndex>(pod.counted_row);
   return victim;

@@ -199,7 +199,7 @@ class ClusterState::Restorer {
     object.priority_class_name = priority_class ? classes_[*priority_class] : "";
     object.nominated_node_name =
         nominated_row == kNoRow ? "" : cluster_.facts_.nodes[nominated_row].name;
-    pod.uid = saved.uid;
+    pod.uid = PodUid(saved.uid);
     pod.applied = saved.applied;
     pod.first_seen_us = saved.first_seen_us;
     ++cluster_.pod_count_;

@@ -155,7 +155,8 @@ class ClusterState::Saver {
   }
 
   void write_pod(const PodFacts& pod) {
-    SavedPod saved{pod.uid,
+    const std::string uid = pod.uid.text();
+    SavedPod saved{uid,
                    pod.applied,
                    pod.terminal,
                    saved_row(pod.bound_row),

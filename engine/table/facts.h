@@ -14,6 +14,7 @@
 
 #include "engine/kept/host_ports.h"
 #include "engine/kept/kept_node.h"
+#include "engine/kept/pod_uid.h"
 #include "engine/table/node_table.h"
 #include "engine/table/pod_shape.h"
 #include "engine/table/resource_names.h"
@@ -99,7 +100,7 @@ struct alignas(kCacheLineBytes) PodFacts {
   bool terminal = false;
   bool is_scheduled = false, is_initialized = false;  // conditions that are True
   std::uint32_t mentions = 0;                         // metrics that list it
-  std::string uid;
+  PodUid uid;
   PodRank rank;
   std::shared_ptr<const HostPorts> host_ports;        // nullptr: none, or no NodePorts
   std::int64_t first_seen_us = 0;                     // on counted_row

@@ -45,6 +45,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/kept/host_ports_test.cpp
   engine/applications/images_test.cpp
   engine/kept/kept_node_test.cpp
+  engine/kept/pod_uid_test.cpp
   engine/applications/label_bits_test.cpp
   engine/large_cluster_test.cpp
   engine/classes/node_class_test.cpp
