@@ -5,9 +5,10 @@
 // texts are. Cost: O(36), and of another text a copy.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,27 +18,26 @@ class PodUid {
  public:
   PodUid() = default;  // of the text ""
   explicit PodUid(std::string_view text);
-  PodUid(const PodUid& uid)
-      : bytes_(uid.bytes_),
-        other_(uid.other_ == nullptr ? nullptr : std::make_unique<const std::string>(*uid.other_)) {
-  }
+  PodUid(const PodUid& uid);
   PodUid(PodUid&&) noexcept = default;
   PodUid& operator=(PodUid&&) noexcept = default;
 
   std::string text() const;
-  friend bool operator==(const PodUid& uid, std::string_view text) {
-    return uid.other_ != nullptr ? *uid.other_ == text : uid.is_uuid(text);
-  }
+  friend bool operator==(const PodUid& uid, std::string_view text);
 
  private:
-  using Bytes = std::array<std::uint8_t, 16>;
+  struct Uuid {
+    std::uint64_t high = 0, low = 0;
+    friend bool operator==(const Uuid&, const Uuid&) = default;
+  };
 
-  // False where it is none, or written otherwise: in capitals, say.
-  static bool read_uuid(std::string_view text, Bytes& bytes);
-  bool is_uuid(std::string_view text) const;
+  // nullopt: it is none, or that of zeros, or written otherwise: in capitals, say.
+  static std::optional<Uuid> uuid_of(std::string_view text);
+  std::string_view other() const { return {other_.get(), static_cast<std::size_t>(uuid_.high)}; }
+  void set_other(std::string_view text);
 
-  Bytes bytes_{};                             // all 0: the text is "", where there is no other
-  std::unique_ptr<const std::string> other_;  // no UUID, or that of zeros
+  Uuid uuid_;                            // of another text its size, first
+  std::unique_ptr<const char[]> other_;  // nullptr: it is the UUID, or "" where that is of zeros
 };
 
 }  // namespace headroom

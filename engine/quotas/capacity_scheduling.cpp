@@ -10,6 +10,14 @@
 
 namespace headroom {
 
+namespace {
+
+// Room for more of a node's pods comes in such steps: twice as many would be half empty on most,
+// and to put one in its place takes as long as moving them.
+constexpr std::size_t kRankedStep = 8;
+
+}  // namespace
+
 CapacityScheduling::CapacityScheduling(const Profile& profile, const Facts& facts,
                                        const Priorities& priorities)
     : mode_(profile.mode),
@@ -158,6 +166,9 @@ void CapacityScheduling::count(std::uint32_t row, PodId id) {
   };
   for_each_tie([](const PodFacts& tie) { __builtin_prefetch(&tie); });
   for_each_tie([](const PodFacts& tie) { __builtin_prefetch(tie.key.data()); });
+  if (pods.size() == pods.capacity()) {
+    pods.reserve(pods.size() + kRankedStep);
+  }
   const auto at = std::lower_bound(
       pods.begin(), pods.end(), pod,
       [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });

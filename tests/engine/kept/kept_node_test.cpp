@@ -138,12 +138,12 @@ TEST(KeptNode, HasItsLabelsInOrderAndNoOthers) {
     EXPECT_EQ(kept.whole("n").labels, labels);
     EXPECT_TRUE(kept.labels.are(labels));
     EXPECT_EQ(kept.labels.hostname() != nullptr, find(labels, hostname) != nullptr);
-    for (const auto& [key, value] : labels) {
+    for (const Label& taken : labels) {
       StringMap fewer = labels;
-      std::erase_if(fewer, [&](const auto& label) { return label.first == key; });
+      std::erase_if(fewer, [&](const Label& label) { return label == taken; });
       EXPECT_FALSE(kept.labels.are(fewer));
       EXPECT_FALSE(SharedLabels(fewer, parts).are(labels));
-      EXPECT_EQ(find(SharedLabels(fewer, parts), key), nullptr);
+      EXPECT_EQ(find(SharedLabels(fewer, parts), taken.first), nullptr);
     }
   }
 }
