@@ -23,12 +23,16 @@ constexpr std::int32_t kSmallMax = 1 << 24;
 // Below this 100 / scale is the capacity once it is rounded: the error is below 2^-23 of it.
 constexpr std::int32_t kSmallCapacityMax = 1 << 21;
 
+// Of a capacity of few units, of which settle_few() leaves little to others.
+constexpr float kFewScale = 100.0F / 4096;
+
 // A term's columns of a block.
 struct TermColumns {
   const float* headroom;
   const float* scale;
   Float need, weight;
   bool small_need;
+  bool few;  // on the first row: then many percentages are whole, which a branch cannot foresee
 };
 
 // A term at the rows of a vector.
@@ -117,7 +121,7 @@ class Estimates {
     least_scale_ = min(least_scale_, scale);
     return {terms_[t], scale, terms_[t].weight};
   }
-  FloatMask has_capacity(const Term& term) const { return !(term.scale == Float(0.0F)); }
+  FloatMask has_capacity(const Term& term) const { return differ(term.scale, Float(0.0F)); }
   bool all_have_capacity() const { return bits(least_scale_ == Float(0.0F)) == 0; }
 
   Range free(const Term& term) const {
@@ -144,11 +148,13 @@ class Estimates {
     if constexpr (Formula::kKind == ScoreKind::kLeast) {
       apart = percent.low < value;
     } else {
-      // Not !=, which is false for NaN on some instruction sets.
-      apart = !(xsimd::trunc(percent.low) == value);
+      apart = differ(xsimd::trunc(percent.low), value);
     }
-    if (bits(apart) != 0) [[unlikely]] {
-      settle(percent, term, value, apart);
+    if (term.columns.few || bits(apart) != 0) {
+      settle_few(percent, term, value, apart);
+      if (bits(apart) != 0) [[unlikely]] {
+        settle(percent, term, value, apart);
+      }
     }
     doubt_ = doubt_ | apart;
     return value;
@@ -196,7 +202,7 @@ class Estimates {
     const Float error(2 * kError * terms);
     const Float value = Float(100.0F) - deviation;
     const Float high = xsimd::trunc(fma(magnitude_, error, value));
-    doubt_ = doubt_ | !(fnma(magnitude_, error, value) >= high);
+    doubt_ = doubt_ | not_at_least(fnma(magnitude_, error, value), high);
     magnitude_ = Float(kLeastMagnitude);
     return high;
   }
@@ -212,6 +218,17 @@ class Estimates {
  private:
   Float headroom(const Term& term) const {
     return Float::load_unaligned(term.columns.headroom + first_);
+  }
+  // A percentage that is not whole is at least 1 / capacity, a hundredth of the scale, from every
+  // whole number: a range of less than that holds a whole number only if it is the answer.
+  static void settle_few(const Range& percent, const Term& term, Float& value, FloatMask& apart) {
+    const Float least = term.scale * Float(0.0099F), width = percent.high - percent.low;
+    if constexpr (Formula::kKind != ScoreKind::kLeast) {
+      // Negative quotients are truncated upwards.
+      const FloatMask negative = least >= width && percent.low < Float(0.0F);
+      value = xsimd::select(negative, xsimd::trunc(percent.low), value);
+    }
+    apart = apart && not_at_least(least, width);
   }
   // Settles lanes in doubt whose numbers are small; what is left in doubt keeps its value.
   void settle(const Range& percent, const Term& term, Float& value, FloatMask& apart) const {
@@ -246,8 +263,11 @@ RowBits estimate(const Block& block, const Score& score, Formula formula, std::i
   TermColumns terms[With::kTermsMax];
   for (std::uint32_t t = 0; t < score.count; ++t) {
     const ScoreTerm& term = score.terms[t];
-    terms[t] = {block.narrow(term.headroom), block.narrow(term.capacity), Float(term.need_nearest),
-                With::weight(term.weight), term.need < kSmallMax};
+    const float* const scale = block.narrow(term.capacity);
+    const bool few = *scale > kFewScale;
+    terms[t] = {block.narrow(term.headroom), scale,
+                Float(term.need_nearest),    With::weight(term.weight),
+                term.need < kSmallMax,       few};
   }
   const Float reciprocal(kRaise / static_cast<float>(std::max(score.weight_sum, 1)));
   RowBits doubtful;

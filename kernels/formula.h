@@ -166,15 +166,19 @@ auto balance(Arithmetic& with) {
     }
   }
   Fraction total(0), resources(0), squares(0);
+  const bool all = with.all_have_capacity();
+  const auto add = [&](Fraction& sum, std::uint32_t t, const Fraction& value) {
+    sum = sum + (all ? value : select(has[t], value, zero));
+  };
   for (std::uint32_t t = 0; t < with.count(); ++t) {
-    total = total + select(has[t], used[t], zero);
-    resources = resources + select(has[t], one, zero);
+    add(total, t, used[t]);
+    add(resources, t, one);
   }
   const Fraction divisor = max(resources, one);
   const Fraction mean = with.divided(total, divisor);
   for (std::uint32_t t = 0; t < with.count(); ++t) {
     const Fraction off = used[t] - mean;
-    squares = squares + select(has[t], off * off, zero);
+    add(squares, t, off * off);
   }
   Fraction deviation = with.root(with.divided(squares, divisor));
   const auto two = resources == Fraction(2);
