@@ -143,7 +143,7 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
     note_node(row);
     rows_.erase(hash, row);
     nodes_[row] = {};
-    free_rows_.push_back(row);
+    free_rows_.give(row);
     return;
   }
   facts->name = name;
@@ -154,15 +154,13 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
     nodes_[row] = std::move(*facts);
     return;
   }
-  if (free_rows_.empty()) {
-    row = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(std::move(*facts));
-  } else {
-    row = free_rows_.back();
-    free_rows_.pop_back();
-    note_node(row);
-    nodes_[row] = std::move(*facts);
-  }
+  row = free_rows_.next([this] {
+    nodes_.emplace_back();
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  });
+  free_rows_.take();
+  note_node(row);
+  nodes_[row] = std::move(*facts);
   rows_.insert(hash, row);
 }
 

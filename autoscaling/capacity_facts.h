@@ -23,6 +23,7 @@
 #include "autoscaling/capacity_audit.h"
 #include "autoscaling/capacity_quota_table.h"
 #include "autoscaling/capacity_quotas.h"
+#include "layout/free_numbers.h"
 #include "layout/name_index.h"
 
 namespace headroom {
@@ -179,7 +180,7 @@ class CapacityFacts {
   CapacityQuotaTable table_;
   NameIndex rows_;                  // by CountedNode::name
   std::vector<CountedNode> nodes_;  // by row
-  std::vector<std::uint32_t> free_rows_;
+  FreeNumbers free_rows_;
   Reservations reservations_;
   std::set<std::pair<std::int64_t, std::string>> expiries_;
   std::int64_t now_us_ = 0;

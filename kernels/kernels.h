@@ -15,6 +15,7 @@
 // to kPadNodes values beyond the rows asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,10 +45,10 @@ inline std::int64_t headroom_of(std::int64_t base, std::int64_t sum) {
     return kUnlimited;
   }
   std::int64_t left = 0;
-  if (__builtin_sub_overflow(base, sum, &left) || left == kUnlimited) {
+  if (__builtin_sub_overflow(base, sum, &left)) {
     return base < 0 ? INT64_MIN : kUnlimited - 1;
   }
-  return left;
+  return std::min(left, kUnlimited - 1);
 }
 
 // What a column is made of: a headroom is its base less its sum, a capacity its base (kNoSum).

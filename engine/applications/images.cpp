@@ -18,13 +18,12 @@ Images::ImageId Images::id_of(const std::string& name) {
   if (const auto known = ids_.find(std::string_view(name)); known != ids_.end()) {
     return known->second;
   }
-  if (free_.empty()) {
-    free_.push_back(static_cast<ImageId>(images_.size()));
+  const ImageId id = free_.next([this] {
     images_.emplace_back();
-  }
-  const ImageId id = free_.back();
+    return static_cast<ImageId>(images_.size() - 1);
+  });
   ids_.emplace(name, id);
-  free_.pop_back();
+  free_.take();
   return id;
 }
 
@@ -88,7 +87,7 @@ void Images::forget_unused(const KeptNode& node) {
     for (const std::string& name : image->names) {
       const auto known = ids_.find(std::string_view(name));
       if (known != ids_.end() && images_[known->second].nodes == 0) {
-        free_.push_back(known->second);
+        free_.give(known->second);
         ids_.erase(known);
       }
     }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/kept/kept_node.h"
+#include "layout/free_numbers.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -47,7 +48,7 @@ class Images {
 
   BytesMap<std::string, ImageId> ids_;
   std::vector<Image> images_;
-  std::vector<ImageId> free_;
+  FreeNumbers free_;
   std::vector<std::vector<ImageId>> of_row_;  // sorted; of rows from its size on there are none
 };
 

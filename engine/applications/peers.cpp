@@ -99,15 +99,12 @@ PeerId PeerBook::find_or_make() {
     read.labels.clear();
     read.affinity = read.anti_affinity = {};
   }
-  PeerId id = 0;
-  if (free_.empty()) {
-    id = id_limit();
+  const PeerId id = free_.next([this] {
     peers_.emplace_back();
-  } else {
-    id = free_.back();
-    free_.pop_back();
-  }
+    return id_limit() - 1;
+  });
   peers_[id] = std::make_unique<PodPeer>(std::move(read));
+  free_.take();
   PodPeer& peer = *peers_[id];
   peer.id = id;
   peer.kin = kin == kNoPeer ? id : kin;
@@ -165,7 +162,7 @@ void PeerBook::release(PeerId id) {
 void PeerBook::drop(PeerId id) {
   ids_.erase(std::string_view(peers_[id]->key));
   peers_[id].reset();
-  free_.push_back(id);
+  free_.give(id);
 }
 
 const std::vector<PeerId>& PeerBook::in_namespace(std::string_view name) const {

@@ -19,6 +19,7 @@
 #include "engine/applications/label_bits.h"
 #include "engine/profile/profile.h"
 #include "engine/table/facts.h"
+#include "layout/free_numbers.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 
@@ -117,7 +118,7 @@ class PeerBook {
   Facts& facts_;
   const bool keeps_, affinity_, volumes_;
   std::vector<std::unique_ptr<PodPeer>> peers_;
-  std::vector<PeerId> free_;
+  FreeNumbers free_;
   BytesMap<std::string_view, PeerId> ids_;  // into PodPeer::key
   BytesMap<std::string, std::vector<PeerId>> of_namespace_;
   std::vector<PeerId> crossing_;

@@ -36,6 +36,7 @@
 #include "engine/table/node_table.h"
 #include "engine/table/reasons.h"
 #include "engine/table/resource_names.h"
+#include "layout/free_numbers.h"
 #include "layout/name_index.h"
 #include "objects/hash.h"
 
@@ -287,7 +288,7 @@ class Cluster {
   SoftTaints soft_taints_;
   const NotConsideredSet considered_;  // by plugins of the profile
   std::uint32_t node_count_ = 0;
-  std::vector<PodId> released_pods_;
+  FreeNumbers released_pods_;
   NameIndex pod_ids_;  // by PodFacts::key
   std::uint32_t pod_count_ = 0;
   std::vector<std::uint32_t> nominated_rows_;   // that some pod is nominated to

@@ -79,8 +79,8 @@ struct Cluster::TakeBack {
   }
 
   void operator()(PodIdReleased& change) const {
-    HEADROOM_ASSERT(cluster.released_pods_.back() == change.id);
-    cluster.released_pods_.pop_back();
+    HEADROOM_ASSERT(cluster.released_pods_.last() == change.id);
+    cluster.released_pods_.take();
     const NameIndex::Hash hash = NameIndex::hash(change.key);  // before it is moved
     cluster.name_pod(change.id, std::move(change.key), hash);
   }

@@ -39,13 +39,8 @@ PodId Cluster::pod_of(std::string_view key, NameIndex::Hash hash) {
   if (const PodId known = find_pod(key, hash); known != kNoPod) {
     return known;
   }
-  PodId id = kNoPod;
-  if (released_pods_.empty()) {
-    id = facts_.pods.grow();
-  } else {
-    id = released_pods_.back();
-    released_pods_.pop_back();
-  }
+  const PodId id = released_pods_.next([this] { return facts_.pods.grow(); });
+  released_pods_.take();
   name_pod(id, std::string(key), hash);
   journal_.put(PodIdAcquired{id});
   return id;
@@ -69,7 +64,7 @@ void Cluster::release_pod_if_unused(PodId id) {
     pod_ids_.erase(facts_.pods[id].key_hash, id);
     journal_.put(PodIdReleased{id, std::move(facts_.pods[id].key)});
     facts_.pods[id] = {};
-    released_pods_.push_back(id);
+    released_pods_.give(id);
   }
 }
 
@@ -347,7 +342,7 @@ Result<void> Cluster::upsert(const Pod& object) {
   if (const PodId known = pod_ids_.guess(pod_hash); known != kNoPod) {
     prefetch_pod(known);
   } else if (!released_pods_.empty()) {
-    prefetch_pod(released_pods_.back());
+    prefetch_pod(released_pods_.last());
   }
   const std::uint32_t row_guess = rows_.guess(node_hash);
   if (row_guess != kNoRow) {

@@ -112,15 +112,14 @@ Result<PodShape*> ShapeBook::find_or_make(const Pod& pod, ShapeUse use, bool las
                 fmt::format("Pod {}: kShapesMax ({}) shapes are needed",
                             pod_key(pod.namespace_name, pod.name), kShapesMax));
   }
-  const bool reused = !free_ids_.empty();
-  const ShapeId id = reused ? free_ids_.back() : id_limit();
+  const ShapeId id = free_ids_.next([this] {
+    facts_.shapes.push_back(nullptr);
+    return id_limit() - 1;
+  });
   auto made = make(pod, use, std::move(ports), id, counts_as);
-  if (reused) {
-    free_ids_.pop_back();
-    facts_.shapes[id] = std::move(made);
-  } else {
-    facts_.shapes.push_back(std::move(made));
-  }
+  made->use_place = out_of_use_order_.insert(out_of_use_order_.begin(), id);
+  facts_.shapes[id] = std::move(made);
+  free_ids_.take();
   ++count_;
   PodShape& shape = *facts_.shapes[id];
   count_asked(shape);
@@ -364,9 +363,9 @@ void ShapeBook::count_bytes(PodShape& shape) {
   bytes_ += bytes - shape.counted_bytes;
   shape.counted_bytes = bytes;
   if (!shape.in_use_order && bytes != 0) {
-    shape.use_place = use_order_.insert(use_order_.begin(), shape.id);
+    use_order_.splice(use_order_.begin(), out_of_use_order_, shape.use_place);
   } else if (shape.in_use_order && bytes == 0) {
-    use_order_.erase(shape.use_place);
+    out_of_use_order_.splice(out_of_use_order_.begin(), use_order_, shape.use_place);
   }
   shape.in_use_order = bytes != 0;
 }
@@ -413,7 +412,7 @@ void ShapeBook::free(ShapeId id) {
   unread(shape);
   let_go(shape);
   facts_.shapes[id] = nullptr;
-  free_ids_.push_back(id);
+  free_ids_.give(id);
   --count_;
   if (counts_as != id) {
     PodShape& counting = *facts_.shapes[counts_as];

@@ -25,6 +25,7 @@
 #include "engine/table/facts.h"
 #include "engine/table/pod_shape.h"
 #include "engine/table/reasons.h"
+#include "layout/free_numbers.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -120,14 +121,15 @@ class ShapeBook {
   const bool has_node_ports_, has_node_affinity_;
   Facts& facts_;
   BytesMap<std::string_view, ShapeId> ids_;  // into PodShape::key
-  std::vector<ShapeId> free_ids_;
+  FreeNumbers free_ids_;
   std::uint32_t count_ = 0;
   std::unique_ptr<PodShape> passing_;
   // How many shapes ask their quota for it.
   std::array<std::uint32_t, kResourcesMax> asked_of_quotas_{};
   // Shapes that nobody needs, or for which something is cached; used last first.
   std::list<ShapeId> use_order_;
-  std::size_t bytes_ = 0;  // that they count
+  std::list<ShapeId> out_of_use_order_;  // the others: to come into the order takes no memory
+  std::size_t bytes_ = 0;                // that they count
   std::size_t bytes_max_;
   std::function<void(ShapeId)> drop_cached_;
   std::uint64_t generation_ = 0, described_ = 0;

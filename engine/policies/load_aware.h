@@ -217,7 +217,11 @@ class LoadAware final : public Policy {
   // count by the metric's age.
   void begin_recount(std::uint32_t row, bool everything);
   void end_recount(std::uint32_t row);
-  void set_metric(std::uint32_t row, const NodeMetric& metric, const std::vector<PodId>& listed);
+  // All of a new metric that may fail for want of memory, before anything changes: what it lists,
+  // and room for it in the row's; or in the one returned, which is to take that one's place.
+  std::unique_ptr<MetricFacts> make_room(std::uint32_t row, const NodeMetric& metric,
+                                         const std::vector<PodId>& listed, bool keep);
+  void set_metric(std::uint32_t row, const NodeMetric& metric);
   void list_reported(const NodeMetric& metric, const std::vector<PodId>& listed);
   // The row's metric begins (1) or ends (-1) to mention its row and the pods that it lists.
   void mention(std::uint32_t row, int sign);
@@ -265,6 +269,7 @@ class LoadAware final : public Policy {
   std::vector<Recount> recounts_;
   std::vector<Reported> reported_;
   MetricFacts::AllAggregated all_aggregated_;
+  std::shared_ptr<const MetricFacts::AllAggregated> aggregated_now_;  // equal to them
 };
 
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/policies/load_aware.h"
+#include "layout/make_room.h"
 #include "objects/hash.h"
 #include "objects/time_text.h"
 
@@ -85,10 +86,14 @@ std::unique_ptr<MetricFacts> LoadAware::upsert(std::uint32_t row, const NodeMetr
                                                std::int64_t now_us, bool keep) {
   mentioned_ = listed;
   list_mentioned(this->metric(row));
+  std::unique_ptr<MetricFacts> fresh = make_room(row, metric, listed, keep);
   begin_recount(row, !upstream_ && counts_more(row, metric));
   mention(row, -1);
-  std::unique_ptr<MetricFacts> before = keep ? std::move(this->row(row).metric) : nullptr;
-  set_metric(row, metric, listed);
+  std::unique_ptr<MetricFacts> before;
+  if (fresh != nullptr) {
+    before = std::exchange(rows_[row].metric, std::move(fresh));
+  }
+  set_metric(row, metric);
   mention(row, 1);
   end_recount(row);
   watch_expiry(row, now_us);
@@ -100,6 +105,7 @@ std::unique_ptr<MetricFacts> LoadAware::put(std::uint32_t row, std::unique_ptr<M
   mentioned_.clear();
   list_mentioned(this->metric(row));
   list_mentioned(metric.get());
+  make_room_for_one(expiries_);
   begin_recount(row, true);
   mention(row, -1);
   std::unique_ptr<MetricFacts> before = std::exchange(this->row(row).metric, std::move(metric));
@@ -148,8 +154,8 @@ void LoadAware::list_reported(const NodeMetric& metric, const std::vector<PodId>
   reported_.resize(kept);
 }
 
-void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
-                           const std::vector<PodId>& listed) {
+std::unique_ptr<MetricFacts> LoadAware::make_room(std::uint32_t row_index, const NodeMetric& metric,
+                                                  const std::vector<PodId>& listed, bool keep) {
   list_reported(metric, listed);
   all_aggregated_.clear();
   for (const AggregatedUsage& its : metric.aggregated) {
@@ -159,20 +165,28 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
       }
     }
   }
-  std::unique_ptr<MetricFacts>& kept = this->row(row_index).metric;
-  auto aggregated = kept != nullptr && *kept->aggregated == all_aggregated_
-                        ? kept->aggregated
+  MetricFacts* into = row(row_index).metric.get();
+  aggregated_now_ = into != nullptr && *into->aggregated == all_aggregated_
+                        ? into->aggregated
                         : shared(all_aggregated_);
-  if (kept == nullptr) {
-    kept = std::make_unique<MetricFacts>();
+  std::unique_ptr<MetricFacts> fresh;
+  if (keep || into == nullptr) {
+    fresh = std::make_unique<MetricFacts>();
+    fresh->aggregated = aggregated_now_;
+    into = fresh.get();
   }
-  MetricFacts& facts = *kept;
-  facts.aggregated = std::move(aggregated);
+  make_room_for_one(expiries_);
+  into->pods.reserve(reported_.size());
+  into->amounts.reserve((2 + all_aggregated_.size() + reported_.size()) * dimensions_.size());
+  return fresh;
+}
+
+void LoadAware::set_metric(std::uint32_t row, const NodeMetric& metric) {
+  MetricFacts& facts = *rows_[row].metric;
+  facts.aggregated = std::move(aggregated_now_);
   facts.dimensions = dimension_count();
   facts.pods.clear();
-  facts.pods.reserve(reported_.size());
   facts.amounts.clear();
-  facts.amounts.reserve((2 + all_aggregated_.size() + reported_.size()) * facts.dimensions);
   facts.interval_us = interval_us(metric);
   facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
   // Mode Proposal: a report that says nothing has no usage, and is none of an idle node.
@@ -190,7 +204,7 @@ void LoadAware::set_metric(std::uint32_t row_index, const NodeMetric& metric,
     facts.pods.emplace_back(usage.pod, usage.prod);
     add_usage(facts, metric.pods[usage.place].usage);
   }
-  refresh_view(row_index);
+  refresh_view(row);
 }
 
 void LoadAware::refresh_view(std::uint32_t row) {

@@ -176,13 +176,11 @@ void CapacityScheduling::count(std::uint32_t row, PodId id) {
   quotas_.add_used(rank.namespace_id, shape.elastic_quota_request, 1);
 }
 
+// The memory stays: a pod that a supposition brings back must find it.
 void CapacityScheduling::uncount(std::uint32_t row, PodId id) {
   std::vector<RankedPod>& pods = ranked_[row];
   pods.erase(
       std::find_if(pods.begin(), pods.end(), [id](const RankedPod& pod) { return pod.pod == id; }));
-  if (pods.empty()) {
-    pods.shrink_to_fit();
-  }
   quotas_.add_used(facts_.pods[id].rank.namespace_id, facts_.shape_of(id).elastic_quota_request,
                    -1);
 }

@@ -47,12 +47,12 @@ void DisruptionBudgets::upsert(const PodDisruptionBudget& budget, NamespaceId na
   BudgetId id = 0;
   if (found != ids_.end()) {
     id = found->second;
-  } else if (!released_budgets_.empty()) {
-    id = released_budgets_.back();
-    released_budgets_.pop_back();
   } else {
-    id = static_cast<BudgetId>(budgets_.size());
-    budgets_.emplace_back();
+    id = released_budgets_.next([this] {
+      budgets_.emplace_back();
+      return static_cast<BudgetId>(budgets_.size() - 1);
+    });
+    released_budgets_.take();
   }
   const bool same = found != ids_.end() && budgets_[id].object.selector == budget.selector;
   if (found == ids_.end()) {
@@ -76,7 +76,7 @@ void DisruptionBudgets::remove(std::string_view key) {
   rematch(id);
   std::erase(of_namespace(budgets_[id].namespace_id).budgets, id);
   budgets_[id] = {};
-  released_budgets_.push_back(id);
+  released_budgets_.give(id);
 }
 
 std::vector<PodDisruptionBudget> DisruptionBudgets::all() const {
@@ -102,13 +102,8 @@ GroupId DisruptionBudgets::acquire(NamespaceId namespace_id, const StringMap& la
     ++groups_[found->second].pods;
     return found->second;
   }
-  GroupId id = 0;
-  if (released_groups_.empty()) {
-    id = groups_.grow();
-  } else {
-    id = released_groups_.back();
-    released_groups_.pop_back();
-  }
+  const GroupId id = released_groups_.next([this] { return groups_.grow(); });
+  released_groups_.take();
   Group& group = groups_[id];
   OfNamespace& its = of_namespace(namespace_id);
   group = {key_, namespace_id, labels, 1, static_cast<std::uint32_t>(its.groups.size()), {}};
@@ -132,7 +127,7 @@ void DisruptionBudgets::release(GroupId group) {
     others.pop_back();
     group_ids_.erase(groups_[group].key);
     groups_[group] = {};
-    released_groups_.push_back(group);
+    released_groups_.give(group);
   }
 }
 

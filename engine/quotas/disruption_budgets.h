@@ -15,6 +15,7 @@
 #include "engine/profile/profile.h"
 #include "engine/quotas/elastic_quotas.h"
 #include "layout/chunked.h"
+#include "layout/free_numbers.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 
@@ -72,11 +73,11 @@ class DisruptionBudgets {
 
   const Mode mode_;
   std::vector<Budget> budgets_;
-  std::vector<BudgetId> released_budgets_;
+  FreeNumbers released_budgets_;
   std::vector<OfNamespace> of_namespace_;  // by number
   BytesMap<std::string, BudgetId> ids_;
   Chunked<Group> groups_;
-  std::vector<GroupId> released_groups_;
+  FreeNumbers released_groups_;
   BytesMap<std::string_view, GroupId> group_ids_;  // into Group::key
   std::string key_;                                // scratch
 };

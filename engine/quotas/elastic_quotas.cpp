@@ -50,11 +50,8 @@ NamespaceId ElasticQuotas::namespace_of(std::string_view name) {
   if (const auto found = ids_.find(name); found != ids_.end()) {
     return found->second;
   }
-  if (released_namespaces_.empty()) {
-    released_namespaces_.push_back(namespaces_.grow());
-  }
-  const NamespaceId id = released_namespaces_.back();
-  released_namespaces_.pop_back();
+  const NamespaceId id = released_namespaces_.next([this] { return namespaces_.grow(); });
+  released_namespaces_.take();
   namespaces_[id].name = name;
   ids_.emplace(name, id);
   return id;
@@ -76,7 +73,7 @@ void ElasticQuotas::free_if_unused(NamespaceId id) {
   if (NamespaceFacts& facts = namespaces_[id]; facts.users == 0 && !facts.has_elastic_quota()) {
     ids_.erase(facts.name);
     facts = {};
-    released_namespaces_.push_back(id);
+    released_namespaces_.give(id);
   }
 }
 

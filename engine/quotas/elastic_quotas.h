@@ -30,6 +30,7 @@
 #include "engine/table/beyond_int64.h"
 #include "engine/table/resource_names.h"
 #include "layout/chunked.h"
+#include "layout/free_numbers.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -158,7 +159,7 @@ class ElasticQuotas {
   const Mode mode_;
   ResourceNames names_;
   Chunked<NamespaceFacts> namespaces_;
-  std::vector<NamespaceId> released_namespaces_;
+  FreeNumbers released_namespaces_;
   BytesMap<std::string, NamespaceId> ids_;
   std::uint32_t elastic_quota_count_ = 0;  // namespaces that have one
   std::uint32_t object_count_ = 0;

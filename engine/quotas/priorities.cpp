@@ -99,12 +99,11 @@ std::uint32_t Priorities::hold(const std::string& name) {
     ++names_[known->second - 1].pods;
     return known->second;
   }
-  if (released_.empty()) {
+  const std::uint32_t number = released_.next([this] {
     names_.emplace_back();
-    released_.push_back(name_count());
-  }
-  const std::uint32_t number = released_.back();
-  released_.pop_back();
+    return name_count();
+  });
+  released_.take();
   names_[number - 1] = {name, 1};
   ids_.emplace(name, number);
   return number;
@@ -117,7 +116,7 @@ void Priorities::release(std::uint32_t priority_class) {
   if (Name& its = names_[priority_class - 1]; --its.pods == 0) {
     ids_.erase(its.name);
     its = {};
-    released_.push_back(priority_class);
+    released_.give(priority_class);
   }
 }
 

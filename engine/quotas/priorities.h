@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/table/facts.h"
+#include "layout/free_numbers.h"
 #include "objects/error.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
@@ -67,7 +68,7 @@ class Priorities {
     std::uint32_t pods = 0;
   };
   std::vector<Name> names_;  // by PodRank::priority_class - 1
-  std::vector<std::uint32_t> released_;
+  FreeNumbers released_;
   BytesMap<std::string, std::uint32_t> ids_;
 };
 

@@ -10,8 +10,9 @@
 // - every pod: its key, and whether it is known, or only mentioned; of a known one: SavedPod; its
 //   shape; where the profile reads peers, those it is one of; SavedRank, and its priority class if
 //   it has no priority of its own; with CapacityScheduling its namespace and labels;
-// - with LoadAwareScheduling: every metric: its row and the members of MetricFacts, each usage as
-//   amounts by dimension where it is used.
+// - with LoadAwareScheduling: every metric: its row and what MetricFacts says, each usage as
+// amounts
+//   by dimension, beside what it is of.
 //
 // What pods share (shape, labels, name of a class) is a number, the next free one where a pod is
 // the first to need it; then the thing itself follows.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/exact.h"
+#include "layout/make_room.h"
 #include "layout/prefetch.h"
 #include "objects/assert.h"
 #include "objects/hash.h"
@@ -37,36 +38,40 @@ void widen_rows(Values& values, std::size_t rows, std::size_t& stride, std::uint
 NodeTable::NodeTable(BeyondInt64 beyond) : beyond_(beyond) { grow_rows(kFirstRows); }
 
 SumId NodeTable::add_sum(std::string label) {
-  if (!free_sums_.empty()) {
-    const SumId id = free_sums_.back();
-    free_sums_.pop_back();
-    sum_labels_[id] = hash_bytes(label);
-    return id;
-  }
+  const SumId id = free_sums_.next([this] { return grow_sums(); });
+  free_sums_.take();
+  sum_labels_[id] = hash_bytes(label);
+  return id;
+}
+
+SumId NodeTable::grow_sums() {
+  make_room_for_one(sum_labels_);
   if (sum_labels_.size() == sum_stride_) {
     widen_rows(sums_, capacity_, sum_stride_, size_);
   }
-  sum_labels_.push_back(hash_bytes(label));
-  return static_cast<SumId>(sum_labels_.size() - 1);
+  sum_labels_.push_back(0);
+  return sum_count() - 1;
 }
 
 BaseId NodeTable::add_base(std::int64_t initial) {
-  auto id = static_cast<BaseId>(known_bases_.size());
-  if (!free_bases_.empty()) {
-    id = free_bases_.back();
-    free_bases_.pop_back();
-    known_bases_[id].initial = initial;
-  } else {
-    known_bases_.push_back({initial, 0, {}});
-    if (known_bases_.size() > base_stride_) {
-      widen_rows(bases_, capacity_, base_stride_, size_);
-    }
-    for (std::uint32_t row = 0; row < size_; ++row) {
-      bases_[row * base_stride_ + id] = kUnlimited;
-    }
-  }
+  const BaseId id = free_bases_.next([this] { return grow_bases(); });
+  free_bases_.take();
+  known_bases_[id].initial = initial;
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_base(row, id, initial);
+  }
+  return id;
+}
+
+BaseId NodeTable::grow_bases() {
+  make_room_for_one(known_bases_);
+  const auto id = static_cast<BaseId>(known_bases_.size());
+  if (id == base_stride_) {
+    widen_rows(bases_, capacity_, base_stride_, size_);
+  }
+  known_bases_.push_back({kUnlimited, 0, {}});
+  for (std::uint32_t row = 0; row < size_; ++row) {
+    bases_[row * base_stride_ + id] = kUnlimited;
   }
   return id;
 }
@@ -79,8 +84,8 @@ ColumnId NodeTable::add_headroom(BaseId base, SumId sum) {
 }
 
 void NodeTable::remove_sum(SumId id) {
-  HEADROOM_ASSERT(id < sum_labels_.size() && free_sums_.size() < sum_labels_.size());
-  free_sums_.push_back(id);
+  HEADROOM_ASSERT(id < sum_labels_.size());
+  free_sums_.give(id);
 }
 
 void NodeTable::remove_base(BaseId id) {
@@ -89,38 +94,30 @@ void NodeTable::remove_base(BaseId id) {
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_base(row, id, kUnlimited);
   }
-  free_bases_.push_back(id);
+  free_bases_.give(id);
 }
 
 void NodeTable::remove_column(ColumnId id) {
-  HEADROOM_ASSERT(id < sources_.size() && free_columns_.size() < sources_.size());
+  HEADROOM_ASSERT(id < sources_.size());
   // Until it is used again it limits no row, and no commit looks at it.
   const std::size_t removed = std::erase(known_bases_[sources_[id].base].columns, id);
   HEADROOM_ASSERT(removed == 1);
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_narrow(row, id, round_down(kUnlimited));
   }
-  free_columns_.push_back(id);
+  free_columns_.give(id);
   refresh_committed();
 }
 
 ColumnId NodeTable::add_column(ColumnSource source) {
   HEADROOM_ASSERT(source.base < known_bases_.size());
-  auto id = static_cast<ColumnId>(sources_.size());
-  if (!free_columns_.empty()) {
-    id = free_columns_.back();
-    free_columns_.pop_back();
-    sources_[id] = source;
-  } else {
-    sources_.push_back(source);
-    if (sources_.size() > stride_) {
-      widen_rows(row_narrow_, capacity_, stride_, size_);
-    }
-    narrow_.emplace_back(id, capacity_ + kPadNodes);
-    log_.add_column();
-    refresh_pointers();
-  }
-  known_bases_[source.base].columns.push_back(id);
+  std::vector<ColumnId>& of_base = known_bases_[source.base].columns;
+  make_room_for_one(of_base);
+  const ColumnId id = free_columns_.next([this] { return grow_columns(); });
+  free_columns_.take();
+  sources_[id] = source;
+  of_base.push_back(id);
+  ++limited_generation_;
   refresh_committed();
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_narrow(row, id, narrowed(row, id));
@@ -129,17 +126,36 @@ ColumnId NodeTable::add_column(ColumnSource source) {
   return id;
 }
 
+// Of no base yet.
+ColumnId NodeTable::grow_columns() {
+  make_room_for_one(sources_);
+  make_room_for_one(narrow_);
+  committed_.reserve(sources_.capacity());
+  narrow_pointers_.reserve(sources_.capacity());
+  log_pointers_.reserve(sources_.capacity());
+  const auto id = static_cast<ColumnId>(sources_.size());
+  if (id == stride_) {
+    widen_rows(row_narrow_, capacity_, stride_, size_);
+  }
+  NarrowColumn narrow(id, capacity_ + kPadNodes);
+  log_.add_column();
+  sources_.push_back({0, kNoSum});
+  narrow_.push_back(std::move(narrow));
+  refresh_pointers();
+  return id;
+}
+
 void NodeTable::grow_rows(std::uint32_t capacity) {
   sums_.reserve(capacity * sum_stride_);
   bases_.reserve(capacity * base_stride_);
   row_narrow_.reserve(capacity * stride_);
   classes_.resize(capacity + kPadNodes, kNoNodeClass);
-  for (NarrowColumn& narrow : narrow_) {
-    narrow.grow(capacity + kPadNodes, size_);
-  }
   log_.add_rows(capacity);
+  for (ColumnId id = 0; id < sources_.size(); ++id) {
+    narrow_[id].grow(capacity + kPadNodes, size_);
+    narrow_pointers_[id] = narrow_[id].data();
+  }
   capacity_ = capacity;
-  refresh_pointers();
 }
 
 void NodeTable::reserve(std::uint32_t rows) {
@@ -162,10 +178,12 @@ std::uint32_t NodeTable::acquire_row() {
     if (size_ == capacity_) {
       grow_rows(capacity_ * 2);
     }
-    released_.insert(size_++);
-    sums_.resize(size_ * sum_stride_);
-    bases_.resize(size_ * base_stride_, kUnlimited);
-    row_narrow_.resize(size_ * stride_);
+    const std::uint32_t size = size_ + 1;
+    sums_.resize(size * sum_stride_);
+    bases_.resize(size * base_stride_, kUnlimited);
+    row_narrow_.resize(size * stride_);
+    released_.insert(size_);
+    size_ = size;
   }
   const std::uint32_t row = *released_.begin();
   acquire_row(row);
@@ -187,13 +205,13 @@ void NodeTable::acquire_row(std::uint32_t row) {
 
 void NodeTable::release_row(std::uint32_t row) {
   HEADROOM_ASSERT(row < size_);
+  const bool was_used = released_.insert(row).second;
+  HEADROOM_ASSERT(was_used);
   classes_[row] = kNoNodeClass;
   for (BaseId id = 0; id < known_bases_.size(); ++id) {
     set_base(row, id, kUnlimited);
   }
   commit(row);
-  const bool was_used = released_.insert(row).second;
-  HEADROOM_ASSERT(was_used);
 }
 
 template <bool is_more>
@@ -343,15 +361,17 @@ NodeTable::RowState NodeTable::row_state(std::uint32_t row) const {
 }
 
 void NodeTable::restore(std::uint32_t row, const RowState& state) {
-  HEADROOM_ASSERT(row < size_ && state.sums.size() <= sum_stride_);
-  HEADROOM_ASSERT(state.bases.size() >= known_bases_.size());
+  HEADROOM_ASSERT(row < size_ && state.sums.size() <= sum_stride_ &&
+                  state.bases.size() <= base_stride_);
   std::copy(state.sums.begin(), state.sums.end(), sums_.data() + row * sum_stride_);
   exact_.erase(row);
   if (!state.exact.empty()) {
     exact_.emplace(row, state.exact);
   }
   for (BaseId id = 0; id < known_bases_.size(); ++id) {
-    set_base(row, id, state.bases[id]);
+    if (id < state.bases.size()) {
+      set_base(row, id, state.bases[id]);
+    }
     for (const ColumnId column : known_bases_[id].columns) {
       set_narrow(row, column, narrowed(row, column));
     }

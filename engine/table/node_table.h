@@ -30,6 +30,7 @@
 #include "engine/table/change_log.h"
 #include "engine/table/narrow_column.h"
 #include "kernels/kernels.h"
+#include "layout/free_numbers.h"
 #include "layout/huge_pages.h"
 #include "layout/recent_changes.h"
 #include "objects/assert.h"
@@ -60,7 +61,8 @@ class NodeTable {
  public:
   explicit NodeTable(BeyondInt64 beyond = BeyondInt64::kSaturates);
 
-  // --- Columns; adding one makes every cached shape start afresh. ---
+  // --- Columns; adding one makes every cached shape start afresh. Where memory ends, nothing has
+  // come; removing does not fail. ---
   // `label` names what the sum means, for digest(); each is used once.
   SumId add_sum(std::string label);
   // `initial`: of every row until set_base().
@@ -109,7 +111,8 @@ class NodeTable {
       change_base(row, id, value);
     }
   }
-  // Whether any row could fail a filter over the column; the generation changes with the answer.
+  // Whether any row could fail a filter over the column; the generation changes with the answer,
+  // and with what a number stands for.
   bool limited(ColumnId id) const { return known_bases_[sources_[id].base].limited_rows != 0; }
   std::uint64_t limited_generation() const { return limited_generation_; }
   void set_class(std::uint32_t row, std::uint32_t node_class) {
@@ -127,7 +130,8 @@ class NodeTable {
   void prefetch(std::uint32_t row) const;
 
   // --- Reading ---
-  // The exact values of a row, as its sums and bases are now. Valid until a row or column is added.
+  // The exact values of a row, as its sums and bases are now. Valid until a row, sum, base or
+  // column is added.
   Truth truth_of(std::uint32_t row) const {
     return {sources_.data(), bases_.data() + row * base_stride_, sums_.data() + row * sum_stride_};
   }
@@ -136,8 +140,8 @@ class NodeTable {
   SumId sum_of(ColumnId headroom) const { return sources_[headroom].sum; }
   std::uint32_t sum_count() const { return static_cast<std::uint32_t>(sum_labels_.size()); }
   std::uint32_t column_count() const { return static_cast<std::uint32_t>(sources_.size()); }
-  // The table, and the changes in the log by slot, as the kernels read them. Valid until a row or
-  // column is added.
+  // The table, and the changes in the log by slot, as the kernels read them. Valid until a row,
+  // sum, base or column is added.
   Columns columns() const;
   Columns log_columns() const;
   const ChangeLog& log() const { return log_; }
@@ -152,9 +156,11 @@ class NodeTable {
     friend bool operator==(const RowState&, const RowState&) = default;
   };
   RowState row_state(std::uint32_t row) const;
+  // Sums and bases that came since stay as they are.
   void restore(std::uint32_t row, const RowState& state);
   void clear_sums(std::uint32_t row);
-  // True if the narrow columns of the row are what its truth makes them.
+  // True if the narrow columns of the row are what its truth makes them. A commit() that is missing
+  // shows only where a narrow value is another for it.
   bool narrow_consistent(std::uint32_t row) const;
   // The row's sums by their labels, whatever the order in which they were added.
   std::uint64_t digest(std::uint32_t row) const;
@@ -174,6 +180,9 @@ class NodeTable {
   template <bool is_more>
   void change(std::uint32_t row, std::span<const Contribution> contributions);
   ColumnId add_column(ColumnSource source);
+  SumId grow_sums();
+  BaseId grow_bases();
+  ColumnId grow_columns();
   void change_base(std::uint32_t row, BaseId id, std::int64_t value);
   float narrowed(std::uint32_t row, ColumnId id) const;
   void set_narrow(std::uint32_t row, ColumnId id, float value) {
@@ -189,9 +198,7 @@ class NodeTable {
   std::vector<ColumnSource> sources_;      // by column
   std::vector<ColumnId> committed_;        // capacities, and the headrooms that some row limits
   std::vector<std::uint64_t> sum_labels_;  // hashed
-  std::vector<SumId> free_sums_;
-  std::vector<BaseId> free_bases_;
-  std::vector<ColumnId> free_columns_;
+  FreeNumbers free_sums_, free_bases_, free_columns_;
   std::uint32_t size_ = 0, capacity_ = 0;
   std::size_t sum_stride_ = 0, base_stride_ = 0, stride_ = 0;
   std::vector<std::int64_t, HugePages<std::int64_t>> sums_, bases_;

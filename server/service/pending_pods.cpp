@@ -39,14 +39,10 @@ void PendingPods::put(std::string_view key, const Pod& pod) {
   const NameIndex::Hash key_hash = NameIndex::hash(key), uid_hash = NameIndex::hash(pod.uid);
   std::uint32_t number = find_key(key, key_hash);
   const bool is_new = number == NameIndex::kNone;
-  if (is_new && free_.empty()) {
-    if (free_.capacity() == pods_.size()) free_.reserve(2 * std::size_t{pods_.size()} + 1);
-    free_.push_back(pods_.grow());
-  }
+  if (is_new) number = free_.next([this] { return pods_.grow(); });
 
   if (is_new) {
-    number = free_.back();
-    free_.pop_back();
+    free_.take();
     by_key_.insert(key_hash, number);
   } else {
     forget_uid(number);
@@ -65,7 +61,7 @@ void PendingPods::remove(std::string_view key) {
   forget_uid(number);
   by_key_.erase(hash, number);
   pods_[number] = nullptr;
-  free_.push_back(number);
+  free_.give(number);
 }
 
 // Unless it finds another pod by now.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "layout/chunked.h"
+#include "layout/free_numbers.h"
 #include "layout/name_index.h"
 #include "objects/error.h"
 #include "objects/objects.h"
@@ -43,7 +44,7 @@ class PendingPods {
   void forget_uid(std::uint32_t number);
 
   Chunked<std::unique_ptr<const Pod>> pods_;  // by number; nullptr: it is free
-  std::vector<std::uint32_t> free_;           // numbers; with room for all of them
+  FreeNumbers free_;
   NameIndex by_key_, by_uid_;
 };
 

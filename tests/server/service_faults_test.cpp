@@ -77,17 +77,47 @@ class Faults : public ServiceTest {
     pod.uid += fmt::format("-{}-of-some-length-beyond-what-lies-in-a-string", below(2));
     return pod;
   }
+  // At times with resources that no other node has: columns come and go.
   Fact some_node() {
-    return node_of(fmt::format("n{}", below(6)), 4 + static_cast<std::int64_t>(below(5)));
+    Node node = node_of(fmt::format("n{}", below(6)), 4 + static_cast<std::int64_t>(below(5)));
+    for (std::uint64_t more = below(3); more != 0; --more) {
+      const std::string name = fmt::format("example.com/device-{}", more * 100 + below(50));
+      node.allocatable.emplace_back(name, Quantity::from_value(8));
+    }
+    std::sort(node.allocatable.begin(), node.allocatable.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    return node;
+  }
+  // Of few pods and percentiles, or of many.
+  Fact some_metric() {
+    NodeMetric metric;
+    metric.name = fmt::format("n{}", below(6));
+    metric.update_time_us = kTraceStartUs;
+    metric.has_node_metric = true;
+    metric.node_usage = cores(1);
+    for (std::uint64_t more = below(4) * below(4); more != 0; --more) {
+      const std::string name = fmt::format("p{}", below(40));
+      metric.pods.push_back({.namespace_name = "team", .name = name, .usage = cores(1)});
+    }
+    for (std::uint64_t more = below(4); more != 0; --more) {
+      const auto seconds = static_cast<std::int64_t>(60 * more + below(50));
+      metric.aggregated.push_back(
+          {.duration_us = seconds * 1'000'000, .usage = {{"avg", cores(1)}, {"p95", cores(1)}}});
+    }
+    return metric;
   }
   Fact some_fact() {
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
         return some_node();
       case 1:
         return removed_node(fmt::format("n{}", below(6)));
       case 2:
         return removed_pod(some_pod());
+      case 3:
+        return some_metric();
+      case 4:
+        return removed_metric(fmt::format("n{}", below(6)));
       default:
         return some_pod();
     }
@@ -128,8 +158,9 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
     const std::uint64_t kind = nodes_alone ? 0 : below(8);
     if (kind < 3) {
       const std::vector<Fact> facts =
-          nodes_alone ? std::vector{some_node(), Fact(removed_node(node)), some_node()}
-                      : std::vector{some_fact(), some_fact(), some_fact()};
+          nodes_alone
+              ? std::vector{some_node(), Fact(removed_node(node)), some_node(), some_metric()}
+              : std::vector{some_fact(), some_fact(), some_fact()};
       ++sequence;
       give(*feeds, fails_at, [&](Builder& builder) {
         const auto changes =

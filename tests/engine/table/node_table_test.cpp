@@ -382,6 +382,8 @@ TEST(NodeTableDigest, IsOfLabelsAndValues) {
 // snapshots of the log, played onto a copy, lead to the table as it is.
 TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
   std::mt19937_64 random(test_seed());
+  const SumId more = table.add_sum("more");
+  const std::vector<ColumnId> headrooms = {headroom, table.add_headroom(limit, more)};
   for (int i = 0; i < 40; ++i) {
     new_row(1000);
   }
@@ -389,7 +391,10 @@ TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
     return std::vector<float>(columns.narrow[id], columns.narrow[id] + count);
   };
   for (int round = 0; round < 200; ++round) {
-    std::vector<float> played = column(table.columns(), headroom, table.size());
+    std::vector<std::vector<float>> played;
+    for (const ColumnId id : headrooms) {
+      played.push_back(column(table.columns(), id, table.size()));
+    }
     const std::uint64_t since = table.epoch();
     const auto changes = static_cast<int>(random() % 300);
     for (int i = 0; i < changes; ++i) {
@@ -405,6 +410,8 @@ TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
         table.release_row(row);
         ASSERT_EQ(new_row(static_cast<std::int64_t>(random() % 1000)), row);
       } else {
+        const Contribution of_more{more, static_cast<std::int64_t>(random() % 201) - 100};
+        table.add(row, {&of_more, 1});
         add(row, static_cast<std::int64_t>(random() % 2001) - 1000);
       }
     }
@@ -412,15 +419,21 @@ TEST_F(NodeTableTest, PlayingTheLogLeadsToThePresent) {
     const Columns columns = table.log_columns();
     for (std::uint64_t at = table.log().first_after(since); at < table.log().end(); ++at) {
       if (const std::uint32_t slot = ChangeLog::slot(at); !table.log().dead(slot)) {
-        played[columns.rows[slot]] = columns.narrow[headroom][slot];
+        for (std::size_t h = 0; h < headrooms.size(); ++h) {
+          played[h][columns.rows[slot]] = columns.narrow[headrooms[h]][slot];
+        }
       }
     }
-    ASSERT_EQ(played, column(table.columns(), headroom, table.size()));
+    for (std::size_t h = 0; h < headrooms.size(); ++h) {
+      ASSERT_EQ(played[h], column(table.columns(), headrooms[h], table.size())) << h;
+    }
     for (std::uint32_t row = 0; row < table.size(); ++row) {
       ASSERT_TRUE(table.narrow_consistent(row));
       const std::int64_t base = table.base(row, limit);
       ASSERT_EQ(table.truth(row, headroom),
                 base == kUnlimited ? kUnlimited : base - table.sum(row, sum));
+      ASSERT_EQ(table.truth(row, headrooms[1]),
+                base == kUnlimited ? kUnlimited : base - table.sum(row, more));
     }
   }
 }
