@@ -75,6 +75,16 @@ class Faults : public ServiceTest {
     Pod pod = pod_of(fmt::format("p{}", below(12)), 1 + static_cast<std::int64_t>(below(3)),
                      below(3) == 0 ? fmt::format("n{}", below(6)) : "");
     pod.uid += fmt::format("-{}-of-some-length-beyond-what-lies-in-a-string", below(2));
+    if (below(4) == 0) {
+      const auto port = static_cast<std::uint16_t>(8000 + below(3));
+      pod.containers.front().ports.push_back(
+          {.host_port = port,
+           .host_ip = fmt::format("2001:db8:1234:5678:9abc:def0:0:{}", below(2))});
+    }
+    if (pod.node_name.empty() && below(3) == 0) {
+      pod.nominated_node_name = fmt::format("n{}", below(6));
+      pod.priority = static_cast<std::int32_t>(below(3));
+    }
     return pod;
   }
   // At times with resources that no other node has: columns come and go.
