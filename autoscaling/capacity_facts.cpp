@@ -154,11 +154,10 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
     nodes_[row] = std::move(*facts);
     return;
   }
-  row = free_rows_.next([this] {
+  row = free_rows_.take([this] {
     nodes_.emplace_back();
     return static_cast<std::uint32_t>(nodes_.size() - 1);
   });
-  free_rows_.take();
   note_node(row);
   nodes_[row] = std::move(*facts);
   rows_.insert(hash, row);

@@ -23,6 +23,8 @@ constexpr std::int32_t kSmallMax = 1 << 24;
 // Below this 100 / scale is the capacity once it is rounded: the error is below 2^-23 of it.
 constexpr std::int32_t kSmallCapacityMax = 1 << 21;
 
+// So much of the scale, less than a hundredth by more than roundings: see settle_few().
+constexpr float kLeastDistance = 0.0099F;
 // Of a capacity of few units, of which settle_few() leaves little to others.
 constexpr float kFewScale = 100.0F / 4096;
 
@@ -222,7 +224,7 @@ class Estimates {
   // A percentage that is not whole is at least 1 / capacity, a hundredth of the scale, from every
   // whole number: a range of less than that holds a whole number only if it is the answer.
   static void settle_few(const Range& percent, const Term& term, Float& value, FloatMask& apart) {
-    const Float least = term.scale * Float(0.0099F), width = percent.high - percent.low;
+    const Float least = term.scale * Float(kLeastDistance), width = percent.high - percent.low;
     if constexpr (Formula::kKind != ScoreKind::kLeast) {
       // Negative quotients are truncated upwards.
       const FloatMask negative = least >= width && percent.low < Float(0.0F);

@@ -48,7 +48,7 @@ Int codes_of(const BlockScores& scores, std::uint32_t i) {
 }
 
 // Packs rows [0, count), a whole number of vectors, unless some score does not fit a line: then
-// returns false, and nothing counts.
+// returns false, and nothing counts. fixed_plain 0: how many scores there are is what `to` says.
 template <std::uint32_t fixed_normalized, std::uint32_t fixed_plain>
 bool pack_vectors(const Packing& to, std::uint32_t count, PackedRows& result) {
   const auto store = [&](Int values, std::size_t at) {

@@ -94,24 +94,16 @@ inline Float max(Float a, Float b) { return xsimd::max(a, b); }
 #endif
 
 // Not a == b, and not a >= b: set where one is NaN, too. xsimd 8 negates AVX2's masks in halves.
-inline FloatMask differ(Float a, Float b) {
 #if defined(__AVX512F__)
-  return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ);
+inline FloatMask differ(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); }
+inline FloatMask not_at_least(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
 #elif defined(__AVX2__)
-  return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ);
+inline FloatMask differ(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ); }
+inline FloatMask not_at_least(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
 #else
-  return !(a == b);
+inline FloatMask differ(Float a, Float b) { return !(a == b); }
+inline FloatMask not_at_least(Float a, Float b) { return !(a >= b); }
 #endif
-}
-inline FloatMask not_at_least(Float a, Float b) {
-#if defined(__AVX512F__)
-  return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ);
-#elif defined(__AVX2__)
-  return _mm256_cmp_ps(a, b, _CMP_NGE_UQ);
-#else
-  return !(a >= b);
-#endif
-}
 
 // Over all lanes.
 inline std::int32_t least(Int values) {

@@ -28,6 +28,13 @@ class FreeNumbers {
     return free_.back();
   }
   void take() { free_.pop_back(); }
+  // Both at once.
+  template <typename Grow>
+  std::uint32_t take(Grow grow) {
+    const std::uint32_t number = next(grow);
+    take();
+    return number;
+  }
   void give(std::uint32_t number) {
     HEADROOM_ASSERT(free_.size() < made_);
     free_.push_back(number);

@@ -39,8 +39,7 @@ PodId Cluster::pod_of(std::string_view key, NameIndex::Hash hash) {
   if (const PodId known = find_pod(key, hash); known != kNoPod) {
     return known;
   }
-  const PodId id = released_pods_.next([this] { return facts_.pods.grow(); });
-  released_pods_.take();
+  const PodId id = released_pods_.take([this] { return facts_.pods.grow(); });
   name_pod(id, std::string(key), hash);
   journal_.put(PodIdAcquired{id});
   return id;

@@ -48,11 +48,10 @@ void DisruptionBudgets::upsert(const PodDisruptionBudget& budget, NamespaceId na
   if (found != ids_.end()) {
     id = found->second;
   } else {
-    id = released_budgets_.next([this] {
+    id = released_budgets_.take([this] {
       budgets_.emplace_back();
       return static_cast<BudgetId>(budgets_.size() - 1);
     });
-    released_budgets_.take();
   }
   const bool same = found != ids_.end() && budgets_[id].object.selector == budget.selector;
   if (found == ids_.end()) {
@@ -102,8 +101,7 @@ GroupId DisruptionBudgets::acquire(NamespaceId namespace_id, const StringMap& la
     ++groups_[found->second].pods;
     return found->second;
   }
-  const GroupId id = released_groups_.next([this] { return groups_.grow(); });
-  released_groups_.take();
+  const GroupId id = released_groups_.take([this] { return groups_.grow(); });
   Group& group = groups_[id];
   OfNamespace& its = of_namespace(namespace_id);
   group = {key_, namespace_id, labels, 1, static_cast<std::uint32_t>(its.groups.size()), {}};

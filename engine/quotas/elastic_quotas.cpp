@@ -50,8 +50,7 @@ NamespaceId ElasticQuotas::namespace_of(std::string_view name) {
   if (const auto found = ids_.find(name); found != ids_.end()) {
     return found->second;
   }
-  const NamespaceId id = released_namespaces_.next([this] { return namespaces_.grow(); });
-  released_namespaces_.take();
+  const NamespaceId id = released_namespaces_.take([this] { return namespaces_.grow(); });
   namespaces_[id].name = name;
   ids_.emplace(name, id);
   return id;

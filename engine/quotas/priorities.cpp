@@ -99,11 +99,10 @@ std::uint32_t Priorities::hold(const std::string& name) {
     ++names_[known->second - 1].pods;
     return known->second;
   }
-  const std::uint32_t number = released_.next([this] {
+  const std::uint32_t number = released_.take([this] {
     names_.emplace_back();
     return name_count();
   });
-  released_.take();
   names_[number - 1] = {name, 1};
   ids_.emplace(name, number);
   return number;

@@ -38,8 +38,7 @@ void widen_rows(Values& values, std::size_t rows, std::size_t& stride, std::uint
 NodeTable::NodeTable(BeyondInt64 beyond) : beyond_(beyond) { grow_rows(kFirstRows); }
 
 SumId NodeTable::add_sum(std::string label) {
-  const SumId id = free_sums_.next([this] { return grow_sums(); });
-  free_sums_.take();
+  const SumId id = free_sums_.take([this] { return grow_sums(); });
   sum_labels_[id] = hash_bytes(label);
   return id;
 }
@@ -54,8 +53,7 @@ SumId NodeTable::grow_sums() {
 }
 
 BaseId NodeTable::add_base(std::int64_t initial) {
-  const BaseId id = free_bases_.next([this] { return grow_bases(); });
-  free_bases_.take();
+  const BaseId id = free_bases_.take([this] { return grow_bases(); });
   known_bases_[id].initial = initial;
   for (std::uint32_t row = 0; row < size_; ++row) {
     set_base(row, id, initial);
@@ -113,8 +111,7 @@ ColumnId NodeTable::add_column(ColumnSource source) {
   HEADROOM_ASSERT(source.base < known_bases_.size());
   std::vector<ColumnId>& of_base = known_bases_[source.base].columns;
   make_room_for_one(of_base);
-  const ColumnId id = free_columns_.next([this] { return grow_columns(); });
-  free_columns_.take();
+  const ColumnId id = free_columns_.take([this] { return grow_columns(); });
   sources_[id] = source;
   of_base.push_back(id);
   ++limited_generation_;

@@ -11,11 +11,7 @@ namespace {
 TEST(FreeNumbers, WhatWasGivenBackLastIsTakenFirst) {
   FreeNumbers free;
   std::uint32_t size = 0;
-  const auto take = [&] {
-    const std::uint32_t number = free.next([&] { return size++; });
-    free.take();
-    return number;
-  };
+  const auto take = [&] { return free.take([&] { return size++; }); };
   EXPECT_TRUE(free.empty());
   EXPECT_EQ(take(), 0U);
   EXPECT_EQ(take(), 1U);

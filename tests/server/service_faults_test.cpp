@@ -107,7 +107,8 @@ class Faults : public ServiceTest {
     metric.node_usage = cores(1);
     for (std::uint64_t more = below(4) * below(4); more != 0; --more) {
       const std::string name = fmt::format("p{}", below(40));
-      metric.pods.push_back({.namespace_name = "team", .name = name, .usage = cores(1)});
+      metric.pods.push_back(
+          {.namespace_name = "team", .name = name, .usage = cores(1), .priority = {}});
     }
     for (std::uint64_t more = below(4); more != 0; --more) {
       const auto seconds = static_cast<std::int64_t>(60 * more + below(50));
