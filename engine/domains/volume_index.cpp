@@ -29,7 +29,7 @@ Asked asked_by(const PersistentVolume& volume) {
   }
   const NodeSelectorTerm& term = volume.node_affinity->front();
   Asked asked = asked_by(term.match_expressions);
-  asked.more |= !term.match_fields.empty();
+  asked.more |= !is_valid(term);  // which matches nothing; fields are not asked
   return asked;
 }
 

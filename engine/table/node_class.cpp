@@ -173,9 +173,9 @@ bool NodeAffinity::Requirement::matches(bool present, const std::string* value) 
 }
 
 // look(key): whether there is such a label, and its value where that is known. Of fields a node has
-// its name; any other reads as "".
+// its name (nullptr: it is not asked); any other reads as "".
 template <typename Look>
-bool NodeAffinity::Term::matches(Look look, const std::string& node_name) const {
+bool NodeAffinity::Term::matches(Look look, const std::string* node_name) const {
   return std::all_of(expressions.begin(), expressions.end(),
                      [&](const Requirement& requirement) {
                        const auto [present, value] = look(requirement.its->key);
@@ -183,8 +183,9 @@ bool NodeAffinity::Term::matches(Look look, const std::string& node_name) const 
                      }) &&
          std::all_of(fields.begin(), fields.end(), [&](const Requirement& requirement) {
            static const std::string kNone;
-           return requirement.matches(true,
-                                      requirement.its->key == kNameField ? &node_name : &kNone);
+           return node_name == nullptr ||
+                  requirement.matches(true,
+                                      requirement.its->key == kNameField ? node_name : &kNone);
          });
 }
 
@@ -220,40 +221,38 @@ NodeAffinity::NodeAffinity(const ClassConstraint& pod) : pod_(pod) {
 }
 
 template <typename Look>
-bool NodeAffinity::passes_by(Look look, std::string_view node_name) const {
-  for (const auto& [key, wanted] : pod_.node_selector) {
-    const std::string* value = look(key).second;
-    if (value == nullptr || *value != wanted) {
-      return false;
-    }
-  }
-  if (!pod_.required) {
-    return true;
-  }
-  const std::string name(node_name);
-  const auto matches = [&](const Term& term) { return term.matches(look, name); };
-  const auto named = named_terms_.find(node_name);
-  return std::any_of(terms_.begin(), terms_.end(), matches) ||
-         (named != named_terms_.end() &&
-          std::any_of(named->second.begin(), named->second.end(), matches));
+bool NodeAffinity::selected_by(Look look) const {
+  return std::all_of(pod_.node_selector.begin(), pod_.node_selector.end(), [&](const auto& label) {
+    const std::string* value = look(label.first).second;
+    return value != nullptr && *value == label.second;
+  });
 }
 
 bool NodeAffinity::passes(const NodeClass& node, std::string_view node_name) const {
-  return passes_by(
-      [&node](std::string_view key) {
-        const ClassLabel* label = label_of(node, key);
-        return std::pair(label != nullptr, value_of(label));
-      },
-      node_name);
+  const auto look = [&node](std::string_view key) {
+    const ClassLabel* label = label_of(node, key);
+    return std::pair(label != nullptr, value_of(label));
+  };
+  const std::string name(node_name);
+  const auto matches = [&](const Term& term) { return term.matches(look, &name); };
+  const auto named = named_terms_.find(node_name);
+  return selected_by(look) &&
+         (!pod_.required || std::any_of(terms_.begin(), terms_.end(), matches) ||
+          (named != named_terms_.end() &&
+           std::any_of(named->second.begin(), named->second.end(), matches)));
 }
 
 bool NodeAffinity::passes(const SharedLabels& labels) const {
-  return passes_by(
-      [&labels](std::string_view key) {
-        const std::string* value = find(labels, key);
-        return std::pair(value != nullptr, value);
-      },
-      {});
+  const auto look = [&labels](std::string_view key) {
+    const std::string* value = find(labels, key);
+    return std::pair(value != nullptr, value);
+  };
+  const auto matches = [&](const Term& term) { return term.matches(look, nullptr); };
+  return selected_by(look) &&
+         (!pod_.required || std::any_of(terms_.begin(), terms_.end(), matches) ||
+          std::any_of(named_terms_.begin(), named_terms_.end(), [&](const auto& named) {
+            return std::any_of(named.second.begin(), named.second.end(), matches);
+          }));
 }
 
 namespace {

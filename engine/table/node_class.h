@@ -72,7 +72,8 @@ class NodeAffinity {
 
   // `node_name` is the node's name, or the class's.
   bool passes(const NodeClass& node, std::string_view node_name) const;
-  // A node without a name that has these labels.
+  // A node with these labels that is not asked for its name: fields are as if they matched
+  // (component-helpers storage/volume CheckNodeAffinity).
   bool passes(const SharedLabels& labels) const;
   // What it takes of the heap, itself included.
   std::size_t bytes() const;
@@ -88,11 +89,11 @@ class NodeAffinity {
   struct Term {
     std::vector<Requirement> expressions, fields;
     template <typename Look>
-    bool matches(Look look, const std::string& node_name) const;
+    bool matches(Look look, const std::string* node_name) const;
     std::size_t bytes() const;
   };
   template <typename Look>
-  bool passes_by(Look look, std::string_view node_name) const;
+  bool selected_by(Look look) const;
   static std::vector<Requirement> ready(const std::vector<NodeSelectorRequirement>& requirements);
 
   const ClassConstraint& pod_;

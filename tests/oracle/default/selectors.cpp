@@ -165,6 +165,8 @@ bool matches(const NodeSelectorTerm& term, const std::string& node_name, const L
   for (const Requirement& expression : term.expressions) {
     if (!holds(expression, value_of(labels, expression.key))) return false;
   }
+  // A node without a name has no fields, and is not asked for them (nodeSelectorTerm.match).
+  if (node_name.empty()) return true;
   for (const Requirement& field : term.fields) {
     // The one field that a node has; every other reads as "".
     if (!holds(field, field.key == "metadata.name" ? node_name : std::string())) return false;
