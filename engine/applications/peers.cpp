@@ -66,6 +66,18 @@ PeerId PeerBook::of(const Pod& pod) {
   return find_or_make();
 }
 
+PeerId PeerBook::of_deleted(PeerId id) {
+  if (id == kNoPeer) {
+    return kNoPeer;
+  }
+  const PodPeer &peer = *peers_[id], &kin = *peers_[peer.kin];
+  ValueWriter writer(std::move(key_));
+  writer(peer.namespace_name, kin.labels, true, kin.affinity, kin.anti_affinity, peer.volumes,
+         peer.uid);
+  key_ = std::move(writer).take();
+  return find_or_make();
+}
+
 Result<PeerId> PeerBook::of_key(std::string_view key) {
   key_ = key;
   ValueReader reader(key);

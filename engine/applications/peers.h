@@ -83,6 +83,8 @@ class PeerBook {
   // The pod is of that peer now; kNoPeer: of none.
   void give(PodFacts& facts, PeerId id);
   PeerId of(const Pod& pod);
+  // Of the same, where it is being deleted; kNoPeer of none.
+  PeerId of_deleted(PeerId id);
   // By the key of a state file. kInvalid for bytes that are no key.
   Result<PeerId> of_key(std::string_view key);
   void hold(PeerId id) { ++peers_[id]->users; }

@@ -487,8 +487,15 @@ std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
   }
   for (const std::string& victim : victims) {
     const PodId id = find_pod(victim);
+    PodFacts& facts = facts_.pods[id];
+    const std::uint32_t counted_before = facts.counted_row;
     remember(id);
-    facts_.pods[id].rank.deleting = true;
+    // What spread constraints count no more.
+    const PeerId deleted = applications_.peers().of_deleted(facts.peer);
+    uncount(id);
+    facts.rank.deleting = true;
+    applications_.peers().give(facts, deleted);
+    recount(id, counted_before);
   }
   Pod waits = pod;
   waits.nominated_node_name = facts_.nodes[row].name;

@@ -224,6 +224,37 @@ TEST(Preemption, PlaceTakesLesserNominationsAway) {
   ASSERT_TRUE(engine.validate());
 }
 
+// What place() keeps as terminating is it for spread constraints, too.
+TEST(Preemption, PlacesVictimsAreCountedAsTerminating) {
+  Engine engine = *Engine::create(Profile::kube_scheduler());
+  const auto labelled = [](Pod pod) {
+    pod.labels = {{"app", "a"}};
+    return pod;
+  };
+  for (const char* name : {"n1", "n2"}) {
+    Node made = node(name, name == std::string("n1") ? 2 : 16);
+    made.labels = {{"topology.kubernetes.io/zone", name}};
+    ASSERT_TRUE(engine.upsert(made));
+  }
+  ASSERT_TRUE(engine.upsert(labelled(pod("a", "old", 2000, 0, "n1"))));
+  ASSERT_TRUE(engine.upsert(labelled(pod("a", "other", 100, 0, "n2"))));
+  Pod high = pod("a", "high", 2000, 2);
+  high.node_selector = {{"topology.kubernetes.io/zone", "n1"}};
+  Pod spread = labelled(pod("a", "spread", 100, 0));
+  TopologySpreadConstraint& constraint = spread.topology_spread.emplace_back();
+  constraint.topology_key = "topology.kubernetes.io/zone";
+  constraint.max_skew = 1;
+  constraint.hard = true;
+  constraint.selector = LabelSelector{{"app", "In", {"a"}}};
+  EXPECT_EQ(engine.node_name(engine.evaluate(spread)->candidates.front().node), "n2");
+  const std::vector<Pod> pods = {high, spread};
+  const Result<std::vector<Placement>> placed = engine.place(pods, {}, true);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ((*placed)[0].victims.size(), 1u);
+  EXPECT_EQ((*placed)[1].node, kNoNode) << "one more than n1 has, which counts nobody";
+  ASSERT_TRUE(engine.validate());
+}
+
 // kube-scheduler's evaluateNominatedNode: who was promised a node goes there, though another is
 // better by now.
 TEST(Preemption, PlaceTriesAPodsNominatedNodeFirst) {
