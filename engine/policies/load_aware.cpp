@@ -213,6 +213,29 @@ void LoadAware::notes(std::uint32_t row, const NodeFacts& node, std::vector<Note
                                  std::string(key) + "=" + *text});
     }
   }
+  for (const std::string& name : unchecked_resources(node)) {
+    out.push_back({plugin, "no argument names " + name + ": its threshold is not checked"});
+  }
+}
+
+// Of the node's own thresholds; sorted.
+std::set<std::string> LoadAware::unchecked_resources(const NodeFacts& node) const {
+  std::set<std::string> names;
+  const std::string* json = find(node.node->traits->annotations, kUsageThresholdsAnnotation);
+  const auto own = json == nullptr ? std::nullopt : parse_usage_thresholds(*json, profile_.mode);
+  if (!own) {
+    return names;
+  }
+  for (const ResourcePercents* percents : {&own->usage, &own->prod, &own->aggregated}) {
+    for (const auto& [name, percent] : *percents) {
+      if (percent != 0 &&
+          std::none_of(dimensions_.begin(), dimensions_.end(),
+                       [&](const auto& its) { return names_.name(its.resource) == name; })) {
+        names.insert(name);
+      }
+    }
+  }
+  return names;
 }
 
 // --- Pods ---

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,7 @@ class LoadAware final : public Policy {
   bool depends_on_metric(const PodFacts& pod) const { return pod.load.delta && !upstream_; }
 
  private:
+  std::set<std::string> unchecked_resources(const NodeFacts& node) const;
   using Vector = std::vector<std::int64_t>;
   // What usage is looked at for; the last of it only where the arguments ask for it.
   enum Use : std::uint8_t { kFilter, kProdFilter, kScore, kProdScore, kUses };

@@ -17,8 +17,12 @@ namespace {
 constexpr std::int64_t kSecondsMax = 1'000'000'000'000;
 constexpr std::int64_t kDefaultReportIntervalSeconds = 60;
 
-std::int64_t interval_us(const NodeMetric& metric) {
-  return micros_of(metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds));
+// In mode Proposal a pod that came after the report counts whatever the interval: one below 0 is as
+// none.
+std::int64_t interval_us(const NodeMetric& metric, bool upstream) {
+  const std::int64_t seconds =
+      metric.report_interval_seconds.value_or(kDefaultReportIntervalSeconds);
+  return micros_of(upstream ? seconds : std::max<std::int64_t>(seconds, 0));
 }
 
 }  // namespace
@@ -187,7 +191,7 @@ void LoadAware::set_metric(std::uint32_t row, const NodeMetric& metric) {
   facts.dimensions = dimension_count();
   facts.pods.clear();
   facts.amounts.clear();
-  facts.interval_us = interval_us(metric);
+  facts.interval_us = interval_us(metric, upstream_);
   facts.updated_us = metric.update_time_us.value_or(MetricFacts::kZeroTimeUs);
   // Mode Proposal: a report that says nothing has no usage, and is none of an idle node.
   facts.has_usage = metric.has_node_metric && (upstream_ || !metric.node_usage.empty());
@@ -221,7 +225,7 @@ bool LoadAware::counts_more(std::uint32_t row, const NodeMetric& metric) const {
   const MetricFacts* old = this->metric(row);
   const std::int64_t estimated_after_us =
       row < pod_views_.size() ? pod_views_[row].estimated_after_us : MetricFacts::kZeroTimeUs;
-  return updated_us - interval_us(metric) < estimated_after_us ||
+  return updated_us - interval_us(metric, upstream_) < estimated_after_us ||
          (old != nullptr && old->updated_us > updated_us);
 }
 
