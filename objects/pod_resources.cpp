@@ -11,34 +11,43 @@ constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kHugePagesPrefix = "hugepages-";
 
-// The entry of `name`, made with 0 where there is none; `added` says which.
-Quantity& entry(ResourceList& list, std::string_view name, bool& added) {
-  auto it = std::lower_bound(list.begin(), list.end(), name,
-                             [](const auto& e, std::string_view n) { return e.first < n; });
-  added = it == list.end() || it->first != name;
-  if (added) it = list.emplace(it, std::string(name), Quantity());
-  return it->second;
+// Takes over what `list` lacks; combine(mine, its) where both name a resource. Cost: a look-up for
+// each name of `more`, and one pass over both where it names another one.
+template <typename Combine>
+void merge(ResourceList& list, const ResourceList& more, const Combine& combine) {
+  const auto known = static_cast<std::ptrdiff_t>(list.size());
+  const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
+  for (const auto& its : more) {
+    const auto mine = std::lower_bound(list.begin(), list.begin() + known, its, by_name);
+    if (mine != list.begin() + known && mine->first == its.first) {
+      combine(mine->second, its.second);
+    } else {
+      list.push_back(its);
+    }
+  }
+  std::sort(list.begin() + known, list.end(), by_name);
+  std::inplace_merge(list.begin(), list.begin() + known, list.end(), by_name);
 }
 
 void add(ResourceList& list, const ResourceList& more) {
-  for (const auto& [name, quantity] : more) {
-    bool added = false;
-    entry(list, name, added) += quantity;
-  }
+  merge(list, more, [](Quantity& mine, const Quantity& its) { mine += its; });
 }
 
 // Per name the larger; a name that only one list has is taken, negative or not.
 void raise(ResourceList& list, const ResourceList& more) {
-  for (const auto& [name, quantity] : more) {
-    bool added = false;
-    Quantity& mine = entry(list, name, added);
-    if (added || mine < quantity) mine = quantity;
-  }
+  merge(list, more, [](Quantity& mine, const Quantity& its) {
+    if (mine < its) mine = its;
+  });
 }
 
 void set(ResourceList& list, std::string_view name, const Quantity& quantity) {
-  bool added = false;
-  entry(list, name, added) = quantity;
+  const auto at = std::lower_bound(list.begin(), list.end(), name,
+                                   [](const auto& e, std::string_view n) { return e.first < n; });
+  if (at != list.end() && at->first == name) {
+    at->second = quantity;
+  } else {
+    list.emplace(at, name, quantity);
+  }
 }
 
 bool names_pod_level_resource(const ResourceList& list) {
@@ -171,9 +180,7 @@ ResourceList pod_limits(const Pod& pod) {
   override_pod_level(total, pod.pod_limits);
   for (const auto& [name, quantity] : pod.overhead) {
     const Quantity* limit = find(total, name);
-    if (limit == nullptr || limit->is_zero()) continue;
-    bool added = false;
-    entry(total, name, added) += quantity;
+    if (limit != nullptr && !limit->is_zero()) set(total, name, Quantity(*limit) += quantity);
   }
   return total;
 }

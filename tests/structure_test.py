@@ -25,7 +25,7 @@ ROOMS = {
     'engine/profile': ['objects', 'engine/limits.h'],
     'engine/options.h': ['objects'],
     'engine/answers.h': ['objects', 'engine/limits.h', 'engine/profile'],
-    'engine/kept': ['objects', 'engine/profile'],
+    'engine/kept': ['objects', 'engine/limits.h', 'engine/profile'],
     'engine/table': ['kernels', 'objects', 'layout', 'engine'],
     'engine/policies': ['kernels', 'objects', 'layout', 'engine'],
     'engine/quotas': ['objects', 'layout', 'engine'],

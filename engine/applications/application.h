@@ -117,6 +117,7 @@ struct Application {
     std::int64_t weight;
     std::unique_ptr<const ClassConstraint> constraint;
     std::unique_ptr<const NodeAffinity> affinity;  // of the constraint
+    bool by_name = false;                          // it asks for nodes' names: classes do not tell
   };
   std::vector<Preferred> preferences;  // that may match, addedAffinity's among them
   bool matches_own_affinity = false;   // all of its required affinity terms
@@ -128,6 +129,10 @@ struct Application {
   std::uint64_t domains_counted = 0;  // SpreadConstraint::domains: after which change of a node
   bool system_defaults = false;
   std::vector<SpreadConstraint> hard, soft;
+  // By class, as far as was asked: the weights of the preferences that its nodes meet, but for
+  // those by name. Of the classes of that generation.
+  std::vector<std::int64_t> preference;
+  std::uint64_t preference_generation = 0;
   LabelBits label_bits;             // of its labels, constraints and terms
   std::vector<TopologyKeyId> keys;  // held
   std::vector<Counter> counters;

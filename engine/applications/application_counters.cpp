@@ -72,7 +72,7 @@ TopologyKeyId Applications::hold_key(Application& application, std::string_view 
       return held;
     }
   }
-  const TopologyKeyId id = topology_.hold(key);
+  const TopologyKeyId id = topology_.hold(key, classes_.labels().has_key(key));
   application.keys.push_back(id);
   key_users_.resize(std::max<std::size_t>(key_users_.size(), id + 1));
   ++key_users_[id];
@@ -170,7 +170,7 @@ void Applications::read_classes(Application& application) {
   bool by_name = false;
   for (const Application::Preferred& preferred : application.preferences) {
     const NodeSelectorTerm& term = preferred.constraint->required->front();
-    by_name |= !term.match_fields.empty();
+    by_name |= preferred.by_name;
     terms.push_back({term.match_expressions, {}});
   }
   application.rows_only |= by_name || application.pinned || !application.required_features.empty();

@@ -7,6 +7,13 @@
 
 namespace headroom {
 
+namespace {
+
+// Preferred terms that are held against classes, some 50 ns each, before the pause is asked.
+constexpr std::size_t kTermsBetweenPauses = 1024;
+
+}  // namespace
+
 void Applications::count(PodId id) {
   const PodFacts& pod = facts_.pods[id];
   if (pod.peer == kNoPeer) {
@@ -168,6 +175,34 @@ void Applications::extend(const Application& application,
     const NodeClass& its = classes.at(c);
     constraint.takes_part.push_back(takes_part(application, constraint, its, its.name));
   }
+}
+
+bool Applications::weigh_preferences(Application& application, const Pause& pause) const {
+  const NodeClasses& classes = classes_.classes();
+  std::vector<std::int64_t>& weighed = application.preference;
+  if (application.preference_generation != classes.generation()) {
+    application.preference_generation = classes.generation();
+    weighed.clear();
+  }
+  if (application.preferences.empty()) {
+    return true;
+  }
+  std::size_t held = 0;  // since the pause was asked
+  while (weighed.size() < classes.size()) {
+    const NodeClass& its = classes.at(static_cast<std::uint32_t>(weighed.size()));
+    std::int64_t sum = 0;
+    for (const Application::Preferred& preferred : application.preferences) {
+      sum += !preferred.by_name && preferred.affinity->passes(its, its.name) ? preferred.weight : 0;
+    }
+    weighed.push_back(sum);
+    if ((held += application.preferences.size()) >= kTermsBetweenPauses) {
+      held = 0;
+      if (pause() && weighed.size() < classes.size()) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 // Its pods are taken out as they counted before, and counted as they do now.

@@ -151,6 +151,7 @@ void ApplicationMaker::describe(Application& application) const {
       made.constraint = std::make_unique<const ClassConstraint>(
           ClassConstraint{{}, std::vector<NodeSelectorTerm>{preference}, {}});
       made.affinity = std::make_unique<const NodeAffinity>(*made.constraint);
+      made.by_name = !preference.match_fields.empty();
     }
   };
   if (soft_affinity_) {

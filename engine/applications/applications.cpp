@@ -127,6 +127,7 @@ void Applications::prepare(Application& application) {
       extend(application, constraint);
     }
   }
+  (void)weigh_preferences(application, kInOneTurn);
   find_first_rows();
   if (application.domains_counted != node_changes_) {
     count_domains(application);
@@ -139,7 +140,8 @@ bool Applications::tell_apart(Application& application, const Pause& pause) {
   if (!is_described(application)) {
     describe_counters(application);
   }
-  return classes_.has_split(application.split) || classes_.split(pause);
+  return (classes_.has_split(application.split) || classes_.split(pause)) &&
+         weigh_preferences(application, pause);
 }
 
 void Applications::rebuild(Application& application) {
@@ -369,6 +371,7 @@ void Applications::drop_kept() noexcept {
 
 void Applications::measure(Application& application) {
   std::size_t bytes = allocated_bytes(sizeof(Application)) + 2 * heap_bytes(application.key) +
+                      heap_bytes(application.preference) +
                       heap_bytes(application.reads.constraint.node_selector) +
                       heap_bytes(application.reads.constraint.required) + application.kept_bytes;
   for (const Counter& counter : application.counters) {

@@ -82,8 +82,9 @@ class Applications {
   // Equal for pods that share an application whatever else is read of labels. Valid until the next
   // is asked for.
   const std::string& whole_key(const Pod& pod) { return maker_.whole_key(pod); }
-  // A turn of telling nodes apart by what the application reads, for callers whose thread serves
-  // others too; true when nothing of it is left.
+  // A turn of telling nodes apart by what the application reads, and of holding what it prefers
+  // against their classes, for callers whose thread serves others too; true when nothing of it is
+  // left.
   bool tell_apart(Application& application, const Pause& pause);
   // Makes its counters what the facts say. Before rows are looked at for it.
   void prepare(Application& application);
@@ -224,6 +225,8 @@ class Applications {
   bool takes_part(const Application& application, const SpreadConstraint& constraint,
                   const NodeClass& node_class, std::string_view name) const;
   void extend(const Application& application, const SpreadConstraint& constraint) const;
+  // Application::preference, for the classes that are new; false: not for all of them yet.
+  bool weigh_preferences(Application& application, const Pause& pause) const;
   std::vector<Feed> feeds_of(Application& application, const PodPeer& peer);
   void subscribe(Application& application, PodPeer& peer);
   void subscribe_all(Application& application);

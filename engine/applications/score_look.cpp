@@ -269,12 +269,14 @@ std::int64_t ApplicationLook::soft_taints(std::uint32_t row) const {
 }
 
 std::int64_t ApplicationLook::preference(std::uint32_t row) const {
-  const NodeClass& its =
-      applications_.classes().classes().at(applications_.table().node_class(row));
-  std::int64_t sum = 0;
+  const std::uint32_t node_class = applications_.table().node_class(row);
+  const NodeClass& its = applications_.classes().classes().at(node_class);
+  std::int64_t sum = application_.preferences.empty() ? 0 : application_.preference[node_class];
   for (const Application::Preferred& preferred : application_.preferences) {
-    sum += preferred.affinity->passes(its, applications_.facts().nodes[row].name) ? preferred.weight
-                                                                                  : 0;
+    sum +=
+        preferred.by_name && preferred.affinity->passes(its, applications_.facts().nodes[row].name)
+            ? preferred.weight
+            : 0;
   }
   return sum;
 }

@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-TopologyKeyId Topology::hold(std::string_view name) {
+TopologyKeyId Topology::hold(std::string_view name, bool on_nodes) {
   const auto known = ids_.find(name);
   if (known != ids_.end()) {
     ++keys_[known->second].users;
@@ -25,7 +25,7 @@ TopologyKeyId Topology::hold(std::string_view name) {
   key.name = name;
   key.users = 1;
   ids_.emplace(key.name, id);
-  for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
+  for (std::uint32_t row = 0; on_nodes && row < facts_.nodes.size(); ++row) {
     if (facts_.nodes[row].node != nullptr) {
       put(key, row, facts_.nodes[row].node.get());
     }
@@ -57,12 +57,15 @@ void Topology::set_node(std::uint32_t row, const KeptNode* node) {
 }
 
 void Topology::put(Key& key, std::uint32_t row, const KeptNode* node) {
+  const std::string* value = node == nullptr ? nullptr : find(node->labels, key.name);
   if (row >= key.of_row.size()) {
+    if (value == nullptr) {
+      return;
+    }
     key.of_row.resize(row + 1, kNoDomain);
     key.next.resize(row + 1, kNoRow);
     key.previous.resize(row + 1, kNoRow);
   }
-  const std::string* value = node == nullptr ? nullptr : find(node->labels, key.name);
   DomainId& domain = key.of_row[row];
   if (domain != kNoDomain && value != nullptr && key.domains[domain].value == *value) {
     return;

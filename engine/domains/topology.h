@@ -4,8 +4,9 @@
 // the label is in none. Numbers of domains are used again once no node is in them and nobody holds
 // them: who keeps something by domain takes a node's part out before the node changes, and asks for
 // no domain without a node.
-// Thread safety: one writer, or any number of readers. Cost: a key that is new is O(nodes); a node
-// that changes O(keys).
+// Thread safety: one writer, or any number of readers. Cost: a key that is new is O(nodes), and
+// takes 12 bytes a row, but for one that no node has: it takes neither. A node that changes is
+// O(keys).
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,8 @@ class Topology {
  public:
   explicit Topology(const Facts& facts) : facts_(facts) {}
 
-  TopologyKeyId hold(std::string_view key);
+  // `on_nodes`: false where no node has the label, so that none has to be asked.
+  TopologyKeyId hold(std::string_view key, bool on_nodes = true);
   void release(TopologyKeyId id);
   void release_all() noexcept;
   // Of a value that some node has; kNoDomain: none has it.

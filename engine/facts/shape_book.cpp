@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/kept/check_resources.h"
+#include "engine/kept/check_terms.h"
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
 
@@ -14,6 +15,9 @@ namespace headroom {
 namespace {
 
 Result<PodShape*> decidable(const Pod& pod, Result<PodShape*> shape) {
+  if (auto checked = check_terms(pod); !checked) {
+    return tl::unexpected(checked.error());
+  }
   if (shape && (*shape)->filter_terms.size() > kFilterTermsMax) {
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("Pod {}: its filters check {} things, kFilterTermsMax is {}",

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
+
+#include "engine/limits.h"
+
 namespace headroom {
 
 Result<void> check_resources(const ResourceList& list, const std::string& object,
@@ -23,9 +28,18 @@ Result<void> check_resources(const ResourceList& list, const std::string& object
 Result<void> check_resources(const Pod& pod) {
   const std::string object = "Pod " + pod_key(pod.namespace_name, pod.name);
   Result<void> checked;
+  std::set<std::string_view> names;
   const auto check = [&](const ResourceList& list, const char* field) {
     if (checked) {
       checked = check_resources(list, object, field);
+    }
+    for (auto its = list.begin(); checked && its != list.end(); ++its) {
+      names.insert(its->first);
+      if (names.size() > kResourcesPerPodMax) {
+        checked = fail(ErrorCode::kLimitExceeded,
+                       fmt::format("{}: {}.{}: kResourcesPerPodMax ({}) other resources are named",
+                                   object, field, its->first, kResourcesPerPodMax));
+      }
     }
   };
   const auto check_reported = [&](const auto& of, const char* actuated, const char* allocated) {

@@ -75,6 +75,6 @@ headroom_add_test(upsert_text_test SOURCES engine/upsert_text_test.cpp
 headroom_add_engine_test(engine_property_test BUSY SOURCES engine/engine_property_test.cpp)
 headroom_add_engine_test(default_profile_property_test BUSY SOURCES engine/default_profile_property_test.cpp)
 # ../shared/attacks where the engine itself was at fault, each under its own name.
-headroom_add_engine_test(engine_attacks_test SOURCES attacks/names_test.cpp attacks/resources_test.cpp
+headroom_add_engine_test(engine_attacks_test SOURCES attacks/names_test.cpp attacks/one_pod_test.cpp attacks/resources_test.cpp
   attacks/shapes_test.cpp attacks/wrap_test.cpp)
 headroom_compile_together(engine_attacks_test 4)
