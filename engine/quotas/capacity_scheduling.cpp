@@ -16,6 +16,11 @@ namespace {
 // and to put one in its place takes as long as moving them.
 constexpr std::size_t kRankedStep = 8;
 
+// By priority and start alone.
+bool ranks_below(const RankedPod& a, const RankedPod& b) {
+  return a.priority != b.priority ? a.priority < b.priority : a.start_us > b.start_us;
+}
+
 }  // namespace
 
 CapacityScheduling::CapacityScheduling(const Profile& profile, const Facts& facts,
@@ -139,13 +144,14 @@ void CapacityScheduling::release(const PodRank& rank) {
 }
 
 bool CapacityScheduling::less_important(const RankedPod& a, const RankedPod& b) const {
-  if (a.priority != b.priority) {
-    return a.priority < b.priority;
-  }
-  if (a.start_us != b.start_us) {
-    return a.start_us > b.start_us;
-  }
-  return facts_.pods[a.pod].key > facts_.pods[b.pod].key;
+  return ranks_below(a, b) ||
+         (!ranks_below(b, a) && facts_.pods[a.pod].key > facts_.pods[b.pod].key);
+}
+
+void CapacityScheduling::order_ties(RankedRow& row) const {
+  std::sort(row.pods.begin(), row.pods.end(),
+            [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });
+  row.tied = false;
 }
 
 void CapacityScheduling::count(std::uint32_t row, PodId id) {
@@ -155,30 +161,19 @@ void CapacityScheduling::count(std::uint32_t row, PodId id) {
   const PodRank& rank = facts_.pods[id].rank;
   const PodShape& shape = facts_.shape_of(id);
   const RankedPod pod{rank.priority, rank.namespace_id, rank.start_us, id, shape.id, rank.group};
-  std::vector<RankedPod>& pods = ranked_[row];
-  // Those that names alone tell from it are waited for together.
-  const auto for_each_tie = [&](const auto& use) {
-    for (const RankedPod& other : pods) {
-      if (other.priority == pod.priority && other.start_us == pod.start_us) {
-        use(facts_.pods[other.pod]);
-      }
-    }
-  };
-  for_each_tie([](const PodFacts& tie) { __builtin_prefetch(&tie); });
-  for_each_tie([](const PodFacts& tie) { __builtin_prefetch(tie.key.data()); });
+  std::vector<RankedPod>& pods = ranked_[row].pods;
   if (pods.size() == pods.capacity()) {
     pods.reserve(pods.size() + kRankedStep);
   }
-  const auto at = std::lower_bound(
-      pods.begin(), pods.end(), pod,
-      [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });
+  const auto at = std::upper_bound(pods.begin(), pods.end(), pod, ranks_below);
+  ranked_[row].tied |= at != pods.begin() && !ranks_below(*(at - 1), pod);
   pods.insert(at, pod);
   quotas_.add_used(rank.namespace_id, shape.elastic_quota_request, 1);
 }
 
 // The memory stays: a pod that a supposition brings back must find it.
 void CapacityScheduling::uncount(std::uint32_t row, PodId id) {
-  std::vector<RankedPod>& pods = ranked_[row];
+  std::vector<RankedPod>& pods = ranked_[row].pods;
   pods.erase(
       std::find_if(pods.begin(), pods.end(), [id](const RankedPod& pod) { return pod.pod == id; }));
   quotas_.add_used(facts_.pods[id].rank.namespace_id, facts_.shape_of(id).elastic_quota_request,

@@ -3,8 +3,9 @@
 // Quotas and what is used of them, budgets, and for every row its pods in the order of their
 // importance: what the pre-filter and the post-filter read. The cluster calls it where a pod begins
 // or ends to count; it knows rows by number alone.
-// Thread safety: one thread at a time; const members from any number. Cost: a pod's event moves the
-// pods of its row that are less important.
+// Thread safety: one thread at a time; const members from any number, pods_of() for different rows.
+// Cost: a pod's event moves the pods of its row that are less important; those that names alone
+// tell apart are put in their order when somebody looks at the row.
 #pragma once
 
 #include <span>
@@ -74,8 +75,13 @@ class CapacityScheduling {
   // --- Looking ---
   // Least important first.
   std::span<const RankedPod> pods_of(std::uint32_t row) const {
-    return row < ranked_.size() ? std::span<const RankedPod>(ranked_[row])
-                                : std::span<const RankedPod>();
+    if (row >= ranked_.size()) {
+      return {};
+    }
+    if (ranked_[row].tied) {
+      order_ties(ranked_[row]);
+    }
+    return ranked_[row].pods;
   }
   void prefetch_list(std::uint32_t row) const {
     if (row < ranked_.size()) {
@@ -83,9 +89,8 @@ class CapacityScheduling {
     }
   }
   void prefetch(std::uint32_t row) const {
-    const std::span<const RankedPod> pods = pods_of(row);
-    for (std::size_t i = 0; i < pods.size(); i += 2) {
-      __builtin_prefetch(&pods[i]);
+    for (std::size_t i = 0; row < ranked_.size() && i < ranked_[row].pods.size(); i += 2) {
+      __builtin_prefetch(&ranked_[row].pods[i]);
     }
   }
   // By priority, earlier start, then name.
@@ -95,7 +100,13 @@ class CapacityScheduling {
   std::uint64_t digest() const;
 
  private:
+  struct RankedRow {
+    std::vector<RankedPod> pods;  // by priority, then start
+    bool tied = false;  // those of one priority and start are in no order: names are far in memory
+  };
+
   void release(const PodRank& rank);
+  void order_ties(RankedRow& row) const;
 
   const Mode mode_;
   const bool cross_node_;
@@ -103,7 +114,7 @@ class CapacityScheduling {
   const Priorities& priorities_;
   ElasticQuotas quotas_;
   DisruptionBudgets budgets_;
-  std::vector<std::vector<RankedPod>> ranked_;  // by row
+  mutable std::vector<RankedRow> ranked_;  // by row
 };
 
 }  // namespace headroom
