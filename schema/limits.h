@@ -47,6 +47,8 @@ inline constexpr std::uint32_t kCapacityQuotaRowsPerReplyMax = 32'768;
 inline constexpr std::uint32_t kBreakRowsMax = 256;
 inline constexpr std::uint32_t kSkippedCapacityQuotasPerReplyMax = 256;
 inline constexpr std::uint32_t kReservationsPerReplyMax = 1024;
+// From now until a reservation of nodes lapses.
+inline constexpr std::int64_t kNodeReservationSecondsMax = 604'800;
 // Of one object.
 inline constexpr std::uint32_t kResourcesPerListMax = 64;
 inline constexpr std::size_t kLabelBytesMax = 512 << 10;  // labels, annotations, node selector
@@ -93,6 +95,7 @@ inline constexpr NamedLimit kNamedLimits[] = {
     {"kBreakRowsMax", kBreakRowsMax},
     {"kSkippedCapacityQuotasPerReplyMax", kSkippedCapacityQuotasPerReplyMax},
     {"kReservationsPerReplyMax", kReservationsPerReplyMax},
+    {"kNodeReservationSecondsMax", kNodeReservationSecondsMax},
     {"kResourcesPerListMax", kResourcesPerListMax},
     {"kLabelBytesMax", kLabelBytesMax},
     {"kItemsPerListMax", kItemsPerListMax},

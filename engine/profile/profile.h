@@ -35,6 +35,7 @@ inline constexpr std::int64_t kShapeScoreMax = 10;
 struct ResourceWeight {
   std::string name;
   std::int64_t weight = 1;
+  friend bool operator==(const ResourceWeight&, const ResourceWeight&) = default;
 };
 
 using ResourcePercents = std::map<std::string, std::int64_t>;
@@ -44,17 +45,20 @@ struct NodeResourcesFitArgs {
   struct ShapePoint {
     std::int64_t utilization = 0;  // [0, kPercentMax], strictly increasing
     std::int64_t score = 0;        // [0, kShapeScoreMax]
+    friend bool operator==(const ShapePoint&, const ShapePoint&) = default;
   };
   Strategy strategy = Strategy::kLeastAllocated;
   std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
   std::vector<ShapePoint> shape;
   std::vector<std::string> ignored_resources;        // extended resources, by name
   std::vector<std::string> ignored_resource_groups;  // by prefix before "/"
+  friend bool operator==(const NodeResourcesFitArgs&, const NodeResourcesFitArgs&) = default;
 };
 
 // Up to Kubernetes 1.35: the balance with the pod. From 1.36: the change of balance around 75.
 struct BalancedAllocationArgs {
   std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
+  friend bool operator==(const BalancedAllocationArgs&, const BalancedAllocationArgs&) = default;
 };
 
 struct LimitAwareArgs {
@@ -65,6 +69,7 @@ struct LimitAwareArgs {
   // a node that would use one (the resource is cpu, memory or ephemeral-storage, or the node has
   // it) answers Error; a node with an annotation of its own does not use it.
   std::map<std::string, std::string> bad_default_ratios;
+  friend bool operator==(const LimitAwareArgs&, const LimitAwareArgs&) = default;
 };
 
 struct ResourceLimitAwareArgs {
@@ -74,6 +79,7 @@ struct ResourceLimitAwareArgs {
   std::map<std::string, std::optional<Quantity>> default_limit = {
       {"cpu", Quantity::from_milli(kDefaultMilliCpu)},
       {"memory", Quantity::from_value(kDefaultMemoryBytes)}};
+  friend bool operator==(const ResourceLimitAwareArgs&, const ResourceLimitAwareArgs&) = default;
 };
 
 struct LoadAwareArgs {
@@ -83,6 +89,7 @@ struct LoadAwareArgs {
     std::int64_t usage_aggregated_duration_us = 0;
     std::string score_aggregation_type;
     std::int64_t score_aggregated_duration_us = 0;
+    friend bool operator==(const Aggregated&, const Aggregated&) = default;
   };
   bool filter_expired_node_metrics = true;
   bool enable_schedule_when_node_metrics_expired = false;
@@ -99,23 +106,27 @@ struct LoadAwareArgs {
   bool allow_customize_estimation = false;
   std::optional<Aggregated> aggregated;
   std::vector<std::string> supported_resources;
+  friend bool operator==(const LoadAwareArgs&, const LoadAwareArgs&) = default;
 };
 
 struct CapacitySchedulingArgs {
   // Mode Proposal only: where no single node's victims help, victims on other nodes too.
   bool cross_node_preemption = false;
+  friend bool operator==(const CapacitySchedulingArgs&, const CapacitySchedulingArgs&) = default;
 };
 
 struct NodeAffinityArgs {
   // addedAffinity: what every pod of the profile asks for besides.
   std::optional<std::vector<NodeSelectorTerm>> required;
   std::vector<PreferredSchedulingTerm> preferred;  // weights in [0, kTermWeightMax]
+  friend bool operator==(const NodeAffinityArgs&, const NodeAffinityArgs&) = default;
 };
 
 struct PodTopologySpreadArgs {
   // defaultingType System (default_constraints is empty then) or List.
   bool system_defaults = true;
   std::vector<TopologySpreadConstraint> default_constraints;  // without selectors
+  friend bool operator==(const PodTopologySpreadArgs&, const PodTopologySpreadArgs&) = default;
 };
 // Of two constraints of a list the second one says nothing new.
 bool is_repeated(const TopologySpreadConstraint& one, const TopologySpreadConstraint& other);
@@ -123,16 +134,19 @@ bool is_repeated(const TopologySpreadConstraint& one, const TopologySpreadConstr
 struct InterPodAffinityArgs {
   std::int64_t hard_pod_affinity_weight = 1;  // [0, kTermWeightMax]
   bool ignore_preferred_terms_of_existing_pods = false;
+  friend bool operator==(const InterPodAffinityArgs&, const InterPodAffinityArgs&) = default;
 };
 
 struct VolumeBindingArgs {
   // Kubernetes 1.37 and later: the score by utilization; as for NodeResourcesFit.
   std::vector<NodeResourcesFitArgs::ShapePoint> shape = {{0, 10}, {100, 0}};
+  friend bool operator==(const VolumeBindingArgs&, const VolumeBindingArgs&) = default;
 };
 
 struct ScorePlugin {
   PluginId plugin;
   std::int64_t weight = 1;  // [1, kPluginWeightMax]
+  friend bool operator==(const ScorePlugin&, const ScorePlugin&) = default;
 };
 
 // In the standard profile kube-scheduler's scores weigh so many times what they do in its own.
@@ -180,6 +194,7 @@ struct Profile {
   // DefaultPreemption, as which it preempts where there are no elastic quotas; DynamicResources is
   // not there.
   static Profile kube_scheduler(KubernetesVersion version = KubernetesVersion::k137);
+  friend bool operator==(const Profile&, const Profile&) = default;
 };
 
 // Whether kube-scheduler of that version enables the plugin by default.

@@ -57,6 +57,11 @@ Result<std::unique_ptr<FedCluster>> FedCluster::create(const std::vector<Profile
 
 // --- Facts ---
 
+// Of a change that is not about a pod, of which so much was read.
+static FedCluster::Applied about_another(std::size_t bytes) {
+  return {.pod_key = {}, .pod_uid = {}, .waits = false, .bytes = bytes};
+}
+
 template <typename Change>
 Result<void> FedCluster::change_each(Change change) {
   OpenForks forks;
@@ -72,17 +77,17 @@ Result<void> FedCluster::change_each(Change change) {
 
 Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
   const auto upsert = [&](const auto& wire_object, auto& object) -> Result<Applied> {
-    if (auto decoded = decode(wire_object, object); !decoded) {
-      return tl::unexpected(decoded.error());
-    }
+    const Result<std::size_t> decoded = decode(wire_object, object);
+    if (!decoded) return tl::unexpected(decoded.error());
     const auto put = [&](Engine& engine) { return engine.upsert(object); };
     if (auto applied = change_each(put); !applied) return tl::unexpected(applied.error());
-    return Applied{};
+    return about_another(*decoded);
   };
   const auto remove = [this](const auto& from) {
     std::for_each(engines_.begin(), engines_.end(), from);
     return Applied{};
   };
+  if (auto checked = check_removed(change); !checked) return tl::unexpected(checked.error());
   switch (change.fact_type()) {
     case wire::Fact::Node:
       return apply_node(*change.fact_as_Node());
@@ -104,7 +109,7 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       remove([&](Engine& engine) { engine.remove_pod(namespace_name, text(removed.name())); });
       write_pod_key(namespace_name, text(removed.name()), key_);
       pending_.remove(key_);
-      return Applied{.pod_key = key_, .pod_uid = {}, .waits = false};
+      return Applied{.pod_key = key_, .pod_uid = {}, .waits = false, .bytes = 0};
     }
     case wire::Fact::ElasticQuota:
       return upsert(*change.fact_as_ElasticQuota(), quota_);
@@ -138,7 +143,7 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       if (!object) return tl::unexpected(object.error());
       const auto put = [&](Engine& engine) { return engine.upsert(*object); };
       if (auto applied = change_each(put); !applied) return tl::unexpected(applied.error());
-      return Applied{};
+      return about_another(change.fact_as_ReferredObject()->json()->size());
     }
     case wire::Fact::RemovedReferredObject: {
       const wire::RemovedReferredObject& removed = *change.fact_as_RemovedReferredObject();
@@ -191,12 +196,13 @@ bool FedCluster::settle(const Pause& pause) {
 
 // Engines and quotas have the node, or none.
 Result<FedCluster::Applied> FedCluster::apply_node(const wire::Node& wire_node) {
-  if (auto decoded = decode(wire_node, node_); !decoded) return tl::unexpected(decoded.error());
-  return all_or_none(quotas_, [this]() -> Result<Applied> {
+  const Result<std::size_t> decoded = decode(wire_node, node_);
+  if (!decoded) return tl::unexpected(decoded.error());
+  return all_or_none(quotas_, [&]() -> Result<Applied> {
     Result<void> applied = quotas_.upsert(node_);
     if (applied) applied = change_each([this](Engine& engine) { return engine.upsert(node_); });
     if (!applied) return tl::unexpected(applied.error());
-    return Applied{};
+    return about_another(*decoded);
   });
 }
 
@@ -208,13 +214,12 @@ Result<FedCluster::Applied> FedCluster::apply_capacity_quota(
         quota_class.error().code,
         fmt::format("capacityquota {}: {}", text(wire_quota.name()), quota_class.error().message));
   }
-  if (auto decoded = decode(wire_quota, capacity_quota_); !decoded) {
-    return tl::unexpected(decoded.error());
-  }
+  const Result<std::size_t> decoded = decode(wire_quota, capacity_quota_);
+  if (!decoded) return tl::unexpected(decoded.error());
   if (auto applied = quotas_.upsert(capacity_quota_, *quota_class); !applied) {
     return tl::unexpected(applied.error());
   }
-  return Applied{};
+  return about_another(*decoded);
 }
 
 Result<FedCluster::Applied> FedCluster::remove_capacity_quota(
@@ -229,7 +234,8 @@ Result<FedCluster::Applied> FedCluster::remove_capacity_quota(
 }
 
 Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
-  if (auto decoded = decode(wire_pod, pod_); !decoded) return tl::unexpected(decoded.error());
+  const Result<std::size_t> decoded = decode(wire_pod, pod_);
+  if (!decoded) return tl::unexpected(decoded.error());
   const bool waits = pod_.node_name.empty() && !pod_.terminal();
   write_pod_key(pod_.namespace_name, pod_.name, key_);
   if (waits && pending_.size() >= kPendingPodsMax && pending_.of_key(key_) == nullptr) {
@@ -244,7 +250,7 @@ Result<FedCluster::Applied> FedCluster::apply_pod(const wire::Pod& wire_pod) {
   } else {
     pending_.remove(key_);
   }
-  return Applied{.pod_key = key_, .pod_uid = pod_.uid, .waits = waits};
+  return Applied{.pod_key = key_, .pod_uid = pod_.uid, .waits = waits, .bytes = *decoded};
 }
 
 // --- Reservations ---

@@ -58,7 +58,8 @@ class FedCluster {
   struct Applied {
     std::string_view pod_key;
     std::string_view pod_uid;
-    bool waits = false;  // for a node; else the pod is bound, terminal or gone
+    bool waits = false;     // for a node; else the pod is bound, terminal or gone
+    std::size_t bytes = 0;  // of what was read, and may be kept
   };
   // One change, whole or not at all. Errors: what the decoder, an engine, the quotas or
   // kPendingPodsMax refuses.

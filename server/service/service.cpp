@@ -71,12 +71,6 @@ void RequestService::disconnected(Peer& peer) noexcept {
   contain(nullptr, 0, false, std::cref(abort));
 }
 
-Result<void> RequestService::check_text(const char* field, std::string_view text) {
-  if (text.size() <= kTextBytesMax) return {};
-  return fail(ErrorCode::kLimitExceeded,
-              fmt::format("{}: {} bytes: kTextBytesMax is {}", field, text.size(), kTextBytesMax));
-}
-
 void RequestService::broken(Peer& peer, FrameFault fault, const Error& error) {
   const auto say = [&] {
     reject(peer, 0,

@@ -170,9 +170,6 @@ class RequestService final : public FrameHandler {
   void settle(const FedCluster::Applied& applied);
   void adopt_reservations();
 
-  // kLimitExceeded beyond kTextBytesMax. Before a text is copied or hashed: a frame may refer to
-  // one many times.
-  static Result<void> check_text(const char* field, std::string_view text);
   Result<void> evaluate(Peer& peer, std::uint64_t id, const wire::Evaluate& request);
   Result<void> evaluate_nodes(Peer& peer, std::uint64_t id, const wire::EvaluateNodes& request);
   Result<void> resolve_what_if(const Engine& engine, const wire::EvaluateNodes& request);
@@ -189,8 +186,10 @@ class RequestService final : public FrameHandler {
   Result<void> explain_victims(Peer& peer, std::uint64_t id, const wire::ExplainVictims& request);
   Result<void> capacity_check(std::uint64_t id, const wire::CapacityCheck& request);
   Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);
-  Result<void> capacity_reserve(std::uint64_t id, const wire::CapacityReserve& request);
-  Result<void> capacity_release(std::uint64_t id, const wire::CapacityRelease& request);
+  Result<void> capacity_reserve(Peer& peer, std::uint64_t id, const wire::CapacityReserve& request);
+  Result<void> capacity_release(Peer& peer, std::uint64_t id, const wire::CapacityRelease& request);
+  // Forgets whose reservations were that have lapsed, once they are most.
+  void sweep_node_owners();
   Result<void> capacity_quota_status(std::uint64_t id, const wire::CapacityQuotaStatus& request);
   Result<void> capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request);
   Result<void> serve_reserve(Peer& peer, std::uint64_t id, const wire::Reserve& request);
@@ -228,9 +227,13 @@ class RequestService final : public FrameHandler {
   flatbuffers::Offset<wire::Reserved> reserve_first(const Peer& peer, const wire::Reserve& request,
                                                     std::optional<Made>& made);
   // kConflict where the pod is bound or has ended, kForbidden where it is reserved by another
-  // owner. Else what is reserved under its key, or nullptr.
+  // owner, kLimitExceeded where memory is used up. Else what is reserved under its key, or nullptr.
   Result<const PodReservation*> check_reservable(const Peer& peer, const Pod& pod,
                                                  const std::string& key) const;
+  // kLimitExceeded: there is no memory for what is to be reserved.
+  Result<void> check_memory() const;
+  // So many bytes were read of what may be kept: memory is looked at again where it was many.
+  void note_kept(std::size_t bytes);
   void expire_reservations();
   void tell_expired();
   SteadyTime steady_now() const { return options_.steady_clock(); }
@@ -299,14 +302,16 @@ class RequestService final : public FrameHandler {
   bool facts_lost_ = false;              // since then
   bool small_cache_ = false;             // of shapes, for want of memory
   std::size_t memory_bytes_ = 0;
-  std::uint32_t facts_unwatched_ = 0;  // frames, since memory was looked at
-  SteadyTime watched_{};               // when the wall clock was looked at last,
-  std::int64_t watched_us_ = 0;        // and what it said
+  std::size_t kept_unwatched_ = 0;  // bytes, since memory was looked at
+  SteadyTime watched_{};            // when the wall clock was looked at last,
+  std::int64_t watched_us_ = 0;     // and what it said
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
   SteadyTime facts_at_;         // when they came; zero: none have
   std::uint32_t connections_ = 0;
   PodReservations reservations_;
+  // Whose reservations of nodes are, by id; of some that are not live any more, too.
+  std::map<std::string, Owner, std::less<>> node_owners_;
   std::uint64_t reserved_serial_ = 0;  // the last one
   std::uint64_t resyncs_ = 0;          // begun; the number of the one under way
   std::uint32_t expired_ = 0;          // reservations, since the last tick

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "objects/time_text.h"
 #include "schema/frame.h"
 #include "server/answers/encode_capacity_quota.h"
 #include "server/service/service.h"
@@ -11,6 +12,9 @@
 namespace headroom {
 
 namespace {
+
+// Of whom a reservation of nodes was that is not live any more.
+constexpr std::size_t kSpareNodeOwnersMax = 1024;
 
 // Where an id stands in the order of quotas.
 struct CapacityQuotaPlace {
@@ -117,8 +121,9 @@ Result<void> RequestService::capacity_plan(std::uint64_t id, const wire::Capacit
   return {};
 }
 
-Result<void> RequestService::capacity_reserve(std::uint64_t id,
+Result<void> RequestService::capacity_reserve(Peer& peer, std::uint64_t id,
                                               const wire::CapacityReserve& request) {
+  if (auto checked = check_memory(); !checked) return checked;
   if (auto checked = check_text("id", text(request.id())); !checked) return checked;
   if (request.mode() > wire::ReserveMode::MAX) {
     return fail(ErrorCode::kUnsupported, fmt::format("mode: {} is not known; accepted: 0 to {}",
@@ -128,18 +133,46 @@ Result<void> RequestService::capacity_reserve(std::uint64_t id,
   if (auto resolved = resolve_nodes("items", request.items()); !resolved) return resolved;
   if (plan_items_.empty()) return fail(ErrorCode::kInvalid, "items: 0: at least 1");
   CapacityQuotas& quotas = current_->capacity_quotas();
+  if (request.expires_us() > quotas.now_us() + kNodeReservationSecondsMax * kMicrosPerSecond) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("expires_us: {}: it is {}, and kNodeReservationSecondsMax is {}",
+                            request.expires_us(), quotas.now_us(), kNodeReservationSecondsMax));
+  }
+  note_kept(templates_bytes_);
   const Result<ReserveAnswer> answer = quotas.reserve(
       text(request.id()), plan_items_, request.expires_us(),
       request.mode() == wire::ReserveMode::All ? ReserveMode::kAll : ReserveMode::kUpTo);
   if (!answer) return tl::unexpected(answer.error());
+  if (answer->accepted) {
+    node_owners_.insert_or_assign(request.id()->str(), peer.owner());
+    sweep_node_owners();
+  }
   metrics_.capacity_asked(!answer->stopped);
   finish(id, encode(builder_, *answer, quotas.now_us(), epoch()));
   return {};
 }
 
-Result<void> RequestService::capacity_release(std::uint64_t id,
+void RequestService::sweep_node_owners() {
+  const std::size_t live = capacity_quotas().stats().reservations;
+  if (node_owners_.size() <= 2 * live + kSpareNodeOwnersMax) return;
+  std::map<std::string, Owner, std::less<>> kept;
+  for (const ReservationStatus& reservation : capacity_quotas().reservations()) {
+    const auto known = node_owners_.find(reservation.id);
+    if (known != node_owners_.end()) kept.insert(*known);
+  }
+  node_owners_ = std::move(kept);
+}
+
+Result<void> RequestService::capacity_release(Peer& peer, std::uint64_t id,
                                               const wire::CapacityRelease& request) {
-  const bool released = current_->capacity_quotas().release(text(request.id()));
+  const std::string_view reservation = text(request.id());
+  const auto owner = node_owners_.find(reservation);
+  if (owner != node_owners_.end() && owner->second != peer.owner()) {
+    return fail(ErrorCode::kForbidden,
+                fmt::format("id: {} was reserved by {}", cut(reservation), owner->second.text()));
+  }
+  const bool released = current_->capacity_quotas().release(reservation);
+  if (owner != node_owners_.end()) node_owners_.erase(owner);
   finish(id, wire::CreateCapacityReleased(builder_, epoch(), released));
   return {};
 }

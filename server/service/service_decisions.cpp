@@ -271,6 +271,7 @@ class RequestService::Placing final : public Work {
       }
       const Result<bool> prepared = service_.engine_of(peer_).prepare(**pod, pause);
       if (!prepared || !*prepared) return prepared;
+      service_.note_kept(read_bytes_ - bytes_);
       bytes_ = read_bytes_;
     }
     if (placed_ == 0 && service_.reservations_.size() + count > kReservedPodsMax) {

@@ -14,15 +14,19 @@ namespace headroom {
 
 namespace {
 
-// Shares of the budget, in percent. From the first on the shape cache is small; from the last on
-// facts and new connections are refused, until memory has fallen below the one before.
+// Shares of the budget, in percent. From the first on the shape cache is small; from the third on
+// facts and new connections are refused, until memory has fallen below the second; from the last on
+// nothing is reserved either.
 constexpr std::uint64_t kShrinkPercent = 80;
 constexpr std::uint64_t kAgainPercent = 85;
 constexpr std::uint64_t kRefusePercent = 90;
+constexpr std::uint64_t kReservePercent = 95;
 // The cache may have its own size again below this.
 constexpr std::uint64_t kGrowPercent = 70;
 // Of its own size, what the shape cache has while memory is short.
 constexpr std::size_t kSmallCacheDivisor = 16;
+// Memory is looked at again after so many bytes were read of what may be kept, and each second.
+constexpr std::size_t kKeptPerLook = 1 << 20;
 
 }  // namespace
 
@@ -110,6 +114,21 @@ void RequestService::give_up() noexcept {
 }
 
 // --- The budget --------------------------------------------------------------------------------
+
+Result<void> RequestService::check_memory() const {
+  if (refusing_ && memory_bytes_ >= options_.memory_bytes_max / 100 * kReservePercent) {
+    return tl::unexpected(memory_used_up());
+  }
+  return {};
+}
+
+void RequestService::note_kept(std::size_t bytes) {
+  kept_unwatched_ += bytes;
+  if (kept_unwatched_ >= kKeptPerLook) {
+    kept_unwatched_ = 0;
+    watch_memory();
+  }
+}
 
 void RequestService::watch_memory() {
   retake_memory_reserve();

@@ -6,16 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kept/check_times.h"
 #include "server/service/service.h"
 
 namespace headroom {
-
-namespace {
-
-// Frames of facts between two looks at the memory: some 16,000 changes.
-constexpr std::uint32_t kFactsPerLook = 16;
-
-}  // namespace
 
 void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBegin& begin) {
   if (begin.incarnation() != 0 && begin.incarnation() != options_.incarnation) {
@@ -24,9 +18,11 @@ void RequestService::feed_begin(Peer& peer, std::uint64_t id, const wire::FeedBe
                                                   begin.incarnation(), options_.incarnation)});
     return;
   }
-  if (begin.now_us() < 0) {
-    send_error(peer, id,
-               {ErrorCode::kInvalid, fmt::format("now_us: {} is before 1970", begin.now_us())});
+  if (begin.now_us() < 0 || begin.now_us() > kTimeMaxUs) {
+    send_error(
+        peer, id,
+        {ErrorCode::kInvalid, fmt::format("now_us: {} is not within 1970 and kTimeMaxUs ({})",
+                                          begin.now_us(), kTimeMaxUs)});
     return;
   }
   if (refusing_) {
@@ -128,12 +124,14 @@ class RequestService::Applying final : public Work {
     for (bool first = true; applied_ < count; ++applied_, first = false) {
       if (!first && pause()) return false;
       if (is_over()) return true;
+      if (service.refusing_) return refuse_rest(count);
       const auto applied = cluster().apply(*facts_.changes()->Get(applied_));
       if (!applied) {
         ++refused_;
         service.send_error(peer_, id_, applied.error(), static_cast<std::int32_t>(applied_));
       } else {
         service.settle(*applied);
+        service.note_kept(applied->bytes);
       }
     }
     if (is_over()) return true;
@@ -146,8 +144,8 @@ class RequestService::Applying final : public Work {
       }
     }
     if (facts_.sent_us() != 0 && service.options_.wall_clock) {
-      const auto late_us = service.options_.wall_clock() - facts_.sent_us();
-      service.metrics_.feeder_lag(static_cast<double>(late_us) / 1e6);
+      const auto now = static_cast<double>(service.options_.wall_clock());
+      service.metrics_.feeder_lag((now - static_cast<double>(facts_.sent_us())) / 1e6);
     }
     return true;
   }
@@ -163,6 +161,14 @@ class RequestService::Applying final : public Work {
   // a part of was ended: the peer was told.
   bool is_over() const { return service_.feeder_ != &peer_ || service_.next_.get() != next_; }
   FedCluster& cluster() { return next_ != nullptr ? *next_ : *service_.current_; }
+  // For want of memory. There will be a resync once there is some.
+  bool refuse_rest(std::uint32_t count) {
+    service_.facts_lost_ = true;
+    service_.metrics_.refused_for_memory(true);
+    service_.metrics_.facts(applied_ - refused_, refused_ + count - applied_);
+    service_.send_error(peer_, id_, service_.memory_used_up());
+    return true;
+  }
 
   RequestService& service_;
   Peer& peer_;
@@ -176,11 +182,6 @@ void RequestService::facts(Peer& peer, std::uint64_t id, const wire::Facts& fact
   if (!feeds(peer, facts.sequence(), sequence_ + 1)) return;
   ++sequence_;
   facts_at_ = steady_now();
-  if (++facts_unwatched_ >= kFactsPerLook) {
-    facts_unwatched_ = 0;
-    watch_memory();
-    if (feeder_ != &peer) return;  // it was told to stop
-  }
   if (refusing_) {
     facts_lost_ = true;
     metrics_.refused_for_memory(true);
@@ -284,6 +285,10 @@ void RequestService::adopt_reservations() {
 }
 
 Result<void> RequestService::set_profiles(std::vector<Profile> profiles) {
+  if (profiles == options_.profiles) {
+    options_.log(LogLevel::kInfo, "profile unchanged", {});
+    return {};
+  }
   auto cluster = FedCluster::create(profiles, options_.engine, options_.quotas);
   if (!cluster) return tl::unexpected(cluster.error());
   options_.profiles = std::move(profiles);

@@ -18,6 +18,7 @@ constexpr std::uint32_t kExpiredPerTurnMax = 256;
 
 Result<const PodReservation*> RequestService::check_reservable(const Peer& peer, const Pod& pod,
                                                                const std::string& key) const {
+  if (auto checked = check_memory(); !checked) return tl::unexpected(checked.error());
   const NodeIndex node = engine().node_of_pod(pod.namespace_name, pod.name);
   // What is reserved counts there, so that of most pods the list is not asked.
   const PodReservation* known = node == kNoNode ? nullptr : reservations_.find(key);
@@ -37,8 +38,10 @@ Result<const PodReservation*> RequestService::check_reservable(const Peer& peer,
 
 Result<RequestService::Made> RequestService::reserve(const Peer& peer,
                                                      const wire::Reserve& request) {
-  const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_);
+  std::size_t bytes = 0;
+  const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_, bytes);
   if (!found) return tl::unexpected(found.error());
+  note_kept(bytes);
   const Pod& pod = **found;
   const std::string_view node_name = text(request.node_name());
   const std::string key = pod_key(pod.namespace_name, pod.name);

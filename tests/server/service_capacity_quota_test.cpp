@@ -659,7 +659,11 @@ TEST_F(CapacityReserving, ReleasingGivesBack) {
   EXPECT_FALSE(client.capacity_released("other"));
   EXPECT_FALSE(client.capacity_released(""));
   EXPECT_EQ(client.allowed(sized("", 2), 2), 0);
-  EXPECT_TRUE(feeder.capacity_released("r"));  // whoever asks
+  Client other(*service);
+  other.greet("other");
+  EXPECT_EQ(other.error(other.capacity_release("r")), "Forbidden: id: r was reserved by test");
+  EXPECT_EQ(client.allowed(sized("", 2), 2), 0);
+  EXPECT_TRUE(client.capacity_released("r"));
   EXPECT_FALSE(client.capacity_released("r"));
   EXPECT_EQ(client.allowed(sized("", 2), 2), 2);
 }
@@ -680,6 +684,12 @@ TEST_F(CapacityReserving, ErrorsNameTheField) {
     EXPECT_EQ(error.rfind("Invalid: ", 0), 0U) << error;
     EXPECT_NE(error.find(fmt::to_string(expires_us)), std::string::npos) << error;
   }
+  const std::int64_t last_us = kNowUs + kNodeReservationSecondsMax * kSecondUs;
+  EXPECT_EQ(client.error(client.capacity_reserve("r", one, last_us + 1)),
+            fmt::format("LimitExceeded: expires_us: {}: it is {}, and kNodeReservationSecondsMax is"
+                        " 604800",
+                        last_us + 1, kNowUs));
+  EXPECT_EQ(text_of(client.capacity_reserved("longest", one, last_us)), "accepted 1");
   EXPECT_EQ(text_of(client.capacity_reserved("r", one, kNowUs + 1)), "accepted 1");
   EXPECT_EQ(client.error(client.capacity_reserve("r", one, kSoonUs)).rfind("Conflict: ", 0), 0U);
   EXPECT_EQ(client.error(client.capacity_reserve("s", {{sized("", 1), kMost}, one[0]}, kSoonUs))

@@ -285,7 +285,7 @@ class Budget : public testing::Test {
     options.incarnation = kIncarnation;
     options.engine.shape_cache_bytes_max = 24 << 10;
     options.memory_bytes_max = 1000;
-    options.memory_bytes = [this] { return used; };
+    options.memory_bytes = [this] { return used += step; };
     options.steady_clock = [this] { return steady += clock_step; };
     service = std::move(RequestService::create(std::move(options), metrics).value());
     feeder.emplace(*service);
@@ -299,7 +299,7 @@ class Budget : public testing::Test {
     service->tick();
   }
 
-  std::size_t used = 100;
+  std::size_t used = 100, step = 0;
   SteadyTime steady;
   std::chrono::nanoseconds clock_step{0};  // kWorkTurnTime: a turn is one piece of work
   Metrics metrics;
@@ -328,6 +328,13 @@ TEST_F(Budget, FactsAndConnectionsAreRefusedAndDecisionsGoOn) {
   EXPECT_EQ(client->stats().memory_bytes(), 900U);
   EXPECT_EQ(client->stats().memory_bytes_max(), 1000U);
   EXPECT_EQ(client->stats().nodes(), 2U);
+  use(950);
+  EXPECT_EQ(client->reserve_text(pod_of("q", 1), "n2"),
+            "LimitExceeded: memory: 950 of 1000 bytes (--memory-mib) are used");
+  EXPECT_EQ(
+      client->error(client->capacity_reserve("r", {{node_of("t", 1), 1}}, kNowUs + kSecondUs)),
+      "LimitExceeded: memory: 950 of 1000 bytes (--memory-mib) are used");
+  EXPECT_EQ(client->best(pod_of("q", 1)), "n1");
   // Not taken again at the first byte below.
   use(860);
   EXPECT_EQ(feeder->error(feeder->facts({node_of("n3", 8)})).substr(0, 13), "LimitExceeded");
@@ -337,6 +344,24 @@ TEST_F(Budget, FactsAndConnectionsAreRefusedAndDecisionsGoOn) {
   EXPECT_EQ(client->stats().nodes(), 2U);
   EXPECT_NE(metrics.text().find("headroomd_memory_refused_total{what=\"facts\"} 3"),
             std::string::npos);
+}
+
+// A frame may refer to one text many times: what it leads to is seen before its end.
+TEST_F(Budget, OneFrameDoesNotGoFarBeyondIt) {
+  std::vector<in_memory::Fact> pods;
+  for (int p = 0; p < 64; ++p) {
+    Pod& pod = std::get<Pod>(pods.emplace_back(pod_of(fmt::format("p{}", p), 1)));
+    pod.annotations = {{"long", std::string(100 << 10, 'x')}};
+  }
+  step = 300;
+  const std::uint64_t id = feeder->facts(pods);
+  EXPECT_EQ(feeder->error(id), "LimitExceeded: memory: 1000 of 1000 bytes (--memory-mib) are used");
+  step = 0;
+  // A look for each MiB, some eleven pods.
+  EXPECT_GT(client->stats().pending_pods(), 20U);
+  EXPECT_LT(client->stats().pending_pods(), 40U);
+  use(100);
+  EXPECT_EQ(feeder->stopped(), "Gap: facts were refused for want of memory: resync");
 }
 
 TEST_F(Budget, AResyncThatDoesNotFitEndsAndTheOldFactsStay) {

@@ -272,6 +272,21 @@ TEST_F(Feeding, AnotherIncarnationIsAConflict) {
   EXPECT_EQ(client.stats().incarnation(), kIncarnation);
 }
 
+// A frame may refer to one long text a thousand times.
+TEST_F(Feeding, NamesOfRemovedObjectsHaveALimit) {
+  feeder.feed({node_of("n1", 8)});
+  const std::string longest(kTextBytesMax, 'x');
+  feeder.facts({removed_node(longest), removed_pod(pod_of(longest, 1))});
+  EXPECT_FALSE(feeder.has_answer());
+  EXPECT_EQ(feeder.error(feeder.facts({removed_pod(pod_of(longest + "x", 1))})),
+            "LimitExceeded: removed pod: name: 1025 bytes: kTextBytesMax is 1024 (change 0)");
+  EXPECT_EQ(feeder.error(feeder.facts({removed_node(longest + "x")})),
+            "LimitExceeded: removed node: name: 1025 bytes: kTextBytesMax is 1024 (change 0)");
+  EXPECT_EQ(
+      feeder.error(feeder.facts({removed_metric(longest + "x")})),
+      "LimitExceeded: removed nodemetric: name: 1025 bytes: kTextBytesMax is 1024 (change 0)");
+}
+
 TEST_F(Feeding, RemovedObjectsAreGone) {
   const Pod bound = pod_of("bound", 6, "n1");
   const Pod pending = pod_of("pending", 4);

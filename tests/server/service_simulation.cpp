@@ -399,6 +399,11 @@ void ServiceSimulation::another_feeds() {
 
 void ServiceSimulation::reload_profile() {
   ASSERT_TRUE(service_->set_profiles(profiles_));
+  EXPECT_FALSE(feeder_->has_answer()) << "it is the one that there is";
+  // Another one that decides as it does: of a plugin that is not in it.
+  std::vector<ResourceWeight>& unused = profiles_.front().resource_limit_aware.resources;
+  unused.front().weight = 3 - unused.front().weight;
+  ASSERT_TRUE(service_->set_profiles(profiles_));
   EXPECT_EQ(feeder_->stopped().substr(0, 11), "NewProfile:");
   stop_feeding();
   ++counts_.feeds_stopped;

@@ -438,10 +438,11 @@ class Client final : public Peer {
                                                   wire::ReserveMode mode = wire::ReserveMode::All) {
     return take<wire::CapacityReserved>(capacity_reserve(id, nodes, expires_us, mode));
   }
+  std::uint64_t capacity_release(const std::string& id) {
+    return ask([&](Builder& builder) { return encode_capacity_release(builder, id); });
+  }
   bool capacity_released(const std::string& id) {
-    return take<wire::CapacityReleased>(
-               ask([&](Builder& builder) { return encode_capacity_release(builder, id); }))
-        .released();
+    return take<wire::CapacityReleased>(capacity_release(id)).released();
   }
   std::uint64_t ask_capacity_quota_status(const std::string& after) {
     return ask([&](Builder& builder) { return encode_capacity_quota_status(builder, after); });
