@@ -105,8 +105,8 @@ class Daemon {
     signals_.async_wait([this](const asio::error_code& error, int signal) {
       if (error) return;
       if (signal == SIGHUP) {
+        await_signal();  // whatever becomes of this one
         reload();
-        await_signal();
       } else {
         stop(signal);
       }

@@ -59,6 +59,7 @@ class YamlConfig : public CLI::Config {
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> read;
+    lines_.clear();
     std::string text(kConfigBytesMax + 1, '\0');  // One more than may be, so that too many shows.
     input.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(input.gcount()));
@@ -77,7 +78,10 @@ class YamlConfig : public CLI::Config {
             fmt::format("--config: line {}: the name of an option is expected", key.line));
       }
       const std::string& name = key.scalar;
-      lines_[name] = key.line;
+      if (const auto [first, is_new] = lines_.emplace(name, key.line); !is_new) {
+        throw CLI::ConfigError(fmt::format("--config: line {}: \"{}\" stands in line {} already",
+                                           key.line, name, first->second));
+      }
       if (name == "config" || app_.get_option_no_throw("--" + name) == nullptr) {
         throw CLI::ConfigError(
             fmt::format("--config: line {}: \"{}\" is no option; see --help", key.line, name));

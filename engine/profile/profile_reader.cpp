@@ -432,6 +432,10 @@ Result<std::vector<Profile>> read_file(const std::string& path, std::size_t most
   std::string text(kConfigBytesMax + 1, '\0');  // one more than may be, so that too many shows
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return io_error();
+  // One that was cut off is not taken for the standard profile.
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: the file is empty", path));
+  }
   return read_documents(text, path, most);
 }
 

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "engine/kept/value_bytes.h"
@@ -118,7 +120,11 @@ Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     return fail(ErrorCode::kIo, path + ": it is there and no regular file");
   }
-  std::string beside = path + "." + std::string(6, 'X');
+  // Of a link what it leads to is replaced.
+  std::error_code none;
+  const std::filesystem::path real = std::filesystem::canonical(path, none);
+  const std::string target = none ? path : real.string();
+  std::string beside = target + "." + std::string(6, 'X');
   const int descriptor = ::mkstemp(beside.data());
   if (descriptor < 0) {
     return refused(path, errno);
@@ -129,7 +135,7 @@ Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
     done = false;
     error = errno;
   }
-  if (done && std::rename(beside.c_str(), path.c_str()) != 0) {
+  if (done && std::rename(beside.c_str(), target.c_str()) != 0) {
     done = false;
     error = errno;
   }

@@ -16,6 +16,10 @@ bool InputBytes::load(int descriptor) {
   if (::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
       ::lseek(descriptor, 0, SEEK_CUR) == 0) {
     const auto size = static_cast<std::size_t>(info.st_size);
+    if (size > kInputBytesMax) {
+      errno = EFBIG;
+      return false;
+    }
     void* const address =
         ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, descriptor, 0);
     if (address != MAP_FAILED) {

@@ -25,7 +25,8 @@ class InputBytes {
                               : std::string_view(read_);
   }
 
-  // At most one chunk beyond kInputBytesMax is read. False with errno set.
+  // At most one chunk beyond kInputBytesMax is read. False with errno set: EFBIG for a file with
+  // more.
   bool load(int descriptor);
 
  private:

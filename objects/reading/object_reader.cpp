@@ -325,13 +325,17 @@ class SourceReader {
 
 namespace {
 
+tl::unexpected<Error> too_large(std::string_view source) {
+  return fail(ErrorCode::kLimitExceeded,
+              std::string(source) + ": more than " + std::to_string(kInputBytesMax) + " bytes");
+}
+
 Result<ObjectFile> read_objects_or_parts(std::string_view text, std::string_view source,
                                          const SourceReader::Take& take) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.size() > kInputBytesMax) {
-    return fail(ErrorCode::kLimitExceeded,
-                std::string(source) + ": more than " + std::to_string(kInputBytesMax) + " bytes");
+    return too_large(source);
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return ObjectFile();
@@ -366,6 +370,7 @@ Result<ObjectFile> read_object_file(const std::string& path) {
   const bool loaded = bytes.load(descriptor);
   const int load_error = errno;
   if (!standard_input) ::close(descriptor);
+  if (!loaded && load_error == EFBIG) return too_large(source);
   if (!loaded)
     return fail(ErrorCode::kIo, source + ": " + std::generic_category().message(load_error));
   return read_objects(bytes.text(), source);

@@ -135,7 +135,12 @@ Listeners::~Listeners() {
 
 void Listeners::unlink_all() {
   for (const auto& listener : listeners_) {
-    if (!listener->unlink_path.empty()) ::unlink(listener->unlink_path.c_str());
+    const std::string path = std::exchange(listener->unlink_path, {});
+    struct stat now {};
+    if (!path.empty() && ::lstat(path.c_str(), &now) == 0 && now.st_dev == listener->device &&
+        now.st_ino == listener->inode) {
+      ::unlink(path.c_str());
+    }
   }
 }
 
@@ -262,8 +267,11 @@ void Listeners::add(int descriptor, Endpoint::Kind kind, std::string address,
   getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &size);
   const int protocol = local.ss_family == AF_UNIX ? 0 : IPPROTO_TCP;
   Acceptor acceptor(io_, asio::generic::stream_protocol(local.ss_family, protocol), descriptor);
-  listeners_.push_back(std::make_unique<Listener>(
-      Listener{std::move(acceptor), asio::steady_timer(io_), kind, std::move(unlink_path)}));
+  struct stat made {};
+  if (!unlink_path.empty()) ::lstat(unlink_path.c_str(), &made);
+  listeners_.push_back(
+      std::make_unique<Listener>(Listener{std::move(acceptor), asio::steady_timer(io_), kind,
+                                          std::move(unlink_path), made.st_dev, made.st_ino}));
   addresses_.push_back(std::move(address));
 }
 
@@ -431,9 +439,8 @@ void Listeners::close() {
     asio::error_code ignored;
     listener->acceptor.close(ignored);
     listener->pause.cancel();
-    if (!listener->unlink_path.empty()) ::unlink(listener->unlink_path.c_str());
-    listener->unlink_path.clear();
   }
+  unlink_all();
   // stop() may end a connection, which takes it out of the set.
   const std::set<Connection*> connections = connections_;
   for (Connection* connection : connections) connection->stop();

@@ -66,6 +66,9 @@ class Listeners final : private Connections {
     asio::steady_timer pause;  // after a failure
     Endpoint::Kind kind;
     std::string unlink_path;  // to remove at the end; empty: it is not ours
+    // What was made there: another daemon may have put its own in the place.
+    dev_t device = 0;
+    ino_t inode = 0;
   };
 
   Result<void> open_unix(const Endpoint& endpoint, std::uint32_t mode);

@@ -54,6 +54,9 @@ Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const TlsOptions& o
   SSL_CTX_set_num_tickets(context->native_handle(), 0);
   if (auto mode = check_key_mode(options.key); !mode) return tl::unexpected(mode.error());
   asio::error_code error;
+  // A key with a password is refused: nobody is there to be asked for it.
+  context->set_password_callback(
+      [](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, error);
   const auto failed = [&](const char* option, const std::string& file) {
     return fail(ErrorCode::kIo, fmt::format("{}: {}: {}", option, file, error.message()));
   };
@@ -61,6 +64,11 @@ Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const TlsOptions& o
   if (error) return failed("tls-certificate", options.certificate);
   context->use_private_key_file(options.key, asio::ssl::context::pem, error);
   if (error) return failed("tls-key", options.key);
+  if (SSL_CTX_check_private_key(context->native_handle()) != 1) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("tls-key: {}: is not the key of tls-certificate {}", options.key,
+                            options.certificate));
+  }
   context->load_verify_file(options.client_ca, error);
   if (error) return failed("tls-client-ca", options.client_ca);
   context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, error);

@@ -94,6 +94,20 @@ TEST(DaemonSockets, ALiveSocketIsLeftAlone) {
   RawSocket(daemon.endpoint()).greet();  // the socket's file is still there
 }
 
+// Whoever put his own in the place of its socket keeps it.
+TEST(DaemonSockets, AnothersSocketIsLeftAlone) {
+  const TemporaryDirectory directory = must(TemporaryDirectory::make("headroomd-other"));
+  const std::string path = directory.path() + "/socket";
+  std::optional<TestDaemon> daemon(std::in_place,
+                                   TestDaemon::Options{.arguments = {"--listen", unix_text(path)}});
+  ASSERT_TRUE(eventually([&] { return daemon->logged("listening endpoint=" + unix_text(path)); }));
+  std::filesystem::remove(path);
+  const TestDaemon other({.arguments = {"--listen", unix_text(path)}});
+  ASSERT_TRUE(eventually([&] { return other.logged("listening endpoint=" + unix_text(path)); }));
+  daemon.reset();
+  RawSocket(must(Endpoint::parse(unix_text(path)))).greet();
+}
+
 TEST(DaemonSockets, AFileIsLeftAlone) {
   const TemporaryDirectory directory = must(TemporaryDirectory::make("headroomd-file"));
   const std::string path = directory.path() + "/precious";
@@ -354,6 +368,25 @@ TEST_F(DaemonReload, WithoutAFeederItWaitsForOne) {
   EXPECT_GT(total(client), first);
 }
 
+// Of certificates, say.
+TEST_F(DaemonReload, AnUnchangedProfileAsksForNoResync) {
+  const auto feeder = daemon_->feeder(facts_);
+  must(feeder->resync());
+  must(feeder->barrier());
+  daemon_->process().signal(SIGHUP);
+  ASSERT_TRUE(daemon_->logged("profile unchanged"));
+  must(feeder->upsert(small_pod("bound", "100m", "a")));
+  must(feeder->barrier());
+  EXPECT_EQ(feeder->resyncs(), 1u);
+}
+
+TEST_F(DaemonReload, AnEmptyProfileKeepsTheOldOne) {
+  write_file(profile_, "\n");
+  daemon_->process().signal(SIGHUP);
+  ASSERT_TRUE(daemon_->logged("the file is empty")) << daemon_->log();
+  EXPECT_EQ(scheduler_name(), "first");
+}
+
 TEST_F(DaemonReload, WithoutFactsItHoldsAtOnce) {
   write_file(profile_, profile_text("second", 7));
   daemon_->process().signal(SIGHUP);
@@ -572,6 +605,9 @@ TEST_F(DaemonOptionsFile, WhatIsNoMapOrNoYamlIsRefused) {
   EXPECT_PRED2(has, mistake("- listen\n"), "not a map");
   EXPECT_PRED2(has, mistake("listen: [\n"), "line ");
   EXPECT_PRED2(has, mistake("[a]: b\n"), "--config");
+  // An access list whose second half nobody reads.
+  EXPECT_PRED2(has, mistake("feeder: ['user:1']\nthreads: 1\nfeeder: ['user:2']\n"),
+               "line 3: \"feeder\" stands in line 1 already");
   const Ended ended = run_headroomd({"--config", directory_.path() + "/absent.yaml"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_PRED2(has, ended.output, "absent.yaml");

@@ -188,6 +188,18 @@ TEST_F(DaemonTls, NewCertificatesAreForNewConnections) {
   EXPECT_TRUE(connect("client", "other-ca"));
 }
 
+// Half of a change: the new certificate beside the old key.
+TEST_F(DaemonTls, ACertificateWithoutItsKeyChangesNothing) {
+  certificates_.make("another", "server-ca");
+  std::filesystem::copy_file(certificates_.certificate("another"),
+                             certificates_.certificate("server"),
+                             std::filesystem::copy_options::overwrite_existing);
+  daemon_->process().signal(SIGHUP);
+  EXPECT_TRUE(daemon_->logged("reload failed, the old one stays"));
+  EXPECT_TRUE(daemon_->logged("tls-key")) << daemon_->log();
+  EXPECT_TRUE(connect("client"));
+}
+
 // It failed: "session id context uninitialized". Now there is nothing to resume: every handshake is
 // whole, and holds the certificate against today's authority.
 TEST_F(DaemonTls, ASessionIsNotResumedAndThatIsNoFailure) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 namespace headroom {
@@ -25,10 +26,14 @@ Result<TextOutput> TextOutput::open(const std::string& path) {
     if (file == nullptr) return io_failure(path, errno);
     return TextOutput(path, "", file);
   }
-  std::string beside = path + "." + std::to_string(::getpid()) + ".part";
+  // Of a link what it leads to is replaced.
+  std::error_code none;
+  const std::filesystem::path real = std::filesystem::canonical(path, none);
+  const std::string target = none ? path : real.string();
+  std::string beside = target + "." + std::to_string(::getpid()) + ".part";
   std::FILE* const file = std::fopen(beside.c_str(), "wbx");
   if (file == nullptr) return io_failure(path, errno);
-  return TextOutput(path, std::move(beside), file);
+  return TextOutput(target, std::move(beside), file);
 }
 
 TextOutput::TextOutput(TextOutput&& other) noexcept
