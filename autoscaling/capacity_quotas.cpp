@@ -445,42 +445,49 @@ Result<WhatIf> CapacityQuotas::what_if(std::span<const CapacityQuotaChange> chan
   }
 }
 
-std::vector<CapacityQuotaStatus> CapacityQuotas::amounts(std::size_t most) const {
-  std::vector<CapacityQuotaStatus> all;
-  for (const auto& [key, quota] : impl_->facts.table().capacity_quotas()) {
-    if (all.size() == most) break;
-    CapacityQuotaStatus& status = all.emplace_back();
-    const CapacityQuotaState& state = quota->state;
-    status.id = quota->id;
-    status.name = key.second;
-    status.quota_class = key.first;
-    status.generation = state.object.generation;
-    status.generation_in_force = state.generation_in_force;
-    status.in_force = state.in_force.has_value();
-    status.invalid = state.invalid;
-    if (!state.in_force) continue;
-    for (const CapacityQuotaEntry& entry : quota->entries) {
-      status.amounts.push_back({std::string(entry.name), entry.limit, entry.used, entry.reserved});
-    }
+// But for `nodes`.
+static CapacityQuotaStatus amounts_of(const CountedCapacityQuota& quota) {
+  CapacityQuotaStatus status;
+  const CapacityQuotaState& state = quota.state;
+  status.id = quota.id;
+  status.name = quota.key.second;
+  status.quota_class = quota.key.first;
+  status.generation = state.object.generation;
+  status.generation_in_force = state.generation_in_force;
+  status.in_force = state.in_force.has_value();
+  status.invalid = state.invalid;
+  for (const CapacityQuotaEntry& entry : quota.entries) {
+    status.amounts.push_back({std::string(entry.name), entry.limit, entry.used, entry.reserved});
   }
-  return all;
+  return status;
 }
 
-std::vector<CapacityQuotaStatus> CapacityQuotas::status() const {
+std::vector<CapacityQuotaStatus> CapacityQuotas::amounts(std::size_t most) const {
+  std::vector<CapacityQuotaStatus> first;
+  for (const auto& [key, quota] : impl_->facts.table().capacity_quotas()) {
+    if (first.size() == most) break;
+    first.push_back(amounts_of(*quota));
+  }
+  return first;
+}
+
+std::vector<CapacityQuotaStatus> CapacityQuotas::status(
+    const std::optional<std::pair<CapacityQuotaClass, std::string>>& after,
+    std::size_t most) const {
   const CapacityFacts& facts = impl_->facts;
-  std::vector<CapacityQuotaStatus> all = amounts(facts.table().capacity_quotas().size());
-  std::size_t at = 0;
-  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
-    CapacityQuotaStatus& status = all[at++];
-    if (!status.in_force) continue;
-    for (std::uint32_t c = 0; c < facts.table().classes(); ++c) {
+  const CapacityQuotaTable::ByKey& quotas = facts.table().capacity_quotas();
+  std::vector<CapacityQuotaStatus> page;
+  for (auto at = after ? quotas.upper_bound(*after) : quotas.begin();
+       at != quotas.end() && page.size() < most; ++at) {
+    CapacityQuotaStatus& status = page.emplace_back(amounts_of(*at->second));
+    for (std::uint32_t c = 0; status.in_force && c < facts.table().classes(); ++c) {
       if (facts.table().at(c).nodes > 0 &&
-          matches(quota->state.in_force->selector, facts.labels().labels(c))) {
+          matches(at->second->state.in_force->selector, facts.labels().labels(c))) {
         status.nodes += facts.table().at(c).nodes;
       }
     }
   }
-  return all;
+  return page;
 }
 
 std::vector<Node> CapacityQuotas::node_kinds() const {

@@ -103,8 +103,12 @@ class CapacityQuotas {
   // that are there.
   Result<WhatIf> what_if(std::span<const CapacityQuotaChange> changes,
                          std::span<const Node> templates = {});
-  // By class, then name: what is used of every limit, what is reserved, what is in force.
-  std::vector<CapacityQuotaStatus> status() const;
+  // By class, then name: what is used of every limit, what is reserved, what is in force. At most
+  // so many, of those that come after the one of that class and name (of a class with one quota
+  // ""); O(theirs). Without arguments all.
+  std::vector<CapacityQuotaStatus> status(
+      const std::optional<std::pair<CapacityQuotaClass, std::string>>& after = std::nullopt,
+      std::size_t most = SIZE_MAX) const;
   // The same of the first ones, at most so many, but for `nodes`, which reads every class of
   // labels.
   std::vector<CapacityQuotaStatus> amounts(std::size_t most) const;

@@ -99,9 +99,10 @@ class Client {
   // kNotFound: a node to remove is not there.
   Result<answers::CapacityPlanned> capacity_plan(std::span<const CapacityItem> add,
                                                  std::span<const std::string> remove = {});
-  // Not an error where it is not accepted. kConflict: the id is live.
+  // Not an error where it is not accepted. kConflict: the id is live; kLimitExceeded: it would
+  // lapse later than in a week; kIo: the server's memory is used up.
   Result<answers::CapacityReserved> capacity_reserve(const CapacityReserveRequest& request);
-  // False: no such reservation is live.
+  // False: no such reservation is live. kForbidden: another one made it.
   Result<bool> capacity_release(std::string_view id);
   // Pages, as of elastic_quota_status(): `after` is the last one's id.
   Result<answers::CapacityQuotaStatus> capacity_quota_status(std::string_view after = {});

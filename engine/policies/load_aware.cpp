@@ -227,11 +227,12 @@ std::set<std::string> LoadAware::unchecked_resources(const NodeFacts& node) cons
     return names;
   }
   for (const ResourcePercents* percents : {&own->usage, &own->prod, &own->aggregated}) {
-    for (const auto& [name, percent] : *percents) {
-      if (percent != 0 &&
-          std::none_of(dimensions_.begin(), dimensions_.end(),
-                       [&](const auto& its) { return names_.name(its.resource) == name; })) {
-        names.insert(name);
+    for (const auto& its : *percents) {
+      const auto names_it = [&](const Dimension& dimension) {
+        return names_.name(dimension.resource) == its.first;
+      };
+      if (its.second != 0 && std::none_of(dimensions_.begin(), dimensions_.end(), names_it)) {
+        names.insert(its.first);
       }
     }
   }

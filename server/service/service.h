@@ -188,6 +188,7 @@ class RequestService final : public FrameHandler {
   Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);
   Result<void> capacity_reserve(Peer& peer, std::uint64_t id, const wire::CapacityReserve& request);
   Result<void> capacity_release(Peer& peer, std::uint64_t id, const wire::CapacityRelease& request);
+  bool is_live(std::string_view node_reservation) const;
   // Forgets whose reservations were that have lapsed, once they are most.
   void sweep_node_owners();
   Result<void> capacity_quota_status(std::uint64_t id, const wire::CapacityQuotaStatus& request);
@@ -227,11 +228,13 @@ class RequestService final : public FrameHandler {
   flatbuffers::Offset<wire::Reserved> reserve_first(const Peer& peer, const wire::Reserve& request,
                                                     std::optional<Made>& made);
   // kConflict where the pod is bound or has ended, kForbidden where it is reserved by another
-  // owner, kLimitExceeded where memory is used up. Else what is reserved under its key, or nullptr.
+  // owner, kIo where memory is used up. Else what is reserved under its key, or nullptr.
   Result<const PodReservation*> check_reservable(const Peer& peer, const Pod& pod,
                                                  const std::string& key) const;
-  // kLimitExceeded: there is no memory for what is to be reserved.
+  // kIo: there is no memory for what is to be reserved.
   Result<void> check_memory() const;
+  // Of labels and annotations, which are most of a large pod.
+  static std::size_t text_bytes(const Pod& pod);
   // So many bytes were read of what may be kept: memory is looked at again where it was many.
   void note_kept(std::size_t bytes);
   void expire_reservations();

@@ -16,31 +16,21 @@ namespace {
 // Of whom a reservation of nodes was that is not live any more.
 constexpr std::size_t kSpareNodeOwnersMax = 1024;
 
-// Where an id stands in the order of quotas.
-struct CapacityQuotaPlace {
-  CapacityQuotaClass quota_class = CapacityQuotaClass::kClusterWide;
-  std::string_view name;  // empty where the class has one quota
-};
+// Where an id stands in the order of quotas: its class, and its name ("" where the class has one
+// quota).
+using CapacityQuotaPlace = std::pair<CapacityQuotaClass, std::string>;
 
 Result<CapacityQuotaPlace> place_of(std::string_view id) {
   for (const CapacityQuotaClass only :
        {CapacityQuotaClass::kClusterWide, CapacityQuotaClass::kMaxNodes}) {
-    if (id == capacity_quota_id(only, {}))
-      return CapacityQuotaPlace{.quota_class = only, .name = {}};
+    if (id == capacity_quota_id(only, {})) return CapacityQuotaPlace(only, {});
   }
   for (const CapacityQuotaClass named :
        {CapacityQuotaClass::kNodeGroup, CapacityQuotaClass::kCapacityQuota}) {
     const std::string prefix = capacity_quota_id(named, {});
-    if (id.starts_with(prefix)) {
-      return CapacityQuotaPlace{.quota_class = named, .name = id.substr(prefix.size())};
-    }
+    if (id.starts_with(prefix)) return CapacityQuotaPlace(named, id.substr(prefix.size()));
   }
   return fail(ErrorCode::kInvalid, fmt::format("after: \"{}\" is not the id of a quota", cut(id)));
-}
-
-bool is_after(const CapacityQuotaStatus& quota, const CapacityQuotaPlace& place) {
-  if (quota.quota_class != place.quota_class) return quota.quota_class > place.quota_class;
-  return !place.name.empty() && quota.name > place.name;
 }
 
 }  // namespace
@@ -139,14 +129,19 @@ Result<void> RequestService::capacity_reserve(Peer& peer, std::uint64_t id,
                             request.expires_us(), quotas.now_us(), kNodeReservationSecondsMax));
   }
   note_kept(templates_bytes_);
+  // Memory may end here, and not where the nodes are held.
+  sweep_node_owners();
+  Owner owner = peer.owner();
+  const auto [its_owner, is_new] = node_owners_.try_emplace(request.id()->str(), owner);
   const Result<ReserveAnswer> answer = quotas.reserve(
       text(request.id()), plan_items_, request.expires_us(),
       request.mode() == wire::ReserveMode::All ? ReserveMode::kAll : ReserveMode::kUpTo);
-  if (!answer) return tl::unexpected(answer.error());
-  if (answer->accepted) {
-    node_owners_.insert_or_assign(request.id()->str(), peer.owner());
-    sweep_node_owners();
+  if (answer && answer->accepted) {
+    std::swap(its_owner->second, owner);
+  } else if (is_new) {
+    node_owners_.erase(its_owner);
   }
+  if (!answer) return tl::unexpected(answer.error());
   metrics_.capacity_asked(!answer->stopped);
   finish(id, encode(builder_, *answer, quotas.now_us(), epoch()));
   return {};
@@ -163,11 +158,18 @@ void RequestService::sweep_node_owners() {
   node_owners_ = std::move(kept);
 }
 
+bool RequestService::is_live(std::string_view node_reservation) const {
+  const std::vector<ReservationStatus> live = capacity_quotas().reservations();
+  return std::any_of(live.begin(), live.end(), [&](const ReservationStatus& reservation) {
+    return reservation.id == node_reservation;
+  });
+}
+
 Result<void> RequestService::capacity_release(Peer& peer, std::uint64_t id,
                                               const wire::CapacityRelease& request) {
   const std::string_view reservation = text(request.id());
   const auto owner = node_owners_.find(reservation);
-  if (owner != node_owners_.end() && owner->second != peer.owner()) {
+  if (owner != node_owners_.end() && owner->second != peer.owner() && is_live(reservation)) {
     return fail(ErrorCode::kForbidden,
                 fmt::format("id: {} was reserved by {}", cut(reservation), owner->second.text()));
   }
@@ -179,16 +181,16 @@ Result<void> RequestService::capacity_release(Peer& peer, std::uint64_t id,
 
 Result<void> RequestService::capacity_quota_status(std::uint64_t id,
                                                    const wire::CapacityQuotaStatus& request) {
-  const std::vector<CapacityQuotaStatus> all = capacity_quotas().status();
-  auto first = all.begin();
-  if (const std::string_view after = text(request.after()); !after.empty()) {
-    const Result<CapacityQuotaPlace> place = place_of(after);
+  std::optional<CapacityQuotaPlace> after;
+  if (const std::string_view id_before = text(request.after()); !id_before.empty()) {
+    Result<CapacityQuotaPlace> place = place_of(id_before);
     if (!place) return tl::unexpected(place.error());
-    first = std::partition_point(all.begin(), all.end(), [&](const CapacityQuotaStatus& quota) {
-      return !is_after(quota, *place);
-    });
+    after = std::move(*place);
   }
-  finish(id, encode(builder_, std::span(first, all.end()), epoch()));
+  // One more than a reply has, so that it says that there are more.
+  const std::vector<CapacityQuotaStatus> page =
+      capacity_quotas().status(after, std::size_t{kQuotasPerReplyMax} + 1);
+  finish(id, encode(builder_, std::span(page), epoch()));
   return {};
 }
 

@@ -174,7 +174,8 @@ type CapacityReserved struct {
 }
 
 // CapacityReserve holds nodes that will be created until they are there, until Expires, or until CapacityRelease.
-// *ServerError Conflict: the id is live, or as of CapacityCheck. It is sent once: after any other error, such as
+// *ServerError Conflict: the id is live; LimitExceeded: Expires is more than a week from now; Io: memory is used up;
+// or as of CapacityCheck. It is sent once: after any other error, such as
 // ErrUnavailable or the context's, it is not known whether they are held, and CapacityRelease makes sure that they
 // are not.
 func (c *Client) CapacityReserve(ctx context.Context, reserve CapacityReserve) (*CapacityReserved, error) {
@@ -219,7 +220,7 @@ func readCapacityReserved(from *call) (read *CapacityReserved, err error) {
 }
 
 // CapacityRelease gives back what is left of a reservation. False: no such one is live, or it was given back, the
-// answer was lost, and it was asked again.
+// answer was lost, and it was asked again. *ServerError Forbidden: another one made it.
 func (c *Client) CapacityRelease(ctx context.Context, id string) (released bool, err error) {
 	return exchange(ctx, c, wire.BodyCapacityReleased, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 		its := e.string(id)

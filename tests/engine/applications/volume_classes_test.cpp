@@ -108,6 +108,22 @@ TEST_F(VolumeClasses, OfABoundVolumeOfOneNode) {
   EXPECT_TRUE(feasible().empty());
 }
 
+// kube-scheduler holds a volume against labels alone.
+TEST_F(VolumeClasses, FieldsOfAVolumesAffinityAreNotAsked) {
+  bind();
+  volume_.node_affinity = on(kRack, "In", {"rack-1"});
+  volume_.node_affinity->front().match_fields = {{"metadata.name", "In", {"node-2"}}};
+  apply_all();
+  EXPECT_EQ(feasible(), kRack1);
+  volume_.node_affinity->front().match_expressions.clear();
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(feasible().size(), kNodes);
+  // What is not valid matches nothing all the same.
+  volume_.node_affinity->front().match_fields = {{"metadata.name", "Exists", {}}};
+  apply(ReferredObject(volume_));
+  EXPECT_TRUE(feasible().empty());
+}
+
 TEST_F(VolumeClasses, OfAClaimThatGetsItsVolume) {
   volume_.node_affinity = on(kRack, "In", {"rack-1"});
   apply_all();

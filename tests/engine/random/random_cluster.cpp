@@ -640,7 +640,7 @@ json RandomCluster::node_metric(const std::string& name) {
                  {"metadata", {{"name", name}}}};
   if (!draws_.one_in(3)) {
     metric["spec"]["metricCollectPolicy"]["reportIntervalSeconds"] =
-        draws_.pick(std::array{60, 60, 30, 300, 0});
+        draws_.pick(std::array{60, 60, 30, 300, 0, -60});
   }
   json& status = metric["status"] = json::object();
   if (!draws_.one_in(10)) status["updateTime"] = near_now();
