@@ -127,7 +127,11 @@ void Applications::prepare(Application& application) {
       extend(application, constraint);
     }
   }
+  const std::size_t room = application.preference.capacity();
   (void)weigh_preferences(application, kInOneTurn);
+  if (application.preference.capacity() != room) {
+    measure(application);
+  }
   find_first_rows();
   if (application.domains_counted != node_changes_) {
     count_domains(application);

@@ -149,7 +149,7 @@ std::uint64_t Audit::balance_of_row(std::uint32_t row) const {
     balance += hash_of(About::kNominated, row);
   }
   if (cluster_.capacity_ != nullptr) {
-    balance -= cluster_.capacity_->pods_of(row).size() * hash_of(About::kRanked, row);
+    balance -= cluster_.capacity_->listed(row).size() * hash_of(About::kRanked, row);
   }
   return balance;
 }

@@ -64,13 +64,8 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   if (auto sums = validate_sums(row); !sums) {
     return sums;
   }
-  if (capacity_ != nullptr) {
-    const auto pods = capacity_->pods_of(row);
-    if (!std::is_sorted(pods.begin(), pods.end(), [&](const RankedPod& a, const RankedPod& b) {
-          return capacity_->less_important(a, b);
-        })) {
-      return broken("its pods are out of the order of their importance");
-    }
+  if (capacity_ != nullptr && !capacity_->is_in_order(row)) {
+    return broken("its pods are out of the order of their importance");
   }
   return {};
 }
@@ -144,7 +139,7 @@ Result<void> Cluster::validate_pod(PodId id) const {
     return broken("is ranked although it is not known, or not");
   }
   if (pod.counted_row != kNoRow) {
-    const auto pods = capacity_->pods_of(pod.counted_row);
+    const auto pods = capacity_->listed(pod.counted_row);
     if (std::count_if(pods.begin(), pods.end(), [&](const RankedPod& other) {
           return other.pod == id && other.priority == rank.priority &&
                  other.start_us == rank.start_us && other.shape == pod.shape &&
@@ -231,7 +226,7 @@ Result<void> Cluster::validate_capacity() const {
     }
   }
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    if (capacity_->pods_of(row).size() != ranked[row]) {
+    if (capacity_->listed(row).size() != ranked[row]) {
       return broken("the pods of " + facts_.nodes[row].name +
                     " are others than those that count there");
     }

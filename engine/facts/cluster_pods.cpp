@@ -490,11 +490,10 @@ std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
     PodFacts& facts = facts_.pods[id];
     const std::uint32_t counted_before = facts.counted_row;
     remember(id);
-    // What spread constraints count no more.
-    const PeerId deleted = applications_.peers().of_deleted(facts.peer);
     uncount(id);
     facts.rank.deleting = true;
-    applications_.peers().give(facts, deleted);
+    // What spread constraints count no more.
+    applications_.peers().give(facts, applications_.peers().of_deleted(facts.peer));
     recount(id, counted_before);
   }
   Pod waits = pod;

@@ -148,6 +148,15 @@ bool CapacityScheduling::less_important(const RankedPod& a, const RankedPod& b) 
          (!ranks_below(b, a) && facts_.pods[a.pod].key > facts_.pods[b.pod].key);
 }
 
+bool CapacityScheduling::is_in_order(std::uint32_t row) const {
+  const std::span<const RankedPod> pods = listed(row);
+  return std::is_sorted(pods.begin(), pods.end(), ranks_below) &&
+         (pods.empty() || ranked_[row].tied ||
+          std::is_sorted(pods.begin(), pods.end(), [this](const RankedPod& a, const RankedPod& b) {
+            return less_important(a, b);
+          }));
+}
+
 void CapacityScheduling::order_ties(RankedRow& row) const {
   std::sort(row.pods.begin(), row.pods.end(),
             [this](const RankedPod& a, const RankedPod& b) { return less_important(a, b); });

@@ -75,22 +75,27 @@ class CapacityScheduling {
   // --- Looking ---
   // Least important first.
   std::span<const RankedPod> pods_of(std::uint32_t row) const {
-    if (row >= ranked_.size()) {
-      return {};
-    }
-    if (ranked_[row].tied) {
+    if (row < ranked_.size() && ranked_[row].tied) {
       order_ties(ranked_[row]);
     }
-    return ranked_[row].pods;
+    return listed(row);
   }
+  // The same, but that those whom names alone tell apart may be in any order among themselves.
+  std::span<const RankedPod> listed(std::uint32_t row) const {
+    return row < ranked_.size() ? std::span<const RankedPod>(ranked_[row].pods)
+                                : std::span<const RankedPod>();
+  }
+  // For validate(): whether that is so.
+  bool is_in_order(std::uint32_t row) const;
   void prefetch_list(std::uint32_t row) const {
     if (row < ranked_.size()) {
       __builtin_prefetch(&ranked_[row], 1);
     }
   }
   void prefetch(std::uint32_t row) const {
-    for (std::size_t i = 0; row < ranked_.size() && i < ranked_[row].pods.size(); i += 2) {
-      __builtin_prefetch(&ranked_[row].pods[i]);
+    const std::span<const RankedPod> pods = listed(row);
+    for (std::size_t i = 0; i < pods.size(); i += 2) {
+      __builtin_prefetch(&pods[i]);
     }
   }
   // By priority, earlier start, then name.

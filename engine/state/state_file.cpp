@@ -106,7 +106,7 @@ Result<StateFile> read_state_file(std::string_view bytes) {
 
 Result<void> read_whole_file(const std::string& path, InputBytes& bytes) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool read = descriptor >= 0 && bytes.load(descriptor);
+  const bool read = descriptor >= 0 && bytes.load(descriptor, SIZE_MAX);
   const int error = errno;
   if (descriptor >= 0) {
     ::close(descriptor);
@@ -121,9 +121,9 @@ Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
     return fail(ErrorCode::kIo, path + ": it is there and no regular file");
   }
   // Of a link what it leads to is replaced.
-  std::error_code none;
-  const std::filesystem::path real = std::filesystem::canonical(path, none);
-  const std::string target = none ? path : real.string();
+  std::error_code leads_nowhere;
+  const std::filesystem::path real = std::filesystem::canonical(path, leads_nowhere);
+  const std::string target = leads_nowhere ? path : real.string();
   std::string beside = target + "." + std::string(6, 'X');
   const int descriptor = ::mkstemp(beside.data());
   if (descriptor < 0) {

@@ -11,12 +11,12 @@
 
 namespace headroom {
 
-bool InputBytes::load(int descriptor) {
+bool InputBytes::load(int descriptor, std::size_t most) {
   struct stat info {};
   if (::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
       ::lseek(descriptor, 0, SEEK_CUR) == 0) {
     const auto size = static_cast<std::size_t>(info.st_size);
-    if (size > kInputBytesMax) {
+    if (size > most) {
       errno = EFBIG;
       return false;
     }

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "objects/limits.h"
+
 namespace headroom {
 
 // The bytes behind a descriptor: mapped where that is possible, which saves a copy of a large dump
@@ -25,9 +27,9 @@ class InputBytes {
                               : std::string_view(read_);
   }
 
-  // At most one chunk beyond kInputBytesMax is read. False with errno set: EFBIG for a file with
-  // more.
-  bool load(int descriptor);
+  // Of what is no file at most one chunk beyond kInputBytesMax is read. False with errno set: EFBIG
+  // for a file with more than `most`.
+  bool load(int descriptor, std::size_t most = kInputBytesMax);
 
  private:
   void* mapped_ = nullptr;

@@ -57,13 +57,14 @@ RemovedName removed_by(const wire::Change& change) {
 
 Result<void> check_removed(const wire::Change& change) {
   if (const wire::RemovedReferredObject* referred = change.fact_as_RemovedReferredObject()) {
-    // Of a namespace and a name.
-    if (referred->key()->size() <= 2 * kTextBytesMax) {
+    constexpr std::size_t kKeyBytesMax = 2 * kTextBytesMax + 1;  // "namespace/name"
+    if (referred->key()->size() <= kKeyBytesMax) {
       return check_text("removed object: kind", text(referred->kind()));
     }
     return fail(ErrorCode::kLimitExceeded,
-                fmt::format("removed object: key: {} bytes: at most {}, twice kTextBytesMax",
-                            referred->key()->size(), 2 * kTextBytesMax));
+                fmt::format("removed object: key: {} bytes: at most {}, of two texts of"
+                            " kTextBytesMax",
+                            referred->key()->size(), kKeyBytesMax));
   }
   const RemovedName removed = removed_by(change);
   for (const auto& [field, its] :

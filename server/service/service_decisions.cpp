@@ -271,7 +271,6 @@ class RequestService::Placing final : public Work {
       }
       const Result<bool> prepared = service_.engine_of(peer_).prepare(**pod, pause);
       if (!prepared || !*prepared) return prepared;
-      service_.note_kept(read_bytes_ - bytes_);
       bytes_ = read_bytes_;
     }
     if (placed_ == 0 && service_.reservations_.size() + count > kReservedPodsMax) {
@@ -321,6 +320,7 @@ class RequestService::Placing final : public Work {
 
   Result<void> place(const Pod& pod) {
     RequestService& service = service_;
+    service.note_kept(text_bytes(pod));
     std::string key = pod_key(pod.namespace_name, pod.name);
     const Result<const PodReservation*> known = service.check_reservable(peer_, pod, key);
     if (!known) return tl::unexpected(known.error());

@@ -117,7 +117,8 @@ void RequestService::give_up() noexcept {
 
 Result<void> RequestService::check_memory() const {
   if (refusing_ && memory_bytes_ >= options_.memory_bytes_max / 100 * kReservePercent) {
-    return tl::unexpected(memory_used_up());
+    // The plugin takes kIo for a server that is away: pods are bound without a reservation.
+    return fail(ErrorCode::kIo, memory_used_up().message);
   }
   return {};
 }

@@ -68,9 +68,9 @@ bool RequestService::feeds(Peer& peer, std::uint64_t sequence, std::uint64_t exp
 
 void RequestService::tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message) {
   peer.told_to_stop = true;
-  builder_.Clear();
-  finish(0, wire::CreateFeedStopped(builder_, why, builder_.CreateString(message)));
-  peer.send(bytes_of(builder_));
+  Builder builder;  // there may be another peer's answer in builder_
+  finish_frame(builder, 0, wire::CreateFeedStopped(builder, why, builder.CreateString(message)));
+  peer.send(bytes_of(builder));
 }
 
 void RequestService::stop_feeding(wire::FeedStop why, const std::string& message) {
@@ -123,8 +123,7 @@ class RequestService::Applying final : public Work {
     const std::uint32_t count = facts_.changes() == nullptr ? 0 : facts_.changes()->size();
     for (bool first = true; applied_ < count; ++applied_, first = false) {
       if (!first && pause()) return false;
-      if (is_over()) return true;
-      if (service.refusing_) return refuse_rest(count);
+      if (is_over() || service.refusing_) return stop(count);
       const auto applied = cluster().apply(*facts_.changes()->Get(applied_));
       if (!applied) {
         ++refused_;
@@ -134,7 +133,7 @@ class RequestService::Applying final : public Work {
         service.note_kept(applied->bytes);
       }
     }
-    if (is_over()) return true;
+    if (is_over()) return stop(count);
     service.metrics_.facts(count - refused_, refused_);
     const bool feeder_time =
         service.next_ != nullptr ? service.next_feeder_time_ : service.feeder_time_;
@@ -161,8 +160,10 @@ class RequestService::Applying final : public Work {
   // a part of was ended: the peer was told.
   bool is_over() const { return service_.feeder_ != &peer_ || service_.next_.get() != next_; }
   FedCluster& cluster() { return next_ != nullptr ? *next_ : *service_.current_; }
-  // For want of memory. There will be a resync once there is some.
-  bool refuse_rest(std::uint32_t count) {
+  // The rest is not applied. For want of memory, which ends a resync, the peer is told here; there
+  // will be another one once there is some.
+  bool stop(std::uint32_t count) {
+    if (!service_.refusing_ || service_.feeder_ != &peer_) return true;
     service_.facts_lost_ = true;
     service_.metrics_.refused_for_memory(true);
     service_.metrics_.facts(applied_ - refused_, refused_ + count - applied_);

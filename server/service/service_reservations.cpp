@@ -16,6 +16,14 @@ constexpr std::uint32_t kExpiredPerTurnMax = 256;
 
 }  // namespace
 
+std::size_t RequestService::text_bytes(const Pod& pod) {
+  std::size_t bytes = 0;
+  for (const StringMap* map : {&pod.labels, &pod.annotations}) {
+    for (const auto& [key, value] : *map) bytes += key.size() + value.size();
+  }
+  return bytes;
+}
+
 Result<const PodReservation*> RequestService::check_reservable(const Peer& peer, const Pod& pod,
                                                                const std::string& key) const {
   if (auto checked = check_memory(); !checked) return tl::unexpected(checked.error());
@@ -38,13 +46,12 @@ Result<const PodReservation*> RequestService::check_reservable(const Peer& peer,
 
 Result<RequestService::Made> RequestService::reserve(const Peer& peer,
                                                      const wire::Reserve& request) {
-  std::size_t bytes = 0;
-  const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_, bytes);
+  const Result<const Pod*> found = resolve(*request.pod(), reserve_pod_);
   if (!found) return tl::unexpected(found.error());
-  note_kept(bytes);
   const Pod& pod = **found;
   const std::string_view node_name = text(request.node_name());
   const std::string key = pod_key(pod.namespace_name, pod.name);
+  note_kept(text_bytes(pod));
   const Result<const PodReservation*> known = check_reservable(peer, pod, key);
   if (!known) return tl::unexpected(known.error());
   if (*known == nullptr && reservations_.size() >= kReservedPodsMax) {

@@ -188,12 +188,22 @@ TEST_F(DaemonTls, NewCertificatesAreForNewConnections) {
   EXPECT_TRUE(connect("client", "other-ca"));
 }
 
-// Half of a change: the new certificate beside the old key.
+// Half of a change to keys of another kind: the new certificate beside the old key. Each was taken
+// for itself, and no handshake came to its end.
 TEST_F(DaemonTls, ACertificateWithoutItsKeyChangesNothing) {
-  certificates_.make("another", "server-ca");
+  certificates_.make("another", "server-ca", 2, "-newkey rsa:2048 -nodes");
   std::filesystem::copy_file(certificates_.certificate("another"),
                              certificates_.certificate("server"),
                              std::filesystem::copy_options::overwrite_existing);
+  daemon_->process().signal(SIGHUP);
+  EXPECT_TRUE(daemon_->logged("reload failed, the old one stays"));
+  EXPECT_TRUE(daemon_->logged("is not the key of tls-certificate")) << daemon_->log();
+  EXPECT_TRUE(connect("client"));
+}
+
+// Nobody is asked for it.
+TEST_F(DaemonTls, AKeyWithAPasswordIsRefused) {
+  certificates_.make("server", "server-ca", 2, "-newkey rsa:2048 -passout pass:secret");
   daemon_->process().signal(SIGHUP);
   EXPECT_TRUE(daemon_->logged("reload failed, the old one stays"));
   EXPECT_TRUE(daemon_->logged("tls-key")) << daemon_->log();

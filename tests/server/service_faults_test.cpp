@@ -330,10 +330,10 @@ TEST_F(Budget, FactsAndConnectionsAreRefusedAndDecisionsGoOn) {
   EXPECT_EQ(client->stats().nodes(), 2U);
   use(950);
   EXPECT_EQ(client->reserve_text(pod_of("q", 1), "n2"),
-            "LimitExceeded: memory: 950 of 1000 bytes (--memory-mib) are used");
+            "Io: memory: 950 of 1000 bytes (--memory-mib) are used");
   EXPECT_EQ(
       client->error(client->capacity_reserve("r", {{node_of("t", 1), 1}}, kNowUs + kSecondUs)),
-      "LimitExceeded: memory: 950 of 1000 bytes (--memory-mib) are used");
+      "Io: memory: 950 of 1000 bytes (--memory-mib) are used");
   EXPECT_EQ(client->best(pod_of("q", 1)), "n1");
   // Not taken again at the first byte below.
   use(860);
@@ -362,6 +362,20 @@ TEST_F(Budget, OneFrameDoesNotGoFarBeyondIt) {
   EXPECT_LT(client->stats().pending_pods(), 40U);
   use(100);
   EXPECT_EQ(feeder->stopped(), "Gap: facts were refused for want of memory: resync");
+}
+
+TEST_F(Budget, TheFrameThatEndsAResyncIsToldSo) {
+  feeder->begin();
+  std::vector<in_memory::Fact> pods;
+  for (int p = 0; p < 64; ++p) {
+    Pod& pod = std::get<Pod>(pods.emplace_back(pod_of(fmt::format("p{}", p), 1)));
+    pod.annotations = {{"long", std::string(100 << 10, 'x')}};
+  }
+  step = 300;
+  const std::uint64_t id = feeder->facts(pods);
+  EXPECT_EQ(feeder->error(id), "LimitExceeded: memory: 1000 of 1000 bytes (--memory-mib) are used");
+  EXPECT_FALSE(client->stats().resyncing());
+  EXPECT_EQ(client->stats().nodes(), 1U) << "the facts of before";
 }
 
 TEST_F(Budget, AResyncThatDoesNotFitEndsAndTheOldFactsStay) {

@@ -20,10 +20,11 @@ class Certificates {
     openssl(fmt::format("req -x509 {} -keyout {} -out {} -subj /CN={} -days 2", kNewKey, key(name),
                         certificate(name), name));
   }
-  // Days below 0: it has expired.
-  void make(const std::string& name, const std::string& authority, int days = 2) const {
+  // Days below 0: it has expired. `new_key`: how the key is made.
+  void make(const std::string& name, const std::string& authority, int days = 2,
+            const char* new_key = kNewKey) const {
     const std::string request = file(name, ".csr"), extensions = file(name, ".ext");
-    openssl(fmt::format("req -new {} -keyout {} -out {} -subj /CN={}", kNewKey, key(name), request,
+    openssl(fmt::format("req -new {} -keyout {} -out {} -subj /CN={}", new_key, key(name), request,
                         name));
     write_file(extensions, fmt::format("subjectAltName=IP:127.0.0.1,DNS:{}.example\n", name));
     openssl(fmt::format(

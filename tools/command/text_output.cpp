@@ -21,15 +21,17 @@ tl::unexpected<Error> io_failure(const std::string& path, int error_number) {
 Result<TextOutput> TextOutput::open(const std::string& path) {
   if (path == "-") return TextOutput("standard output", "", stdout);
   struct stat there {};
-  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    std::FILE* const file = std::fopen(path.c_str(), "wb");
+  // /dev/stdout may lead to a file that others append to.
+  if (path.starts_with("/dev/") || path.starts_with("/proc/") ||
+      (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))) {
+    std::FILE* const file = std::fopen(path.c_str(), "ab");
     if (file == nullptr) return io_failure(path, errno);
     return TextOutput(path, "", file);
   }
   // Of a link what it leads to is replaced.
-  std::error_code none;
-  const std::filesystem::path real = std::filesystem::canonical(path, none);
-  const std::string target = none ? path : real.string();
+  std::error_code leads_nowhere;
+  const std::filesystem::path real = std::filesystem::canonical(path, leads_nowhere);
+  const std::string target = leads_nowhere ? path : real.string();
   std::string beside = target + "." + std::to_string(::getpid()) + ".part";
   std::FILE* const file = std::fopen(beside.c_str(), "wbx");
   if (file == nullptr) return io_failure(path, errno);
