@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <system_error>
 
 #include "engine/kept/value_bytes.h"
 #include "engine/state/state_fields.h"
+#include "objects/behind_links.h"
 #include "objects/hash.h"
 
 namespace headroom {
@@ -120,10 +120,7 @@ Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     return fail(ErrorCode::kIo, path + ": it is there and no regular file");
   }
-  // Of a link what it leads to is replaced.
-  std::error_code leads_nowhere;
-  const std::filesystem::path real = std::filesystem::canonical(path, leads_nowhere);
-  const std::string target = leads_nowhere ? path : real.string();
+  const std::string target = behind_links(path);
   std::string beside = target + "." + std::string(6, 'X');
   const int descriptor = ::mkstemp(beside.data());
   if (descriptor < 0) {

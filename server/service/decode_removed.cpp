@@ -24,12 +24,11 @@ struct RemovedName {
 
 template <typename Removed>
 RemovedName name_of(const char* kind, const Removed& removed) {
-  return {kind, {}, text(removed.name())};
-}
-
-template <typename Removed>
-RemovedName key_of(const char* kind, const Removed& removed) {
-  return {kind, text(removed.namespace_name()), text(removed.name())};
+  if constexpr (requires { removed.namespace_name(); }) {
+    return {kind, text(removed.namespace_name()), text(removed.name())};
+  } else {
+    return {kind, {}, text(removed.name())};
+  }
 }
 
 RemovedName removed_by(const wire::Change& change) {
@@ -39,11 +38,11 @@ RemovedName removed_by(const wire::Change& change) {
     case wire::Fact::RemovedNodeMetric:
       return name_of("nodemetric", *change.fact_as_RemovedNodeMetric());
     case wire::Fact::RemovedPod:
-      return key_of("pod", *change.fact_as_RemovedPod());
+      return name_of("pod", *change.fact_as_RemovedPod());
     case wire::Fact::RemovedElasticQuota:
-      return key_of("elasticquota", *change.fact_as_RemovedElasticQuota());
+      return name_of("elasticquota", *change.fact_as_RemovedElasticQuota());
     case wire::Fact::RemovedPodDisruptionBudget:
-      return key_of("poddisruptionbudget", *change.fact_as_RemovedPodDisruptionBudget());
+      return name_of("poddisruptionbudget", *change.fact_as_RemovedPodDisruptionBudget());
     case wire::Fact::RemovedPriorityClass:
       return name_of("priorityclass", *change.fact_as_RemovedPriorityClass());
     case wire::Fact::RemovedCapacityQuota:

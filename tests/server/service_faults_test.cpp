@@ -294,6 +294,15 @@ class Budget : public testing::Test {
     client.emplace(*service);
     client->greet();
   }
+  // More than six MiB.
+  static std::vector<in_memory::Fact> large_pods() {
+    std::vector<in_memory::Fact> pods;
+    for (int p = 0; p < 64; ++p) {
+      Pod& pod = std::get<Pod>(pods.emplace_back(pod_of(fmt::format("p{}", p), 1)));
+      pod.annotations = {{"long", std::string(100 << 10, 'x')}};
+    }
+    return pods;
+  }
   void use(std::size_t bytes) {
     used = bytes;
     service->tick();
@@ -348,13 +357,8 @@ TEST_F(Budget, FactsAndConnectionsAreRefusedAndDecisionsGoOn) {
 
 // A frame may refer to one text many times: what it leads to is seen before its end.
 TEST_F(Budget, OneFrameDoesNotGoFarBeyondIt) {
-  std::vector<in_memory::Fact> pods;
-  for (int p = 0; p < 64; ++p) {
-    Pod& pod = std::get<Pod>(pods.emplace_back(pod_of(fmt::format("p{}", p), 1)));
-    pod.annotations = {{"long", std::string(100 << 10, 'x')}};
-  }
   step = 300;
-  const std::uint64_t id = feeder->facts(pods);
+  const std::uint64_t id = feeder->facts(large_pods());
   EXPECT_EQ(feeder->error(id), "LimitExceeded: memory: 1000 of 1000 bytes (--memory-mib) are used");
   step = 0;
   // A look for each MiB, some eleven pods.
@@ -366,13 +370,8 @@ TEST_F(Budget, OneFrameDoesNotGoFarBeyondIt) {
 
 TEST_F(Budget, TheFrameThatEndsAResyncIsToldSo) {
   feeder->begin();
-  std::vector<in_memory::Fact> pods;
-  for (int p = 0; p < 64; ++p) {
-    Pod& pod = std::get<Pod>(pods.emplace_back(pod_of(fmt::format("p{}", p), 1)));
-    pod.annotations = {{"long", std::string(100 << 10, 'x')}};
-  }
   step = 300;
-  const std::uint64_t id = feeder->facts(pods);
+  const std::uint64_t id = feeder->facts(large_pods());
   EXPECT_EQ(feeder->error(id), "LimitExceeded: memory: 1000 of 1000 bytes (--memory-mib) are used");
   EXPECT_FALSE(client->stats().resyncing());
   EXPECT_EQ(client->stats().nodes(), 1U) << "the facts of before";

@@ -6,8 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <utility>
+
+#include "objects/behind_links.h"
 
 namespace headroom {
 namespace {
@@ -28,10 +29,7 @@ Result<TextOutput> TextOutput::open(const std::string& path) {
     if (file == nullptr) return io_failure(path, errno);
     return TextOutput(path, "", file);
   }
-  // Of a link what it leads to is replaced.
-  std::error_code leads_nowhere;
-  const std::filesystem::path real = std::filesystem::canonical(path, leads_nowhere);
-  const std::string target = leads_nowhere ? path : real.string();
+  const std::string target = behind_links(path);
   std::string beside = target + "." + std::to_string(::getpid()) + ".part";
   std::FILE* const file = std::fopen(beside.c_str(), "wbx");
   if (file == nullptr) return io_failure(path, errno);
