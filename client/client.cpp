@@ -47,25 +47,29 @@ Result<void> Client::greet() {
   if (!frame) return tl::unexpected(frame.error());
   const wire::HelloReply* reply = (*frame)->body_as_HelloReply();
   if (reply == nullptr) return fail(ErrorCode::kInvalid, "the server's answer to Hello is another");
-  if (reply->version() != kProtocolVersion) {
+  return read_greeting(*reply);
+}
+
+Result<void> Client::read_greeting(const wire::HelloReply& reply) {
+  if (reply.version() != kProtocolVersion) {
     return fail(ErrorCode::kUnsupported, fmt::format("version: the server chose {}; {} was offered",
-                                                     reply->version(), kProtocolVersion));
+                                                     reply.version(), kProtocolVersion));
   }
   greeting_ = {};
-  greeting_.server = text(reply->server());
-  greeting_.incarnation = reply->incarnation();
-  if (reply->profiles() != nullptr && reply->profiles()->size() > 0) {
-    greeting_.scheduler_name = text(reply->profiles()->Get(0)->scheduler_name());
+  greeting_.server = text(reply.server());
+  greeting_.incarnation = reply.incarnation();
+  if (reply.profiles() != nullptr && reply.profiles()->size() > 0) {
+    greeting_.scheduler_name = text(reply.profiles()->Get(0)->scheduler_name());
   }
-  if (reply->plugin_names() != nullptr) {
-    for (const auto* plugin : *reply->plugin_names()) {
+  if (reply.plugin_names() != nullptr) {
+    for (const auto* plugin : *reply.plugin_names()) {
       greeting_.plugin_names.emplace_back(text(plugin));
     }
   }
-  if (reply->roles() != nullptr)
-    greeting_.roles.assign(reply->roles()->begin(), reply->roles()->end());
-  greeting_.owner = text(reply->owner());
-  greeting_.reservation_time = std::chrono::seconds(reply->reservation_seconds());
+  if (reply.roles() != nullptr)
+    greeting_.roles.assign(reply.roles()->begin(), reply.roles()->end());
+  greeting_.owner = text(reply.owner());
+  greeting_.reservation_time = std::chrono::seconds(reply.reservation_seconds());
   return {};
 }
 
@@ -111,13 +115,25 @@ Result<const wire::Frame*> Client::reply_to(std::uint64_t id) {
     if (!received) return tl::unexpected(received.error());
     const wire::Frame& frame = *received->frame;
     if (frame.id() != id && frame.id() != 0) continue;
-    if (const wire::Error* wire_error = frame.body_as_Error(); wire_error != nullptr) {
-      Error error = error_of(*wire_error);
-      if (frame.id() == 0) socket_.reset();  // about the connection, which the server closes
-      return tl::unexpected(std::move(error));
+    if (frame.id() == 0) {
+      if (auto heeded = heed_unasked(frame); !heeded) return tl::unexpected(heeded.error());
+      continue;
     }
-    if (frame.id() == id) return &frame;
+    if (const wire::Error* error = frame.body_as_Error(); error != nullptr) {
+      return tl::unexpected(error_of(*error));
+    }
+    return &frame;
   }
+}
+
+// An error is about the connection, which the server closes.
+Result<void> Client::heed_unasked(const wire::Frame& frame) {
+  if (const auto* reply = frame.body_as_HelloReply()) return read_greeting(*reply);
+  const wire::Error* error = frame.body_as_Error();
+  if (error == nullptr) return {};
+  Error why = error_of(*error);
+  socket_.reset();  // the frame goes with it
+  return tl::unexpected(std::move(why));
 }
 
 // Before a request that would be lost with the connection. What is there is for calls that gave up.
@@ -125,10 +141,7 @@ void Client::notice_close() {
   for (;;) {
     const Result<FrameBuffer::Received> received = receive_now();
     if (!received || received->frame == nullptr) return;
-    if (received->frame->id() == 0) {
-      socket_.reset();
-      return;
-    }
+    if (received->frame->id() == 0 && !heed_unasked(*received->frame)) return;
   }
 }
 

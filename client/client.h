@@ -45,7 +45,7 @@ struct ClientOptions {
   SocketOptions socket;
 };
 
-// What the server said of itself.
+// What the server said of itself, last.
 struct Greeting {
   std::string server;
   std::uint64_t incarnation = 0;
@@ -142,6 +142,8 @@ class Client {
   Client(const Endpoint& endpoint, const ClientOptions& options)
       : endpoint_(endpoint), options_(options) {}
   Result<void> greet();
+  Result<void> read_greeting(const wire::HelloReply& reply);
+  Result<void> heed_unasked(const wire::Frame& frame);
   // Sends what `build` makes and waits for the reply, again on a new connection if it may be.
   template <typename Reply, typename Build>
   Result<const Reply*> ask(bool repeatable, Build build);

@@ -52,10 +52,10 @@ RequestService::~RequestService() {
 
 // --- Connections -------------------------------------------------------------------------------
 
-void RequestService::connected(Peer&) { ++connections_; }
+void RequestService::connected(Peer& peer) { peers_.push_back(&peer); }
 
 void RequestService::disconnected(Peer& peer) noexcept {
-  --connections_;
+  std::erase(peers_, &peer);
   const bool fed = feeder_ == &peer;
   const auto leave = [&] {
     drop_work(peer);
@@ -204,16 +204,31 @@ void RequestService::greet(Peer& peer, std::uint64_t id, const wire::Hello& hell
   peer.name = name.empty() ? "?" : std::string(name);
   peer.client_name = name;
   options_.log(LogLevel::kDebug, "client connected", {{"client", peer.name}});
-  finish(id, encode_hello(builder_, {.incarnation = options_.incarnation,
-                                     .profiles = profiles,
-                                     .roles = peer.roles,
-                                     .owner = peer.owner().text(),
-                                     .reservation_seconds = static_cast<std::uint32_t>(
-                                         options_.reservation_time.count())}));
-  peer.send(bytes_of(builder_));
+  send_greeting(peer, id, profiles);
 }
 
 // --- Profiles ----------------------------------------------------------------------------------
+
+void RequestService::send_greeting(Peer& peer, std::uint64_t id,
+                                   const std::vector<const Profile*>& profiles) const {
+  Builder builder;  // there may be another peer's answer in builder_
+  finish_frame(builder, id,
+               encode_hello(builder, {.incarnation = options_.incarnation,
+                                      .profiles = profiles,
+                                      .roles = peer.roles,
+                                      .owner = peer.owner().text(),
+                                      .reservation_seconds = static_cast<std::uint32_t>(
+                                          options_.reservation_time.count())}));
+  peer.send(bytes_of(builder));
+}
+
+void RequestService::greet_again() const {
+  for (Peer* peer : peers_) {
+    if (!peer->greeted || peer->feeds) continue;
+    const std::vector<const Profile*> profiles = profiles_for(peer->scheduler_name);
+    if (!profiles.empty()) send_greeting(*peer, 0, profiles);
+  }
+}
 
 std::vector<const Profile*> RequestService::profiles_for(std::string_view scheduler_name) const {
   std::vector<const Profile*> profiles;
@@ -373,7 +388,7 @@ ServiceState RequestService::state() const {
   const SteadyTime now = steady_now();
   state.oldest_reservation = now - reservations_.oldest(now);
   if (facts_at_ != SteadyTime{}) state.facts_age = now - facts_at_;
-  state.connections = connections_;
+  state.connections = static_cast<std::uint32_t>(peers_.size());
   state.memory_bytes = memory_bytes_;
   state.memory_bytes_max = options_.memory_bytes_max;
   state.ready = ready_;

@@ -149,6 +149,10 @@ class RequestService final : public FrameHandler {
   RequestService(ServiceOptions options, Metrics& metrics, std::unique_ptr<FedCluster> cluster);
 
   void greet(Peer& peer, std::uint64_t id, const wire::Hello& hello);
+  void send_greeting(Peer& peer, std::uint64_t id,
+                     const std::vector<const Profile*>& profiles) const;
+  // What the hello's reply said of profiles holds no more.
+  void greet_again() const;
   // The scheduler's first, then the others, and those that wait for a resync. Empty: it has none.
   std::vector<const Profile*> profiles_for(std::string_view scheduler_name) const;
   // kInternal where the request is for a profile, and the peer's waits for a resync or went with
@@ -165,7 +169,8 @@ class RequestService final : public FrameHandler {
   void tell_stopped(Peer& peer, wire::FeedStop why, const std::string& message);
   bool feeds(Peer& peer, std::uint64_t sequence, std::uint64_t expected);
   void abort_resync();
-  void replace_current(std::unique_ptr<FedCluster> cluster);
+  // True: other profiles decide from now on.
+  bool replace_current(std::unique_ptr<FedCluster> cluster);
   void retire(std::unique_ptr<FedCluster> cluster);
   void settle(const FedCluster::Applied& applied);
   void adopt_reservations();
@@ -311,7 +316,7 @@ class RequestService final : public FrameHandler {
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
   SteadyTime facts_at_;         // when they came; zero: none have
-  std::uint32_t connections_ = 0;
+  std::vector<Peer*> peers_;  // that are connected
   PodReservations reservations_;
   // Whose reservations of nodes are, by id; of some that are not live any more, too.
   std::map<std::string, Owner, std::less<>> node_owners_;

@@ -89,13 +89,14 @@ void RequestService::abort_resync() {
 }
 
 // Epochs and counters go on.
-void RequestService::replace_current(std::unique_ptr<FedCluster> cluster) {
+bool RequestService::replace_current(std::unique_ptr<FedCluster> cluster) {
   epoch_base_ = epoch() + 1;
   retired_ = state().engine;
-  profiles_wait_ = false;
+  const bool others_decide = std::exchange(profiles_wait_, false);
   std::swap(current_, cluster);
   ++clusters_;
   retire(std::move(cluster));
+  return others_decide;
 }
 
 // Freeing a large cluster takes a while, in which decisions go on.
@@ -236,7 +237,7 @@ void RequestService::end_resync() {
   adopt_reservations();
   next_->capacity_quotas().adopt(current_->capacity_quotas());
   next_->end_bulk();
-  replace_current(std::move(next_));
+  const bool others_decide = replace_current(std::move(next_));
   given_up_ = false;
   if (small_cache_) set_cache_size(*current_);
   feeder_time_ = next_feeder_time_;
@@ -249,6 +250,7 @@ void RequestService::end_resync() {
                 {"pods", fmt::to_string(stats.pods)},
                 {"reserved", fmt::to_string(reservations_.size())}});
   tick();
+  if (others_decide) greet_again();
 }
 
 // A reservation ends when its pod is bound, terminal, gone, or another one of that name: at once,
@@ -300,8 +302,9 @@ Result<void> RequestService::set_profiles(std::vector<Profile> profiles) {
     stop_feeding(wire::FeedStop::NewProfile, "the server has another profile: resync");
   } else if (stats.nodes == 0 && stats.pods == 0 && capacity.quotas == 0 &&
              capacity.reservations == 0) {
-    replace_current(std::move(*cluster));
+    (void)replace_current(std::move(*cluster));
     options_.log(LogLevel::kInfo, "profile changed", {});
+    greet_again();
   } else {
     options_.log(LogLevel::kWarning, "the new profile waits for a feeder's resync", {});
   }

@@ -444,10 +444,7 @@ func (c *Client) deliver(l *link, frame []byte, until *call) (done bool, err err
 	}
 	id := l.root.Id()
 	if id == 0 {
-		if bodyType == wire.BodyError {
-			return false, readError(&l.body)
-		}
-		return false, nil
+		return false, c.heedUnasked(frame, bodyType, &l.body)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -471,6 +468,22 @@ func (c *Client) deliver(l *link, frame []byte, until *call) (done bool, err err
 	first.reply = append(first.reply[:0], frame...)
 	first.finish(nil)
 	return first == until, nil
+}
+
+// heedUnasked: other profiles decide from now on, or the server closes the connection.
+func (c *Client) heedUnasked(frame []byte, bodyType wire.Body, body *flatbuffers.Table) error {
+	switch bodyType {
+	case wire.BodyHelloReply:
+		greeting, err := readGreeting(frame)
+		if err == nil {
+			c.greeting.Store(greeting)
+		}
+		return err
+	case wire.BodyError:
+		return readError(body)
+	default:
+		return nil // of a later version of the protocol
+	}
 }
 
 // drop gives the connection up: all calls that were not answered fail.

@@ -421,6 +421,7 @@ func (s *feed) heedStats(id uint64, body *flatbuffers.Table) error {
 // is held.
 func (s *feed) heededUntil(id uint64) {
 	for len(s.sent) > 0 && s.sent[0].id < id {
+		s.sent[0] = sentFacts{} // its changes would stay as long as the array
 		s.sent = s.sent[1:]
 	}
 }

@@ -28,6 +28,8 @@ type FeederOptions struct {
 	OnApplied func(Stats)
 	// When headroomd stopped being reachable, or was not from the beginning; once, until OnApplied.
 	OnDown func(error)
+	// When another feeder feeds instead.
+	OnReplaced func()
 	// A change that headroomd refused, or that cannot be sent: an object that it cannot use. It is as it was before.
 	OnRefused func(kind Kind, key string, err *ServerError)
 }
@@ -105,6 +107,13 @@ func (f *Feeder) Replaced() bool {
 	return f.replaced
 }
 
+// ResyncWanted tells whether other stores were set since the last resync began.
+func (f *Feeder) ResyncWanted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resyncWanted
+}
+
 // Resyncs counts how often all objects were sent.
 func (f *Feeder) Resyncs() uint64 { return f.resyncs.Load() }
 
@@ -129,6 +138,9 @@ func (f *Feeder) Run(ctx context.Context) {
 		case errors.Is(err, errReplaced):
 			retry.succeeded()
 			logger.Info("Another feeder feeds headroomd now; this one waits until it is to take over")
+			if f.options.OnReplaced != nil {
+				f.options.OnReplaced()
+			}
 			continue
 		case healthy:
 			retry.succeeded()

@@ -29,7 +29,13 @@ type Profile struct {
 	Considered []wire.NotConsidered
 }
 
-// Greeting is what the server said of itself when the connection was made. It is not changed afterwards.
+// Has tells whether the profile enables the plugin; nil enables none.
+func (p *Profile) Has(plugin string) bool {
+	return p != nil && slices.ContainsFunc(p.Plugins, func(its ProfilePlugin) bool { return its.Name == plugin })
+}
+
+// Greeting is what the server said of itself when the connection was made, or since, once other profiles decide. It is
+// not changed afterwards.
 type Greeting struct {
 	Server      string
 	Incarnation uint64

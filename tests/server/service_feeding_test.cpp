@@ -630,8 +630,14 @@ TEST_F(ChangingProfile, TakesAResync) {
   feeder.facts({node_of("n3", 8)});  // not taken
   EXPECT_EQ(client.stats().nodes(), 2U);
   const std::uint64_t epoch = client.stats().epoch();
+  EXPECT_FALSE(client.is_greeted_again());
   feeder.feed(facts);
   EXPECT_GT(client.stats().epoch(), epoch);
+  // Who is connected hears by what is decided now.
+  EXPECT_EQ(text(client.greeted_again().profiles()->Get(0)->scheduler_name()), "packer");
+  EXPECT_FALSE(client.is_greeted_again());
+  feeder.feed(facts);
+  EXPECT_FALSE(client.is_greeted_again());
   Engine engine = engine_with(profile, facts, kNowUs);
   const auto expected = engine.evaluate(pod_of("p", 1), {.top_k = 2});
   ASSERT_TRUE(expected);
@@ -652,6 +658,7 @@ TEST_F(ChangingProfile, HoldsAtOnceWithoutFacts) {
   EXPECT_EQ(service->engine().profile().filters.size(), 1U);
   EXPECT_GE(client.stats().epoch(), epoch);
   EXPECT_FALSE(feeder.has_answer());
+  EXPECT_EQ(client.greeted_again().profiles()->Get(0)->plugins()->size(), 1U);
 }
 
 TEST_F(ChangingProfile, DuringAResyncAbortsIt) {

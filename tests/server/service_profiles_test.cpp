@@ -231,6 +231,9 @@ TEST_F(TwoProfiles, AnotherListTakesAResync) {
   feeder.feed(two_nodes());
   EXPECT_EQ(later.best(pod), "n1");
   EXPECT_EQ(client.best(pod), "n2");
+  EXPECT_EQ(later.greeted_again().profiles()->size(), 2U);
+  EXPECT_EQ(text(client.greeted_again().profiles()->Get(0)->scheduler_name()), "spreads");
+  EXPECT_FALSE(packing.is_greeted_again());  // nobody decides for it
   EXPECT_EQ(packing.error(packing.evaluate({pod})),
             "Internal: not ready: scheduler_name: \"packs\" has no profile here; served: spreads,"
             " third");

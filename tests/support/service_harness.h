@@ -216,7 +216,9 @@ class Client final : public Peer {
   void send(std::span<const std::uint8_t> frame) override {
     EXPECT_FALSE(closed) << "a frame after close()";
     EXPECT_LE(frame.size(), kFrameBytesMax + sizeof(flatbuffers::uoffset_t));
-    frames_.emplace_back(frame.begin(), frame.end());
+    const wire::Frame& its = *wire::GetSizePrefixedFrame(frame.data());
+    const bool unasked = its.id() == 0 && its.body_as_HelloReply() != nullptr;
+    (unasked ? greetings_ : frames_).emplace_back(frame.begin(), frame.end());
   }
   void close() override { closed = true; }
 
@@ -259,9 +261,13 @@ class Client final : public Peer {
   // The oldest answer not taken yet; a failure when it has another body or id.
   template <typename Body>
   const Body& take(std::uint64_t id) {
-    if (frames_.empty()) throw std::logic_error("the service has not answered");
-    last_ = std::move(frames_.front());
-    frames_.pop_front();
+    return take_from<Body>(frames_, id);
+  }
+  template <typename Body>
+  const Body& take_from(std::deque<Bytes>& frames, std::uint64_t id) {
+    if (frames.empty()) throw std::logic_error("the service has not answered");
+    last_ = std::move(frames.front());
+    frames.pop_front();
     flatbuffers::Verifier verifier(last_.data(), last_.size());
     if (!wire::VerifySizePrefixedFrameBuffer(verifier)) throw std::logic_error("not a frame");
     const wire::Frame& frame = *wire::GetSizePrefixedFrame(last_.data());
@@ -296,6 +302,11 @@ class Client final : public Peer {
   const wire::HelloReply& greet(const char* as = "test", const char* scheduler = nullptr) {
     return take<wire::HelloReply>(hello(as, scheduler));
   }
+  // The oldest of those that came unasked.
+  const wire::HelloReply& greeted_again() {
+    return take_from<wire::HelloReply>(greetings_, 0);
+  }
+  bool is_greeted_again() const { return !greetings_.empty(); }
   std::uint64_t hello(const char* as, const char* scheduler) {
     return ask(
         [&](Builder& builder) { return wire::CreateHelloDirect(builder, 1, 1, as, scheduler); });
@@ -490,7 +501,7 @@ class Client final : public Peer {
   bool waiting_ = false;
   Bytes backlog_;
   FrameBuffer in_{kFrameBytesMax};
-  std::deque<Bytes> frames_;
+  std::deque<Bytes> frames_, greetings_;
   Bytes last_;
   std::uint64_t id_ = 0, sequence_ = 0;
   bool gone_ = false;
