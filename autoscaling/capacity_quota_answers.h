@@ -178,9 +178,9 @@ struct ReservationStatus {
 
 struct CapacityQuotasStats {
   std::uint32_t nodes = 0, quotas = 0, reservations = 0;
-  std::uint32_t invalid_quotas =
-      0;  // whose last spec cannot be used: in force by an older one, or skipped
-  std::uint32_t node_classes = 0, label_keys = 0;  // keys that some selector reads
+  // Whose last spec cannot be used: in force by an older one, or skipped.
+  std::uint32_t invalid_quotas = 0;
+  std::uint32_t node_classes = 0;
 };
 
 }  // namespace headroom

@@ -229,25 +229,6 @@ Result<void> CapacityQuotas::check(const Node& node_template, std::int64_t count
   return {};
 }
 
-Result<std::vector<CapacityCheck>> CapacityQuotas::check(std::span<const PlanItem> items) {
-  std::vector<CapacityCheck> answers;
-  const Result<void> checked = check(items, answers);
-  if (!checked) return tl::unexpected<Error>(checked.error());
-  return answers;
-}
-
-Result<void> CapacityQuotas::check(std::span<const PlanItem> items,
-                                   std::vector<CapacityCheck>& answers) {
-  const Result<std::vector<Asked>> asked = impl_->look_at(items);
-  if (!asked) return tl::unexpected<Error>(asked.error());
-  answers.resize(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    answers[i].allowed = impl_->rows_of((*asked)[i], items[i].count, answers[i].rows);
-    impl_->list_skipped(answers[i].skipped);
-  }
-  return {};
-}
-
 Result<PlanAnswer> CapacityQuotas::Impl::plan(const Plan& plan) {
   const Result<std::vector<Asked>> asked = look_at(plan.add);
   if (!asked) return tl::unexpected<Error>(asked.error());
@@ -434,15 +415,8 @@ Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const CapacityQuotaChange
 Result<WhatIf> CapacityQuotas::what_if(std::span<const CapacityQuotaChange> changes,
                                        std::span<const Node> templates) {
   const std::vector<Node> kinds = templates.empty() ? node_kinds() : std::vector<Node>();
-  OpenFork<CapacityQuotas> fork(*this);
-  try {
-    Result<WhatIf> answer = impl_->what_if(changes, templates.empty() ? kinds : templates);
-    fork.rollback();
-    return answer;
-  } catch (...) {
-    fork.rollback();  // it was only supposed
-    throw;
-  }
+  const TriedFork fork(*this);
+  return impl_->what_if(changes, templates.empty() ? kinds : templates);
 }
 
 // But for `nodes`.
@@ -515,8 +489,7 @@ std::vector<Node> CapacityQuotas::node_kinds() const {
     for (const ResourceAmount& had : facts_of.amounts) {
       const std::string_view resource = facts.resources().name(had.resource);
       if (resource == kNodesResource) continue;
-      node.capacity.emplace_back(resource, resource == "cpu" ? Quantity::from_milli(had.amount)
-                                                             : Quantity::from_value(had.amount));
+      node.capacity.emplace_back(resource, quantity_of(resource, had.amount));
     }
   }
   std::sort(nodes.begin(), nodes.end(),
@@ -613,7 +586,6 @@ CapacityQuotasStats CapacityQuotas::stats() const {
   stats.invalid_quotas = static_cast<std::uint32_t>(facts.table().invalid());
   stats.reservations = static_cast<std::uint32_t>(facts.reservations().size());
   stats.node_classes = facts.labels().size();
-  stats.label_keys = facts.labels().keys_read();
   return stats;
 }
 

@@ -87,13 +87,10 @@ class CapacityQuotas {
   Result<CapacityCheck> check(const Node& node_template, std::int64_t count);
   // The same into an answer whose memory is used again.
   Result<void> check(const Node& node_template, std::int64_t count, CapacityCheck& answer);
-  // Each for itself, against one state; answers in the items' order. Here, in plan(), max_total()
+  // All of it, in order: net of the removed nodes, and at its peak, before they are gone.
+  // kNotFound: a node that is not there; kInvalid: a count < 0, a node twice. Here, in max_total()
   // and reserve() kLimitExceeded: more than kPlanItemsMax items, or counts whose sum is beyond
   // int64.
-  Result<std::vector<CapacityCheck>> check(std::span<const PlanItem> items);
-  Result<void> check(std::span<const PlanItem> items, std::vector<CapacityCheck>& answers);
-  // All of it, in order: net of the removed nodes, and at its peak, before they are gone.
-  // kNotFound: a node that is not there; kInvalid: a count < 0, a node twice.
   Result<PlanAnswer> plan(const Plan& plan);
   // The most nodes of several templates together, at most the items' counts each.
   Result<MaxTotal> max_total(std::span<const PlanItem> items);

@@ -13,8 +13,8 @@
 #include "c/handle.h"
 #include "c/headroom.h"
 #include "c/objects.h"
-#include "engine/all_or_none.h"
 #include "engine/profile/profile_reader.h"
+#include "engine/upsert_objects.h"
 #include "objects/utf8_prefix.h"
 #include "objects/writing/referred_json_writer.h"
 

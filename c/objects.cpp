@@ -90,10 +90,6 @@ Result<void> read_pairs(const headroom_pair* from, std::size_t count, const char
   return sort_once(pairs, field);
 }
 
-Quantity quantity_of(std::string_view resource, std::int64_t amount) {
-  return resource == "cpu" ? Quantity::from_milli(amount) : Quantity::from_value(amount);
-}
-
 Result<void> read_amounts(const headroom_amount* from, std::size_t count, const char* field,
                           ResourceList& amounts) {
   if (auto ok = check_list(from, count, kResourceListNamesMax, field); !ok) return ok;

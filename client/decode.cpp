@@ -14,11 +14,6 @@ constexpr std::uint16_t kFeasibleVerdict = 65535;
 
 std::string string_of(const flatbuffers::String* string) { return std::string(text(string)); }
 
-template <typename T>
-std::uint32_t size_of(const flatbuffers::Vector<T>* list) {
-  return list == nullptr ? 0 : list->size();
-}
-
 // 0 where the list is too short.
 template <typename T>
 T number_at(const flatbuffers::Vector<T>* list, std::uint32_t place) {

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/all_or_none.h"
+#include "engine/upsert_objects.h"
 #include "objects/hash.h"
+#include "objects/reading/object_reader.h"
 
 namespace headroom {
 
@@ -20,17 +21,6 @@ namespace {
 
 // Shorter texts are not worth a thread.
 constexpr std::size_t kTextBytesMin = std::size_t{1} << 20;
-
-template <typename Use>
-void for_each_list(ObjectFile& file, const Use& use) {
-  use(file.priority_classes);
-  use(file.elastic_quotas);
-  use(file.pod_disruption_budgets);
-  use(file.referred_objects);
-  use(file.nodes);
-  use(file.node_metrics);
-  use(file.pods);
-}
 
 // Parts on their way from the thread that reads to the one that takes, and back again, to be filled
 // once more: their memory is warm, and is freed by the thread that allocated it.
@@ -53,9 +43,8 @@ class Parts {
       }
     }
     changed_.notify_all();
-    for_each_list(used, [](auto& list) { list.clear(); });
+    each_list(used, [](auto& list) { list.clear(); });
     part = std::move(used);
-    part.capacity_quotas.clear();
     part.other_kinds.clear();
     part.near_fields.clear();
     return true;
@@ -141,7 +130,7 @@ class Taker {
   explicit Taker(Engine& engine) : engine_(engine) {}
 
   Result<void> take(ObjectFile& part) {
-    for_each_list(part, [this](auto& list) {
+    each_engine_list(part, [this](auto& list) {
       count_ += list.size();
       for (auto& object : list) {
         if (done_ && !waits(object)) {
@@ -153,7 +142,7 @@ class Taker {
   }
   // Returns how many came in all.
   Result<std::size_t> take_waiting() {
-    for_each_list(waiting_, [this](auto& list) {
+    each_engine_list(waiting_, [this](auto& list) {
       for (std::size_t i = 0; done_ && i < list.size(); ++i) {
         done_ = engine_.upsert(list[i]);
       }
@@ -197,7 +186,7 @@ class Taker {
   Result<void> done_;
   std::size_t count_ = 0;
   Names metrics_, pods_;
-  ObjectFile waiting_;
+  ObjectLists waiting_;
 };
 
 // nullopt where that does not go: something is wrong with the text or an object, or there is no

@@ -25,6 +25,19 @@ class OpenFork {
   Owner* owner_;
 };
 
+// A fork whose changes are only supposed: they are taken back at its end.
+template <typename Owner>
+class TriedFork {
+ public:
+  explicit TriedFork(Owner& owner) : owner_(owner) { owner_.fork(); }
+  TriedFork(const TriedFork&) = delete;
+  TriedFork& operator=(const TriedFork&) = delete;
+  ~TriedFork() { owner_.rollback(); }
+
+ private:
+  Owner& owner_;
+};
+
 // Calls `change`, which returns a Result; where that is an error, what it changed of the owner is
 // taken back. Owners have fork(), commit() and rollback(): an Engine, CapacityQuotas.
 template <typename Owner, typename Change>

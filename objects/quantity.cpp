@@ -337,6 +337,10 @@ std::string amount_in_words(std::string_view resource, std::int64_t amount) {
                : std::to_string(amount);
 }
 
+Quantity quantity_of(std::string_view resource, std::int64_t amount) {
+  return resource == "cpu" ? Quantity::from_milli(amount) : Quantity::from_value(amount);
+}
+
 Result<std::int64_t> resource_amount(std::string_view resource, const Quantity& quantity) {
   return resource == "cpu" ? quantity.milli_value() : quantity.value();
 }

@@ -89,6 +89,8 @@ class Quantity {
 
 // In the resource's unit, rounded up: cpu in thousandths, all else whole. Errors: as value().
 Result<std::int64_t> resource_amount(std::string_view resource, const Quantity& quantity);
+// Of an amount in that unit.
+Quantity quantity_of(std::string_view resource, std::int64_t amount);
 // An amount in the resource's unit (cpu in thousandths, all else whole) as people say it, exact:
 // "3", "3.5", "2Gi", "8".
 std::string amount_in_words(std::string_view resource, std::int64_t amount);

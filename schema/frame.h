@@ -57,6 +57,12 @@ class FrameBuffer {
 };
 
 // The text of a string that may be absent.
+// Of a list that may be absent.
+template <typename T>
+std::uint32_t size_of(const flatbuffers::Vector<T>* list) {
+  return list == nullptr ? 0 : list->size();
+}
+
 inline std::string_view text(const flatbuffers::String* string) {
   return string == nullptr ? std::string_view() : std::string_view(string->c_str(), string->size());
 }

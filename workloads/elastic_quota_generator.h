@@ -35,7 +35,6 @@ class ElasticQuotaGenerator {
   // Draws min and max. `used`: what bound pods request, by team.
   void set_elastic_quotas(const Amounts& allocatable, std::span<const Amounts> used);
 
-  std::uint32_t team_count() const { return static_cast<std::uint32_t>(teams_.size()); }
   std::uint32_t team_of_pod(std::uint32_t pod_index) const;
   std::string team_name(std::uint32_t team) const;
   // Drawn from the trace's app, of which there are more.
@@ -51,6 +50,7 @@ class ElasticQuotaGenerator {
   static PriorityClass priority_class(std::uint32_t index);
 
  private:
+  std::uint32_t team_count() const { return static_cast<std::uint32_t>(teams_.size()); }
   enum class Kind : std::uint8_t { kLender, kEven, kBorrower };
   struct Team {
     Kind kind = Kind::kEven;

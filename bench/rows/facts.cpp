@@ -6,7 +6,7 @@
 #include "bench/growth.h"
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
-#include "engine/all_or_none.h"
+#include "engine/upsert_objects.h"
 #include "objects/hash.h"
 #include "objects/reading/object_reader.h"
 #include "workloads/cluster_generator.h"

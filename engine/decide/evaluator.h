@@ -61,13 +61,8 @@ class Evaluator {
   // one. Nominated pods are expected.
   AskedPod ask(const Pod& pod, PodShape& shape);
   AskedPod ask_for_rows(const Pod& pod, PodShape& shape);
-  // The pod's shape, and all that is looked at before rows are; nullptr: some is left for another
-  // turn.
-  Result<PodShape*> prepared_shape(const Pod& pod, const Pause& pause);
   // A turn of what asking begins with; see Applications::tell_apart().
   bool tell_apart(const Pod& pod, const Pause& pause);
-  // kNotFound: it was never handed out.
-  Result<PodShape*> shape_at(ShapeIndex index);
   // What one row says, for whoever looks at rows one by one. The shape is prepared.
   std::uint32_t row_code(const AskedPod& asked, std::uint32_t row);
   // What the row's class says of the shape, alone.
@@ -82,6 +77,11 @@ class Evaluator {
   void fetch(const PodShape& shape) const { cache_.fetch(shape); }
 
  private:
+  // The pod's shape, and all that is looked at before rows are; nullptr: some is left for another
+  // turn.
+  Result<PodShape*> prepared_shape(const Pod& pod, const Pause& pause);
+  // kNotFound: it was never handed out.
+  Result<PodShape*> shape_at(ShapeIndex index);
   // What the rows say one by one: feasible rows with raw scores, and counts of codes.
   struct ExactRow {
     std::uint32_t row;

@@ -50,7 +50,7 @@ class Policy {
   virtual void describe(const Pod& pod, PodShape& shape) = 0;
   // Adds the plugin's filter or score to the shape's program. Only for plugins of this policy,
   // after describe().
-  virtual void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) = 0;
+  virtual void add_filter(PluginId, const Pod&, ProgramBuilder&) {}
   virtual void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) = 0;
 
   // A pod begins, or ends, to count on the row: what else it adds there than its shape's

@@ -61,8 +61,6 @@ void ResourceLimitAware::describe(const Pod& pod, PodShape& shape) {
   }
 }
 
-void ResourceLimitAware::add_filter(PluginId, const Pod&, ProgramBuilder&) {}
-
 void ResourceLimitAware::add_score(const ScorePlugin& plugin, const Pod& pod,
                                    ProgramBuilder& builder) {
   const auto limits = pod_limits_of(pod, ContainerLimit::kLimitElseRequest,

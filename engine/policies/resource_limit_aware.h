@@ -16,7 +16,6 @@ class ResourceLimitAware final : public Policy {
 
   bool set_node(std::uint32_t row, const NodeFacts& node) override;
   void describe(const Pod& pod, PodShape& shape) override;
-  void add_filter(PluginId plugin, const Pod& pod, ProgramBuilder& builder) override;
   void add_score(const ScorePlugin& plugin, const Pod& pod, ProgramBuilder& builder) override;
   bool count(std::uint32_t row, PodId id) override;
   void uncount(std::uint32_t row, PodId id) override;

@@ -61,7 +61,8 @@ bool FieldErrors::missing(const FieldPath& path) {
   return add(ErrorCode::kInvalid, path, "is missing");
 }
 
-bool is_nearly(std::string_view name, std::string_view known) {
+// An edit or two away from the known name; of short names one.
+static bool is_nearly(std::string_view name, std::string_view known) {
   const std::size_t most = known.size() <= 4 ? 1 : 2;
   const std::size_t longer = std::max(name.size(), known.size());
   const std::size_t shorter = std::min(name.size(), known.size());

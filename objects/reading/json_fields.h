@@ -51,9 +51,6 @@ struct FieldErrors {
                          std::span<const std::string_view> known);
 };
 
-// An edit or two away from the known name; of short names one.
-bool is_nearly(std::string_view name, std::string_view known);
-
 // The value as JSON text, shortened for an error.
 std::string shown(JsonValue value);
 

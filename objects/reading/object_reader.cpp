@@ -381,18 +381,10 @@ Result<Object> read_object(std::string_view json, std::string_view source) {
   if (!file) return tl::unexpected<Error>(file.error());
   std::optional<Object> only;
   std::size_t count = 0;
-  const auto take = [&](auto& list) {
+  each_list(*file, [&](auto& list) {
     count += list.size();
     if (!list.empty()) only = std::move(list.front());
-  };
-  take(file->nodes);
-  take(file->pods);
-  take(file->node_metrics);
-  take(file->elastic_quotas);
-  take(file->pod_disruption_budgets);
-  take(file->priority_classes);
-  take(file->capacity_quotas);
-  take(file->referred_objects);
+  });
   if (count == 1 && file->other_kinds.empty()) return std::move(*only);
   const bool other = !file->other_kinds.empty();
   std::string message = std::string(source) + ": " +

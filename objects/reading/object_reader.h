@@ -23,21 +23,12 @@
 #include <vector>
 
 #include "objects/error.h"
-#include "objects/objects.h"
+#include "objects/object_lists.h"
 
 namespace headroom {
 
-struct ObjectFile {
-  // By kind, each in the source's order. The lists may have reserved more room than they use,
-  // untouched.
-  std::vector<Node> nodes;
-  std::vector<NodeMetric> node_metrics;
-  std::vector<Pod> pods;
-  std::vector<ElasticQuota> elastic_quotas;
-  std::vector<PodDisruptionBudget> pod_disruption_budgets;
-  std::vector<PriorityClass> priority_classes;
-  std::vector<CapacityQuota> capacity_quotas;
-  std::vector<ReferredObject> referred_objects;      // of all these kinds
+// The lists may have reserved more room than they use, untouched.
+struct ObjectFile : ObjectLists {
   std::map<std::string, std::uint64_t> other_kinds;  // "apps/v1/Deployment" to count
   // Unknown fields whose names are an edit or two from one that is read there; by name the first
   // kNearFieldsNamedMax, "Pod d/web-1: spec.containers[0].resources.reqests (requests?)".

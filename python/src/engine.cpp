@@ -6,7 +6,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "engine/all_or_none.h"
+#include "engine/upsert_objects.h"
 #include "python/src/arrays.h"
 #include "python/src/columns/node_columns.h"
 #include "python/src/columns/pod_columns.h"

@@ -51,10 +51,8 @@ auto without_gil(Read read) {
 }
 
 std::size_t size_of(const ObjectFile& file) {
-  std::size_t size = file.nodes.size() + file.node_metrics.size() + file.pods.size() +
-                     file.elastic_quotas.size() + file.pod_disruption_budgets.size() +
-                     file.priority_classes.size() + file.capacity_quotas.size() +
-                     file.referred_objects.size();
+  std::size_t size = 0;
+  each_list(file, [&size](const auto& list) { size += list.size(); });
   for (const auto& [kind, count] : file.other_kinds) size += count;
   return size;
 }

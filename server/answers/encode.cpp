@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/kept/referred_objects.h"
+#include "objects/utf8_prefix.h"
 #include "objects/writing/referred_json_writer.h"
 #include "schema/limits.h"
 
@@ -27,12 +28,7 @@ static_assert(static_cast<int>(Code::kUnschedulableAndUnresolvable) ==
 
 }  // namespace
 
-std::string_view cut(std::string_view message) {
-  if (message.size() <= kMessageBytesMax) return message;
-  std::size_t end = kMessageBytesMax;
-  while (end > 0 && (message[end] & 0xC0) == 0x80) --end;
-  return message.substr(0, end);
-}
+std::string_view cut(std::string_view message) { return utf8_prefix(message, kMessageBytesMax); }
 
 wire::Code wire_code(Code code) { return static_cast<wire::Code>(code); }
 

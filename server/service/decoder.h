@@ -48,7 +48,7 @@ class Decoder {
   // One call of `each(wire item, out item)` per item.
   template <typename Item, typename Out, typename Each>
   void list(const char* field, const List<Item>* in, std::vector<Out>& out, Each each) {
-    const std::size_t size = in == nullptr ? 0 : in->size();
+    const std::size_t size = size_of(in);
     if (size > kItemsPerListMax) {
       refuse(ErrorCode::kLimitExceeded, field,
              fmt::format("{} items: kItemsPerListMax is {}", size, kItemsPerListMax));

@@ -41,7 +41,7 @@ Result<void> RequestService::resolve_nodes(
     return fail(ErrorCode::kConflict,
                 fmt::format("{}: no quota is known: no feeder has completed a resync", field));
   }
-  const std::uint32_t count = items == nullptr ? 0 : items->size();
+  const std::uint32_t count = size_of(items);
   if (count > kCapacityItemsPerRequestMax) {
     return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {}: kCapacityItemsPerRequestMax is {}",
                                                        field, count, kCapacityItemsPerRequestMax));

@@ -62,7 +62,7 @@ Result<void> RequestService::check_count(const PodRefs& refs) {
 }
 
 Result<void> RequestService::resolve_each(const char* field, const PodRefs* refs) {
-  const std::uint32_t count = refs == nullptr ? 0 : refs->size();
+  const std::uint32_t count = size_of(refs);
   if (pods_bytes_ > kKeptBytesMax) pods_ = {};
   pods_.resize(count);
   pods_bytes_ = 0;

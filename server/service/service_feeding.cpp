@@ -121,7 +121,7 @@ class RequestService::Applying final : public Work {
 
   Result<bool> turn(const Pause& pause) override {
     RequestService& service = service_;
-    const std::uint32_t count = facts_.changes() == nullptr ? 0 : facts_.changes()->size();
+    const std::uint32_t count = size_of(facts_.changes());
     for (bool first = true; applied_ < count; ++applied_, first = false) {
       if (!first && pause()) return false;
       if (is_over() || service.refusing_) return stop(count);
@@ -190,7 +190,7 @@ void RequestService::facts(Peer& peer, std::uint64_t id, const wire::Facts& fact
     send_error(peer, id, memory_used_up());
     return;
   }
-  const std::uint32_t count = facts.changes() == nullptr ? 0 : facts.changes()->size();
+  const std::uint32_t count = size_of(facts.changes());
   if (count > kChangesPerFactsMax) {
     metrics_.facts(0, count);
     // Nothing of it was applied: the feeder cannot go on as if it were.

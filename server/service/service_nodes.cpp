@@ -9,11 +9,6 @@ namespace headroom {
 
 namespace {
 
-template <typename List>
-std::uint32_t size_of(const List* list) {
-  return list == nullptr ? 0 : list->size();
-}
-
 Result<void> check_size(const char* field, std::uint32_t size) {
   if (size <= kItemsPerListMax) return {};
   return fail(ErrorCode::kLimitExceeded,

@@ -19,8 +19,8 @@
 #include "schema/endpoint.h"
 #include "server/metrics.h"
 #include "server/service/service.h"
-#include "server/service/turns.h"
 #include "server/sockets/handshakes.h"
+#include "server/sockets/turns.h"
 
 namespace headroom {
 

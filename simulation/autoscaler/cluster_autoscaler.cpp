@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "objects/all_or_none.h"
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
 #include "simulation/autoscaler/template_nodes.h"
@@ -13,18 +14,6 @@ namespace {
 
 constexpr const char* kJudgedNode = "node";
 constexpr std::int64_t kSizeUnit = 1'000'000;
-
-// What is changed until its end is taken back.
-class Fork {
- public:
-  explicit Fork(Engine& engine) : engine_(engine) { engine_.fork(); }
-  Fork(const Fork&) = delete;
-  Fork& operator=(const Fork&) = delete;
-  ~Fork() { engine_.rollback(); }
-
- private:
-  Engine& engine_;
-};
 
 Error in_object(const char* kind, const std::string& name, const Error& error) {
   return {error.code, fmt::format("{} {}: {}", kind, name, error.message)};
@@ -137,7 +126,7 @@ Result<AutoscalerStep> ClusterAutoscaler::step(Engine& cluster, std::int64_t now
   if (Result<void> set = set_shapes(judge, *groups); !set) return tl::unexpected(set.error());
   if (!others) return decide(judge, *groups, now_us);
   while (cluster.find_node(judge.node) != kNoNode) judge.node += '-';
-  const Fork fork(cluster);
+  const TriedFork fork(cluster);
   if (Result<void> added = add_coming_nodes(cluster); !added) {
     return tl::unexpected(added.error());
   }
@@ -294,7 +283,7 @@ Result<void> ClusterAutoscaler::add_empty_node(const Judge& judge, std::uint32_t
 Result<NodeDetail> ClusterAutoscaler::look(const Judge& judge, std::uint32_t index,
                                            const Pod& pod) {
   Engine& engine = engine_of(judge, index);
-  const Fork fork(engine);
+  const TriedFork fork(engine);
   if (Result<void> added = add_empty_node(judge, index); !added) {
     return tl::unexpected(added.error());
   }
@@ -305,7 +294,7 @@ Result<NodeDetail> ClusterAutoscaler::look(const Judge& judge, std::uint32_t ind
 Result<ClusterAutoscaler::Load> ClusterAutoscaler::fill(const Judge& judge, std::uint32_t index,
                                                         const std::vector<Group>& groups) {
   Engine& engine = engine_of(judge, index);
-  const Fork fork(engine);
+  const TriedFork fork(engine);
   if (Result<void> added = add_empty_node(judge, index); !added) {
     return tl::unexpected(added.error());
   }

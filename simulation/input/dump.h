@@ -24,15 +24,7 @@ struct InputWarning {
 };
 
 // Of two objects of one name the later one counts.
-struct Dump {
-  std::vector<Node> nodes;
-  std::vector<NodeMetric> node_metrics;
-  std::vector<Pod> pods;
-  std::vector<ElasticQuota> elastic_quotas;
-  std::vector<PodDisruptionBudget> pod_disruption_budgets;
-  std::vector<PriorityClass> priority_classes;
-  std::vector<CapacityQuota> capacity_quotas;
-  std::vector<ReferredObject> referred_objects;
+struct Dump : ObjectLists {
   std::map<std::string, std::uint64_t> other_kinds;  // how many of each
   // Unknown fields that are nearly a known one, duplicates, ElasticQuotas with a min above their
   // max; and, where there are nodes, pods on nodes that are not there, and pods whose controller or

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/all_or_none.h"
 #include "engine/profile/profile.h"
+#include "engine/upsert_objects.h"
+#include "objects/reading/object_reader.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/object_writer.h"

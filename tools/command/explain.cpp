@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
+#include "engine/upsert_objects.h"
 #include "objects/time_text.h"
 #include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
@@ -32,20 +33,8 @@ struct ExplainOptions {
 Result<Engine> load(const Dump& dump, Profile profile, std::int64_t now_us) {
   Result<Engine> engine = Engine::create(std::move(profile));
   if (!engine) return engine;
-  Result<void> applied = engine->advance(now_us);
-  const auto apply = [&](const auto& objects) {
-    for (const auto& object : objects) {
-      if (applied) applied = engine->upsert(object);
-    }
-  };
-  apply(dump.priority_classes);
-  apply(dump.elastic_quotas);
-  apply(dump.pod_disruption_budgets);
-  apply(dump.referred_objects);
-  apply(dump.nodes);
-  apply(dump.node_metrics);
-  apply(dump.pods);
-  if (!applied) return tl::unexpected<Error>(applied.error());
+  if (Result<void> set = engine->advance(now_us); !set) return tl::unexpected(set.error());
+  if (const auto taken = upsert_all(*engine, dump); !taken) return tl::unexpected(taken.error());
   return engine;
 }
 

@@ -95,14 +95,7 @@ Result<LoadFacts::Objects> read_objects(const LoadOptions& options) {
     if (!dump) return tl::unexpected(dump.error());
     report_oddities(*dump, "load");
     objects.now_us = newest_time_us(*dump, kTraceStartUs);
-    objects.nodes = std::move(dump->nodes);
-    objects.node_metrics = std::move(dump->node_metrics);
-    objects.pods = std::move(dump->pods);
-    objects.elastic_quotas = std::move(dump->elastic_quotas);
-    objects.pod_disruption_budgets = std::move(dump->pod_disruption_budgets);
-    objects.priority_classes = std::move(dump->priority_classes);
-    objects.capacity_quotas = std::move(dump->capacity_quotas);
-    objects.referred_objects = std::move(dump->referred_objects);
+    static_cast<ObjectLists&>(objects) = std::move(*dump);
     return objects;
   }
   const ClusterGenerator generator({.nodes = options.nodes,

@@ -70,22 +70,17 @@ Result<void> LoadFacts::load() {
 }
 
 std::uint64_t LoadFacts::object_count() const {
-  return objects_.nodes.size() + objects_.pods.size() + objects_.node_metrics.size() +
-         objects_.elastic_quotas.size() + objects_.pod_disruption_budgets.size() +
-         objects_.priority_classes.size() + objects_.capacity_quotas.size() +
-         objects_.referred_objects.size() + bound_by_events_.size();
+  std::uint64_t count = bound_by_events_.size();
+  each_list(objects_, [&count](const auto& list) { count += list.size(); });
+  return count;
 }
 
 void LoadFacts::for_each(const Feeder::Emit& emit) const {
-  for (const PriorityClass& priority_class : objects_.priority_classes) emit(priority_class);
-  for (const ElasticQuota& quota : objects_.elastic_quotas) emit(quota);
-  for (const PodDisruptionBudget& budget : objects_.pod_disruption_budgets) emit(budget);
-  for (const CapacityQuota& quota : objects_.capacity_quotas) emit(quota);
-  for (const ReferredObject& object : objects_.referred_objects) emit(object);
-  for (const Node& node : objects_.nodes) emit(node);
-  for (const Pod& pod : objects_.pods) emit(pod);
-  for (const Pod& pod : bound_by_events_) emit(pod);
-  for (const NodeMetric& metric : objects_.node_metrics) emit(metric);
+  const auto emit_all = [&emit](const auto& list) {
+    for (const auto& object : list) emit(object);
+  };
+  each_list(objects_, emit_all);
+  emit_all(bound_by_events_);
 }
 
 Result<void> LoadFacts::next_event(Feeder& feeder) {

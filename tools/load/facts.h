@@ -13,21 +13,14 @@
 #include "autoscaling/capacity_quotas.h"
 #include "client/feeder.h"
 #include "engine/engine.h"
-#include "objects/objects.h"
+#include "objects/object_lists.h"
 
 namespace headroom {
 
 class LoadFacts {
  public:
-  struct Objects {
-    std::vector<Node> nodes;
-    std::vector<NodeMetric> node_metrics;
-    std::vector<Pod> pods;  // bound ones count, the others are what requests ask for
-    std::vector<ElasticQuota> elastic_quotas;
-    std::vector<PodDisruptionBudget> pod_disruption_budgets;
-    std::vector<PriorityClass> priority_classes;
-    std::vector<CapacityQuota> capacity_quotas;
-    std::vector<ReferredObject> referred_objects;
+  // Pods that are bound count, the others are what requests ask for.
+  struct Objects : ObjectLists {
     std::int64_t now_us = 0;
   };
   // Errors: what the engine or the quotas refuse, or no node, or no pod to ask for.

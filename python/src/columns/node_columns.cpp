@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/all_or_none.h"
+#include "engine/upsert_objects.h"
 #include "objects/limits.h"
 #include "python/src/columns/columns.h"
 #include "python/src/errors.h"
@@ -35,9 +35,7 @@ void put(ResourceList& list, const AmountColumns& columns, std::size_t row) {
     if (values[row] == 0) {
       std::erase_if(list, [&, &name = resource](const auto& item) { return item.first == name; });
     } else {
-      put(list, resource,
-          resource == "cpu" ? Quantity::from_milli(values[row])
-                            : Quantity::from_value(values[row]));
+      put(list, resource, quantity_of(resource, values[row]));
     }
   }
 }

@@ -35,8 +35,7 @@ void PodChunk::fill(const std::vector<Entry>& entries, std::size_t pod, Resource
     if (entry.column == nullptr) {
       list.emplace_back(entry.resource, entry.own);
     } else if (const std::int64_t value = (*entry.column)[pod]; value != 0) {
-      list.emplace_back(entry.resource, entry.resource == "cpu" ? Quantity::from_milli(value)
-                                                                : Quantity::from_value(value));
+      list.emplace_back(entry.resource, quantity_of(entry.resource, value));
     }
   }
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/all_or_none.h"
+#include "engine/upsert_objects.h"
 #include "objects/hash.h"
 #include "python/src/arrays.h"
 #include "python/src/columns/amount_columns.h"

@@ -8,7 +8,7 @@
 
 #include "engine/engine.h"
 #include "objects/all_or_none.h"
-#include "objects/reading/object_reader.h"
+#include "objects/object_lists.h"
 
 namespace headroom {
 
@@ -20,7 +20,7 @@ auto all_or_none_in_bulk(Engine& engine, const Change& change) {
 }
 
 // Takes the objects as facts, but for CapacityQuotas. Returns how many.
-Result<std::size_t> upsert_all(Engine& engine, const ObjectFile& objects);
+Result<std::size_t> upsert_all(Engine& engine, const ObjectLists& objects);
 // read_objects() and that, with the same result and the same errors. A large text for an engine
 // that has never had a node is read by a second thread meanwhile; neither object nor text is kept.
 Result<std::size_t> upsert_text(Engine& engine, std::string_view text, std::string_view source);
