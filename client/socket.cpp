@@ -35,12 +35,13 @@ tl::unexpected<Error> io_error(const Endpoint& endpoint, const std::string& what
 template <typename Stream>
 class StreamSocket final : public Socket {
  public:
+  using Socket::write;
+
   StreamSocket(const Endpoint& endpoint, const SocketOptions& options,
                std::unique_ptr<asio::ssl::context> tls)
       : Socket(options), endpoint_(endpoint), tls_(std::move(tls)), stream_(make_stream()) {}
 
-  Result<void> open() {
-    const Clock::time_point deadline = Clock::now() + options_.timeout;
+  Result<void> open(Clock::time_point deadline) {
     if (endpoint_.kind == Endpoint::Kind::kUnix) {
       if (auto connected =
               connect(asio::local::stream_protocol::endpoint(endpoint_.path), deadline);
@@ -61,8 +62,7 @@ class StreamSocket final : public Socket {
     return {};
   }
 
-  Result<void> write(std::span<const std::uint8_t> bytes) override {
-    const Clock::time_point deadline = Clock::now() + options_.timeout;
+  Result<void> write(std::span<const std::uint8_t> bytes, Clock::time_point deadline) override {
     if constexpr (std::is_same_v<Stream, TlsStream>) return write_records(bytes, deadline);
     while (!bytes.empty()) {
       error_code error;
@@ -191,16 +191,17 @@ Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const Endpoint& end
 }  // namespace
 
 Result<std::unique_ptr<Socket>> Socket::connect(const Endpoint& endpoint,
-                                                const SocketOptions& options) {
+                                                const SocketOptions& options,
+                                                Clock::time_point deadline) {
   if (endpoint.kind != Endpoint::Kind::kTls) {
     auto socket = std::make_unique<StreamSocket<PlainSocket>>(endpoint, options, nullptr);
-    if (auto opened = socket->open(); !opened) return tl::unexpected(opened.error());
+    if (auto opened = socket->open(deadline); !opened) return tl::unexpected(opened.error());
     return socket;
   }
   auto context = make_tls_context(endpoint, options.tls);
   if (!context) return tl::unexpected(context.error());
   auto socket = std::make_unique<StreamSocket<TlsStream>>(endpoint, options, std::move(*context));
-  if (auto opened = socket->open(); !opened) return tl::unexpected(opened.error());
+  if (auto opened = socket->open(deadline); !opened) return tl::unexpected(opened.error());
   return socket;
 }
 
@@ -215,14 +216,14 @@ Result<FrameBuffer::Received> Socket::receive_now() {
   }
 }
 
-Result<FrameBuffer::Received> Socket::receive() {
+Result<FrameBuffer::Received> Socket::receive(Clock::time_point deadline) {
   const Clock::time_point start = Clock::now();
   for (;;) {
     const Result<FrameBuffer::Received> received = receive_now();
     if (!received || received->frame != nullptr) return received;
     const Clock::time_point now = Clock::now();
     if (now - start < options_.busy_poll) continue;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(start + options_.timeout - now);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
     if (auto waited = await_readable(left); !waited) return tl::unexpected(waited.error());
   }
 }

@@ -1,7 +1,7 @@
 // Socket: a connection to headroomd that carries frames.
 //
 // Reads poll for a while before they sleep, because waking up costs more than most answers. Nothing
-// waits for longer than the timeout, whatever the server does. Thread safety: one thread at a time.
+// waits beyond its deadline, whatever the server does. Thread safety: one thread at a time.
 // Errors: kIo, after which the socket is of no use: an answer that comes late is nobody's.
 #pragma once
 
@@ -25,20 +25,31 @@ struct ClientTls {
 
 struct SocketOptions {
   std::chrono::microseconds busy_poll{50};
-  std::chrono::milliseconds timeout{5000};  // of connecting, of a write, and of the next frame
+  // Of connecting, of a write and of the next frame; of a Client's call as a whole.
+  std::chrono::milliseconds timeout{5000};
   ClientTls tls;
 };
 
 class Socket {
  public:
+  using Clock = std::chrono::steady_clock;
+
   static Result<std::unique_ptr<Socket>> connect(const Endpoint& endpoint,
-                                                 const SocketOptions& options);
+                                                 const SocketOptions& options) {
+    return connect(endpoint, options, Clock::now() + options.timeout);
+  }
+  static Result<std::unique_ptr<Socket>> connect(const Endpoint& endpoint,
+                                                 const SocketOptions& options,
+                                                 Clock::time_point deadline);
   virtual ~Socket() = default;
 
-  // All of it.
-  virtual Result<void> write(std::span<const std::uint8_t> bytes) = 0;
-  // The next frame, valid until the next call; at most the timeout is waited for it.
-  Result<FrameBuffer::Received> receive();
+  // All of it: after an error the last frame of it is not whole at the server.
+  virtual Result<void> write(std::span<const std::uint8_t> bytes, Clock::time_point deadline) = 0;
+  Result<void> write(std::span<const std::uint8_t> bytes) {
+    return write(bytes, Clock::now() + options_.timeout);
+  }
+  // The next frame, valid until the next call.
+  Result<FrameBuffer::Received> receive(Clock::time_point deadline);
   // The same, if it is there already: else its `frame` is nullptr.
   Result<FrameBuffer::Received> receive_now();
 

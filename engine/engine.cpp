@@ -237,11 +237,11 @@ void Engine::reserve(std::uint32_t nodes, std::uint32_t pods) {
   impl_->cluster.reserve(std::min(nodes, kNodesMax), std::min(pods, kPodsMax));
 }
 
-Engine::Bulk Engine::bulk() { return Bulk(*impl_, impl_->cluster.set_bulk(true)); }
+Engine::Bulk Engine::bulk() { return Bulk(*impl_, impl_->cluster.begin_bulk()); }
 
 Engine::Bulk::~Bulk() {
   if (impl_ != nullptr) {
-    impl_->cluster.set_bulk(was_);
+    impl_->cluster.end_bulk(was_);
   }
 }
 

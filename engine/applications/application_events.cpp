@@ -1,6 +1,7 @@
 // Applications: what events change of them: pods that begin or end to count, nodes, and the objects
 // that pods refer to.
 #include <algorithm>
+#include <new>
 
 #include "engine/applications/applications.h"
 #include "engine/applications/terms.h"
@@ -14,15 +15,43 @@ constexpr std::size_t kTermsBetweenPauses = 1024;
 
 }  // namespace
 
-void Applications::count(PodId id) {
+// A supposition that is taken back counts a pod again: what cannot be, for want of memory, is made
+// up for by the next look.
+void Applications::count(PodId id) noexcept {
   const PodFacts& pod = facts_.pods[id];
   if (pod.peer == kNoPeer) {
     return;
   }
-  const Whole whole(*this);
   peers_.link(id);
+  try {
+    feed_all_of(pod, 1);
+    if (!broken_) {
+      count_volumes_of(id);
+    }
+  } catch (const std::bad_alloc&) {
+    broken_ = true;
+  }
+}
+
+void Applications::uncount(PodId id) noexcept {
+  const PodFacts& pod = facts_.pods[id];
+  if (pod.peer == kNoPeer) {
+    return;
+  }
+  peers_.unlink(id);
+  try {
+    feed_all_of(pod, -1);
+    if (!broken_) {
+      uncount_volumes_of(id);
+    }
+  } catch (const std::bad_alloc&) {
+    broken_ = true;
+  }
+}
+
+void Applications::count_volumes_of(PodId id) {
+  const PodFacts& pod = facts_.pods[id];
   const PodPeer& peer = peers_.at(pod.peer);
-  feed_all_of(pod, 1);
   if (peer.volumes.empty()) {
     return;
   }
@@ -35,15 +64,9 @@ void Applications::count(PodId id) {
   }
 }
 
-void Applications::uncount(PodId id) {
+void Applications::uncount_volumes_of(PodId id) {
   const PodFacts& pod = facts_.pods[id];
-  if (pod.peer == kNoPeer) {
-    return;
-  }
-  const Whole whole(*this);
-  peers_.unlink(id);
   const PodPeer& peer = peers_.at(pod.peer);
-  feed_all_of(pod, -1);
   if (peer.volumes.empty()) {
     return;
   }

@@ -349,12 +349,19 @@ void Applications::begin_anew() noexcept {
 void Applications::mend() {
   begin_anew();
   volume_index_.read(referred_);
+  row_volumes_.clear();
+  claim_pods_.clear();
   node_count_ = 0;
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
     set_csi_node(row, referred_.find<CsiNode>(ReferredKind::kCsiNode, facts_.nodes[row].name));
     node_count_ += facts_.nodes[row].node != nullptr;
   }
   images_ = images_of_nodes();
+  for (PodId id = 0; id < facts_.pods.size(); ++id) {
+    if (facts_.pods[id].counted_row != kNoRow && facts_.pods[id].peer != kNoPeer) {
+      count_volumes_of(id);
+    }
+  }
   broken_ = false;
 }
 

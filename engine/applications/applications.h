@@ -66,8 +66,8 @@ class Applications {
   // --- Events ---
   // Asks for the row's domains, which count() reads.
   void prefetch_domains(std::uint32_t row) const { topology_.prefetch(row); }
-  void count(PodId id);
-  void uncount(PodId id);
+  void count(PodId id) noexcept;
+  void uncount(PodId id) noexcept;
   // `reclassify` puts the row into the class of what its node is now, and changes nothing else.
   void change_node(std::uint32_t row, const KeptNode* before, const KeptNode* after,
                    const std::function<void()>& reclassify);
@@ -200,6 +200,8 @@ class Applications {
   void selector_changes(const ReferredObject& object);
   void set_csi_node(std::uint32_t row, const CsiNode* csi_node);
   RowVolumes& make_row_volumes(std::uint32_t row);
+  void count_volumes_of(PodId id);
+  void uncount_volumes_of(PodId id);
   void count_volumes(const PodPeer& peer, std::uint32_t row, int sign);
   Result<void> validate(Application& application);
   Result<void> validate_volumes();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/kept/check_times.h"
@@ -82,7 +83,9 @@ void Cluster::unmention(std::uint32_t row) {
 void Cluster::release_row_if_unused(std::uint32_t row) {
   if (facts_.nodes[row].node == nullptr && facts_.nodes[row].mentions == 0) {
     note_row(row);
-    derive(row);
+    if (derive(row)) {
+      stale_[row] = Stale::kNothing;
+    }
     rows_.erase(NameIndex::hash(facts_.nodes[row].name), row);
     journal_.put(RowReleased{row, std::move(facts_.nodes[row].name)});
     facts_.nodes[row] = {};
@@ -115,12 +118,15 @@ void Cluster::mark(std::uint32_t row, Stale stale) {
   }
 }
 
-bool Cluster::set_bulk(bool on) {
-  const bool was = std::exchange(bulk_, on);
-  if (!on) {
-    settle();
+void Cluster::end_bulk(bool was) noexcept {
+  bulk_ = was;
+  if (was) {
+    return;
   }
-  return was;
+  try {
+    settle();
+  } catch (const std::bad_alloc&) {  // the next look settles what is left
+  }
 }
 
 void Cluster::reserve(std::uint32_t nodes, std::uint32_t pods) {
@@ -132,35 +138,40 @@ void Cluster::reserve(std::uint32_t nodes, std::uint32_t pods) {
 
 // False if the row was not stale.
 bool Cluster::derive(std::uint32_t row) {
-  const Stale stale =
-      row < stale_.size() ? std::exchange(stale_[row], Stale::kNothing) : Stale::kNothing;
+  const Stale stale = row < stale_.size() ? stale_[row] : Stale::kNothing;
+  if (stale == Stale::kNothing) {
+    return false;
+  }
   for (const auto& policy : policies_) {
     if (stale == Stale::kEverything) {
       policy->refresh(row, now_us_);
-    } else if (stale == Stale::kOnlyPods) {
+    } else {
       policy->refresh_pods(row);
     }
   }
-  return stale != Stale::kNothing;
+  return true;
+}
+
+// Where memory ends half way the row stays stale.
+void Cluster::settle(std::uint32_t row) {
+  // A row that was released since has been derived then.
+  if (derive(row)) {
+    table_.commit(row);
+    stale_[row] = Stale::kNothing;
+  }
 }
 
 void Cluster::settle() {
   for (const std::uint32_t row : stale_rows_) {
-    // A row that was released since has been derived then.
-    if (derive(row)) {
-      table_.commit(row);
-    }
+    settle(row);
   }
   stale_rows_.clear();
 }
 
 bool Cluster::settle(const Pause& pause) {
   while (!stale_rows_.empty()) {
-    const std::uint32_t row = stale_rows_.back();
+    settle(stale_rows_.back());
     stale_rows_.pop_back();
-    if (derive(row)) {
-      table_.commit(row);
-    }
     if (pause()) {
       return stale_rows_.empty();
     }

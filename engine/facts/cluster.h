@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/answers.h"
@@ -131,8 +132,9 @@ class Cluster {
   // Makes the table what the facts say. Before every look at the table.
   void settle();
   bool settle(const Pause& pause);  // a turn of it; true when nothing is left
-  // While on, events leave that to the next look. Returns what it was; see Bulk.
-  bool set_bulk(bool on);
+  // Events leave that to the next look; see Bulk. Returns whether they did already.
+  bool begin_bulk() { return std::exchange(bulk_, true); }
+  void end_bulk(bool was) noexcept;
   void reserve(std::uint32_t nodes, std::uint32_t pods);
 
   // --- Looking ---
@@ -184,6 +186,7 @@ class Cluster {
   enum class Stale : std::uint8_t { kNothing, kOnlyPods, kEverything };
   void mark(std::uint32_t row, Stale stale);
   bool derive(std::uint32_t row);
+  void settle(std::uint32_t row);
 
   // Names of resources (cluster_names.cpp).
   struct Renaming {
@@ -306,10 +309,10 @@ class Cluster {
 // one derivation. Where one lives already, a second one changes nothing.
 class Bulk {
  public:
-  explicit Bulk(Cluster& cluster) : cluster_(cluster), was_(cluster.set_bulk(true)) {}
+  explicit Bulk(Cluster& cluster) : cluster_(cluster), was_(cluster.begin_bulk()) {}
   Bulk(const Bulk&) = delete;
   Bulk& operator=(const Bulk&) = delete;
-  ~Bulk() { cluster_.set_bulk(was_); }
+  ~Bulk() { cluster_.end_bulk(was_); }
 
  private:
   Cluster& cluster_;

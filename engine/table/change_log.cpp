@@ -16,7 +16,9 @@ ChangeLog::ChangeLog()
     : rows_(kLogSlots),
       node_classes_(kLogSlots + kPadNodes),
       epochs_(kLogSlots),
-      dead_(kLogSlots) {}
+      dead_(kLogSlots) {
+  moved_.reserve(kLogSlots);  // append() takes no memory
+}
 
 void ChangeLog::add_rows(std::uint32_t rows) { newest_.resize(rows, kNoSlot); }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -66,12 +67,13 @@ class ValueParser {
       const std::size_t capacity = std::max(value.size(), 2 * parser_.capacity());
       if (parser_.allocate(std::min(capacity, kObjectTextBytesMax), kNestingMax) !=
           simdjson::SUCCESS) {
-        return fail(ErrorCode::kLimitExceeded, "no memory to parse an object");
+        throw std::bad_alloc();
       }
     }
     const bool padded = readable >= value.size() + simdjson::SIMDJSON_PADDING;
     const auto result = parser_.parse(value.data(), value.size(), !padded);
     if (result.error() == simdjson::SUCCESS) return result.value_unsafe();
+    if (result.error() == simdjson::MEMALLOC) throw std::bad_alloc();
     if (result.error() == simdjson::DEPTH_ERROR) {
       return fail(ErrorCode::kLimitExceeded,
                   "nested more than " + std::to_string(kNestingMax) + " deep");
