@@ -32,15 +32,10 @@ void write_usage(JsonWriter& json, std::string_view name, const ResourceList& li
 }
 
 void write_images(JsonWriter& json, const std::vector<ContainerImage>& images) {
-  if (images.empty()) return;
-  json.open("images", '[');
-  for (const ContainerImage& image : images) {
-    json.open('{');
+  json.list("images", images, [&](const ContainerImage& image) {
     json.field("names", image.names);
     json.field("sizeBytes", image.size_bytes);
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 }  // namespace
@@ -82,17 +77,11 @@ void append_json(std::string& text, const Node& node) {
   json.field("name", node.name);
   json.close('}');
   json.open("spec", '{');
-  if (!node.taints.empty()) {
-    json.open("taints", '[');
-    for (const Taint& taint : node.taints) {
-      json.open('{');
-      json.field("effect", taint.effect);
-      json.field("key", taint.key);
-      json.field("value", taint.value);
-      json.close('}');
-    }
-    json.close(']');
-  }
+  json.list("taints", node.taints, [&](const Taint& taint) {
+    json.field("effect", taint.effect);
+    json.field("key", taint.key);
+    json.field("value", taint.value);
+  });
   if (node.unschedulable) json.field("unschedulable", true);
   json.close('}');
   json.open("status", '{');
@@ -119,34 +108,22 @@ void append_json(std::string& text, const NodeMetric& metric) {
   json.open("status", '{');
   if (metric.has_node_metric) {
     json.open("nodeMetric", '{');
-    if (!metric.aggregated.empty()) {
-      json.open("aggregatedNodeUsages", '[');
-      for (const AggregatedUsage& aggregated : metric.aggregated) {
-        json.open('{');
-        json.field("duration", duration_text(aggregated.duration_us));
-        json.open("usage", '{');
-        for (const auto& [type, usage] : aggregated.usage) write_usage(json, type, usage);
-        json.close('}');
-        json.close('}');
-      }
-      json.close(']');
-    }
+    json.list("aggregatedNodeUsages", metric.aggregated, [&](const AggregatedUsage& aggregated) {
+      json.field("duration", duration_text(aggregated.duration_us));
+      json.open("usage", '{');
+      for (const auto& [type, usage] : aggregated.usage) write_usage(json, type, usage);
+      json.close('}');
+    });
     write_usage(json, "nodeUsage", metric.node_usage);
     write_usage(json, "systemUsage", metric.system_usage);
     json.close('}');
   }
-  if (!metric.pods.empty()) {
-    json.open("podsMetric", '[');
-    for (const PodMetricInfo& pod : metric.pods) {
-      json.open('{');
-      json.field("name", pod.name);
-      json.field("namespace", pod.namespace_name);
-      write_usage(json, "podUsage", pod.usage);
-      json.field("priority", pod.priority);
-      json.close('}');
-    }
-    json.close(']');
-  }
+  json.list("podsMetric", metric.pods, [&](const PodMetricInfo& pod) {
+    json.field("name", pod.name);
+    json.field("namespace", pod.namespace_name);
+    write_usage(json, "podUsage", pod.usage);
+    json.field("priority", pod.priority);
+  });
   json.field("updateTime", time_text(metric.update_time_us));
   json.close('}');
   json.close('}');
@@ -160,10 +137,7 @@ void append_json(std::string& text, const ElasticQuota& quota) {
   json.close('}');
   json.open("spec", '{');
   for (const auto& [name, list] : {std::pair("max", &quota.max), std::pair("min", &quota.min)}) {
-    if (!list->has_value()) continue;
-    json.open(name, '{');
-    for (const auto& [resource, quantity] : **list) json.field(resource, quantity.canonical());
-    json.close('}');
+    if (list->has_value()) json.object(name, **list);
   }
   json.close('}');
   json.close('}');
@@ -213,12 +187,7 @@ void append_json(std::string& text, const CapacityQuota& quota) {
   json.close('}');
   json.open("spec", '{');
   json.open("limits", '{');
-  json.open("resources", '{');
-  for (const auto& [resource, limit] : quota.limits) {
-    json.key(resource);
-    json.string(limit);
-  }
-  json.close('}');
+  json.object("resources", quota.limits);
   json.close('}');
   json.open("selector", '{');
   write_requirements(json, "matchExpressions", quota.selector);

@@ -21,33 +21,23 @@ void write_resources(JsonWriter& json, const ResourceList& requests, const Resou
 
 // The container's own port may be any; the reader keeps hostPort only.
 void write_ports(JsonWriter& json, const std::vector<ContainerPort>& ports) {
-  if (ports.empty()) return;
-  json.open("ports", '[');
-  for (const ContainerPort& port : ports) {
-    json.open('{');
+  json.list("ports", ports, [&](const ContainerPort& port) {
     json.field("containerPort", std::int64_t{port.host_port});
     json.field("hostIP", port.host_ip);
     json.field("hostPort", std::int64_t{port.host_port});
     json.field("protocol", to_string(port.protocol));
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 void write_containers(JsonWriter& json, std::string_view name,
                       const std::vector<Container>& containers) {
-  if (containers.empty()) return;
-  json.open(name, '[');
-  for (const Container& container : containers) {
-    json.open('{');
+  json.list(name, containers, [&](const Container& container) {
     json.field("image", container.image);
     json.field("name", container.name);
     write_ports(json, container.ports);
     write_resources(json, container.requests, container.limits);
     if (container.restart_always) json.field("restartPolicy", "Always");
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 // What a status says of resources.
@@ -56,9 +46,7 @@ void write_reported(JsonWriter& json, const std::optional<ResourceList>& actuate
   json.field("allocatedResources", allocated);
   if (!actuated) return;
   json.open("resources", '{');
-  json.open("requests", '{');
-  for (const auto& [resource, quantity] : *actuated) json.field(resource, quantity.canonical());
-  json.close('}');
+  json.object("requests", *actuated);
   json.close('}');
 }
 
@@ -87,44 +75,25 @@ void write_pod_affinity_term(JsonWriter& json, const PodAffinityTerm& term) {
 void write_pod_affinity(JsonWriter& json, std::string_view name, const PodAffinity& affinity) {
   if (affinity.empty()) return;
   json.open(name, '{');
-  if (!affinity.preferred.empty()) {
-    json.open(kPreferred, '[');
-    for (const PodAffinityTerm& term : affinity.preferred) {
-      json.open('{');
-      json.open("podAffinityTerm", '{');
-      write_pod_affinity_term(json, term);
-      json.close('}');
-      json.field("weight", std::int64_t{term.weight});
-      json.close('}');
-    }
-    json.close(']');
-  }
-  if (!affinity.required.empty()) {
-    json.open(kRequired, '[');
-    for (const PodAffinityTerm& term : affinity.required) {
-      json.open('{');
-      write_pod_affinity_term(json, term);
-      json.close('}');
-    }
-    json.close(']');
-  }
+  json.list(kPreferred, affinity.preferred, [&](const PodAffinityTerm& term) {
+    json.open("podAffinityTerm", '{');
+    write_pod_affinity_term(json, term);
+    json.close('}');
+    json.field("weight", std::int64_t{term.weight});
+  });
+  json.list(kRequired, affinity.required,
+            [&](const PodAffinityTerm& term) { write_pod_affinity_term(json, term); });
   json.close('}');
 }
 
 void write_node_affinity(JsonWriter& json, const Pod& pod) {
   if (!pod.required_node_affinity && pod.preferred_node_affinity.empty()) return;
   json.open("nodeAffinity", '{');
-  if (!pod.preferred_node_affinity.empty()) {
-    json.open(kPreferred, '[');
-    for (const PreferredSchedulingTerm& term : pod.preferred_node_affinity) {
-      json.open('{');
-      json.key("preference");
-      write_node_selector_term(json, term.preference);
-      json.field("weight", std::int64_t{term.weight});
-      json.close('}');
-    }
-    json.close(']');
-  }
+  json.list(kPreferred, pod.preferred_node_affinity, [&](const PreferredSchedulingTerm& term) {
+    json.key("preference");
+    write_node_selector_term(json, term.preference);
+    json.field("weight", std::int64_t{term.weight});
+  });
   if (pod.required_node_affinity) {
     write_node_selector(json, kRequired, *pod.required_node_affinity);
   }
@@ -145,10 +114,7 @@ void write_affinity(JsonWriter& json, const Pod& pod) {
 
 void write_topology_spread(JsonWriter& json,
                            const std::vector<TopologySpreadConstraint>& constraints) {
-  if (constraints.empty()) return;
-  json.open("topologySpreadConstraints", '[');
-  for (const TopologySpreadConstraint& constraint : constraints) {
-    json.open('{');
+  json.list("topologySpreadConstraints", constraints, [&](const auto& constraint) {
     write_label_selector(json, "labelSelector", constraint.selector);
     json.field("matchLabelKeys", constraint.match_label_keys);
     json.field("maxSkew", std::int64_t{constraint.max_skew});
@@ -159,16 +125,11 @@ void write_topology_spread(JsonWriter& json,
     if (constraint.honors_taints) json.field("nodeTaintsPolicy", "Honor");
     json.field("topologyKey", constraint.topology_key);
     json.field("whenUnsatisfiable", constraint.hard ? "DoNotSchedule" : "ScheduleAnyway");
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 void write_volumes(JsonWriter& json, const std::vector<Volume>& volumes) {
-  if (volumes.empty()) return;
-  json.open("volumes", '[');
-  for (const Volume& volume : volumes) {
-    json.open('{');
+  json.list("volumes", volumes, [&](const Volume& volume) {
     if (volume.disk) write_disk(json, *volume.disk);
     if (volume.ephemeral) {
       json.open("ephemeral", '{');
@@ -185,20 +146,11 @@ void write_volumes(JsonWriter& json, const std::vector<Volume>& volumes) {
       json.field("claimName", *volume.claim);
       json.close('}');
     }
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 void write_scheduling_gates(JsonWriter& json, const std::vector<std::string>& gates) {
-  if (gates.empty()) return;
-  json.open("schedulingGates", '[');
-  for (const std::string& gate : gates) {
-    json.open('{');
-    json.field("name", gate);
-    json.close('}');
-  }
-  json.close(']');
+  json.list("schedulingGates", gates, [&](const std::string& gate) { json.field("name", gate); });
 }
 
 // What makes a pod ask for features of its node, in an ephemeral container: it takes nothing.
@@ -235,17 +187,12 @@ void write_features(JsonWriter& json, const std::vector<std::string>& features) 
 }
 
 void write_tolerations(JsonWriter& json, const std::vector<Toleration>& tolerations) {
-  if (tolerations.empty()) return;
-  json.open("tolerations", '[');
-  for (const Toleration& toleration : tolerations) {
-    json.open('{');
+  json.list("tolerations", tolerations, [&](const Toleration& toleration) {
     json.field("effect", toleration.effect);
     json.field("key", toleration.key);
     json.field("operator", toleration.op);
     json.field("value", toleration.value);
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 void write_condition(JsonWriter& json, std::string_view type,

@@ -39,8 +39,7 @@ void JsonWriter::field(std::string_view name, const std::vector<std::string>& li
   close(']');
 }
 
-void JsonWriter::field(std::string_view name, const StringMap& map) {
-  if (map.empty()) return;
+void JsonWriter::object(std::string_view name, const StringMap& map) {
   open(name, '{');
   for (const auto& [entry, value] : map) {
     key(entry);
@@ -49,8 +48,7 @@ void JsonWriter::field(std::string_view name, const StringMap& map) {
   close('}');
 }
 
-void JsonWriter::field(std::string_view name, const ResourceList& list) {
-  if (list.empty()) return;
+void JsonWriter::object(std::string_view name, const ResourceList& list) {
   open(name, '{');
   for (const auto& [resource, quantity] : list) {
     key(resource);
@@ -68,16 +66,11 @@ void open_object(JsonWriter& json, std::string_view api_version, std::string_vie
 
 void write_requirements(JsonWriter& json, std::string_view name,
                         const std::vector<NodeSelectorRequirement>& requirements) {
-  if (requirements.empty()) return;
-  json.open(name, '[');
-  for (const NodeSelectorRequirement& requirement : requirements) {
-    json.open('{');
+  json.list(name, requirements, [&](const NodeSelectorRequirement& requirement) {
     json.field("key", requirement.key);
     json.field("operator", requirement.op);
     json.field("values", requirement.values);
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 void write_label_selector(JsonWriter& json, std::string_view name,

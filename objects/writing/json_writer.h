@@ -1,8 +1,8 @@
 // JsonWriter: one JSON value after the other, with the commas where they belong; and the parts that
 // several kinds of objects share, in kubectl's form.
 //
-// What is empty is left out. Thread safety: a writer and its text belong to one thread. Cost:
-// appends to the text, allocates little else.
+// What is empty is left out, unless said otherwise. Thread safety: a writer and its text belong to
+// one thread. Cost: appends to the text, allocates little else.
 #pragma once
 
 #include <concepts>
@@ -61,8 +61,28 @@ class JsonWriter {
     number(value);
   }
   void field(std::string_view name, const std::vector<std::string>& list);
-  void field(std::string_view name, const StringMap& map);
-  void field(std::string_view name, const ResourceList& list);
+  void field(std::string_view name, const StringMap& map) {
+    if (!map.empty()) object(name, map);
+  }
+  void field(std::string_view name, const ResourceList& list) {
+    if (!list.empty()) object(name, list);
+  }
+  // The same where an empty one says something: {}.
+  void object(std::string_view name, const StringMap& map);
+  void object(std::string_view name, const ResourceList& list);
+  // "key":[{...},...], where write(item) writes what stands in each item's braces; an empty list is
+  // left out.
+  template <typename Item>
+  void list(std::string_view name, const std::vector<Item>& items, const auto& write) {
+    if (items.empty()) return;
+    open(name, '[');
+    for (const Item& item : items) {
+      open('{');
+      write(item);
+      close('}');
+    }
+    close(']');
+  }
 
  private:
   void comma() {

@@ -24,14 +24,7 @@ void write(JsonWriter& json, const Namespace& object) {
 // A selector as a map: nothing where it is absent.
 void write_selector_map(JsonWriter& json, const std::optional<StringMap>& selector) {
   json.open("spec", '{');
-  if (selector) {
-    json.open("selector", '{');
-    for (const auto& [key, value] : *selector) {
-      json.key(key);
-      json.string(value);
-    }
-    json.close('}');
-  }
+  if (selector) json.object("selector", *selector);
   json.close('}');
 }
 
@@ -149,10 +142,7 @@ void write(JsonWriter& json, const StorageClass& storage_class) {
   json.field("provisioner", storage_class.provisioner);
   json.field("volumeBindingMode",
              storage_class.waits_for_first_consumer ? "WaitForFirstConsumer" : "Immediate");
-  if (storage_class.allowed_topologies.empty()) return;
-  json.open("allowedTopologies", '[');
-  for (const LabelSelector& term : storage_class.allowed_topologies) {
-    json.open('{');
+  json.list("allowedTopologies", storage_class.allowed_topologies, [&](const LabelSelector& term) {
     json.open("matchLabelExpressions", '[');
     for (const NodeSelectorRequirement& requirement : term) {
       json.open('{');
@@ -161,9 +151,7 @@ void write(JsonWriter& json, const StorageClass& storage_class) {
       json.close('}');
     }
     json.close(']');
-    json.close('}');
-  }
-  json.close(']');
+  });
 }
 
 void write(JsonWriter& json, const CsiNode& node) {
