@@ -3,27 +3,13 @@
 #include <charconv>
 
 #include "objects/disk_kinds.h"
+#include "objects/json_string.h"
 
 namespace headroom {
 
 void JsonWriter::string(std::string_view value) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   comma();
-  text_ += '"';
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text_ += '\\';
-      text_ += c;
-    } else if (byte < 0x20) {
-      text_ += "\\u00";
-      text_ += kHex[byte >> 4];
-      text_ += kHex[byte & 0xF];
-    } else {
-      text_ += c;
-    }
-  }
-  text_ += '"';
+  append_json_string(text_, value);
 }
 
 void JsonWriter::number(std::int64_t value) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "objects/digit.h"
+#include "objects/json_string.h"
 #include "objects/limits.h"
 #include "objects/yaml/yaml_parser.h"
 
@@ -87,7 +88,7 @@ std::optional<std::string> number(std::string_view text) {
   return result + exponent;
 }
 
-class JsonWriter : public YAML::EventHandler {
+class YamlToJson : public YAML::EventHandler {
  public:
   std::string& json() { return json_; }
 
@@ -137,11 +138,11 @@ class JsonWriter : public YAML::EventHandler {
         throw yaml_error(mark, ErrorCode::kUnsupported,
                          "a merge key (<<); write the merged fields out in place");
       }
-      append_string(value);
+      append_json_string(json_, value);
     } else if (plain) {
       append_plain(mark, value);
     } else {
-      append_string(value);
+      append_json_string(json_, value);
     }
     end_value(anchor, start);
   }
@@ -199,26 +200,8 @@ class JsonWriter : public YAML::EventHandler {
     } else if (const std::optional<std::string> text = number(value)) {
       json_ += *text;
     } else {
-      append_string(value);
+      append_json_string(json_, value);
     }
-  }
-  void append_string(std::string_view value) {
-    json_ += '"';
-    for (const char c : value) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') {
-        json_ += '\\';
-        json_ += c;
-      } else if (byte < 0x20) {
-        constexpr std::string_view kHex = "0123456789abcdef";
-        json_ += "\\u00";
-        json_ += kHex[byte >> 4];
-        json_ += kHex[byte & 15];
-      } else {
-        json_ += c;
-      }
-    }
-    json_ += '"';
   }
 
   std::string json_;
@@ -231,7 +214,7 @@ class JsonWriter : public YAML::EventHandler {
 }  // namespace
 
 Result<std::string> yaml_to_json(std::string_view text) {
-  JsonWriter writer;
+  YamlToJson writer;
   const YamlLimits limits{
       .bytes = kYamlBytesMax, .pending = kYamlPendingBytesMax, .values = kYamlBytesMax};
   if (const auto read = parse_yaml(text, limits, writer); !read) {
