@@ -26,9 +26,9 @@ std::string entry(const char* list, std::size_t index) {
 
 Result<void> check_length(std::string_view text, std::size_t bytes_max, const std::string& field) {
   if (text.size() <= bytes_max) return {};
-  return fail(ErrorCode::kLimitExceeded, field + ": " + in_quotes(utf8_prefix(text, 64)) +
-                                             "... has " + std::to_string(text.size()) +
-                                             " bytes; the limit is " + std::to_string(bytes_max));
+  return fail(ErrorCode::kLimitExceeded, field + ": " + shortened(text) + " has " +
+                                             std::to_string(text.size()) + " bytes; the limit is " +
+                                             std::to_string(bytes_max));
 }
 
 Result<void> read_name(const char* from, const char* field, std::string& name) {

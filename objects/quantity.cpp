@@ -217,13 +217,6 @@ std::string decimal(Int128 value) {
   return negative ? "-" + digits : digits;
 }
 
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kShownMax = 64;
-  std::string result = "\"" + std::string(utf8_prefix(text, kShownMax)) + "\"";
-  if (text.size() > kShownMax) result += "...";
-  return result;
-}
-
 Result<std::int64_t> round_away(const Quantity& quantity, std::int64_t nanos_per_unit,
                                 const char* what) {
   const Int128 nanos = quantity.nanos();
@@ -246,13 +239,13 @@ Result<Quantity> Quantity::parse(std::string_view text) {
     return from_nanos(static_cast<Int128>(count) * suffix->nanos, suffix->format);
   }
   const std::optional<Parts> parts = split(text);
-  if (!parts) return fail(ErrorCode::kInvalid, quoted(text) + " is not a quantity");
+  if (!parts) return fail(ErrorCode::kInvalid, shortened(text) + " is not a quantity");
   const bool exponent = parts->suffix.format == Format::kDecimalExponent;
   const std::optional<Int128> nanos = magnitude(
       parts->whole, parts->fraction, exponent ? parts->suffix.exponent : 0, parts->suffix.nanos);
   const Int128 signed_nanos = !nanos ? 0 : parts->negative ? -*nanos : *nanos;
   if (!nanos || signed_nanos > kNanosMax || signed_nanos < kNanosMin) {
-    return fail(ErrorCode::kLimitExceeded, quoted(text) + " does not fit a 64-bit integer");
+    return fail(ErrorCode::kLimitExceeded, shortened(text) + " does not fit a 64-bit integer");
   }
   return from_nanos(signed_nanos, parts->suffix.format);
 }

@@ -16,10 +16,7 @@ namespace headroom {
 namespace {
 
 tl::unexpected<Error> bad(std::string_view text, const char* expected) {
-  constexpr std::size_t kShownMax = 64;
-  std::string message = "\"" + std::string(utf8_prefix(text, kShownMax)) + "\"";
-  if (text.size() > kShownMax) message += "...";
-  return fail(ErrorCode::kInvalid, message + " is not " + expected);
+  return fail(ErrorCode::kInvalid, shortened(text) + " is not " + expected);
 }
 
 // Reads a text from its front; a failed step leaves `ok` false for good.

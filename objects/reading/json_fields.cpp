@@ -99,15 +99,7 @@ void FieldErrors::note_unless_known(const FieldPath& path, std::string_view name
   }
 }
 
-std::string shown(JsonValue value) {
-  constexpr std::size_t kShownMax = 64;
-  std::string text = simdjson::minify(value);
-  if (text.size() > kShownMax) {
-    text.resize(utf8_prefix(text, kShownMax).size());
-    text += "...";
-  }
-  return text;
-}
+std::string shown(JsonValue value) { return shortened(simdjson::minify(value), ""); }
 
 bool read_text(const FieldPath& path, JsonValue value, FieldErrors& errors, std::size_t bytes_max,
                std::string_view& out) {
