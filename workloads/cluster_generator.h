@@ -88,6 +88,13 @@ class ClusterGenerator {
   CapacityQuota capacity_quota(std::uint32_t index) const {
     return capacity_quotas_->capacity_quota(index);
   }
+  // All of these, kind after kind.
+  void visit_quotas(const auto& visit) const {
+    for (std::uint32_t c = 0; c < priority_class_count(); ++c) visit(priority_class(c));
+    for (std::uint32_t q = 0; q < elastic_quota_count(); ++q) visit(elastic_quota(q));
+    for (std::uint32_t b = 0; b < budget_count(); ++b) visit(budget(b));
+    for (std::uint32_t q = 0; q < capacity_quota_count(); ++q) visit(capacity_quota(q));
+  }
 
   // What nodes and pods refer to: namespaces, storage classes and drivers, what runs the pods and
   // serves them, their claims and volumes, the nodes' CSINodes. None without applications.

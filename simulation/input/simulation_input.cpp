@@ -6,7 +6,9 @@
 #include <iterator>
 #include <memory>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
+#include <utility>
 
 #include "objects/hash.h"
 #include "objects/time_text.h"
@@ -59,6 +61,13 @@ SimulationInput trace_input(const TraceInputOptions& options) {
   return input;
 }
 
+void add_quotas(SimulationInput& input, const ClusterGenerator& generator) {
+  const auto lists = std::tie(input.priority_classes, input.elastic_quotas,
+                              input.pod_disruption_budgets, input.capacity_quotas);
+  generator.visit_quotas(
+      [&]<typename T>(T object) { std::get<std::vector<T>&>(lists).push_back(std::move(object)); });
+}
+
 // The pods arrive evenly over twice the median lifetime, so that about half of them overlap.
 SimulationInput generated_input(const GeneratedInputOptions& options) {
   const std::uint32_t nodes = options.nodes, pods = options.pods;
@@ -76,15 +85,7 @@ SimulationInput generated_input(const GeneratedInputOptions& options) {
       fmt::format("Nodes and pods follow the openb trace, and the seed. {}", kDrawnLimits)};
   input.nodes.reserve(nodes);
   for (std::uint32_t n = 0; n < nodes; ++n) input.nodes.push_back(generator->node(n));
-  for (std::uint32_t c = 0; c < generator->priority_class_count(); ++c) {
-    input.priority_classes.push_back(generator->priority_class(c));
-  }
-  for (std::uint32_t q = 0; q < generator->elastic_quota_count(); ++q) {
-    input.elastic_quotas.push_back(generator->elastic_quota(q));
-  }
-  for (std::uint32_t b = 0; b < generator->budget_count(); ++b) {
-    input.pod_disruption_budgets.push_back(generator->budget(b));
-  }
+  add_quotas(input, *generator);
   input.start_us = generator->options().now_us;
   std::vector<std::int64_t> lifetimes(pods);
   for (std::uint32_t p = 0; p < pods; ++p) lifetimes[p] = generator->pod_lifetime_seconds(p);

@@ -15,6 +15,8 @@
 
 namespace headroom {
 
+class ClusterGenerator;
+
 inline constexpr std::int64_t kNeverUs = std::numeric_limits<std::int64_t>::max();
 
 struct Arrival {
@@ -69,6 +71,8 @@ struct GeneratedInputOptions {
   std::uint64_t seed = 1;
 };
 SimulationInput generated_input(const GeneratedInputOptions& options);
+// What the generator's visit_quotas() visits, for simulations of a generated cluster.
+void add_quotas(SimulationInput& input, const ClusterGenerator& generator);
 
 // The cluster's pods that have a node stay there, the others arrive at the start; `pods` arrive
 // when they were created. kInvalid: no node, or `pods` has more than pods; kConflict: a pod is in

@@ -143,12 +143,7 @@ class CAbiAnswers : public testing::Test {
       facts += '\n';
       ASSERT_TRUE(cpp_.upsert(object));
     };
-    for (std::uint32_t i = 0; i < cluster_.priority_class_count(); ++i) {
-      add(cluster_.priority_class(i));
-    }
-    for (std::uint32_t i = 0; i < cluster_.elastic_quota_count(); ++i)
-      add(cluster_.elastic_quota(i));
-    for (std::uint32_t i = 0; i < cluster_.budget_count(); ++i) add(cluster_.budget(i));
+    cluster_.visit_quotas(add);
     for (std::uint32_t i = 0; i < cluster_.options().nodes; ++i) {
       add(cluster_.node(i));
       if (cluster_.has_node_metric(i)) add(cluster_.node_metric(i));

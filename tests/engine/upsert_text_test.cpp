@@ -46,15 +46,7 @@ std::vector<std::string> objects_of(std::uint64_t seed) {
       add(metric);
     }
   }
-  for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
-    add(generator.priority_class(c));
-  }
-  for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q) {
-    add(generator.elastic_quota(q));
-  }
-  for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
-    add(generator.budget(b));
-  }
+  generator.visit_quotas(add);
   return objects;
 }
 

@@ -717,18 +717,7 @@ TEST(SimulationThatGrows, RandomSimulationsKeepTheRules) {
                                       .capacity_quotas = random.below(10)});
     SimulationInput input;
     for (std::uint32_t n = 0; n < nodes; ++n) input.nodes.push_back(generator.node(n));
-    for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q) {
-      input.elastic_quotas.push_back(generator.elastic_quota(q));
-    }
-    for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
-      input.pod_disruption_budgets.push_back(generator.budget(b));
-    }
-    for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
-      input.priority_classes.push_back(generator.priority_class(c));
-    }
-    for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
-      input.capacity_quotas.push_back(generator.capacity_quota(q));
-    }
+    add_quotas(input, generator);
     input.start_us = kTraceStartUs;
     std::int64_t second = 0;
     for (std::uint32_t p = 0; p < pods; ++p) {

@@ -878,15 +878,7 @@ TEST(SimulationOfElasticQuotas, RulesHoldAtEveryMoment) {
       input.nodes.push_back(generator.node(n));
       if (generator.has_node_metric(n)) input.node_metrics.push_back(generator.node_metric(n));
     }
-    for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
-      input.priority_classes.push_back(generator.priority_class(c));
-    }
-    for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q) {
-      input.elastic_quotas.push_back(generator.elastic_quota(q));
-    }
-    for (std::uint32_t b = 0; b < generator.budget_count(); ++b) {
-      input.pod_disruption_budgets.push_back(generator.budget(b));
-    }
+    add_quotas(input, generator);
     input.start_us = generator.options().now_us;
     for (std::uint32_t p = 0; p < 700; ++p) {
       if (generator.is_bound(p)) {

@@ -117,15 +117,7 @@ std::string cluster_text(const ClusterGenerator& generator) {
     append_json(lines, object);
     lines += '\n';
   };
-  for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
-    write(generator.priority_class(c));
-  }
-  for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q)
-    write(generator.elastic_quota(q));
-  for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
-  for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
-    write(generator.capacity_quota(q));
-  }
+  generator.visit_quotas(write);
   for (std::uint32_t n = 0; n < generator.options().nodes; ++n) {
     write(generator.node(n));
     if (generator.has_node_metric(n)) write(generator.node_metric(n));

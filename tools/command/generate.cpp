@@ -54,15 +54,7 @@ int generate(const GenerateOptions& options) {
       progress.update(++done);
     };
     if (!options.json_lines) text += "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n";
-    for (std::uint32_t c = 0; c < generator.priority_class_count(); ++c) {
-      write(generator.priority_class(c));
-    }
-    for (std::uint32_t q = 0; q < generator.elastic_quota_count(); ++q)
-      write(generator.elastic_quota(q));
-    for (std::uint32_t b = 0; b < generator.budget_count(); ++b) write(generator.budget(b));
-    for (std::uint32_t q = 0; q < generator.capacity_quota_count(); ++q) {
-      write(generator.capacity_quota(q));
-    }
+    generator.visit_quotas(write);
     generator.visit_referred_objects(write);
     for (std::uint32_t n = 0; n < nodes; ++n) write(generator.node(n));
     for (std::uint32_t p = 0; p < pods; ++p) write(generator.pod(p));
