@@ -25,25 +25,31 @@ Result<Client> Client::connect(const Endpoint& endpoint, const ClientOptions& op
   return client;
 }
 
-Result<void> Client::reconnect() {
+Socket::Clock::time_point Client::deadline() const {
+  return Socket::Clock::now() + options_.socket.timeout;
+}
+
+Result<void> Client::reconnect() { return reconnect(deadline()); }
+
+Result<void> Client::reconnect(Socket::Clock::time_point deadline) {
   socket_.reset();
   out_.clear();
-  Result<std::unique_ptr<Socket>> socket = Socket::connect(endpoint_, options_.socket);
+  Result<std::unique_ptr<Socket>> socket = Socket::connect(endpoint_, options_.socket, deadline);
   if (!socket) return tl::unexpected(socket.error());
   socket_ = std::move(*socket);
-  auto greeted = greet();
+  auto greeted = greet(deadline);
   if (!greeted) socket_.reset();
   return greeted;
 }
 
-Result<void> Client::greet() {
+Result<void> Client::greet(Socket::Clock::time_point deadline) {
   builder_.Clear();
   const auto name = builder_.CreateString(options_.name);
   const auto scheduler_name = write_text_if_any(builder_, options_.scheduler_name);
   const std::uint64_t id =
       send(wire::CreateHello(builder_, kProtocolVersion, kProtocolVersion, name, scheduler_name));
-  if (auto sent = flush(); !sent) return sent;
-  const Result<const wire::Frame*> frame = reply_to(id);
+  if (auto sent = flush(deadline); !sent) return sent;
+  const Result<const wire::Frame*> frame = reply_to(id, deadline);
   if (!frame) return tl::unexpected(frame.error());
   const wire::HelloReply* reply = (*frame)->body_as_HelloReply();
   if (reply == nullptr) return fail(ErrorCode::kInvalid, "the server's answer to Hello is another");
@@ -73,9 +79,11 @@ Result<void> Client::read_greeting(const wire::HelloReply& reply) {
   return {};
 }
 
-Result<void> Client::flush() {
+Result<void> Client::flush() { return flush(deadline()); }
+
+Result<void> Client::flush(Socket::Clock::time_point deadline) {
   if (socket_ == nullptr) return fail(ErrorCode::kIo, endpoint_.text() + ": not connected");
-  auto written = socket_->write(out_);
+  auto written = socket_->write(out_, deadline);
   out_.clear();
   if (!written) {
     if (std::optional<Error> reason = last_words()) written = tl::unexpected(*reason);
@@ -94,9 +102,11 @@ std::optional<Error> Client::last_words() {
   }
 }
 
-Result<FrameBuffer::Received> Client::receive() {
+Result<FrameBuffer::Received> Client::receive() { return receive(deadline()); }
+
+Result<FrameBuffer::Received> Client::receive(Socket::Clock::time_point deadline) {
   if (socket_ == nullptr) return fail(ErrorCode::kIo, endpoint_.text() + ": not connected");
-  auto received = socket_->receive();
+  auto received = socket_->receive(deadline);
   if (!received) socket_.reset();
   return received;
 }
@@ -109,9 +119,9 @@ Result<FrameBuffer::Received> Client::receive_now() {
 }
 
 // Replies come in order: what comes before it was asked for by calls that gave up.
-Result<const wire::Frame*> Client::reply_to(std::uint64_t id) {
+Result<const wire::Frame*> Client::reply_to(std::uint64_t id, Socket::Clock::time_point deadline) {
   for (;;) {
-    const Result<FrameBuffer::Received> received = receive();
+    const Result<FrameBuffer::Received> received = receive(deadline);
     if (!received) return tl::unexpected(received.error());
     const wire::Frame& frame = *received->frame;
     if (frame.id() != id && frame.id() != 0) continue;
@@ -147,14 +157,14 @@ void Client::notice_close() {
 
 template <typename Reply, typename Build>
 Result<const Reply*> Client::ask(bool repeatable, Build build) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto deadline = start + options_.socket.timeout;
+  const auto start = Socket::Clock::now();
+  const auto ends = start + options_.socket.timeout;
   if (connected() && start - asked_at_ > kQuietTime) notice_close();
   asked_at_ = start;
   for (;;) {
     Result<const wire::Frame*> frame = nullptr;
     Result<void> ready;
-    if (!connected()) ready = reconnect();
+    if (!connected()) ready = reconnect(ends);
     bool sent = false;
     if (ready) {
       const std::uint64_t id = send(build(builder()));
@@ -164,9 +174,9 @@ Result<const Reply*> Client::ask(bool repeatable, Build build) {
                     fmt::format("request of {} bytes: kFrameBytesMax is {}", builder_.GetSize(),
                                 kFrameBytesMax));
       }
-      ready = flush();
-      sent = true;
-      if (ready) frame = reply_to(id);
+      ready = flush(ends);
+      sent = ready.has_value();  // what is not whole the server has not taken
+      if (ready) frame = reply_to(id, ends);
     }
     if (!ready) frame = tl::unexpected(ready.error());
     if (frame) {
@@ -178,7 +188,7 @@ Result<const Reply*> Client::ask(bool repeatable, Build build) {
       return reply;
     }
     const bool lost = frame.error().code == ErrorCode::kIo;
-    if (!lost || (sent && !repeatable) || std::chrono::steady_clock::now() > deadline) {
+    if (!lost || (sent && !repeatable) || Socket::Clock::now() > ends) {
       return tl::unexpected(frame.error());
     }
     std::this_thread::sleep_for(kReconnectPause);

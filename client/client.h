@@ -12,9 +12,9 @@
 // nobody asked before the next request, and what changes nothing (evaluate, explain, post_filter,
 // stats, ...) is asked again, until the timeout. A reservation whose reply was lost is an error
 // (kIo): whether it holds is not known; to reserve again is safe (of nodes under the same id:
-// kConflict then says that it holds). Answers are plain values (answers.h).
-// Pipelined calls: send() any number of requests, flush(), receive() the replies in their order, as
-// frames that are valid until the next call; decode.h makes plain values of them.
+// kConflict then says that it holds). Answers are plain values
+// (answers.h). Pipelined calls: send() any number of requests, flush(), receive() the replies in
+// their order, as frames that are valid until the next call; decode.h makes plain values of them.
 //
 // Thread safety: one thread at a time; a thread that asks has a client of its own. Errors: kIo (no
 // connection, no answer), or what the server's Error says. Facts go through a Feeder (feeder.h).
@@ -102,7 +102,8 @@ class Client {
   // Not an error where it is not accepted. kConflict: the id is live; kLimitExceeded: it would
   // lapse later than in a week; kIo: the server's memory is used up.
   Result<answers::CapacityReserved> capacity_reserve(const CapacityReserveRequest& request);
-  // False: no such reservation is live. kForbidden: another one made it.
+  // False: no such reservation is live, or it was given back and that answer was lost. kForbidden:
+  // another one made it.
   Result<bool> capacity_release(std::string_view id);
   // Pages, as of elastic_quota_status(): `after` is the last one's id.
   Result<answers::CapacityQuotaStatus> capacity_quota_status(std::string_view after = {});
@@ -141,13 +142,17 @@ class Client {
  private:
   Client(const Endpoint& endpoint, const ClientOptions& options)
       : endpoint_(endpoint), options_(options) {}
-  Result<void> greet();
+  Socket::Clock::time_point deadline() const;  // of a call that begins now
+  Result<void> reconnect(Socket::Clock::time_point deadline);
+  Result<void> greet(Socket::Clock::time_point deadline);
+  Result<void> flush(Socket::Clock::time_point deadline);
+  Result<FrameBuffer::Received> receive(Socket::Clock::time_point deadline);
   Result<void> read_greeting(const wire::HelloReply& reply);
   Result<void> heed_unasked(const wire::Frame& frame);
   // Sends what `build` makes and waits for the reply, again on a new connection if it may be.
   template <typename Reply, typename Build>
   Result<const Reply*> ask(bool repeatable, Build build);
-  Result<const wire::Frame*> reply_to(std::uint64_t id);
+  Result<const wire::Frame*> reply_to(std::uint64_t id, Socket::Clock::time_point deadline);
   void notice_close();
   std::optional<Error> last_words();
 

@@ -408,6 +408,11 @@ Result<std::vector<Profile>> read_documents(std::string_view yaml, std::string_v
   std::vector<Profile> profiles = {Profile::standard()};
   const std::vector<YamlValue> values = read_config(yaml, errors);
   const Documents documents = sort_documents(values, errors);
+  // A text that was cut off is not taken for the standard profile.
+  if (!errors.first && documents.headroom == nullptr && documents.scheduler == nullptr) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: there is no {} and no {} in it", source,
+                                                 kSchedulerConfigKind, kHeadroomConfigKind));
+  }
   // First what decides how arguments are read.
   if (documents.headroom != nullptr) {
     read_headroom_configuration(ConfigValue(*documents.headroom, "", errors), profiles.front());
@@ -432,10 +437,6 @@ Result<std::vector<Profile>> read_file(const std::string& path, std::size_t most
   std::string text(kConfigBytesMax + 1, '\0');  // one more than may be, so that too many shows
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return io_error();
-  // One that was cut off is not taken for the standard profile.
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::kInvalid, fmt::format("{}: the file is empty", path));
-  }
   return read_documents(text, path, most);
 }
 

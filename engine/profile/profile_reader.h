@@ -49,7 +49,8 @@ inline constexpr std::string_view kStandardProfile = "standard", kDefaultProfile
 
 inline constexpr std::size_t kProfilesMax = 8;  // of a file, and side by side elsewhere
 
-// `source` names the text in errors. A second profile in it is one.
+// `source` names the text in errors. A second profile in it is one, and so is a text without any
+// configuration, such as an empty one.
 Result<Profile> read_profile(std::string_view yaml, std::string_view source);
 Result<Profile> read_profile_file(const std::string& path);
 // The same with 1 to kProfilesMax profiles, no two of one schedulerName.

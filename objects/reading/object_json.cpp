@@ -167,6 +167,13 @@ bool read_owners(const FieldPath& path, JsonValue value, FieldErrors& errors,
       });
 }
 
+// JSON may have a NUL in it, and C reads a name up to there.
+bool read_name(const FieldPath& path, JsonValue value, FieldErrors& errors, std::string& out) {
+  if (!read_string(path, value, errors, kNameBytesMax, out)) return false;
+  if (out.find('\0') == std::string::npos) return true;
+  return errors.add(ErrorCode::kInvalid, path, shown(value) + " has a NUL in it");
+}
+
 bool read_image(const FieldPath& path, JsonValue value, FieldErrors& errors, ContainerImage& out) {
   const auto read = [&](std::string_view name, JsonValue inner) {
     const FieldPath field{&path, name};
@@ -220,9 +227,9 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
       kMetadata, *parts.metadata, errors, kMetadataFields,
       [&](std::string_view name, JsonValue inner) {
         const FieldPath field{&kMetadata, name};
-        if (name == "name") return read_string(field, inner, errors, kNameBytesMax, *out.name);
+        if (name == "name") return read_name(field, inner, errors, *out.name);
         if (name == "namespace" && out.namespace_name != nullptr) {
-          return read_string(field, inner, errors, kNameBytesMax, *out.namespace_name);
+          return read_name(field, inner, errors, *out.namespace_name);
         }
         if (name == "uid" && out.uid != nullptr) {
           return read_string(field, inner, errors, kNameBytesMax, *out.uid);

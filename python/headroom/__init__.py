@@ -14,6 +14,7 @@ grid of them on Ray. Errors are headroom.Error, by kind also ValueError, LookupE
 from headroom._errors import (
     ConflictError,
     Error,
+    InternalError,
     InvalidError,
     IoError,
     LimitExceededError,
@@ -79,6 +80,7 @@ __all__ = [
     "Explanation",
     "Fork",
     "HeadroomRow",
+    "InternalError",
     "InvalidError",
     "IoError",
     "LimitAmounts",

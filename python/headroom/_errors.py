@@ -4,7 +4,8 @@
 class Error(Exception):
     """What the engine refuses. The text names the field and the value; nothing was half applied."""
 
-    code = ""  #: "Invalid", "NotFound", "Conflict", "LimitExceeded", "Unsupported" or "Io"
+    #: "Invalid", "NotFound", "Conflict", "LimitExceeded", "Unsupported", "Io" or "Internal"
+    code = ""
 
 
 class InvalidError(Error, ValueError):
@@ -43,6 +44,12 @@ class IoError(Error, OSError):
     code = "Io"
 
 
+class InternalError(Error, RuntimeError):
+    """A fault of the engine's own, as ``validate()`` finds it; the text says where."""
+
+    code = "Internal"
+
+
 BY_CODE = {
     kind.code: kind
     for kind in (
@@ -52,5 +59,6 @@ BY_CODE = {
         LimitExceededError,
         UnsupportedError,
         IoError,
+        InternalError,
     )
 }

@@ -39,7 +39,9 @@ std::optional<std::string_view> text_of(nb::handle value) {
 std::string path_of(nb::handle value) {
   // A path may be bytes, and its name no UTF-8.
   const nb::object bytes = nb::module_::import_("os").attr("fsencode")(value);
-  return std::string(*text_of(bytes));
+  std::string path(*text_of(bytes));
+  if (path.find('\0') != std::string::npos) throw nb::value_error("embedded null byte");
+  return path;
 }
 
 namespace {

@@ -316,7 +316,7 @@ class RequestService final : public FrameHandler {
   Peer* feeder_ = nullptr;
   std::uint64_t sequence_ = 0;  // of the last Facts
   SteadyTime facts_at_;         // when they came; zero: none have
-  std::vector<Peer*> peers_;  // that are connected
+  std::vector<Peer*> peers_;    // that are connected
   PodReservations reservations_;
   // Whose reservations of nodes are, by id; of some that are not live any more, too.
   std::map<std::string, Owner, std::less<>> node_owners_;

@@ -766,7 +766,13 @@ TEST(Profiles, EachSaysWhatDiffersFromTheOneThatNothingIsSaidOf) {
 }
 
 TEST(Profiles, OneAsEver) {
-  EXPECT_EQ(read_profiles("", "s.yaml")->size(), 1U);
+  for (const char* text : {"", "\n", "# nothing\n", "---\n", "null"}) {
+    const auto none = read_profiles(text, "s.yaml");
+    ASSERT_FALSE(none) << text;
+    EXPECT_EQ(none.error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(none.error().message,
+              "s.yaml: there is no KubeSchedulerConfiguration and no HeadroomConfiguration in it");
+  }
   EXPECT_EQ(read_profiles(std::string(kScheduler) + "profiles: []\n", "s.yaml")->size(), 1U);
   EXPECT_EQ(read_profiles_file("standard")->at(0).scheduler_name, "default-scheduler");
   EXPECT_EQ(read_profiles_file("default")->at(0).mode, Mode::kUpstream);

@@ -595,6 +595,10 @@ TEST(ObjectReader, ErrorsNameSourceObjectFieldAndValue) {
   EXPECT_EQ(message(request(R"({"cpu": "9223372036854776"})")),
             "LimitExceeded: " + requests +
                 ".cpu: \"9223372036854776\" does not fit a 64-bit integer in thousandths");
+  // C would read the name of another node.
+  const std::string cut =
+      message(R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a\u0000b"}})");
+  EXPECT_NE(cut.find("metadata.name: \"a\\u0000b\" has a NUL in it"), std::string::npos) << cut;
   EXPECT_EQ(message(request("[1]")), "Invalid: " + requests + ": [1] is not an object");
   EXPECT_EQ(message(pod(R"({"containers": {}})")),
             "Invalid: f.json: Pod d/web-1: spec.containers: {} is not a list");

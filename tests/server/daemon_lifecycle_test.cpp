@@ -383,7 +383,9 @@ TEST_F(DaemonReload, AnUnchangedProfileAsksForNoResync) {
 TEST_F(DaemonReload, AnEmptyProfileKeepsTheOldOne) {
   write_file(profile_, "\n");
   daemon_->process().signal(SIGHUP);
-  ASSERT_TRUE(daemon_->logged("the file is empty")) << daemon_->log();
+  ASSERT_TRUE(
+      daemon_->logged("there is no KubeSchedulerConfiguration and no HeadroomConfiguration in it"))
+      << daemon_->log();
   EXPECT_EQ(scheduler_name(), "first");
 }
 

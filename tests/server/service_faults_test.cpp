@@ -75,6 +75,16 @@ class Faults : public ServiceTest {
     Pod pod = pod_of(fmt::format("p{}", below(12)), 1 + static_cast<std::int64_t>(below(3)),
                      below(3) == 0 ? fmt::format("n{}", below(6)) : "");
     pod.uid += fmt::format("-{}-of-some-length-beyond-what-lies-in-a-string", below(2));
+    // What it asks of others, in the domains of zones and of nodes.
+    pod.labels = {{"app", fmt::format("application-{}-of-some-length", below(2))}};
+    for (const char* key : {"zone", "node"}) {
+      if (below(3) == 0) {
+        PodAffinityTerm term;
+        term.selector = {{"app", "In", {"application-0-of-some-length"}}};
+        term.topology_key = key;
+        pod.pod_anti_affinity.required.push_back(std::move(term));
+      }
+    }
     if (below(4) == 0) {
       const auto port = static_cast<std::uint16_t>(8000 + below(3));
       pod.containers.front().ports.push_back(
@@ -90,6 +100,7 @@ class Faults : public ServiceTest {
   // At times with resources that no other node has: columns come and go.
   Fact some_node() {
     Node node = node_of(fmt::format("n{}", below(6)), 4 + static_cast<std::int64_t>(below(5)));
+    node.labels = {{"node", node.name}, {"zone", fmt::format("zone-{}", below(2))}};
     for (std::uint64_t more = below(3); more != 0; --more) {
       const std::string name = fmt::format("example.com/device-{}", more * 100 + below(50));
       node.allocatable.emplace_back(name, Quantity::from_value(8));

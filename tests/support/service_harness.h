@@ -303,9 +303,7 @@ class Client final : public Peer {
     return take<wire::HelloReply>(hello(as, scheduler));
   }
   // The oldest of those that came unasked.
-  const wire::HelloReply& greeted_again() {
-    return take_from<wire::HelloReply>(greetings_, 0);
-  }
+  const wire::HelloReply& greeted_again() { return take_from<wire::HelloReply>(greetings_, 0); }
   bool is_greeted_again() const { return !greetings_.empty(); }
   std::uint64_t hello(const char* as, const char* scheduler) {
     return ask(

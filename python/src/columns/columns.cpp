@@ -60,6 +60,15 @@ std::vector<std::int64_t> buffer_numbers(const Buffer& buffer, const std::string
   return numbers;
 }
 
+// Of what has the buffer protocol alone its memoryview, which says how far its values are apart;
+// ctypes leaves that out, and the array's reader takes it for granted.
+nb::object readable(nb::handle column) {
+  if (PyObject_CheckBuffer(column.ptr()) == 0 || nb::hasattr(column, "__dlpack__")) {
+    return nb::borrow(column);
+  }
+  return nb::steal(PyMemoryView_FromObject(column.ptr()));
+}
+
 // A list, tuple or other sequence of Python's own values, each made by `read`.
 template <typename T, typename Read>
 std::vector<T> sequence(nb::handle column, const std::string& name, const char* expected,
@@ -81,7 +90,9 @@ std::vector<std::int64_t> numbers_of(nb::handle column, const std::string& name)
     invalid(name + ": some values are masked");
   }
   if (!nb::hasattr(column, "__arrow_c_array__") && !is_text(column)) {
-    if (Buffer buffer; nb::try_cast(column, buffer)) return buffer_numbers(buffer, name);
+    const nb::object its = readable(column);
+    if (!its.is_valid()) throw nb::python_error();
+    if (Buffer buffer; nb::try_cast(its, buffer)) return buffer_numbers(buffer, name);
     // Series of pandas and polars, for which Arrow would need pyarrow.
     if (nb::hasattr(column, "to_numpy")) {
       const nb::object array = column.attr("to_numpy")();
