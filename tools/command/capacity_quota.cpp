@@ -1,6 +1,4 @@
 // Reads the command line of `headroom quota`, asks, and prints the answers.
-#include "tools/command/capacity_quota.h"
-
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "tools/capacity_quota/json.h"
 #include "tools/capacity_quota/report.h"
 #include "tools/command/command_line.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/text_output.h"
 

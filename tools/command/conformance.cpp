@@ -1,6 +1,4 @@
 // Runs files of conformance cases and reports what differs.
-#include "tools/command/conformance.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "simulation/text/printable.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
 #include "tools/conformance/case.h"
 

@@ -1,6 +1,4 @@
 // Reads facts and a pod's name, and prints the explanation.
-#include "tools/command/explain.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
 #include "simulation/text/suggestions.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/explain_report.h"
 

@@ -1,12 +1,11 @@
 // Streams the objects of a ClusterGenerator as text.
-#include "tools/command/generate.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "simulation/text/printable.h"
 #include "tools/command/command_line.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/progress.h"
 #include "tools/command/text_output.h"

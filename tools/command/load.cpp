@@ -1,6 +1,4 @@
 // Feeds a headroomd, loads it, compares it with an echo server, and prints what it saw.
-#include "tools/command/load.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
 #include "tools/command/command_line.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/progress.h"
 #include "tools/command/text_output.h"

@@ -8,14 +8,9 @@
 #include <utility>
 
 #include "simulation/text/printable.h"
-#include "tools/command/capacity_quota.h"
 #include "tools/command/command_line.h"
-#include "tools/command/conformance.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
-#include "tools/command/explain.h"
-#include "tools/command/generate.h"
-#include "tools/command/load.h"
-#include "tools/command/simulate.h"
 
 namespace {
 

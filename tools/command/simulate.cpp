@@ -1,6 +1,4 @@
 // Reads the input of a simulation and runs it.
-#include "tools/command/simulate.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "simulation/text/printable.h"
 #include "simulation/text/table.h"
 #include "tools/command/command_line.h"
+#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/progress.h"
 #include "tools/command/text_output.h"
