@@ -190,9 +190,8 @@ void add_input_options(CLI::App& command, CapacityQuotaCommandOptions& options) 
       ->type_name("FILE");
   add_each(command, "--cluster-limit", input.cluster_limits, "RESOURCE=QUANTITY,...",
            "A limit on the nodes of the whole cluster, beside the quotas");
-  command.add_option("--max-nodes", input.max_nodes, "The most nodes that the cluster may have")
-      ->check(between(std::int64_t{0}, kCountMax))
-      ->type_name("NUMBER");
+  add_number(command, "--max-nodes", input.max_nodes, 0, kCountMax,
+             "The most nodes that the cluster may have");
   add_each(command, "--group-limit", input.group_limits, "KEY=VALUE:RESOURCE=QUANTITY,...",
            "A limit on the nodes with a label");
   command.add_flag("--ignore-deleting", input.ignore_deleting,
@@ -256,10 +255,7 @@ Exit codes: 0 the answer is yes, 1 it is no (check, plan), or there is something
   CLI::App* check_command =
       add("check", "May so many nodes be added, and if not, what stands in the way", check);
   add_template_options(*check_command, *options);
-  check_command->add_option("--count", options->count, "How many of each template")
-      ->check(between(std::int64_t{1}, kCountMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_number(*check_command, "--count", options->count, 1, kCountMax, "How many of each template");
   check_command->footer(R"(
 Each template is checked for itself. The limits that bind are those that allow no more than what is
 allowed; below the table is what to raise.
@@ -286,9 +282,8 @@ Exit codes: 0 it fits in any order, 1 not in any, 2 bad input.)");
   CLI::App* most_command =
       add("most", "The most nodes of several templates together, under shared quotas", most);
   add_template_options(*most_command, *options);
-  most_command->add_option("--count", options->count_each, "At most so many of each template")
-      ->check(between(std::int64_t{0}, kCountMax))
-      ->type_name("NUMBER");
+  add_number(*most_command, "--count", options->count_each, 0, kCountMax,
+             "At most so many of each template");
   most_command->footer(kTemplatesFooter);
 
   CLI::App* what_if_command = add("what-if", "What a change of quotas or labels would do", what_if);

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace headroom {
 
@@ -14,9 +16,26 @@ CLI::Validator between(T first, T last) {
   return CLI::Range(first, last).description("");
 }
 
+// An option that takes a number in [first, last]; --help says what it is by default.
+template <typename T>
+CLI::Option* add_number(CLI::App& command, const char* name, T& value,
+                        std::type_identity_t<T> first, std::type_identity_t<T> last,
+                        const char* help) {
+  return command.add_option(name, value, help)
+      ->check(between(first, last))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+}
+// One without a default.
+template <typename T>
+CLI::Option* add_number(CLI::App& command, const char* name, std::optional<T>& value,
+                        std::type_identity_t<T> first, std::type_identity_t<T> last,
+                        const char* help) {
+  return command.add_option(name, value, help)->check(between(first, last))->type_name("NUMBER");
+}
+
 // What a --seed may be: CLI11 would take a negative one for one of the greatest.
 inline constexpr std::uint64_t kSeedMax = INT64_MAX;
-inline CLI::Validator seed_number() { return between(std::uint64_t{0}, kSeedMax); }
 
 // As a shell reads it: in quotes where it has more than letters, digits and what file names have.
 inline std::string shell_word(std::string_view word) {

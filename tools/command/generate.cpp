@@ -76,48 +76,24 @@ void add_generate_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand(
       "generate", "Write a synthetic cluster as Kubernetes JSON, calibrated to the openb trace");
-  command->add_option("--nodes", options->cluster.nodes, "Nodes")
-      ->check(between(1u, kGeneratedNodesMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command->add_option("--pods", options->cluster.pods, "Pods")
-      ->check(between(0u, kGeneratedPodsMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command->add_option("--seed", options->cluster.seed, "Same seed, same bytes")
-      ->check(seed_number())
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command
-      ->add_option("--bound", options->cluster.bound_permille,
-                   "Pods to put on nodes, in thousandths; the others are pending")
-      ->check(between(0u, 1000u))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command
-      ->add_option("--quotas", options->cluster.quotas,
-                   "Namespaces with an ElasticQuota each, with PodDisruptionBudgets and "
-                   "PriorityClasses; 0: none of these")
-      ->check(between(0u, kGeneratedElasticQuotasMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command
-      ->add_option("--capacity-quotas", options->cluster.capacity_quotas,
-                   "CapacityQuotas over the nodes' zones, pools and machine types")
-      ->check(between(0u, kGeneratedElasticQuotasMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_number(*command, "--nodes", options->cluster.nodes, 1, kGeneratedNodesMax, "Nodes");
+  add_number(*command, "--pods", options->cluster.pods, 0, kGeneratedPodsMax, "Pods");
+  add_number(*command, "--seed", options->cluster.seed, 0, kSeedMax, "Same seed, same bytes");
+  add_number(*command, "--bound", options->cluster.bound_permille, 0, 1000,
+             "Pods to put on nodes, in thousandths; the others are pending");
+  add_number(*command, "--quotas", options->cluster.quotas, 0, kGeneratedElasticQuotasMax,
+             "Namespaces with an ElasticQuota each, with PodDisruptionBudgets and "
+             "PriorityClasses; 0: none of these");
+  add_number(*command, "--capacity-quotas", options->cluster.capacity_quotas, 0,
+             kGeneratedElasticQuotasMax,
+             "CapacityQuotas over the nodes' zones, pools and machine types");
   command->add_flag(
       "--applications", options->cluster.applications,
       "Make the pods those of Deployments, StatefulSets and Jobs, with Services, spread, "
       "affinity, images and claims");
-  command
-      ->add_option("--fill", options->cluster.fill_permille,
-                   "What all pods may request, in thousandths of what the nodes have; above 1000, "
-                   "some find no place")
-      ->check(between(1u, kFillPermilleMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_number(*command, "--fill", options->cluster.fill_permille, 1, kFillPermilleMax,
+             "What all pods may request, in thousandths of what the nodes have; above 1000, "
+             "some find no place");
   command->add_option("-o,--output", options->output, "Where to write; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();

@@ -342,14 +342,10 @@ void add_load_command(CLI::App& app, int& exit_code) {
       ->add_flag("--replace-facts", options->replace_facts,
                  "Feed the running headroomd: ITS FACTS ARE REPLACED")
       ->needs(endpoint);
-  CLI::Option* nodes =
-      command->add_option("--nodes", options->nodes, "Generate a cluster of so many nodes")
-          ->type_name("NUMBER")
-          ->check(between(1u, kLoadNodesMax))
-          ->capture_default_str();
-  command->add_option("--pods", options->pods, "With so many pods (default: 10 for each node)")
-      ->type_name("NUMBER")
-      ->check(between(1u, kLoadPodsMax));
+  CLI::Option* nodes = add_number(*command, "--nodes", options->nodes, 1, kLoadNodesMax,
+                                  "Generate a cluster of so many nodes");
+  add_number(*command, "--pods", options->pods, 1, kLoadPodsMax,
+             "With so many pods (default: 10 for each node)");
   command->add_option("--cluster", options->cluster_files, "What kubectl printed (JSON or YAML)")
       ->type_name("FILE")
       ->excludes(nodes);
@@ -357,25 +353,13 @@ void add_load_command(CLI::App& app, int& exit_code) {
       ->add_option("--config", options->config,
                    "Profile of the headroomd, a running one's too (YAML)")
       ->type_name("FILE");
-  command->add_option("--seconds", plan.seconds, "How long a run takes")
-      ->check(between(0.1, kLoadSecondsMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command
-      ->add_option("--warm-up", plan.warm_up_seconds,
-                   "Seconds of the same before that, which are not measured")
-      ->check(between(0.0, kLoadSecondsMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command->add_option("--connections", plan.connections, "Connections that ask")
-      ->check(between(1u, kLoadConnectionsMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  CLI::Option* depth =
-      command->add_option("--depth", plan.depth, "Closed loop: requests under way on each")
-          ->check(between(1u, kLoadDepthMax))
-          ->type_name("NUMBER")
-          ->capture_default_str();
+  add_number(*command, "--seconds", plan.seconds, 0.1, kLoadSecondsMax, "How long a run takes");
+  add_number(*command, "--warm-up", plan.warm_up_seconds, 0.0, kLoadSecondsMax,
+             "Seconds of the same before that, which are not measured");
+  add_number(*command, "--connections", plan.connections, 1, kLoadConnectionsMax,
+             "Connections that ask");
+  CLI::Option* depth = add_number(*command, "--depth", plan.depth, 1, kLoadDepthMax,
+                                  "Closed loop: requests under way on each");
   command->add_option("--rate", plan.rate, "Open loop: requests a second, whatever the server does")
       ->check(between(0.1, kRateMax))
       ->type_name("NUMBER")
@@ -386,35 +370,21 @@ void add_load_command(CLI::App& app, int& exit_code) {
   command->add_option("--mix", options->mix, "Shares of evaluate, reserve and place")
       ->type_name("KIND=SHARE,...")
       ->capture_default_str();
-  command->add_option("--top-k", plan.top_k, "Nodes of an answer")
-      ->check(between(1u, 1024u))
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_number(*command, "--top-k", plan.top_k, 1, 1024, "Nodes of an answer");
   command->add_flag("--no-scores", options->no_scores, "Answers without scores per plugin");
-  command->add_option("--place-pods", plan.place_pods, "Pods of a place request")
-      ->check(between(1u, kPodsPerRequestMax))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command
-      ->add_option("--find-limit", options->find_limit_us,
-                   "Raise the rate until p99 leaves this bound")
-      ->check(between(1.0, 1e9))
+  add_number(*command, "--place-pods", plan.place_pods, 1, kPodsPerRequestMax,
+             "Pods of a place request");
+  add_number(*command, "--find-limit", options->find_limit_us, 1.0, 1e9,
+             "Raise the rate until p99 leaves this bound")
       ->type_name("MICROSECONDS")
       ->excludes(depth);
   command->add_option("--verify", options->verify, "Answers held against an engine in process")
       ->type_name("NUMBER")
       ->capture_default_str();
   command->add_flag("--no-echo", options->no_echo, "Leave the echo server out");
-  command
-      ->add_option("--busy-poll-us", options->busy_poll_us,
-                   "What the load polls before it sleeps, and a headroomd of its own")
-      ->check(between(std::int64_t{0}, std::int64_t{10'000}))
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  command->add_option("--seed", plan.seed, "Of the cluster, the mix and the events")
-      ->check(seed_number())
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_number(*command, "--busy-poll-us", options->busy_poll_us, 0, 10'000,
+             "What the load polls before it sleeps, and a headroomd of its own");
+  add_number(*command, "--seed", plan.seed, 0, kSeedMax, "Of the cluster, the mix and the events");
   command->add_option("--out", options->out, "Write the figures and histograms as JSON")
       ->type_name("FILE");
   command->add_option("--plot", options->plot, "Draw the quantiles (SVG)")->type_name("FILE");

@@ -271,41 +271,30 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
                        "What kubectl printed (JSON or YAML; - is standard input): pods that have a "
                        "node stay there, pending ones are placed")
           ->type_name("FILE");
-  CLI::Option* nodes =
-      command->add_option("--nodes", options->nodes, "Generate a cluster of so many nodes")
-          ->type_name("NUMBER")
-          ->check(between(1u, kSimulatedNodesMax))
-          ->excludes(cluster);
+  CLI::Option* nodes = add_number(*command, "--nodes", options->nodes, 1, kSimulatedNodesMax,
+                                  "Generate a cluster of so many nodes")
+                           ->excludes(cluster);
   command
       ->add_option("--pods", options->pods,
                    "With --cluster, files of more pods, each placed anew when it was "
                    "created; with "
                    "--nodes, how many pods to place (default: 4 for each node)")
       ->type_name("FILE|NUMBER");
-  command
-      ->add_option("--quotas", options->quotas,
-                   "With --nodes, namespaces with an ElasticQuota each, budgets and priorities")
-      ->type_name("NUMBER")
-      ->check(between(0u, kSimulatedElasticQuotasMax))
-      ->needs(nodes)
-      ->capture_default_str();
-  command
-      ->add_option("--repeat", options->repeat, "Play the trace so many times, one after another")
-      ->type_name("NUMBER")
-      ->check(between(1u, kRepeatMax))
+  add_number(*command, "--quotas", options->quotas, 0, kSimulatedElasticQuotasMax,
+             "With --nodes, namespaces with an ElasticQuota each, budgets and priorities")
+      ->needs(nodes);
+  add_number(*command, "--repeat", options->repeat, 1, kRepeatMax,
+             "Play the trace so many times, one after another")
       ->excludes(cluster)
-      ->excludes(nodes)
-      ->capture_default_str();
+      ->excludes(nodes);
   command
       ->add_option(
           "--config", options->configs,
           "KubeSchedulerConfiguration (YAML); default: the standard profile; `default`: "
           "kube-scheduler's own. Several: each places the same pods, and they are compared")
       ->type_name("FILE");
-  command->add_option("--seed", options->seed, "What the input lacks is drawn from it")
-      ->check(seed_number())
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_number(*command, "--seed", options->seed, 0, kSeedMax,
+             "What the input lacks is drawn from it");
   command->add_flag("--random-ties", options->random_ties,
                     "Break ties in an order drawn from the seed, not by the lowest row");
   CLI::Option* preemption = command->add_flag(
@@ -329,26 +318,19 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
                    "--cluster files")
       ->type_name("FILE")
       ->needs(autoscale);
-  command
-      ->add_option("--provision-seconds", options->provision_seconds,
-                   "How long a node takes to come")
-      ->check(between(std::int64_t{1}, kProvisionSecondsMax))
+  add_number(*command, "--provision-seconds", options->provision_seconds, 1, kProvisionSecondsMax,
+             "How long a node takes to come")
       ->type_name("SECONDS")
-      ->needs(autoscale)
-      ->capture_default_str();
-  command
-      ->add_option("--start-nodes", options->start_nodes,
-                   "With --autoscale, begin with so many nodes of the trace (default: all)")
-      ->check(between(0u, kSimulatedNodesMax))
-      ->type_name("NUMBER")
+      ->needs(autoscale);
+  add_number(*command, "--start-nodes", options->start_nodes, 0, kSimulatedNodesMax,
+             "With --autoscale, begin with so many nodes of the trace (default: all)")
       ->needs(autoscale)
       ->excludes(cluster)
       ->excludes(nodes);
   command->add_flag("--no-departures", options->no_departures, "No pod ever leaves");
-  command
-      ->add_option("--metrics-every", options->metrics_every_seconds,
-                   "Every node reports the usage of its pods so often (default: never)")
-      ->check(between(std::int64_t{1}, kMetricsEverySecondsMax))
+  add_number(*command, "--metrics-every", options->metrics_every_seconds, 1,
+             kMetricsEverySecondsMax,
+             "Every node reports the usage of its pods so often (default: never)")
       ->type_name("SECONDS");
   command
       ->add_option("--out", options->out,
@@ -362,10 +344,8 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
       ->type_name("FILE");
   command->add_flag("--json", options->json,
                     "Print the report as JSON, with what happened over time");
-  command->add_option("--threads", options->threads, "Threads inside a decision; 0: all cores")
-      ->type_name("NUMBER")
-      ->check(between(std::int64_t{0}, kThreadsMax))
-      ->capture_default_str();
+  add_number(*command, "--threads", options->threads, 0, kThreadsMax,
+             "Threads inside a decision; 0: all cores");
   command->add_flag("--no-cache", options->no_cache,
                     "Evaluate every node for every pod; no answer changes");
   command->add_flag("--validate", options->validate,
