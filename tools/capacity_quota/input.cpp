@@ -44,6 +44,24 @@ Result<void> parse_pairs(std::string_view option, std::string_view text, StringM
   return {};
 }
 
+struct NamedCount {
+  std::string_view name;
+  std::int64_t count = 0;
+};
+
+// "a=3".
+Result<NamedCount> parse_named_count(std::string_view option, std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals != std::string_view::npos && equals > 0) {
+    NamedCount named{text.substr(0, equals)};
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data() + equals + 1, end, named.count);
+    if (parsed.ec == std::errc() && parsed.ptr == end && named.count >= 0) return named;
+  }
+  return invalid(
+      fmt::format("{} {}: want NAME=COUNT, where COUNT is a number from 0 on", option, text));
+}
+
 Result<void> add_limits(const CapacityQuotaInputOptions& options,
                         std::vector<CapacityQuotaUpsert>& specs) {
   if (!options.cluster_limits.empty()) {
@@ -112,18 +130,10 @@ Result<void> add_templates(const CapacityQuotaInputOptions& options, CapacityQuo
 
 Result<void> add_reserved(const CapacityQuotaInputOptions& options, CapacityQuotaInput& input) {
   if (options.reserve.empty()) return {};
-  std::vector<Node> nodes;
-  std::vector<std::int64_t> counts;
-  for (const std::string& text : options.reserve) {
-    const Result<NamedCount> named = parse_named_count("--reserve", text);
-    if (!named) return tl::unexpected(named.error());
-    Result<Node> node = input.template_named(named->name, "--reserve");
-    if (!node) return tl::unexpected(node.error());
-    nodes.push_back(std::move(*node));
-    counts.push_back(named->count);
-  }
+  const Result<std::vector<NodesLike>> nodes = input.counted("--reserve", options.reserve);
+  if (!nodes) return tl::unexpected(nodes.error());
   std::vector<PlanItem> items;
-  for (std::size_t i = 0; i < nodes.size(); ++i) items.push_back({&nodes[i], counts[i]});
+  for (const NodesLike& of : *nodes) items.push_back({&of.node, of.count});
   const Result<ReserveAnswer> answer = input.quotas.reserve(
       kReservationId, items, std::numeric_limits<std::int64_t>::max(), ReserveMode::kAll);
   if (!answer) return tl::unexpected(answer.error());
@@ -172,6 +182,19 @@ Result<Node> CapacityQuotaInput::template_named(std::string_view name,
   return like;
 }
 
+Result<std::vector<NodesLike>> CapacityQuotaInput::counted(
+    std::string_view option, const std::vector<std::string>& texts) const {
+  std::vector<NodesLike> found;
+  for (const std::string& text : texts) {
+    const Result<NamedCount> named = parse_named_count(option, text);
+    if (!named) return tl::unexpected(named.error());
+    Result<Node> node = template_named(named->name, option);
+    if (!node) return tl::unexpected(node.error());
+    found.push_back({std::move(*node), named->count});
+  }
+  return found;
+}
+
 std::vector<Node> CapacityQuotaInput::templates_or_kinds() const {
   return templates.empty() ? quotas.node_kinds() : templates;
 }
@@ -185,21 +208,6 @@ Result<const CapacityQuotaUpsert*> CapacityQuotaInput::spec_named(std::string_vi
   }
   return fail(ErrorCode::kNotFound, fmt::format("{} {}: no such quota{}", option, quota,
                                                 suggestions(std::move(ids), quota, "quota")));
-}
-
-Result<NamedCount> parse_named_count(std::string_view option, std::string_view text) {
-  const std::size_t equals = text.rfind('=');
-  NamedCount named;
-  if (equals != std::string_view::npos && equals > 0) {
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + equals + 1, end, named.count);
-    if (parsed.ec == std::errc() && parsed.ptr == end && named.count >= 0) {
-      named.name = text.substr(0, equals);
-      return named;
-    }
-  }
-  return invalid(
-      fmt::format("{} {}: want NAME=COUNT, where COUNT is a number from 0 on", option, text));
 }
 
 Result<Dump> read_capacity_quota_files(const std::vector<std::string>& paths,

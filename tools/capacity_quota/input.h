@@ -24,7 +24,13 @@ struct CapacityQuotaInputOptions {
   std::vector<std::string> aliases;  // "gpu=nvidia.com/gpu"
   std::vector<std::string> template_files;
   std::vector<std::string> like;     // names of nodes
-  std::vector<std::string> reserve;  // "NAME=K"
+  std::vector<std::string> reserve;  // "NAME=COUNT"
+};
+
+// So many nodes like this one.
+struct NodesLike {
+  Node node;
+  std::int64_t count = 0;
 };
 
 struct CapacityQuotaInput {
@@ -40,6 +46,10 @@ struct CapacityQuotaInput {
   // The template of that name, or what a node of the cluster of that name would be as one (as
   // --like). kNotFound.
   Result<Node> template_named(std::string_view name, std::string_view option) const;
+  // Of "NAME=COUNT", one each: the template of that name, and how many. kInvalid: no such form, or
+  // a count below 0. kNotFound.
+  Result<std::vector<NodesLike>> counted(std::string_view option,
+                                         const std::vector<std::string>& texts) const;
   // `templates`, or every kind of node that is there.
   std::vector<Node> templates_or_kinds() const;
   // The spec of a quota by its name or id. kNotFound.
@@ -53,13 +63,6 @@ Result<Dump> read_capacity_quota_files(const std::vector<std::string>& paths,
 
 // Errors name the option or the file, and the value.
 Result<CapacityQuotaInput> read_capacity_quota_input(const CapacityQuotaInputOptions& options);
-
-// "NAME=K": the name and the count. kInvalid: no such form, or a count below 0.
-struct NamedCount {
-  std::string name;
-  std::int64_t count = 0;
-};
-Result<NamedCount> parse_named_count(std::string_view option, std::string_view text);
 
 // The errors of a spec that cannot be used, with the option that made it.
 Result<void> check_spec(std::string_view option, const CapacityQuota& quota);

@@ -83,18 +83,10 @@ Result<Answer> plan(const CapacityQuotaCommandOptions& options, CapacityQuotaInp
   if (options.add.empty() && options.remove.empty()) {
     return fail(ErrorCode::kInvalid, "no plan: give --add NAME=COUNT, --remove NODE or both");
   }
-  std::vector<Node> nodes;
-  std::vector<std::int64_t> counts;
-  for (const std::string& text : options.add) {
-    const Result<NamedCount> named = parse_named_count("--add", text);
-    if (!named) return tl::unexpected(named.error());
-    Result<Node> node = input.template_named(named->name, "--add");
-    if (!node) return tl::unexpected(node.error());
-    nodes.push_back(std::move(*node));
-    counts.push_back(named->count);
-  }
+  const Result<std::vector<NodesLike>> nodes = input.counted("--add", options.add);
+  if (!nodes) return tl::unexpected(nodes.error());
   Plan asked;
-  for (std::size_t i = 0; i < nodes.size(); ++i) asked.add.push_back({&nodes[i], counts[i]});
+  for (const NodesLike& of : *nodes) asked.add.push_back({&of.node, of.count});
   for (const std::string& name : options.remove) {
     if (const auto known = input.node_named(name, "--remove"); !known) {
       return tl::unexpected(known.error());
