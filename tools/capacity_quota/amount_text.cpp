@@ -34,7 +34,7 @@ bool is_bytes(std::string_view resource) {
 
 // `thousandths` of one, without zeros at its end: "12.5".
 std::string decimal_text(Int128 thousandths) {
-  std::string text = int128_text(thousandths / kMilli);
+  std::string text = fmt::format("{}", thousandths / kMilli);
   if (const auto rest = static_cast<int>(thousandths % kMilli); rest != 0) {
     text += fmt::format(".{:03}", rest);
     text.erase(text.find_last_not_of('0') + 1);
@@ -52,7 +52,7 @@ std::string bytes_text(Int128 bytes) {
   }
   const BinaryUnit& smaller = kBinaryUnits[std::min(u + 1, kBinaryUnits.size() - 1)];
   if (bytes % smaller.bytes == 0) {
-    const std::string whole = int128_text(bytes / smaller.bytes);
+    const std::string whole = fmt::format("{}", bytes / smaller.bytes);
     if (whole.size() <= kShortDigitsMax) return whole + std::string(smaller.name);
   }
   const Int128 rounded = (bytes * 100 + unit.bytes / 2) / unit.bytes;
@@ -72,19 +72,6 @@ std::size_t share(Int128 part, Int128 whole, std::size_t cells) {
 
 }  // namespace
 
-std::string int128_text(Int128 number) {
-  __extension__ typedef unsigned __int128 Unsigned;
-  auto rest = number < 0 ? -static_cast<Unsigned>(number) : static_cast<Unsigned>(number);
-  std::string text;
-  do {
-    text += static_cast<char>('0' + static_cast<int>(rest % 10));
-    rest /= 10;
-  } while (rest != 0);
-  if (number < 0) text += '-';
-  std::reverse(text.begin(), text.end());
-  return text;
-}
-
 std::string_view AmountText::counted(std::string_view resource) const {
   const std::string* alias = resource == kNodesResource ? nullptr : find(aliases_, resource);
   return alias == nullptr ? resource : std::string_view(*alias);
@@ -94,18 +81,18 @@ std::string AmountText::amount(std::string_view name, Int128 amount) const {
   if (amount < 0) return '-' + this->amount(name, -amount);
   const std::string_view resource = counted(name);
   if (resource == "cpu") return decimal_text(amount);
-  return is_bytes(resource) ? bytes_text(amount) : int128_text(amount);
+  return is_bytes(resource) ? bytes_text(amount) : fmt::format("{}", amount);
 }
 
 std::string AmountText::limit(std::string_view name, Int128 amount) const {
   const std::string_view resource = counted(name);
-  if (resource == "cpu") return int128_text(divide_up(amount, kMilli));
-  if (!is_bytes(resource)) return int128_text(amount);
+  if (resource == "cpu") return fmt::format("{}", divide_up(amount, kMilli));
+  if (!is_bytes(resource)) return fmt::format("{}", amount);
   if (amount >= kMi) amount = divide_up(amount, kMi) * kMi;
   const auto* unit =
       std::find_if(kBinaryUnits.begin(), kBinaryUnits.end(),
                    [&](const BinaryUnit& tried) { return amount % tried.bytes == 0; });
-  return amount == 0 ? "0" : int128_text(amount / unit->bytes) + std::string(unit->name);
+  return amount == 0 ? "0" : fmt::format("{}{}", amount / unit->bytes, unit->name);
 }
 
 std::string bar_text(Int128 limit, Int128 used, Int128 reserved, std::size_t cells) {
@@ -129,7 +116,7 @@ std::string bar_text(Int128 limit, Int128 used, Int128 reserved, std::size_t cel
   const std::string inside = std::string(hashes, '#') + std::string(held - hashes, '=') + '|' +
                              std::string(cells - held - 1, '!');
   if (limit <= 0) return fmt::format("[{}] over", inside);
-  return fmt::format("[{}] {:>3}%", inside, int128_text(divide_up(taken * 100, limit)));
+  return fmt::format("[{}] {:>3}%", inside, divide_up(taken * 100, limit));
 }
 
 }  // namespace headroom

@@ -13,16 +13,13 @@
 
 namespace headroom {
 
-std::string int128_text(Int128 number);
-
 class AmountText {
  public:
   // `aliases`: what a limit's resource counts, where that has another name.
   explicit AmountText(StringMap aliases = {}) : aliases_(std::move(aliases)) {}
 
   // cpu in cores ("12.5"), what is counted in bytes in binary units ("62.8Gi", at most two
-  // decimals;
-  // "~" before what is rounded), all else as a number.
+  // decimals, with "~" before what is rounded), all else as a number.
   std::string amount(std::string_view resource, Int128 amount) const;
   // The smallest limit that Kubernetes takes and that is not below `amount`, exact: whole cores,
   // whole Mi where the amount is above that, whole units. "9", "294913Mi".

@@ -1,12 +1,12 @@
 // Writes the answers about quotas as JSON; see json.h.
 #include "tools/capacity_quota/json.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-
-#include "tools/capacity_quota/amount_text.h"
 
 namespace headroom {
 namespace {
@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 ordered_json number(Int128 value) {
   if (value > std::numeric_limits<std::int64_t>::max() ||
       value < std::numeric_limits<std::int64_t>::min()) {
-    return int128_text(value);
+    return fmt::format("{}", value);
   }
   return static_cast<std::int64_t>(value);
 }
