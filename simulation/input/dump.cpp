@@ -62,8 +62,8 @@ std::string missing_kind(const Pod& pod, const std::set<std::string>& kinds) {
 }  // namespace
 
 std::string InputWarning::text() const {
-  return fmt::format("{} {}: {}{}", grouped(static_cast<std::int64_t>(count)), what,
-                     fmt::join(first, ", "), count > first.size() ? ", ..." : "");
+  return fmt::format("{} {}: {}{}", grouped(count), what, fmt::join(first, ", "),
+                     count > first.size() ? ", ..." : "");
 }
 
 Dump make_dump(std::vector<ObjectFile> files) {
@@ -157,8 +157,7 @@ std::int64_t newest_time_us(const Dump& dump, std::int64_t otherwise) {
 
 void report_oddities(const Dump& dump, const char* command) {
   for (const auto& [kind, count] : dump.other_kinds) {
-    print_error(command,
-                fmt::format("{} {} not read", grouped(static_cast<std::int64_t>(count)), kind));
+    print_error(command, fmt::format("{} {} not read", grouped(count), kind));
   }
   for (const InputWarning& warning : dump.warnings) print_error(command, warning.text());
 }

@@ -83,8 +83,7 @@ void print_nodes(std::FILE* file, const GrowthReport& growth) {
     if (at.nodes == 0) {
       table.row({at.name, "0"});
     } else {
-      table.row(
-          {at.name, grouped_count(at.nodes), second_text(at.first_us), second_text(at.last_us)});
+      table.row({at.name, grouped(at.nodes), second_text(at.first_us), second_text(at.last_us)});
     }
   }
   fmt::print(file, "\nnodes added, by template\n{}", table.text());
@@ -93,20 +92,20 @@ void print_nodes(std::FILE* file, const GrowthReport& growth) {
 void print_waits(std::FILE* file, const GrowthReport& growth) {
   if (growth.waited == 0) return;
   Table table;
-  table.row({"pods that waited", grouped_count(growth.waited)});
-  table.row({"  found a place", grouped_count(growth.waits_us.size())});
+  table.row({"pods that waited", grouped(growth.waited)});
+  table.row({"  found a place", grouped(growth.waits_us.size())});
   if (!growth.waits_us.empty()) {
     table.row({"    half of them after", duration_text(wait_us(growth, 500))});
     table.row({"    99 % of them after", duration_text(wait_us(growth, 990))});
     table.row({"    the last one after", duration_text(growth.waits_us.back())});
   }
-  table.row({"  waiting at the end", grouped_count(growth.waiting_at_end)});
+  table.row({"  waiting at the end", grouped(growth.waiting_at_end)});
   const AutoscalerReport& autoscaler = growth.autoscaler;
   if (autoscaler.pods_without_template > 0) {
-    table.row({"  that no template takes", grouped_count(autoscaler.pods_without_template)});
+    table.row({"  that no template takes", grouped(autoscaler.pods_without_template)});
   }
   if (autoscaler.pods_given_up > 0) {
-    table.row({"  whose nodes came in vain", grouped_count(autoscaler.pods_given_up)});
+    table.row({"  whose nodes came in vain", grouped(autoscaler.pods_given_up)});
   }
   fmt::print(file, "\nwaiting\n{}", table.text());
   if (autoscaler.pods_without_template > 0) {
@@ -152,7 +151,7 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
       if (block.stretches > 0) {
         row.push_back(duration_text(block.blocked_us));
         row.push_back(share_text(block.blocked_us, growth.end_us - growth.begin_us));
-        row.push_back(grouped_count(block.pods));
+        row.push_back(grouped(block.pods));
         std::vector<std::string> nodes;
         for (const auto& [index, refused] : block.nodes) {
           nodes.push_back(grouped(refused) + ' ' + growth.autoscaler.templates[index].name);
@@ -163,7 +162,7 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
     }
     fmt::print(file, "\ncapacity quotas\n{}", table.text());
     if (count > shown.size()) {
-      fmt::print(file, "  and {} more; --json has them all\n", grouped_count(count - shown.size()));
+      fmt::print(file, "  and {} more; --json has them all\n", grouped(count - shown.size()));
     }
   }
   for (const CapacityQuotaReport& quota : growth.autoscaler.quotas) {

@@ -42,13 +42,13 @@ void print_not_considered(std::FILE* file, const SimulationReport& report) {
 void print_victims(std::FILE* file, const PreemptionReport& preemption) {
   if (preemption.victims == 0 && preemption.cross_node_would_help == 0) return;
   Table table;
-  table.row({"preemptors placed", grouped_count(preemption.preemptors)});
-  table.row({"victims", grouped_count(preemption.victims)});
-  table.row({"  placed again", grouped_count(preemption.victims_placed_again)});
-  table.row({"  without a place", grouped_count(preemption.victims_not_placed)});
-  table.row({"  beyond their budgets", grouped_count(preemption.budgets_broken)});
+  table.row({"preemptors placed", grouped(preemption.preemptors)});
+  table.row({"victims", grouped(preemption.victims)});
+  table.row({"  placed again", grouped(preemption.victims_placed_again)});
+  table.row({"  without a place", grouped(preemption.victims_not_placed)});
+  table.row({"  beyond their budgets", grouped(preemption.budgets_broken)});
   const auto if_any = [&](const char* what, std::uint64_t count) {
-    if (count > 0) table.row({what, grouped_count(count)});
+    if (count > 0) table.row({what, grouped(count)});
   };
   if_any("victims on several nodes", preemption.cross_node);
   if_any("victims on several nodes would help", preemption.cross_node_would_help);
@@ -59,8 +59,8 @@ void print_victims(std::FILE* file, const PreemptionReport& preemption) {
   Table intervals;
   intervals.row({"", "preemptors", "victims", "placed again"});
   for (const IntervalReport& interval : preemption.intervals) {
-    intervals.row({second_text(interval.begin_us), grouped_count(interval.preemptors),
-                   grouped_count(interval.victims), grouped_count(interval.victims_placed_again)});
+    intervals.row({second_text(interval.begin_us), grouped(interval.preemptors),
+                   grouped(interval.victims), grouped(interval.victims_placed_again)});
   }
   fmt::print(file, "\nvictims over time, from\n{}", intervals.text());
 }
@@ -83,7 +83,7 @@ void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>
   Table table;
   table.row(
       {"", "min", "max", "used", "borrowed", "lent", "reclaimed", "given back", "to its own"});
-  const auto pods = [](std::uint64_t count) { return grouped_count(count) + " pods"; };
+  const auto pods = [](std::uint64_t count) { return grouped(count) + " pods"; };
   for (const ElasticQuotaReport* quota : shown) {
     table.row({pod_key(quota->namespace_name, quota->name), "", "", "", "", "",
                pods(quota->reclaimed_pods), pods(quota->given_back_pods),
@@ -98,8 +98,7 @@ void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>
   }
   fmt::print(file, "\nelastic quotas; used, borrowed and lent each at its peak\n{}", table.text());
   if (shown.size() < quotas.size()) {
-    fmt::print(file, "  and {} more; --json has them all\n",
-               grouped_count(quotas.size() - shown.size()));
+    fmt::print(file, "  and {} more; --json has them all\n", grouped(quotas.size() - shown.size()));
   }
 }
 
@@ -260,7 +259,7 @@ void compare_failures(Comparison& comparison, std::span<const ProfileRun> runs) 
       const auto found =
           std::find_if(report.failures.begin(), report.failures.end(),
                        [&](const FailureReport& failure) { return failure.reason == reason; });
-      return grouped_count(found == report.failures.end() ? 0 : found->pods_mainly);
+      return grouped(found == report.failures.end() ? 0 : found->pods_mainly);
     });
   }
 }
@@ -271,8 +270,7 @@ void compare_not_considered(Comparison& comparison, std::span<const ProfileRun> 
     const bool any = std::any_of(runs.begin(), runs.end(),
                                  [&](const ProfileRun& run) { return count(run.report) > 0; });
     if (!any) return;
-    comparison.row(what,
-                   [&](const SimulationReport& report) { return grouped_count(count(report)); });
+    comparison.row(what, [&](const SimulationReport& report) { return grouped(count(report)); });
   };
   row("pods left out: being deleted",
       [](const SimulationReport& report) { return report.left_out_deleting; });
@@ -333,14 +331,14 @@ void compare_over_time(Comparison& comparison, const std::string& name, std::siz
     before = s;
     std::string when;
     if (first.over_decisions) {
-      when = "after " + grouped_count(first.samples[s].decisions) + " pods";
+      when = "after " + grouped(first.samples[s].decisions) + " pods";
     } else {
       when = second_text(first.samples[s].time_us);
     }
     comparison.row("  " + when, [&](const SimulationReport& report) {
       const std::vector<Sample>& samples = report.series->samples;
       const Sample& at = samples[std::min(s, samples.size() - 1)];
-      return grouped_count(
+      return grouped(
           at.by_nodes[static_cast<std::size_t>(Measure::kLimits)][resource].above_allocatable);
     });
   }
@@ -366,23 +364,22 @@ void print_notes(std::FILE* file, const SimulationInput& input) {
 
 void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
                   const SimulationReport& report) {
-  const auto number = [](std::uint64_t value) { return grouped_count(value); };
   const std::uint64_t decisions = report.placed + report.failed;
-  fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, number(input.nodes.size()),
-             number(input.arrivals.size()), seed);
+  fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, grouped(input.nodes.size()),
+             grouped(input.arrivals.size()), seed);
 
   Table pods;
   const auto share = [&](std::uint64_t part) {
     return share_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
   };
   if (const std::uint64_t there = pods_there(input); there > 0) {
-    pods.row({"there before", number(there)});
+    pods.row({"there before", grouped(there)});
   }
-  pods.row({"placed", number(report.placed), share(report.placed)});
-  pods.row({"failed", number(report.failed), share(report.failed)});
-  pods.row({"left when their time ended", number(report.departed)});
+  pods.row({"placed", grouped(report.placed), share(report.placed)});
+  pods.row({"failed", grouped(report.failed), share(report.failed)});
+  pods.row({"left when their time ended", grouped(report.departed)});
   const auto if_any = [&](const char* what, std::uint64_t count) {
-    if (count > 0) pods.row({what, number(count)});
+    if (count > 0) pods.row({what, grouped(count)});
   };
   if_any("left out: being deleted", report.left_out_deleting);
   if_any("left out: scheduling gates", report.left_out_gated);
@@ -394,7 +391,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
     Table failures;
     failures.row({"", "on most nodes", "on some node"});
     for (const FailureReport& failure : report.failures) {
-      failures.row({failure.reason, number(failure.pods_mainly), number(failure.pods_also)});
+      failures.row({failure.reason, grouped(failure.pods_mainly), grouped(failure.pods_also)});
     }
     fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", failures.text());
   }
@@ -419,13 +416,13 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
   }
 
   Table engine;
-  engine.row({"decisions", number(report.stats.decisions)});
-  engine.row({"answered from the cache", number(report.stats.cache_hits),
+  engine.row({"decisions", grouped(report.stats.decisions)});
+  engine.row({"answered from the cache", grouped(report.stats.cache_hits),
               share_text(static_cast<std::int64_t>(report.stats.cache_hits),
                          static_cast<std::int64_t>(report.stats.decisions))});
-  engine.row({"pod shapes", number(report.stats.shapes)});
-  engine.row({"node classes", number(report.stats.node_classes)});
-  if (report.metric_reports > 0) engine.row({"metrics reported", number(report.metric_reports)});
+  engine.row({"pod shapes", grouped(report.stats.shapes)});
+  engine.row({"node classes", grouped(report.stats.node_classes)});
+  if (report.metric_reports > 0) engine.row({"metrics reported", grouped(report.metric_reports)});
   fmt::print(file, "\nengine\n{}", engine.text());
   if (!report.violations.empty()) {
     fmt::print(file, "\nrules of quotas and preemption that were broken\n  {}\n",
@@ -460,8 +457,7 @@ void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t s
 void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
                       std::span<const ProfileRun> runs) {
   fmt::print(file, "{}: {} nodes, {} pods, seed {}; each profile places the same pods\n\n",
-             input.title, grouped_count(input.nodes.size()), grouped_count(input.arrivals.size()),
-             seed);
+             input.title, grouped(input.nodes.size()), grouped(input.arrivals.size()), seed);
   Comparison comparison(runs);
   const SimulationSeries& first = *runs.front().report.series;
   {
@@ -469,8 +465,7 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
     comparison.row("", [&](const SimulationReport&) { return runs[run++].profile; });
   }
   const auto count = [&](const char* what, std::uint64_t SimulationReport::*member) {
-    comparison.row(what,
-                   [&](const SimulationReport& report) { return grouped_count(report.*member); });
+    comparison.row(what, [&](const SimulationReport& report) { return grouped(report.*member); });
   };
   count("pods placed", &SimulationReport::placed);
   count("pods failed", &SimulationReport::failed);
@@ -481,7 +476,7 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
   });
   if (victims) {
     comparison.row("victims", [](const SimulationReport& report) {
-      return grouped_count(report.preemption.victims);
+      return grouped(report.preemption.victims);
     });
   }
   for (std::size_t r = 0; r < first.resources.size(); ++r) {

@@ -16,8 +16,7 @@ std::string not_considered_text(NotConsidered what, std::uint64_t pods, bool the
   } else if (what == NotConsidered::kPreferNoScheduleTaints) {
     asks = fmt::format("{} not tolerate {}", one ? "does" : "do", to_string(what));
   }
-  return fmt::format("{} {}{} {}, which was not considered",
-                     grouped(static_cast<std::int64_t>(pods)), one ? "pod" : "pods",
+  return fmt::format("{} {}{} {}, which was not considered", grouped(pods), one ? "pod" : "pods",
                      there ? (one ? " that was there before" : " that were there before") : "",
                      asks);
 }

@@ -7,11 +7,10 @@
 
 namespace headroom {
 
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  const std::size_t digits_start = number < 0 ? 1 : 0;
-  for (std::size_t at = text.size(); at > digits_start + 3;) text.insert(at -= 3, ",");
-  return text;
+std::string grouped_digits(std::string digits) {
+  const std::size_t begin = digits.starts_with('-') ? 1 : 0;
+  for (std::size_t at = digits.size(); at > begin + 3;) digits.insert(at -= 3, ",");
+  return digits;
 }
 
 bool Table::is_left(std::size_t column) const {

@@ -1,7 +1,8 @@
 // Tables and numbers as a person reads them.
 #pragma once
 
-#include <cstdint>
+#include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,11 +10,9 @@
 
 namespace headroom {
 
-// "1,234,567".
-std::string grouped(std::int64_t number);
-inline std::string grouped_count(std::uint64_t number) {
-  return grouped(static_cast<std::int64_t>(number));
-}
+// A number's digits in threes: "1,234,567".
+std::string grouped_digits(std::string digits);
+std::string grouped(std::integral auto number) { return grouped_digits(std::to_string(number)); }
 
 // Lines of at most kTextColumns, broken between words.
 inline constexpr std::size_t kTextColumns = 100;

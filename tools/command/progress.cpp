@@ -36,8 +36,7 @@ void ProgressBar::draw(std::uint64_t done) {
   next_draw_ = now + kDrawInterval;
   const std::uint64_t filled = std::min(done * kBarWidth / total_, kBarWidth);
   fmt::print(stderr, "\r{}  [{:#<{}}{:-<{}}]  {} %  {} / {}\033[K", label_, "", filled, "",
-             kBarWidth - filled, done * 100 / total_, grouped(static_cast<std::int64_t>(done)),
-             grouped(static_cast<std::int64_t>(total_)));
+             kBarWidth - filled, done * 100 / total_, grouped(done), grouped(total_));
   std::fflush(stderr);
 }
 

@@ -18,11 +18,12 @@ std::string microseconds(double us) {
   return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us / 1000);
 }
 
+std::string rate_text(double per_second) { return grouped(static_cast<std::int64_t>(per_second)); }
+
 std::string loop_text(const LoadPlan& plan) {
   if (plan.rate > 0) {
-    return fmt::format("open loop, {} requests/s, {} connection{}",
-                       grouped(static_cast<std::int64_t>(plan.rate)), plan.connections,
-                       plan.connections == 1 ? "" : "s");
+    return fmt::format("open loop, {} requests/s, {} connection{}", rate_text(plan.rate),
+                       plan.connections, plan.connections == 1 ? "" : "s");
   }
   return fmt::format("closed loop, {} connection{}, {} request{} under way on each",
                      plan.connections, plan.connections == 1 ? "" : "s", plan.depth,
@@ -34,39 +35,36 @@ void add_row(Table& table, const std::string& name, const LatencyHistogram& hist
   table.row({name, microseconds(histogram.quantile_us(0.5)),
              microseconds(histogram.quantile_us(0.9)), microseconds(histogram.quantile_us(0.99)),
              microseconds(histogram.quantile_us(0.999)), microseconds(histogram.max_us()),
-             grouped(static_cast<std::int64_t>(per_second))});
+             rate_text(per_second)});
 }
 
 }  // namespace
 
 void print_outcome(const LoadOutcome& outcome) {
   if (outcome.fed_objects > 0) {
-    fmt::print("fed {} objects in {:.2f} s ({} a second)\n\n",
-               grouped(static_cast<std::int64_t>(outcome.fed_objects)), outcome.feed_seconds,
-               grouped(static_cast<std::int64_t>(static_cast<double>(outcome.fed_objects) /
-                                                 std::max(outcome.feed_seconds, 1e-9))));
+    fmt::print(
+        "fed {} objects in {:.2f} s ({} a second)\n\n", grouped(outcome.fed_objects),
+        outcome.feed_seconds,
+        rate_text(static_cast<double>(outcome.fed_objects) / std::max(outcome.feed_seconds, 1e-9)));
   }
   if (outcome.limit_rate) {
     Table steps;
     steps.row({"offered requests/s", "p99"});
     for (const auto& [rate, p99] : outcome.limit_steps) {
-      steps.row({grouped(static_cast<std::int64_t>(rate)), microseconds(p99)});
+      steps.row({rate_text(rate), microseconds(p99)});
     }
     fmt::print("looking for the rate at which p99 leaves {}\n{}",
                microseconds(outcome.limit_bound_us), steps.text());
-    fmt::print("highest rate within the bound: {} requests/s\n\n",
-               grouped(static_cast<std::int64_t>(*outcome.limit_rate)));
+    fmt::print("highest rate within the bound: {} requests/s\n\n", rate_text(*outcome.limit_rate));
   }
   const LoadResult& served = outcome.served;
-  fmt::print(
-      "{}, {:.1f} s after {:.1f} s of warming up{}\n", loop_text(outcome.plan), served.seconds,
-      outcome.plan.warm_up_seconds,
-      outcome.plan.events_per_second > 0
-          ? fmt::format(
-                ", {} events/s beside it",
-                grouped(static_cast<std::int64_t>(static_cast<double>(served.events) /
-                                                  (outcome.plan.warm_up_seconds + served.seconds))))
-          : "");
+  fmt::print("{}, {:.1f} s after {:.1f} s of warming up{}\n", loop_text(outcome.plan),
+             served.seconds, outcome.plan.warm_up_seconds,
+             outcome.plan.events_per_second > 0
+                 ? fmt::format(", {} events/s beside it",
+                               rate_text(static_cast<double>(served.events) /
+                                         (outcome.plan.warm_up_seconds + served.seconds)))
+                 : "");
   Table table;
   table.row({"", "p50", "p90", "p99", "p99.9", "max", "per second"});
   for (std::size_t k = 0; k < kLoadKinds; ++k) {
@@ -84,13 +82,9 @@ void print_outcome(const LoadOutcome& outcome) {
   fmt::print(
       "\n{} pods decided ({} a second), {} without a node, {} reservations in conflict\n"
       "{} errors, {} lost{}\n",
-      grouped(static_cast<std::int64_t>(served.pods)),
-      grouped(static_cast<std::int64_t>(static_cast<double>(served.pods) / served.seconds)),
-      grouped(static_cast<std::int64_t>(served.unplaced)),
-      grouped(static_cast<std::int64_t>(served.conflicts)),
-      grouped(static_cast<std::int64_t>(served.errors)),
-      grouped(static_cast<std::int64_t>(served.lost)),
-      served.first_error.empty() ? "" : "; the first: " + served.first_error);
+      grouped(served.pods), rate_text(static_cast<double>(served.pods) / served.seconds),
+      grouped(served.unplaced), grouped(served.conflicts), grouped(served.errors),
+      grouped(served.lost), served.first_error.empty() ? "" : "; the first: " + served.first_error);
   if (!outcome.verified) {
     fmt::print("answers not verified: the facts are the server's own\n");
   } else if (*outcome.verified) {
