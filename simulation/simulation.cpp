@@ -594,6 +594,11 @@ class Simulation {
 
 }  // namespace
 
+bool SimulationReport::has_resource(std::string_view name) const {
+  return std::any_of(resources.begin(), resources.end(),
+                     [&](const ResourceReport& resource) { return resource.name == name; });
+}
+
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {
   if (options.preemption.value_or(false) && !options.profile.capacity_scheduling) {
     return fail(ErrorCode::kUnsupported, "preemption: profile " + options.profile.scheduler_name +

@@ -31,6 +31,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -118,9 +119,11 @@ struct SimulationReport {
   std::optional<SimulationSeries> series;  // with SimulationOptions::series
   // With SimulationOptions::validate: rules that were broken, the first kViolationsMax.
   std::vector<std::string> violations;
-  std::vector<ResourceReport> resources;
+  std::vector<ResourceReport> resources;  // that some pod asked for
   EngineStats stats;
   SpeedReport speed;
+
+  bool has_resource(std::string_view name) const;
 };
 
 // Errors: what the engine refuses, with the object's name; kUnsupported: preemption under a profile

@@ -5,6 +5,7 @@
 #include "engine/policies/load_estimate.h"
 #include "objects/hash.h"
 #include "objects/pod_resources.h"
+#include "simulation/figures/ranks.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
 
@@ -251,14 +252,12 @@ Distribution SeriesRecorder::distribution(std::size_t resource,
   if (at.nodes == 0) return at;
   at.mean = static_cast<std::int64_t>((sum + at.nodes / 2) / at.nodes);
   std::uint64_t below = 0;
-  const auto rank = [&](std::uint64_t of_thousand) {
-    return std::max<std::uint64_t>((at.nodes * of_thousand + 999) / 1000, 1);
-  };
   for (std::int64_t share = 0; share <= std::min(at.max, kShareMax); ++share) {
     const std::uint64_t upto = below + nodes_at[static_cast<std::size_t>(share)];
     for (const auto& [quantile, of_thousand] :
          {std::pair(&at.p50, 500u), std::pair(&at.p90, 900u), std::pair(&at.p99, 990u)}) {
-      if (below < rank(of_thousand) && upto >= rank(of_thousand)) *quantile = share;
+      const std::size_t rank = rank_of(at.nodes, of_thousand);
+      if (below < rank && upto >= rank) *quantile = share;
     }
     below = upto;
   }

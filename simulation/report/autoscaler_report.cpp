@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "objects/time_text.h"
+#include "simulation/figures/ranks.h"
 #include "simulation/scale_up_json.h"
 #include "simulation/text/resource_text.h"
 #include "simulation/text/table.h"
@@ -42,14 +43,6 @@ std::string duration_text(std::int64_t duration_us) {
 }
 
 std::int64_t seconds_of(std::int64_t duration_us) { return duration_us / kMicrosPerSecond; }
-
-// What `permille` of the waits do not exceed.
-std::int64_t wait_us(const GrowthReport& growth, std::size_t permille) {
-  const std::vector<std::int64_t>& waits = growth.waits_us;
-  if (waits.empty()) return 0;
-  const std::size_t rank = (waits.size() * permille + 999) / 1000;
-  return waits[std::max<std::size_t>(rank, 1) - 1];
-}
 
 // "c32, c64: Insufficient cpu; v100 and 7 more: Insufficient memory".
 std::string reasons_text(const NoTemplate& pod) {
@@ -95,8 +88,8 @@ void print_waits(std::FILE* file, const GrowthReport& growth) {
   table.row({"pods that waited", grouped(growth.waited)});
   table.row({"  found a place", grouped(growth.waits_us.size())});
   if (!growth.waits_us.empty()) {
-    table.row({"    half of them after", duration_text(wait_us(growth, 500))});
-    table.row({"    99 % of them after", duration_text(wait_us(growth, 990))});
+    table.row({"    half of them after", duration_text(at_permille(growth.waits_us, 500))});
+    table.row({"    99 % of them after", duration_text(at_permille(growth.waits_us, 990))});
     table.row({"    the last one after", duration_text(growth.waits_us.back())});
   }
   table.row({"  waiting at the end", grouped(growth.waiting_at_end)});
@@ -114,36 +107,30 @@ void print_waits(std::FILE* file, const GrowthReport& growth) {
   }
 }
 
-struct ShownLimit {
+struct LimitOfQuota {
   const CapacityQuotaReport* quota;
   const LimitReport* limit;
 };
 
 void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
-  std::vector<ShownLimit> shown;
+  std::vector<LimitOfQuota> limits;
   for (const CapacityQuotaReport& quota : growth.autoscaler.quotas) {
-    for (const LimitReport& limit : quota.limits) shown.push_back({&quota, &limit});
+    for (const LimitReport& limit : quota.limits) limits.push_back({&quota, &limit});
   }
-  const std::size_t count = shown.size();
-  if (count > kLimitsShownMax) {
-    // Those that blocked longest.
-    std::stable_sort(shown.begin(), shown.end(), [](const ShownLimit& a, const ShownLimit& b) {
-      return a.limit->block.blocked_us > b.limit->block.blocked_us;
-    });
-    shown.resize(kLimitsShownMax);
-    std::stable_sort(shown.begin(), shown.end(), [](const ShownLimit& a, const ShownLimit& b) {
-      return a.quota < b.quota || (a.quota == b.quota && a.limit < b.limit);
-    });
-  }
+  // Those that blocked longest.
+  const std::vector<std::size_t> shown =
+      highest(limits.size(), kLimitsShownMax,
+              [&](std::size_t l) { return limits[l].limit->block.blocked_us; });
   if (!shown.empty()) {
     Table table;
     table.row({"", "limit", "at the start", "at the end", "blocked for", "", "pods waited",
                "nodes refused"});
     const CapacityQuotaReport* last = nullptr;
-    for (const ShownLimit& at : shown) {
-      const LimitReport* limit = at.limit;
-      if (at.quota != last) table.row({at.quota->id});
-      last = at.quota;
+    for (const std::size_t l : shown) {
+      const CapacityQuotaReport* quota = limits[l].quota;
+      const LimitReport* limit = limits[l].limit;
+      if (quota != last) table.row({quota->id});
+      last = quota;
       const auto text = [limit](Int128 amount) { return tenths_text(limit->resource, amount); };
       std::vector<std::string> row = {"  " + resource_label(limit->resource), text(limit->limit),
                                       text(limit->used_at_start), text(limit->used)};
@@ -161,8 +148,9 @@ void print_capacity_quotas(std::FILE* file, const GrowthReport& growth) {
       table.row(std::move(row));
     }
     fmt::print(file, "\ncapacity quotas\n{}", table.text());
-    if (count > shown.size()) {
-      fmt::print(file, "  and {} more; --json has them all\n", grouped(count - shown.size()));
+    if (limits.size() > shown.size()) {
+      fmt::print(file, "  and {} more; --json has them all\n",
+                 grouped(limits.size() - shown.size()));
     }
   }
   for (const CapacityQuotaReport& quota : growth.autoscaler.quotas) {
@@ -218,9 +206,9 @@ ordered_json growth_json(const GrowthReport& growth) {
   }
   json["waited"] = growth.waited;
   json["found_a_place"] = growth.waits_us.size();
-  json["wait_seconds_p50"] = seconds_of(wait_us(growth, 500));
-  json["wait_seconds_p99"] = seconds_of(wait_us(growth, 990));
-  json["wait_seconds_max"] = seconds_of(wait_us(growth, 1000));
+  json["wait_seconds_p50"] = seconds_of(at_permille(growth.waits_us, 500));
+  json["wait_seconds_p99"] = seconds_of(at_permille(growth.waits_us, 990));
+  json["wait_seconds_max"] = seconds_of(at_permille(growth.waits_us, 1000));
   json["waiting_at_end"] = growth.waiting_at_end;
   json["without_template"] = autoscaler.pods_without_template;
   if (autoscaler.pods_without_template > 0) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "objects/time_text.h"
+#include "simulation/figures/ranks.h"
 #include "simulation/text/resource_text.h"
 #include "workloads/object_writer.h"
 
@@ -59,18 +59,6 @@ ordered_json summary_json(const MeasureSummary& at, bool has_threshold) {
     json["hot_nodes_max"] = at.hot_nodes_max;
   }
   return json;
-}
-
-// The `most` with the highest rank, in their order.
-template <typename F>
-std::vector<std::size_t> highest(std::size_t count, std::size_t most, F rank) {
-  std::vector<std::size_t> chosen(count);
-  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
-  chosen.resize(std::min(count, most));
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
 }
 
 using ElasticQuotaAmount = std::int64_t ElasticQuotaLedger::Standing::*;
@@ -272,10 +260,7 @@ ordered_json series_json(const SimulationReport& report) {
   json["summary"] = ordered_json::object();
   for (std::size_t r = 0; r < series.resources.size(); ++r) {
     const std::string& name = series.resources[r];
-    const bool asked_for =
-        std::any_of(report.resources.begin(), report.resources.end(),
-                    [&](const ResourceReport& resource) { return resource.name == name; });
-    if (!asked_for) continue;
+    if (!report.has_resource(name)) continue;
     const std::int64_t threshold = hot_percent(name);
     ordered_json resource = {{"name", name}, {"unit", unit_of(name)}};
     resource["allocatable"] = column(series, [&](const Sample& at) { return at.allocatable[r]; });

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernels.h"
+#include "simulation/figures/ranks.h"
 #include "simulation/report/autoscaler_report.h"
 #include "simulation/report/series_json.h"
 #include "simulation/text/not_considered_text.h"
@@ -71,24 +72,18 @@ std::uint64_t moved_pods(const ElasticQuotaReport& quota) {
 
 void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>& quotas) {
   if (quotas.empty()) return;
-  std::vector<const ElasticQuotaReport*> shown;
-  for (const ElasticQuotaReport& quota : quotas) shown.push_back(&quota);
-  if (shown.size() > kElasticQuotasShownMax) {
-    // Those where most happened.
-    std::stable_sort(shown.begin(), shown.end(),
-                     [](const auto* a, const auto* b) { return moved_pods(*a) > moved_pods(*b); });
-    shown.resize(kElasticQuotasShownMax);
-    std::sort(shown.begin(), shown.end());
-  }
+  // Those where most happened.
+  const std::vector<std::size_t> shown = highest(
+      quotas.size(), kElasticQuotasShownMax, [&](std::size_t q) { return moved_pods(quotas[q]); });
   Table table;
   table.row(
       {"", "min", "max", "used", "borrowed", "lent", "reclaimed", "given back", "to its own"});
   const auto pods = [](std::uint64_t count) { return grouped(count) + " pods"; };
-  for (const ElasticQuotaReport* quota : shown) {
-    table.row({pod_key(quota->namespace_name, quota->name), "", "", "", "", "",
-               pods(quota->reclaimed_pods), pods(quota->given_back_pods),
-               pods(quota->own_victims)});
-    for (const ElasticQuotaResourceReport& at : quota->resources) {
+  for (const std::size_t q : shown) {
+    const ElasticQuotaReport& quota = quotas[q];
+    table.row({pod_key(quota.namespace_name, quota.name), "", "", "", "", "",
+               pods(quota.reclaimed_pods), pods(quota.given_back_pods), pods(quota.own_victims)});
+    for (const ElasticQuotaResourceReport& at : quota.resources) {
       const auto text = [&](std::int64_t amount) { return rounded_text(at.resource, amount); };
       table.row({"  " + resource_label(at.resource), text(at.min),
                  at.max == INT64_MAX ? "-" : text(at.max), text(at.peak_used),
@@ -482,10 +477,9 @@ void print_comparison(std::FILE* file, const SimulationInput& input, std::uint64
   for (std::size_t r = 0; r < first.resources.size(); ++r) {
     const std::string& name = first.resources[r];
     if (name == "pods") continue;
-    const bool asked_for =
-        std::any_of(runs.front().report.resources.begin(), runs.front().report.resources.end(),
-                    [&](const ResourceReport& resource) { return resource.name == name; });
-    if (asked_for) compare_resource(comparison, name, r, has_limits(runs, r));
+    if (runs.front().report.has_resource(name)) {
+      compare_resource(comparison, name, r, has_limits(runs, r));
+    }
   }
   for (std::size_t r = 0; r < first.resources.size(); ++r) {
     if (first.resources[r] == "cpu" && has_limits(runs, r)) {
