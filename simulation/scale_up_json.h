@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "simulation/autoscaler/cluster_autoscaler.h"
+#include "simulation/autoscaler/autoscaler_answers.h"
 
 namespace headroom {
 

@@ -39,6 +39,7 @@
 #include "engine/engine.h"
 #include "objects/objects.h"
 #include "objects/time_text.h"
+#include "simulation/autoscaler/autoscaler_answers.h"
 #include "simulation/autoscaler/capacity_quota_blocks.h"
 #include "simulation/autoscaler/refused_nodes.h"
 
@@ -55,62 +56,6 @@ struct AutoscalerOptions {
   std::vector<CapacityQuota> quotas;
   std::vector<ReferredObject> referred_objects = {};  // what pods refer to
   std::int64_t provision_seconds = 60;                // 1 to kProvisionSecondsMax
-};
-
-// One request, and what stood in the way of the rest.
-struct ScaleUp {
-  struct Binding {
-    std::string quota, resource;
-    Int128 limit = 0, used = 0, reserved = 0, need = 0, headroom = 0, shortfall = 0;
-  };
-  std::int64_t time_us = 0, ready_us = 0;
-  std::string node_template;
-  std::int64_t asked = 0, allowed = 0;
-  std::vector<Binding> binding;  // where not all are allowed
-};
-
-struct NoTemplate {
-  std::string pod;
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // by template
-};
-
-struct AutoscalerStep {
-  std::vector<ScaleUp> scale_ups;
-  std::vector<NoTemplate> no_template;  // pods that no template takes
-};
-
-struct TemplateReport {
-  std::string name;
-  std::uint64_t nodes = 0;
-  std::int64_t first_us = 0, last_us = 0;  // when the first and the last of them registered
-};
-
-struct LimitReport {
-  std::string resource;
-  Int128 limit = 0, used_at_start = 0, used = 0, reserved = 0;
-  CapacityQuotaBlock block;  // templates by their place in AutoscalerReport::templates
-};
-
-// One limit at one moment.
-struct LimitStanding {
-  std::string quota, resource;
-  Int128 limit = 0, used = 0, reserved = 0;
-  std::int64_t nodes_refused = 0;  // of the template of which they are most
-};
-
-struct CapacityQuotaReport {
-  std::string id;
-  std::string skipped;  // why; empty: it is in force
-  std::vector<LimitReport> limits;
-};
-
-struct AutoscalerReport {
-  std::vector<TemplateReport> templates;
-  std::vector<CapacityQuotaReport> quotas;  // by id
-  std::vector<ScaleUp> scale_ups;           // those that got nodes
-  std::uint64_t pods_without_template = 0;
-  NoTemplate first_without_template;
-  std::uint64_t pods_given_up = 0;  // kPromisesPerPodMax
 };
 
 class ClusterAutoscaler {

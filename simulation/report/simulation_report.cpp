@@ -27,6 +27,27 @@ std::int64_t pods_per_second(const SimulationReport& report) {
                                    report.speed.seconds);
 }
 
+void print_pods(std::FILE* file, const SimulationInput& input, const SimulationReport& report) {
+  const std::uint64_t decisions = report.placed + report.failed;
+  const auto share = [&](std::uint64_t part) {
+    return share_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
+  };
+  Table pods;
+  if (const std::uint64_t there = pods_there(input); there > 0) {
+    pods.row({"there before", grouped(there)});
+  }
+  pods.row({"placed", grouped(report.placed), share(report.placed)});
+  pods.row({"failed", grouped(report.failed), share(report.failed)});
+  pods.row({"left when their time ended", grouped(report.departed)});
+  const auto if_any = [&](const char* what, std::uint64_t count) {
+    if (count > 0) pods.row({what, grouped(count)});
+  };
+  if_any("left out: being deleted", report.left_out_deleting);
+  if_any("left out: scheduling gates", report.left_out_gated);
+  if_any("left out: of other schedulers", report.left_out_of_other_schedulers);
+  fmt::print(file, "\npods\n{}", pods.text());
+}
+
 void print_not_considered(std::FILE* file, const SimulationReport& report) {
   std::string text;
   for (const NotConsideredReport& at : report.not_considered) {
@@ -38,6 +59,16 @@ void print_not_considered(std::FILE* file, const SimulationReport& report) {
     fmt::print(file,
                "\n  --all-pods places pods with scheduling gates and of other schedulers too\n");
   }
+}
+
+void print_failures(std::FILE* file, const std::vector<FailureReport>& failures) {
+  if (failures.empty()) return;
+  Table table;
+  table.row({"", "on most nodes", "on some node"});
+  for (const FailureReport& failure : failures) {
+    table.row({failure.reason, grouped(failure.pods_mainly), grouped(failure.pods_also)});
+  }
+  fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", table.text());
 }
 
 void print_victims(std::FILE* file, const PreemptionReport& preemption) {
@@ -95,6 +126,58 @@ void print_elastic_quotas(std::FILE* file, const std::vector<ElasticQuotaReport>
   if (shown.size() < quotas.size()) {
     fmt::print(file, "  and {} more; --json has them all\n", grouped(quotas.size() - shown.size()));
   }
+}
+
+void print_allocation(std::FILE* file, const std::vector<ResourceReport>& resources) {
+  if (resources.empty()) return;
+  Table table;
+  table.row({"", "allocatable", "requested", "", "limits", "", "fullest node by limits", ""});
+  for (const ResourceReport& resource : resources) {
+    table.row({resource_label(resource.name), rounded_text(resource.name, resource.allocatable),
+               rounded_text(resource.name, resource.requested),
+               share_text(resource.requested, resource.allocatable),
+               rounded_text(resource.name, resource.limits),
+               share_text(resource.limits, resource.allocatable), resource.hottest_node,
+               share_text(resource.hottest_limits, resource.hottest_allocatable)});
+  }
+  fmt::print(file, "\nallocation, each at its peak\n{}", table.text());
+}
+
+void print_engine(std::FILE* file, const SimulationReport& report) {
+  const EngineStats& stats = report.stats;
+  Table table;
+  table.row({"decisions", grouped(stats.decisions)});
+  table.row({"answered from the cache", grouped(stats.cache_hits),
+             share_text(static_cast<std::int64_t>(stats.cache_hits),
+                        static_cast<std::int64_t>(stats.decisions))});
+  table.row({"pod shapes", grouped(stats.shapes)});
+  table.row({"node classes", grouped(stats.node_classes)});
+  if (report.metric_reports > 0) table.row({"metrics reported", grouped(report.metric_reports)});
+  fmt::print(file, "\nengine\n{}", table.text());
+}
+
+void print_speed(std::FILE* file, const SimulationReport& report) {
+  const SpeedReport& speed = report.speed;
+  Table times;
+  times.row({"pods per second", grouped(pods_per_second(report)),
+             fmt::format("(everything, {:.3f} s)", speed.seconds)});
+  if (report.growth) {
+    times.row({"of it the autoscaler", fmt::format("{:.3f} s", speed.autoscaler_seconds)});
+  }
+  times.row({"instruction set", active_kernels()->name});
+  Table latencies;
+  latencies.row({"us per decision", "p50", "p90", "p99", "max"});
+  latencies.row({"", fmt::format("{:.2f}", speed.latency_us(500)),
+                 fmt::format("{:.2f}", speed.latency_us(900)),
+                 fmt::format("{:.2f}", speed.latency_us(990)),
+                 fmt::format("{:.2f}", speed.latency_us(1000))});
+  if (!speed.preemption_latencies_ns.empty()) {
+    latencies.row({"us per preemption", fmt::format("{:.0f}", speed.preemption_latency_us(500)),
+                   fmt::format("{:.0f}", speed.preemption_latency_us(900)),
+                   fmt::format("{:.0f}", speed.preemption_latency_us(990)),
+                   fmt::format("{:.0f}", speed.preemption_latency_us(1000))});
+  }
+  fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
 }
 
 ordered_json preemption_json(const PreemptionReport& preemption) {
@@ -359,92 +442,21 @@ void print_notes(std::FILE* file, const SimulationInput& input) {
 
 void print_report(std::FILE* file, const SimulationInput& input, std::uint64_t seed,
                   const SimulationReport& report) {
-  const std::uint64_t decisions = report.placed + report.failed;
   fmt::print(file, "{}: {} nodes, {} pods, seed {}\n", input.title, grouped(input.nodes.size()),
              grouped(input.arrivals.size()), seed);
-
-  Table pods;
-  const auto share = [&](std::uint64_t part) {
-    return share_text(static_cast<std::int64_t>(part), static_cast<std::int64_t>(decisions));
-  };
-  if (const std::uint64_t there = pods_there(input); there > 0) {
-    pods.row({"there before", grouped(there)});
-  }
-  pods.row({"placed", grouped(report.placed), share(report.placed)});
-  pods.row({"failed", grouped(report.failed), share(report.failed)});
-  pods.row({"left when their time ended", grouped(report.departed)});
-  const auto if_any = [&](const char* what, std::uint64_t count) {
-    if (count > 0) pods.row({what, grouped(count)});
-  };
-  if_any("left out: being deleted", report.left_out_deleting);
-  if_any("left out: scheduling gates", report.left_out_gated);
-  if_any("left out: of other schedulers", report.left_out_of_other_schedulers);
-  fmt::print(file, "\npods\n{}", pods.text());
+  print_pods(file, input, report);
   print_not_considered(file, report);
-
-  if (!report.failures.empty()) {
-    Table failures;
-    failures.row({"", "on most nodes", "on some node"});
-    for (const FailureReport& failure : report.failures) {
-      failures.row({failure.reason, grouped(failure.pods_mainly), grouped(failure.pods_also)});
-    }
-    fmt::print(file, "\nfailed pods by the reason that nodes gave\n{}", failures.text());
-  }
-
+  print_failures(file, report.failures);
   if (report.growth) print_growth(file, *report.growth);
   print_victims(file, report.preemption);
   print_elastic_quotas(file, report.quotas);
-
-  if (!report.resources.empty()) {
-    Table resources;
-    resources.row({"", "allocatable", "requested", "", "limits", "", "fullest node by limits", ""});
-    for (const ResourceReport& resource : report.resources) {
-      resources.row({resource_label(resource.name),
-                     rounded_text(resource.name, resource.allocatable),
-                     rounded_text(resource.name, resource.requested),
-                     share_text(resource.requested, resource.allocatable),
-                     rounded_text(resource.name, resource.limits),
-                     share_text(resource.limits, resource.allocatable), resource.hottest_node,
-                     share_text(resource.hottest_limits, resource.hottest_allocatable)});
-    }
-    fmt::print(file, "\nallocation, each at its peak\n{}", resources.text());
-  }
-
-  Table engine;
-  engine.row({"decisions", grouped(report.stats.decisions)});
-  engine.row({"answered from the cache", grouped(report.stats.cache_hits),
-              share_text(static_cast<std::int64_t>(report.stats.cache_hits),
-                         static_cast<std::int64_t>(report.stats.decisions))});
-  engine.row({"pod shapes", grouped(report.stats.shapes)});
-  engine.row({"node classes", grouped(report.stats.node_classes)});
-  if (report.metric_reports > 0) engine.row({"metrics reported", grouped(report.metric_reports)});
-  fmt::print(file, "\nengine\n{}", engine.text());
+  print_allocation(file, report.resources);
+  print_engine(file, report);
   if (!report.violations.empty()) {
     fmt::print(file, "\nrules of quotas and preemption that were broken\n  {}\n",
                fmt::join(report.violations, "\n  "));
   }
-
-  const SpeedReport& speed = report.speed;
-  Table times;
-  times.row({"pods per second", grouped(pods_per_second(report)),
-             fmt::format("(everything, {:.3f} s)", speed.seconds)});
-  if (report.growth) {
-    times.row({"of it the autoscaler", fmt::format("{:.3f} s", speed.autoscaler_seconds)});
-  }
-  times.row({"instruction set", active_kernels()->name});
-  Table latencies;
-  latencies.row({"us per decision", "p50", "p90", "p99", "max"});
-  latencies.row({"", fmt::format("{:.2f}", speed.latency_us(500)),
-                 fmt::format("{:.2f}", speed.latency_us(900)),
-                 fmt::format("{:.2f}", speed.latency_us(990)),
-                 fmt::format("{:.2f}", speed.latency_us(1000))});
-  if (!speed.preemption_latencies_ns.empty()) {
-    latencies.row({"us per preemption", fmt::format("{:.0f}", speed.preemption_latency_us(500)),
-                   fmt::format("{:.0f}", speed.preemption_latency_us(900)),
-                   fmt::format("{:.0f}", speed.preemption_latency_us(990)),
-                   fmt::format("{:.0f}", speed.preemption_latency_us(1000))});
-  }
-  fmt::print(file, "\nspeed\n{}{}", times.text(), latencies.text());
+  print_speed(file, report);
   if (!input.notes.empty()) fmt::print(file, "\n");
   print_notes(file, input);
 }
