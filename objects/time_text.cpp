@@ -1,9 +1,9 @@
 // RFC 3339 times and Go durations.
 #include "objects/time_text.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -74,6 +74,30 @@ constexpr std::array kUnits = {
     Unit{"h", 3'600'000'000'000},
 };
 
+// What Go lets digits come to: the magnitude of the least int64.
+constexpr Int128 kDigitsMax = Int128{1} << 63;
+
+// From the digit that brings `number` beyond kDigitsMax, none counts.
+struct Digits {
+  std::uint64_t number = 0;
+  double scale = 1;  // ten to the power of the digits that count
+  bool any = false;
+  bool fits = true;
+};
+
+Digits take_digits(std::string_view& text) {
+  Digits digits;
+  for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1)) {
+    const Int128 longer = static_cast<Int128>(digits.number) * 10 + (text.front() - '0');
+    digits.any = true;
+    digits.fits = digits.fits && longer <= kDigitsMax;
+    if (!digits.fits) continue;
+    digits.number = static_cast<std::uint64_t>(longer);
+    digits.scale *= 10;
+  }
+  return digits;
+}
+
 }  // namespace
 
 Result<std::int64_t> parse_time_us(std::string_view rfc3339) {
@@ -111,49 +135,39 @@ Result<std::int64_t> parse_time_us(std::string_view rfc3339) {
   return seconds * kMicrosPerSecond + micros;
 }
 
-Result<std::int64_t> parse_duration_us(std::string_view text) {
-  constexpr const char* kExpected = "a duration like 5m0s";
-  constexpr Int128 kDurationNanosMax = std::numeric_limits<std::int64_t>::max();
-  // Finer parts of a number than this have no effect on microseconds.
-  constexpr int kFractionDigits = 12;
-  constexpr Int128 kFractionUnit = 1'000'000'000'000;
-  Scanner scan{text};
-  const bool negative = scan.take('-');
-  if (!negative) scan.take('+');
-  if (scan.text == "0") return 0;
-  if (scan.text.empty()) return bad(text, kExpected);
+std::optional<std::int64_t> parse_go_duration_ns(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text == "0") return 0;
   Int128 nanos = 0;
-  while (!scan.text.empty()) {
-    Int128 whole = 0;
-    const bool has_whole = is_digit(scan.text.front());
-    while (!scan.text.empty() && is_digit(scan.text.front())) {
-      whole = whole * 10 + (scan.text.front() - '0');
-      if (whole > kDurationNanosMax) return bad(text, kExpected);
-      scan.text.remove_prefix(1);
+  do {
+    const Digits whole = take_digits(text);
+    Digits fraction;
+    if (text.starts_with('.')) {
+      text.remove_prefix(1);
+      fraction = take_digits(text);
     }
-    std::int64_t fraction = 0;
-    if (scan.take('.')) {
-      // "1." and ".5" are numbers, "." is not.
-      const bool has_fraction = !scan.text.empty() && is_digit(scan.text.front());
-      if (has_fraction) fraction = scan.fraction(kFractionDigits);
-      if (!has_whole && !has_fraction) return bad(text, kExpected);
-    } else if (!has_whole) {
-      return bad(text, kExpected);
-    }
-    const Unit* unit = nullptr;
-    for (const Unit& candidate : kUnits) {
-      if (scan.text.starts_with(candidate.name)) {
-        unit = &candidate;
-        break;
-      }
-    }
-    if (unit == nullptr) return bad(text, kExpected);
-    scan.text.remove_prefix(unit->name.size());
-    nanos += whole * unit->nanos + fraction * static_cast<Int128>(unit->nanos) / kFractionUnit;
-    if (nanos > kDurationNanosMax) return bad(text, kExpected);
-  }
-  const auto micros = static_cast<std::int64_t>(nanos / 1000);
-  return negative ? -micros : micros;
+    const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& candidate) {
+      return text.starts_with(candidate.name);
+    });
+    const bool any = whole.any || fraction.any;  // "1." and ".5" are numbers, "." is not
+    if (!any || !whole.fits || unit == kUnits.end()) return std::nullopt;
+    text.remove_prefix(unit->name.size());
+    // Go's own floating point: it rounds as Go rounds.
+    const double of_fraction =
+        static_cast<double>(fraction.number) * (static_cast<double>(unit->nanos) / fraction.scale);
+    nanos +=
+        static_cast<Int128>(whole.number) * unit->nanos + static_cast<std::int64_t>(of_fraction);
+    if (nanos > kDigitsMax) return std::nullopt;
+  } while (!text.empty());
+  if (!negative && nanos == kDigitsMax) return std::nullopt;
+  return static_cast<std::int64_t>(negative ? -nanos : nanos);
+}
+
+Result<std::int64_t> parse_duration_us(std::string_view text) {
+  const std::optional<std::int64_t> nanos = parse_go_duration_ns(text);
+  if (!nanos) return bad(text, "a duration like 5m0s");
+  return *nanos / 1'000;
 }
 
 }  // namespace headroom

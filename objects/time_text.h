@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "objects/error.h"
@@ -14,8 +15,10 @@ inline constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 // is finer than a microsecond is dropped. kInvalid for other text, which the message holds.
 Result<std::int64_t> parse_time_us(std::string_view rfc3339);
 
-// Microseconds, cut toward zero. Go's time.ParseDuration: signed decimal numbers, each with a unit
-// of ns, us, ms, s, m, h; "0" alone. kInvalid for other text and beyond about 292 years.
+// Nanoseconds, as Go's time.ParseDuration reads and rounds them: signed decimal numbers, each with
+// a unit of ns, us, ms, s, m, h; "0" alone. nullopt for other text and beyond about 292 years.
+std::optional<std::int64_t> parse_go_duration_ns(std::string_view text);
+// In microseconds, cut toward zero. kInvalid for such text, which the message holds.
 Result<std::int64_t> parse_duration_us(std::string_view text);
 
 }  // namespace headroom

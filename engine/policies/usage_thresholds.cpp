@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "engine/profile/go_duration.h"
+#include "objects/time_text.h"
 #include "objects/trimmed.h"
 
 namespace headroom {

@@ -6,7 +6,6 @@
 
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
-#include "engine/profile/go_duration.h"
 #include "objects/time_text.h"
 
 namespace headroom {

@@ -12,7 +12,7 @@
 #include "engine/policies/limit_ratio.h"
 #include "engine/policies/load_estimate.h"
 #include "engine/policies/usage_thresholds.h"
-#include "engine/profile/go_duration.h"
+#include "objects/time_text.h"
 
 namespace headroom::annotations_test {
 namespace {
@@ -44,6 +44,9 @@ TEST(GoDuration, WhatGoReads) {
       {"0.00000000000000000000000000000000000000000000001h", 0},
       {"9223372036854775807ns", INT64_MAX},
       {"2562047h47m16.854775807s", INT64_MAX},
+      {"-9223372036854775808ns", INT64_MIN},
+      {"0.0002777777777778h", 1'000'000'000},
+      {"0.99999999999999999999s", 1'000'000'000},  // Go's floating point
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_EQ(parse_go_duration_ns(text), expected) << text;
@@ -68,6 +71,7 @@ TEST(GoDuration, WhatIsNone) {
                                       "1..5s",
                                       "1e3s",
                                       "9223372036854775808ns",
+                                      "-9223372036854775809ns",
                                       "2562047h47m16.854775808s",
                                       "99999999999999999999h",
                                       "99999999999999999999999999999999999999999999999999s"}) {
