@@ -2,37 +2,9 @@
 
 #include <simdjson.h>
 
-#include <charconv>
+#include "engine/profile/percent.h"
 
 namespace headroom {
-
-namespace {
-
-// Go's intstr.GetScaledValueFromIntOrPercent: "[+]digits%", in int32. Proposal knows no sign.
-std::optional<std::int64_t> parse_percent(std::string_view text, Mode mode) {
-  if (!text.ends_with('%')) {
-    return std::nullopt;
-  }
-  text.remove_suffix(1);
-  if (mode == Mode::kProposal && text.starts_with('-')) {
-    return std::nullopt;
-  }
-  if (mode == Mode::kUpstream && text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) {
-      return std::nullopt;
-    }
-  }
-  std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || value > INT32_MAX ||
-      value < (mode == Mode::kProposal ? 0 : INT32_MIN)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-}  // namespace
 
 std::optional<LimitRatio> parse_limit_ratio(std::string_view json, Mode mode) {
   const bool upstream = mode == Mode::kUpstream;

@@ -2,29 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
-#include "objects/digit.h"
+#include "engine/profile/percent.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::int64_t kRatioMax = std::numeric_limits<std::int32_t>::max();
-
-// The percent of "125%", with a sign or without: what Go's strconv.Atoi takes.
-std::optional<std::int64_t> parse_percent(std::string_view text) {
-  if (!text.ends_with('%')) return std::nullopt;
-  text.remove_suffix(1);
-  if (text.starts_with('+') && text.size() > 1 && is_digit(text[1])) text.remove_prefix(1);
-  std::int64_t percent = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (percent < -kRatioMax - 1 || percent > kRatioMax) return std::nullopt;
-  return percent;
-}
 
 void read_ratio(const ConfigValue& value, Mode mode, LimitAwareArgs& args) {
   ResourcePercents ratio;
@@ -36,9 +23,7 @@ void read_ratio(const ConfigValue& value, Mode mode, LimitAwareArgs& args) {
       ratio[resource] = percent.integer(mode == Mode::kUpstream ? -kRatioMax - 1 : 0, kRatioMax);
     } else {
       const std::string text = percent.text();
-      const std::optional<std::int64_t> parsed = parse_percent(text);
-      const bool digits = text.size() > 1 && std::all_of(text.begin(), text.end() - 1, is_digit);
-      if (parsed && (digits || mode == Mode::kUpstream)) {
+      if (const std::optional<std::int64_t> parsed = parse_percent(text, mode); parsed) {
         ratio[resource] = *parsed;
       } else if (mode == Mode::kUpstream) {
         args.bad_default_ratios[resource] = text;
