@@ -9,6 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "objects/digit.h"
+
 namespace headroom {
 void ConfigValue::fields(std::initializer_list<Field> accepted) const {
   entries([&](const std::string& key, const ConfigValue& value) {
@@ -107,9 +109,7 @@ std::int64_t ConfigValue::integer(std::int64_t min, std::int64_t max) const {
 bool ConfigValue::is_number() const {
   if (!is_plain()) return false;
   const std::string& text = value_->scalar;
-  return !text.empty() &&
-         (std::isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '-') &&
-         text.back() != '%';
+  return !text.empty() && (is_digit(text[0]) || text[0] == '-') && text.back() != '%';
 }
 
 std::string ConfigValue::shown() const {

@@ -2,21 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "objects/label_syntax.h"
+#include "objects/whole_number.h"
 
 namespace headroom {
-
-namespace {
-
-bool is_integer(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
 
 std::string problem_of_expression(const NodeSelectorRequirement& asked) {
   const auto problem = [&](std::string_view what) {
@@ -28,7 +17,7 @@ std::string problem_of_expression(const NodeSelectorRequirement& asked) {
   } else if (asked.op == "Exists" || asked.op == "DoesNotExist") {
     if (!asked.values.empty()) return problem(asked.op + " takes no values");
   } else if (asked.op == "Gt" || asked.op == "Lt") {
-    if (asked.values.size() != 1 || !is_integer(asked.values.front())) {
+    if (asked.values.size() != 1 || !whole_number(asked.values.front())) {
       return problem(asked.op + " needs one value, an integer");
     }
   } else {

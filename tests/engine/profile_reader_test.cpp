@@ -1008,6 +1008,8 @@ TEST(ProfileErrors, NodeAffinityArgs) {
             at + "a: Gt needs one value, an integer");
   EXPECT_EQ(expression(R"("key": "a", "operator": "Gt", "values": ["-1"])"),
             at + "a: \"-1\" is not a label value");
+  EXPECT_EQ(expression(R"("key": "a", "operator": "Lt", "values": ["+5"])"),
+            at + "a: \"+5\" is not a label value");
   EXPECT_EQ(required(R"({"matchFields": [{"key": "metadata.uid", "operator": "In",
                                           "values": ["b"]}]})"),
             in_args +
