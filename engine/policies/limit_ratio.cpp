@@ -1,27 +1,18 @@
 #include "engine/policies/limit_ratio.h"
 
-#include <simdjson.h>
-
+#include "engine/policies/annotation_json.h"
 #include "engine/profile/percent.h"
 
 namespace headroom {
 
 std::optional<LimitRatio> parse_limit_ratio(std::string_view json, Mode mode) {
   const bool upstream = mode == Mode::kUpstream;
-  simdjson::dom::parser parser;
-  simdjson::dom::element document;
-  if (parser.parse(simdjson::padded_string(json)).get(document) != simdjson::SUCCESS) {
+  const AnnotationJson annotation(json);
+  if (annotation.is_bad() || (annotation.is_null() && !upstream)) {
     return std::nullopt;
   }
   LimitRatio ratio;
-  if (document.is_null()) {
-    return upstream ? std::optional(ratio) : std::nullopt;
-  }
-  simdjson::dom::object object;
-  if (document.get(object) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
-  for (const auto& [key, value] : object) {
+  for (const auto& [key, value] : annotation) {
     std::string name(key);
     std::optional<std::int64_t> percent;
     if (std::int64_t number = 0; value.get(number) == simdjson::SUCCESS) {

@@ -1,9 +1,8 @@
 #include "engine/policies/load_estimate.h"
 
-#include <simdjson.h>
-
 #include <cmath>
 
+#include "engine/policies/annotation_json.h"
 #include "engine/table/resource_names.h"
 #include "objects/pod_resources.h"
 
@@ -128,20 +127,12 @@ std::string_view translated_resource(std::string_view resource, KoordPriorityCla
 }
 
 std::optional<std::map<std::string, std::int64_t>> parse_factors(std::string_view json) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element document;
-  simdjson::dom::object object;
-  if (parser.parse(simdjson::padded_string(json)).get(document) != simdjson::SUCCESS) {
+  const AnnotationJson annotation(json);
+  if (annotation.is_bad()) {
     return std::nullopt;
   }
   std::map<std::string, std::int64_t> factors;
-  if (document.is_null()) {
-    return factors;
-  }
-  if (document.get(object) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
-  for (const auto& [key, value] : object) {
+  for (const auto& [key, value] : annotation) {
     std::int64_t factor = 0;
     if (value.get(factor) != simdjson::SUCCESS && !value.is_null()) {
       return std::nullopt;

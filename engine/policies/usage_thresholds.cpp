@@ -1,10 +1,10 @@
 #include "engine/policies/usage_thresholds.h"
 
-#include <simdjson.h>
 #include <strings.h>
 
 #include <algorithm>
 
+#include "engine/policies/annotation_json.h"
 #include "objects/time_text.h"
 #include "objects/trimmed.h"
 
@@ -79,20 +79,12 @@ bool read_aggregated(simdjson::dom::element value, Mode mode, UsageThresholds& o
 }  // namespace
 
 std::optional<UsageThresholds> parse_usage_thresholds(std::string_view json, Mode mode) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element document;
-  if (parser.parse(simdjson::padded_string(json)).get(document) != simdjson::SUCCESS) {
+  const AnnotationJson annotation(json);
+  if (annotation.is_bad()) {
     return std::nullopt;
   }
   UsageThresholds result;
-  if (document.is_null()) {
-    return result;
-  }
-  simdjson::dom::object object;
-  if (document.get(object) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
-  for (const auto& [key, value] : object) {
+  for (const auto& [key, value] : annotation) {
     const bool good = same_key(key, "usageThresholds") ? read_percents(value, mode, result.usage)
                       : same_key(key, "prodUsageThresholds")
                           ? read_percents(value, mode, result.prod)
@@ -106,20 +98,12 @@ std::optional<UsageThresholds> parse_usage_thresholds(std::string_view json, Mod
 }
 
 std::optional<ResourceList> parse_resource_list(std::string_view json, Mode mode) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element document;
-  simdjson::dom::object object;
-  if (parser.parse(simdjson::padded_string(json)).get(document) != simdjson::SUCCESS) {
+  const AnnotationJson annotation(json);
+  if (annotation.is_bad()) {
     return std::nullopt;
   }
   ResourceList result;
-  if (document.is_null()) {
-    return result;
-  }
-  if (document.get(object) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
-  for (const auto& [key, value] : object) {
+  for (const auto& [key, value] : annotation) {
     const bool upstream = mode == Mode::kUpstream;
     std::string_view text;
     std::string number;
