@@ -8,28 +8,6 @@ namespace headroom {
 
 namespace {
 
-Result<void> check_requirement(const NodeSelectorRequirement& asked) {
-  const auto invalid = [&](const std::string& what) {
-    return fail(ErrorCode::kInvalid, fmt::format("spec.selector: {}: {}", asked.key, what));
-  };
-  if (!is_label_key(asked.key)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("spec.selector: \"{}\" is not a label key", asked.key));
-  }
-  if (asked.op == "In" || asked.op == "NotIn") {
-    if (asked.values.empty()) return invalid(asked.op + " needs values");
-  } else if (asked.op == "Exists" || asked.op == "DoesNotExist") {
-    if (!asked.values.empty()) return invalid(asked.op + " takes no values");
-  } else {
-    return invalid(
-        fmt::format("operator \"{}\" is not In, NotIn, Exists or DoesNotExist", asked.op));
-  }
-  for (const std::string& value : asked.values) {
-    if (!is_label_value(value)) return invalid(fmt::format("\"{}\" is not a label value", value));
-  }
-  return {};
-}
-
 Result<CapacityQuotaLimit> read_limit(const std::string& resource, const std::string& text,
                                       const StringMap& aliases) {
   const std::string field = "spec.limits.resources." + resource;
@@ -59,7 +37,9 @@ Result<CapacityQuotaLimit> read_limit(const std::string& resource, const std::st
 
 Result<void> check_selector(const LabelSelector& selector) {
   for (const NodeSelectorRequirement& asked : selector) {
-    if (Result<void> ok = check_requirement(asked); !ok) return ok;
+    if (const std::string problem = problem_of_requirement(asked, false); !problem.empty()) {
+      return fail(ErrorCode::kInvalid, "spec.selector: " + problem);
+    }
   }
   return {};
 }

@@ -30,26 +30,13 @@ bool tolerates(const Toleration& toleration, const Taint& taint) {
   return toleration.op == "Exists";
 }
 
-// apimachinery labels.NewRequirement, and for fields nodeaffinity's own rule. A requirement that is
-// not valid makes its term match nothing.
+// For fields nodeaffinity has a rule of its own. A requirement that is not valid makes its term
+// match nothing.
 bool valid(const NodeSelectorRequirement& requirement, bool field) {
-  const std::size_t values = requirement.values.size();
   if (field) {
-    return values == 1 && (requirement.op == "In" || requirement.op == "NotIn");
+    return requirement.values.size() == 1 && (requirement.op == "In" || requirement.op == "NotIn");
   }
-  if (!is_label_key(requirement.key) ||
-      !std::all_of(requirement.values.begin(), requirement.values.end(),
-                   [](const std::string& value) { return is_label_value(value); })) {
-    return false;
-  }
-  if (requirement.op == "In" || requirement.op == "NotIn") {
-    return values != 0;
-  }
-  if (requirement.op == "Exists" || requirement.op == "DoesNotExist") {
-    return values == 0;
-  }
-  return (requirement.op == "Gt" || requirement.op == "Lt") && values == 1 &&
-         whole_number(requirement.values[0]).has_value();
+  return problem_of_requirement(requirement, true).empty();
 }
 
 const NodeSelectorRequirement* named_nodes(const NodeSelectorTerm& term) {
