@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "objects/digit.h"
 #include "objects/quantity.h"
@@ -98,6 +99,15 @@ Digits take_digits(std::string_view& text) {
   return digits;
 }
 
+// At least `width` characters of `value`, a sign among them.
+void append_padded(std::string& text, std::int64_t value, std::size_t width) {
+  const std::string digits = std::to_string(value < 0 ? -value : value);
+  if (value < 0) text += '-';
+  const std::size_t written = digits.size() + (value < 0 ? 1 : 0);
+  text.append(written < width ? width - written : 0, '0');
+  text += digits;
+}
+
 }  // namespace
 
 Result<std::int64_t> parse_time_us(std::string_view rfc3339) {
@@ -133,6 +143,44 @@ Result<std::int64_t> parse_time_us(std::string_view rfc3339) {
   const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
   const std::int64_t seconds = days * 86'400 + hour * 3600 + minute * 60 + second - offset_seconds;
   return seconds * kMicrosPerSecond + micros;
+}
+
+void append_time(std::string& text, std::int64_t time_us) {
+  using std::chrono::days;
+  const std::int64_t micros = (time_us % kMicrosPerSecond + kMicrosPerSecond) % kMicrosPerSecond;
+  const std::chrono::sys_seconds time{std::chrono::seconds((time_us - micros) / kMicrosPerSecond)};
+  const std::chrono::sys_days day = std::chrono::floor<days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::int64_t second = (time - day).count();
+  append_padded(text, static_cast<int>(date.year()), 4);
+  for (const auto& [before, value] :
+       {std::pair<char, std::int64_t>('-', static_cast<unsigned>(date.month())),
+        {'-', static_cast<unsigned>(date.day())},
+        {'T', second / 3600},
+        {':', second / 60 % 60},
+        {':', second % 60}}) {
+    text += before;
+    append_padded(text, value, 2);
+  }
+  if (micros != 0) {
+    text += '.';
+    append_padded(text, micros, 6);
+  }
+  text += 'Z';
+}
+
+std::string time_text(std::int64_t time_us) {
+  std::string text;
+  append_time(text, time_us);
+  return text;
+}
+
+std::string time_text(const std::optional<std::int64_t>& time_us) {
+  return time_us ? time_text(*time_us) : std::string();
+}
+
+std::string second_text(std::int64_t time_us) {
+  return time_text(time_us - time_us % kMicrosPerSecond);
 }
 
 std::optional<std::int64_t> parse_go_duration_ns(std::string_view text) {

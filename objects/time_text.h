@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "objects/error.h"
@@ -14,6 +15,12 @@ inline constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 // Microseconds since the Unix epoch of "2026-01-01T00:00:00Z", with any offset and fraction; what
 // is finer than a microsecond is dropped. kInvalid for other text, which the message holds.
 Result<std::int64_t> parse_time_us(std::string_view rfc3339);
+
+// "2026-01-01T00:00:00Z", with microseconds where there are any.
+void append_time(std::string& text, std::int64_t time_us);
+std::string time_text(std::int64_t time_us);
+std::string time_text(const std::optional<std::int64_t>& time_us);  // "" for none
+std::string second_text(std::int64_t time_us);                      // without the microseconds
 
 // Nanoseconds, as Go's time.ParseDuration reads and rounds them: signed decimal numbers, each with
 // a unit of ns, us, ms, s, m, h; "0" alone. nullopt for other text and beyond about 292 years.

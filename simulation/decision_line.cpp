@@ -4,7 +4,6 @@
 
 #include "objects/time_text.h"
 #include "simulation/text/not_considered_text.h"
-#include "workloads/object_writer.h"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "workloads/object_writer.h"
+#include "objects/time_text.h"
 
 namespace headroom {
 

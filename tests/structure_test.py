@@ -55,7 +55,7 @@ ROOMS = {
     'simulation/input': ['objects', 'engine', 'workloads', 'simulation/text'],
     'simulation/figures': ['objects', 'engine', 'workloads', 'simulation/autoscaler'],
     'simulation': ['objects', 'engine', 'autoscaling', 'workloads', 'simulation'],
-    'simulation/report': ['kernels', 'objects', 'workloads', 'simulation'],
+    'simulation/report': ['kernels', 'objects', 'simulation'],
     'tools/load': ['objects', 'engine', 'autoscaling', 'schema', 'client', 'server/sockets', 'workloads',
                    'simulation/text'],
     'tools/capacity_quota': ['objects', 'autoscaling', 'simulation'],

@@ -1,10 +1,8 @@
-// All kinds but pods (pod_writer.cpp), and times.
+// All kinds but pods (pod_writer.cpp).
 #include "workloads/object_writer.h"
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <iterator>
 #include <string_view>
 
 #include "objects/time_text.h"
@@ -39,34 +37,6 @@ void write_images(JsonWriter& json, const std::vector<ContainerImage>& images) {
 }
 
 }  // namespace
-
-void append_time(std::string& text, std::int64_t time_us) {
-  using std::chrono::days;
-  const std::int64_t micros = (time_us % kMicrosPerSecond + kMicrosPerSecond) % kMicrosPerSecond;
-  const std::chrono::sys_seconds time{std::chrono::seconds((time_us - micros) / kMicrosPerSecond)};
-  const std::chrono::sys_days day = std::chrono::floor<days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::int64_t second = (time - day).count();
-  fmt::format_to(std::back_inserter(text), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-                 static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                 static_cast<unsigned>(date.day()), second / 3600, second / 60 % 60, second % 60);
-  if (micros != 0) fmt::format_to(std::back_inserter(text), ".{:06}", micros);
-  text += 'Z';
-}
-
-std::string time_text(std::int64_t time_us) {
-  std::string text;
-  append_time(text, time_us);
-  return text;
-}
-
-std::string time_text(const std::optional<std::int64_t>& time_us) {
-  return time_us ? time_text(*time_us) : std::string();
-}
-
-std::string second_text(std::int64_t time_us) {
-  return time_text(time_us - time_us % kMicrosPerSecond);
-}
 
 void append_json(std::string& text, const Node& node) {
   JsonWriter json(text);

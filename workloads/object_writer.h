@@ -4,8 +4,6 @@
 // Headroom does not read are not written. Cost: appends to the text, allocates little else.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "objects/objects.h"
@@ -20,11 +18,5 @@ void append_json(std::string& text, const ElasticQuota& quota);
 void append_json(std::string& text, const PodDisruptionBudget& budget);
 void append_json(std::string& text, const PriorityClass& priority_class);
 void append_json(std::string& text, const CapacityQuota& quota);
-
-// "2026-01-01T00:00:00Z", with microseconds where there are any.
-void append_time(std::string& text, std::int64_t time_us);
-std::string time_text(std::int64_t time_us);
-std::string time_text(const std::optional<std::int64_t>& time_us);  // "" for none
-std::string second_text(std::int64_t time_us);                      // without the microseconds
 
 }  // namespace headroom

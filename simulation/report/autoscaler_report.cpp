@@ -12,7 +12,6 @@
 #include "simulation/scale_up_json.h"
 #include "simulation/text/resource_text.h"
 #include "simulation/text/table.h"
-#include "workloads/object_writer.h"
 
 namespace headroom {
 namespace {

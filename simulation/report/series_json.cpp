@@ -7,7 +7,6 @@
 #include "objects/time_text.h"
 #include "simulation/figures/ranks.h"
 #include "simulation/text/resource_text.h"
-#include "workloads/object_writer.h"
 
 namespace headroom {
 namespace {

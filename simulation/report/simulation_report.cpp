@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernels.h"
+#include "objects/time_text.h"
 #include "simulation/figures/ranks.h"
 #include "simulation/report/autoscaler_report.h"
 #include "simulation/report/series_json.h"
 #include "simulation/text/not_considered_text.h"
 #include "simulation/text/resource_text.h"
 #include "simulation/text/table.h"
-#include "workloads/object_writer.h"
 
 namespace headroom {
 namespace {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "objects/time_text.h"
 #include "simulation/text/not_considered_text.h"
 #include "simulation/text/table.h"
-#include "workloads/object_writer.h"
 
 namespace headroom {
 namespace {

@@ -6,7 +6,6 @@
 #include "engine/profile/profile_reader.h"
 #include "objects/reading/object_reader.h"
 #include "objects/time_text.h"
-#include "workloads/object_writer.h"
 
 namespace headroom {
 namespace {
