@@ -78,5 +78,11 @@ static_assert(std::is_sorted(kPlugins.begin(), kPlugins.end(),
 
 constexpr const Plugin& plugin_of(PluginId id) { return kPlugins[static_cast<std::size_t>(id)]; }
 constexpr const char* to_string(PluginId id) { return plugin_of(id).name; }
+// nullptr: none is called that.
+constexpr const Plugin* find_plugin(std::string_view name) {
+  const auto* found = std::find_if(kPlugins.begin(), kPlugins.end(),
+                                   [&](const Plugin& plugin) { return name == plugin.name; });
+  return found == kPlugins.end() ? nullptr : found;
+}
 
 }  // namespace headroom

@@ -60,12 +60,6 @@ bool is_foreign(std::string_view name) {
   return std::find(kForeignPlugins.begin(), kForeignPlugins.end(), name) != kForeignPlugins.end();
 }
 
-const Plugin* find_plugin(std::string_view name) {
-  const auto plugin = std::find_if(kPlugins.begin(), kPlugins.end(),
-                                   [&](const Plugin& p) { return name == to_string(p.id); });
-  return plugin == kPlugins.end() ? nullptr : plugin;
-}
-
 std::string names_of(Extends extends) {
   std::vector<std::string_view> names;
   for (const Plugin& plugin : kPlugins) {

@@ -1,13 +1,9 @@
 // Runs one conformance case; see case.h.
 #include "tools/conformance/case.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,7 +11,6 @@
 #include "engine/profile/profile_reader.h"
 #include "objects/pod_resources.h"
 #include "objects/quantity.h"
-#include "objects/time_text.h"
 #include "tools/conformance/capacity_quota_case.h"
 #include "tools/conformance/case_facts.h"
 #include "tools/conformance/case_runner.h"
@@ -60,10 +55,11 @@ class EngineCaseRunner : private CaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     if (!create(recorded)) return std::move(differences_);
-    if (recorded.contains("now")) advance(recorded.at("now"));
+    if (recorded.contains("now")) advance(engines_, recorded.at("now"));
     return play(
         recorded.value("objects", json::array()), recorded.at("steps"),
-        [&](const json& object) { apply(object); }, [&](const json& step) { perform(step); });
+        [&](const json& object) { apply(engines_, object); },
+        [&](const json& step) { perform(step); });
   }
 
  private:
@@ -131,52 +127,14 @@ class EngineCaseRunner : private CaseRunner {
     const std::string op = step.at("op");
     if (op == "schedule") return schedule(step);
     if (plugin_ == PluginId::kCapacityScheduling && step.contains("expect")) {
-      json change = step;
-      change.erase("expect");
-      perform(change);
+      json rest = step;
+      rest.erase("expect");
+      perform(rest);
       return compare(step.at("expect"), {{"quotaUsed", elastic_quota_used(engines_.front())}});
     }
     if (op == "quantity") return quantity(step);
     if (op == "podResources") return pod_resources(step);
-    if (step.contains("expect")) {
-      return differ("expect", step.at("expect").dump(), "not supported after " + op);
-    }
-    if (op == "apply") return apply(step.at("object"));
-    if (op == "delete") return remove(step.at("object"));
-    if (op == "advance") return advance(step.at("now"));
-    if (op == "reserve" || op == "unreserve") {
-      Pod pod;
-      if (!read_pod(step.at("pod"), pod)) return;
-      const std::string node = step.at("node");
-      for (Engine& engine : engines_) {
-        if (op == "reserve") {
-          check("reserve", engine.assume(pod, node));
-        } else {
-          engine.forget(pod.namespace_name, pod.name, pod.uid, node);
-        }
-      }
-      return;
-    }
-    differ("op", op, "not supported");
-  }
-
-  void advance(const std::string& time) {
-    const Result<std::int64_t> now_us = parse_time_us(time);
-    if (!now_us) return differ("now", time, now_us.error().message);
-    for (Engine& engine : engines_) check("now", engine.advance(*now_us));
-  }
-
-  void apply(const json& object) {
-    for (Engine& engine : engines_) check("object", apply_object(engine, object, at_));
-  }
-
-  // Of several engines each says the same of what it cannot take.
-  void remove(const json& object) {
-    for (Engine& engine : engines_) {
-      const Result<void> removed = remove_object(engine, object);
-      check("object", removed);
-      if (!removed) return;
-    }
+    change(engines_, step);
   }
 
   void schedule(const json& step) {
@@ -381,23 +339,10 @@ class EngineCaseRunner : private CaseRunner {
       const json& came = got.at(field);
       if (field == "filter" || field == "scores" || field == "normalizedScores" ||
           field == "scoreStatus") {
-        compare_nodes(field, want, came);
+        compare_keys(field, want, came, same);
       } else if (field == "postFilter" ? want != came : !same(want, came)) {
         differ(field, want.dump(), came.dump());
       }
-    }
-  }
-
-  void compare_nodes(const std::string& field, const json& want, const json& came) {
-    std::set<std::string> nodes;
-    for (const auto& [node, value] : want.items()) nodes.insert(node);
-    for (const auto& [node, value] : came.items()) nodes.insert(node);
-    for (const std::string& node : nodes) {
-      if (want.contains(node) && came.contains(node) && same(want.at(node), came.at(node))) {
-        continue;
-      }
-      differ(fmt::format("{}.{}", field, node), value_or_absent(want, node),
-             value_or_absent(came, node));
     }
   }
 
@@ -412,10 +357,6 @@ class EngineCaseRunner : private CaseRunner {
 };
 
 }  // namespace
-
-std::string value_or_absent(const json& object, const std::string& key) {
-  return object.contains(key) ? object.at(key).dump() : "absent";
-}
 
 KubernetesVersion recorded_version(const json& recorded) {
   const std::string source = recorded.value("source", "");

@@ -22,9 +22,6 @@ struct ConformanceDifference {
   std::string expected, got;
 };
 
-// What a difference shows of the field: its JSON, or "absent".
-std::string value_or_absent(const nlohmann::json& object, const std::string& key);
-
 // The differences of the first step that has any; empty if the case passes.
 std::vector<ConformanceDifference> run_conformance_case(const nlohmann::json& recorded);
 

@@ -14,12 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-bool is_cluster_scoped(ReferredKind kind) {
-  return kind == ReferredKind::kNamespace || kind == ReferredKind::kPersistentVolume ||
-         kind == ReferredKind::kStorageClass || kind == ReferredKind::kCsiNode ||
-         kind == ReferredKind::kCsiDriver;
-}
-
 std::string shown(const Engine& engine, NodeIndex node, std::int64_t total,
                   const PluginScores& plugins) {
   std::string text = fmt::format("{} total {}", engine.node_name(node), total);
@@ -43,7 +37,7 @@ Result<void> remove_object(Engine& engine, const json& object) {
   const std::string name = metadata.at("name");
   const std::string name_space = metadata.value("namespace", "default");
   if (const std::optional<ReferredKind> referred = parse_referred_kind(kind)) {
-    engine.remove(*referred, is_cluster_scoped(*referred) ? name : pod_key(name_space, name));
+    engine.remove(*referred, key_of(*referred, name_space, name));
   } else if (kind == "ElasticQuota") {
     engine.remove_elastic_quota(name_space, name);
   } else if (kind == "PodDisruptionBudget") {

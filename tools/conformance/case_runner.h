@@ -1,5 +1,6 @@
 // CaseRunner: what every kind of recorded case has: objects, then steps, one after the other until
-// something differs; and how a difference is named. Each kind is a class of it.
+// something differs; the steps that change engines' facts; and how a difference is named. Each kind
+// is a class of it.
 //
 // One case each. Thread safety: one thread at a time.
 #pragma once
@@ -7,11 +8,13 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/engine.h"
 #include "objects/error.h"
 #include "objects/objects.h"
 #include "tools/conformance/case.h"
@@ -43,6 +46,16 @@ class CaseRunner {
   void check(std::string_view field, const Result<void>& result);
   // False: it differs.
   bool read_pod(const nlohmann::json& object, Pod& pod);
+
+  // A step that changes facts, in every engine. What is expected of one differs.
+  void change(std::span<Engine> engines, const nlohmann::json& step);
+  void apply(std::span<Engine> engines, const nlohmann::json& object);
+  void advance(std::span<Engine> engines, const std::string& time);
+
+  using Same = bool (*)(const nlohmann::json& want, const nlohmann::json& came);
+  // Two objects: every key of either side.
+  void compare_keys(const std::string& field, const nlohmann::json& want,
+                    const nlohmann::json& came, Same same);
 
   std::string at_;  // what is performed
   std::vector<ConformanceDifference> differences_;

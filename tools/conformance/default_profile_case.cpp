@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
-#include "objects/time_text.h"
 #include "tools/conformance/case_facts.h"
 #include "tools/conformance/case_runner.h"
 
@@ -35,18 +35,11 @@ const PluginId* find_case_plugin(std::string_view name) {
   return found == kCasePlugins.end() ? nullptr : found;
 }
 
-std::optional<PluginId> find_plugin(std::string_view name) {
-  for (const Plugin& plugin : kPlugins) {
-    if (name == plugin.name) return plugin.id;
-  }
-  return std::nullopt;
-}
-
 class DefaultProfileRunner : private CaseRunner {
  public:
   std::vector<ConformanceDifference> run(const json& recorded) {
     if (!create(recorded)) return std::move(differences_);
-    if (recorded.contains("now")) advance(recorded.at("now"));
+    if (recorded.contains("now")) advance(engines(), recorded.at("now"));
     return play(
         recorded.at("objects"), recorded.at("steps"), [&](const json& object) { apply(object); },
         [&](const json& step) { perform(step); });
@@ -67,12 +60,12 @@ class DefaultProfileRunner : private CaseRunner {
     if (whole_) {
       profile = Profile::kube_scheduler(recorded_version(recorded));
       for (const auto& [plugin, its] : args.items()) {
-        const std::optional<PluginId> id = find_plugin(plugin);
-        if (!id) {
+        const Plugin* const found = find_plugin(plugin);
+        if (found == nullptr) {
           differ("args", "a plugin", plugin);
           return false;
         }
-        if (!read_args(*id, its, profile)) return false;
+        if (!read_args(found->id, its, profile)) return false;
       }
     } else {
       const PluginId plugin = *find_case_plugin(name);
@@ -97,35 +90,24 @@ class DefaultProfileRunner : private CaseRunner {
     return read.has_value();
   }
 
+  std::span<Engine> engines() { return {&*engine_, 1}; }
+
   // --- Steps ---
 
   void perform(const json& step) {
     const std::string op = step.at("op");
     if (op == "schedule") return schedule(step);
-    if (step.contains("expect")) {
-      return differ("expect", step.at("expect").dump(), "not supported after " + op);
-    }
-    if (op == "apply") return apply(step.at("object"));
-    if (op == "delete") return remove(step.at("object"));
-    if (op == "advance") return advance(step.at("now"));
-    if (op == "reserve" || op == "unreserve") {
-      Pod pod;
-      if (!read_pod(step.at("pod"), pod)) return;
-      const std::string node = step.at("node");
-      if (op == "reserve") return check("reserve", engine_->assume(pod, node));
-      return engine_->forget(pod.namespace_name, pod.name, pod.uid, node);
-    }
-    differ("op", op, "not supported");
-  }
-
-  void advance(const std::string& time) {
-    const Result<std::int64_t> now_us = parse_time_us(time);
-    if (!now_us) return differ("now", time, now_us.error().message);
-    check("now", engine_->advance(*now_us));
+    change(engines(), step);
+    if (op == "apply") note_applied(step.at("object"));
+    if (op == "delete") note_removed(step.at("object"));
   }
 
   void apply(const json& object) {
-    check("object", apply_object(*engine_, object, at_));
+    CaseRunner::apply(engines(), object);
+    note_applied(object);
+  }
+
+  void note_applied(const json& object) {
     if (object.at("kind") != "Node") return;
     const std::string name = object.at("metadata").at("name");
     if (std::find(applied_.begin(), applied_.end(), name) == applied_.end()) {
@@ -133,8 +115,7 @@ class DefaultProfileRunner : private CaseRunner {
     }
   }
 
-  void remove(const json& object) {
-    check("object", remove_object(*engine_, object));
+  void note_removed(const json& object) {
     if (object.at("kind") == "Node") {
       std::erase(applied_, object.at("metadata").at("name").get<std::string>());
     }
@@ -291,14 +272,7 @@ class DefaultProfileRunner : private CaseRunner {
       if (want != came) differ(field, want.dump(), came.dump());
       return;
     }
-    std::set<std::string> keys;
-    for (const auto& [key, value] : want.items()) keys.insert(key);
-    for (const auto& [key, value] : came.items()) keys.insert(key);
-    for (const std::string& key : keys) {
-      if (want.contains(key) && came.contains(key) && want.at(key) == came.at(key)) continue;
-      differ(fmt::format("{}.{}", field, key), value_or_absent(want, key),
-             value_or_absent(came, key));
-    }
+    compare_keys(field, want, came, [](const json& a, const json& b) { return a == b; });
   }
 
   bool whole_ = false;  // DefaultProfile

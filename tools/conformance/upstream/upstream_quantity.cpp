@@ -8,12 +8,13 @@
 #include <optional>
 #include <utility>
 
+#include "objects/trimmed.h"
+
 namespace headroom {
 
 namespace {
 
 constexpr std::int64_t kNanoDigits = 9;
-constexpr std::int64_t kNanosPerUnit = 1'000'000'000;
 constexpr std::size_t kQuickDigitsMax = 18;  // maxInt64Factors: of decimals in int64 form
 constexpr Int128 kCapNanos =
     static_cast<Int128>(std::numeric_limits<std::int64_t>::max()) * kNanosPerUnit;
@@ -34,13 +35,6 @@ struct Parts {
     return std::int64_t{exponent} - static_cast<std::int64_t>(fraction);
   }
 };
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\n\v\f\r";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 std::string_view take_digits(std::string_view& text) {
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
