@@ -50,6 +50,14 @@ std::int64_t now_ticks() { return std::chrono::steady_clock::now().time_since_ep
 
 }  // namespace
 
+const char* to_string(RequestRejection why) {
+  return kRejectionNames[static_cast<std::size_t>(why)];
+}
+
+const char* to_string(Refusal why) { return kRefusalNames[static_cast<std::size_t>(why)]; }
+
+const char* to_string(LetGo why) { return kLetGoNames[static_cast<std::size_t>(why)]; }
+
 Metrics::Metrics() {
   auto& durations = prometheus::BuildHistogram()
                         .Name("headroomd_request_duration_seconds")
@@ -61,91 +69,6 @@ Metrics::Metrics() {
   for (std::size_t kind = 0; kind < kRequestKinds; ++kind) {
     durations_[kind] = &durations.Add({{"request", kKindNames[kind]}}, bounds);
   }
-  for (std::size_t code = 0; code < decisions_.size(); ++code) {
-    decisions_[code] = &counter("headroomd_decisions_total", "Pods decided on, by result.",
-                                {{"result", to_string(static_cast<Code>(code))}});
-  }
-  for (std::size_t code = 0; code < errors_.size(); ++code) {
-    errors_[code] = &counter("headroomd_request_errors_total", "Requests refused, by error code.",
-                             {{"code", to_string(static_cast<ErrorCode>(code))}});
-  }
-  for (std::size_t why = 0; why < kRejections; ++why) {
-    rejections_[why] = &counter("headroomd_frames_rejected_total", "Frames not served, by reason.",
-                                {{"reason", kRejectionNames[why]}});
-  }
-  const char* const facts_help = "Changes of facts, by what became of them.";
-  facts_applied_ = &counter("headroomd_facts_total", facts_help, {{"result", "applied"}});
-  facts_refused_ = &counter("headroomd_facts_total", facts_help, {{"result", "refused"}});
-  const char* const resyncs_help = "Resyncs, by how they ended.";
-  resyncs_completed_ = &counter("headroomd_resyncs_total", resyncs_help, {{"result", "completed"}});
-  resyncs_aborted_ = &counter("headroomd_resyncs_total", resyncs_help, {{"result", "aborted"}});
-  cache_hits_ = &counter("headroomd_cache_hits_total", "Decisions answered from the shape cache.");
-  cold_passes_ = &counter("headroomd_cold_passes_total", "Passes over all nodes.");
-  rows_replayed_ =
-      &counter("headroomd_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
-  const char* const faults_help = "Requests that threw, by reason; each is an error of one peer.";
-  faults_memory_ = &counter("headroomd_faults_total", faults_help, {{"reason", "memory"}});
-  faults_internal_ = &counter("headroomd_faults_total", faults_help, {{"reason", "internal"}});
-  const char* const refused_help = "Facts (frames) and connections refused for want of memory.";
-  memory_facts_ = &counter("headroomd_memory_refused_total", refused_help, {{"what", "facts"}});
-  memory_connections_ =
-      &counter("headroomd_memory_refused_total", refused_help, {{"what", "connections"}});
-  memory_bytes_max_ = &gauge("headroomd_memory_budget_bytes",
-                             "Memory that the process may hold (--memory-mib); 0: no budget.");
-  const char* const jumps_help = "Times that the wall clock was set by more than a minute.";
-  clock_ahead_ = &counter("headroomd_clock_jumps_total", jumps_help, {{"direction", "ahead"}});
-  clock_back_ = &counter("headroomd_clock_jumps_total", jumps_help, {{"direction", "back"}});
-  reservations_expired_ =
-      &counter("headroomd_reservations_expired_total",
-               "Reservations of pods that ended because nobody bound or renewed them in time.");
-  const char* const asked_help =
-      "Checks, plans and reservations of nodes, by whether all nodes fit the quotas.";
-  capacity_fits_ = &counter("headroomd_capacity_asked_total", asked_help, {{"result", "fits"}});
-  capacity_limited_ =
-      &counter("headroomd_capacity_asked_total", asked_help, {{"result", "limited"}});
-  for (std::size_t why = 0; why < kRefusals; ++why) {
-    refusals_[why] =
-        &counter("headroomd_connections_refused_total", "Connections not taken, by reason.",
-                 {{"reason", kRefusalNames[why]}});
-  }
-  for (std::size_t why = 0; why < kLetGos; ++why) {
-    let_gos_[why] = &counter("headroomd_connections_let_go_total",
-                             "Connections that had to go for others, by reason.",
-                             {{"reason", kLetGoNames[why]}});
-  }
-  for (std::size_t s = 0; s < kHttpStatuses.size(); ++s) {
-    http_replies_[s] =
-        &counter("headroomd_http_replies_total", "Requests of metrics and health, by their answer.",
-                 {{"status", std::to_string(kHttpStatuses[s])}});
-  }
-  http_evicted_ =
-      &counter("headroomd_http_connections_evicted_total",
-               "Connections of the metrics port that made room for others: kHttpConnectionsMax.");
-  epoch_ = &gauge("headroomd_epoch", "Grows with every change of a node.");
-  nodes_ = &gauge("headroomd_nodes", "Nodes known.");
-  pods_ = &gauge("headroomd_pods", "Pods known.");
-  pending_pods_ = &gauge("headroomd_pending_pods", "Fed pods that wait for a node.");
-  reserved_pods_ = &gauge("headroomd_reserved_pods", "Reserved pods that are not bound yet.");
-  shapes_ = &gauge("headroomd_pod_shapes", "Distinct shapes of pods.");
-  reservation_oldest_ = &gauge("headroomd_reservation_oldest_seconds",
-                               "Age of the oldest reservation of a pod; 0: there is none.");
-  elastic_quotas_ =
-      &gauge("headroomd_elastic_quotas", "ElasticQuotas that count: one in a namespace.");
-  capacity_quotas_ = &gauge("headroomd_capacity_quotas", "CapacityQuotas known, of all classes.");
-  capacity_quotas_invalid_ =
-      &gauge("headroomd_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
-  capacity_reservations_ =
-      &gauge("headroomd_capacity_reservations", "Reservations of nodes that are live.");
-  cache_bytes_ = &gauge("headroomd_cache_bytes", "Memory of the shape cache.");
-  connections_ = &gauge("headroomd_connections", "Open connections.");
-  ready_ = &gauge("headroomd_ready", "1 once a feeder has completed a resync.");
-  feeder_ = &gauge("headroomd_feeder_connected", "1 while a connection feeds.");
-  feeder_lag_ = &gauge("headroomd_feeder_lag_seconds",
-                       "Age of the last facts when they were applied, by the feeder's clock.");
-  facts_age_ =
-      &gauge("headroomd_facts_age_seconds", "Time since facts came last; 0: none have come yet.");
-  slowest_turn_ = &gauge("headroomd_loop_turn_slowest_seconds",
-                         "The slowest turn of the event loop since the last scrape.");
   gauge("headroomd_build_info", "1: the version of headroomd, and of the protocol that it speaks.",
         {{"version", HEADROOM_VERSION}, {"protocol", std::to_string(kProtocolVersion)}})
       .Set(1);
@@ -172,8 +95,8 @@ void Metrics::request_failed(ErrorCode code) {
 }
 
 void Metrics::facts(std::uint64_t applied, std::uint64_t refused) {
-  facts_applied_->Increment(static_cast<double>(applied));
-  facts_refused_->Increment(static_cast<double>(refused));
+  facts_applied_.Increment(static_cast<double>(applied));
+  facts_refused_.Increment(static_cast<double>(refused));
 }
 
 void Metrics::rejected(RequestRejection why) {
@@ -184,12 +107,10 @@ void Metrics::connection_refused(Refusal why) {
   refusals_[static_cast<std::size_t>(why)]->Increment();
 }
 
-const char* to_string(LetGo why) { return kLetGoNames[static_cast<std::size_t>(why)]; }
-
 void Metrics::let_go(LetGo why) { let_gos_[static_cast<std::size_t>(why)]->Increment(); }
 
 void Metrics::resync_ended(bool completed) {
-  (completed ? resyncs_completed_ : resyncs_aborted_)->Increment();
+  (completed ? resyncs_completed_ : resyncs_aborted_).Increment();
 }
 
 void Metrics::loop_turn(Duration time) {
@@ -209,27 +130,27 @@ void Metrics::set(const ServiceState& state) {
   const auto add = [](prometheus::Counter& counter, std::uint64_t now, std::uint64_t before) {
     counter.Increment(static_cast<double>(now - before));
   };
-  add(*cache_hits_, engine.cache_hits, counted_.cache_hits);
-  add(*cold_passes_, engine.cold_passes, counted_.cold_passes);
-  add(*rows_replayed_, engine.rows_replayed, counted_.rows_replayed);
+  add(cache_hits_, engine.cache_hits, counted_.cache_hits);
+  add(cold_passes_, engine.cold_passes, counted_.cold_passes);
+  add(rows_replayed_, engine.rows_replayed, counted_.rows_replayed);
   counted_ = engine;
-  epoch_->Set(static_cast<double>(state.epoch));
-  nodes_->Set(engine.nodes);
-  pods_->Set(engine.pods);
-  pending_pods_->Set(state.pending_pods);
-  reserved_pods_->Set(state.reserved_pods);
-  memory_bytes_max_->Set(static_cast<double>(state.memory_bytes_max));
-  reservation_oldest_->Set(seconds(state.oldest_reservation));
-  facts_age_->Set(seconds(state.facts_age));
-  shapes_->Set(engine.shapes);
-  elastic_quotas_->Set(engine.elastic_quotas);
-  capacity_quotas_->Set(state.capacity.quotas);
-  capacity_quotas_invalid_->Set(state.capacity.invalid_quotas);
-  capacity_reservations_->Set(state.capacity.reservations);
-  cache_bytes_->Set(static_cast<double>(engine.cache_bytes));
-  connections_->Set(state.connections);
-  ready_->Set(state.ready ? 1 : 0);
-  feeder_->Set(state.feeder ? 1 : 0);
+  epoch_.Set(static_cast<double>(state.epoch));
+  nodes_.Set(engine.nodes);
+  pods_.Set(engine.pods);
+  pending_pods_.Set(state.pending_pods);
+  reserved_pods_.Set(state.reserved_pods);
+  memory_bytes_max_.Set(static_cast<double>(state.memory_bytes_max));
+  reservation_oldest_.Set(seconds(state.oldest_reservation));
+  facts_age_.Set(seconds(state.facts_age));
+  shapes_.Set(engine.shapes);
+  elastic_quotas_.Set(engine.elastic_quotas);
+  capacity_quotas_.Set(state.capacity.quotas);
+  capacity_quotas_invalid_.Set(state.capacity.invalid_quotas);
+  capacity_reservations_.Set(state.capacity.reservations);
+  cache_bytes_.Set(static_cast<double>(engine.cache_bytes));
+  connections_.Set(state.connections);
+  ready_.Set(state.ready ? 1 : 0);
+  feeder_.Set(state.feeder ? 1 : 0);
   is_ready_.store(state.ready, std::memory_order_relaxed);
   alive_at_.store(now_ticks(), std::memory_order_relaxed);
 }
@@ -240,7 +161,7 @@ bool Metrics::alive() const {
 }
 
 std::string Metrics::text() {
-  slowest_turn_->Set(seconds(Duration(slowest_ticks_.exchange(0, std::memory_order_relaxed))));
+  slowest_turn_.Set(seconds(Duration(slowest_ticks_.exchange(0, std::memory_order_relaxed))));
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   std::ranges::move(quotas_.Collect(), std::back_inserter(families));
   std::ranges::move(process_metrics(), std::back_inserter(families));

@@ -60,10 +60,13 @@ enum class RequestRejection : std::uint8_t {
   kSlowReader,  // replies beyond kQueuedBytesMax
 };
 inline constexpr std::size_t kRejections = 5;
+// A metric's label, here and below: "oversized".
+const char* to_string(RequestRejection why);
 
 // Why a connection was not taken.
 enum class Refusal : std::uint8_t { kTooMany, kUser, kTls, kAccept, kRole };
 inline constexpr std::size_t kRefusals = 5;
+const char* to_string(Refusal why);
 
 // Gauges as they are now; set once a second.
 struct ServiceState {
@@ -86,7 +89,6 @@ enum class LetGo : std::uint8_t {
   kMemory,  // it held most of kBufferedBytesMax
 };
 inline constexpr std::size_t kLetGos = 4;
-// A metric's label: "hello", "idle", "share", "memory".
 const char* to_string(LetGo why);
 
 // What requests of /metrics and the health checks are answered.
@@ -100,27 +102,25 @@ class Metrics {
   void served(RequestKind kind, Duration time);
   void decided(Code code);
   // A check, plan or reservation of nodes: do all of them fit the quotas?
-  void capacity_asked(bool all_fit) { (all_fit ? capacity_fits_ : capacity_limited_)->Increment(); }
+  void capacity_asked(bool all_fit) { (all_fit ? capacity_fits_ : capacity_limited_).Increment(); }
   void request_failed(ErrorCode code);
-  void clock_jumped(bool ahead) { (ahead ? clock_ahead_ : clock_back_)->Increment(); }
+  void clock_jumped(bool ahead) { (ahead ? clock_ahead_ : clock_back_).Increment(); }
   // An exception that the barrier caught.
   void failed(ErrorCode code) {
-    (code == ErrorCode::kLimitExceeded ? faults_memory_ : faults_internal_)->Increment();
+    (code == ErrorCode::kLimitExceeded ? faults_memory_ : faults_internal_).Increment();
   }
-  void refused_for_memory(bool facts) {
-    (facts ? memory_facts_ : memory_connections_)->Increment();
-  }
-  void reservation_expired() { reservations_expired_->Increment(); }
+  void refused_for_memory(bool facts) { (facts ? memory_facts_ : memory_connections_).Increment(); }
+  void reservation_expired() { reservations_expired_.Increment(); }
   void facts(std::uint64_t applied, std::uint64_t refused);
   void rejected(RequestRejection why);
   void connection_refused(Refusal why);
   void let_go(LetGo why);
   void resync_ended(bool completed);
-  void feeder_lag(double seconds) { feeder_lag_->Set(seconds); }
+  void feeder_lag(double seconds) { feeder_lag_.Set(seconds); }
   void loop_turn(Duration time);
   // HTTP: a request was answered, a connection had to make room for another.
   void http_replied(unsigned status);
-  void http_evicted() { http_evicted_->Increment(); }
+  void http_evicted() { http_evicted_.Increment(); }
   void set(const ServiceState& state);
   QuotaMetrics& quotas() { return quotas_; }
 
@@ -133,33 +133,120 @@ class Metrics {
   static constexpr int kAliveSeconds = 10;
 
  private:
-  prometheus::Counter& counter(const char* name, const char* help,
-                               const prometheus::Labels& labels = {});
-  prometheus::Gauge& gauge(const char* name, const char* help,
-                           const prometheus::Labels& labels = {});
+  using Counter = prometheus::Counter;
+  using Gauge = prometheus::Gauge;
+  template <std::size_t count>
+  using Counters = std::array<Counter*, count>;
+
+  Counter& counter(const char* name, const char* help, const prometheus::Labels& labels = {});
+  Gauge& gauge(const char* name, const char* help, const prometheus::Labels& labels = {});
+  // One for each value of a label, which `its_text` gives by its number.
+  template <std::size_t count>
+  Counters<count> counters(const char* name, const char* help, const char* label,
+                           std::string (*its_text)(std::size_t value)) {
+    Counters<count> all;
+    for (std::size_t value = 0; value < count; ++value) {
+      all[value] = &counter(name, help, {{label, its_text(value)}});
+    }
+    return all;
+  }
+  template <typename Enum>
+  static std::string text_of(std::size_t value) {
+    return to_string(static_cast<Enum>(value));
+  }
 
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
+  // /metrics has the counters in this order, then the gauges, then the histograms.
+  const Counters<4> decisions_ = counters<4>(
+      "headroomd_decisions_total", "Pods decided on, by result.", "result", text_of<Code>);
+  const Counters<kErrorCodes> errors_ =
+      counters<kErrorCodes>("headroomd_request_errors_total", "Requests refused, by error code.",
+                            "code", text_of<ErrorCode>);
+  const Counters<kRejections> rejections_ =
+      counters<kRejections>("headroomd_frames_rejected_total", "Frames not served, by reason.",
+                            "reason", text_of<RequestRejection>);
+  static constexpr const char* kFactsHelp = "Changes of facts, by what became of them.";
+  Counter& facts_applied_ = counter("headroomd_facts_total", kFactsHelp, {{"result", "applied"}});
+  Counter& facts_refused_ = counter("headroomd_facts_total", kFactsHelp, {{"result", "refused"}});
+  static constexpr const char* kResyncsHelp = "Resyncs, by how they ended.";
+  Counter& resyncs_completed_ =
+      counter("headroomd_resyncs_total", kResyncsHelp, {{"result", "completed"}});
+  Counter& resyncs_aborted_ =
+      counter("headroomd_resyncs_total", kResyncsHelp, {{"result", "aborted"}});
+  Counter& cache_hits_ =
+      counter("headroomd_cache_hits_total", "Decisions answered from the shape cache.");
+  Counter& cold_passes_ = counter("headroomd_cold_passes_total", "Passes over all nodes.");
+  Counter& rows_replayed_ =
+      counter("headroomd_rows_replayed_total", "Changed nodes that cached shapes caught up with.");
+  static constexpr const char* kFaultsHelp =
+      "Requests that threw, by reason; each is an error of one peer.";
+  Counter& faults_memory_ = counter("headroomd_faults_total", kFaultsHelp, {{"reason", "memory"}});
+  Counter& faults_internal_ =
+      counter("headroomd_faults_total", kFaultsHelp, {{"reason", "internal"}});
+  static constexpr const char* kRefusedHelp =
+      "Facts (frames) and connections refused for want of memory.";
+  Counter& memory_facts_ =
+      counter("headroomd_memory_refused_total", kRefusedHelp, {{"what", "facts"}});
+  Counter& memory_connections_ =
+      counter("headroomd_memory_refused_total", kRefusedHelp, {{"what", "connections"}});
+  static constexpr const char* kJumpsHelp =
+      "Times that the wall clock was set by more than a minute.";
+  Counter& clock_ahead_ =
+      counter("headroomd_clock_jumps_total", kJumpsHelp, {{"direction", "ahead"}});
+  Counter& clock_back_ =
+      counter("headroomd_clock_jumps_total", kJumpsHelp, {{"direction", "back"}});
+  Counter& reservations_expired_ =
+      counter("headroomd_reservations_expired_total",
+              "Reservations of pods that ended because nobody bound or renewed them in time.");
+  static constexpr const char* kAskedHelp =
+      "Checks, plans and reservations of nodes, by whether all nodes fit the quotas.";
+  Counter& capacity_fits_ =
+      counter("headroomd_capacity_asked_total", kAskedHelp, {{"result", "fits"}});
+  Counter& capacity_limited_ =
+      counter("headroomd_capacity_asked_total", kAskedHelp, {{"result", "limited"}});
+  const Counters<kRefusals> refusals_ =
+      counters<kRefusals>("headroomd_connections_refused_total",
+                          "Connections not taken, by reason.", "reason", text_of<Refusal>);
+  const Counters<kLetGos> let_gos_ = counters<kLetGos>(
+      "headroomd_connections_let_go_total", "Connections that had to go for others, by reason.",
+      "reason", text_of<LetGo>);
+  const Counters<kHttpStatuses.size()> http_replies_ = counters<kHttpStatuses.size()>(
+      "headroomd_http_replies_total", "Requests of metrics and health, by their answer.", "status",
+      [](std::size_t value) { return std::to_string(kHttpStatuses[value]); });
+  Counter& http_evicted_ =
+      counter("headroomd_http_connections_evicted_total",
+              "Connections of the metrics port that made room for others: kHttpConnectionsMax.");
+  Gauge& memory_bytes_max_ =
+      gauge("headroomd_memory_budget_bytes",
+            "Memory that the process may hold (--memory-mib); 0: no budget.");
+  Gauge& epoch_ = gauge("headroomd_epoch", "Grows with every change of a node.");
+  Gauge& nodes_ = gauge("headroomd_nodes", "Nodes known.");
+  Gauge& pods_ = gauge("headroomd_pods", "Pods known.");
+  Gauge& pending_pods_ = gauge("headroomd_pending_pods", "Fed pods that wait for a node.");
+  Gauge& reserved_pods_ = gauge("headroomd_reserved_pods", "Reserved pods that are not bound yet.");
+  Gauge& shapes_ = gauge("headroomd_pod_shapes", "Distinct shapes of pods.");
+  Gauge& reservation_oldest_ = gauge("headroomd_reservation_oldest_seconds",
+                                     "Age of the oldest reservation of a pod; 0: there is none.");
+  Gauge& elastic_quotas_ =
+      gauge("headroomd_elastic_quotas", "ElasticQuotas that count: one in a namespace.");
+  Gauge& capacity_quotas_ =
+      gauge("headroomd_capacity_quotas", "CapacityQuotas known, of all classes.");
+  Gauge& capacity_quotas_invalid_ =
+      gauge("headroomd_capacity_quotas_invalid", "CapacityQuotas whose last spec cannot be used.");
+  Gauge& capacity_reservations_ =
+      gauge("headroomd_capacity_reservations", "Reservations of nodes that are live.");
+  Gauge& cache_bytes_ = gauge("headroomd_cache_bytes", "Memory of the shape cache.");
+  Gauge& connections_ = gauge("headroomd_connections", "Open connections.");
+  Gauge& ready_ = gauge("headroomd_ready", "1 once a feeder has completed a resync.");
+  Gauge& feeder_ = gauge("headroomd_feeder_connected", "1 while a connection feeds.");
+  Gauge& feeder_lag_ =
+      gauge("headroomd_feeder_lag_seconds",
+            "Age of the last facts when they were applied, by the feeder's clock.");
+  Gauge& facts_age_ =
+      gauge("headroomd_facts_age_seconds", "Time since facts came last; 0: none have come yet.");
+  Gauge& slowest_turn_ = gauge("headroomd_loop_turn_slowest_seconds",
+                               "The slowest turn of the event loop since the last scrape.");
   std::array<prometheus::Histogram*, kRequestKinds> durations_{};
-  std::array<prometheus::Counter*, 4> decisions_{};
-  std::array<prometheus::Counter*, kErrorCodes> errors_{};
-  std::array<prometheus::Counter*, kRejections> rejections_{};
-  prometheus::Counter *facts_applied_, *facts_refused_, *resyncs_completed_, *resyncs_aborted_;
-  prometheus::Counter *cache_hits_, *cold_passes_, *rows_replayed_;
-  prometheus::Counter *faults_memory_, *faults_internal_, *memory_facts_, *memory_connections_;
-  prometheus::Gauge* memory_bytes_max_;
-  prometheus::Counter *clock_ahead_, *clock_back_;
-  prometheus::Counter* reservations_expired_;
-  prometheus::Counter *capacity_fits_, *capacity_limited_;
-  std::array<prometheus::Counter*, kRefusals> refusals_{};
-  std::array<prometheus::Counter*, kLetGos> let_gos_{};
-  std::array<prometheus::Counter*, kHttpStatuses.size()> http_replies_{};
-  prometheus::Counter* http_evicted_;
-  prometheus::Gauge *epoch_, *nodes_, *pods_, *pending_pods_, *reserved_pods_, *shapes_;
-  prometheus::Gauge *elastic_quotas_, *capacity_quotas_, *capacity_quotas_invalid_,
-      *capacity_reservations_;
-  prometheus::Gauge* reservation_oldest_;
-  prometheus::Gauge *cache_bytes_, *connections_, *ready_, *feeder_, *feeder_lag_, *slowest_turn_;
-  prometheus::Gauge* facts_age_;
   QuotaMetrics quotas_;
   EngineStats counted_;  // what the counters have of the engine's
   std::atomic<bool> is_ready_{false};
