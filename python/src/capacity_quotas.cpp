@@ -192,12 +192,8 @@ name counts the resource of the second.)")
           },
           "objects"_a, nb::sig("def upsert(self, objects: headroom._types.ObjectsLike) -> int"),
           "Takes nodes and CapacityQuotas as facts, as in Engine.upsert(). Returns how many.")
-      .def(
-          "remove_node",
-          [](SharedCapacityQuotas& self, std::string name) {
-            self.run([&](CapacityQuotas& q) { q.remove_node(name); });
-          },
-          "name"_a, "Deleting what is not there changes nothing.")
+      .def("remove_node", removal(&CapacityQuotas::remove_node), "name"_a,
+           "Deleting what is not there changes nothing.")
       .def(
           "remove_capacity_quota",
           [](SharedCapacityQuotas& self, std::string name) {
@@ -328,7 +324,7 @@ void bind_questions(nb::class_<SharedCapacityQuotas>& quotas) {
       .def(
           "reservations",
           [](SharedCapacityQuotas& self) {
-            return list_of(self.run([](CapacityQuotas& q) { return q.reservations(); }),
+            return list_of(self.run(&CapacityQuotas::reservations),
                            [](const ReservationStatus& status) {
                              return make("ReservationStatus", text(status.id), status.expires_us,
                                          status.nodes_left, status.nodes_registered);
@@ -343,21 +339,16 @@ void bind_questions(nb::class_<SharedCapacityQuotas>& quotas) {
           nb::sig("def status(self) -> list[headroom._results.CapacityQuotaStatus]"),
           "What is used of every limit, what is reserved, what is in force; by name.")
       .def(
-          "digest",
-          [](SharedCapacityQuotas& self) {
-            return self.run([](CapacityQuotas& q) { return q.digest(); });
-          },
+          "digest", [](SharedCapacityQuotas& self) { return self.run(&CapacityQuotas::digest); },
           "The same for the same facts, reservations and time.")
       .def(
           "validate",
-          [](SharedCapacityQuotas& self) {
-            value_of(self.run([](CapacityQuotas& q) { return q.validate(); }));
-          },
+          [](SharedCapacityQuotas& self) { value_of(self.run(&CapacityQuotas::validate)); },
           "Recomputes every sum and compares; raises where one differs.")
       .def(
           "__repr__",
           [](SharedCapacityQuotas& self) {
-            const CapacityQuotasStats stats = self.run([](CapacityQuotas& q) { return q.stats(); });
+            const CapacityQuotasStats stats = self.run(&CapacityQuotas::stats);
             return nb::str("<headroom.CapacityQuotas: {:,} quotas, {:,} nodes, {:,} reservations>")
                 .attr("format")(stats.quotas, stats.nodes, stats.reservations);
           },

@@ -15,11 +15,10 @@ using namespace nb::literals;
 namespace headroom::python {
 namespace {
 
-constexpr auto kDecision = [](const Engine& engine, const Decision& decision) {
-  return decision_of(engine, decision);
-};
-constexpr auto kDetail = [](const Engine& engine, const NodeDetail& detail) {
-  return node_detail_of(engine, detail);
+// Presents a list, each of it by `present`.
+template <auto present>
+constexpr auto kListOf = [](const Engine& engine, const auto& values) {
+  return list_of(values, [&](const auto& value) { return present(engine, value); });
 };
 
 // A pod's name as "namespace/name", for FilterOptions::without.
@@ -42,7 +41,7 @@ void bind_engine_decisions(nb::class_<SharedEngine>& engine) {
              bool reasons) {
             const EvaluateOptions options{top_k_of(top_k), plugin_scores, reasons};
             const Pod read = pod_of(pod);
-            return self.run([&](Engine& e) { return e.evaluate(read, options); }, kDecision);
+            return self.run([&](Engine& e) { return e.evaluate(read, options); }, decision_of);
           },
           "pod"_a, nb::kw_only(), "top_k"_a = 1, "plugin_scores"_a = true, "reasons"_a = true,
           nb::sig("def evaluate(self, pod: headroom._types.ObjectsLike, *, top_k: int = 1, "
@@ -61,10 +60,7 @@ field.)")
             const EvaluateOptions options{top_k_of(top_k), plugin_scores, reasons};
             const std::vector<Pod> read = pods_of(pods);
             return self.run([&](Engine& e) { return e.evaluate(read, options); },
-                            [](const Engine& e, const std::vector<Decision>& decisions) {
-                              return list_of(decisions,
-                                             [&](const Decision& d) { return decision_of(e, d); });
-                            });
+                            kListOf<decision_of>);
           },
           "pods"_a, nb::kw_only(), "top_k"_a = 1, "plugin_scores"_a = true, "reasons"_a = true,
           nb::sig("def evaluate_many(self, pods: headroom._types.ObjectsLike, *, top_k: int = 1, "
@@ -76,11 +72,7 @@ field.)")
           [](SharedEngine& self, nb::object pod) {
             const Pod read = pod_of(pod);
             return self.run([&](Engine& e) { return e.evaluate_all(read); },
-                            [](const Engine& e, const std::vector<NodeDetail>& details) {
-                              return list_of(details, [&](const NodeDetail& detail) {
-                                return node_detail_of(e, detail);
-                              });
-                            });
+                            kListOf<node_detail_of>);
           },
           "pod"_a,
           nb::sig("def evaluate_all(self, pod: headroom._types.ObjectsLike) -> "
@@ -117,7 +109,7 @@ field.)")
             const std::vector<Pod> with = pods_of(assumed, "assumed");
             return self.run(
                 [&](Engine& e) { return e.filter(read, node, {.without = names, .with = with}); },
-                kDetail);
+                node_detail_of);
           },
           "pod"_a, "node"_a, nb::kw_only(), "without"_a = std::vector<std::string>(),
           "assumed"_a = nb::make_tuple(),
@@ -169,11 +161,7 @@ NotFoundError if the node is not known.)")
             const EvaluateOptions options{top_k_of(top_k), plugin_scores, reasons};
             const std::vector<Pod> read = pods_of(pods);
             return self.run([&](Engine& e) { return e.place(read, options, preempt); },
-                            [](const Engine& e, const std::vector<Placement>& placements) {
-                              return list_of(placements, [&](const Placement& each) {
-                                return placement_of(e, each);
-                              });
-                            });
+                            kListOf<placement_of>);
           },
           "pods"_a, nb::kw_only(), "top_k"_a = 1, "plugin_scores"_a = true, "reasons"_a = true,
           "preempt"_a = false,
@@ -224,9 +212,7 @@ known.)")
             const Pod read = pod_of(pod);
             return self.run(
                 [&](Engine& e) { return e.post_filter(read, {.candidates = candidates}); },
-                [](const Engine& e, const PostFilter& answer) {
-                  return post_filter_of(e, answer);
-                });
+                post_filter_of);
           },
           "pod"_a, nb::kw_only(), "candidates"_a = false,
           nb::sig("def post_filter(self, pod: headroom._types.ObjectsLike, *, "
@@ -238,11 +224,7 @@ unschedulable. Nothing changes: the caller deletes the victims. candidates: ever
           [](SharedEngine& self, nb::object pod, std::string node) {
             const Pod read = pod_of(pod);
             return self.run([&](Engine& e) { return e.explain_victims(read, node); },
-                            [](const Engine& e, const std::vector<PodVerdict>& verdicts) {
-                              return list_of(verdicts, [&](const PodVerdict& verdict) {
-                                return pod_verdict_of(e, verdict);
-                              });
-                            });
+                            kListOf<pod_verdict_of>);
           },
           "pod"_a, "node"_a,
           nb::sig("def explain_victims(self, pod: headroom._types.ObjectsLike, node: str) -> "

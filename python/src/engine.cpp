@@ -187,42 +187,18 @@ were taken: all, or on an error none.)")
           "A new engine with what save() wrote. profile: the one that the file was saved under. "
           "Raises InvalidError where the file is none, is damaged, or is of another version or "
           "profile; IoError.")
-      .def(
-          "remove_node",
-          [](SharedEngine& self, std::string name) {
-            self.run([&](Engine& e) { e.remove_node(name); });
-          },
-          "name"_a, "Deleting what is not there changes nothing, here and below.")
-      .def(
-          "remove_pod",
-          [](SharedEngine& self, std::string space, std::string name) {
-            self.run([&](Engine& e) { e.remove_pod(space, name); });
-          },
-          "namespace"_a, "name"_a, "Forgets the pod, bound or assumed.")
-      .def(
-          "remove_node_metric",
-          [](SharedEngine& self, std::string name) {
-            self.run([&](Engine& e) { e.remove_node_metric(name); });
-          },
-          "name"_a, "Forgets the node's metric.")
-      .def(
-          "remove_elastic_quota",
-          [](SharedEngine& self, std::string space, std::string name) {
-            self.run([&](Engine& e) { e.remove_elastic_quota(space, name); });
-          },
-          "namespace"_a, "name"_a, "Forgets the ElasticQuota.")
-      .def(
-          "remove_pod_disruption_budget",
-          [](SharedEngine& self, std::string space, std::string name) {
-            self.run([&](Engine& e) { e.remove_pod_disruption_budget(space, name); });
-          },
-          "namespace"_a, "name"_a, "Forgets the PodDisruptionBudget.")
-      .def(
-          "remove_priority_class",
-          [](SharedEngine& self, std::string name) {
-            self.run([&](Engine& e) { e.remove_priority_class(name); });
-          },
-          "name"_a, "Forgets the PriorityClass.")
+      .def("remove_node", removal(&Engine::remove_node), "name"_a,
+           "Deleting what is not there changes nothing, here and below.")
+      .def("remove_pod", removal(&Engine::remove_pod), "namespace"_a, "name"_a,
+           "Forgets the pod, bound or assumed.")
+      .def("remove_node_metric", removal(&Engine::remove_node_metric), "name"_a,
+           "Forgets the node's metric.")
+      .def("remove_elastic_quota", removal(&Engine::remove_elastic_quota), "namespace"_a, "name"_a,
+           "Forgets the ElasticQuota.")
+      .def("remove_pod_disruption_budget", removal(&Engine::remove_pod_disruption_budget),
+           "namespace"_a, "name"_a, "Forgets the PodDisruptionBudget.")
+      .def("remove_priority_class", removal(&Engine::remove_priority_class), "name"_a,
+           "Forgets the PriorityClass.")
       .def(
           "remove",
           [](SharedEngine& self, const std::string& kind, const std::string& name,
@@ -268,25 +244,19 @@ CSINode, CSIDriver or CSIStorageCapacity. namespace: not read where the kind has
 void bind_engine_looking(nb::class_<SharedEngine>& engine) {
   engine
       .def_prop_ro(
-          "now_us",
-          [](SharedEngine& self) { return self.run([](Engine& e) { return e.now_us(); }); },
+          "now_us", [](SharedEngine& self) { return self.run(&Engine::now_us); },
           "The clock, in microseconds since 1970.")
       .def_prop_ro(
-          "epoch", [](SharedEngine& self) { return self.run([](Engine& e) { return e.epoch(); }); },
+          "epoch", [](SharedEngine& self) { return self.run(&Engine::epoch); },
           "Grows with every change of a node's row.")
       .def(
-          "stats",
-          [](SharedEngine& self) {
-            return stats_of(self.run([](Engine& e) { return e.stats(); }));
-          },
+          "stats", [](SharedEngine& self) { return stats_of(self.run(&Engine::stats)); },
           nb::sig("def stats(self) -> headroom._results.Stats"), "Counters.")
       .def(
-          "digest",
-          [](SharedEngine& self) { return self.run([](Engine& e) { return e.digest(); }); },
+          "digest", [](SharedEngine& self) { return self.run(&Engine::digest); },
           "The same for the same facts, whatever their order.")
       .def(
-          "validate",
-          [](SharedEngine& self) { value_of(self.run([](Engine& e) { return e.validate(); })); },
+          "validate", [](SharedEngine& self) { value_of(self.run(&Engine::validate)); },
           "Recomputes every sum and column from the facts and compares; raises where one differs.")
       .def(
           "node_names",
@@ -330,7 +300,7 @@ that no fact names.)")
       .def(
           "__repr__",
           [](SharedEngine& self) {
-            const EngineStats stats = self.run([](Engine& e) { return e.stats(); });
+            const EngineStats stats = self.run(&Engine::stats);
             return nb::str("<headroom.Engine: {:,} nodes, {:,} pods, {:,} decisions>")
                 .attr("format")(stats.nodes, stats.pods, stats.decisions);
           },
@@ -339,7 +309,7 @@ that no fact names.)")
           "_repr_html_",
           [](SharedEngine& self) {
             return nb::module_::import_("headroom._html")
-                .attr("engine")(stats_of(self.run([](Engine& e) { return e.stats(); })));
+                .attr("engine")(stats_of(self.run(&Engine::stats)));
           },
           nb::sig("def _repr_html_(self) -> str"));
 }

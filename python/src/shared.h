@@ -9,7 +9,10 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/engine.h"
@@ -22,12 +25,12 @@ class Shared {
  public:
   explicit Shared(Owner owner) : owner_(std::move(owner)) {}
 
-  // Runs `work` without the GIL; it may not touch Python.
+  // Runs `work`, which may be a member of the owner's, without the GIL; it may not touch Python.
   template <typename Work>
   auto run(Work work) {
     const nanobind::gil_scoped_release released;
     const std::lock_guard lock(mutex_);
-    return work(owner_);
+    return std::invoke(work, owner_);
   }
   // Runs `work` without the GIL, whose value or error `present` makes into Python's with it, while
   // the engine is still as it was: what points into the engine is valid.
@@ -64,6 +67,20 @@ class Shared {
   Owner owner_;
   std::uint32_t forks_ = 0;  // open
 };
+
+// What removes by name, or by namespace and name, as a method for Python.
+template <typename Owner>
+auto removal(void (Owner::*remove)(std::string_view)) {
+  return [remove](Shared<Owner>& self, const std::string& name) {
+    self.run([&](Owner& owner) { (owner.*remove)(name); });
+  };
+}
+template <typename Owner>
+auto removal(void (Owner::*remove)(std::string_view, std::string_view)) {
+  return [remove](Shared<Owner>& self, const std::string& space, const std::string& name) {
+    self.run([&](Owner& owner) { (owner.*remove)(space, name); });
+  };
+}
 
 using SharedEngine = Shared<Engine>;
 
