@@ -87,6 +87,14 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
     std::for_each(engines_.begin(), engines_.end(), from);
     return Applied{};
   };
+  const auto remove_named = [&](auto its, const auto& removed) {
+    return remove([&](Engine& engine) { (engine.*its)(text(removed.name())); });
+  };
+  const auto remove_in = [&](auto its, const auto& removed) {
+    return remove([&](Engine& engine) {
+      (engine.*its)(text(removed.namespace_name()), text(removed.name()));
+    });
+  };
   if (auto checked = check_removed(change); !checked) return tl::unexpected(checked.error());
   switch (change.fact_type()) {
     case wire::Fact::Node:
@@ -97,17 +105,13 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       return apply_pod(*change.fact_as_Pod());
     case wire::Fact::RemovedNode:
       quotas_.remove_node(text(change.fact_as_RemovedNode()->name()));
-      return remove(
-          [&](Engine& engine) { engine.remove_node(text(change.fact_as_RemovedNode()->name())); });
+      return remove_named(&Engine::remove_node, *change.fact_as_RemovedNode());
     case wire::Fact::RemovedNodeMetric:
-      return remove([&](Engine& engine) {
-        engine.remove_node_metric(text(change.fact_as_RemovedNodeMetric()->name()));
-      });
+      return remove_named(&Engine::remove_node_metric, *change.fact_as_RemovedNodeMetric());
     case wire::Fact::RemovedPod: {
       const wire::RemovedPod& removed = *change.fact_as_RemovedPod();
-      const std::string_view namespace_name = text(removed.namespace_name());
-      remove([&](Engine& engine) { engine.remove_pod(namespace_name, text(removed.name())); });
-      write_pod_key(namespace_name, text(removed.name()), key_);
+      remove_in(&Engine::remove_pod, removed);
+      write_pod_key(text(removed.namespace_name()), text(removed.name()), key_);
       pending_.remove(key_);
       return Applied{.pod_key = key_, .pod_uid = {}, .waits = false, .bytes = 0};
     }
@@ -117,23 +121,13 @@ Result<FedCluster::Applied> FedCluster::apply(const wire::Change& change) {
       return upsert(*change.fact_as_PodDisruptionBudget(), budget_);
     case wire::Fact::PriorityClass:
       return upsert(*change.fact_as_PriorityClass(), priority_class_);
-    case wire::Fact::RemovedElasticQuota: {
-      const wire::RemovedElasticQuota& removed = *change.fact_as_RemovedElasticQuota();
-      return remove([&](Engine& engine) {
-        engine.remove_elastic_quota(text(removed.namespace_name()), text(removed.name()));
-      });
-    }
-    case wire::Fact::RemovedPodDisruptionBudget: {
-      const wire::RemovedPodDisruptionBudget& removed =
-          *change.fact_as_RemovedPodDisruptionBudget();
-      return remove([&](Engine& engine) {
-        engine.remove_pod_disruption_budget(text(removed.namespace_name()), text(removed.name()));
-      });
-    }
+    case wire::Fact::RemovedElasticQuota:
+      return remove_in(&Engine::remove_elastic_quota, *change.fact_as_RemovedElasticQuota());
+    case wire::Fact::RemovedPodDisruptionBudget:
+      return remove_in(&Engine::remove_pod_disruption_budget,
+                       *change.fact_as_RemovedPodDisruptionBudget());
     case wire::Fact::RemovedPriorityClass:
-      return remove([&](Engine& engine) {
-        engine.remove_priority_class(text(change.fact_as_RemovedPriorityClass()->name()));
-      });
+      return remove_named(&Engine::remove_priority_class, *change.fact_as_RemovedPriorityClass());
     case wire::Fact::CapacityQuota:
       return apply_capacity_quota(*change.fact_as_CapacityQuota());
     case wire::Fact::RemovedCapacityQuota:
