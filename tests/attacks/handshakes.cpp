@@ -21,21 +21,11 @@ TEST(Attack, Handshakes) {
   certificates.make("server", "ca");
   certificates.make("client", "ca");
   certificates.make("stranger", "other-ca");
-  const TestDaemon daemon(
-      {.arguments = {"--listen", "tls://127.0.0.1:0", "--tls-certificate",
-                     certificates.certificate("server"), "--tls-key", certificates.key("server"),
-                     "--tls-client-ca", certificates.certificate("ca")},
-       .metrics = true});
+  const TestDaemon daemon({.arguments = certificates.server_arguments("ca"), .metrics = true});
   daemon.feed({small_node("a")});
   const Endpoint tls = daemon.logged_endpoint("tls://");
   const auto connect = [&](const char* name) {
-    ClientOptions options;
-    options.socket.timeout = kPatience;
-    options.socket.tls = {.certificate = certificates.certificate(name),
-                          .key = certificates.key(name),
-                          .server_ca = certificates.certificate("ca"),
-                          .server_name = ""};
-    return Client::connect(tls, options);
+    return Client::connect(tls, certificates.client_options(name, "ca"));
   };
   Bystander bystander(daemon);
   std::atomic<int> tried = 0, let_in = 0;

@@ -19,11 +19,7 @@ TEST(Attack, Preauth) {
   certificates.make_authority("ca");
   certificates.make("server", "ca");
   certificates.make("client", "ca");
-  const TestDaemon daemon(
-      {.arguments = {"--listen", "tls://127.0.0.1:0", "--tls-certificate",
-                     certificates.certificate("server"), "--tls-key", certificates.key("server"),
-                     "--tls-client-ca", certificates.certificate("ca")},
-       .metrics = true});
+  const TestDaemon daemon({.arguments = certificates.server_arguments("ca"), .metrics = true});
   daemon.feed({small_node("a")});
   const Endpoint tls = daemon.logged_endpoint("tls://");
   Bystander bystander(daemon);
@@ -33,17 +29,11 @@ TEST(Attack, Preauth) {
                   [](const auto& peer) { return peer->await_close(std::chrono::seconds(0)); });
     while (idle.size() < kIdle) idle.push_back(std::make_unique<RawSocket>(tls));
   };
-  ClientOptions options;
-  options.socket.timeout = kPatience;
-  options.socket.tls = {.certificate = certificates.certificate("client"),
-                        .key = certificates.key("client"),
-                        .server_ca = certificates.certificate("ca"),
-                        .server_name = ""};
   for (int round = 0; round < 10; ++round) {
     hold();
     EXPECT_NO_THROW(must(daemon.client().stats())) << "Unix, round " << round;
     // Even of the same address, once there is no new idle connection for a moment.
-    const auto client = Client::connect(tls, options);
+    const auto client = Client::connect(tls, certificates.client_options("client", "ca"));
     EXPECT_TRUE(client) << "TLS, round " << round << ": " << client.error().message;
   }
   EXPECT_EQ(daemon.metric(R"(headroomd_connections_refused_total{reason="kConnectionsMax"})"), 0);

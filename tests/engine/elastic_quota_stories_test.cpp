@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/engine_facts.h"
 
 namespace headroom::elastic_quota_stories_test {
 namespace {
@@ -60,16 +61,6 @@ Pod pod_of(const std::string& space, const std::string& name, std::string_view r
   pod.uid = space + "-" + name;
   pod.containers.emplace_back().requests = amount_of(resource, amount);
   return pod;
-}
-
-template <typename... Facts>
-void tell(Engine& engine, const Facts&... facts) {
-  const auto one = [&](const auto& fact) {
-    if (const Result<void> told = engine.upsert(fact); !told) {
-      throw std::invalid_argument(told.error().message);
-    }
-  };
-  (one(facts), ...);
 }
 
 // "node1", or why the pod has no place.

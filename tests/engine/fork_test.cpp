@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "tests/engine/random/engine_snapshot.h"
+#include "tests/support/engine_facts.h"
 
 namespace headroom::fork_test {
 namespace {
@@ -70,15 +71,6 @@ NodeMetric metric(const std::string& name, std::int64_t age_seconds, std::int64_
                          .usage = {{"cpu", Quantity::from_milli(100)}},
                          .priority = "koord-prod"});
   }
-  return made;
-}
-
-ElasticQuota elastic_quota(const std::string& space, std::int64_t min, std::int64_t max) {
-  ElasticQuota made;
-  made.namespace_name = space;
-  made.name = "quota";
-  made.min = ResourceList{{"cpu", Quantity::from_value(min)}};
-  made.max = ResourceList{{"cpu", Quantity::from_value(max)}};
   return made;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/engine_facts.h"
 #include "tests/support/seed.h"
 #include "workloads/random.h"
 
@@ -48,15 +49,6 @@ Pod pod(const std::string& space, const std::string& name, std::int64_t milli_cp
   made.node_name = node_name;
   made.containers.push_back({});
   made.containers.back().requests = {{"cpu", Quantity::from_milli(milli_cpu)}};
-  return made;
-}
-
-ElasticQuota elastic_quota(const std::string& space, std::int64_t min, std::int64_t max) {
-  ElasticQuota made;
-  made.namespace_name = space;
-  made.name = "quota";
-  made.min = ResourceList{{"cpu", Quantity::from_value(min)}};
-  made.max = ResourceList{{"cpu", Quantity::from_value(max)}};
   return made;
 }
 

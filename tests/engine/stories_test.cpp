@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
+#include "tests/support/engine_facts.h"
 
 namespace headroom::stories_test {
 namespace {
@@ -72,16 +73,6 @@ NodeMetric metric_of(const std::string& node, std::int64_t cores, std::int64_t g
   metric.has_node_metric = true;
   metric.node_usage = resources(cores, gibibytes);
   return metric;
-}
-
-template <typename... Facts>
-void tell(Engine& engine, const Facts&... facts) {
-  const auto one = [&](const auto& fact) {
-    if (const Result<void> told = engine.upsert(fact); !told) {
-      throw std::invalid_argument(told.error().message);
-    }
-  };
-  (one(facts), ...);
 }
 
 Decision decide(Engine& engine, const Pod& pod) {

@@ -31,10 +31,8 @@ class DaemonTls : public testing::Test {
   }
 
   void restart_with(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(),
-                     {"--listen", "tls://127.0.0.1:0", "--tls-certificate",
-                      certificates_.certificate("server"), "--tls-key", certificates_.key("server"),
-                      "--tls-client-ca", certificates_.certificate("client-ca")});
+    const std::vector<std::string> tls = certificates_.server_arguments("client-ca");
+    arguments.insert(arguments.end(), tls.begin(), tls.end());
     daemon_ = std::make_unique<TestDaemon>(
         TestDaemon::Options{.arguments = std::move(arguments), .metrics = true});
     endpoint_ = daemon_->logged_endpoint("tls://");
@@ -42,13 +40,8 @@ class DaemonTls : public testing::Test {
 
   Result<Client> connect(const std::string& name, const std::string& server_ca = "server-ca",
                          std::chrono::milliseconds timeout = kPatience) {
-    ClientOptions options;
-    options.name = name;
+    ClientOptions options = certificates_.client_options(name, server_ca);
     options.socket.timeout = timeout;
-    options.socket.tls = {.certificate = certificates_.certificate(name),
-                          .key = certificates_.key(name),
-                          .server_ca = certificates_.certificate(server_ca),
-                          .server_name = ""};
     return Client::connect(endpoint_, options);
   }
   // The openssl command as a client that does not mind who serves.

@@ -12,6 +12,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "objects/annotations.h"
 #include "server/answers/encode_capacity_quota.h"
+#include "tests/support/read_back.h"
 #include "tests/support/seed.h"
 #include "tests/support/service_harness.h"
 
@@ -145,23 +146,13 @@ std::string text_of(const wire::CapacityReservationsReply& reply) {
 
 // --- Facts -------------------------------------------------------------------------------------
 
-// The error of an object, or "ok"; into an object that held another before.
-template <typename WireObject, typename Object>
-std::string decoded(const Object& object, Object out) {
-  Builder builder;
-  builder.Finish(encode(builder, object));
-  const auto done = decode(*flatbuffers::GetRoot<WireObject>(builder.GetBufferPointer()), out);
-  if (!done) return fmt::format("{}: {}", to_string(done.error().code), done.error().message);
-  EXPECT_EQ(out, object);
-  return "ok";
-}
 std::string decoded(const CapacityQuota& quota) {
-  return decoded<wire::CapacityQuota>(quota, capacity_quota_of("other", {{"gpu", "7"}}, "b"));
+  return read_back<wire::CapacityQuota>(quota, capacity_quota_of("other", {{"gpu", "7"}}, "b"));
 }
 std::string decoded(const Node& node) {
   Node other = sized("other", 7, "b");
   other.deleting = true;
-  return decoded<wire::Node>(node, other);
+  return read_back<wire::Node>(node, other);
 }
 
 TEST_F(CapacityFacts, ComeBackAsTheyWere) {

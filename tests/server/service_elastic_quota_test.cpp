@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/answers/encode_elastic_quota.h"
+#include "tests/support/read_back.h"
 #include "tests/support/seed.h"
 #include "tests/support/service_harness.h"
 
@@ -122,29 +123,19 @@ std::string text_of(const wire::ElasticQuotaStatusReply& reply) {
 
 // --- Facts -------------------------------------------------------------------------------------
 
-// The error of an object, or "ok"; into an object that held another before.
-template <typename WireObject, typename Object>
-std::string decoded(const Object& object, Object out) {
-  Builder builder;
-  builder.Finish(encode(builder, object));
-  const auto done = decode(*flatbuffers::GetRoot<WireObject>(builder.GetBufferPointer()), out);
-  if (!done) return fmt::format("{}: {}", to_string(done.error().code), done.error().message);
-  EXPECT_EQ(out, object);
-  return "ok";
-}
 std::string decoded(const ElasticQuota& quota) {
-  return decoded<wire::ElasticQuota>(quota, elastic_quota_of("other", 1, 2));
+  return read_back<wire::ElasticQuota>(quota, elastic_quota_of("other", 1, 2));
 }
 std::string decoded(const PodDisruptionBudget& budget) {
   PodDisruptionBudget other = budget_of("other", 7);
   other.disrupted_pods = {"some"};
-  return decoded<wire::PodDisruptionBudget>(budget, other);
+  return read_back<wire::PodDisruptionBudget>(budget, other);
 }
 std::string decoded(const PriorityClass& priority_class) {
   PriorityClass other = class_of("other", 3);
   other.global_default = true;
   other.preemption_policy = "Never";
-  return decoded<wire::PriorityClass>(priority_class, other);
+  return read_back<wire::PriorityClass>(priority_class, other);
 }
 
 TEST_F(ElasticQuotaFacts, ComeBackAsTheyWere) {
@@ -205,7 +196,7 @@ TEST_F(ElasticQuotaFacts, ErrorsNameTheField) {
             " 1024");
   Pod pod = pod_of("p", 1);
   pod.nominated_node_name = std::string(kTextBytesMax + 1, 'n');
-  EXPECT_EQ(decoded<wire::Pod>(pod, Pod()),
+  EXPECT_EQ(read_back<wire::Pod>(pod, Pod()),
             "LimitExceeded: pod team/p: nominatedNodeName: 1025 bytes: kTextBytesMax is 1024");
 }
 

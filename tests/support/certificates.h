@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/support/daemon_harness.h"
 
@@ -31,6 +32,22 @@ class Certificates {
         "x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {}"
         " -out {}",
         request, certificate(authority), key(authority), days, extensions, certificate(name)));
+  }
+
+  // What headroomd is told to listen as "server" for clients of that authority.
+  std::vector<std::string> server_arguments(const std::string& client_authority) const {
+    return {"--listen",  "tls://127.0.0.1:0", "--tls-certificate", certificate("server"),
+            "--tls-key", key("server"),       "--tls-client-ca",   certificate(client_authority)};
+  }
+  ClientOptions client_options(const std::string& name, const std::string& server_authority) const {
+    ClientOptions options;
+    options.name = name;
+    options.socket.timeout = kPatience;
+    options.socket.tls = {.certificate = certificate(name),
+                          .key = key(name),
+                          .server_ca = certificate(server_authority),
+                          .server_name = ""};
+    return options;
   }
 
  private:

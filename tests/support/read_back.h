@@ -1,0 +1,25 @@
+// Objects as the wire has them: written as a client writes them, and read as headroomd reads them.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/encode.h"
+#include "server/service/decode.h"
+
+namespace headroom {
+
+// The error of an object, or "ok"; into an object that held another before.
+template <typename WireObject, typename Object>
+std::string read_back(const Object& object, Object out) {
+  Builder builder;
+  builder.Finish(encode(builder, object));
+  const auto done = decode(*flatbuffers::GetRoot<WireObject>(builder.GetBufferPointer()), out);
+  if (!done) return fmt::format("{}: {}", to_string(done.error().code), done.error().message);
+  EXPECT_EQ(out, object);
+  return "ok";
+}
+
+}  // namespace headroom
