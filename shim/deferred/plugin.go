@@ -57,7 +57,7 @@ func newPlugin(name string, its stock, decided func(fwk.CycleState, *v1.Pod) boo
 func (p *Plugin) Name() string { return p.name }
 
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if ofPodGroup(state) || !p.decided(state, pod) {
+	if plugin.OfPodGroup(state) || !p.decided(state, pod) {
 		return p.stock.PreFilter(ctx, state, pod, nodes)
 	}
 	state.Write(p.key(), newDeferral(ctx, p.stock, pod, nodes))
@@ -115,10 +115,4 @@ func (p *Plugin) deferral(state fwk.CycleState) *deferral {
 	}
 	its, _ := data.(*deferral)
 	return its
-}
-
-// ofPodGroup: 1.35 knows no such cycles.
-func ofPodGroup(state fwk.CycleState) bool {
-	its, known := state.(interface{ IsPodGroupSchedulingCycle() bool })
-	return known && its.IsPodGroupSchedulingCycle()
 }

@@ -20,7 +20,7 @@ func TestTwoNamesAskOneHeadroomd(t *testing.T) {
 	second := config.Profiles[0]
 	second.Name = "second"
 	config.Profiles = append(config.Profiles, second)
-	scheduler, err := world.StartScheduler(c.ctx, plane, lab.SchedulerOptions{Config: config})
+	scheduler, err := world.StartScheduler(c.ctx, plane, lab.SchedulerOptions{Config: config, Args: []string{"--logging-format=json"}})
 	c.ok(err)
 	c.own(scheduler.Process)
 	c.awaitFed()

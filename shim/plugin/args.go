@@ -36,7 +36,7 @@ const (
 type HeadroomArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Address of headroomd: unix:///path, or tcp://host:port on loopback. Default DefaultAddress.
+	// Address of headroomd: unix:///path, or tcp://address:port on loopback. Default DefaultAddress.
 	Address string `json:"address,omitempty"`
 	// TopK is how many of the best nodes the other plugins get to see, in [1, TopKMax]; see width.go. Above
 	// 100 kube-scheduler samples among them. For plugins of one's own. 0, the default: one of a pod of which

@@ -140,7 +140,7 @@ func quotasOf(namespaces ...string) *facts {
 	for _, namespace := range namespaces {
 		_ = store.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "quota"}})
 	}
-	f.elasticQuotas.follow(store, func() bool { return true })
+	f.elasticQuotas.follow(store, func() bool { return true }, 0)
 	return f
 }
 

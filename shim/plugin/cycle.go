@@ -78,8 +78,9 @@ func cycleOf(state fwk.CycleState) *cycle {
 // Filter, because nodes that are left out count as unresolvable and preemption would look away.
 func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h.facts.lead()
-	names := width(pod, h.args.TopK, h.room.enter(pod.UID), h.considered())
-	c := &cycle{decision: &client.Decision{}}
+	rejected := h.room.enter(pod.UID)
+	c := &cycle{decision: &client.Decision{}, considered: h.considered()}
+	names := h.names(state, pod, rejected, c.considered)
 	err := h.evaluate(ctx, pod, max(names, 1), c.decision)
 	// A pod that is turned away loses the node that victims have left for it: until the first facts have
 	// come it waits here.
@@ -87,19 +88,29 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 		time.Sleep(feedLook)
 		err = h.evaluate(ctx, pod, max(names, 1), c.decision)
 	}
+	// The connection may be another by now, or another profile may have answered.
+	if now := h.considered(); err == nil && !slices.Equal(now, c.considered) {
+		c.considered = now
+		names = h.names(state, pod, rejected, now)
+		err = h.evaluate(ctx, pod, max(names, 1), c.decision)
+	}
+	if err == nil && h.gate.awaitsQuotas(pod, h.client.Greeting()) {
+		err = errQuotasUnknown
+	}
 	if err != nil {
 		return nil, h.unavailable(ctx, pod, err)
 	}
-	// Not before: the connection may be another by now.
-	c.considered = h.considered()
 	if len(c.decision.PreFilter) > 0 {
 		cyclesTotal.WithLabelValues("quota").Inc()
 		state.Write(cycleKey, c)
-		h.room.reject(pod, 0)
+		h.room.reject(pod, c.decision)
 		return nil, fwk.NewStatus(fwk.Unschedulable, c.decision.PreFilter...)
 	}
+	// Before the next question, which may fail: it was turned away then, too.
 	if c.decision.Feasible > 0 {
 		h.room.pass(pod.UID)
+	} else {
+		h.room.reject(pod, c.decision)
 	}
 	if c.decision.Feasible > 0 && names != noLimit {
 		cyclesTotal.WithLabelValues("limited").Inc()
@@ -117,7 +128,6 @@ func (h *Headroom) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 		cyclesTotal.WithLabelValues("all").Inc()
 	} else {
 		cyclesTotal.WithLabelValues("infeasible").Inc()
-		h.room.reject(pod, 0)
 	}
 	state.Write(cycleKey, c)
 	return nil, nil

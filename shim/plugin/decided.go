@@ -20,6 +20,12 @@ func Decided(state fwk.CycleState, what ...wire.NotConsidered) bool {
 	})
 }
 
+// OfPodGroup tells whether it is the cycle of a pod's group. 1.35 knows no such cycles.
+func OfPodGroup(state fwk.CycleState) bool {
+	its, known := state.(interface{ IsPodGroupSchedulingCycle() bool })
+	return known && its.IsPodGroupSchedulingCycle()
+}
+
 // Passed tells whether headroomd's answer lets the pod on the node, with the pods that were there when it was asked.
 func Passed(state fwk.CycleState, node string) bool {
 	c := cycleOf(state)

@@ -36,8 +36,12 @@ var customKinds = []struct {
 	{client.CapacityQuotas, schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacityquotas"}},
 }
 
-// customKindsAgain is how often definitions that were not installed are looked for.
-const customKindsAgain = 30 * time.Second
+const (
+	// customKindsAgain is how often definitions that were not installed are looked for,
+	customKindsAgain = 30 * time.Second
+	// and customKindsSoon, for followSync, where the API server could not say.
+	customKindsSoon = time.Second
+)
 
 // facts keep headroomd equal to what the scheduler's informers have.
 //
@@ -118,10 +122,14 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 		OnApplied: func(stats client.Stats) {
 			if stats.Ready && !stats.Resyncing {
 				fed.Set(1)
+				if !f.feeder.ResyncWanted() {
+					f.elasticQuotas.applied(f.feeder.Resyncs())
+				}
 			}
 			f.eachPlugin(func(h *Headroom) { h.room.notice() })
 			f.quotas.notice()
 		},
+		OnReplaced: func() { fed.Set(0) },
 		OnDown: func(error) {
 			fed.Set(0)
 			f.eachPlugin(func(h *Headroom) { h.room.notice() })
@@ -134,8 +142,14 @@ func feed(ctx context.Context, handle fwk.Handle, address client.Address) (*fact
 	pods := shared.Core().V1().Pods().Informer()
 	f.pods = newNominations(pods.GetStore())
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    f.podShown,
-		UpdateFunc: func(_, object any) { f.podShown(object) },
+		AddFunc: f.podShown,
+		UpdateFunc: func(before, object any) {
+			// A relist tells so of a pod that was deleted and made anew.
+			if was, is := before.(*v1.Pod), object.(*v1.Pod); was.UID != is.UID {
+				f.podGone(was)
+			}
+			f.podShown(object)
+		},
 		DeleteFunc: f.podGone,
 	}); err != nil {
 		return nil, fmt.Errorf("following pods: %w", err)
@@ -298,17 +312,23 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 	for _, custom := range customKinds {
 		missing[custom.kind] = custom.resource
 	}
-	look := func(ctx context.Context) {
+	absent := map[client.Kind]schema.GroupVersionResource{} // of those that are missing
+	// True: of each it is known whether it is installed.
+	look := func() bool {
+		known := true
 		for kind, resource := range missing {
 			installed, err := isInstalled(definitions, resource)
 			if err != nil {
 				logger.Error(err, "Cannot tell whether a custom resource is installed", "resource", resource)
+				known = false
 				continue
 			}
-			if !installed && kind == client.ElasticQuotas {
-				f.elasticQuotas.none()
-			}
-			if installed {
+			if !installed {
+				absent[kind] = resource
+				if kind == client.ElasticQuotas {
+					f.elasticQuotas.none()
+				}
+			} else {
 				logger.Info("Feeding a custom resource to headroomd", "resource", resource)
 				delete(missing, kind)
 				if err := f.followCustomKind(ctx, kind, resource, objects, statuses); err != nil {
@@ -316,16 +336,20 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 				}
 			}
 		}
+		return known
 	}
-	look(ctx)
+	// What is not known yet is waited for: headroomd would decide as if there were none of them.
+	_ = wait.PollUntilContextTimeout(ctx, customKindsSoon, followSync, true, func(context.Context) (bool, error) {
+		return look(), nil
+	})
 	go f.quotas.run(ctx)
-	for _, resource := range missing {
+	for _, resource := range absent {
 		logger.Info("A custom resource is not installed: headroomd decides without it", "resource", resource)
 	}
 	if len(missing) > 0 {
 		go func() {
-			_ = wait.PollUntilContextCancel(ctx, customKindsAgain, false, func(ctx context.Context) (bool, error) {
-				look(ctx)
+			_ = wait.PollUntilContextCancel(ctx, customKindsAgain, false, func(context.Context) (bool, error) {
+				_ = look()
 				return len(missing) == 0, nil
 			})
 		}()
@@ -362,12 +386,13 @@ func (f *facts) followCustomKind(ctx context.Context, kind client.Kind, resource
 	if isQuota(kind) {
 		f.quotas.follow(kind, informer.GetStore(), statuses.Resource(resource))
 	}
+	resyncs := f.feeder.Resyncs() // without it
 	synced, err := f.follow(kind, informer, informer.GetStore())
 	if err != nil {
 		return err
 	}
 	if kind == client.ElasticQuotas {
-		f.elasticQuotas.follow(informer.GetIndexer(), informer.HasSynced)
+		f.elasticQuotas.follow(informer.GetIndexer(), informer.HasSynced, resyncs)
 	}
 	go informer.RunWithContext(ctx)
 	ctx, cancel := context.WithTimeout(ctx, followSync)

@@ -55,3 +55,19 @@ func TestOnlyTheLeaderTakesOver(t *testing.T) {
 	w.fedUntil(1, 0)
 	successor.eventually("the other one is silent", successor.headroom.facts.feeder.Replaced)
 }
+
+// A relist shows a pod that was deleted and made anew as one that changed.
+func TestAPodOfAnotherUIDReplacesTheOneBefore(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("a", "4"), pod("p", "1"))
+	w.fedUntil(1, 1)
+	before := w.headroom.facts.pod("default/p")
+	if status := w.reserve(w.preFilter(before), before, "a"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	again := pod("p", "1")
+	again.UID = "another"
+	if _, err := w.api.CoreV1().Pods("default").Update(w.ctx, again, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("its reservation ends", func() bool { return len(w.headroom.reserved.all()) == 0 })
+}

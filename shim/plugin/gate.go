@@ -40,7 +40,10 @@ type unfed struct {
 	since       time.Time
 }
 
-var errNotFed = errors.New("headroomd has not got the cluster's facts yet")
+var (
+	errNotFed        = errors.New("headroomd has not got the cluster's facts yet")
+	errQuotasUnknown = errors.New("headroomd has not got the ElasticQuotas yet")
+)
 
 // usable is nil where what headroomd answered counts: its profile is ours, and it has been fed nodes.
 func (g *gate) usable(greeting client.Greeting, nodes int) error {
@@ -66,6 +69,13 @@ func (g *gate) isBeingFed(why error) bool {
 // holds tells whether the pod waits for headroomd, however long that takes.
 func (g *gate) holds(pod *v1.Pod) bool {
 	return g.args.OnUnavailable == Wait || g.args.OnUnavailableQuotas == Wait && g.elasticQuotas.rule(pod.Namespace)
+}
+
+// awaitsQuotas tells whether a headroomd that decides by quotas may not have that of the pod, although the gate of
+// quotas is closed then.
+func (g *gate) awaitsQuotas(pod *v1.Pod, greeting client.Greeting) bool {
+	return g.args.OnUnavailableQuotas == Wait && greeting.Profile(g.args.Profile).Has(capacityScheduling) &&
+		g.elasticQuotas.awaited(pod.Namespace)
 }
 
 // open tells which gates new pods pass while headroomd cannot be asked for that reason; nil: it can.

@@ -21,7 +21,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -80,6 +79,7 @@ func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plu
 		reserved: newReservations(),
 	}
 	h.gate = &gate{args: args}
+	options.Timeout = roomTimeout
 	h.room = newWaitingRoom(client.New(address, options), handle, h.gate)
 	h.facts, err = factsFor(ctx, handle, address, h)
 	if err != nil {
@@ -127,10 +127,7 @@ func (h *Headroom) evaluate(ctx context.Context, pod *v1.Pod, topK int, decision
 // serves tells whether the profile that headroomd decides by here has the plugin.
 func (h *Headroom) serves(plugin string) bool {
 	greeting := h.client.Greeting()
-	profile := greeting.Profile(h.args.Profile)
-	return profile != nil && slices.ContainsFunc(profile.Plugins, func(its client.ProfilePlugin) bool {
-		return its.Name == plugin
-	})
+	return greeting.Profile(h.args.Profile).Has(plugin)
 }
 
 // unavailable is PreFilter's answer for a pod that headroomd cannot be asked about.

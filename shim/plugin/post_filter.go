@@ -39,7 +39,7 @@ func (h *Headroom) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1
 			"pod", klog.KObj(pod), "nodes", len(c.decision.Candidates), "feasible", c.decision.Feasible)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	h.room.reject(pod, c.decision.Feasible)
+	h.room.reject(pod, c.decision)
 	if !h.serves(capacityScheduling) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}

@@ -13,7 +13,7 @@ var _ fwk.PreBindPlugin = &Headroom{}
 
 // PreBindPreFlight is that of pre_flight.go; Kubernetes 1.35 has one result less.
 func (h *Headroom) PreBindPreFlight(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if h.confirm(ctx, state, pod, node).IsSuccess() {
+	if h.confirm(ctx, state, pod, node).IsSuccess() && h.handle.GetWaitingPod(pod.UID) == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil

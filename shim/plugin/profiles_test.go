@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"headroom.dev/shim/lab"
@@ -55,4 +57,24 @@ func TestAHeadroomdWithoutTheProfileIsAway(t *testing.T) {
 	if try.status.IsSuccess() || !strings.Contains(try.status.Message(), `headroomd serves no profile "other"`) {
 		t.Errorf("%v", try.status)
 	}
+}
+
+// What it decides is told again to who is connected: nobody else would.
+func TestAnotherProfileIsKnownToWhoIsConnected(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("only", "8"))
+	w.fedUntil(1, 0)
+	w.preFilter(pod("before", "1"))
+	if w.headroom.serves(capacityScheduling) {
+		t.Fatal("the first profile preempts")
+	}
+	text, err := lab.EngineProfile(packing("default-scheduler"), "Proposal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.daemon.SetProfile(text), syscall.Kill(w.daemon.Pid(), syscall.SIGHUP)); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the plugin knows the other profile", func() bool {
+		return w.preFilter(pod("after", "1")).status.IsSuccess() && w.headroom.serves(capacityScheduling)
+	})
 }

@@ -68,7 +68,7 @@ func (r *reservations) all() []reservation {
 	return slices.Collect(maps.Values(r.byPod))
 }
 
-// of the pod on the node; false: there is none any more.
+// of the pod, and whether it is on that node; without a pod there is none any more.
 func (r *reservations) of(pod *v1.Pod, node string) (reservation, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,6 +237,9 @@ func (h *Headroom) reserveAgain(ctx context.Context) bool {
 	all := h.reserved.all()
 	for i := range all {
 		held := &all[i]
+		if _, ok := h.reserved.of(held.pod, held.node); !ok {
+			continue // meanwhile
+		}
 		err := h.reserveOnce(ctx, *held)
 		if err == nil {
 			continue
@@ -268,9 +271,12 @@ func (h *Headroom) reserveOnce(ctx context.Context, held reservation) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := h.reserved.of(held.pod, held.node); !ok {
+	if now, ok := h.reserved.of(held.pod, held.node); !ok {
 		h.unreserve(ctx, held.pod, held.node) // it was undone in between
-		return nil
+		if now.pod == nil {
+			return nil
+		}
+		return h.reserveOnce(ctx, now) // on another node, from which this one has taken it
 	}
 	h.reserved.renewed([]reservation{held}, endOf(begin, h.client.Greeting().ReservationTime))
 	return nil

@@ -175,6 +175,10 @@ func TestAReservationThatEndedIsMadeAgainBeforeTheBinding(t *testing.T) {
 	if status := w.reserve(try, p, "only"); !status.IsSuccess() {
 		t.Fatal(status)
 	}
+	w.handle.waits = p.UID
+	if got := w.preFlight(try, p, "only"); !got.IsSuccess() {
+		t.Fatalf("the pre-flight comes before the wait in Permit: %v", got)
+	}
 	w.endBehindItsBack(p, "only")
 	if status := w.headroom.PreBind(w.ctx, try.state, p, "only"); !status.IsSuccess() || w.reservedPods() != 1 {
 		t.Fatalf("%v, %d reserved", status, w.reservedPods())
@@ -188,6 +192,10 @@ func TestAPodWhoseReservationEndedAndWhosePlaceIsTakenIsNotBound(t *testing.T) {
 	try := w.preFilter(slow)
 	if status := w.reserve(try, slow, "only"); !status.IsSuccess() {
 		t.Fatal(status)
+	}
+	w.handle.waits = slow.UID
+	if got := w.preFlight(try, slow, "only"); !got.IsSuccess() {
+		t.Fatalf("the pre-flight comes before the wait in Permit: %v", got)
 	}
 	w.endBehindItsBack(slow, "only")
 	if status := w.reserve(w.preFilter(quick), quick, "only"); !status.IsSuccess() {

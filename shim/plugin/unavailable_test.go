@@ -173,7 +173,7 @@ func TestAfterTheGracePeriodPodsAreReleasedOneByOne(t *testing.T) {
 func TestAnotherOutageHasAGracePeriodOfItsOwn(t *testing.T) {
 	r := newWaitingRoom(nil, &fakeHandle{}, &gate{args: HeadroomArgs{GracePeriod: &metav1.Duration{Duration: time.Minute}}})
 	p := pod("p", "1")
-	r.reject(p, 0)
+	r.reject(p, &client.Decision{})
 	r.waiting[p.UID].released = true
 	if r.parked(p) {
 		t.Error("released")
@@ -267,7 +267,7 @@ func TestAHeldPodSaysWhatHasItWait(t *testing.T) {
 	} {
 		w := away(t, of.args)
 		if _, waits := of.args["onUnavailableQuotas"]; waits {
-			w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "default"), func() bool { return true })
+			w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "default"), func() bool { return true }, 0)
 		}
 		if try := w.preFilter(of.pod); !strings.HasPrefix(try.status.Message(), says) {
 			t.Errorf("%q does not begin with %q", try.status.Message(), says)
@@ -293,7 +293,7 @@ func elasticQuotaStore(t *testing.T, namespaces ...string) cache.Indexer {
 func TestPodsOfQuotasWaitWhereOthersDoNot(t *testing.T) {
 	w := away(t, map[string]any{"onUnavailableQuotas": "Wait", "gracePeriod": "0s"})
 	synced := false
-	w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "team"), func() bool { return synced })
+	w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "team"), func() bool { return synced }, 0)
 	team := pod("team", "1")
 	team.Namespace = "team"
 	if try := w.preFilter(pod("p", "1")); !isHeld(try) {
@@ -316,7 +316,7 @@ func TestPodsOfQuotasWaitWhereOthersDoNot(t *testing.T) {
 func TestAPodOfAQuotaThatHeadroomdCannotUseWaits(t *testing.T) {
 	w := newWorld(t, map[string]any{"onUnavailableQuotas": "Wait"}, fitOnly, node("only", "4"))
 	w.fedUntil(1, 0)
-	w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "default"), func() bool { return true })
+	w.headroom.facts.elasticQuotas.follow(elasticQuotaStore(t, "default"), func() bool { return true }, 0)
 	if try := w.preFilter(tooLarge("p")); !isHeld(try) || !strings.Contains(try.status.Message(), "cannot decide") {
 		t.Fatal(try.status)
 	}
@@ -351,5 +351,30 @@ func TestAPodThatHeadroomdCannotUseKeepsNoOtherFromWaking(t *testing.T) {
 	w.eventually("the others are activated", func() bool { return w.handle.activations("a") > 0 && w.handle.activations("c") > 0 })
 	if w.handle.activations("b") != 0 {
 		t.Error("activated although headroomd cannot use it")
+	}
+}
+
+// headroomd decides by quotas that it may not have: the gate of quotas is closed.
+func TestPodsOfQuotasWaitUntilHeadroomdHasThem(t *testing.T) {
+	w := newWorld(t, map[string]any{"onUnavailableQuotas": "Wait"}, withPreemption, node("only", "4"))
+	w.fedUntil(1, 0)
+	quotas := &w.headroom.facts.elasticQuotas
+	w.eventually("there are none", func() bool { return !quotas.rule("default") })
+	team := pod("team", "1")
+	if try := w.preFilter(team); !try.status.IsSuccess() {
+		t.Fatal(try.status)
+	}
+	resyncs := w.headroom.facts.feeder.Resyncs()
+	quotas.follow(elasticQuotaStore(t, "default"), func() bool { return true }, resyncs)
+	if try := w.preFilter(team); !isHeld(try) || !strings.Contains(try.status.Message(), "ElasticQuotas") {
+		t.Errorf("headroomd may not have it: %v", try.status)
+	}
+	quotas.applied(resyncs)
+	if try := w.preFilter(team); !isHeld(try) {
+		t.Errorf("it was not among what was applied: %v", try.status)
+	}
+	quotas.applied(resyncs + 1)
+	if try := w.preFilter(team); !try.status.IsSuccess() {
+		t.Error(try.status)
 	}
 }

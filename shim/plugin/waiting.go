@@ -27,8 +27,12 @@ const (
 	// first: one node that came may have room for one of thousands that wait.
 	wakeMost = 64
 	// A pod that was activated and is in no cycle after so long is activated again: the queue drops
-	// activations of pods that it does not hold at that moment.
-	wakeOverdue = 2 * time.Second
+	// activations of pods that it does not hold at that moment. Twice as long each time, up to wakePauseMax:
+	// another plugin may turn it away before this one hears of its cycle.
+	wakeOverdue  = 2 * time.Second
+	wakePauseMax = 10 * time.Second
+	// A question of the room's is about many pods, whose shapes may be new, and nobody waits for it.
+	roomTimeout = 5 * time.Second
 	// A nominated pod keeps others from room: after so long without a cycle it gets one even where no node
 	// is feasible, so that PostFilter looks for other victims or gives the nomination up.
 	nominatedOverdue = 5 * time.Second
@@ -74,7 +78,7 @@ const (
 	inCycle  why = iota // it is being scheduled, or waits for something that is not ours
 	rejected            // until more nodes are feasible
 	held                // until headroomd can be asked
-	again               // at once
+	again               // at once, and then as after wakeInterval, twice, ...
 )
 
 type waitingPod struct {
@@ -84,9 +88,18 @@ type waitingPod struct {
 	tooFew   int // attempts in a row whose names were all rejected by other plugins
 	// The engine's last word on it was no; and in this outage it goes all the same.
 	turnedAway, released bool
-	woken                bool      // it was activated, and has been in no cycle since
+	preFiltered          bool      // by a quota, say, whatever nodes are feasible
+	wakes                int       // how often it was activated since its last cycle
 	since                time.Time // of its last cycle, or activation
 }
+
+// overdue: it was activated, and so long after the first time, twice as long after the second, ... has been in
+// no cycle.
+func (p *waitingPod) overdue(first time.Duration) bool {
+	return p.wakes > 0 && time.Since(p.since) > min(first<<min(p.wakes-1, 16), wakePauseMax)
+}
+
+func (p *waitingPod) woken() { p.wakes, p.since = p.wakes+1, time.Now() }
 
 func newWaitingRoom(c *client.Client, handle fwk.Handle, gate *gate) *waitingRoom {
 	return &waitingRoom{
@@ -107,7 +120,7 @@ func (r *waitingRoom) enter(uid types.UID) int {
 	if waiting == nil {
 		return 0
 	}
-	waiting.why, waiting.woken = inCycle, false
+	waiting.why, waiting.wakes = inCycle, 0
 	return waiting.tooFew
 }
 
@@ -119,14 +132,23 @@ func (r *waitingRoom) set(pod *v1.Pod, why why, feasible int) *waitingPod {
 		waitingPods.Inc()
 	}
 	waiting.pod, waiting.why, waiting.feasible, waiting.since = pod, why, feasible, time.Now()
+	waiting.preFiltered = false
 	return waiting
 }
 
-// reject: so many nodes are feasible for the engine, and the pod found none.
-func (r *waitingRoom) reject(pod *v1.Pod, feasible int) {
+// reject: that is what the engine said, and the pod found no node.
+func (r *waitingRoom) reject(pod *v1.Pod, decision *client.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.set(pod, rejected, feasible).turnedAway = true
+	waiting := r.set(pod, rejected, feasibleOf(decision))
+	waiting.turnedAway, waiting.preFiltered = true, len(decision.PreFilter) > 0
+}
+
+func feasibleOf(decision *client.Decision) int {
+	if decision.Code != wire.CodeSuccess {
+		return 0
+	}
+	return decision.Feasible
 }
 
 // pass: some nodes are feasible for the engine.
@@ -246,7 +268,10 @@ func (r *waitingRoom) wake(ctx context.Context) bool {
 		}
 		waiting.pod = now
 		if waiting.why == again {
-			activate[keyOf(waiting.pod)] = waiting.pod
+			if waiting.wakes == 0 || waiting.overdue(wakeInterval) {
+				activate[keyOf(waiting.pod)] = waiting.pod
+				waiting.woken()
+			}
 			repeat = true
 		} else {
 			ask = append(ask, waiting.pod)
@@ -264,7 +289,7 @@ func (r *waitingRoom) wake(ctx context.Context) bool {
 	}
 	for _, a := range able {
 		activate[keyOf(a.pod)] = a.pod
-		r.woken(a.pod.UID, a.feasible)
+		r.wakeFor(a.pod.UID, a.feasible)
 	}
 	if len(activate) > 0 {
 		logger.V(4).Info("Activating pods", "pods", len(activate))
@@ -388,7 +413,6 @@ func (r *waitingRoom) back(logger klog.Logger) {
 // leave says which of the pods go on without headroomd: those that it has not turned away, where the
 // gate lets them, and of the others one each releaseInterval after the grace period.
 func (r *waitingRoom) leave(logger klog.Logger, pods []*v1.Pod) []ablePod {
-	now := time.Now()
 	var able, parked []ablePod
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -401,10 +425,11 @@ func (r *waitingRoom) leave(logger klog.Logger, pods []*v1.Pod) []ablePod {
 		switch {
 		case waiting.turnedAway && !waiting.released:
 			parked = append(parked, one)
-		case !waiting.woken || now.Sub(waiting.since) > wakeOverdue:
+		case waiting.wakes == 0 || waiting.overdue(wakeOverdue):
 			able = append(able, one)
 		}
 	}
+	now := time.Now()
 	if len(parked) == 0 || now.Before(r.outage.next) {
 		return able
 	}
@@ -429,30 +454,30 @@ func (r *waitingRoom) worthWaking(pod *v1.Pod, decision *client.Decision) (int, 
 	case decision.Nodes == 0:
 		return 0, false // headroomd cannot use it
 	case waiting.why == held:
-		return 0, true
+		return 0, !r.gate.awaitsQuotas(pod, r.client.Greeting())
 	}
-	feasible := decision.Feasible
-	if decision.Code != wire.CodeSuccess {
-		feasible = 0
-	}
+	feasible := feasibleOf(decision)
 	waiting.feasible = min(waiting.feasible, feasible)
-	waited := time.Since(waiting.since)
 	switch {
 	case feasible > waiting.feasible:
 		return feasible, true
-	case waiting.pod.Status.NominatedNodeName != "" && waited > nominatedOverdue:
+	case waiting.pod.Status.NominatedNodeName != "" && time.Since(waiting.since) > nominatedOverdue:
 		return feasible, true
+	case waiting.preFiltered && len(decision.PreFilter) == 0:
+		// Its quota lets it take back from others what no node has left.
+		return feasible, waiting.wakes == 0 || waiting.overdue(wakeOverdue)
 	default:
-		return feasible, feasible > 0 && waiting.woken && waited > wakeOverdue
+		return feasible, feasible > 0 && waiting.overdue(wakeOverdue)
 	}
 }
 
-// woken: until it is seen in a cycle it need not be woken for the same nodes again.
-func (r *waitingRoom) woken(uid types.UID, feasible int) {
+// wakeFor: until it is seen in a cycle it need not be woken for the same nodes again.
+func (r *waitingRoom) wakeFor(uid types.UID, feasible int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if waiting := r.waiting[uid]; waiting != nil {
-		waiting.feasible, waiting.woken, waiting.since = feasible, true, time.Now()
+		waiting.feasible = feasible
+		waiting.woken()
 	}
 }
 

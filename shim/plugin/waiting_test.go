@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"headroom.dev/shim/client"
+	"headroom.dev/shim/wire"
 )
 
 func TestARejectedPodWakesWhenANodeCanTakeIt(t *testing.T) {
@@ -77,8 +80,8 @@ func TestAPodThatIsGoneIsForgotten(t *testing.T) {
 func TestHintsAreForPodsThatOthersRejectedToo(t *testing.T) {
 	h := &Headroom{room: newWaitingRoom(nil, &fakeHandle{}, nil)}
 	alone, mixed := pod("alone", "1"), pod("mixed", "1")
-	h.room.reject(alone, 0)
-	h.room.reject(mixed, 3)
+	h.room.reject(alone, &client.Decision{})
+	h.room.reject(mixed, &client.Decision{Code: wire.CodeSuccess, Feasible: 3})
 	old, heartbeat, relabelled := node("n", "4"), node("n", "4"), node("n", "4")
 	heartbeat.ResourceVersion = "2"
 	heartbeat.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
@@ -120,5 +123,44 @@ func TestANominatedPodIsTriedAgainThoughNothingIsFeasible(t *testing.T) {
 	w.eventually("it is activated", func() bool { return w.handle.activations("nominated") > 0 })
 	if w.handle.activations("other") != 0 {
 		t.Error("the other one has nothing to try")
+	}
+}
+
+// Another plugin may turn it away before this one hears of its cycles.
+func TestActivationsThatLeadToNoCycleBecomeRare(t *testing.T) {
+	w := newWorld(t, nil, fitOnly, node("only", "4"), pod("p", "1"))
+	w.fedUntil(1, 1)
+	w.headroom.room.widen(w.headroom.facts.pod("default/p"))
+	time.Sleep(20 * wakeInterval)
+	// At 0, 1, 3, 7 and 15 intervals.
+	if n := w.handle.activations("p"); n < 2 || n > 6 {
+		t.Errorf("activated %d times", n)
+	}
+	// After a cycle at once.
+	before := w.handle.activations("p")
+	w.headroom.room.enter(w.headroom.facts.pod("default/p").UID)
+	w.headroom.room.widen(w.headroom.facts.pod("default/p"))
+	w.eventually("it is activated", func() bool { return w.handle.activations("p") > before })
+}
+
+// No node has room, but the pod may take back now what others borrowed.
+func TestAPodThatItsQuotaLetsPassWakesThoughNothingIsFeasible(t *testing.T) {
+	room := newWaitingRoom(nil, &fakeHandle{}, &gate{})
+	p := pod("p", "1")
+	room.reject(p, &client.Decision{Code: wire.CodeUnschedulable, PreFilter: []string{"over max"}})
+	full := &client.Decision{Nodes: 1, Code: wire.CodeUnschedulable}
+	if _, yes := room.worthWaking(p, &client.Decision{Nodes: 1, Code: wire.CodeUnschedulable, PreFilter: []string{"over max"}}); yes {
+		t.Error("woken although its quota rejects it")
+	}
+	if _, yes := room.worthWaking(p, full); !yes {
+		t.Error("not woken")
+	}
+	room.wakeFor(p.UID, 0)
+	if _, yes := room.worthWaking(p, full); yes {
+		t.Error("woken twice")
+	}
+	room.reject(p, full)
+	if _, yes := room.worthWaking(p, full); yes {
+		t.Error("woken for a quota that did not reject it")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"headroom.dev/shim/wire"
 )
@@ -59,6 +60,15 @@ func width(pod *v1.Pod, topK, rejected int, considered []wire.NotConsidered) int
 		return noLimit
 	}
 	return names
+}
+
+// names is the width of this cycle. A pod of a group may be offered some of the nodes, among which the best of all may
+// not be.
+func (h *Headroom) names(state fwk.CycleState, pod *v1.Pod, rejected int, considered []wire.NotConsidered) int {
+	if OfPodGroup(state) {
+		return noLimit
+	}
+	return width(pod, h.args.TopK, rejected, considered)
 }
 
 // What of the pod headroomd does not decide comes to, the widest last.

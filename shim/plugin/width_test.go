@@ -81,3 +81,16 @@ func TestWidth(t *testing.T) {
 		}
 	}
 }
+
+// The framework offers a group's pod some of the nodes: the best of all may not be among them.
+func TestPodsOfAGroupSeeAllNodes(t *testing.T) {
+	h := &Headroom{args: HeadroomArgs{TopK: 3}}
+	alone, grouped := newFakeState(), newFakeState()
+	grouped.ofGroup = true
+	if got := h.names(alone, pod("p", "1"), 0, nil); got != 3 {
+		t.Errorf("alone: %d", got)
+	}
+	if got := h.names(grouped, pod("p", "1"), 0, nil); got != noLimit {
+		t.Errorf("of a group: %d", got)
+	}
+}

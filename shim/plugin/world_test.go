@@ -202,6 +202,8 @@ var fitOnly = lab.SchedulerProfile{Plugins: map[string]lab.PluginSet{"multiPoint
 	Enabled:  lab.Plugins("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"),
 	Disabled: lab.Plugins("*")}}}
 
+type fakeWaitingPod struct{ fwk.WaitingPod }
+
 // fakeHandle is what of the framework the plugin calls. What it does not have is a nil call.
 type fakeHandle struct {
 	fwk.Handle
@@ -211,6 +213,7 @@ type fakeHandle struct {
 	nodes    map[string]*fakeNode
 	// What the other plugins' filters say of a node as it would be; nil: they pass.
 	others func(node *fakeNode) *fwk.Status
+	waits  types.UID // in Permit
 
 	mu        sync.Mutex
 	activated map[string]int
@@ -221,8 +224,14 @@ func (h *fakeHandle) SharedInformerFactory() informers.SharedInformerFactory { r
 func (h *fakeHandle) ClientSet() clientset.Interface                         { return h.api }
 func (h *fakeHandle) KubeConfig() *restclient.Config                         { return nil }
 func (h *fakeHandle) RejectWaitingPod(types.UID) bool                        { return false }
-func (h *fakeHandle) NominatedPodsForNode(string) []fwk.PodInfo              { return nil }
-func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister                 { return fakeLister{h: h} }
+func (h *fakeHandle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
+	if h.waits == uid {
+		return fakeWaitingPod{}
+	}
+	return nil
+}
+func (h *fakeHandle) NominatedPodsForNode(string) []fwk.PodInfo { return nil }
+func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister    { return fakeLister{h: h} }
 
 func (h *fakeHandle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.mu.Lock()
@@ -330,7 +339,8 @@ func (i fakePodInfo) GetPod() *v1.Pod { return i.pod }
 // fakeState is a CycleState with data.
 type fakeState struct {
 	fwk.CycleState
-	data map[fwk.StateKey]fwk.StateData
+	data    map[fwk.StateKey]fwk.StateData
+	ofGroup bool
 }
 
 func newFakeState() *fakeState { return &fakeState{data: map[fwk.StateKey]fwk.StateData{}} }
@@ -341,6 +351,7 @@ func (s *fakeState) Read(key fwk.StateKey) (fwk.StateData, error) {
 	}
 	return nil, fwk.ErrNotFound
 }
+func (s *fakeState) IsPodGroupSchedulingCycle() bool            { return s.ofGroup }
 func (s *fakeState) Write(key fwk.StateKey, data fwk.StateData) { s.data[key] = data }
 func (s *fakeState) Clone() fwk.CycleState {
 	clone := newFakeState()
