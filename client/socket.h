@@ -50,6 +50,7 @@ class Socket {
   }
   // The next frame, valid until the next call.
   Result<FrameBuffer::Received> receive(Clock::time_point deadline);
+  Result<FrameBuffer::Received> receive() { return receive(Clock::now() + options_.timeout); }
   // The same, if it is there already: else its `frame` is nullptr.
   Result<FrameBuffer::Received> receive_now();
 

@@ -161,7 +161,7 @@ struct Volume {
   std::string name;
   std::optional<std::string> claim;  // persistentVolumeClaim.claimName
   bool ephemeral = false;            // its claim is POD-NAME
-  std::string image;                 // image.reference; "": none
+  std::string image;                 // image.reference; "": it is no image volume
   std::optional<Disk> disk;
   friend bool operator==(const Volume&, const Volume&) = default;
 };

@@ -13,10 +13,7 @@ constexpr std::uint32_t kNoSlot = UINT32_MAX;
 }  // namespace
 
 ChangeLog::ChangeLog()
-    : rows_(kLogSlots),
-      node_classes_(kLogSlots + kPadNodes),
-      epochs_(kLogSlots),
-      dead_(kLogSlots) {
+    : rows_(kLogSlots), node_classes_(kLogSlots + kPadNodes), epochs_(kLogSlots), dead_(kLogSlots) {
   moved_.reserve(kLogSlots);  // append() takes no memory
 }
 

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::string_view kClaimFields[] = {"claimName"};
 constexpr std::string_view kImageFields[] = {"reference"};
+// ImageLocality's name of an image without a reference, which counts.
+constexpr const char* kUnnamedImage = ":latest";
 // Beside those of disk_kinds.h, what not every node can attach.
 constexpr std::string_view kOtherAttached[] = {
     "csi", "fc", "flexVolume", "photonPersistentDisk", "scaleIO", "storageos"};
@@ -61,7 +63,11 @@ bool read_volume(const FieldPath& path, JsonValue value, FieldErrors& errors, Po
       volume.ephemeral = true;
       return true;
     }
-    if (name == "image") return read_one_text(field, inner, errors, kImageFields, volume.image);
+    if (name == "image") {
+      if (!read_one_text(field, inner, errors, kImageFields, volume.image)) return false;
+      if (volume.image.empty()) volume.image = kUnnamedImage;
+      return true;
+    }
     if (find_disk_kind(name) != nullptr ||
         std::find(std::begin(kOtherAttached), std::end(kOtherAttached), name) !=
             std::end(kOtherAttached)) {

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"cmp"
+
 	flatbuffers "github.com/google/flatbuffers/go"
 	v1 "k8s.io/api/core/v1"
 
@@ -57,7 +59,7 @@ func (e *encoder) volumes(list []v1.Volume) flatbuffers.UOffsetT {
 		its, named := diskOf(source)
 		reference := ""
 		if source.Image != nil {
-			reference = source.Image.Reference
+			reference = cmp.Or(source.Image.Reference, ":latest") // as ImageLocality names it
 		}
 		if source.PersistentVolumeClaim == nil && source.Ephemeral == nil && reference == "" && !named {
 			continue

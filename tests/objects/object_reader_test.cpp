@@ -865,6 +865,17 @@ TEST(ObjectReader, FormAndOrderDoNotMatter) {
   }
 }
 
+// ImageLocality counts it, as the image that a name left out comes to.
+TEST(ObjectReader, AnImageVolumeWithoutAReferenceIsOne) {
+  const ObjectFile file = read(pod(
+      R"({"volumes": [{"name": "a", "image": {"pullPolicy": "Always"}}, {"name": "b", "image": null},
+                      {"name": "c", "image": {"reference": "r/c:1"}}]})"));
+  const std::vector<Volume>& volumes = file.pods.at(0).volumes;
+  ASSERT_EQ(volumes.size(), 2U);
+  EXPECT_EQ(volumes[0].image, ":latest");
+  EXPECT_EQ(volumes[1].image, "r/c:1");
+}
+
 // Every prefix and every changed byte of a text is read or refused, never worse.
 TEST(ObjectReader, DamagedTexts) {
   RandomObjects random(test_seed());
