@@ -266,9 +266,12 @@ class Simulation {
     const bool waits = pending.waits_since_us.has_value();
     const bool first = !waits && !pending.again;
     if (waits) {
-      Result<bool> kept = waiting_.keep(engine_, pending);
+      Result<const Decision*> kept = waiting_.keep(engine_, pending);
       if (!kept) return in_pod(pod, kept.error());
-      if (*kept) return {};
+      if (*kept != nullptr) {
+        tell_autoscaler(waiting_.all().back().pending, **kept);
+        return {};
+      }
     }
     const Clock::time_point begin = Clock::now();
     Result<Decision> decision =
@@ -332,13 +335,17 @@ class Simulation {
 
   // --- Pods that wait, with an autoscaler ---
 
-  Result<void> wait(PendingPod& pending, Decision&& decision) {
-    // Nodes do not help who may not have them.
+  // Nodes do not help who may not have them.
+  void tell_autoscaler(const PendingPod& pending, const Decision& decision) {
     if (decision.code == Code::kUnschedulable && decision.pre_filter.empty()) {
       autoscaler_->add(pending.origin, pending.pod);
     } else {
       autoscaler_->remove(pending.origin);
     }
+  }
+
+  Result<void> wait(PendingPod& pending, Decision&& decision) {
+    tell_autoscaler(pending, decision);
     if (!pending.waits_since_us) {
       pending.waits_since_us = engine_.now_us();
       ++growth_.waited;

@@ -20,13 +20,13 @@ Result<std::string> alike(Engine& engine, PendingPod& pending) {
 
 }  // namespace
 
-Result<bool> WaitingPods::keep(Engine& engine, PendingPod& pending) {
+Result<const Decision*> WaitingPods::keep(Engine& engine, PendingPod& pending) {
   Result<std::string> key = alike(engine, pending);
   if (!key) return tl::unexpected(key.error());
   const auto found = failed_.find(*key);
-  if (found == failed_.end()) return false;
+  if (found == failed_.end()) return nullptr;
   waiting_.push_back({std::move(pending), found->second});
-  return true;
+  return found->second.get();
 }
 
 Result<void> WaitingPods::add(Engine& engine, PendingPod&& pending, Decision&& decision) {

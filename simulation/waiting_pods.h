@@ -25,9 +25,9 @@ class WaitingPods {
     std::shared_ptr<const Decision> decision;  // the last one
   };
 
-  // True: one like it has failed since forget_failures(). So would this one: it waits on, and
-  // `pending` is moved from. Errors: what Engine::shape_of() refuses.
-  Result<bool> keep(Engine& engine, PendingPod& pending);
+  // Not nullptr: one like it has failed since forget_failures(), as this says. So would this one:
+  // it waits on, and `pending` is moved from. Errors: what Engine::shape_of() refuses.
+  Result<const Decision*> keep(Engine& engine, PendingPod& pending);
   // It waits, as this was decided. Errors: the same, and both are what they were.
   Result<void> add(Engine& engine, PendingPod&& pending, Decision&& decision);
   // Room may have come.

@@ -652,6 +652,39 @@ TEST(SimulationThatGrows, NoNodeIsAddedForWhoIsBeyondItsElasticQuota) {
             growth.lines);
 }
 
+// The same of those that are not asked about, because one that is like them was: five may have a
+// node each as long as nobody has one, and then one of them alone.
+TEST(SimulationThatGrows, WhoInheritsThatItsElasticQuotaForbidsItAsksForNoNode) {
+  Growth growth({.templates = {node("small", 1)}, .quotas = {}});
+  growth.input.nodes = {node("n1", 0)};
+  growth.input.elastic_quotas = {elastic_quota("default", 1, 1)};
+  for (std::uint32_t p = 0; p < 5; ++p) growth.arrive(pod(p, 1000), 0);
+  growth.play();
+  EXPECT_EQ(1u, growth.report.placed);
+  EXPECT_EQ(5u, growth.report.growth->autoscaler.templates[0].nodes);
+  EXPECT_EQ(1, std::count(growth.lines.begin(), growth.lines.end(), "scale_up"));
+}
+
+// Once they are allowed all are asked for together.
+TEST(SimulationThatGrows, WhoInheritsThatItIsAllowedAsksForANode) {
+  Growth growth({.templates = {node("small", 1)}, .quotas = {}});
+  growth.input.nodes = {node("n1", 4)};
+  growth.input.elastic_quotas = {elastic_quota("default", 4, 4), elastic_quota("other", 4, 4)};
+  growth.arrive(pod(0, 4000), 0, 100);
+  for (std::uint32_t p = 1; p < 5; ++p) growth.arrive(pod(p, 1000), 10);
+  Pod taker = pod(5, 4000);
+  taker.namespace_name = "other";
+  taker.priority = 10;
+  growth.arrive(taker, 100);
+  growth.play();
+  EXPECT_EQ(
+      Said({"default/pod-0 on n1", "default/pod-1 waits", "default/pod-2 waits",
+            "default/pod-3 waits", "default/pod-4 waits", "other/pod-5 on n1", "scale_up",
+            "default/pod-1 on small-0001 after 150", "default/pod-2 on small-0002 after 150",
+            "default/pod-3 on small-0003 after 150", "default/pod-4 on small-0004 after 150"}),
+      growth.lines);
+}
+
 // Who had to go waits too, and a node comes for it.
 TEST(SimulationThatGrows, AVictimGetsANode) {
   Growth growth({.templates = {node("small", 8)}, .quotas = {}});
