@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace headroom {
+namespace {
+
+bool is_later(const std::unique_ptr<PendingPod>& a, const std::unique_ptr<PendingPod>& b) {
+  return a->priority != b->priority ? a->priority < b->priority : a->turn > b->turn;
+}
+
+}  // namespace
 
 void make_pending(Pod& pod) {
   pod.node_name.clear();
@@ -40,14 +47,17 @@ std::int32_t PodQueue::priority_of(const Pod& pod) const {
 }
 
 void PodQueue::push(PendingPod&& pod) {
-  const std::int32_t priority = priority_of(pod.pod);
-  heap_.push_back({priority, sequence_++, std::make_unique<PendingPod>(std::move(pod))});
-  std::push_heap(heap_.begin(), heap_.end());
+  if (pod.turn == 0) {
+    pod.priority = priority_of(pod.pod);
+    pod.turn = ++turns_;
+  }
+  heap_.push_back(std::make_unique<PendingPod>(std::move(pod)));
+  std::push_heap(heap_.begin(), heap_.end(), is_later);
 }
 
 PendingPod PodQueue::pop() {
-  std::pop_heap(heap_.begin(), heap_.end());
-  PendingPod first = std::move(*heap_.back().pod);
+  std::pop_heap(heap_.begin(), heap_.end(), is_later);
+  PendingPod first = std::move(*heap_.back());
   heap_.pop_back();
   return first;
 }

@@ -1,7 +1,7 @@
 // PodQueue: pods that wait for their turn, by priority and then in the order of their arrival.
 //
-// A pod that states no priority has that of its class, as priority admission gives it. Thread
-// safety: one thread at a time. Cost: O(log pods).
+// A pod that states no priority has that of its class, as priority admission gives it. One that
+// comes back keeps its turn. Thread safety: one thread at a time. Cost: O(log pods).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,10 @@ struct PendingPod {
   bool again = false;                               // had a place and lost it
   std::optional<std::int64_t> waits_since_us = {};  // found no place then
   std::optional<ShapeIndex> shape = {};             // the engine's, once it found none
+  std::string alike = {};                           // WaitingPods': what its line is known by
+  // PodQueue's: what it is sorted by.
+  std::int32_t priority = 0;
+  std::uint64_t turn = 0;  // among those of equal priority; 0: it has none yet
 };
 
 // The pod waits for a node as if it had never had one; what it is nominated to stays.
@@ -38,22 +42,12 @@ class PodQueue {
   PendingPod pop();  // not empty
 
  private:
-  struct Entry {
-    std::int32_t priority;
-    std::uint64_t sequence;
-    std::unique_ptr<PendingPod> pod;  // large, and the heap moves it about
-    // The heap's first is the greatest.
-    friend bool operator<(const Entry& a, const Entry& b) {
-      return a.priority != b.priority ? a.priority < b.priority : a.sequence > b.sequence;
-    }
-  };
-
   std::int32_t priority_of(const Pod& pod) const;
 
   std::map<std::string, std::int32_t> classes_;
   std::int32_t default_priority_ = 0;
-  std::vector<Entry> heap_;
-  std::uint64_t sequence_ = 0;
+  std::vector<std::unique_ptr<PendingPod>> heap_;  // large, and the heap moves them about
+  std::uint64_t turns_ = 0;
 };
 
 }  // namespace headroom

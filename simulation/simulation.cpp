@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +21,19 @@ namespace headroom {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Adds the time until its end.
+class Timed {
+ public:
+  explicit Timed(Clock::duration& sum) : sum_(sum) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() { sum_ += Clock::now() - begin_; }
+
+ private:
+  Clock::duration& sum_;
+  const Clock::time_point begin_ = Clock::now();
+};
 
 tl::unexpected<Error> in_pod(const Pod& pod, const Error& error) {
   return fail(error.code, "pod " + pod_key(pod) + ": " + error.message);
@@ -72,9 +86,7 @@ class Simulation {
       if (Result<void> passed = pass_until(kNeverUs); !passed) {
         return tl::unexpected(passed.error());
       }
-      for (const WaitingPods::Waiting& waiting : waiting_.all()) {
-        count(waiting.pending, *waiting.decision, false);
-      }
+      for (const auto& [pending, decision] : waiting_.all()) count(*pending, *decision, false);
     }
     if (recorder_) report_.series = recorder_->finish(moment(engine_.now_us()));
     if (autoscaler_) report_growth();
@@ -236,7 +248,10 @@ class Simulation {
       if (metrics_) metrics_->add_node(node.name);
       room_changed_ = nodes_came_ = true;
     }
-    if (std::exchange(room_changed_, false)) waiting_.try_again(pending_);
+    if (std::exchange(room_changed_, false)) {
+      const Timed timed(busy_);
+      waiting_.try_again(pending_);
+    }
     return {};
   }
 
@@ -245,6 +260,7 @@ class Simulation {
       PendingPod first = pending_.pop();
       if (Result<void> placed = place(first); !placed) return placed;
     }
+    waiting_.end_round();
     if (has_quotas_) {
       evictions_.clear();
       ledger_.end_step();
@@ -265,14 +281,6 @@ class Simulation {
     }
     const bool waits = pending.waits_since_us.has_value();
     const bool first = !waits && !pending.again;
-    if (waits) {
-      Result<const Decision*> kept = waiting_.keep(engine_, pending);
-      if (!kept) return in_pod(pod, kept.error());
-      if (*kept != nullptr) {
-        tell_autoscaler(waiting_.all().back().pending, **kept);
-        return {};
-      }
-    }
     const Clock::time_point begin = Clock::now();
     Result<Decision> decision =
         engine_.decide(pod, {.top_k = 1, .plugin_scores = static_cast<bool>(options_.on_decision)});
@@ -299,6 +307,7 @@ class Simulation {
         Result<bool> has_place = take_place(pod, *post_filter);
         if (!has_place) return in_pod(pod, has_place.error());
         if (*has_place) node_name = engine_.node_name(post_filter->nominated_node);
+        if (!post_filter->victims.empty()) waiting_.try_after(pending, pending_);
       }
     }
     // Who is tried again and fails again is where it was.
@@ -335,31 +344,44 @@ class Simulation {
 
   // --- Pods that wait, with an autoscaler ---
 
-  // Nodes do not help who may not have them.
-  void tell_autoscaler(const PendingPod& pending, const Decision& decision) {
-    if (decision.code == Code::kUnschedulable && decision.pre_filter.empty()) {
-      autoscaler_->add(pending.origin, pending.pod);
-    } else {
-      autoscaler_->remove(pending.origin);
-    }
-  }
-
   Result<void> wait(PendingPod& pending, Decision&& decision) {
-    tell_autoscaler(pending, decision);
+    const Timed timed(busy_);
     if (!pending.waits_since_us) {
       pending.waits_since_us = engine_.now_us();
       ++growth_.waited;
     }
-    Result<void> kept = waiting_.add(engine_, std::move(pending), std::move(decision));
-    if (!kept) return in_pod(pending.pod, kept.error());
+    const std::uint64_t turn = pending.turn;
+    Result<WaitingPods::Line*> line =
+        waiting_.add(engine_, std::move(pending), std::move(decision), pending_);
+    if (!line) return in_pod(pending.pod, line.error());
+    tell_autoscaler(**line, turn);
     return {};
   }
 
+  // Nodes do not help who may not have them, nor those that are like it.
+  void tell_autoscaler(WaitingPods::Line& line, std::uint64_t turn) {
+    const Decision& decision = *line.decision;
+    const bool help = decision.code == Code::kUnschedulable && decision.pre_filter.empty();
+    const bool changed = std::exchange(line.nodes_help, help) != help;
+    const auto first = changed ? line.pods.begin() : line.pods.find(turn);
+    const auto end = changed ? line.pods.end() : std::next(first);
+    for (auto at = first; at != end; ++at) {
+      const PendingPod& pending = at->second;
+      if (help) {
+        autoscaler_->add(pending.origin, pending.pod);
+      } else {
+        autoscaler_->remove(pending.origin);
+      }
+    }
+  }
+
   void end_wait(PendingPod& pending) {
+    const Timed timed(busy_);
     const std::int64_t waited_us = engine_.now_us() - *pending.waits_since_us;
     growth_.waits_us.push_back(waited_us);
     if (pending.departure_us != kNeverUs) pending.departure_us += waited_us;
     autoscaler_->remove(pending.origin);
+    waiting_.remove(pending, pending_);
   }
 
   Result<void> ask_for_nodes() {
@@ -558,7 +580,6 @@ class Simulation {
     if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
     if (has_quotas_) ledger_.remove(resident.claim);
     room_changed_ = true;
-    waiting_.forget_failures();
   }
 
   // --- What must hold ---

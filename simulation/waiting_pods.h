@@ -1,15 +1,19 @@
-// WaitingPods: with an autoscaler, the pods of a simulation that found no place, in the order of
-// their last tries, and the last decision about each.
+// WaitingPods: with an autoscaler, the pods of a simulation that found no place.
 //
-// Of those that are tried again and that no decision can tell apart one is asked about: the others
-// wait on with its answer, until room may have come. Thread safety: one thread at a time. Cost: a
-// pod is a look-up of a key, and once of its shape.
+// Pods that no decision can tell apart wait in one line, and the last decision about one of them is
+// the one about all. When they are tried again, the first of each line goes to the PodQueue: the
+// next one follows when it found a place, and waits on where it found none. Whose turn it is stays
+// the same as if all of them had gone there. Thread safety: one thread at a time. Cost: a key, and
+// once a shape, for a pod that finds no place; O(lines) for a try of all.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -20,30 +24,41 @@ namespace headroom {
 
 class WaitingPods {
  public:
-  struct Waiting {
-    PendingPod pending;
+  struct Line {
+    std::map<std::uint64_t, PendingPod> pods;  // by their turn, without one that is being tried
+    std::int32_t priority = 0;
+    bool is_tried = false;                     // one of them is in the PodQueue, or came from there
+    std::uint64_t failed_in = 0;               // the round in which one of them found no place
     std::shared_ptr<const Decision> decision;  // the last one
+    bool nodes_help = false;                   // for the caller, who says so of all of them
   };
 
-  // Not nullptr: one like it has failed since forget_failures(), as this says. So would this one:
-  // it waits on, and `pending` is moved from. Errors: what Engine::shape_of() refuses.
-  Result<const Decision*> keep(Engine& engine, PendingPod& pending);
-  // It waits, as this was decided. Errors: the same, and both are what they were.
-  Result<void> add(Engine& engine, PendingPod&& pending, Decision&& decision);
-  // Room may have come.
-  void forget_failures() { failed_.clear(); }
-  // All of them go back to the queue, in their order.
-  void try_again(PodQueue& queue);
+  // It waits, as this was decided. Its line, which stays as long as anybody is there. Errors: what
+  // Engine::shape_of() refuses.
+  Result<Line*> add(Engine& engine, PendingPod&& pending, Decision&& decision, PodQueue& queue);
+  // One that waited has found a place.
+  void remove(const PendingPod& pending, PodQueue& queue);
 
-  bool empty() const { return waiting_.empty(); }
-  std::size_t size() const { return waiting_.size(); }
-  const std::vector<Waiting>& all() const { return waiting_; }
+  // Room may have come before a round: the first of each line goes to the queue.
+  void try_again(PodQueue& queue);
+  // Room may have come within it, on this pod's turn: of each line that was tried in vain, the
+  // first that comes after it.
+  void try_after(const PendingPod& pending, PodQueue& queue);
+  // The queue is empty.
+  void end_round() { ++round_; }
+
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }  // with those that are being tried
+  // Between rounds, in the order of their coming.
+  std::vector<std::pair<const PendingPod*, const Decision*>> all() const;
 
  private:
-  std::vector<Waiting> waiting_;
-  // By what no decision can tell apart.
-  std::unordered_map<std::string, std::shared_ptr<const Decision>, BytesHash, std::equal_to<>>
-      failed_;
+  using Turn = std::map<std::uint64_t, PendingPod>::iterator;
+  static void try_one(Line& line, Turn turn, PodQueue& queue);
+
+  std::unordered_map<std::string, Line, BytesHash, std::equal_to<>> lines_;  // PendingPod::alike
+  std::size_t size_ = 0;
+  std::uint64_t round_ = 1;
 };
 
 }  // namespace headroom

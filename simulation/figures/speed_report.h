@@ -9,7 +9,8 @@
 namespace headroom {
 
 struct SpeedReport {
-  double seconds = 0;  // decisions, departures, clock, metrics and autoscaler; not input or output
+  // Decisions, departures, clock, metrics, autoscaler and who waits; not input or output.
+  double seconds = 0;
   double autoscaler_seconds = 0;           // of it, what nodes to ask for
   std::vector<std::int64_t> latencies_ns;  // of every decision, sorted: evaluate and assume
   // Of every question who must go, sorted: post_filter alone.

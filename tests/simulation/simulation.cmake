@@ -2,5 +2,6 @@
 headroom_add_test(simulation_test
   SOURCES simulation/cluster_autoscaler_test.cpp simulation/report_test.cpp simulation/residents_test.cpp
     simulation/simulation_test.cpp simulation/table_test.cpp simulation/text_test.cpp
+    simulation/waiting_pods_test.cpp
   LIBRARIES headroom_commands)
-headroom_compile_together(simulation_test 6)
+headroom_compile_together(simulation_test 7)
