@@ -321,7 +321,12 @@ class Simulation {
     if (autoscaler_ && node_name.empty()) return wait(pending, std::move(*decision));
     if (waits) end_wait(pending);
     count(pending, *decision, !node_name.empty());
-    if (!node_name.empty()) settle(pod, node_name, pending.departure_us, pending.origin);
+    if (!node_name.empty()) {
+      settle(pod, node_name, pending.departure_us, pending.origin);
+      if (waiting_.empty()) return {};
+      const Timed timed(busy_);
+      waiting_.try_near(pending_);
+    }
     return {};
   }
 

@@ -13,8 +13,9 @@
 // With an autoscaler (cluster_autoscaler.h) such a pod waits, and so does a victim. Nodes are asked
 // for at the end of each moment, and come before the pods of theirs. Whenever pods have left or
 // nodes have come, those that wait are tried again with the pods that arrive then, before those of
-// equal priority. One that waited leaves as much later. It goes on until no node is under way
-// and nobody waits for a pod that will leave; who waits then has failed.
+// equal priority; whenever a pod was placed, so are those that may have waited for it (required
+// affinity, hard spread), at that moment. One that waited leaves as much later. It goes on until no
+// node is under way and nobody waits for a pod that will leave; who waits then has failed.
 //
 // If the input has elastic quotas or priority classes, or the options say so, and the profile has
 // CapacityScheduling, a pod that finds no place asks who must go (Engine::post_filter). Victims

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "simulation/autoscaler/pods_that_ask.h"
+
 namespace headroom {
 namespace {
 
@@ -36,6 +38,7 @@ Result<WaitingPods::Line*> WaitingPods::add(Engine& engine, PendingPod&& pending
     pending.alike = std::move(*key);
   }
   line.priority = pending.priority;
+  line.waits_for_others = waits_for_others(pending.pod, engine.profile());
   line.failed_in = round_;
   line.decision = std::make_shared<const Decision>(std::move(decision));
   line.pods.emplace(pending.turn, std::move(pending));
@@ -70,6 +73,12 @@ void WaitingPods::try_after(const PendingPod& pending, PodQueue& queue) {
     if (line.failed_in != round_ || line.priority > pending.priority) continue;
     const bool same = line.priority == pending.priority;
     try_one(line, same ? line.pods.upper_bound(pending.turn) : line.pods.begin(), queue);
+  }
+}
+
+void WaitingPods::try_near(PodQueue& queue) {
+  for (auto& [key, line] : lines_) {
+    if (line.waits_for_others) try_one(line, line.pods.begin(), queue);
   }
 }
 

@@ -3,7 +3,8 @@
 // Pods that no decision can tell apart wait in one line, and the last decision about one of them is
 // the one about all. When they are tried again, the first of each line goes to the PodQueue: the
 // next one follows when it found a place, and waits on where it found none. Whose turn it is stays
-// the same as if all of them had gone there. Thread safety: one thread at a time. Cost: a key, and
+// the same as if all of them had gone there. Those that wait for others are tried again within the
+// same round when another pod was placed. Thread safety: one thread at a time. Cost: a key, and
 // once a shape, for a pod that finds no place; O(lines) for a try of all.
 #pragma once
 
@@ -29,6 +30,7 @@ class WaitingPods {
     std::int32_t priority = 0;
     bool is_tried = false;                     // one of them is in the PodQueue, or came from there
     std::uint64_t failed_in = 0;               // the round in which one of them found no place
+    bool waits_for_others = false;             // pods_that_ask.h
     std::shared_ptr<const Decision> decision;  // the last one
     bool nodes_help = false;                   // for the caller, who says so of all of them
   };
@@ -44,6 +46,8 @@ class WaitingPods {
   // Room may have come within it, on this pod's turn: of each line that was tried in vain, the
   // first that comes after it.
   void try_after(const PendingPod& pending, PodQueue& queue);
+  // A pod was placed within it: the first of each line that waits for others.
+  void try_near(PodQueue& queue);
   // The queue is empty.
   void end_round() { ++round_; }
 

@@ -7,6 +7,7 @@
 #include "objects/all_or_none.h"
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
+#include "simulation/autoscaler/pods_that_ask.h"
 #include "simulation/autoscaler/template_nodes.h"
 
 namespace headroom {
@@ -120,7 +121,7 @@ Result<AutoscalerStep> ClusterAutoscaler::step(Engine& cluster, std::int64_t now
   Result<std::vector<Group>> groups = new_groups();
   if (!groups) return tl::unexpected(groups.error());
   const bool others = std::any_of(groups->begin(), groups->end(), [&](const Group& group) {
-    return asks_for_others(waiting_.at(group.pods.front()).pod);
+    return asks_for_others(waiting_.at(group.pods.front()).pod, profile_);
   });
   Judge judge{others ? &cluster : nullptr, kJudgedNode};
   if (Result<void> set = set_shapes(judge, *groups); !set) return tl::unexpected(set.error());
@@ -131,14 +132,6 @@ Result<AutoscalerStep> ClusterAutoscaler::step(Engine& cluster, std::int64_t now
     return tl::unexpected(added.error());
   }
   return decide(judge, *groups, now_us);
-}
-
-bool ClusterAutoscaler::asks_for_others(const Pod& pod) const {
-  const auto hard = [](const TopologySpreadConstraint& constraint) { return constraint.hard; };
-  const auto& spread = pod.topology_spread.empty() ? profile_.topology_spread.default_constraints
-                                                   : pod.topology_spread;
-  return !pod.pod_affinity.required.empty() || !pod.pod_anti_affinity.required.empty() ||
-         std::any_of(spread.begin(), spread.end(), hard);
 }
 
 Result<AutoscalerStep> ClusterAutoscaler::decide(const Judge& judge, std::vector<Group>& groups,

@@ -132,7 +132,6 @@ class ClusterAutoscaler {
   std::int64_t provision_us() const { return options_.provision_seconds * kMicrosPerSecond; }
   Result<void> add_template(Node& node);
   Result<std::vector<Group>> new_groups();
-  bool asks_for_others(const Pod& pod) const;
   Result<AutoscalerStep> decide(const Judge& judge, std::vector<Group>& groups,
                                 std::int64_t now_us);
   Result<void> add_coming_nodes(Engine& cluster) const;

@@ -631,6 +631,23 @@ TEST(SimulationThatGrows, NodesReportMetrics) {
   EXPECT_GT(growth.report.metric_reports, 8u);  // one of n1 at each arrival, and those of others
 }
 
+// Their node takes both, but for the order in which they came: what failed before the other pod was
+// placed is no answer any more.
+TEST(SimulationThatGrows, WhoWaitsForOthersIsTriedAgainOnceAnotherWasPlaced) {
+  Growth growth({.templates = {node("small", 8, {{kZone, "z"}})}, .quotas = {}});
+  growth.input.nodes = {node("n1", 0, {{kZone, "z"}})};
+  Pod near_db[] = {pod_of("web", 0), pod_of("web", 2)};
+  for (Pod& near_it : near_db) near_it.pod_affinity.required = {near("db", kZone)};
+  growth.arrive(near_db[0], 0);
+  growth.arrive(pod_of("db", 1), 1);
+  growth.arrive(near_db[1], 2);
+  growth.play();
+  EXPECT_EQ((Said{"default/pod-0 waits", "no_template", "default/pod-1 waits", "scale_up",
+                  "default/pod-2 waits", "default/pod-1 on small-0001 after 60",
+                  "default/pod-0 on small-0001 after 61", "default/pod-2 on small-0001 after 59"}),
+            growth.lines);
+}
+
 ElasticQuota elastic_quota(const std::string& user, std::int64_t min, std::int64_t max) {
   ElasticQuota quota;
   quota.namespace_name = user;
