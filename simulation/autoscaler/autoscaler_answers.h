@@ -25,13 +25,14 @@ struct ScaleUp {
 };
 
 struct NoTemplate {
+  using Reasons = std::vector<std::pair<std::string, std::vector<std::string>>>;  // by template
   std::string pod;
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // by template
+  Reasons reasons;
 };
 
 struct AutoscalerStep {
   std::vector<ScaleUp> scale_ups;
-  std::vector<NoTemplate> no_template;  // pods that no template takes
+  std::vector<NoTemplate> no_template;  // pods that no template takes, each said once
 };
 
 struct TemplateReport {
@@ -63,9 +64,9 @@ struct AutoscalerReport {
   std::vector<TemplateReport> templates;
   std::vector<CapacityQuotaReport> quotas;  // by id
   std::vector<ScaleUp> scale_ups;           // those that got nodes
-  std::uint64_t pods_without_template = 0;
-  NoTemplate first_without_template;
-  std::uint64_t pods_given_up = 0;  // kPromisesPerPodMax
+  std::uint64_t pods_without_template = 0;  // that wait at the end
+  NoTemplate first_without_template;        // of these, by id
+  std::uint64_t pods_given_up = 0;          // kPromisesPerPodMax
 };
 
 }  // namespace headroom

@@ -118,6 +118,24 @@ void ClusterAutoscaler::remove(std::uint32_t id) {
 
 Result<AutoscalerStep> ClusterAutoscaler::step(Engine& cluster, std::int64_t now_us) {
   if (Result<void> moved = quotas_.advance(now_us); !moved) return tl::unexpected(moved.error());
+  if (cluster.epoch() != seen_epoch_) look_again();
+  Result<AutoscalerStep> step = step_of_new(cluster, now_us);
+  seen_epoch_ = cluster.epoch();
+  return step;
+}
+
+// What no template took for want of other pods may have them now.
+void ClusterAutoscaler::look_again() {
+  for (const std::uint32_t id : ask_again_) {
+    const auto found = waiting_.find(id);
+    if (found == waiting_.end() || found->second.state != State::kWithoutTemplate) continue;
+    found->second.state = State::kNew;
+    new_pods_.push_back(id);
+  }
+  ask_again_.clear();
+}
+
+Result<AutoscalerStep> ClusterAutoscaler::step_of_new(Engine& cluster, std::int64_t now_us) {
   Result<std::vector<Group>> groups = new_groups();
   if (!groups) return tl::unexpected(groups.error());
   const bool others = std::any_of(groups->begin(), groups->end(), [&](const Group& group) {
@@ -399,14 +417,14 @@ Result<void> ClusterAutoscaler::refuse(const Judge& judge, Group& group, Autosca
   if (group.left() == 0) return {};
   const Pod& first = waiting_.at(group.pods[group.next]).pod;
   std::vector<std::uint32_t> takers;
-  NoTemplate no_template;
+  const auto without = std::make_shared<NoTemplate::Reasons>();
   for (std::uint32_t t = 0; t < templates_.size(); ++t) {
     Result<NodeDetail> room = look(judge, t, first);
     if (!room) return tl::unexpected(room.error());
     if (room->code == Code::kSuccess) {
       takers.push_back(t);
     } else {
-      no_template.reasons.emplace_back(options_.templates[t].name, std::move(room->reasons));
+      without->emplace_back(options_.templates[t].name, std::move(room->reasons));
     }
   }
   for (; group.left() > 0; ++group.next) {
@@ -414,9 +432,9 @@ Result<void> ClusterAutoscaler::refuse(const Judge& judge, Group& group, Autosca
     WaitingPod& waiting = waiting_.at(id);
     if (takers.empty()) {
       waiting.state = State::kWithoutTemplate;
-      no_template.pod = pod_key(waiting.pod);
-      step.no_template.push_back(no_template);
-      if (report_.pods_without_template++ == 0) report_.first_without_template = no_template;
+      if (!waiting.no_template) step.no_template.push_back({pod_key(waiting.pod), *without});
+      waiting.no_template = without;
+      if (asks_for_others(waiting.pod, profile_)) ask_again_.push_back(id);
       continue;
     }
     waiting.state = State::kRefused;
@@ -535,6 +553,10 @@ std::vector<LimitStanding> ClusterAutoscaler::standings() const {
 AutoscalerReport ClusterAutoscaler::report(std::int64_t now_us) {
   blocks_.end(now_us);
   AutoscalerReport report = report_;
+  for (const auto& [id, waiting] : waiting_) {
+    if (waiting.state != State::kWithoutTemplate || report.pods_without_template++ > 0) continue;
+    report.first_without_template = {pod_key(waiting.pod), *waiting.no_template};
+  }
   const std::vector<CapacityQuotaStatus> status = quotas_.status();
   for (std::size_t q = 0; q < status.size(); ++q) {
     CapacityQuotaReport& quota = report.quotas.emplace_back();

@@ -16,7 +16,9 @@
 // that it is known how many nodes were refused, of which template (of several, one would do). They
 // are not asked for again: nothing gives room back, since nodes stay. Elastic quotas are not asked;
 // a pod that its namespace may not have should not be added. A pod whose node came
-// kPromisesPerPodMax times without its finding a place is not asked for again.
+// kPromisesPerPodMax times without its finding a place is not asked for again, nor is one that no
+// template takes, unless it asks for others: then it is looked at again whenever the cluster has
+// changed.
 //
 // Same calls, same nodes. Thread safety: one thread at a time. Cost: step() looks at each group of
 // new pods that are alike once for each request and template, and asks no more of it than
@@ -28,6 +30,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -94,6 +97,7 @@ class ClusterAutoscaler {
     std::uint32_t promises = 0;
     std::string node;                                            // kPromised: under way
     std::vector<std::pair<std::uint32_t, std::string>> refused;  // kRefused: template, node
+    std::shared_ptr<const NoTemplate::Reasons> no_template;      // the last time that none took it
   };
   struct ComingNode {
     Node node;
@@ -131,6 +135,8 @@ class ClusterAutoscaler {
 
   std::int64_t provision_us() const { return options_.provision_seconds * kMicrosPerSecond; }
   Result<void> add_template(Node& node);
+  void look_again();
+  Result<AutoscalerStep> step_of_new(Engine& cluster, std::int64_t now_us);
   Result<std::vector<Group>> new_groups();
   Result<AutoscalerStep> decide(const Judge& judge, std::vector<Group>& groups,
                                 std::int64_t now_us);
@@ -165,6 +171,8 @@ class ClusterAutoscaler {
   std::deque<ComingNode> coming_;
   std::map<std::uint32_t, WaitingPod> waiting_;
   std::vector<std::uint32_t> new_pods_;
+  std::vector<std::uint32_t> ask_again_;  // that ask for others, and no template took them
+  std::uint64_t seen_epoch_ = 0;          // the cluster's, after the last step
   std::uint64_t requests_ = 0;
   bool quotas_changed_ = false;
   CapacityQuotaBlocks blocks_;

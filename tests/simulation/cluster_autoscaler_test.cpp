@@ -222,6 +222,25 @@ TEST(ClusterAutoscaler, WhoWantsToBeNearPodsThatAreThereGetsANodeOfTheirZone) {
   EXPECT_EQ(autoscaler.step(1), (Said{"1/1 b", "no template for default/pod-1"}));
 }
 
+TEST(ClusterAutoscaler, WhomNoTemplateTookForWantOfOthersIsLookedAtAgain) {
+  Autoscaler autoscaler({node("a", 4, {{kZone, "z1"}})}, {}, {node("full", 1, {{kZone, "z1"}})});
+  Pod near_db = pod_of("web", 0);
+  near_db.pod_affinity.required = {near("db", kZone)};
+  autoscaler->add(0, near_db);
+  Pod too_large = pod(1, 5000);
+  autoscaler->add(1, too_large);
+  EXPECT_EQ(autoscaler.step(1),
+            (Said{"no template for default/pod-1", "no template for default/pod-0"}));
+  ASSERT_TRUE(autoscaler.cluster().upsert(on(pod_of("cache", 8), "full")));
+  EXPECT_EQ(autoscaler.step(2), Said{}) << "it was said";
+  EXPECT_EQ(autoscaler->report(2 * kSecondUs).pods_without_template, 2u);
+  ASSERT_TRUE(autoscaler.cluster().upsert(on(pod_of("db", 9), "full")));
+  EXPECT_EQ(autoscaler.step(3), Said{"1/1 a"});
+  const AutoscalerReport report = autoscaler->report(3 * kSecondUs);
+  EXPECT_EQ(report.pods_without_template, 1u);
+  EXPECT_EQ(report.first_without_template.pod, "default/pod-1");
+}
+
 TEST(ClusterAutoscaler, HardSpreadCountsWhatIsThereAndWhatComes) {
   Autoscaler autoscaler({node("a", 4, {{kZone, "z1"}}), node("b", 4, {{kZone, "z2"}})}, {},
                         {node("one", 1, {{kZone, "z1"}}), node("two", 1, {{kZone, "z2"}})});
@@ -646,6 +665,24 @@ TEST(SimulationThatGrows, WhoWaitsForOthersIsTriedAgainOnceAnotherWasPlaced) {
                   "default/pod-2 waits", "default/pod-1 on small-0001 after 60",
                   "default/pod-0 on small-0001 after 61", "default/pod-2 on small-0001 after 59"}),
             growth.lines);
+}
+
+// The pod that it waits for leaves no room for it on the node of both.
+TEST(SimulationThatGrows, WhoWaitsForOthersGetsANodeOnceTheyAreThere) {
+  Growth growth({.templates = {node("small", 1, {{kZone, "z"}})}, .quotas = {}});
+  growth.input.nodes = {node("n1", 0, {{kZone, "z"}})};
+  Pod near_db = pod(0, 1000);
+  near_db.pod_affinity.required = {near("db", kZone)};
+  Pod db = pod(1, 1000);
+  db.labels = {{"app", "db"}};
+  growth.arrive(near_db, 0);
+  growth.arrive(db, 10);
+  growth.play();
+  EXPECT_EQ((Said{"default/pod-0 waits", "no_template", "default/pod-1 waits", "scale_up",
+                  "default/pod-1 on small-0001 after 60", "scale_up",
+                  "default/pod-0 on small-0002 after 130"}),
+            growth.lines);
+  EXPECT_EQ(0u, growth.report.growth->autoscaler.pods_without_template);
 }
 
 ElasticQuota elastic_quota(const std::string& user, std::int64_t min, std::int64_t max) {
