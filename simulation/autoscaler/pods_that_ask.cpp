@@ -15,4 +15,11 @@ bool asks_for_others(const Pod& pod, const Profile& profile) {
   return !pod.pod_anti_affinity.required.empty() || waits_for_others(pod, profile);
 }
 
+Pod without_others(Pod pod) {
+  pod.pod_affinity.required.clear();
+  std::erase_if(pod.topology_spread,
+                [](const TopologySpreadConstraint& constraint) { return constraint.hard; });
+  return pod;
+}
+
 }  // namespace headroom

@@ -14,4 +14,7 @@ bool asks_for_others(const Pod& pod, const Profile& profile);
 // A pod that is placed may be what it waits for: not where it keeps away from others alone.
 bool waits_for_others(const Pod& pod, const Profile& profile);
 
+// The same pod, less what it waits for.
+Pod without_others(Pod pod);
+
 }  // namespace headroom

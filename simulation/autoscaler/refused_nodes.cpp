@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "objects/assert.h"
+#include "simulation/autoscaler/pods_that_ask.h"
 #include "simulation/autoscaler/template_nodes.h"
 
 namespace headroom {
@@ -13,11 +14,14 @@ Result<std::string> RefusedNodes::add(std::uint32_t id, const Pod& pod, const No
                                       const Profile& profile,
                                       std::span<const ReferredObject> referred_objects) {
   if (!engine_) {
-    Result<Engine> made = make_judge(profile, referred_objects);
+    Profile its = profile;
+    its.topology_spread.default_constraints.clear();
+    Result<Engine> made = make_judge(std::move(its), referred_objects);
     if (!made) return tl::unexpected(made.error());
     engine_.emplace(std::move(*made));
   }
-  Result<std::string> node = first_fit(*engine_, pod);
+  const Pod alone = without_others(pod);
+  Result<std::string> node = first_fit(*engine_, alone);
   if (!node) return node;
   if (node->empty()) {
     *node = fmt::format("refused-{}", ++named_);
@@ -25,7 +29,7 @@ Result<std::string> RefusedNodes::add(std::uint32_t id, const Pod& pod, const No
       return tl::unexpected(added.error());
     }
   }
-  if (Result<void> counted = engine_->assume(pod, *node); !counted) {
+  if (Result<void> counted = engine_->assume(alone, *node); !counted) {
     return tl::unexpected(counted.error());
   }
   ++pod_counts_[*node];

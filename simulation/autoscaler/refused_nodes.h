@@ -1,8 +1,10 @@
 // RefusedNodes: nodes of one template that quotas do not allow, with the pods that would run there:
 // so that it is known how many they are.
 //
-// Pods are whatever the caller numbers them by. Thread safety: one thread at a time. Cost: a pod is
-// a decision over these nodes; before the first one no engine is made.
+// The cluster's pods are not there, so that what a pod asks of others (required affinity, hard
+// spread) is not asked again; the template took it. Pods here keep away from each other. Pods are
+// whatever the caller numbers them by. Thread safety: one thread at a time. Cost: a pod is a
+// decision over these nodes; before the first one no engine is made.
 #pragma once
 
 #include <cstdint>

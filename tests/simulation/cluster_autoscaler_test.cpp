@@ -412,6 +412,37 @@ TEST(ClusterAutoscaler, RefusedNodesAreCountedAsPodsWouldFillThem) {
   EXPECT_EQ(120 * kSecondUs, nodes.block.blocked_us);
 }
 
+// The pod that they want to be near is not there, where refused nodes are counted.
+TEST(ClusterAutoscaler, WhoAsksForOthersIsRefusedAsManyNodesAsItWouldFill) {
+  Autoscaler autoscaler({node("small", 8, {{kZone, "z"}})},
+                        {capacity_quota("total", {{"nodes", "1"}})},
+                        {node("full", 1, {{kZone, "z"}})});
+  ASSERT_TRUE(autoscaler.cluster().upsert(on(pod_of("db", 9), "full")));
+  for (std::uint32_t p = 0; p < 5; ++p) {
+    Pod near_db = pod_of("web", p);
+    near_db.pod_affinity.required = {near("db", kZone)};
+    TopologySpreadConstraint even;
+    even.hard = true;
+    even.min_domains = 3;
+    even.topology_key = kZone;
+    even.selector = in("app", "web");
+    near_db.topology_spread = {even};
+    autoscaler->add(p, near_db);
+  }
+  EXPECT_EQ(Said{"0/1 small CapacityQuota/total nodes"}, autoscaler.step(0));
+  EXPECT_EQ((std::map<std::uint32_t, std::int64_t>{{0, 1}}),
+            limit(autoscaler->report(0), "total", "nodes").block.nodes);
+  // Those that keep apart would have one each.
+  for (std::uint32_t p = 5; p < 8; ++p) {
+    Pod apart = pod_of("apart", p);
+    apart.pod_anti_affinity.required = {near("apart", "kubernetes.io/hostname")};
+    autoscaler->add(p, apart);
+  }
+  EXPECT_EQ(Said{"0/1 small CapacityQuota/total nodes"}, autoscaler.step(1));
+  EXPECT_EQ((std::map<std::uint32_t, std::int64_t>{{0, 3}}),
+            limit(autoscaler->report(1), "total", "nodes").block.nodes);
+}
+
 TEST(ClusterAutoscaler, BlockedTimeHasGaps) {
   Autoscaler autoscaler({node("small", 8)}, {capacity_quota("none", {{"nodes", "0"}})});
   autoscaler.add(0, 1, 3000);
