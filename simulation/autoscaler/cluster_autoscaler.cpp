@@ -52,7 +52,14 @@ Result<ClusterAutoscaler> ClusterAutoscaler::create(AutoscalerOptions options,
   }
   CapacityQuotas& quotas = autoscaler.quotas_;
   if (Result<void> moved = quotas.advance(now_us); !moved) return tl::unexpected(moved.error());
+  std::set<std::string> names;
   for (const CapacityQuota& quota : autoscaler.options_.quotas) {
+    if (!names.insert(quota.name).second) {
+      return fail(ErrorCode::kConflict,
+                  fmt::format("CapacityQuota {}: there are two of this name, of which one would "
+                              "count for nothing; take one out",
+                              quota.name));
+    }
     Result<void> added = quotas.upsert(quota);
     if (!added) return tl::unexpected(in_object("CapacityQuota", quota.name, added.error()));
   }

@@ -64,7 +64,7 @@ struct AutoscalerOptions {
 class ClusterAutoscaler {
  public:
   // `nodes`: those that are there. Errors: kInvalid or kLimitExceeded naming the template, node or
-  // quota and its field.
+  // quota and its field; kConflict: two quotas of one name.
   static Result<ClusterAutoscaler> create(AutoscalerOptions options, const Profile& profile,
                                           std::span<const Node> nodes, std::int64_t now_us);
 

@@ -560,6 +560,22 @@ TEST(ClusterAutoscaler, RefusesTemplatesThatSayTooLittle) {
             refusal({node("small", 8), bare}));
 }
 
+// The first would be replaced, and its limit forgotten.
+TEST(ClusterAutoscaler, RefusesTwoQuotasOfOneName) {
+  SimulationInput input;
+  input.nodes = {node("n1", 4)};
+  input.capacity_quotas = {capacity_quota("total", {{"nodes", "1"}})};
+  SimulationOptions options;
+  options.autoscaler = AutoscalerOptions{.templates = {node("small", 8)},
+                                         .quotas = {capacity_quota("total", {{"nodes", "9"}})}};
+  const Result<SimulationReport> report = simulate(input, options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(report.error().message,
+            "CapacityQuota total: there are two of this name, of which one would count for "
+            "nothing; take one out");
+}
+
 // --- Simulations -------------------------------------------------------------------------------
 
 struct Growth {

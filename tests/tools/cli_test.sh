@@ -359,8 +359,24 @@ expect 2 'nowhere.yaml' "$headroom" simulate --autoscale nowhere.yaml
 expect 2 'nowhere.yaml' "$headroom" simulate --autoscale templates.yaml --capacity-quotas nowhere.yaml
 expect 2 'no CapacityQuota' "$headroom" simulate --autoscale templates.yaml --capacity-quotas bare.json
 expect 2 'no Node to take' "$headroom" simulate --autoscale growth-quotas.yaml
-expect 2 'pods or metrics' "$headroom" simulate --autoscale growth.json
-expect 2 'nodes or pods' "$headroom" simulate --autoscale templates.yaml --capacity-quotas templates.yaml
+expect 2 'of kind Pod' "$headroom" simulate --autoscale growth.json
+expect 2 'of kind Node' "$headroom" simulate --autoscale templates.yaml --capacity-quotas templates.yaml
+for kind in NodeMetric ElasticQuota PodDisruptionBudget PriorityClass Service; do
+  case $kind in
+    NodeMetric) version=slo.koordinator.sh/v1alpha1 ;;
+    ElasticQuota) version=scheduling.x-k8s.io/v1alpha1 ;;
+    PodDisruptionBudget) version=policy/v1 ;;
+    PriorityClass) version=scheduling.k8s.io/v1 ;;
+    Service) version=v1 ;;
+  esac
+  object=$(printf -- '---\napiVersion: %s\nkind: %s\nmetadata: {name: x, namespace: x}\nvalue: 1\n' $version $kind)
+  (cat templates.yaml; echo "$object") >more.yaml
+  expect 2 "of kind $kind" "$headroom" simulate --autoscale more.yaml
+  (cat growth-quotas.yaml; echo "$object") >more.yaml
+  expect 2 "of kind $kind" "$headroom" simulate --autoscale templates.yaml --capacity-quotas more.yaml
+done
+expect 2 'CapacityQuota all: there are two' "$headroom" simulate --autoscale templates.yaml \
+  --autoscale growth-quotas.yaml --capacity-quotas growth-quotas.yaml
 expect 2 '--provision-seconds' "$headroom" simulate --autoscale templates.yaml --provision-seconds -5
 expect 2 '--autoscale' "$headroom" simulate --capacity-quotas growth-quotas.yaml
 expect 2 '--autoscale' "$headroom" simulate --start-nodes 5

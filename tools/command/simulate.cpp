@@ -91,6 +91,25 @@ Result<SimulationInput> make_input(const SimulateOptions& options) {
 
 // --- The autoscaler. ---------------------------------------------------------------------------
 
+// One of a kind that is not read where templates and capacity quotas are; empty: there is none.
+std::string kind_out_of_place(const Dump& dump) {
+  if (!dump.pods.empty()) return "Pod";
+  if (!dump.node_metrics.empty()) return "NodeMetric";
+  if (!dump.elastic_quotas.empty()) return "ElasticQuota";
+  if (!dump.pod_disruption_budgets.empty()) return "PodDisruptionBudget";
+  if (!dump.priority_classes.empty()) return "PriorityClass";
+  if (!dump.referred_objects.empty()) return to_string(kind_of(dump.referred_objects.front()));
+  return "";
+}
+
+Result<void> check_kinds(const char* option, const std::string& out_of_place, const char* read) {
+  if (out_of_place.empty()) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("the {} files have an object of kind {}, and only {} are read from them; "
+                          "give the rest with --cluster",
+                          option, out_of_place, read));
+}
+
 Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
   Result<Dump> templates = read_dump(options.template_files);
   if (!templates) return tl::unexpected(templates.error());
@@ -98,9 +117,10 @@ Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
   if (templates->nodes.empty()) {
     return fail(ErrorCode::kInvalid, "the --autoscale files have no Node to take as a template");
   }
-  if (!templates->pods.empty() || !templates->node_metrics.empty()) {
-    return fail(ErrorCode::kInvalid,
-                "the --autoscale files have pods or metrics; a template is a Node");
+  if (Result<void> checked = check_kinds("--autoscale", kind_out_of_place(*templates),
+                                         "Nodes, which are templates, and CapacityQuotas");
+      !checked) {
+    return tl::unexpected(checked.error());
   }
   Result<Dump> quotas = read_dump(options.capacity_quota_files);
   if (!quotas) return tl::unexpected(quotas.error());
@@ -108,9 +128,11 @@ Result<AutoscalerOptions> read_autoscaler(const SimulateOptions& options) {
   if (!options.capacity_quota_files.empty() && quotas->capacity_quotas.empty()) {
     return fail(ErrorCode::kInvalid, "the --capacity-quotas files have no CapacityQuota");
   }
-  if (!quotas->nodes.empty() || !quotas->pods.empty()) {
-    return fail(ErrorCode::kInvalid,
-                "the --capacity-quotas files have nodes or pods; give those with --cluster");
+  if (Result<void> checked = check_kinds(
+          "--capacity-quotas", quotas->nodes.empty() ? kind_out_of_place(*quotas) : "Node",
+          "CapacityQuotas");
+      !checked) {
+    return tl::unexpected(checked.error());
   }
   AutoscalerOptions autoscaler;
   autoscaler.templates = std::move(templates->nodes);
