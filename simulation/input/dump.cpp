@@ -18,17 +18,8 @@ namespace headroom {
 
 namespace {
 
-// One kind of warning, while it is counted.
-struct Counted {
-  InputWarning warning;
-  void add(std::string name) {
-    ++warning.count;
-    if (warning.first.size() < kNearFieldsNamedMax) warning.first.push_back(std::move(name));
-  }
-};
-
 template <typename T, typename Name>
-void keep_latest(const std::string& kind, Counted& twice, std::vector<T>& objects,
+void keep_latest(const std::string& kind, InputWarning& twice, std::vector<T>& objects,
                  std::vector<T>&& more, Name name,
                  std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>>& places) {
   for (T& object : more) {
@@ -61,6 +52,11 @@ std::string missing_kind(const Pod& pod, const std::set<std::string>& kinds) {
 
 }  // namespace
 
+void InputWarning::add(std::string name) {
+  ++count;
+  if (first.size() < kNearFieldsNamedMax) first.push_back(std::move(name));
+}
+
 std::string InputWarning::text() const {
   return fmt::format("{} {}: {}{}", grouped(count), what, fmt::join(first, ", "),
                      count > first.size() ? ", ..." : "");
@@ -70,8 +66,8 @@ Dump make_dump(std::vector<ObjectFile> files) {
   Dump dump;
   std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> nodes, metrics, pods,
       quotas, budgets, classes, capacity_quotas, referred;
-  Counted near{{.what = "unknown fields that are nearly a known one", .first = {}}};
-  Counted twice{{.what = "objects that come twice, of which the last counts", .first = {}}};
+  InputWarning near{.what = "unknown fields that are nearly a known one", .first = {}};
+  InputWarning twice{.what = "objects that come twice, of which the last counts", .first = {}};
   const auto plain_name = [](const auto& object) { return object.name; };
   const auto key = [](const auto& object) { return pod_key(object.namespace_name, object.name); };
   const auto kind_and_key = [](const ReferredObject& object) {
@@ -94,9 +90,9 @@ Dump make_dump(std::vector<ObjectFile> files) {
                 referred);
     for (const auto& [kind, count] : file.other_kinds) dump.other_kinds[kind] += count;
     for (std::string& field : file.near_fields) near.add(std::move(field));
-    near.warning.count += file.near_count - file.near_fields.size();
+    near.count += file.near_count - file.near_fields.size();
   }
-  Counted lost{{.what = "pods on nodes that are not there", .first = {}}};
+  InputWarning lost{.what = "pods on nodes that are not there", .first = {}};
   for (const Pod& pod : dump.pods) {
     const bool there = dump.nodes.empty() || pod.node_name.empty() || pod.terminal() ||
                        nodes.contains(pod.node_name);
@@ -106,12 +102,13 @@ Dump make_dump(std::vector<ObjectFile> files) {
   for (const ReferredObject& object : dump.referred_objects) {
     kinds.emplace(to_string(kind_of(object)));
   }
-  Counted unknown{{.what = "pods that refer to a kind of which there is no object", .first = {}}};
+  InputWarning unknown{.what = "pods that refer to a kind of which there is no object",
+                       .first = {}};
   for (const Pod& pod : dump.pods) {
     const std::string kind = dump.nodes.empty() ? "" : missing_kind(pod, kinds);
     if (!kind.empty()) unknown.add(fmt::format("{} to {}", pod_key(pod), kind));
   }
-  Counted above{{.what = "ElasticQuotas with min above max", .first = {}}};
+  InputWarning above{.what = "ElasticQuotas with min above max", .first = {}};
   for (const ElasticQuota& quota : dump.elastic_quotas) {
     for (const auto& [resource, min] : quota.min.value_or(ResourceList())) {
       const Quantity* max = quota.max ? find(*quota.max, resource) : nullptr;
@@ -121,8 +118,8 @@ Dump make_dump(std::vector<ObjectFile> files) {
       break;
     }
   }
-  for (Counted* counted : {&near, &twice, &lost, &unknown, &above}) {
-    if (counted->warning.count > 0) dump.warnings.push_back(std::move(counted->warning));
+  for (InputWarning* warning : {&near, &twice, &lost, &unknown, &above}) {
+    if (warning->count > 0) dump.warnings.push_back(std::move(*warning));
   }
   return dump;
 }
@@ -159,7 +156,11 @@ void report_oddities(const Dump& dump, const char* command) {
   for (const auto& [kind, count] : dump.other_kinds) {
     print_error(command, fmt::format("{} {} not read", grouped(count), kind));
   }
-  for (const InputWarning& warning : dump.warnings) print_error(command, warning.text());
+  report_warnings(dump.warnings, command);
+}
+
+void report_warnings(std::span<const InputWarning> warnings, const char* command) {
+  for (const InputWarning& warning : warnings) print_error(command, warning.text());
 }
 
 }  // namespace headroom

@@ -15,11 +15,13 @@
 
 namespace headroom {
 
-// Something in the input that is probably not meant so. It is used all the same.
+// Something in the input that is probably not meant so. It is used all the same, unless `what` says
+// otherwise.
 struct InputWarning {
   std::string what;  // "objects that come twice, of which the last counts"
   std::uint64_t count = 0;
   std::vector<std::string> first;  // by name, at most kNearFieldsNamedMax
+  void add(std::string name);      // one more
   std::string text() const;        // "2 WHAT: FIRST, SECOND"
 };
 
@@ -44,5 +46,7 @@ std::int64_t newest_time_us(const Dump& dump, std::int64_t otherwise);
 
 // A line on standard error for each other kind, and for each warning.
 void report_oddities(const Dump& dump, const char* command);
+// The second half of it.
+void report_warnings(std::span<const InputWarning> warnings, const char* command);
 
 }  // namespace headroom

@@ -154,12 +154,17 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
     }
   }
   const auto waiting = static_cast<std::ptrdiff_t>(pending->size());
+  InputWarning ended{.what = "pods that have ended, which do not arrive", .first = {}};
   for (Pod& pod : extra.pods) {
-    if (pod.terminal()) continue;
+    if (pod.terminal()) {
+      ended.add(pod_key(pod));
+      continue;
+    }
     pod.node_name.clear();
     pod.nominated_node_name.clear();
     pending->push_back(std::move(pod));
   }
+  if (ended.count > 0) input.warnings.push_back(std::move(ended));
   // What the cluster has not placed yet waits in order of creation; the others come when created.
   const auto created = [](const Pod& a, const Pod& b) { return a.creation_us < b.creation_us; };
   std::stable_sort(pending->begin(), pending->begin() + waiting, created);

@@ -74,9 +74,9 @@ SimulationInput generated_input(const GeneratedInputOptions& options);
 // What the generator's visit_quotas() visits, for simulations of a generated cluster.
 void add_quotas(SimulationInput& input, const ClusterGenerator& generator);
 
-// The cluster's pods that have a node stay there, the others arrive at the start; `pods` arrive
-// when they were created. kInvalid: no node, or `pods` has more than pods; kConflict: a pod is in
-// both.
+// The cluster's pods that have a node stay there, the others arrive at the start; those of `extra`
+// arrive when they were created, unless they have ended, which is warned of. kInvalid: no node, or
+// `extra` has more than pods; kConflict: a pod is in both.
 Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra);
 
 }  // namespace headroom

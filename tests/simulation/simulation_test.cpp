@@ -194,6 +194,23 @@ TEST(Simulation, WhatPodsReferTo) {
   EXPECT_EQ(refused.error().message, "CSIDriver : CSIDriver: metadata.name is empty");
 }
 
+TEST(Simulation, WarnsOfPodsThatHaveEndedAndDoNotArrive) {
+  Dump cluster, trace;
+  cluster.nodes = {node("n1", 4000)};
+  for (std::uint32_t p = 0; p < 14; ++p) {
+    trace.pods.push_back(pod(p, 1));
+    if (p > 2) trace.pods.back().phase = p % 2 == 0 ? "Succeeded" : "Failed";
+  }
+  const Result<SimulationInput> input = dump_input("test", cluster, trace);
+  ASSERT_TRUE(input) << input.error().message;
+  EXPECT_EQ(input->arrivals.size(), 3u);
+  ASSERT_EQ(input->warnings.size(), 1u);
+  EXPECT_EQ(input->warnings[0].text(),
+            "11 pods that have ended, which do not arrive: default/pod-3, default/pod-4, "
+            "default/pod-5, default/pod-6, default/pod-7, default/pod-8, default/pod-9, "
+            "default/pod-10, default/pod-11, default/pod-12, ...");
+}
+
 // Of a class whose claims wait for their first consumer.
 SimulationInput with_claims(const std::string& provisioner) {
   SimulationInput input = one_node({{.time_us = 1, .pod = 0}, {.time_us = 2, .pod = 1}});

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "engine/limits.h"
 #include "engine/profile/profile_reader.h"
@@ -75,7 +76,11 @@ Result<SimulationInput> read_cluster(const SimulateOptions& options) {
     if (!title.empty()) title += ", ";
     title += path == "-" ? "standard input" : path;
   }
-  return dump_input(std::move(title), std::move(*cluster), std::move(*pods));
+  const std::size_t reported = cluster->warnings.size() + pods->warnings.size();
+  Result<SimulationInput> input =
+      dump_input(std::move(title), std::move(*cluster), std::move(*pods));
+  if (input) report_warnings(std::span(input->warnings).subspan(reported), "simulate");
+  return input;
 }
 
 Result<SimulationInput> make_input(const SimulateOptions& options) {
