@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernels.h"
@@ -398,7 +399,16 @@ void compare_resource(Comparison& comparison, const std::string& name, std::size
   }
 }
 
-// Nodes whose limits are above allocatable at some of the samples, evenly spread.
+// Runs have moments of their own: the last that is not after this one.
+const Sample& last_until(const Sample& moment, const SimulationSeries& series) {
+  const auto later = [&](const Sample& at) {
+    return series.over_decisions ? at.decisions > moment.decisions : at.time_us > moment.time_us;
+  };
+  const auto end = std::find_if(series.samples.begin() + 1, series.samples.end(), later);
+  return *std::prev(end);
+}
+
+// Nodes whose limits are above allocatable at some of the samples of the first, evenly spread.
 void compare_over_time(Comparison& comparison, const std::string& name, std::size_t resource,
                        const SimulationSeries& first) {
   comparison.title("nodes with limits of " + name + " above 100 %");
@@ -407,15 +417,15 @@ void compare_over_time(Comparison& comparison, const std::string& name, std::siz
     const std::size_t s = (first.samples.size() - 1) * i / kReportIntervals;
     if (s == before) continue;
     before = s;
+    const Sample& moment = first.samples[s];
     std::string when;
     if (first.over_decisions) {
-      when = "after " + grouped(first.samples[s].decisions) + " pods";
+      when = "after " + grouped(moment.decisions) + " pods";
     } else {
-      when = second_text(first.samples[s].time_us);
+      when = second_text(moment.time_us);
     }
     comparison.row("  " + when, [&](const SimulationReport& report) {
-      const std::vector<Sample>& samples = report.series->samples;
-      const Sample& at = samples[std::min(s, samples.size() - 1)];
+      const Sample& at = last_until(moment, *report.series);
       return grouped(
           at.by_nodes[static_cast<std::size_t>(Measure::kLimits)][resource].above_allocatable);
     });

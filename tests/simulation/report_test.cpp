@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulation/report/report_page.h"
@@ -321,6 +324,39 @@ TEST(ReportJson, SeveralRunsStandBesideEachOther) {
   EXPECT_EQ("two", json["runs"][1]["profile"]);
   EXPECT_EQ(json["runs"][0]["series"], json["runs"][1]["series"]);
   EXPECT_FALSE(json.contains("series"));
+}
+
+// Each run has moments of its own; a row is of one.
+TEST(Comparison, IsOfOneMoment) {
+  const SimulationInput input = two_nodes({{.time_us = 0, .pod = 0}, {.time_us = 1, .pod = 1}});
+  const auto report = run(input);
+  ASSERT_TRUE(report);
+  ProfileRun runs[] = {{"one", *report}, {"two", *report}};
+  const std::vector<std::int64_t> seconds[] = {{0, 1, 2, 3, 4}, {0, 2, 4, 8}};
+  for (std::size_t r = 0; r < 2; ++r) {
+    SimulationSeries& series = *runs[r].report.series;
+    const Sample sample = series.samples.back();
+    series.samples.clear();
+    for (const std::int64_t second : seconds[r]) {
+      Sample& at = series.samples.emplace_back(sample);
+      at.time_us = second * kSecondUs;
+      for (Distribution& limits : at.by_nodes[static_cast<std::size_t>(Measure::kLimits)]) {
+        limits.above_allocatable = 100 + static_cast<std::uint32_t>(second);
+      }
+    }
+  }
+  std::FILE* file = std::tmpfile();
+  print_comparison(file, input, 1, runs);
+  std::rewind(file);
+  std::string text(16'384, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  for (const auto& [second, numbers] :
+       {std::pair("01Z", "101 +100"), std::pair("02Z", "102 +102"), std::pair("03Z", "103 +102"),
+        std::pair("04Z", "104 +104")}) {
+    const std::string row = std::string("00:00:") + second + " +" + numbers + "\n";
+    EXPECT_TRUE(std::regex_search(text, std::regex(row))) << row << text;
+  }
 }
 
 TEST(ReportJson, ListsOfNumbersStayOnOneLine) {
