@@ -32,6 +32,7 @@ ClusterUsage::ClusterUsage(std::span<const Node> nodes, std::span<const Node> te
     id = static_cast<std::uint32_t>(peaks_.size());
     peaks_.push_back({.name = name, .hottest_node = {}});
   }
+  total_.assign(peaks_.size(), 0);
   requested_.assign(peaks_.size(), 0);
   limits_.assign(peaks_.size(), 0);
   for (const Node& node : nodes) add_node(node);
@@ -43,7 +44,7 @@ void ClusterUsage::add_node(const Node& node) {
   for (const auto& [name, id] : resource_ids_) {
     const Quantity* quantity = find(node.allocatable, name);
     allocatable_.push_back(quantity == nullptr ? 0 : resource_amount(name, *quantity).value_or(0));
-    peaks_[id].allocatable += allocatable_.back();
+    peaks_[id].allocatable = saturated(total_[id] += allocatable_.back());
   }
   node_limits_.resize(allocatable_.size(), 0);
 }
@@ -73,15 +74,16 @@ ClusterUsage::Holding ClusterUsage::holding(const Pod& pod, std::string_view nod
 void ClusterUsage::add(const Holding& holding) {
   for (const Holding::Need& need : holding.needs) {
     ResourceReport& peak = peaks_[need.resource];
-    peak.requested = std::max(peak.requested, requested_[need.resource] += need.request);
-    peak.limits = std::max(peak.limits, limits_[need.resource] += need.limit);
+    peak.requested = std::max(peak.requested, saturated(requested_[need.resource] += need.request));
+    peak.limits = std::max(peak.limits, saturated(limits_[need.resource] += need.limit));
     const std::size_t cell = holding.node * peaks_.size() + need.resource;
     node_limits_[cell] += need.limit;
-    // a / b > c / d without division; the products are far below the limits of Int128.
+    const std::int64_t limits = saturated(node_limits_[cell]);
+    // a / b > c / d without division; the products are within Int128.
     if (allocatable_[cell] > 0 &&
-        (peak.hottest_allocatable == 0 || Int128{node_limits_[cell]} * peak.hottest_allocatable >
+        (peak.hottest_allocatable == 0 || Int128{limits} * peak.hottest_allocatable >
                                               Int128{peak.hottest_limits} * allocatable_[cell])) {
-      peak.hottest_limits = node_limits_[cell];
+      peak.hottest_limits = limits;
       peak.hottest_allocatable = allocatable_[cell];
       peak.hottest_node = node_names_[holding.node];
     }

@@ -1,7 +1,8 @@
 // ClusterUsage: the sums of requests and limits, by resource, for a cluster and for each node, and
 // their peaks.
 //
-// Thread safety: one thread at a time. Cost: O(resources) per pod.
+// Sums are exact; what is reported of one beyond int64 is the nearest that int64 has. Thread
+// safety: one thread at a time. Cost: O(resources) per pod.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "objects/hash.h"
 #include "objects/objects.h"
+#include "objects/quantity.h"
 
 namespace headroom {
 
@@ -63,9 +65,11 @@ class ClusterUsage {
   std::map<std::string, std::uint32_t> resource_ids_;
   std::unordered_map<std::string, std::uint32_t, BytesHash, std::equal_to<>> node_ids_;
   std::vector<std::string> node_names_;
-  std::vector<ResourceReport> peaks_;                    // by resource
-  std::vector<std::int64_t> requested_, limits_;         // by resource, now
-  std::vector<std::int64_t> allocatable_, node_limits_;  // [node * resources + resource], now
+  std::vector<ResourceReport> peaks_;       // by resource
+  std::vector<Int128> total_;               // by resource: allocatable of all nodes
+  std::vector<Int128> requested_, limits_;  // by resource, now
+  std::vector<std::int64_t> allocatable_;   // [node * resources + resource]
+  std::vector<Int128> node_limits_;         // the same, now
 };
 
 }  // namespace headroom

@@ -97,12 +97,19 @@ void ElasticQuotaLedger::for_each_lent(std::size_t resource, F f) const {
     idle += quota.amounts[resource].idle();
   }
   const Int128 lent_sum = std::min(borrowed, idle);
+  // So that the product below is within Int128; 0 unless what is idle is beyond int64.
+  int shift = 0;
+  while (idle >> shift > INT64_MAX) ++shift;
   // What the quotas up to here lend, rounded down; the difference is one quota's.
   Int128 idle_so_far = 0, lent_so_far = 0;
   for (std::size_t q = 0; q < quotas_.size(); ++q) {
     idle_so_far += quotas_[q].amounts[resource].idle();
-    const Int128 lent = idle == 0 ? Int128{0} : idle_so_far * lent_sum / idle;
-    f(q, static_cast<std::int64_t>(lent - lent_so_far));
+    Int128 lent = lent_sum;
+    if (idle_so_far < idle) {
+      lent = (idle_so_far >> shift) * (lent_sum >> shift) / (idle >> shift);
+      lent <<= shift;
+    }
+    f(q, saturated(lent - lent_so_far));
     lent_so_far = lent;
   }
 }
@@ -134,14 +141,14 @@ std::vector<ElasticQuotaReport> ElasticQuotaLedger::reports() const {
           {.resource = resources_[r],
            .min = at.min,
            .max = at.max,
-           .used = at.used,
-           .borrowed = at.borrowed(),
+           .used = shown(at.used),
+           .borrowed = shown(at.borrowed()),
            .lent = lent,
-           .peak_used = at.peak_used,
-           .peak_borrowed = std::max<std::int64_t>(0, at.peak_used - at.min),
+           .peak_used = shown(at.peak_used),
+           .peak_borrowed = shown(std::max<Int128>(0, at.peak_used - at.min)),
            .peak_lent = std::max(at.peak_lent, lent),
-           .reclaimed = at.reclaimed,
-           .given_back = at.given_back});
+           .reclaimed = shown(at.reclaimed),
+           .given_back = shown(at.given_back)});
     });
   }
   return reports;
@@ -153,7 +160,7 @@ std::vector<ElasticQuotaLedger::Standing> ElasticQuotaLedger::standings() const 
     for_each_lent(r, [&](std::size_t quota, std::int64_t lent) {
       const Amount& at = quotas_[quota].amounts[r];
       standings[quota * resources_.size() + r] = {
-          .used = at.used, .borrowed = at.borrowed(), .lent = lent};
+          .used = shown(at.used), .borrowed = shown(at.borrowed()), .lent = lent};
     });
   }
   return standings;
@@ -187,9 +194,10 @@ std::string ElasticQuotaLedger::over_max(const Claim& placed) const {
   for (std::size_t r = 0; r < placed.amounts.size(); ++r) {
     const Account& quota = quotas_[placed.quota];
     const Amount& at = quota.amounts[r];
-    if (placed.amounts[r] > 0 && at.used > at.max) {
+    const Int128 used = mode_ == Mode::kUpstream ? shown(at.used) : at.used;
+    if (placed.amounts[r] > 0 && used > at.max) {
       return fmt::format("ElasticQuota {}: {}: used {} is more than max {}",
-                         pod_key(quota.namespace_name, quota.name), resources_[r], at.used, at.max);
+                         pod_key(quota.namespace_name, quota.name), resources_[r], used, at.max);
     }
   }
   return {};
@@ -203,7 +211,7 @@ std::string ElasticQuotaLedger::wrongly_taken(const Claim& preemptor,
   for (std::uint32_t q = 0; q < quotas_.size(); ++q) {
     if (q == preemptor.quota) continue;
     std::vector<const Claim*> left;
-    std::vector<std::int64_t> used_after(resources_.size());
+    std::vector<Int128> used_after(resources_.size());
     for (std::size_t r = 0; r < resources_.size(); ++r) used_after[r] = quotas_[q].amounts[r].used;
     for (const Claim& victim : victims) {
       if (victim.quota != q) continue;

@@ -13,10 +13,11 @@
 // preemptors took from other quotas, given back is what other quotas took from it: requests of
 // victims.
 //
-// Used is the sum of the requests of the pods on nodes, as the mode adds them up. Pods of
-// namespaces without a quota do not count. Of several quotas in a namespace the first by name
-// counts. Thread safety: one thread at a time. Cost: a pod's event is O(resources); end_step()
-// O(quotas * resources).
+// Sums are exact; what is reported of one beyond int64 is what the mode makes of it
+// (engine/table/beyond_int64.h). Used is the sum of the requests of the pods on nodes, as the mode
+// adds them up. Pods of namespaces without a quota do not count. Of several quotas in a namespace
+// the first by name counts. Thread safety: one thread at a time. Cost: a pod's event is
+// O(resources); end_step() O(quotas * resources).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@
 
 #include "engine/answers.h"
 #include "engine/profile/profile.h"
+#include "engine/table/beyond_int64.h"
 #include "objects/hash.h"
 #include "objects/objects.h"
 
@@ -90,12 +92,12 @@ class ElasticQuotaLedger {
 
  private:
   struct Amount {
-    std::int64_t min = 0, max = INT64_MAX, used = 0;
-    std::int64_t peak_used = 0, peak_lent = 0, reclaimed = 0, given_back = 0;
+    std::int64_t min = 0, max = INT64_MAX, peak_lent = 0;
+    Int128 used = 0, peak_used = 0, reclaimed = 0, given_back = 0;
     bool named = false;
 
-    std::int64_t borrowed() const { return used > min ? used - min : 0; }
-    std::int64_t idle() const { return used < min ? min - used : 0; }
+    Int128 borrowed() const { return used > min ? used - min : 0; }
+    Int128 idle() const { return used < min ? min - used : 0; }
   };
   struct Account {
     std::string namespace_name, name;
@@ -103,6 +105,10 @@ class ElasticQuotaLedger {
     std::uint64_t reclaimed_pods = 0, given_back_pods = 0, own_victims = 0;
   };
 
+  // A sum as the engine shows it.
+  std::int64_t shown(Int128 sum) const {
+    return in_int64(sum, mode_ == Mode::kUpstream ? BeyondInt64::kWraps : BeyondInt64::kSaturates);
+  }
   // Calls `f(quota, lent)` for every quota.
   template <typename F>
   void for_each_lent(std::size_t resource, F f) const;

@@ -1,6 +1,7 @@
 #include "simulation/figures/series.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/policies/load_estimate.h"
 #include "objects/hash.h"
@@ -19,11 +20,17 @@ constexpr std::int64_t kShareMax = 10'000;
 
 // a * 1000 / b, rounded up, so that nothing above b reads as 1000.
 std::int64_t permille(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>((Int128{a} * 1000 + b - 1) / b);
+  return saturated((Int128{a} * 1000 + b - 1) / b);
+}
+
+std::vector<std::int64_t> all_saturated(const std::vector<Int128>& sums) {
+  std::vector<std::int64_t> all;
+  std::transform(sums.begin(), sums.end(), std::back_inserter(all), saturated);
+  return all;
 }
 
 std::size_t bucket_of(std::int64_t share) {
-  const std::int64_t bucket = (share + 10 * kBucketPercent - 1) / (10 * kBucketPercent);
+  const std::int64_t bucket = share / (10 * kBucketPercent) + (share % (10 * kBucketPercent) > 0);
   return static_cast<std::size_t>(
       std::clamp<std::int64_t>(bucket, 0, static_cast<std::int64_t>(kBuckets) - 1));
 }
@@ -97,7 +104,7 @@ void SeriesRecorder::remove(std::string_view namespace_name, std::string_view na
 
 void SeriesRecorder::change(const Resident& resident, int sign) {
   const std::size_t resources = usage_.resource_count();
-  for (std::vector<std::int64_t>& amounts : amounts_) {
+  for (std::vector<Int128>& amounts : amounts_) {
     amounts.resize(usage_.node_count() * resources, 0);
   }
   const std::size_t row = resident.holding.node * resources;
@@ -145,19 +152,21 @@ void SeriesRecorder::take(const Moment& moment) {
   sample.pending = pending_until_.size() + moment.waiting;
 
   const std::size_t nodes = usage_.node_count(), resources = usage_.resource_count();
-  for (std::vector<std::int64_t>& amounts : amounts_) amounts.resize(nodes * resources, 0);
-  const std::vector<std::int64_t> usage = usage_now(
+  for (std::vector<Int128>& amounts : amounts_) amounts.resize(nodes * resources, 0);
+  const std::vector<Int128> usage = usage_now(
       series_.over_decisions ? moment.decisions : static_cast<std::uint64_t>(moment.time_us));
-  sample.allocatable.assign(resources, 0);
+  std::vector<Int128> sums(resources, 0);
   for (std::size_t cell = 0; cell < nodes * resources; ++cell) {
-    sample.allocatable[cell % resources] += usage_.allocatable(cell / resources, cell % resources);
+    sums[cell % resources] += usage_.allocatable(cell / resources, cell % resources);
   }
+  sample.allocatable = all_saturated(sums);
   for (std::size_t m = 0; m < kMeasures; ++m) {
-    const std::vector<std::int64_t>& amounts = m < amounts_.size() ? amounts_[m] : usage;
-    sample.sums[m].assign(resources, 0);
+    const std::vector<Int128>& amounts = m < amounts_.size() ? amounts_[m] : usage;
+    sums.assign(resources, 0);
     for (std::size_t cell = 0; cell < amounts.size(); ++cell) {
-      sample.sums[m][cell % resources] += amounts[cell];
+      sums[cell % resources] += amounts[cell];
     }
+    sample.sums[m] = all_saturated(sums);
     for (std::size_t r = 0; r < resources; ++r) {
       sample.by_nodes[m].push_back(distribution(r, amounts));
     }
@@ -208,9 +217,9 @@ void SeriesRecorder::halve() {
   interval_decisions_ *= 2;
 }
 
-std::vector<std::int64_t> SeriesRecorder::usage_now(std::uint64_t draw) const {
+std::vector<Int128> SeriesRecorder::usage_now(std::uint64_t draw) const {
   const std::size_t resources = usage_.resource_count();
-  std::vector<std::int64_t> usage(usage_.node_count() * resources, 0);
+  std::vector<Int128> usage(usage_.node_count() * resources, 0);
   for (const auto& [name, resident] : residents_) {
     Random random{seed_, kForBurst, resident.hash, draw};
     const bool bursts = random.below(kBurstEvery) == 0;
@@ -231,7 +240,7 @@ std::vector<std::int64_t> SeriesRecorder::usage_now(std::uint64_t draw) const {
 }
 
 Distribution SeriesRecorder::distribution(std::size_t resource,
-                                          const std::vector<std::int64_t>& amounts) const {
+                                          const std::vector<Int128>& amounts) const {
   const std::size_t resources = usage_.resource_count();
   const std::int64_t hot = 10 * hot_percent(series_.resources[resource]);
   Distribution at;
@@ -240,7 +249,8 @@ Distribution SeriesRecorder::distribution(std::size_t resource,
   for (std::size_t node = 0; node < usage_.node_count(); ++node) {
     const std::int64_t allocatable = usage_.allocatable(node, resource);
     if (allocatable <= 0) continue;
-    const std::int64_t share = permille(amounts[node * resources + resource], allocatable);
+    const std::int64_t share =
+        permille(saturated(amounts[node * resources + resource]), allocatable);
     ++at.nodes;
     ++nodes_at[static_cast<std::size_t>(std::clamp<std::int64_t>(share, 0, kShareMax))];
     ++at.buckets[bucket_of(share)];
@@ -250,7 +260,7 @@ Distribution SeriesRecorder::distribution(std::size_t resource,
     at.hot += hot > 0 && share > hot;
   }
   if (at.nodes == 0) return at;
-  at.mean = static_cast<std::int64_t>((sum + at.nodes / 2) / at.nodes);
+  at.mean = saturated((sum + at.nodes / 2) / at.nodes);
   std::uint64_t below = 0;
   for (std::int64_t share = 0; share <= std::min(at.max, kShareMax); ++share) {
     const std::uint64_t upto = below + nodes_at[static_cast<std::size_t>(share)];

@@ -142,8 +142,8 @@ class SeriesRecorder {
   };
 
   void change(const Resident& resident, int sign);
-  std::vector<std::int64_t> usage_now(std::uint64_t draw) const;
-  Distribution distribution(std::size_t resource, const std::vector<std::int64_t>& amounts) const;
+  std::vector<Int128> usage_now(std::uint64_t draw) const;
+  Distribution distribution(std::size_t resource, const std::vector<Int128>& amounts) const;
   void halve();
 
   const ClusterUsage& usage_;
@@ -155,7 +155,7 @@ class SeriesRecorder {
       usage_resources_{};  // cpu and memory; resource_count(): no node has it
   std::unordered_map<std::string, Resident, BytesHash, std::equal_to<>> residents_;
   // What is on nodes, [node * resources + resource]; usage is drawn for each sample.
-  std::array<std::vector<std::int64_t>, 3> amounts_;
+  std::array<std::vector<Int128>, 3> amounts_;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> pending_until_;
   std::unordered_map<std::string, std::size_t, BytesHash, std::equal_to<>> reason_ids_;
   Sample since_;  // what is counted since the last sample

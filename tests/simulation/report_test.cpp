@@ -125,6 +125,29 @@ TEST(Series, FiguresOfASmallRun) {
   EXPECT_EQ(json["speed"]["decisions_per_second"].size(), series["seconds"].size());
 }
 
+TEST(Series, AddsUpBeyondInt64) {
+  constexpr std::int64_t kMost = INT64_MAX - 807;  // whole cores
+  SimulationInput input = two_nodes(
+      {{.time_us = 0, .pod = 0}, {.time_us = 1, .pod = 1}, {.time_us = 127 * kSecondUs, .pod = 2}});
+  input.nodes = {node("n1", kMost), node("n2", kMost)};
+  input.make_pod = [](std::uint32_t index) {
+    Pod all = pod(index);
+    all.containers[0].requests = {{"cpu", Quantity::from_milli(index < 2 ? kMost : 0)}};
+    all.containers[0].limits = all.containers[0].requests;
+    return all;
+  };
+  const auto report = run(input);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->placed, 3u);
+  const ordered_json cpu = json_of(input, *report)["series"]["resources"][0];
+  EXPECT_EQ(cpu["allocatable"].back(), INT64_MAX);
+  for (const char* measure : {"requested", "limits", "estimated_usage"}) {
+    EXPECT_GT(cpu[measure]["sum"].back().get<std::int64_t>(), kMost / 2) << measure;
+    EXPECT_LE(cpu[measure]["max"].back(), 100.0) << measure;
+  }
+  EXPECT_EQ(cpu["limits"]["sum"].back(), INT64_MAX);
+}
+
 TEST(Series, NodesAboveAllocatableAndPendingPods) {
   SimulationInput input = two_nodes({
       {.time_us = 0, .departure_us = 60 * kSecondUs, .pod = 0},

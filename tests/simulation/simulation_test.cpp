@@ -966,6 +966,50 @@ TEST(ElasticQuotaLedger, EachLendsInProportionToWhatItLeavesUnused) {
   EXPECT_EQ(4, reports[2].resources[0].peak_lent);
 }
 
+// Sums are beyond int64, and exact all the same.
+TEST(ElasticQuotaLedger, AddsUpBeyondInt64) {
+  constexpr std::int64_t kMost = INT64_MAX, kHalf = INT64_MAX / 2 + 1;
+  const auto play = [&](Mode mode) {
+    ElasticQuotaLedger ledger(std::vector<ElasticQuota>{gpu_elastic_quota("a", 0, kMost),
+                                                        gpu_elastic_quota("b", kMost, kMost),
+                                                        gpu_elastic_quota("c", kMost, kMost)},
+                              mode);
+    for (const char* name : {"1", "2", "3"}) ledger.add(ledger.claim(gpu_pod("a", name, kHalf)));
+    ledger.end_step();
+    const ElasticQuotaLedger::Claim half = ledger.claim(gpu_pod("a", "3", kHalf));
+    EXPECT_EQ(ledger.over_max(half) != "", mode == Mode::kProposal);
+    ledger.remove(half);
+    ledger.remove(half);
+    return ledger.reports();
+  };
+  std::vector<ElasticQuotaReport> reports = play(Mode::kProposal);
+  EXPECT_EQ(reports[0].resources[0].used, kHalf);
+  EXPECT_EQ(reports[0].resources[0].peak_used, kMost);
+  EXPECT_EQ(reports[0].resources[0].peak_borrowed, kMost);
+  const std::int64_t lent[] = {reports[1].resources[0].peak_lent,
+                               reports[2].resources[0].peak_lent};
+  EXPECT_NEAR(static_cast<double>(lent[0]), 1.5 * static_cast<double>(kHalf), 4096.0);
+  EXPECT_TRUE(Int128{lent[0]} + lent[1] == Int128{3} * kHalf);
+  reports = play(Mode::kUpstream);
+  EXPECT_EQ(reports[0].resources[0].used, kHalf);
+}
+
+TEST(ClusterUsage, AddsUpBeyondInt64) {
+  const std::vector<Node> nodes = {gpu_node("n1", INT64_MAX), gpu_node("n2", INT64_MAX)};
+  ClusterUsage usage(nodes);
+  const Pod all = gpu_pod("a", "1", INT64_MAX);
+  for (const char* node : {"n1", "n1", "n2"}) usage.add(usage.holding(all, node));
+  for (const char* node : {"n1", "n1"}) usage.remove(usage.holding(all, node));
+  for (const ResourceReport& peak : usage.peaks()) {
+    if (peak.name != kGpuResource) continue;
+    EXPECT_EQ(peak.allocatable, INT64_MAX);
+    EXPECT_EQ(peak.requested, INT64_MAX);
+    EXPECT_EQ(peak.limits, INT64_MAX);
+    EXPECT_EQ(peak.hottest_limits, INT64_MAX);
+    EXPECT_EQ(peak.hottest_node, "n1");
+  }
+}
+
 TEST(ElasticQuotaLedger, NoticesWhatMustNotHappen) {
   ElasticQuotaLedger ledger(
       std::vector<ElasticQuota>{gpu_elastic_quota("a", 4, 6), gpu_elastic_quota("b", 6, 8)},
