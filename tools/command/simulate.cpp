@@ -397,9 +397,10 @@ back, and, over time, how many pods had to go.
 With --autoscale a pod that fits nowhere waits. When no node has room for it, the template whose
 node takes the most of the waiting pods is asked for, of equal ones the first in the files, as many
 of them as the pods need and capacity quotas allow; then the next. The nodes come --provision-seconds
-later, and no node ever goes. Whenever a pod leaves or a node comes, who waits is tried again; who
-waited leaves as much later. Pods fail that still wait when nothing more can happen. The report says
-what was added, and which limit of which capacity quota was in the way for how long.
+later, and no node ever goes. Whenever a pod leaves or a node comes, who waits is tried again, and
+who waits for others whenever a pod is placed; who waited leaves as much later. Pods fail that still
+wait when nothing more can happen. The report says what was added, and which limit of which capacity
+quota was in the way for how long.
 
 With several --config the profiles are compared: pods placed and failed, and, from samples evenly
 spread over the time, how many nodes' limits are above what they have, how many nodes are hot by
