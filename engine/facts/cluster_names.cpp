@@ -110,7 +110,8 @@ std::vector<std::int64_t> Cluster::allocatable_of(const KeptNode& node) const {
   std::vector<std::int64_t> allocatable(names_.size());
   for (const auto& [name, quantity] : node.traits->allocatable) {
     if (const ResourceId resource = names_.find(name); resource != kNoResource) {
-      allocatable[resource] = amount(resource, quantity);
+      // As a base the greatest int64 would be no limit.
+      allocatable[resource] = std::min(amount(resource, quantity), kUnlimited - 1);
     }
   }
   return allocatable;

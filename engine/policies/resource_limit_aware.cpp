@@ -33,8 +33,7 @@ ResourceLimitAware::ResourceLimitAware(const PolicyContext& context)
 
 bool ResourceLimitAware::set_node(std::uint32_t row, const NodeFacts& node) {
   for (const auto& [resource, columns] : columns_) {
-    table_.set_base(row, table_.base_of(columns.headroom),
-                    std::min(node.allocatable_of(resource), kUnlimited - 1));
+    table_.set_base(row, table_.base_of(columns.headroom), node.allocatable_of(resource));
   }
   return false;
 }

@@ -45,6 +45,19 @@ Engine create(const Profile& profile) {
   return std::move(*engine);
 }
 
+// Of which columns have none for "no limit".
+TEST(NodeFigures, ANodeWithTheGreatestAmountIsFullAsWell) {
+  for (const std::int64_t most : {INT64_MAX, INT64_MAX - 1}) {
+    Result<Engine> engine = Engine::create(Profile::standard(), {.threads = 1});
+    ASSERT_TRUE(engine && engine->upsert(node("n", most)));
+    const Decision before = engine->evaluate(pod("p", INT64_MAX - 1, 0)).value();
+    EXPECT_EQ(before.feasible, 1U) << most;
+    ASSERT_TRUE(engine->assume(pod("p", INT64_MAX - 1, 0), "n"));
+    EXPECT_EQ(engine->evaluate(pod("q", 1, 0)).value().feasible, 0U) << most;
+    EXPECT_TRUE(engine->validate());
+  }
+}
+
 TEST(NodeFigures, AddUpWhatPodsAskFor) {
   const Engine engine = create(Profile::standard());
   const Result<NodeFigures> cpu = engine.node_figures("cpu");

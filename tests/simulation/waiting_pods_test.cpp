@@ -26,7 +26,9 @@ class Waiting {
   }
   void fail(PendingPod pending) {
     const std::string name = pending.pod.name;
-    EXPECT_TRUE(waiting_.add(engine_, std::move(pending), {.nodes = ++decisions_}, queue_)) << name;
+    Decision decision;
+    decision.nodes = ++decisions_;
+    EXPECT_TRUE(waiting_.add(engine_, std::move(pending), std::move(decision), queue_)) << name;
   }
   // Whose turn it is, in their order; those named find a place.
   Names try_again(const Names& placed) {
