@@ -82,7 +82,7 @@ T value_of_text(Result<T> result, std::string_view text) {
 }
 
 template <typename T>
-std::vector<T> only(ObjectFile file, std::vector<T> ObjectFile::*list, const char* what,
+std::vector<T> only(ObjectFile file, std::vector<T> ObjectLists::*list, const char* what,
                     const char* kind) {
   if (size_of(file) != (file.*list).size()) {
     raise({ErrorCode::kInvalid, std::string(what) + ": not only " + kind + " objects"});

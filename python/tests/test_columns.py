@@ -1,6 +1,7 @@
 """Pods and nodes as columns."""
 
 import array
+import ctypes
 import math
 import os
 import random
@@ -346,3 +347,12 @@ def test_a_million_pods_in_one_call():
     pods = headroom.PodColumns(1_000_000, requests={"cpu": np.full(1_000_000, 100)})
     assert engine.upsert(pods) == 1_000_000
     assert engine.stats().pods == 1_000_000
+
+
+def test_what_has_the_buffer_protocol_alone():
+    # ctypes does not say how far values are apart.
+    for array_type in (ctypes.c_int64, ctypes.c_uint8, ctypes.c_double):
+        column = (array_type * 3)(100, 0, 25)
+        engine = cluster()
+        assert engine.place_columns(headroom.PodColumns(requests={"cpu": column})).placed == 3
+        assert engine.nodes().requested["cpu"].sum() == 125

@@ -281,3 +281,9 @@ def test_values_that_json_has_not(engine):
 def test_unknown_fields_are_passed_over(engine):
     strange = pod("p", somethingNew={"a": [1, 2]})
     assert engine.evaluate(strange) == engine.evaluate(pod("p"))
+
+
+def test_a_path_with_a_nul_is_none(tmp_path):
+    headroom.Engine().save(tmp_path / "real")
+    with pytest.raises(ValueError, match="embedded null byte"):
+        headroom.Engine.load(f"{tmp_path}/real\0junk")

@@ -67,7 +67,7 @@ def test_the_examples_of_the_page_work(example, capsys):
 
 
 def test_errors_have_one_class_each():
-    codes = {"Invalid", "NotFound", "Conflict", "LimitExceeded", "Unsupported", "Io"}
+    codes = {"Invalid", "NotFound", "Conflict", "LimitExceeded", "Unsupported", "Io", "Internal"}
     kinds = [
         kind
         for kind in vars(headroom).values()
