@@ -425,6 +425,7 @@ expect 2 'given twice' "$headroom" simulate --config "$data/limit-aware.yaml" "$
 expect 2 '9 files; at most 8' "$headroom" simulate --config 1 2 3 4 5 6 7 8 9
 expect 2 'give one --config' "$headroom" simulate "${profiles[@]}" --out decisions
 expect 2 'standard output takes one' "$headroom" simulate --out - --report -
+expect 2 'each takes a file of its own' "$headroom" simulate --out same --report same
 expect 2 'no-such-folder' "$headroom" simulate --nodes 5 --report no-such-folder/page.html
 
 # A load test starts its own headroomd, verifies its answers, and writes figures and a picture.

@@ -231,6 +231,10 @@ Result<int> run(const SimulateOptions& options) {
   if (options.out == "-" && options.report == "-") {
     return fail(ErrorCode::kInvalid, "--out - and --report -: standard output takes one of them");
   }
+  if (!options.out.empty() && options.out == options.report) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("--out and --report: {}: each takes a file of its own", options.out));
+  }
   Result<std::vector<NamedProfile>> profiles = read_profiles(options.configs);
   if (!profiles) return tl::unexpected(profiles.error());
   Result<SimulationOptions> simulation = make_simulation(options, profiles->size() > 1);
