@@ -56,13 +56,13 @@ class FrameBuffer {
   FrameFault fault_ = FrameFault::kMalformed;
 };
 
-// The text of a string that may be absent.
 // Of a list that may be absent.
 template <typename T>
 std::uint32_t size_of(const flatbuffers::Vector<T>* list) {
   return list == nullptr ? 0 : list->size();
 }
 
+// The text of a string that may be absent.
 inline std::string_view text(const flatbuffers::String* string) {
   return string == nullptr ? std::string_view() : std::string_view(string->c_str(), string->size());
 }

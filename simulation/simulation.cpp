@@ -365,7 +365,7 @@ class Simulation {
 
   // Nodes do not help who may not have them, nor those that are like it.
   void tell_autoscaler(WaitingPods::Line& line, std::uint64_t turn) {
-    const Decision& decision = *line.decision;
+    const Decision& decision = line.decision;
     const bool help = decision.code == Code::kUnschedulable && decision.pre_filter.empty();
     const bool changed = std::exchange(line.nodes_help, help) != help;
     const auto first = changed ? line.pods.begin() : line.pods.find(turn);
@@ -532,7 +532,7 @@ class Simulation {
   }
 
   Result<void> move_clock(std::int64_t now_us) {
-    const Clock::time_point begin = Clock::now();
+    const Timed timed(busy_);
     Result<void> result = engine_.advance(now_us);
     if (result && metrics_ && metrics_->due(now_us)) {
       for (const NodeMetric& metric : metrics_->report(now_us)) {
@@ -541,7 +541,6 @@ class Simulation {
       }
       room_changed_ = true;
     }
-    busy_ += Clock::now() - begin;
     return result;
   }
 

@@ -40,7 +40,7 @@ Result<WaitingPods::Line*> WaitingPods::add(Engine& engine, PendingPod&& pending
   line.priority = pending.priority;
   line.waits_for_others = waits_for_others(pending.pod, engine.profile());
   line.failed_in = round_;
-  line.decision = std::make_shared<const Decision>(std::move(decision));
+  line.decision = std::move(decision);
   line.pods.emplace(pending.turn, std::move(pending));
   return &line;
 }
@@ -85,7 +85,7 @@ void WaitingPods::try_near(PodQueue& queue) {
 std::vector<std::pair<const PendingPod*, const Decision*>> WaitingPods::all() const {
   std::vector<std::pair<const PendingPod*, const Decision*>> all;
   for (const auto& [key, line] : lines_) {
-    for (const auto& [turn, pending] : line.pods) all.emplace_back(&pending, line.decision.get());
+    for (const auto& [turn, pending] : line.pods) all.emplace_back(&pending, &line.decision);
   }
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.first->turn < b.first->turn; });

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,11 +27,11 @@ class WaitingPods {
   struct Line {
     std::map<std::uint64_t, PendingPod> pods;  // by their turn, without one that is being tried
     std::int32_t priority = 0;
-    bool is_tried = false;                     // one of them is in the PodQueue, or came from there
-    std::uint64_t failed_in = 0;               // the round in which one of them found no place
-    bool waits_for_others = false;             // pods_that_ask.h
-    std::shared_ptr<const Decision> decision;  // the last one
-    bool nodes_help = false;                   // for the caller, who says so of all of them
+    bool is_tried = false;          // one of them is in the PodQueue, or came from there
+    std::uint64_t failed_in = 0;    // the round in which one of them found no place
+    bool waits_for_others = false;  // pods_that_ask.h
+    Decision decision;              // the last one
+    bool nodes_help = false;        // for the caller, who says so of all of them
   };
 
   // It waits, as this was decided. Its line, which stays as long as anybody is there. Errors: what

@@ -6,6 +6,7 @@
 
 #include <simdjson.h>
 
+#include <new>
 #include <string_view>
 
 namespace headroom {
@@ -14,7 +15,9 @@ class AnnotationJson {
  public:
   explicit AnnotationJson(std::string_view json) {
     simdjson::dom::element document;
-    if (parser_.parse(simdjson::padded_string(json)).get(document) != simdjson::SUCCESS) return;
+    const auto error = parser_.parse(simdjson::padded_string(json)).get(document);
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // it says nothing of the text
+    if (error != simdjson::SUCCESS) return;
     is_null_ = document.is_null();
     simdjson::dom::object object;
     is_bad_ = !is_null_ && document.get(object) != simdjson::SUCCESS;

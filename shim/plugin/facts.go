@@ -312,7 +312,7 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 	for _, custom := range customKinds {
 		missing[custom.kind] = custom.resource
 	}
-	absent := map[client.Kind]schema.GroupVersionResource{} // of those that are missing
+	absent := map[client.Kind]bool{} // of those that are missing; each is said once
 	// True: of each it is known whether it is installed.
 	look := func() bool {
 		known := true
@@ -324,7 +324,10 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 				continue
 			}
 			if !installed {
-				absent[kind] = resource
+				if !absent[kind] {
+					logger.Info("A custom resource is not installed: headroomd decides without it", "resource", resource)
+				}
+				absent[kind] = true
 				if kind == client.ElasticQuotas {
 					f.elasticQuotas.none()
 				}
@@ -343,9 +346,6 @@ func (f *facts) followCustomKinds(ctx context.Context, config *restclient.Config
 		return look(), nil
 	})
 	go f.quotas.run(ctx)
-	for _, resource := range absent {
-		logger.Info("A custom resource is not installed: headroomd decides without it", "resource", resource)
-	}
 	if len(missing) > 0 {
 		go func() {
 			_ = wait.PollUntilContextCancel(ctx, customKindsAgain, false, func(context.Context) (bool, error) {

@@ -93,10 +93,15 @@ type waitingPod struct {
 	since                time.Time // of its last cycle, or activation
 }
 
-// overdue: it was activated, and so long after the first time, twice as long after the second, ... has been in
-// no cycle.
+// pause is how long it may be in no cycle after it was activated: so long after the first time, twice as long after the
+// second, ...
+func (p *waitingPod) pause(first time.Duration) time.Duration {
+	return min(first<<min(p.wakes-1, 16), wakePauseMax)
+}
+
+// overdue: it was activated, and has been in no cycle for longer than that.
 func (p *waitingPod) overdue(first time.Duration) bool {
-	return p.wakes > 0 && time.Since(p.since) > min(first<<min(p.wakes-1, 16), wakePauseMax)
+	return p.wakes > 0 && time.Since(p.since) > p.pause(first)
 }
 
 func (p *waitingPod) woken() { p.wakes, p.since = p.wakes+1, time.Now() }
@@ -272,7 +277,8 @@ func (r *waitingRoom) wake(ctx context.Context) bool {
 				activate[keyOf(waiting.pod)] = waiting.pod
 				waiting.woken()
 			}
-			repeat = true
+			// Else wakeAnyway is soon enough: each round asks about all pods that wait.
+			repeat = repeat || waiting.pause(wakeInterval) < wakeAnyway
 		} else {
 			ask = append(ask, waiting.pod)
 		}

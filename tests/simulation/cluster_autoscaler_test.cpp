@@ -13,6 +13,7 @@
 #include "objects/annotations.h"
 #include "simulation/report/simulation_report.h"
 #include "simulation/simulation.h"
+#include "tests/support/engine_facts.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
@@ -730,15 +731,6 @@ TEST(SimulationThatGrows, WhoWaitsForOthersGetsANodeOnceTheyAreThere) {
                   "default/pod-0 on small-0002 after 130"}),
             growth.lines);
   EXPECT_EQ(0u, growth.report.growth->autoscaler.pods_without_template);
-}
-
-ElasticQuota elastic_quota(const std::string& user, std::int64_t min, std::int64_t max) {
-  ElasticQuota quota;
-  quota.namespace_name = user;
-  quota.name = "quota";
-  quota.min = ResourceList{{"cpu", Quantity::from_value(min)}};
-  quota.max = ResourceList{{"cpu", Quantity::from_value(max)}};
-  return quota;
 }
 
 // Nodes do not help who may not have them.
