@@ -16,27 +16,16 @@ namespace headroom {
 namespace {
 
 // Forks of engines, so that what a later engine refuses is taken back in those before. What is open
-// at the end stays: also where something threw, for an engine that was interrupted cannot take
-// back. Whether they still agree, validate() says then.
+// at the end stays, the last one's first; see OpenFork.
 class OpenForks {
  public:
-  OpenForks() = default;
-  OpenForks(const OpenForks&) = delete;
-  OpenForks& operator=(const OpenForks&) = delete;
-  ~OpenForks() { end(&Engine::commit); }
-
-  void open(Engine& engine) {
-    engine.fork();
-    engines_[count_++] = &engine;
+  void open(Engine& engine) { forks_[count_++].emplace(engine); }
+  void rollback() {
+    while (count_ != 0) forks_[--count_]->rollback();
   }
-  void rollback() { end(&Engine::rollback); }
 
  private:
-  void end(void (Engine::*how)()) {
-    while (count_ != 0) (engines_[--count_]->*how)();
-  }
-
-  std::array<Engine*, kProfilesMax> engines_{};
+  std::array<std::optional<OpenFork<Engine>>, kProfilesMax> forks_;
   std::size_t count_ = 0;
 };
 
