@@ -93,7 +93,8 @@ struct Application {
   PodAffinity affinity, anti_affinity;
   std::vector<PreferredSchedulingTerm> preferred;
   std::vector<TopologySpreadConstraint> own_spread;
-  std::optional<OwnerReference> controller;
+  std::optional<ReferredKind> controller_kind;  // nullopt: none whose selector is read
+  std::string controller_name;
   std::vector<std::string> images;  // of containers, then image volumes; with tags
   std::uint32_t image_count = 0;    // that the score's limit is for
   std::vector<Volume> volumes;      // with claims or disks

@@ -37,6 +37,16 @@ bool names_conflict(const std::optional<std::vector<NodeSelectorTerm>>& required
   return true;
 }
 
+// Whose selector is read; nullopt: of that owner none is.
+std::optional<ReferredKind> controller_kind(const OwnerReference& owner) {
+  const auto kind = parse_referred_kind(owner.kind);
+  const bool read = owner.api_version == "v1"
+                        ? kind == ReferredKind::kReplicationController
+                        : owner.api_version == "apps/v1" && (kind == ReferredKind::kReplicaSet ||
+                                                             kind == ReferredKind::kStatefulSet);
+  return read ? kind : std::nullopt;
+}
+
 }  // namespace
 
 ApplicationMaker::ApplicationMaker(const Profile& profile, const ReadLabels& read)
@@ -104,7 +114,10 @@ std::unique_ptr<Application> ApplicationMaker::make(const Pod& pod, std::string 
   }
   if (spreads_) {
     application.own_spread = pod.topology_spread;
-    application.controller = pod.controller;
+    application.controller_kind = pod.controller ? controller_kind(*pod.controller) : std::nullopt;
+    if (application.controller_kind) {
+      application.controller_name = pod.controller->name;
+    }
   }
   if (soft_affinity_) {
     application.preferred = pod.preferred_node_affinity;

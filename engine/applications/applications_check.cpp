@@ -18,11 +18,11 @@ std::map<std::uint32_t, FedCell> cells_of(const Counter& counter,
     return cells;
   }
   const FineSums& sums = *fine_sums[counter.sums];
-  for (const auto& [domain, standing] : sums.by_domain()) {
+  sums.by_domain().each([&](DomainId domain, FineSums::Standing standing) {
     if (const FedCell& cell = sums.cell(standing, counter.number); cell.pods != 0) {
       cells.emplace(domain, cell);
     }
-  }
+  });
   return cells;
 }
 

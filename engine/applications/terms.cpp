@@ -38,16 +38,6 @@ bool has_labels(const Application& application, const StringMap& labels) {
   });
 }
 
-// Whose selector is read; nullopt: of that owner none is.
-std::optional<ReferredKind> controller_kind(const OwnerReference& owner) {
-  const auto kind = parse_referred_kind(owner.kind);
-  const bool read = owner.api_version == "v1"
-                        ? kind == ReferredKind::kReplicationController
-                        : owner.api_version == "apps/v1" && (kind == ReferredKind::kReplicaSet ||
-                                                             kind == ReferredKind::kStatefulSet);
-  return read ? kind : std::nullopt;
-}
-
 // That of the services which select the pod, merged, and that of its controller. Whether the
 // controller's matches the pod is not asked.
 LabelSelector default_selector(const Application& application, const ReferredObjects& referred) {
@@ -59,10 +49,9 @@ LabelSelector default_selector(const Application& application, const ReferredObj
         }
       });
   LabelSelector added;
-  if (application.controller) {
-    const auto kind = controller_kind(*application.controller);
-    const std::string key = pod_key(application.namespace_name, application.controller->name);
-    const auto* controller = kind ? referred.find<WorkloadController>(*kind, key) : nullptr;
+  if (const auto kind = application.controller_kind) {
+    const std::string key = pod_key(application.namespace_name, application.controller_name);
+    const auto* controller = referred.find<WorkloadController>(*kind, key);
     for (const NodeSelectorRequirement& requirement :
          controller != nullptr && controller->selector ? *controller->selector : LabelSelector()) {
       if (kind == ReferredKind::kReplicationController) {
@@ -151,9 +140,8 @@ bool selects_by_default(const ReferredObject& object, const Application& applica
     return service->selector && has_labels(application, *service->selector);
   }
   const auto* controller = std::get_if<WorkloadController>(&object);
-  return controller != nullptr && application.controller &&
-         application.controller->name == controller->name &&
-         controller_kind(*application.controller) == kind_of(object);
+  return controller != nullptr && application.controller_kind == kind_of(object) &&
+         application.controller_name == controller->name;
 }
 
 }  // namespace headroom

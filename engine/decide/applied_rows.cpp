@@ -26,15 +26,21 @@ std::uint32_t counted_rows(const ScoredRows& its) {
 
 }  // namespace
 
+AppliedRows::Changes& AppliedRows::changes() {
+  static thread_local Changes its;
+  return its;
+}
+
 void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
                            const Applications& applications, Application& application,
                            const PodShape& shape, bool kept) {
   const NodeTable& table = applications.table();
   bool same = kept && can_follow(found, table, application, shape);
   application_version_ = 0;  // also where memory ends half way
-  changed_.clear();
-  counted_.clear();
-  is_out_.assign(entries_.size(), false);
+  Changes& changed = changes();
+  changed.entries.clear();
+  changed.counted.clear();
+  changed.is_out.assign(entries_.size(), false);
   extras_.classes = table.columns().node_class;
   same = same && follow(found, look, applications, application);
   if (!same) {
@@ -50,7 +56,7 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
   if (all) {
     look.score(entries_, true, kept ? &located_ : nullptr, scale_);
   } else {
-    all = look.rescore(entries_, changed_, located_, scale_);
+    all = look.rescore(entries_, changed.entries, located_, scale_);
   }
   sum_up(look, applications, all);
   application_version_ = application.version;
@@ -343,11 +349,12 @@ bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, b
   }
   std::int64_t more = 0;
   bool others_count = false;
-  for (std::size_t k = 0; k < changed_.size(); ++k) {
-    find_code(changed_[k]);
-    const std::uint32_t counted = counted_rows(entries_[changed_[k]]);
-    more += std::int64_t{counted} - counted_[k];
-    others_count |= (counted != 0) != (counted_[k] != 0);
+  const Changes& changed = changes();
+  for (std::size_t k = 0; k < changed.entries.size(); ++k) {
+    find_code(changed.entries[k]);
+    const std::uint32_t counted = counted_rows(entries_[changed.entries[k]]);
+    more += std::int64_t{counted} - changed.counted[k];
+    others_count |= (counted != 0) != (changed.counted[k] != 0);
   }
   // Spreading counts the rows that pass, and their domains.
   return (others_pass || look.filters()) && !scale_.sizes.empty() && (more != 0 || others_count);
@@ -355,15 +362,16 @@ bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, b
 
 // Before what the entry finds changes.
 void AppliedRows::take_out(std::uint32_t entry) {
-  is_out_.resize(entries_.size());
-  if (is_out_[entry]) {
+  Changes& changed = changes();
+  changed.is_out.resize(entries_.size());
+  if (changed.is_out[entry]) {
     return;
   }
-  is_out_[entry] = true;
+  changed.is_out[entry] = true;
   const ScoredRows& its = entries_[entry];
   const bool passed = its.rows != 0 && its.code == 0;
-  changed_.push_back(entry);
-  counted_.push_back(counted_rows(its));
+  changed.entries.push_back(entry);
+  changed.counted.push_back(counted_rows(its));
   if (passed) {
     scale_.take_out(its);
     feasible_ -= its.rows;
@@ -412,7 +420,8 @@ void AppliedRows::sum_up(const ApplicationLook& look, const Applications& applic
       put_in(i);
     }
   } else {
-    std::for_each(changed_.begin(), changed_.end(), [this](std::uint32_t i) { put_in(i); });
+    const std::vector<std::uint32_t>& changed = changes().entries;
+    std::for_each(changed.begin(), changed.end(), [this](std::uint32_t i) { put_in(i); });
     look_again(extras_of_classes_, 0, classes_);
     look_again(extras_apart_, classes_, entries_.size());
   }
@@ -451,8 +460,7 @@ std::size_t AppliedRows::bytes() const {
          allocated_bytes(entries_.capacity() * sizeof(ScoredRows)) + heap_bytes(class_of_) +
          located_.bytes() + heap_bytes(entry_of_class_) + apart_.bytes() +
          heap_bytes(extras_.by_class) + heap_bytes(extras_.by_entry) + heap_bytes(extras_.entries) +
-         allocated_bytes(extras_.by_row.capacity() * 8) + heap_bytes(changed_) +
-         heap_bytes(counted_) + allocated_bytes(is_out_.capacity() / 8);
+         allocated_bytes(extras_.by_row.capacity() * 8);
 }
 
 }  // namespace headroom

@@ -41,6 +41,13 @@ class AppliedRows final : public KeptWithApplication {
   std::size_t bytes() const;
 
  private:
+  // Entries that were taken out, and how many rows of each PodTopologySpread counted. Scratch of a
+  // bring_up(); a thread's.
+  struct Changes {
+    std::vector<std::uint32_t> entries, counted;
+    std::vector<bool> is_out;  // by entry
+  };
+  static Changes& changes();
   bool can_follow(const CachedShape& found, const NodeTable& table, const Application& application,
                   const PodShape& shape) const;
   void find(CachedShape& found, const ApplicationLook& look, const Applications& applications,
@@ -85,10 +92,6 @@ class AppliedRows final : public KeptWithApplication {
   Extent extras_of_classes_, extras_apart_;  // of entries that pass
   std::uint32_t feasible_ = 0;
   std::uint32_t rejecting_classes_ = 0, rejecting_apart_ = 0;  // entries with rows
-
-  // Those that were taken out, and how many rows of each PodTopologySpread counted.
-  std::vector<std::uint32_t> changed_, counted_;
-  std::vector<bool> is_out_;  // by entry
 };
 
 }  // namespace headroom

@@ -79,13 +79,13 @@ class RowsApart {
   void each_standing(Visit visit) const {
     for (std::size_t k = 0; k < joints_.size(); ++k) {
       const FineSums& sums = *application_->fine_sums[k];
-      for (const auto& domain : sums.by_domain()) {
-        applications_->each_row(sums.key(), domain.first, [&](std::uint32_t row) {
+      sums.by_domain().each([&](DomainId domain, FineSums::Standing standing) {
+        applications_->each_row(sums.key(), domain, [&](std::uint32_t row) {
           if (is_first(k, row)) {
-            visit(row, domain.second);
+            visit(row, standing);
           }
         });
-      }
+      });
     }
   }
   std::uint32_t find_entry(std::uint32_t row, Alike its) const;

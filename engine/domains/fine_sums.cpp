@@ -7,9 +7,7 @@
 
 namespace headroom {
 
-FineSums::FineSums(TopologyKeyId key) : key_(key), known_(0, Hash{this}, Equal{this}) {
-  by_domain_.max_load_factor(0.8F);
-}
+FineSums::FineSums(TopologyKeyId key) : key_(key), known_(0, Hash{this}, Equal{this}) {}
 
 std::size_t FineSums::Hash::operator()(Standing standing) const {
   std::uint64_t hash = 0;
@@ -40,24 +38,22 @@ std::uint32_t FineSums::add_counter() {
   return counters_ - 1;
 }
 
-FineSums::Standing FineSums::feed(std::uint32_t domain, std::uint32_t counter, std::int64_t weight,
+FineSums::Standing FineSums::feed(DomainId domain, std::uint32_t counter, std::int64_t weight,
                                   int sign) {
-  const auto entry = by_domain_.try_emplace(domain, kNothing).first;
-  const Standing before = entry->second;
+  const DomainStandings::Found found = by_domain_.find(domain);
+  const Standing before = found.standing;
   const std::size_t more = sign > 0 ? 1 : 0;
   Standing now = led_to_[before][more];
   if (!follows(before, now, counter, weight, sign)) {
     now = find_or_make(before, counter, weight, sign);
     led_to_[before][more] = now;
   }
+  by_domain_.set(found, domain, now);
   if (before != kNothing) {
     --domains_[before];
   }
   if (now != kNothing) {
     ++domains_[now];
-    entry.value() = now;
-  } else {
-    by_domain_.erase(entry);
   }
   return before;
 }
@@ -114,15 +110,12 @@ void FineSums::renumber() {
   cells_.resize(std::size_t{next} * counters_);
   domains_.resize(next);
   led_to_.assign(next, {});
-  for (auto its = by_domain_.begin(); its != by_domain_.end(); ++its) {
-    its.value() = renamed[its->second];
-  }
+  by_domain_.rename([&renamed](Standing its) { return renamed[its]; });
 }
 
 std::size_t FineSums::bytes() const {
   return allocated_bytes(sizeof(*this)) + allocated_bytes(cells_.capacity() * sizeof(FedCell)) +
-         heap_bytes(domains_) + heap_bytes(led_to_) +
-         allocated_bytes(by_domain_.bucket_count() * 12) +
+         heap_bytes(domains_) + heap_bytes(led_to_) + by_domain_.bytes() +
          allocated_bytes(known_.bucket_count() * 8);
 }
 

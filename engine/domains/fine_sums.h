@@ -6,7 +6,6 @@
 // Invariant: no two standings have the same cells.
 #pragma once
 
-#include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
 #include <array>
@@ -14,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/domains/domain_standings.h"
 #include "engine/domains/topology.h"
 
 namespace headroom {
@@ -33,9 +33,9 @@ struct FedCell {
 
 class FineSums {
  public:
-  using Standing = std::uint32_t;
+  using Standing = DomainStandings::Standing;
   // Of domains whose pods feed nothing.
-  static constexpr Standing kNothing = 0;
+  static constexpr Standing kNothing = DomainStandings::kNothing;
 
   explicit FineSums(TopologyKeyId key);
   FineSums(const FineSums&) = delete;
@@ -45,18 +45,15 @@ class FineSums {
   // Forgets what was fed. Returns the counter's number here.
   std::uint32_t add_counter();
   // One pod of this weight more (sign 1) or less (-1). Returns the domain's standing before.
-  Standing feed(std::uint32_t domain, std::uint32_t counter, std::int64_t weight, int sign);
+  Standing feed(DomainId domain, std::uint32_t counter, std::int64_t weight, int sign);
 
   // Most standings have no domain any more.
   bool crowded() const { return standings() > 2 * by_domain_.size() + kWithoutDomainMax; }
   // Forgets those; the others have other numbers.
   void renumber();
 
-  Standing of(std::uint32_t domain) const {
-    const auto found = by_domain_.find(domain);
-    return found == by_domain_.end() ? kNothing : found->second;
-  }
-  const tsl::robin_map<std::uint32_t, Standing>& by_domain() const { return by_domain_; }
+  Standing of(DomainId domain) const { return by_domain_.of(domain); }
+  const DomainStandings& by_domain() const { return by_domain_; }
   const FedCell& cell(Standing standing, std::uint32_t counter) const {
     return cells_[std::size_t{standing} * counters_ + counter];
   }
@@ -91,8 +88,8 @@ class FineSums {
   // By standing: where one pod less, and one more, led to last. Pods of one workload mostly lead to
   // the same again.
   std::vector<std::array<Standing, 2>> led_to_;
-  tsl::robin_map<std::uint32_t, Standing> by_domain_;  // but for those that have kNothing
-  tsl::robin_set<Standing, Hash, Equal> known_;        // by their cells
+  DomainStandings by_domain_;
+  tsl::robin_set<Standing, Hash, Equal> known_;  // by their cells
 };
 
 }  // namespace headroom

@@ -40,6 +40,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/table/change_log_test.cpp
   engine/kept/check_resources_test.cpp
   engine/elastic_quota_stories_test.cpp
+  engine/domains/domain_standings_test.cpp
   engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/kept/host_ports_test.cpp
