@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "objects/label_syntax.h"
+#include "objects/selector_syntax.h"
 
 namespace headroom {
 

@@ -15,7 +15,7 @@
 #include "c/objects.h"
 #include "engine/profile/profile_reader.h"
 #include "engine/upsert_objects.h"
-#include "objects/utf8_prefix.h"
+#include "objects/text/utf8_prefix.h"
 #include "objects/writing/referred_json_writer.h"
 
 struct headroom_engine {

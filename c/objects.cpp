@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "objects/limits.h"
 #include "objects/reading/object_reader.h"
-#include "objects/utf8_prefix.h"
+#include "objects/text/utf8_prefix.h"
 
 namespace headroom {
 

@@ -9,8 +9,8 @@
 #include <limits>
 #include <optional>
 
-#include "objects/digit.h"
-#include "objects/utf8_prefix.h"
+#include "objects/text/digit.h"
+#include "objects/text/utf8_prefix.h"
 
 namespace headroom {
 

@@ -5,21 +5,15 @@
 // Cost: parsing reads the text once and does not allocate.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "objects/error.h"
+#include "objects/int128.h"
 
 namespace headroom {
 
-// Wide enough for nanos: |int64| * 1e9 < 2^94, so sums of billions of quantities cannot overflow.
-__extension__ typedef __int128 Int128;
-// The nearest that int64 has.
-constexpr std::int64_t saturated(Int128 sum) {
-  return static_cast<std::int64_t>(std::clamp<Int128>(sum, INT64_MIN, INT64_MAX));
-}
 // Above the nanos of any quantity whose value fits int64: for readers of bytes that may be
 // anything.
 inline constexpr Int128 kQuantityNanosMax = static_cast<Int128>(1) << 94;

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/text/not_considered_text.h"
 
 namespace headroom {

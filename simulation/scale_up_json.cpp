@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 namespace headroom {
 

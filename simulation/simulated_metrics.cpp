@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "workloads/cluster_generator.h"
 
 namespace headroom {

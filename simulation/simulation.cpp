@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/decision_line.h"
 #include "simulation/pod_queue.h"
 #include "simulation/residents.h"

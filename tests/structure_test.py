@@ -16,7 +16,10 @@ from pathlib import Path
 ROOMS = {
     'objects/assert.h': [],
     'kernels': ['objects/assert.h'],
-    'objects': ['objects/assert.h'],
+    'objects/error.h': [],
+    'objects/int128.h': [],
+    'objects/text': ['objects/error.h', 'objects/int128.h'],
+    'objects': ['objects'],
     'objects/yaml': ['objects'],
     'objects/reading': ['objects'],
     'objects/writing': ['objects'],

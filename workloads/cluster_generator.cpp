@@ -11,7 +11,7 @@
 #include "objects/annotations.h"
 #include "objects/labels.h"
 #include "objects/pod_resources.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "workloads/apart_pods.h"
 #include "workloads/random.h"
 #include "workloads/zones.h"

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "objects/writing/json_writer.h"
 
 namespace headroom {

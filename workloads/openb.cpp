@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "objects/labels.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "workloads/openb_tables.h"
 #include "workloads/random.h"
 

@@ -22,7 +22,7 @@
 
 #include "objects/error.h"
 #include "objects/objects.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 namespace headroom {
 

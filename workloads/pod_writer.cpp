@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "objects/writing/json_writer.h"
 #include "workloads/object_writer.h"
 

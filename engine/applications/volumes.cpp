@@ -4,7 +4,7 @@
 
 #include "engine/applications/claim.h"
 #include "objects/labels.h"
-#include "objects/trimmed.h"
+#include "objects/text/trimmed.h"
 
 namespace headroom {
 

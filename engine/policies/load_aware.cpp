@@ -10,7 +10,7 @@
 #include "engine/policies/usage_thresholds.h"
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
-#include "objects/whole_number.h"
+#include "objects/text/whole_number.h"
 
 namespace headroom {
 

@@ -7,7 +7,7 @@
 #include "engine/policies/load_aware.h"
 #include "layout/make_room.h"
 #include "objects/hash.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 namespace headroom {
 

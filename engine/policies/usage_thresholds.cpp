@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "engine/policies/annotation_json.h"
-#include "objects/time_text.h"
-#include "objects/trimmed.h"
+#include "objects/text/time_text.h"
+#include "objects/text/trimmed.h"
 
 namespace headroom {
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "objects/digit.h"
+#include "objects/text/digit.h"
 
 namespace headroom {
 void ConfigValue::fields(std::initializer_list<Field> accepted) const {

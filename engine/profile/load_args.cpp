@@ -6,7 +6,7 @@
 
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 namespace headroom {
 namespace {

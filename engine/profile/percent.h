@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "engine/profile/profile.h"
-#include "objects/digit.h"
-#include "objects/whole_number.h"
+#include "objects/text/digit.h"
+#include "objects/text/whole_number.h"
 
 namespace headroom {
 

@@ -8,7 +8,7 @@
 
 #include "engine/limits.h"
 #include "engine/profile/selector_check.h"
-#include "objects/label_syntax.h"
+#include "objects/text/label_syntax.h"
 
 namespace headroom {
 

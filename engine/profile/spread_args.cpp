@@ -6,7 +6,7 @@
 
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
-#include "objects/label_syntax.h"
+#include "objects/text/label_syntax.h"
 
 namespace headroom {
 namespace {

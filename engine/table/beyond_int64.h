@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "objects/quantity.h"
+#include "objects/int128.h"
 
 namespace headroom {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "layout/heap_bytes.h"
-#include "objects/label_syntax.h"
-#include "objects/whole_number.h"
+#include "objects/selector_syntax.h"
+#include "objects/text/whole_number.h"
 
 namespace headroom {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "objects/limits.h"
-#include "objects/time_text.h"
-#include "objects/trimmed.h"
-#include "objects/utf8_prefix.h"
+#include "objects/text/time_text.h"
+#include "objects/text/trimmed.h"
+#include "objects/text/utf8_prefix.h"
 
 namespace headroom {
 

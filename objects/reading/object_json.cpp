@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "objects/limits.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 namespace headroom {
 

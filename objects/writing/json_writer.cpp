@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "objects/disk_kinds.h"
-#include "objects/json_string.h"
+#include "objects/text/json_string.h"
 
 namespace headroom {
 

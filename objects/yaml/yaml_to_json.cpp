@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "objects/digit.h"
-#include "objects/json_string.h"
 #include "objects/limits.h"
+#include "objects/text/digit.h"
+#include "objects/text/json_string.h"
 #include "objects/yaml/yaml_parser.h"
 
 namespace headroom {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/kept/referred_objects.h"
-#include "objects/utf8_prefix.h"
+#include "objects/text/utf8_prefix.h"
 #include "objects/writing/referred_json_writer.h"
 #include "schema/limits.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "schema/frame.h"
 #include "server/answers/encode_capacity_quota.h"
 #include "server/service/service.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "objects/quantity.h"
+#include "objects/int128.h"
 #include "simulation/autoscaler/capacity_quota_blocks.h"
 
 namespace headroom {

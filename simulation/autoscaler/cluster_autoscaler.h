@@ -41,7 +41,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
 #include "objects/objects.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/autoscaler/autoscaler_answers.h"
 #include "simulation/autoscaler/capacity_quota_blocks.h"
 #include "simulation/autoscaler/refused_nodes.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "objects/hash.h"
+#include "objects/int128.h"
 #include "objects/objects.h"
-#include "objects/quantity.h"
 
 namespace headroom {
 

@@ -1,6 +1,6 @@
 #include "simulation/figures/intervals.h"
 
-#include "objects/quantity.h"
+#include "objects/int128.h"
 
 namespace headroom {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "objects/hash.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/openb.h"
 

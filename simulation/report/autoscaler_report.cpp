@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/figures/ranks.h"
 #include "simulation/scale_up_json.h"
 #include "simulation/text/resource_text.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/figures/ranks.h"
 #include "simulation/text/resource_text.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernels.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/figures/ranks.h"
 #include "simulation/report/autoscaler_report.h"
 #include "simulation/report/series_json.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "objects/reading/object_reader.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "oracle/json.h"
 #include "oracle/quotas/capacity_quota.h"
 

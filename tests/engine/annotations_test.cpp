@@ -1,5 +1,5 @@
 // The texts that annotations hold: limit ratios, usage thresholds, raw allocatable, scaling
-// factors, Go durations; and what LoadAwareScheduling makes of a pod's priority and requests.
+// factors; and what LoadAwareScheduling makes of a pod's priority and requests.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,72 +12,11 @@
 #include "engine/policies/limit_ratio.h"
 #include "engine/policies/load_estimate.h"
 #include "engine/policies/usage_thresholds.h"
-#include "objects/time_text.h"
 
 namespace headroom::annotations_test {
 namespace {
 
 constexpr Mode kBothModes[] = {Mode::kProposal, Mode::kUpstream};
-
-// --- Durations ---
-
-TEST(GoDuration, WhatGoReads) {
-  const std::pair<std::string_view, std::int64_t> cases[] = {
-      {"0", 0},
-      {"0s", 0},
-      {"-0", 0},
-      {"+5m", 300'000'000'000},
-      {"-1.5s", -1'500'000'000},
-      {"300s", 300'000'000'000},
-      {"1h15m30.5s", 4'530'500'000'000},
-      {"0.25h", 900'000'000'000},
-      {".5s", 500'000'000},
-      {"5.s", 5'000'000'000},
-      {"1m1m", 120'000'000'000},
-      {"7ns", 7},
-      {"1us", 1'000},
-      {"1\u00b5s", 1'000},
-      {"1\u03bcs", 1'000},
-      {"2ms", 2'000'000},
-      {"0.9ns", 0},
-      {"1.0000000019s", 1'000'000'001},
-      {"0.00000000000000000000000000000000000000000000001h", 0},
-      {"9223372036854775807ns", INT64_MAX},
-      {"2562047h47m16.854775807s", INT64_MAX},
-      {"-9223372036854775808ns", INT64_MIN},
-      {"0.0002777777777778h", 1'000'000'000},
-      {"0.99999999999999999999s", 1'000'000'000},  // Go's floating point
-  };
-  for (const auto& [text, expected] : cases) {
-    EXPECT_EQ(parse_go_duration_ns(text), expected) << text;
-  }
-}
-
-TEST(GoDuration, WhatIsNone) {
-  for (const std::string_view text : {"",
-                                      "1",
-                                      "s",
-                                      ".",
-                                      ".s",
-                                      "1d",
-                                      "1S",
-                                      "1h ",
-                                      " 1h",
-                                      "1h 1m",
-                                      "1h1",
-                                      "-",
-                                      "+",
-                                      "+-1s",
-                                      "1..5s",
-                                      "1e3s",
-                                      "9223372036854775808ns",
-                                      "-9223372036854775809ns",
-                                      "2562047h47m16.854775808s",
-                                      "99999999999999999999h",
-                                      "99999999999999999999999999999999999999999999999999s"}) {
-    EXPECT_EQ(parse_go_duration_ns(text), std::nullopt) << text;
-  }
-}
 
 // --- node.koordinator.sh/limit-to-allocatable ---
 

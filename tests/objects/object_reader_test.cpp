@@ -14,7 +14,6 @@
 
 #include "objects/annotations.h"
 #include "objects/limits.h"
-#include "objects/time_text.h"
 #include "tests/support/seed.h"
 
 namespace headroom::object_reader_test {
@@ -746,24 +745,6 @@ TEST(ObjectReader, OneObject) {
             "autoscaling.x-k8s.io/v1beta1/CapacityQuota");
   EXPECT_EQ(read_object("", "test").error().code, ErrorCode::kInvalid);
   EXPECT_EQ(read_object(pod("{}") + pod("{}"), "test").error().code, ErrorCode::kInvalid);
-}
-
-TEST(ObjectReader, Times) {
-  const std::pair<const char*, std::int64_t> kGood[] = {
-      {"1970-01-01T00:00:00Z", 0},
-      {"1970-01-01T01:00:00.000001+01:00", 1},
-      {"1969-12-31T23:59:59.9999999Z", -1},
-      {"2024-02-29T12:00:00-00:30", 1'709'209'800'000'000},
-      {"0001-01-01T00:00:00Z", -62'135'596'800'000'000},
-  };
-  for (const auto& [text, us] : kGood) EXPECT_EQ(parse_time_us(text), us) << text;
-  for (const char* text :
-       {"", "2026-01-01", "2026-01-01 00:00:00Z", "2026-13-01T00:00:00Z", "2026-02-29T00:00:00Z",
-        "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z",
-        "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00Z ",
-        "2026-01-01T00:00:00+0100", "26-01-01T00:00:00Z", "2026-00-01T00:00:00Z"}) {
-    EXPECT_FALSE(parse_time_us(text)) << text;
-  }
 }
 
 // A random object, written in every form and with its fields in random order, reads the same; and

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "objects/utf8_prefix.h"
+#include "objects/text/utf8_prefix.h"
 #include "simulation/text/table.h"
 #include "tools/capacity_quota/amount_text.h"
 

@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
 #include "engine/upsert_objects.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/input/dump.h"
 #include "simulation/text/printable.h"
 #include "simulation/text/suggestions.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "simulation/text/not_considered_text.h"
 #include "simulation/text/table.h"
 

@@ -6,7 +6,7 @@
 
 #include "autoscaling/capacity_quotas.h"
 #include "objects/reading/object_reader.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "tools/conformance/case_runner.h"
 
 namespace headroom {

@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "objects/reading/object_reader.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "tools/conformance/case_facts.h"
 
 namespace headroom {

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "objects/reading/object_reader.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 #include "tools/conformance/case_runner.h"
 #include "tools/conformance/upstream/upcoming_nodes.h"
 #include "tools/conformance/upstream/upstream_quantity.h"

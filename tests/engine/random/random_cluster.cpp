@@ -5,7 +5,7 @@
 
 #include "engine/profile/profile_reader.h"
 #include "objects/reading/object_reader.h"
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 namespace headroom {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "objects/trimmed.h"
+#include "objects/text/trimmed.h"
 
 namespace headroom {
 

@@ -1,5 +1,5 @@
 // RFC 3339 times and Go durations.
-#include "objects/time_text.h"
+#include "objects/text/time_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "objects/digit.h"
-#include "objects/quantity.h"
-#include "objects/utf8_prefix.h"
+#include "objects/int128.h"
+#include "objects/text/digit.h"
+#include "objects/text/utf8_prefix.h"
 
 namespace headroom {
 
