@@ -116,9 +116,8 @@ class Simulation {
  private:
   // Where pods come from: the arrivals, and behind them the pods that are there at the beginning.
   Pod pod_of(std::uint32_t origin) const {
-    Pod pod = origin < input_.arrivals.size()
-                  ? input_.make_pod(input_.arrivals[origin].pod)
-                  : input_.present_pods[origin - input_.arrivals.size()];
+    Pod pod = origin < input_.arrivals.size() ? input_.make_pod(input_.arrivals[origin].pod)
+                                              : input_.pods[origin - input_.arrivals.size()];
     if (pod.scheduler_name.empty()) pod.scheduler_name = engine_.profile().scheduler_name;
     if (options_.all_pods) pod.scheduling_gates.clear();
     return pod;
@@ -153,8 +152,8 @@ class Simulation {
 
   Result<void> load() {
     if (Result<void> loaded = load_objects(engine_, input_); !loaded) return loaded;
-    for (std::size_t p = 0; p < input_.present_pods.size(); ++p) {
-      const Pod& pod = input_.present_pods[p];
+    for (std::size_t p = 0; p < input_.pods.size(); ++p) {
+      const Pod& pod = input_.pods[p];
       if (Result<void> known = engine_.upsert(pod); !known) return in_pod(pod, known.error());
       if (pod.node_name.empty() || pod.terminal()) continue;
       count_not_considered_there(engine_.not_considered(pod));

@@ -135,22 +135,17 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
   input.warnings = std::move(cluster.warnings);
   input.warnings.insert(input.warnings.end(), extra.warnings.begin(), extra.warnings.end());
   input.start_us = newest_time_us(cluster, kTraceStartUs);
-  input.nodes = std::move(cluster.nodes);
-  input.node_metrics = std::move(cluster.node_metrics);
-  input.elastic_quotas = std::move(cluster.elastic_quotas);
-  input.pod_disruption_budgets = std::move(cluster.pod_disruption_budgets);
-  input.priority_classes = std::move(cluster.priority_classes);
-  input.capacity_quotas = std::move(cluster.capacity_quotas);
+  std::vector<Pod> pods = std::exchange(cluster.pods, {});
+  static_cast<ObjectLists&>(input) = std::move(cluster);
   // Pods may bring their controllers and claims along; of one name the later one counts.
-  input.referred_objects = std::move(cluster.referred_objects);
   std::move(extra.referred_objects.begin(), extra.referred_objects.end(),
             std::back_inserter(input.referred_objects));
   auto pending = std::make_shared<std::vector<Pod>>();
-  for (Pod& pod : cluster.pods) {
+  for (Pod& pod : pods) {
     if (pod.node_name.empty() && !pod.terminal()) {
       pending->push_back(std::move(pod));
     } else {
-      input.present_pods.push_back(std::move(pod));
+      input.pods.push_back(std::move(pod));
     }
   }
   const auto waiting = static_cast<std::ptrdiff_t>(pending->size());
@@ -186,7 +181,7 @@ Result<SimulationInput> dump_input(std::string title, Dump cluster, Dump extra) 
 
 std::uint64_t pods_there(const SimulationInput& input) {
   return static_cast<std::uint64_t>(
-      std::count_if(input.present_pods.begin(), input.present_pods.end(),
+      std::count_if(input.pods.begin(), input.pods.end(),
                     [](const Pod& pod) { return !pod.node_name.empty() && !pod.terminal(); }));
 }
 

@@ -10,7 +10,7 @@
 
 #include "engine/engine.h"
 #include "objects/error.h"
-#include "objects/objects.h"
+#include "objects/object_lists.h"
 #include "simulation/input/dump.h"
 
 namespace headroom {
@@ -25,25 +25,18 @@ struct Arrival {
   std::uint32_t pod = 0;  // what SimulationInput::make_pod is asked for
 };
 
-struct SimulationInput {
+// The lists are what is there when it begins: the pods are where they are, or have ended; the
+// CapacityQuotas are for the autoscaler, before its own.
+struct SimulationInput : ObjectLists {
   std::string title;               // "the openb trace"
   std::vector<std::string> notes;  // what in it is drawn from the seed; a sentence each
   std::vector<InputWarning> warnings;
-  std::vector<Node> nodes;
-  std::vector<NodeMetric> node_metrics;
-  std::vector<ElasticQuota> elastic_quotas;
-  std::vector<PodDisruptionBudget> pod_disruption_budgets;
-  std::vector<PriorityClass> priority_classes;
-  std::vector<CapacityQuota> capacity_quotas;  // for the autoscaler, before its own
-  std::vector<ReferredObject> referred_objects;
-  // Pods that are where they are when the simulation begins, or that have ended.
-  std::vector<Pod> present_pods;
   std::vector<Arrival> arrivals;  // ordered by time
   std::function<Pod(std::uint32_t)> make_pod;
   std::int64_t start_us = 0;
 };
 
-// Pods that are on nodes when it begins; others in present_pods have ended.
+// Pods that are on nodes when it begins; the others have ended.
 std::uint64_t pods_there(const SimulationInput& input);
 
 // Tells the engine the time and all objects but pods and CapacityQuotas, which are an autoscaler's.

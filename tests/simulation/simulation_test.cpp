@@ -455,7 +455,7 @@ TEST(SimulationLeavesOut, WhatPodsAskForIsCountedOnce) {
   Pod ended = there;
   ended.name = ended.uid = "ended";
   ended.phase = "Succeeded";
-  input.present_pods = {there, ended};
+  input.pods = {there, ended};
   for (std::uint32_t p = 0; p < pods.size(); ++p) {
     input.arrivals.push_back({.time_us = kSecondUs, .pod = p});
   }
@@ -552,7 +552,7 @@ TEST(Simulation, PresentPodsStayAndLeaveWhenTheirTimeEnds) {
   present.phase = "Running";
   present.creation_us = 0;
   present.active_deadline_seconds = 10;
-  input.present_pods = {present};
+  input.pods = {present};
   const SimulationReport report = run(input);
   EXPECT_EQ(1u, report.failed);
   EXPECT_EQ(1u, report.placed);
@@ -719,9 +719,9 @@ TEST(SimulationOfElasticQuotas, Story2AboveMinTheVictimIsOfTheSameQuota) {
   story.input.nodes = {gpu_node("n1", 10)};
   story.input.elastic_quotas = {gpu_elastic_quota("a", 3, 4), gpu_elastic_quota("b", 4, 6),
                                 gpu_elastic_quota("c", 3, 4)};
-  story.input.present_pods = {gpu_pod("a", "1", 2), gpu_pod("c", "1", 3),
-                              gpu_pod("b", "pod-a", 2, 1), gpu_pod("b", "pod-b", 3, 10)};
-  for (Pod& pod : story.input.present_pods) {
+  story.input.pods = {gpu_pod("a", "1", 2), gpu_pod("c", "1", 3), gpu_pod("b", "pod-a", 2, 1),
+                      gpu_pod("b", "pod-b", 3, 10)};
+  for (Pod& pod : story.input.pods) {
     pod.node_name = "n1";
     pod.phase = "Running";
   }
@@ -740,9 +740,9 @@ TEST(SimulationOfElasticQuotas, CrossNodePreemptionHelpsWhereItIsOn) {
     Story story;
     story.input.nodes = {gpu_node("n1", 2), gpu_node("n2", 2)};
     story.input.elastic_quotas = {gpu_elastic_quota("a", 0, 2), gpu_elastic_quota("b", 2, 2)};
-    story.input.present_pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1)};
-    story.input.present_pods[0].node_name = "n1";
-    story.input.present_pods[1].node_name = "n2";
+    story.input.pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1)};
+    story.input.pods[0].node_name = "n1";
+    story.input.pods[1].node_name = "n2";
     story.pods = {gpu_pod("b", "1", 2)};
     SimulationOptions options;
     options.profile.capacity.cross_node_preemption = cross_node;
@@ -758,10 +758,10 @@ TEST(SimulationOfElasticQuotas, AVictimThatFindsAnotherPlaceTakesIt) {
   Story story;
   story.input.nodes = {gpu_node("n1", 2), gpu_node("n2", 1)};
   story.input.elastic_quotas = {gpu_elastic_quota("a", 1, 3), gpu_elastic_quota("b", 2, 2)};
-  story.input.present_pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1)};
-  for (Pod& pod : story.input.present_pods) pod.node_name = "n1";
-  story.input.present_pods[0].start_us = 1;
-  story.input.present_pods[1].start_us = 2;
+  story.input.pods = {gpu_pod("a", "1", 1), gpu_pod("a", "2", 1)};
+  for (Pod& pod : story.input.pods) pod.node_name = "n1";
+  story.input.pods[0].start_us = 1;
+  story.input.pods[1].start_us = 2;
   story.pods = {gpu_pod("b", "1", 1), gpu_pod("b", "2", 1)};
   story.play();
   // n2 is free for the first; the second needs a GPU of A, and there is none for a/2 then.
@@ -864,8 +864,8 @@ TEST(SimulationOfElasticQuotas, VictimsThatTakeEachOthersPlaceEnd) {
     story.input.nodes[1].allocatable[0].second = Quantity();  // no cpu
     story.input.elastic_quotas = {elastic_quota_of("a", 1, 0), elastic_quota_of("b", 1, 0),
                                   elastic_quota_of("c", 0, 2)};
-    story.input.present_pods = {gpu_pod("a", "gpu", 1), gpu_pod("b", "gpu", 1)};
-    for (Pod& pod : story.input.present_pods) pod.node_name = "n2";
+    story.input.pods = {gpu_pod("a", "gpu", 1), gpu_pod("b", "gpu", 1)};
+    for (Pod& pod : story.input.pods) pod.node_name = "n2";
     story.pods = {cpu_pod("a"), cpu_pod("b")};
     SimulationOptions options;
     if (upstream) options.profile.mode = Mode::kUpstream;
@@ -899,7 +899,7 @@ TEST(SimulationOfElasticQuotas, RulesHoldAtEveryMoment) {
     input.start_us = generator.options().now_us;
     for (std::uint32_t p = 0; p < 700; ++p) {
       if (generator.is_bound(p)) {
-        input.present_pods.push_back(generator.pod(p));
+        input.pods.push_back(generator.pod(p));
         continue;
       }
       const std::int64_t time_us = input.start_us + p / 10 * kSecondUs;
