@@ -7,8 +7,6 @@
 // of that size before.
 #pragma once
 
-#include <string_view>
-
 #include "autoscaling/capacity_quota_answers.h"
 #include "objects/error.h"
 #include "objects/objects.h"
@@ -22,9 +20,6 @@ Result<std::size_t> decode(const wire::NodeMetric& in, NodeMetric& out);
 Result<std::size_t> decode(const wire::ElasticQuota& in, ElasticQuota& out);
 Result<std::size_t> decode(const wire::PodDisruptionBudget& in, PodDisruptionBudget& out);
 Result<std::size_t> decode(const wire::PriorityClass& in, PriorityClass& out);
-// kLimitExceeded beyond kTextBytesMax. Before a text is copied or hashed: a frame may refer to one
-// many times.
-Result<void> check_text(const char* field, std::string_view text);
 // The names of an object that is gone, as check_text() has them.
 Result<void> check_removed(const wire::Change& change);
 // Any text as operator and as limit.

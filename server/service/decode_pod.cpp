@@ -57,12 +57,7 @@ class PodDecoder final : public Decoder {
   // What a newer client names beyond kNotConsideredCount has no name here.
   void not_considered(const flatbuffers::Vector<wire::NotConsidered>* in, NotConsideredSet& out) {
     out = {};
-    if (in == nullptr) return;
-    if (in->size() > kItemsPerListMax) {
-      refuse(ErrorCode::kLimitExceeded, "notConsidered",
-             fmt::format("{} items: kItemsPerListMax is {}", in->size(), kItemsPerListMax));
-      return;
-    }
+    if (in == nullptr || too_many("notConsidered", in->size())) return;
     for (flatbuffers::uoffset_t i = 0; i < in->size(); ++i) {
       const auto number = static_cast<std::uint32_t>(in->Get(i));
       if (number < kNotConsideredCount) out.add(static_cast<NotConsidered>(number));

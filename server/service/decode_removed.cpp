@@ -1,19 +1,15 @@
 // What names an object that is gone: the lengths of its texts alone are looked at here.
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "schema/frame.h"
 #include "schema/limits.h"
 #include "server/service/decode.h"
+#include "server/service/size_check.h"
 
 namespace headroom {
-
-Result<void> check_text(const char* field, std::string_view text) {
-  if (text.size() <= kTextBytesMax) return {};
-  return fail(ErrorCode::kLimitExceeded,
-              fmt::format("{}: {} bytes: kTextBytesMax is {}", field, text.size(), kTextBytesMax));
-}
 
 namespace {
 

@@ -18,6 +18,7 @@
 #include "schema/frame.h"
 #include "schema/headroom_generated.h"
 #include "schema/limits.h"
+#include "server/service/size_check.h"
 
 namespace headroom {
 
@@ -49,11 +50,7 @@ class Decoder {
   template <typename Item, typename Out, typename Each>
   void list(const char* field, const List<Item>* in, std::vector<Out>& out, Each each) {
     const std::size_t size = size_of(in);
-    if (size > kItemsPerListMax) {
-      refuse(ErrorCode::kLimitExceeded, field,
-             fmt::format("{} items: kItemsPerListMax is {}", size, kItemsPerListMax));
-      return;
-    }
+    if (too_many(field, size)) return;
     spend(size * kItemBytes);
     if (error_) return;
     out.resize(size);
@@ -158,6 +155,13 @@ class Decoder {
     return value == 0 ? std::nullopt : std::optional(value);
   }
 
+  // True: the list is refused.
+  bool too_many(const char* field, std::size_t items) {
+    if (items <= kItemsPerListMax) return false;
+    refuse(ErrorCode::kLimitExceeded, field, too_many_items(items));
+    return true;
+  }
+
   void refuse(ErrorCode code, std::string_view field, std::string_view message) {
     if (!error_) {
       field_named_ = !field.empty();
@@ -183,8 +187,7 @@ class Decoder {
 
   bool too_long(const char* field, const flatbuffers::String& in) {
     if (in.size() <= kTextBytesMax) return false;
-    refuse(ErrorCode::kLimitExceeded, field,
-           fmt::format("{} bytes: kTextBytesMax is {}", in.size(), kTextBytesMax));
+    refuse(ErrorCode::kLimitExceeded, field, too_many_bytes(in.size()));
     return true;
   }
   // An item that is a value itself has no field to name.

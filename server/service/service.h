@@ -26,6 +26,7 @@
 #include "server/service/fed_cluster.h"
 #include "server/service/memory_budget.h"
 #include "server/service/pod_reservations.h"
+#include "server/service/size_check.h"
 #include "server/service/work.h"
 
 namespace headroom {

@@ -94,11 +94,7 @@ Result<void> RequestService::capacity_plan(std::uint64_t id, const wire::Capacit
   if (auto resolved = resolve_nodes("add", request.add()); !resolved) return resolved;
   Plan plan{.add = plan_items_, .remove = {}};
   if (request.remove() != nullptr) {
-    if (request.remove()->size() > kItemsPerListMax) {
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("remove: {} items: kItemsPerListMax is {}", request.remove()->size(),
-                              kItemsPerListMax));
-    }
+    if (auto checked = check_items("remove", request.remove()->size()); !checked) return checked;
     for (const flatbuffers::String* name : *request.remove()) {
       if (auto checked = check_text("remove", text(name)); !checked) return checked;
       plan.remove.push_back(name->str());

@@ -7,25 +7,15 @@
 
 namespace headroom {
 
-namespace {
-
-Result<void> check_size(const char* field, std::uint32_t size) {
-  if (size <= kItemsPerListMax) return {};
-  return fail(ErrorCode::kLimitExceeded,
-              fmt::format("{}: {} items: kItemsPerListMax is {}", field, size, kItemsPerListMax));
-}
-
-}  // namespace
-
 Result<void> RequestService::evaluate_nodes(Peer& peer, std::uint64_t id,
                                             const wire::EvaluateNodes& request) {
   const std::uint32_t names = size_of(request.node_names());
   const std::pair<const char*, std::uint32_t> lists[] = {
       {"without_pods", size_of(request.without_pods())},
       {"with_pods", size_of(request.with_pods())}};
-  if (auto checked = check_size("node_names", names); !checked) return checked;
+  if (auto checked = check_items("node_names", names); !checked) return checked;
   for (const auto& [field, size] : lists) {
-    if (auto checked = check_size(field, size); !checked) return checked;
+    if (auto checked = check_items(field, size); !checked) return checked;
     if (size != 0 && names != 1) {
       return fail(
           ErrorCode::kInvalid,
