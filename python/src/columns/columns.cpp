@@ -66,7 +66,9 @@ nb::object readable(nb::handle column) {
   if (PyObject_CheckBuffer(column.ptr()) == 0 || nb::hasattr(column, "__dlpack__")) {
     return nb::borrow(column);
   }
-  return nb::steal(PyMemoryView_FromObject(column.ptr()));
+  nb::object view = nb::steal(PyMemoryView_FromObject(column.ptr()));
+  if (!view.is_valid()) throw nb::python_error();
+  return view;
 }
 
 // A list, tuple or other sequence of Python's own values, each made by `read`.
@@ -91,7 +93,6 @@ std::vector<std::int64_t> numbers_of(nb::handle column, const std::string& name)
   }
   if (!nb::hasattr(column, "__arrow_c_array__") && !is_text(column)) {
     const nb::object its = readable(column);
-    if (!its.is_valid()) throw nb::python_error();
     if (Buffer buffer; nb::try_cast(its, buffer)) return buffer_numbers(buffer, name);
     // Series of pandas and polars, for which Arrow would need pyarrow.
     if (nb::hasattr(column, "to_numpy")) {
