@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "objects/text/time_text.h"
 #include "simulation/decision_line.h"
-#include "simulation/pod_queue.h"
 #include "simulation/residents.h"
 #include "simulation/scale_up_json.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/simulated_metrics.h"
-#include "simulation/waiting_pods.h"
+#include "simulation/simulated_queue.h"
 
 namespace headroom {
 namespace {
@@ -46,7 +44,8 @@ class Simulation {
       : input_(input),
         options_(options),
         engine_(std::move(engine)),
-        autoscaler_(std::move(autoscaler)),
+        queue_(input.priority_classes, std::move(autoscaler)),
+        autoscaler_(queue_.autoscaler()),
         usage_(input.nodes, autoscaler_ ? autoscaler_->templates() : std::span<const Node>()),
         has_quotas_(engine_.profile().capacity_scheduling &&
                     (options_.preemption.value_or(false) || !input_.elastic_quotas.empty() ||
@@ -55,7 +54,6 @@ class Simulation {
         ledger_(has_quotas_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
                 engine_.profile().mode),
         budgets_(input.pod_disruption_budgets),
-        pending_(input.priority_classes),
         residents_(has_quotas_) {
     if (options_.metrics_every_seconds) {
       metrics_.emplace(input.nodes, *options_.metrics_every_seconds, options_.seed);
@@ -86,10 +84,12 @@ class Simulation {
       if (Result<void> passed = pass_until(kNeverUs); !passed) {
         return tl::unexpected(passed.error());
       }
-      for (const auto& [pending, decision] : waiting_.all()) count(*pending, *decision, false);
+      for (const auto& [pending, decision] : queue_.all_waiting()) {
+        count(*pending, *decision, false);
+      }
     }
     if (recorder_) report_.series = recorder_->finish(moment(engine_.now_us()));
-    if (autoscaler_) report_growth();
+    if (autoscaler_) report_.growth = queue_.report(input_.start_us, engine_.now_us());
     report_.stats = engine_.stats();
     if (options_.validate) {
       if (Result<void> valid = engine_.validate(); !valid) return tl::unexpected(valid.error());
@@ -108,7 +108,7 @@ class Simulation {
     report_.speed.latencies_ns = std::move(latencies_ns_);
     std::vector<std::int64_t>& asked = report_.speed.preemption_latencies_ns;
     std::sort(asked.begin(), asked.end());
-    report_.speed.seconds = std::chrono::duration<double>(busy_).count();
+    report_.speed.seconds = std::chrono::duration<double>(busy_ + autoscaler_busy_).count();
     report_.speed.autoscaler_seconds = std::chrono::duration<double>(autoscaler_busy_).count();
     return std::move(report_);
   }
@@ -193,7 +193,7 @@ class Simulation {
       ++(report_.*counted);
     } else {
       make_pending(pending.pod);
-      pending_.push(std::move(pending));
+      queue_.push(std::move(pending));
     }
     const std::size_t next = index + std::size_t{1};
     if (next < input_.arrivals.size() && input_.arrivals[next].time_us <= now_us) return {};
@@ -205,7 +205,7 @@ class Simulation {
   Result<void> pass_until(std::int64_t until_us) {
     while (true) {
       std::int64_t next_us = autoscaler_->next_ready_us();
-      if (!waiting_.empty()) next_us = std::min(next_us, residents_.next_departure_us());
+      if (queue_.waiting() > 0) next_us = std::min(next_us, residents_.next_departure_us());
       if (next_us >= until_us) return {};
       Result<void> begun = begin_moment(std::max(next_us, engine_.now_us()));
       if (!begun) return begun;
@@ -216,10 +216,10 @@ class Simulation {
   SeriesRecorder::Moment moment(std::int64_t time_us) const {
     return {.time_us = time_us,
             .decisions = latencies_ns_.size(),
-            .busy_seconds = std::chrono::duration<double>(busy_ - autoscaler_busy_).count(),
+            .busy_seconds = std::chrono::duration<double>(busy_).count(),
             .ledger = ledger_,
-            .autoscaler = autoscaler_ ? &*autoscaler_ : nullptr,
-            .waiting = waiting_.size()};
+            .autoscaler = autoscaler_,
+            .waiting = queue_.waiting()};
   }
 
   // The samples of the moments before `now_us` at which nothing but departures happened.
@@ -245,21 +245,20 @@ class Simulation {
       }
       usage_.add_node(node);
       if (metrics_) metrics_->add_node(node.name);
-      room_changed_ = nodes_came_ = true;
+      queue_.note_room();
+      nodes_came_ = true;
     }
-    if (std::exchange(room_changed_, false)) {
-      const Timed timed(busy_);
-      waiting_.try_again(pending_);
-    }
+    const Timed timed(busy_);
+    queue_.try_again();
     return {};
   }
 
   Result<void> end_moment() {
-    while (!pending_.empty()) {
-      PendingPod first = pending_.pop();
+    while (!queue_.empty()) {
+      PendingPod first = queue_.pop();
       if (Result<void> placed = place(first); !placed) return placed;
     }
-    waiting_.end_round();
+    queue_.end_round();
     if (has_quotas_) {
       evictions_.clear();
       ledger_.end_step();
@@ -306,7 +305,7 @@ class Simulation {
         Result<bool> has_place = take_place(pod, *post_filter);
         if (!has_place) return in_pod(pod, has_place.error());
         if (*has_place) node_name = engine_.node_name(post_filter->nominated_node);
-        if (!post_filter->victims.empty()) waiting_.try_after(pending, pending_);
+        if (!post_filter->victims.empty()) queue_.try_after(pending);
       }
     }
     // Who is tried again and fails again is where it was.
@@ -317,14 +316,21 @@ class Simulation {
     // Who is tried again may wait on for victims that are terminating.
     const bool waits_for_them = autoscaler_ && post_filter && post_filter->stays_nominated;
     if (node_name.empty() && !waits_for_them) give_up_node(pod);
-    if (autoscaler_ && node_name.empty()) return wait(pending, std::move(*decision));
-    if (waits) end_wait(pending);
+    if (autoscaler_ && node_name.empty()) {
+      const Timed timed(busy_);
+      Result<void> waiting = queue_.wait(engine_, pending, std::move(*decision));
+      return waiting ? Result<void>() : in_pod(pod, waiting.error());
+    }
+    if (waits) {
+      const Timed timed(busy_);
+      queue_.end_wait(pending, engine_.now_us());
+    }
     count(pending, *decision, !node_name.empty());
     if (!node_name.empty()) {
       settle(pod, node_name, pending.departure_us, pending.origin);
-      if (waiting_.empty()) return {};
+      if (queue_.waiting() == 0) return {};
       const Timed timed(busy_);
-      waiting_.try_near(pending_);
+      queue_.try_near();
     }
     return {};
   }
@@ -346,54 +352,10 @@ class Simulation {
     return engine_.assume(pod, node_name);
   }
 
-  // --- Pods that wait, with an autoscaler ---
-
-  Result<void> wait(PendingPod& pending, Decision&& decision) {
-    const Timed timed(busy_);
-    if (!pending.waits_since_us) {
-      pending.waits_since_us = engine_.now_us();
-      ++growth_.waited;
-    }
-    const std::uint64_t turn = pending.turn;
-    Result<WaitingPods::Line*> line =
-        waiting_.add(engine_, std::move(pending), std::move(decision), pending_);
-    if (!line) return in_pod(pending.pod, line.error());
-    tell_autoscaler(**line, turn);
-    return {};
-  }
-
-  // Nodes do not help who may not have them, nor those that are like it.
-  void tell_autoscaler(WaitingPods::Line& line, std::uint64_t turn) {
-    const Decision& decision = line.decision;
-    const bool help = decision.code == Code::kUnschedulable && decision.pre_filter.empty();
-    const bool changed = std::exchange(line.nodes_help, help) != help;
-    const auto first = changed ? line.pods.begin() : line.pods.find(turn);
-    const auto end = changed ? line.pods.end() : std::next(first);
-    for (auto at = first; at != end; ++at) {
-      const PendingPod& pending = at->second;
-      if (help) {
-        autoscaler_->add(pending.origin, pending.pod);
-      } else {
-        autoscaler_->remove(pending.origin);
-      }
-    }
-  }
-
-  void end_wait(PendingPod& pending) {
-    const Timed timed(busy_);
-    const std::int64_t waited_us = engine_.now_us() - *pending.waits_since_us;
-    growth_.waits_us.push_back(waited_us);
-    if (pending.departure_us != kNeverUs) pending.departure_us += waited_us;
-    autoscaler_->remove(pending.origin);
-    waiting_.remove(pending, pending_);
-  }
-
   Result<void> ask_for_nodes() {
     const Clock::time_point begin = Clock::now();
     Result<AutoscalerStep> step = autoscaler_->step(engine_, engine_.now_us());
-    const Clock::duration took = Clock::now() - begin;
-    busy_ += took;
-    autoscaler_busy_ += took;
+    autoscaler_busy_ += Clock::now() - begin;
     if (!step) return tl::unexpected(step.error());
     if (options_.on_decision) {
       for (const ScaleUp& scale_up : step->scale_ups) {
@@ -408,15 +370,6 @@ class Simulation {
     }
     nodes_came_ = false;
     return {};
-  }
-
-  void report_growth() {
-    growth_.begin_us = input_.start_us;
-    growth_.end_us = engine_.now_us();
-    growth_.autoscaler = autoscaler_->report(growth_.end_us);
-    growth_.waiting_at_end = waiting_.size();
-    std::sort(growth_.waits_us.begin(), growth_.waits_us.end());
-    report_.growth = std::move(growth_);
   }
 
   void count(const PendingPod& pending, const Decision& decision, bool placed) {
@@ -521,7 +474,7 @@ class Simulation {
     make_pending(pending.pod);
     pending.pod.nominated_node_name.clear();
     pending.pod.creation_us = engine_.now_us();
-    pending_.push(std::move(pending));
+    queue_.push(std::move(pending));
   }
 
   void change_budgets(const Pod& pod, int by) {
@@ -538,7 +491,7 @@ class Simulation {
         if (result) result = engine_.upsert(metric);
         ++report_.metric_reports;
       }
-      room_changed_ = true;
+      queue_.note_room();
     }
     return result;
   }
@@ -582,7 +535,7 @@ class Simulation {
     if (recorder_) recorder_->remove(resident.namespace_name, resident.name);
     if (metrics_) metrics_->remove(resident.namespace_name, resident.name, resident.holding.node);
     if (has_quotas_) ledger_.remove(resident.claim);
-    room_changed_ = true;
+    queue_.note_room();
   }
 
   // --- What must hold ---
@@ -598,13 +551,13 @@ class Simulation {
   const SimulationInput& input_;
   const SimulationOptions& options_;
   Engine engine_;
-  std::optional<ClusterAutoscaler> autoscaler_;
+  SimulatedQueue queue_;
+  ClusterAutoscaler* const autoscaler_;  // nullptr: none
   ClusterUsage usage_;
   const bool has_quotas_;  // quotas or priorities decide who has to go
   const bool preempts_;
   ElasticQuotaLedger ledger_;  // of no quota where they do not count
   SimulatedBudgets budgets_;
-  PodQueue pending_;
   Failures failures_;
   std::map<NotConsidered, NotConsideredReport> not_considered_;
   std::optional<SimulatedMetrics> metrics_;
@@ -614,12 +567,9 @@ class Simulation {
   // what happened when.
   std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
   Intervals intervals_;
-  // With an autoscaler; whether room may have come since they were tried.
-  WaitingPods waiting_;
-  bool room_changed_ = false, nodes_came_ = false;
-  GrowthReport growth_;
+  bool nodes_came_ = false;  // since the autoscaler was asked
   std::vector<std::int64_t> latencies_ns_;
-  Clock::duration busy_{}, autoscaler_busy_{};
+  Clock::duration busy_{}, autoscaler_busy_{};  // the second is not among the first
   SimulationReport report_;
 };
 

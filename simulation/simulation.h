@@ -41,6 +41,7 @@
 #include "simulation/failures.h"
 #include "simulation/figures/cluster_usage.h"
 #include "simulation/figures/elastic_quota_ledger.h"
+#include "simulation/figures/growth_report.h"
 #include "simulation/figures/intervals.h"
 #include "simulation/figures/series.h"
 #include "simulation/figures/speed_report.h"
@@ -94,16 +95,6 @@ struct PreemptionReport {
   // Preemptors whose place was not there once the victims had gone; a violation of the rules.
   std::uint64_t without_place = 0;
   std::vector<IntervalReport> intervals;  // kReportIntervals; empty without victims
-};
-
-// What the autoscaler's pods and nodes came to.
-struct GrowthReport {
-  AutoscalerReport autoscaler;
-  std::int64_t begin_us = 0, end_us = 0;  // of the simulation
-  // Pods that found no place when they came or lost theirs, each time that they had to wait.
-  std::uint64_t waited = 0;
-  std::uint64_t waiting_at_end = 0;
-  std::vector<std::int64_t> waits_us;  // of those that found one, sorted
 };
 
 struct SimulationReport {
