@@ -194,6 +194,10 @@ Result<void> CapacityFacts::upsert(const CapacityQuota& quota, CapacityQuotaClas
                 fmt::format("{}: kCapacityQuotasMax ({}) quotas are known",
                             capacity_quota_id(quota_class, quota.name), kCapacityQuotasMax));
   }
+  // Who has begun to ask need not begin again.
+  if (const auto* known = table_.find(key); known != nullptr && known->state.object == quota) {
+    return {};
+  }
   CapacityQuotaState state = read_state(quota, key);
   if (state.in_force && !number_limits(*state.in_force, key)) {
     rebuild();  // drops the numbers of resources that are not in use
@@ -248,6 +252,7 @@ void CapacityFacts::set_capacity_quota(const CapacityQuotaKey& key,
     }
   }
   table_.set(key, std::move(state), counted, labels_);
+  ++edition_;
   tell_audits([](CapacityAuditNotes& notes) { notes.classes = 0; });
   if (labels_.keys_read() > 2 * key_uses_.size() + kIdleKeysMax) rebuild();
 }
@@ -258,11 +263,23 @@ StringMap CapacityFacts::labels_in_use(std::uint32_t label_class) const {
   return labels;
 }
 
-Result<std::uint32_t> CapacityFacts::look_at(const Node& node_template, ResourceAmounts& amounts) {
-  if (Result<void> read = resources_.read_known(node_template.capacity, amounts); !read) {
+Result<void> CapacityFacts::look_at(const Node& node_template, AskedTemplate& asked) {
+  asked.label_class = kNoClass;
+  asked.labels.reset();
+  if (auto read = resources_.read_known(node_template.capacity, asked.amounts); !read) {
     return in_template(node_template, read.error());
   }
-  return is_virtual(node_template.labels) ? kNoClass : classify(node_template.labels);
+  if (is_virtual(node_template.labels)) return {};
+  if (const auto known = labels_.find_class(node_template.labels)) {
+    asked.label_class = *known;
+  } else {
+    asked.labels = labels_.read_of(node_template.labels);
+  }
+  return {};
+}
+
+void CapacityFacts::add_class_of(const Node& node_template) {
+  if (!is_virtual(node_template.labels)) classify(node_template.labels);
 }
 
 // --- Reservations and time ---

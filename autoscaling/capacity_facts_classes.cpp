@@ -96,13 +96,38 @@ std::uint32_t CapacityFacts::classify(const StringMap& labels) {
 
 void CapacityFacts::tidy() {
   const bool idle = labels_.size() > 2 * table_.classes_with_nodes();
-  if ((idle && labels_.size() > 2 * classes_kept_ + kIdleMax) ||
-      labels_.layouts() > 2 * layouts_kept_ + kIdleMax) {
+  if (labels_.layouts() > 2 * layouts_kept_ + kIdleMax) {
     rebuild();
+  } else if (idle && labels_.size() > 2 * classes_kept_ + kIdleMax) {
+    drop_idle_classes();
   }
 }
 
+void CapacityFacts::drop_idle_classes() {
+  ++edition_;
+  std::vector<bool> held;
+  for (std::uint32_t c = 0; c < table_.classes(); ++c) held.push_back(table_.at(c).nodes > 0);
+  for (const auto& [id, reservation] : reservations_) {
+    for (const ReservedItem& item : reservation.items) {
+      if (item.node.label_class != kNoClass) held[item.node.label_class] = true;
+    }
+  }
+  const std::vector<std::uint32_t> numbers = labels_.keep_only(held);
+  table_.keep_only(numbers);
+  for (CountedNode& node : nodes_) {
+    if (node.label_class != kNoClass) node.label_class = numbers[node.label_class];
+  }
+  for (auto& [id, reservation] : reservations_) {
+    for (ReservedItem& item : reservation.items) {
+      if (item.node.label_class != kNoClass) item.node.label_class = numbers[item.node.label_class];
+    }
+  }
+  classes_kept_ = labels_.size();
+  tell_audits([](CapacityAuditNotes& notes) { notes = {}; });  // they begin anew
+}
+
 void CapacityFacts::rebuild() {
+  ++edition_;
   const CapacityResources numbers = std::exchange(resources_, CapacityResources());
   const LabelClasses labels = std::exchange(labels_, LabelClasses());
   const auto renumber = [&](ResourceAmounts& amounts) {
@@ -122,11 +147,15 @@ void CapacityFacts::rebuild() {
     keep(node);
     if (!node.counts) continue;
     node.label_class = classify(node.labels);
-    table_.add_node(node.label_class, node.amounts, 1);
+    table_.add_counted_node(node.label_class, node.amounts);
   }
   for (auto& [id, reservation] : reservations_) {
-    for (ReservedItem& item : reservation.items) renumber(item.node.amounts);
-    add_reserved(reservation, 1);
+    for (auto& [node, left] : reservation.items) {
+      renumber(node.amounts);
+      if (node.label_class == kNoClass) continue;
+      node.label_class = classify(node.labels);
+      table_.add_counted_reserved(node.label_class, node.amounts, left);
+    }
   }
   for (Before& before : changes_) {
     if (auto* node = std::get_if<NodeBefore>(&before); node != nullptr && node->facts) {

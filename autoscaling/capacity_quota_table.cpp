@@ -1,6 +1,7 @@
 #include "autoscaling/capacity_quota_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "objects/assert.h"
@@ -21,6 +22,19 @@ void add(std::vector<Int128>& sums, const ResourceAmounts& amounts, std::int64_t
   }
 }
 
+// Of no two lists of labels the same.
+std::string key_of(const StringMap& labels) {
+  std::string key;
+  for (const auto& [name, value] : labels) {
+    for (const std::string& text : {std::cref(name), std::cref(value)}) {
+      const std::size_t size = text.size();
+      key.append(reinterpret_cast<const char*>(&size), sizeof size);
+      key += text;
+    }
+  }
+  return key;
+}
+
 Int128 sum_of(const std::vector<Int128>& sums, std::uint32_t resource) {
   return resource < sums.size() ? sums[resource] : 0;
 }
@@ -30,6 +44,14 @@ Int128 sum_of(const std::vector<Int128>& sums, std::uint32_t resource) {
 const CountedCapacityQuota* CapacityQuotaTable::find(const CapacityQuotaKey& key) const {
   const auto it = quotas_.find(key);
   return it == quotas_.end() ? nullptr : it->second.get();
+}
+
+void CapacityQuotaTable::list_skipped(std::vector<SkippedCapacityQuota>& skipped) const {
+  skipped.clear();
+  if (skipped_ == 0) return;
+  for (const auto& [key, quota] : quotas_) {
+    if (!quota->state.in_force) skipped.push_back({quota->id, quota->state.invalid});
+  }
 }
 
 void CapacityQuotaTable::read_amounts(const ResourceAmounts& amounts) {
@@ -47,8 +69,10 @@ void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<Capacity
                              const std::vector<std::uint32_t>& resources,
                              const LabelClasses& labels) {
   auto it = quotas_.find(key);
+  asked_.clear();
   if (it != quotas_.end()) {
     detach(*it->second);
+    for (const CapacityQuotaEntry& entry : it->second->entries) numbers_.give(entry.number);
     skipped_ -= it->second->state.in_force ? 0 : 1;
     invalid_ -= it->second->state.invalid.empty() ? 0 : 1;
     if (!state) {
@@ -70,8 +94,11 @@ void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<Capacity
     return;
   }
   const std::vector<CapacityQuotaLimit>& limits = quota.state.in_force->limits;
+  quota.entries.reserve(limits.size());
   for (std::size_t i = 0; i < limits.size(); ++i) {
+    const std::uint32_t number = numbers_.take([this] { return limits_++; });
     CapacityQuotaEntry& entry = quota.entries.emplace_back();
+    entry.number = number;
     entry.quota = &quota;
     entry.id = quota.id;
     entry.name = limits[i].resource;
@@ -88,11 +115,9 @@ void CapacityQuotaTable::attach(CountedCapacityQuota& quota, const LabelClasses&
     for (CapacityQuotaEntry& entry : quota.entries) {
       entry.used += sum_of(sums.used, entry.resource);
       entry.reserved += sum_of(sums.reserved, entry.resource);
-      const auto at =
-          std::upper_bound(sums.touches.begin(), sums.touches.end(), entry,
-                           [](const CapacityQuotaEntry& a, const NodeClassSums::Touch& b) {
-                             return before(a, *b.entry);
-                           });
+      const auto at = std::upper_bound(
+          sums.touches.begin(), sums.touches.end(), entry,
+          [](const CapacityQuotaEntry& a, const LimitTouch& b) { return before(a, *b.entry); });
       sums.touches.insert(at, {&entry, entry.resource});
     }
   }
@@ -102,25 +127,44 @@ void CapacityQuotaTable::detach(const CountedCapacityQuota& quota) {
   if (quota.entries.empty()) return;
   for (NodeClassSums& sums : classes_) {
     std::erase_if(sums.touches,
-                  [&](const NodeClassSums::Touch& touch) { return touch.entry->quota == &quota; });
+                  [&](const LimitTouch& touch) { return touch.entry->quota == &quota; });
   }
 }
 
 void CapacityQuotaTable::add_class(const LabelClasses& labels) {
-  const std::uint32_t added = classes();
-  NodeClassSums& sums = classes_.emplace_back();
+  const StringMap& its = labels.labels(classes());
+  classes_.emplace_back().touches = matched(its);
+}
+
+LimitTouches CapacityQuotaTable::matched(const StringMap& labels) const {
+  LimitTouches touches;
   for (const auto& [key, quota] : quotas_) {
-    if (!quota->state.in_force || !matches(quota->state.in_force->selector, labels.labels(added))) {
-      continue;
-    }
-    for (CapacityQuotaEntry& entry : quota->entries)
-      sums.touches.push_back({&entry, entry.resource});
+    if (!quota->state.in_force || !matches(quota->state.in_force->selector, labels)) continue;
+    for (CapacityQuotaEntry& entry : quota->entries) touches.push_back({&entry, entry.resource});
   }
+  return touches;
+}
+
+std::shared_ptr<const LimitTouches> CapacityQuotaTable::touches_of(const StringMap& labels) {
+  const std::string key = key_of(labels);
+  if (const auto known = asked_.find(key); known != asked_.end()) return known->second;
+  if (asked_.size() >= kAskedLabelsMax) asked_.clear();
+  auto touches = std::make_shared<const LimitTouches>(matched(labels));
+  asked_.emplace(key, touches);
+  return touches;
 }
 
 void CapacityQuotaTable::add_class(std::uint32_t parent) {
-  std::vector<NodeClassSums::Touch> touches = classes_[parent].touches;
+  LimitTouches touches = classes_[parent].touches;
   classes_.emplace_back().touches = std::move(touches);
+}
+
+void CapacityQuotaTable::keep_only(const std::vector<std::uint32_t>& numbers) {
+  std::vector<NodeClassSums> kept;
+  for (std::uint32_t c = 0; c < classes(); ++c) {
+    if (numbers[c] != LabelClasses::kDropped) kept.push_back(std::move(classes_[c]));
+  }
+  classes_ = std::move(kept);
 }
 
 void CapacityQuotaTable::count_node(NodeClassSums& sums, int times) {
@@ -134,17 +178,29 @@ void CapacityQuotaTable::add_node(std::uint32_t label_class, const ResourceAmoun
   NodeClassSums& sums = classes_[label_class];
   count_node(sums, times);
   add(sums.used, amounts, times);
-  for_each_touched(label_class, amounts, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
-    entry.used += times * amount;
-  });
+  for_each_touched(
+      classes_[label_class].touches, amounts,
+      [&](CapacityQuotaEntry& entry, std::int64_t amount) { entry.used += times * amount; });
 }
 
 void CapacityQuotaTable::add_reserved(std::uint32_t label_class, const ResourceAmounts& amounts,
                                       std::int64_t times) {
   add(classes_[label_class].reserved, amounts, times);
-  for_each_touched(label_class, amounts, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
-    entry.reserved += static_cast<Int128>(amount) * times;
-  });
+  for_each_touched(classes_[label_class].touches, amounts,
+                   [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+                     entry.reserved += static_cast<Int128>(amount) * times;
+                   });
+}
+
+void CapacityQuotaTable::add_counted_node(std::uint32_t label_class,
+                                          const ResourceAmounts& amounts) {
+  count_node(classes_[label_class], 1);
+  add(classes_[label_class].used, amounts, 1);
+}
+
+void CapacityQuotaTable::add_counted_reserved(std::uint32_t label_class,
+                                              const ResourceAmounts& amounts, std::int64_t times) {
+  add(classes_[label_class].reserved, amounts, times);
 }
 
 void CapacityQuotaTable::move_nodes(std::uint32_t from, std::uint32_t to) {

@@ -21,6 +21,8 @@
 #include "autoscaling/capacity_quota_spec.h"
 #include "autoscaling/label_classes.h"
 #include "autoscaling/resource_amounts.h"
+#include "layout/free_numbers.h"
+#include "objects/hash.h"
 
 namespace headroom {
 
@@ -36,15 +38,18 @@ struct CapacityQuotaState {
 
 struct CountedCapacityQuota;
 
+struct LimitSums {
+  Int128 limit = 0, used = 0, reserved = 0;
+  Int128 headroom() const { return limit - used - reserved; }
+};
+
 // One limit of a quota in force.
-struct alignas(64) CapacityQuotaEntry {
+struct alignas(64) CapacityQuotaEntry : LimitSums {
   std::string_view id;         // of the quota
   std::string_view name;       // of the limit
   std::uint32_t resource = 0;  // that it counts
+  std::uint32_t number = 0;    // its own among all limits in force, below limits()
   const CountedCapacityQuota* quota = nullptr;
-  Int128 limit = 0, used = 0, reserved = 0;
-  Int128 added = 0, removed = 0;  // by the plan that is being looked at; else 0
-  Int128 headroom() const { return limit - used - reserved - added + removed; }
 };
 
 struct CountedCapacityQuota {
@@ -54,16 +59,23 @@ struct CountedCapacityQuota {
   std::vector<CapacityQuotaEntry> entries;  // by name
 };
 
-// The nodes of one class, and the limits that they touch where they have the resource.
+// A limit that nodes touch where they have the resource.
+struct LimitTouch {
+  CapacityQuotaEntry* entry = nullptr;
+  std::uint32_t resource = 0;
+};
+using LimitTouches = std::vector<LimitTouch>;  // in the order of answers
+
+// The nodes of one class, and the limits that they touch.
 struct NodeClassSums {
-  struct Touch {
-    CapacityQuotaEntry* entry = nullptr;
-    std::uint32_t resource = 0;
-  };
   std::uint64_t nodes = 0;
   std::vector<Int128> used, reserved;  // by resource
-  std::vector<Touch> touches;          // in the order of answers
+  LimitTouches touches;
 };
+
+// Labels that no class has are matched once, and what they touch is kept for who asks again; with
+// more of them than this all begins anew.
+inline constexpr std::size_t kAskedLabelsMax = 1024;
 
 class CapacityQuotaTable {
  public:
@@ -74,8 +86,9 @@ class CapacityQuotaTable {
            const std::vector<std::uint32_t>& resources, const LabelClasses& labels);
   const ByKey& capacity_quotas() const { return quotas_; }
   const CountedCapacityQuota* find(const CapacityQuotaKey& key) const;
-  std::size_t skipped() const { return skipped_; }  // quotas that are not in force
+  void list_skipped(std::vector<SkippedCapacityQuota>& skipped) const;  // that are not in force
   std::size_t invalid() const { return invalid_; }  // quotas whose last spec cannot be used
+  std::uint32_t limits() const { return limits_; }  // numbers of limits so far
 
   // Sums for a class that `labels` has added; split: its nodes were in `parent` so far, which no
   // quota tells apart from it.
@@ -85,10 +98,18 @@ class CapacityQuotaTable {
   std::uint32_t classes_with_nodes() const { return classes_with_nodes_; }
   const NodeClassSums& at(std::uint32_t label_class) const { return classes_[label_class]; }
 
+  // The limits that nodes of no class would touch: `labels` are those of the keys that selectors in
+  // force read.
+  std::shared_ptr<const LimitTouches> touches_of(const StringMap& labels);
+
   // `times`: 1 or -1.
   void add_node(std::uint32_t label_class, const ResourceAmounts& amounts, int times);
   void add_reserved(std::uint32_t label_class, const ResourceAmounts& amounts, std::int64_t times);
-  // The same for the class's sums alone: for nodes that move between classes of equal touches.
+  // The same for the class's sums alone: the limits have counted it already.
+  void add_counted_node(std::uint32_t label_class, const ResourceAmounts& amounts);
+  void add_counted_reserved(std::uint32_t label_class, const ResourceAmounts& amounts,
+                            std::int64_t times);
+  // For nodes that move between classes of equal touches.
   void move_node(std::uint32_t from, std::uint32_t to, const ResourceAmounts& amounts);
   // All nodes of the class at once, to one that has none.
   void move_nodes(std::uint32_t from, std::uint32_t to);
@@ -97,13 +118,17 @@ class CapacityQuotaTable {
 
   // `limit(entry, amount)` for each limit that such a node touches, in the order of answers.
   template <typename Limit>
-  void for_each_touched(std::uint32_t label_class, const ResourceAmounts& amounts,
+  void for_each_touched(const LimitTouches& touches, const ResourceAmounts& amounts,
                         const Limit& limit);
-  // Drops all classes. `number(resource)` is what the limits count from now on.
+  // As LabelClasses::keep_only() has numbered them; nobody is in those that are dropped.
+  void keep_only(const std::vector<std::uint32_t>& numbers);
+  // Drops all classes, whose nodes and reservations come again as counted ones. `number(resource)`
+  // is what the limits count from now on.
   template <typename Number>
   void clear_classes(const Number& number);
 
  private:
+  LimitTouches matched(const StringMap& labels) const;
   void count_node(NodeClassSums& sums, int times);
   void attach(CountedCapacityQuota& quota, const LabelClasses& labels);
   void detach(const CountedCapacityQuota& quota);
@@ -112,6 +137,9 @@ class CapacityQuotaTable {
 
   ByKey quotas_;
   std::size_t skipped_ = 0, invalid_ = 0;
+  std::uint32_t limits_ = 0;
+  FreeNumbers numbers_;                                               // of limits
+  BytesMap<std::string, std::shared_ptr<const LimitTouches>> asked_;  // by labels
   std::vector<NodeClassSums> classes_;
   std::uint32_t classes_with_nodes_ = 0;
   std::vector<std::int64_t> amounts_;  // by resource, of the node that is being looked at; else 0
@@ -121,19 +149,17 @@ template <typename Number>
 void CapacityQuotaTable::clear_classes(const Number& number) {
   classes_.clear();
   classes_with_nodes_ = 0;
+  asked_.clear();
   for (const auto& [key, quota] : quotas_) {
-    for (CapacityQuotaEntry& entry : quota->entries) {
-      entry.resource = number(entry.resource);
-      entry.used = entry.reserved = 0;
-    }
+    for (CapacityQuotaEntry& entry : quota->entries) entry.resource = number(entry.resource);
   }
 }
 
 template <typename Limit>
-void CapacityQuotaTable::for_each_touched(std::uint32_t label_class, const ResourceAmounts& amounts,
-                                          const Limit& limit) {
+void CapacityQuotaTable::for_each_touched(const LimitTouches& touches,
+                                          const ResourceAmounts& amounts, const Limit& limit) {
   read_amounts(amounts);
-  for (const NodeClassSums::Touch& touch : classes_[label_class].touches) {
+  for (const LimitTouch& touch : touches) {
     const std::int64_t amount = touch.resource < amounts_.size() ? amounts_[touch.resource] : 0;
     if (amount != 0) limit(*touch.entry, amount);
   }

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "autoscaling/capacity_facts.h"
+#include "autoscaling/capacity_planning.h"
+#include "autoscaling/capacity_quota_rows.h"
 #include "autoscaling/max_total.h"
 #include "objects/all_or_none.h"
 #include "objects/labels.h"
@@ -18,175 +20,50 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// How many times `amount` fits into what is left.
-std::int64_t times(Int128 left, std::int64_t amount) {
-  if (left <= 0) return 0;
-  if (left <= kMost) return static_cast<std::int64_t>(left) / amount;
-  const Int128 whole = left / amount;
-  return whole > kMost ? kMost : static_cast<std::int64_t>(whole);
-}
-
-void fill(const CapacityQuotaEntry& entry, std::int64_t amount, std::int64_t count,
-          CapacityQuotaRow& row) {
-  row.quota = entry.id;
-  row.resource = entry.name;
-  row.limit = entry.limit;
-  row.used = entry.used - entry.removed;
-  row.reserved = entry.reserved + entry.added;
-  row.need = static_cast<Int128>(amount) * count;
-  row.headroom = entry.headroom();
-  row.shortfall = std::max(Int128{0}, row.need - row.headroom);
-  row.max_nodes = times(row.headroom, amount);
-}
-
-void mark_binding(std::vector<CapacityQuotaRow>& rows, std::int64_t allowed, std::int64_t count) {
-  if (allowed >= count) return;
-  for (CapacityQuotaRow& row : rows) row.binding = row.max_nodes == allowed;
-}
-
-Result<void> check_count(const Node& node, std::int64_t count) {
-  if (count >= 0) return {};
-  return fail(ErrorCode::kInvalid,
-              fmt::format("template {}: count {} is negative", node.name, count));
-}
-
-Result<void> check_items(std::span<const PlanItem> items) {
-  if (items.size() > kPlanItemsMax) {
-    return fail(
-        ErrorCode::kLimitExceeded,
-        fmt::format("{} templates are more than kPlanItemsMax ({})", items.size(), kPlanItemsMax));
-  }
-  std::int64_t sum = 0;
-  for (const PlanItem& item : items) {
-    if (Result<void> ok = check_count(*item.node, item.count); !ok) return ok;
-    if (__builtin_add_overflow(sum, item.count, &sum)) {
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("template {}: with its count of {} the sum is beyond 64 bits",
-                              item.node->name, item.count));
-    }
-  }
-  return {};
-}
-
-// A template that is being asked about.
-struct Asked {
-  std::uint32_t label_class = kNoClass;
-  ResourceAmounts amounts;
-};
+const auto kNeverPause = [] { return false; };
 
 }  // namespace
 
 struct CapacityQuotas::Impl {
   explicit Impl(CapacityQuotasOptions options) : facts(std::move(options)) {}
 
-  template <typename Limit>
-  void for_each_touched(const Asked& asked, const Limit& limit) {
-    if (asked.label_class == kNoClass) return;
-    facts.table().for_each_touched(asked.label_class, asked.amounts, limit);
-  }
-
-  Result<void> look_at(const Node& node, Asked& asked) {
-    const Result<std::uint32_t> found = facts.look_at(node, asked.amounts);
-    if (!found) return tl::unexpected<Error>(found.error());
-    asked.label_class = *found;
-    return {};
-  }
-
-  Result<std::vector<Asked>> look_at(std::span<const PlanItem> items) {
+  Result<std::vector<AskedTemplate>> look_at(std::span<const PlanItem> items) {
     if (Result<void> ok = check_items(items); !ok) return tl::unexpected<Error>(ok.error());
-    facts.tidy();
-    std::vector<Asked> asked(items.size());
+    std::vector<AskedTemplate> asked(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Result<void> looked = look_at(*items[i].node, asked[i]);
+      Result<void> looked = facts.look_at(*items[i].node, asked[i]);
       if (!looked) return tl::unexpected<Error>(std::move(looked.error()));
     }
     return asked;
   }
 
-  void list_skipped(std::vector<SkippedCapacityQuota>& skipped) const {
-    skipped.clear();
-    if (facts.table().skipped() == 0) return;
-    for (const auto& [key, quota] : facts.table().capacity_quotas()) {
-      if (!quota->state.in_force) skipped.push_back({quota->id, quota->state.invalid});
-    }
-  }
-
   // The template's rows for `count` nodes, and how many are allowed.
-  std::int64_t rows_of(const Asked& asked, std::int64_t count,
+  std::int64_t rows_of(const AskedTemplate& asked, std::int64_t count,
                        std::vector<CapacityQuotaRow>& rows) {
     std::int64_t allowed = count;
     rows.clear();
-    for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
-      CapacityQuotaRow& row = rows.emplace_back();
-      fill(entry, amount, count, row);
-      allowed = std::min(allowed, row.max_nodes);
+    facts.for_each_touched(asked, [&](const CapacityQuotaEntry& entry, std::int64_t amount) {
+      allowed = std::min(allowed, rows.emplace_back(row_of(entry, entry, amount, count)).max_nodes);
     });
-    mark_binding(rows, allowed, count);
+    if (allowed < count) {
+      for (CapacityQuotaRow& row : rows) row.binding = row.max_nodes == allowed;
+    }
     return allowed;
   }
 
-  std::int64_t max_nodes(const Asked& asked) {
+  std::int64_t max_nodes(const AskedTemplate& asked) {
     std::int64_t most = kMost;
-    for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+    facts.for_each_touched(asked, [&](const CapacityQuotaEntry& entry, std::int64_t amount) {
       most = std::min(most, times(entry.headroom(), amount));
     });
     return most;
   }
 
-  // Adds to the limits as many nodes of each item as fit, in order. Within a Planning.
-  struct Walk {
-    std::vector<std::int64_t> fits;  // by item
-    std::optional<PlanBreak> stopped;
-  };
-  Walk walk(std::span<const PlanItem> items, const std::vector<Asked>& asked) {
-    Walk walk;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      std::vector<CapacityQuotaRow> rows;
-      const std::int64_t fits = rows_of(asked[i], items[i].count, rows);
-      walk.fits.push_back(fits);
-      if (fits < items[i].count && !walk.stopped) {
-        std::erase_if(rows, [](const CapacityQuotaRow& row) { return !row.binding; });
-        walk.stopped = PlanBreak{i, fits, std::move(rows)};
-      }
-      add_planned(asked[i], fits);
-    }
-    return walk;
-  }
-  void add_planned(const Asked& asked, std::int64_t count) {
-    for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
-      entry.added += static_cast<Int128>(amount) * count;
-    });
-  }
-  void take_back_added(const std::vector<Asked>& asked) {
-    for (const Asked& item : asked) {
-      for_each_touched(item, [](CapacityQuotaEntry& entry, std::int64_t) { entry.added = 0; });
-    }
-  }
-
-  // While it lives the limits of these may be told of what is only planned.
-  class Planning {
-   public:
-    Planning(Impl& impl, const std::vector<Asked>& asked) : impl_(impl), asked_(asked) {}
-    Planning(const Planning&) = delete;
-    Planning& operator=(const Planning&) = delete;
-    ~Planning() {
-      for (const Asked& item : asked_) {
-        impl_.for_each_touched(
-            item, [](CapacityQuotaEntry& entry, std::int64_t) { entry.added = entry.removed = 0; });
-      }
-    }
-
-   private:
-    Impl& impl_;
-    const std::vector<Asked>& asked_;
-  };
-
-  Result<PlanAnswer> plan(const Plan& plan);
   Result<WhatIf> what_if(std::span<const CapacityQuotaChange> changes,
                          std::span<const Node> templates);
 
   CapacityFacts facts;
-  Asked scratch;  // of check()
+  AskedTemplate scratch;  // of check()
 };
 
 CapacityQuotas::CapacityQuotas(CapacityQuotasOptions options)
@@ -221,97 +98,60 @@ Result<CapacityCheck> CapacityQuotas::check(const Node& node_template, std::int6
 Result<void> CapacityQuotas::check(const Node& node_template, std::int64_t count,
                                    CapacityCheck& answer) {
   if (Result<void> ok = check_count(node_template, count); !ok) return ok;
-  impl_->facts.tidy();
-  Asked& asked = impl_->scratch;
-  if (Result<void> looked = impl_->look_at(node_template, asked); !looked) return looked;
+  AskedTemplate& asked = impl_->scratch;
+  if (Result<void> looked = impl_->facts.look_at(node_template, asked); !looked) return looked;
   answer.allowed = impl_->rows_of(asked, count, answer.rows);
-  impl_->list_skipped(answer.skipped);
+  impl_->facts.table().list_skipped(answer.skipped);
   return {};
 }
 
-Result<PlanAnswer> CapacityQuotas::Impl::plan(const Plan& plan) {
-  const Result<std::vector<Asked>> asked = look_at(plan.add);
-  if (!asked) return tl::unexpected<Error>(asked.error());
-  std::vector<Asked> removed;
-  std::set<std::string_view> names;
-  for (const std::string& name : plan.remove) {
-    const CountedNode* node = facts.find_node(name);
-    if (node == nullptr)
-      return fail(ErrorCode::kNotFound, fmt::format("node {}: is not known", name));
-    if (!names.insert(name).second) {
-      return fail(ErrorCode::kInvalid, fmt::format("node {}: is removed twice", name));
-    }
-    removed.push_back({node->label_class, node->amounts});
+Result<PlanAnswer> CapacityQuotas::plan(const Plan& plan) {
+  if (Result<void> ok = check_items(plan.add); !ok) return tl::unexpected<Error>(ok.error());
+  CapacityPlanning planning(impl_->facts,
+                            {.count = plan.add.size(),
+                             .item = [&plan](std::size_t item) { return plan.add[item]; },
+                             .remove = {plan.remove.begin(), plan.remove.end()}});
+  if (const Result<bool> done = planning.turn(kNeverPause); !done) {
+    return tl::unexpected<Error>(done.error());
   }
-  const Planning adding(*this, *asked), removing(*this, removed);
-  PlanAnswer answer;
-  // At the peak, then again with the removed nodes gone.
-  answer.peak_break = walk(plan.add, *asked).stopped;
-  take_back_added(*asked);
-  for (const Asked& node : removed) {
-    for_each_touched(
-        node, [](CapacityQuotaEntry& entry, std::int64_t amount) { entry.removed += amount; });
-  }
-  answer.net_break = walk(plan.add, *asked).stopped;
-  take_back_added(*asked);
-  for (std::size_t i = 0; i < plan.add.size(); ++i) add_planned((*asked)[i], plan.add[i].count);
-  std::set<const CapacityQuotaEntry*> touched;
-  const auto touch = [&](CapacityQuotaEntry& entry, std::int64_t) { touched.insert(&entry); };
-  for (const Asked& item : *asked) for_each_touched(item, touch);
-  for (const Asked& node : removed) for_each_touched(node, touch);
-  for (const auto& [key, quota] : facts.table().capacity_quotas()) {
-    for (CapacityQuotaEntry& entry : quota->entries) {
-      if (!touched.contains(&entry)) continue;
-      PlanRow row;
-      row.quota = quota->id;
-      row.resource = entry.name;
-      row.limit = entry.limit;
-      row.used = entry.used;
-      row.reserved = entry.reserved;
-      row.added = entry.added;
-      row.removed = entry.removed;
-      row.peak = entry.used + entry.reserved + entry.added;
-      row.net = row.peak - entry.removed;
-      answer.rows.push_back(row);
-    }
-  }
-  list_skipped(answer.skipped);
-  return answer;
+  return planning.answer();
 }
 
-Result<PlanAnswer> CapacityQuotas::plan(const Plan& plan) { return impl_->plan(plan); }
+std::unique_ptr<CapacityPlanning> CapacityQuotas::planning(PlanningRequest request) {
+  return std::make_unique<CapacityPlanning>(impl_->facts, std::move(request));
+}
 
 Result<MaxTotal> CapacityQuotas::max_total(std::span<const PlanItem> items) {
-  const Result<std::vector<Asked>> asked = impl_->look_at(items);
+  const Result<std::vector<AskedTemplate>> asked = impl_->look_at(items);
   if (!asked) return tl::unexpected<Error>(asked.error());
   std::vector<std::int64_t> counts_max;
   std::map<const CapacityQuotaEntry*, std::size_t> numbers;
   std::vector<MaxTotalLimit> limits;
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     counts_max.push_back(items[i].count);
-    impl_->for_each_touched((*asked)[i], [&](CapacityQuotaEntry& entry, std::int64_t amount) {
-      const auto [it, added] = numbers.try_emplace(&entry, limits.size());
-      if (added) limits.push_back({entry.headroom(), {}});
-      limits[it->second].items.emplace_back(i, amount);
-    });
+    impl_->facts.for_each_touched(
+        (*asked)[i], [&](const CapacityQuotaEntry& entry, std::int64_t amount) {
+          const auto [it, added] = numbers.try_emplace(&entry, limits.size());
+          if (added) limits.push_back({entry.headroom(), {}});
+          limits[it->second].items.emplace_back(i, amount);
+        });
   }
   MaxTotal answer = headroom::max_total(std::move(counts_max), std::move(limits));
-  impl_->list_skipped(answer.skipped);
+  impl_->facts.table().list_skipped(answer.skipped);
   return answer;
 }
 
 Result<std::vector<TemplateHeadroom>> CapacityQuotas::headroom(std::span<const Node> templates) {
-  impl_->facts.tidy();
   std::vector<TemplateHeadroom> answers;
   for (const Node& node : templates) {
-    Asked asked;
-    if (Result<void> looked = impl_->look_at(node, asked); !looked) {
+    AskedTemplate asked;
+    if (Result<void> looked = impl_->facts.look_at(node, asked); !looked) {
       return tl::unexpected<Error>(std::move(looked.error()));
     }
     TemplateHeadroom& answer = answers.emplace_back();
     answer.max_nodes = impl_->max_nodes(asked);
-    impl_->list_skipped(answer.skipped);
-    impl_->for_each_touched(asked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+    impl_->facts.table().list_skipped(answer.skipped);
+    impl_->facts.for_each_touched(asked, [&](const CapacityQuotaEntry& entry, std::int64_t amount) {
       const std::int64_t most = times(entry.headroom(), amount);
       answer.rows.push_back({entry.id, entry.name, entry.headroom(),
                              entry.headroom() - static_cast<Int128>(amount) * answer.max_nodes,
@@ -360,14 +200,13 @@ void compare(const AmountsByLimit& before, const AmountsByLimit& after,
 
 Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const CapacityQuotaChange> changes,
                                              std::span<const Node> templates) {
-  facts.tidy();
   const AmountsByLimit before = amounts_of(facts.table());
   // A change may renumber classes: templates are looked at anew.
   const auto most = [&]() -> Result<std::vector<std::int64_t>> {
     std::vector<std::int64_t> counts;
     for (const Node& node : templates) {
-      Asked item;
-      if (Result<void> looked = look_at(node, item); !looked) {
+      AskedTemplate item;
+      if (Result<void> looked = facts.look_at(node, item); !looked) {
         return tl::unexpected<Error>(std::move(looked.error()));
       }
       counts.push_back(max_nodes(item));
@@ -389,16 +228,15 @@ Result<WhatIf> CapacityQuotas::Impl::what_if(std::span<const CapacityQuotaChange
     if (!applied) return tl::unexpected<Error>(std::move(applied.error()));
   }
   compare(before, amounts_of(facts.table()), answer.rows);
-  facts.tidy();
   const Result<std::vector<std::int64_t>> most_after = most();
   if (!most_after) return tl::unexpected<Error>(most_after.error());
   for (std::size_t i = 0; i < templates.size(); ++i) {
     if ((*most_before)[i] == (*most_after)[i]) continue;
     WhatIf::Template item{templates[i].name, (*most_before)[i], (*most_after)[i], {}};
     if (item.newly_blocked()) {
-      Asked looked;
-      if (!look_at(templates[i], looked)) continue;
-      for_each_touched(looked, [&](CapacityQuotaEntry& entry, std::int64_t amount) {
+      AskedTemplate looked;
+      if (!facts.look_at(templates[i], looked)) continue;
+      facts.for_each_touched(looked, [&](const CapacityQuotaEntry& entry, std::int64_t amount) {
         std::vector<std::string>& by = item.blocked_by;
         if (times(entry.headroom(), amount) > 0) return;
         if (by.empty() || by.back() != entry.id) by.emplace_back(entry.id);
@@ -501,67 +339,37 @@ std::vector<Node> CapacityQuotas::node_kinds() const {
 
 Result<ReserveAnswer> CapacityQuotas::reserve(std::string_view id, std::span<const PlanItem> items,
                                               std::int64_t expires_us, ReserveMode mode) {
-  CapacityFacts& facts = impl_->facts;
-  if (id.empty()) return fail(ErrorCode::kInvalid, "reservation: the id is empty");
-  if (id.size() > kStringBytesMax) {
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("reservation: the id has {} bytes, kStringBytesMax is {}", id.size(),
-                            kStringBytesMax));
+  CapacityReserving reserving(impl_->facts, {id, items, expires_us, mode});
+  if (const Result<bool> done = reserving.turn(kNeverPause); !done) {
+    return tl::unexpected<Error>(done.error());
   }
-  if (facts.reservations().find(id) != facts.reservations().end()) {
-    return fail(ErrorCode::kConflict, fmt::format("reservation {}: is live", id));
-  }
-  if (expires_us <= now_us()) {
-    return fail(ErrorCode::kInvalid, fmt::format("reservation {}: expires at {} us; it is {} us",
-                                                 id, expires_us, now_us()));
-  }
-  if (facts.reservations().size() >= kReservationsMax) {
-    return fail(
-        ErrorCode::kLimitExceeded,
-        fmt::format("reservation {}: kReservationsMax ({}) are live", id, kReservationsMax));
-  }
-  for (const PlanItem& item : items) {
-    if (item.count > kCapacityQuotaNodesMax) {
-      return fail(
-          ErrorCode::kLimitExceeded,
-          fmt::format(
-              "reservation {}: template {}: {} nodes are more than kCapacityQuotaNodesMax ({})", id,
-              item.node->name, item.count, kCapacityQuotaNodesMax));
-    }
-  }
-  Result<std::vector<Asked>> asked = impl_->look_at(items);
-  if (!asked) return tl::unexpected<Error>(asked.error());
-  Impl::Walk walk = [&] {
-    const Impl::Planning planning(*impl_, *asked);
-    return impl_->walk(items, *asked);
-  }();
-  ReserveAnswer answer;
-  answer.allowed = std::move(walk.fits);
-  answer.stopped = std::move(walk.stopped);
-  const bool some = std::any_of(answer.allowed.begin(), answer.allowed.end(),
-                                [](std::int64_t count) { return count > 0; });
-  answer.accepted = !answer.stopped || (mode == ReserveMode::kUpTo && some);
-  impl_->list_skipped(answer.skipped);
-  if (!answer.accepted) return answer;
-  Result<std::vector<ReservedItem>> held = facts.hold(items);
-  if (!held) return tl::unexpected<Error>(std::move(held.error()));
-  for (std::size_t i = 0; i < items.size(); ++i) (*held)[i].left = answer.allowed[i];
-  facts.reserve(id, Reservation{std::move(*held), expires_us, {}});
-  return answer;
+  return std::move(reserving.answer());
+}
+
+std::unique_ptr<CapacityReserving> CapacityQuotas::reserving(const ReservingRequest& request) {
+  return std::make_unique<CapacityReserving>(impl_->facts, request);
 }
 
 bool CapacityQuotas::release(std::string_view id) { return impl_->facts.release(id); }
 
-std::vector<ReservationStatus> CapacityQuotas::reservations() const {
-  std::vector<ReservationStatus> all;
-  for (const auto& [id, held] : impl_->facts.reservations()) {
-    ReservationStatus& status = all.emplace_back();
+std::vector<ReservationStatus> CapacityQuotas::reservations(std::string_view after,
+                                                            std::size_t most) const {
+  const CapacityFacts::Reservations& reservations = impl_->facts.reservations();
+  std::vector<ReservationStatus> page;
+  for (auto at = reservations.upper_bound(after); at != reservations.end() && page.size() < most;
+       ++at) {
+    const auto& [id, held] = *at;
+    ReservationStatus& status = page.emplace_back();
     status.id = id;
     status.expires_us = held.expires_us;
     for (const ReservedItem& item : held.items) status.nodes_left += item.left;
     status.nodes_registered = static_cast<std::int64_t>(held.registered.size());
   }
-  return all;
+  return page;
+}
+
+bool CapacityQuotas::is_reserved(std::string_view id) const {
+  return impl_->facts.reservations().contains(id);
 }
 
 void CapacityQuotas::reserve_nodes(std::uint32_t count) {

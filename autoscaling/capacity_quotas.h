@@ -21,7 +21,8 @@
 //
 // Thread safety: one thread at a time. Never reads a clock: time moves by advance().
 // Cost: a node event is O(labels + resources + quotas that match); a check O(the same of the
-// template), whatever the number of nodes; a quota O(node classes), and O(nodes) when it reads a
+// template), whatever the number of nodes, and O(quotas) where no node has its labels and it was
+// not asked about lately; a quota O(node classes), and O(nodes) when it reads a
 // label key that no other quota reads.
 #pragma once
 
@@ -55,6 +56,10 @@ struct CapacityQuotasOptions {
 };
 
 class CapacityAudit;
+class CapacityPlanning;
+class CapacityReserving;
+struct PlanningRequest;
+struct ReservingRequest;
 
 class CapacityQuotas {
  public:
@@ -122,7 +127,14 @@ class CapacityQuotas {
                                 std::int64_t expires_us, ReserveMode mode = ReserveMode::kAll);
   // Gives back what is left of it. False: no such reservation is live.
   bool release(std::string_view id);
-  std::vector<ReservationStatus> reservations() const;  // by id
+  bool is_reserved(std::string_view id) const;  // it is live
+  // By id, at most so many of those after this one.
+  std::vector<ReservationStatus> reservations(std::string_view after = {},
+                                              std::size_t most = SIZE_MAX) const;
+  // Plans and reservations in turns, for callers whose thread serves others too; see
+  // capacity_planning.h.
+  std::unique_ptr<CapacityPlanning> planning(PlanningRequest request);
+  std::unique_ptr<CapacityReserving> reserving(const ReservingRequest& request);
 
   // For a fresh copy of the facts that replaces `former` (a resync): takes over its reservations as
   // they stand there, whether or not they fit here, less what has lapsed by now_us(); and, for

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace headroom {
 
@@ -99,14 +100,18 @@ std::uint32_t LabelClasses::code(std::uint32_t read_key, std::string_view value)
   return next;
 }
 
-std::uint32_t LabelClasses::find_or_add(const std::vector<std::uint32_t>& codes) {
+// As a key of class_ids_.
+std::string_view LabelClasses::bytes_of(const std::vector<std::uint32_t>& codes) {
   std::size_t size = codes.size();
   while (size > 0 && codes[size - 1] == 0) --size;
   // Not from the data of an empty list, which is null.
-  const std::string_view bytes = size == 0
-                                     ? std::string_view("")
-                                     : std::string_view(reinterpret_cast<const char*>(codes.data()),
-                                                        size * sizeof(std::uint32_t));
+  if (size == 0) return "";
+  return {reinterpret_cast<const char*>(codes.data()), size * sizeof(std::uint32_t)};
+}
+
+std::uint32_t LabelClasses::find_or_add(const std::vector<std::uint32_t>& codes) {
+  const std::string_view bytes = bytes_of(codes);
+  const std::size_t size = bytes.size() / sizeof(std::uint32_t);
   if (const auto it = class_ids_.find(bytes); it != class_ids_.end()) return it->second;
   const std::uint32_t id = this->size();
   Class& added = classes_.emplace_back();
@@ -134,6 +139,44 @@ std::uint32_t LabelClasses::classify(const StringMap& labels) {
     if (const std::string* value = find(labels, read_keys_[k].key)) codes_[k] = code(k, *value);
   }
   return find_or_add(codes_);
+}
+
+std::optional<std::uint32_t> LabelClasses::find_class(const StringMap& labels) {
+  codes_.assign(read_keys_.size(), 0);
+  for (std::uint32_t k = 0; k < read_keys_.size(); ++k) {
+    const std::string* value = find(labels, read_keys_[k].key);
+    if (value == nullptr) continue;
+    const auto known = read_keys_[k].codes.find(*value);
+    if (known == read_keys_[k].codes.end()) return std::nullopt;
+    codes_[k] = known->second;
+  }
+  const auto it = class_ids_.find(bytes_of(codes_));
+  return it == class_ids_.end() ? std::nullopt : std::optional(it->second);
+}
+
+StringMap LabelClasses::read_of(const StringMap& labels) const {
+  StringMap read;
+  for (const ReadKey& key : read_keys_) {
+    if (const std::string* value = find(labels, key.key)) read.emplace_back(key.key, *value);
+  }
+  std::sort(read.begin(), read.end());
+  return read;
+}
+
+std::vector<std::uint32_t> LabelClasses::keep_only(const std::vector<bool>& kept) {
+  const std::vector<Class> classes = std::exchange(classes_, {});
+  class_ids_.clear();
+  for (ReadKey& key : read_keys_) {
+    key.codes.clear();
+    key.values = {{}};
+  }
+  std::vector<std::uint32_t> numbers(classes.size(), kDropped);
+  for (std::uint32_t c = 0; c < classes.size(); ++c) {
+    if (kept[c]) numbers[c] = classify(classes[c].labels);
+  }
+  splits_.clear();
+  last_splits_.assign(classes_.size(), {});
+  return numbers;
 }
 
 std::uint32_t LabelClasses::split(std::uint32_t before, std::string_view value) {

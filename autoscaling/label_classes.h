@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,9 +38,18 @@ class LabelClasses {
   KeptLabels keep(const StringMap& labels);
   std::uint32_t classify(const KeptLabels& labels);
   std::uint32_t classify(const StringMap& labels);
+  // The class that classify() says, where there is one: for who asks and adds none.
+  std::optional<std::uint32_t> find_class(const StringMap& labels);
+  // Those of the keys that are read, sorted.
+  StringMap read_of(const StringMap& labels) const;
   // After read() was true: the class now of a holder that was in `before`.
   std::uint32_t split(std::uint32_t before, const KeptLabels& labels);
   std::uint32_t split(std::uint32_t before, const StringMap& labels);
+
+  // Drops all other classes, and the values that only those have; O(classes). By former class, its
+  // number now, in the same order; kDropped: none.
+  static constexpr std::uint32_t kDropped = UINT32_MAX;
+  std::vector<std::uint32_t> keep_only(const std::vector<bool>& kept);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(classes_.size()); }
   // The labels of the keys that are read.
@@ -78,6 +88,7 @@ class LabelClasses {
   void place(std::uint32_t read_key, Layout& layout) const;
   std::uint32_t layout_of(const StringMap& labels);
   std::uint32_t code(std::uint32_t read_key, std::string_view value);
+  static std::string_view bytes_of(const std::vector<std::uint32_t>& codes);
   std::uint32_t find_or_add(const std::vector<std::uint32_t>& codes);
   std::uint32_t split(std::uint32_t before, std::string_view value);
   static std::string_view value_at(const KeptLabels& labels, std::uint32_t label);
@@ -92,7 +103,7 @@ class LabelClasses {
   // often have the same.
   std::unordered_map<std::uint64_t, std::uint32_t> splits_;
   std::vector<LastSplit> last_splits_;  // by class
-  std::vector<std::uint32_t> codes_;    // in use by classify()
+  std::vector<std::uint32_t> codes_;    // of the labels that are looked at
 };
 
 }  // namespace headroom

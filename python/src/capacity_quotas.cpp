@@ -324,7 +324,7 @@ void bind_questions(nb::class_<SharedCapacityQuotas>& quotas) {
       .def(
           "reservations",
           [](SharedCapacityQuotas& self) {
-            return list_of(self.run(&CapacityQuotas::reservations),
+            return list_of(self.run([](CapacityQuotas& q) { return q.reservations(); }),
                            [](const ReservationStatus& status) {
                              return make("ReservationStatus", text(status.id), status.expires_us,
                                          status.nodes_left, status.nodes_registered);

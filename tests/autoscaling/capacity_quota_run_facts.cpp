@@ -60,6 +60,10 @@ std::string CapacityQuotaRun::perform(const ChurnStep& step) {
       for (int i = 0; i < kTimes; ++i) {
         node.labels = {{"churn", std::to_string(i)}};
         if (!product_.check(node, 1)) text += "churn: check\n";
+        // Who asks makes no class; none of a kind fits, whatever the quotas say, and makes one.
+        const PlanItem none{&node, 0};
+        const auto held = product_.reserve("churn", {&none, 1}, product_.now_us() + 1);
+        if (!held || !held->accepted || !product_.release("churn")) text += "churn: reserve\n";
       }
       break;
     case Churn::kResources:
