@@ -17,6 +17,8 @@ using flatbuffers::Offset;
 // frame, takes less than kTableBytes.
 constexpr std::size_t kIdBytes = kTextBytesMax + 32;
 constexpr std::size_t kTableBytes = 128;
+// Rows of a plan's answer that take some microseconds to write.
+constexpr std::size_t kPlanRowsAtATime = 64;
 // What an answer to a reservation may come to, and a page of quotas or reservations.
 static_assert(kCapacityItemsPerRequestMax * sizeof(std::int64_t) +
                   kBreakRowsMax * (kIdBytes + kTextBytesMax + kTableBytes) +
@@ -95,24 +97,30 @@ Offset<wire::CapacityChecked> CapacityCheckEncoder::finish(
   return wire::CreateCapacityChecked(builder_, epoch, answers, written.quotas, written.left_out);
 }
 
-Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
-                                     std::uint64_t epoch) {
-  const auto net_break = encode(builder, answer.net_break);
-  const auto peak_break = encode(builder, answer.peak_break);
+bool CapacityPlanEncoder::add_rows(const PlanAnswer& answer) {
   const std::size_t count =
       std::min<std::size_t>(answer.rows.size(), kCapacityQuotaRowsPerReplyMax);
-  const auto rows = write_list_if_any<wire::PlanRow>(
-      builder, std::span(answer.rows).first(count), [&](const PlanRow& row) {
-        const auto quota = write_shared_text(builder, row.quota);
-        const auto resource = write_shared_text(builder, row.resource);
-        return wire::CreatePlanRow(builder, quota, resource, saturated(row.limit),
-                                   saturated(row.used), saturated(row.reserved),
-                                   saturated(row.added), saturated(row.removed), saturated(row.net),
-                                   saturated(row.peak));
-      });
-  const EncodedSkipped skipped = encode(builder, answer.skipped);
-  return wire::CreateCapacityPlanned(builder, epoch, net_break, peak_break, rows,
-                                     left_out(answer.rows.size(), count), skipped.quotas,
+  for (const std::size_t end = std::min(count, rows_.size() + kPlanRowsAtATime);
+       rows_.size() < end;) {
+    const PlanRow& row = answer.rows[rows_.size()];
+    const auto quota = write_shared_text(builder_, row.quota);
+    const auto resource = write_shared_text(builder_, row.resource);
+    rows_.push_back(wire::CreatePlanRow(builder_, quota, resource, saturated(row.limit),
+                                        saturated(row.used), saturated(row.reserved),
+                                        saturated(row.added), saturated(row.removed),
+                                        saturated(row.net), saturated(row.peak)));
+  }
+  return rows_.size() < count;
+}
+
+Offset<wire::CapacityPlanned> CapacityPlanEncoder::finish(const PlanAnswer& answer,
+                                                          std::uint64_t epoch) {
+  const auto net_break = encode(builder_, answer.net_break);
+  const auto peak_break = encode(builder_, answer.peak_break);
+  const ListOffset<wire::PlanRow> rows = rows_.empty() ? 0 : builder_.CreateVector(rows_);
+  const EncodedSkipped skipped = encode(builder_, answer.skipped);
+  return wire::CreateCapacityPlanned(builder_, epoch, net_break, peak_break, rows,
+                                     left_out(answer.rows.size(), rows_.size()), skipped.quotas,
                                      skipped.left_out);
 }
 

@@ -27,8 +27,21 @@ class CapacityCheckEncoder {
   std::vector<flatbuffers::Offset<wire::CapacityAnswer>> answers_;
 };
 
-flatbuffers::Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
-                                                  std::uint64_t epoch);
+// The answer to one plan, some rows at a time.
+class CapacityPlanEncoder {
+ public:
+  explicit CapacityPlanEncoder(Builder& builder) : builder_(builder) {}
+  // Of a builder that is empty: what was added before is gone.
+  void begin() { rows_.clear(); }
+  // False: no row is left to add.
+  bool add_rows(const PlanAnswer& answer);
+  flatbuffers::Offset<wire::CapacityPlanned> finish(const PlanAnswer& answer, std::uint64_t epoch);
+
+ private:
+  Builder& builder_;
+  std::vector<flatbuffers::Offset<wire::PlanRow>> rows_;
+};
+
 // Fits a frame, whatever it says: what it tells of has been done.
 flatbuffers::Offset<wire::CapacityReserved> encode(Builder& builder, const ReserveAnswer& answer,
                                                    std::int64_t now_us, std::uint64_t epoch);

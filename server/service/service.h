@@ -131,6 +131,11 @@ class RequestService final : public FrameHandler {
   class Evaluating;
   class Placing;
   class Auditing;
+  class Checking;
+  class Planning;
+  class ListingQuotas;
+  class ReservingNodes;
+  class Templates;
   void begin_turn(std::chrono::microseconds time = kWorkTurnTime);
   // The first turn of a work. What is left is begun_.
   Result<void> begin(std::unique_ptr<Work> work);
@@ -194,8 +199,7 @@ class RequestService final : public FrameHandler {
   Result<void> capacity_plan(std::uint64_t id, const wire::CapacityPlan& request);
   Result<void> capacity_reserve(Peer& peer, std::uint64_t id, const wire::CapacityReserve& request);
   Result<void> capacity_release(Peer& peer, std::uint64_t id, const wire::CapacityRelease& request);
-  bool is_live(std::string_view node_reservation) const;
-  // Forgets whose reservations were that have lapsed, once they are most.
+  // Forgets the owners of some reservations that are not live any more.
   void sweep_node_owners();
   Result<void> capacity_quota_status(std::uint64_t id, const wire::CapacityQuotaStatus& request);
   Result<void> capacity_reservations(std::uint64_t id, const wire::CapacityReservations& request);
@@ -262,10 +266,6 @@ class RequestService final : public FrameHandler {
   static Result<void> check_count(const PodRefs& refs);
   // Into pods_, none where there is no list; errors name the place in `field`.
   Result<void> resolve_each(const char* field, const PodRefs* refs);
-  // The items of `field` into templates_ and plan_items_. kConflict: nothing is known yet.
-  Result<void> resolve_nodes(
-      const char* field, const flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>* items);
-
   std::uint64_t epoch() const { return epoch_base_ + current_->epoch(); }
   // The barrier: what throws is an error for the peer, and the state is looked after. `feeds`:
   // facts may have been cut short.
@@ -321,6 +321,7 @@ class RequestService final : public FrameHandler {
   PodReservations reservations_;
   // Whose reservations of nodes are, by id; of some that are not live any more, too.
   std::map<std::string, Owner, std::less<>> node_owners_;
+  std::string swept_;                  // where the next sweep of them begins
   std::uint64_t reserved_serial_ = 0;  // the last one
   std::uint64_t resyncs_ = 0;          // begun; the number of the one under way
   std::uint32_t expired_ = 0;          // reservations, since the last tick
@@ -341,8 +342,6 @@ class RequestService final : public FrameHandler {
   std::vector<Pod> pods_;
   std::size_t pods_bytes_ = 0;  // of pods_, as kRequestBytesMax counts them
   std::vector<Node> templates_;
-  std::size_t templates_bytes_ = 0;
-  std::vector<PlanItem> plan_items_;  // point into templates_
   CapacityCheck check_;
 };
 

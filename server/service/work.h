@@ -1,5 +1,5 @@
 // Work: a request that is answered in turns, so that it keeps no other waiting: new shapes and
-// their classes, batches of pods, many facts, looks at the whole state.
+// their classes, batches of pods, many facts, looks at the whole state, questions of capacity.
 //
 // The service gives one work at a time a turn of about kWorkTurnTime, in the order in which they
 // stand in line; other connections have theirs between two of them. What these change is seen by

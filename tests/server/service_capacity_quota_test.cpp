@@ -958,6 +958,14 @@ TEST(CapacityOptions, AreThoseOfTheQuotas) {
 
 // --- Answers have limits -------------------------------------------------------------------------
 
+Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
+                                     std::uint64_t epoch) {
+  CapacityPlanEncoder reply(builder);
+  while (reply.add_rows(answer)) {
+  }
+  return reply.finish(answer, epoch);
+}
+
 // What the server writes of an answer; the builder owns it.
 template <typename Body, typename... Answer>
 const Body& written(Builder& builder, const Answer&... answer) {

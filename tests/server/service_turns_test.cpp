@@ -454,6 +454,205 @@ TEST_F(Turns, AResyncAmidAPostFilterMakesItOneOfTheNewState) {
   EXPECT_EQ(text_of_candidates(reply), "Success m0: m0 Success 1 m1 Success 1 m2 Success 1");
 }
 
+// --- Capacity ---
+
+Node pool_node(const std::string& name, const std::string& pool) {
+  Node node = node_of(name, 4);
+  node.labels = {{"pool", pool}};
+  node.capacity = cores(4);
+  return node;
+}
+
+// Of all nodes that say their pool.
+CapacityQuota cores_quota(const std::string& name, const std::string& cpu) {
+  CapacityQuota quota;
+  quota.name = name;
+  quota.selector = {{"pool", "Exists", {}}};
+  quota.limits = {{"cpu", cpu}};
+  return quota;
+}
+
+// Of a pool each.
+NodeCounts templates_of(int count) {
+  NodeCounts templates;
+  for (int t = 0; t < count; ++t) {
+    templates.emplace_back(pool_node("", "new" + std::to_string(t)), 1);
+  }
+  return templates;
+}
+
+std::string text_of_plan(const wire::CapacityPlanned& planned) {
+  const auto text_of_break = [](const wire::CapacityBreak* stopped) {
+    return stopped == nullptr ? "none" : fmt::format("{} {}", stopped->item(), stopped->fits());
+  };
+  std::string all = fmt::format("net {} peak {}", text_of_break(planned.net_break()),
+                                text_of_break(planned.peak_break()));
+  for (const wire::PlanRow* row : *planned.rows()) {
+    all += fmt::format("; {} {} of {} {} {} {}", text(row->quota()), row->net(), row->limit(),
+                       row->used(), row->added(), row->removed());
+  }
+  return all;
+}
+
+TEST_F(Turns, ACapacityCheckAnswersEachItemAtItsTurn) {
+  feeder.feed({cores_quota("q", "10")});
+  in_turns();
+  const std::uint64_t asked = client.capacity_check(NodeCounts(6, {pool_node("", "new"), 5}));
+  ASSERT_TRUE(client.waiting());
+  EXPECT_EQ(other.allowed(pool_node("", "other"), 5), 2) << "answered first";
+  fact(pool_node("n1", "a"));
+  EXPECT_EQ(steps(), 5);
+  const wire::CapacityChecked& reply = client.take<wire::CapacityChecked>(asked);
+  ASSERT_EQ(reply.answers()->size(), 6U);
+  EXPECT_EQ(reply.answers()->Get(0)->allowed(), 2);
+  EXPECT_EQ(reply.answers()->Get(5)->allowed(), 1);
+  EXPECT_EQ(reply.epoch(), other.stats().epoch()) << "of the last item";
+}
+
+TEST_F(Turns, ACapacityPlanIsOfOneMoment) {
+  feeder.feed({pool_node("n1", "a"), pool_node("n2", "a"), cores_quota("q", "40"),
+               cores_quota("r", "100")});
+  const std::string at_once = text_of_plan(
+      other.take<wire::CapacityPlanned>(other.capacity_plan(templates_of(10), {"n1"})));
+  EXPECT_EQ(at_once,
+            "net 9 0 peak 8 0; CapacityQuota/q 44000 of 40000 8000 40000 4000;"
+            " CapacityQuota/r 44000 of 100000 8000 40000 4000");
+  in_turns();
+  const std::uint64_t asked = client.capacity_plan(templates_of(10), {"n1"});
+  for (int turn = 0; turn < 12; ++turn) client.step();  // all is read, and the sums are copied
+  for (int turn = 0; client.waiting(); ++turn) {
+    fact(pool_node("late" + std::to_string(turn), "b"));
+    fact(removed_node("n1"));
+    fact(cores_quota("q", "40"));  // as it was
+    EXPECT_EQ(other.allowed(pool_node("", "other"), 100), turn > 7 ? 0 : 8 - turn)
+        << "nothing that is planned is seen";
+    ASSERT_LT(turn, 40);
+    client.step();
+  }
+  EXPECT_EQ(text_of_plan(client.take<wire::CapacityPlanned>(asked)), at_once);
+}
+
+TEST_F(Turns, ACapacityPlanBeginsAgainWhereAQuotaChanges) {
+  feeder.feed({pool_node("n1", "a"), cores_quota("q", "40"), cores_quota("r", "100")});
+  in_turns();
+  for (int before = 1; before < 30; ++before) {
+    const std::string limit = std::to_string(10 + before);
+    const std::uint64_t asked = client.capacity_plan(templates_of(6), {});
+    for (int turn = 1; turn < before && client.waiting(); ++turn) client.step();
+    const bool amid = client.waiting();
+    EXPECT_EQ(amid, before < 27) << before;
+    fact(cores_quota("q", limit));
+    if (before % 3 == 0) fact(removed_capacity_quota("r"));
+    steps();
+    const std::string in_turns = text_of_plan(client.take<wire::CapacityPlanned>(asked));
+    const std::string at_once =
+        text_of_plan(other.take<wire::CapacityPlanned>(other.capacity_plan(templates_of(6), {})));
+    EXPECT_EQ(in_turns == at_once, amid) << in_turns << at_once;
+    fact(cores_quota("r", "100"));
+  }
+}
+
+TEST_F(Turns, AResyncAmidACapacityPlanMakesItOneOfTheNewState) {
+  feeder.feed({cores_quota("q", "40")});
+  in_turns();
+  const std::uint64_t asked = client.capacity_plan(templates_of(6), {"m1"});
+  for (int turn = 0; turn < 3; ++turn) client.step();
+  feeder.feed({pool_node("m1", "a"), cores_quota("q", "12")});
+  steps();
+  EXPECT_EQ(text_of_plan(client.take<wire::CapacityPlanned>(asked)),
+            "net 3 0 peak 2 0; CapacityQuota/q 24000 of 12000 4000 24000 4000");
+}
+
+TEST_F(Turns, NodesAreReservedWholeOrNotAtAll) {
+  feeder.feed({cores_quota("q", "24")});
+  in_turns();
+  const std::int64_t soon_us = kNowUs + 60 * kSecondUs;
+  const std::uint64_t asked = client.capacity_reserve("up", templates_of(6), soon_us);
+  int count = 0;
+  for (; client.waiting(); client.step(), ++count) {
+    EXPECT_EQ(other.stats().capacity_reservations(), 0U);
+    EXPECT_EQ(other.allowed(pool_node("", "other"), 100), 6);
+  }
+  EXPECT_GE(count, 20) << "each is read, looked at, walked and given a class";
+  EXPECT_TRUE(client.take<wire::CapacityReserved>(asked).accepted());
+  EXPECT_EQ(other.stats().capacity_reservations(), 1U);
+  EXPECT_EQ(other.allowed(pool_node("", "other"), 100), 0);
+  // Who goes before the last turn holds nothing.
+  EXPECT_TRUE(client.capacity_released("up"));
+  client.capacity_reserve("gone", templates_of(6), soon_us);
+  for (int turn = 1; turn < count; ++turn) client.step();
+  ASSERT_TRUE(client.waiting());
+  client.disconnect();
+  EXPECT_EQ(other.stats().capacity_reservations(), 0U);
+}
+
+// Whenever a node, a quota or another's reservation takes the room.
+TEST_F(Turns, NodesAreNotReservedWhereTheRoomWasTakenMeanwhile) {
+  feeder.feed({cores_quota("q", "24")});
+  in_turns();
+  const std::int64_t soon_us = kNowUs + 60 * kSecondUs;
+  int seen = 0;
+  for (int before = 0; seen < 3; ++before) {
+    for (const int how : {0, 1, 2}) {
+      const std::uint64_t asked =
+          client.capacity_reserve("up", templates_of(6), soon_us, wire::ReserveMode::UpTo);
+      for (int turn = 0; turn < before && client.waiting(); ++turn) client.step();
+      const bool amid = client.waiting();
+      seen += amid ? 0 : 1;
+      if (how == 0) fact(pool_node("late", "b"));
+      if (how == 1) fact(cores_quota("q", "20"));
+      // `other` waits for its own, so that both have turns.
+      const bool side =
+          how == 2 &&
+          other.capacity_reserved("side", {{pool_node("", "b"), 1}}, soon_us).accepted();
+      steps();
+      const wire::CapacityReserved& reply = client.take<wire::CapacityReserved>(asked);
+      EXPECT_TRUE(reply.accepted());
+      std::int64_t nodes = 0;
+      for (const std::int64_t allowed : *reply.allowed()) nodes += allowed;
+      EXPECT_EQ(nodes, side || (how != 2 && amid) ? 5 : 6) << before << " " << how;
+      const auto* quota = other.capacity_quota_status().quotas()->Get(0);
+      const auto* cpu = quota->amounts()->Get(0);
+      if (amid) EXPECT_LE(cpu->used() + cpu->reserved(), cpu->limit()) << before << " " << how;
+      EXPECT_TRUE(client.capacity_released("up"));
+      EXPECT_EQ(other.capacity_released("side"), side);
+      fact(removed_node("late"));
+      fact(cores_quota("q", "24"));
+    }
+    ASSERT_LT(before, 60);
+  }
+}
+
+TEST_F(Turns, OfTwoThatReserveUnderOneIdOneDoes) {
+  feeder.feed({cores_quota("q", "24")});
+  in_turns();
+  other.in_turns = true;
+  const std::int64_t soon_us = kNowUs + 60 * kSecondUs;
+  const std::uint64_t first = client.capacity_reserve("up", templates_of(2), soon_us);
+  const std::uint64_t second = other.capacity_reserve("up", templates_of(3), soon_us);
+  while (service->step()) {
+  }
+  EXPECT_TRUE(client.take<wire::CapacityReserved>(first).accepted());
+  EXPECT_EQ(other.error(second), "Conflict: reservation up: is live");
+}
+
+TEST_F(Turns, CapacityQuotasAreListedOneByOne) {
+  std::vector<Fact> facts;
+  for (int q = 0; q < 9; ++q) facts.emplace_back(cores_quota("q" + std::to_string(q), "24"));
+  feeder.feed(facts);
+  in_turns();
+  const std::uint64_t asked = client.ask_capacity_quota_status("CapacityQuota/q0");
+  client.step();
+  fact(removed_capacity_quota("q0"));
+  fact(removed_capacity_quota("q8"));
+  EXPECT_GE(steps(), 6);
+  const wire::CapacityQuotaStatusReply& reply = client.take<wire::CapacityQuotaStatusReply>(asked);
+  ASSERT_EQ(reply.quotas()->size(), 7U);
+  EXPECT_EQ(text(reply.quotas()->Get(0)->id()), "CapacityQuota/q1");
+  EXPECT_EQ(text(reply.quotas()->Get(6)->id()), "CapacityQuota/q7");
+  EXPECT_FALSE(reply.more());
+}
+
 // --- Facts ---
 
 TEST_F(Turns, FactsAreAppliedInOrderAndTheNextOnesWait) {
