@@ -22,6 +22,9 @@ namespace {
 
 constexpr const char* kClaimsNamespace = "claims";
 constexpr std::uint32_t kClaims = 1024;
+constexpr const char* kPoolLabel = "bench/pool";
+constexpr const char* kGpuResource = "bench/gpu";
+constexpr std::uint32_t kCapacityQuotas = 3000;
 
 // Pods that differ from all that were asked for before.
 std::vector<Pod> new_pods(const Pod& like, std::size_t count, std::uint64_t round,
@@ -60,6 +63,32 @@ void add_local_claims(LoadFacts::Objects& objects) {
   for (std::uint32_t c = 0; c < kClaims; ++c) {
     all.emplace_back(waiting_claim(kClaimsNamespace, fmt::format("claim-{}", c), kLocalStorage));
   }
+}
+
+// That limit what no node has, whatever its pool.
+void add_capacity_quotas(std::uint32_t count, LoadFacts::Objects& objects) {
+  for (std::uint32_t q = 0; q < count; ++q) {
+    CapacityQuota& quota = objects.capacity_quotas.emplace_back();
+    quota.name = fmt::format("hostile-{:04}", q);
+    quota.selector = {{kPoolLabel, "NotIn", {"other"}}};
+    quota.limits = {{kGpuResource, "100000"}};
+  }
+}
+
+// As many as a request may have, of pools that nobody has asked about, each under every quota.
+std::vector<Node> new_templates(std::uint64_t round) {
+  std::vector<Node> nodes(kCapacityItemsPerRequestMax);
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    nodes[n].labels = {{kPoolLabel, fmt::format("pool-{}-{}", round, n)}};
+    nodes[n].capacity = {{kGpuResource, Quantity::from_value(8)}};
+  }
+  return nodes;
+}
+
+std::vector<CapacityItem> one_of_each(const std::vector<Node>& templates) {
+  std::vector<CapacityItem> items;
+  for (const Node& node : templates) items.push_back({.node = &node, .count = 1});
+  return items;
 }
 
 struct Attack {
@@ -149,6 +178,34 @@ std::vector<Attack> attacks(ServedCluster& served) {
   all.push_back({"Explain", [&served, &like](Client& client, std::uint64_t) {
                    value_of(client.explain(like, served.facts().engine().node_name(NodeIndex{0})));
                  }});
+  all.push_back({"CapacityCheck, 1,024 new pools", [](Client& client, std::uint64_t round) {
+                   const std::vector<Node> templates = new_templates(round);
+                   const auto answer = value_of(client.capacity_check(one_of_each(templates)));
+                   check(answer.answers.size() == templates.size(), "an answer for each");
+                 }});
+  all.push_back(
+      {"CapacityPlan, 1,024 new pools for 4,096 nodes",
+       [&served](Client& client, std::uint64_t round) {
+         const std::vector<Node> templates = new_templates(round);
+         const Engine& engine = served.facts().engine();
+         std::vector<std::string> removed;
+         for (std::uint32_t n = 0; n < std::min(engine.stats().nodes, kItemsPerListMax); ++n) {
+           removed.emplace_back(engine.node_name(NodeIndex{n}));
+         }
+         const auto answer = value_of(client.capacity_plan(one_of_each(templates), removed));
+         check(answer.rows.size() == served.facts().capacity_quotas().stats().quotas &&
+                   !answer.peak_break,
+               "it fits");
+       }});
+  all.push_back({"CapacityReserve, 1,024 new pools", [](Client& client, std::uint64_t round) {
+                   const std::vector<Node> templates = new_templates(round);
+                   const std::vector<CapacityItem> items = one_of_each(templates);
+                   const std::int64_t now_us = value_of(client.capacity_reservations()).now_us;
+                   const auto answer = value_of(client.capacity_reserve(
+                       {.id = "hostile", .items = items, .expires_us = now_us + 60'000'000}));
+                   check(answer.accepted, "it fits");
+                   check(value_of(client.capacity_release("hostile")), "it was held");
+                 }});
   all.push_back({"a resync", [&served](Client&, std::uint64_t) { served.feed(); }});
   return all;
 }
@@ -174,6 +231,7 @@ void hostile_wait(const BenchOptions& options, Lines& lines) {
   LoadFacts::Objects objects =
       generated_objects(options.size(kServedNodes), options.size(kServedPods), options.seed);
   add_local_claims(objects);
+  add_capacity_quotas(options.size(kCapacityQuotas), objects);
   ServedCluster served(std::move(objects), kUsualPolling, options.seed);
   served.feed();
   served.check();
