@@ -103,6 +103,16 @@ Application* Applications::for_decision(const Pod& pod) {
   return &application;
 }
 
+Application* Applications::for_decision(const Pod& pod, Known& last) {
+  if (last.application != nullptr && last.edition == edition() && !broken_) {
+    use_order_.splice(use_order_.begin(), use_order_, last.application->use_place);
+    return last.application;
+  }
+  last.application = for_decision(pod);
+  last.edition = edition();
+  return last.application;
+}
+
 // --- What follows from other facts ---
 
 bool Applications::is_current(const Application& application) const {
@@ -324,6 +334,7 @@ std::uint32_t Applications::next_row(std::uint32_t node_class, std::uint32_t row
 // --- Keeping ---
 
 void Applications::begin_anew() noexcept {
+  ++dropped_;
   for (const auto& [key, application] : ids_) {
     if (application->reads_held) {
       classes_.unread(application->reads.constraint, application->reads.keys);
@@ -409,6 +420,7 @@ void Applications::trim() {
 }
 
 void Applications::drop(Application& application) {
+  ++dropped_;
   forget(application);
   if (application.reads_held) {
     classes_.unread(application.reads.constraint, application.reads.keys);

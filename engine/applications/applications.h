@@ -79,6 +79,12 @@ class Applications {
   // --- Decisions ---
   // nullptr: none. Valid until the next is asked for.
   Application* for_decision(const Pod& pod);
+  // The same of a pod that is asked for again and again, with what came of it last.
+  struct Known {
+    Application* application = nullptr;
+    std::uint64_t edition = 0;
+  };
+  Application* for_decision(const Pod& pod, Known& last);
   // Equal for pods that share an application whatever else is read of labels. Valid until the next
   // is asked for.
   const std::string& whole_key(const Pod& pod) { return maker_.whole_key(pod); }
@@ -209,6 +215,8 @@ class Applications {
   Images images_of_nodes() const;  // counted anew
   // That its labels count by which its own selectors read.
   void note_read(const Pod& pod);
+  // While it is the same, so is which pods have which application.
+  std::uint64_t edition() const { return read_.version() + dropped_; }
 
   bool is_current(const Application& application) const;
   bool is_described(const Application& application) const;
@@ -268,6 +276,7 @@ class Applications {
   BytesMap<std::string, std::vector<Application*>> in_namespace_;
   std::vector<Application*> crossing_;
   std::size_t bytes_ = 0;
+  std::uint64_t dropped_ = 0;  // applications, or all of them
   std::uint32_t node_count_ = 0;
   std::uint64_t keys_generation_ = 1, volumes_generation_ = 1, node_changes_ = 1, versions_ = 0;
   std::vector<std::uint32_t> first_rows_;

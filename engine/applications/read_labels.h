@@ -21,7 +21,11 @@ inline constexpr std::size_t kReadLabelBits = 4096;
 
 class ReadLabels {
  public:
-  void add(std::string_view key) { bits_.set(bit(key)); }
+  void add(std::string_view key) {
+    const std::size_t its = bit(key);
+    version_ += bits_.test(its) ? 0 : 1;
+    bits_.set(its);
+  }
   void add(const std::optional<LabelSelector>& selector) {
     for (std::size_t i = 0; selector && i < selector->size(); ++i) {
       add((*selector)[i].key);
@@ -35,11 +39,14 @@ class ReadLabels {
     }
   }
   bool has(std::string_view key) const { return bits_.test(bit(key)); }
+  // Grows when a key may be read that was not.
+  std::uint64_t version() const { return version_; }
 
  private:
   static std::size_t bit(std::string_view key) { return hash_bytes(key) % kReadLabelBits; }
 
   std::bitset<kReadLabelBits> bits_;
+  std::uint64_t version_ = 0;
 };
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
@@ -40,7 +41,7 @@ void AppliedRows::bring_up(CachedShape& found, ApplicationLook& look,
   Changes& changed = changes();
   changed.entries.clear();
   changed.counted.clear();
-  changed.is_out.assign(entries_.size(), false);
+  changed.is_out.assign(entries_.size(), 0);
   extras_.classes = table.columns().node_class;
   same = same && follow(found, look, applications, application);
   if (!same) {
@@ -223,8 +224,12 @@ bool AppliedRows::follow_classes(const ApplicationLook& look, const Applications
 // The rows that changed since, to the entries of what they are now. False: one has none yet.
 bool AppliedRows::follow_rows(const CachedShape& found, const ApplicationLook& look,
                               const Applications& applications, const Application& application) {
-  std::vector<std::uint32_t> rows, turned;
-  std::vector<ClassChange> moved;
+  std::vector<std::uint32_t>& rows = changes().rows;
+  std::vector<std::uint32_t>& turned = changes().turned;
+  std::vector<ClassChange>& moved = changes().moved;
+  rows.clear();
+  turned.clear();
+  moved.clear();
   for (const StandingChange& change : application.standing_changes) {
     applications.each_row(application.fine_sums[change.sums]->key(), change.domain,
                           [&](std::uint32_t row) { rows.push_back(row); });
@@ -364,10 +369,9 @@ bool AppliedRows::find_codes(const ApplicationLook& look, bool all, bool kept, b
 void AppliedRows::take_out(std::uint32_t entry) {
   Changes& changed = changes();
   changed.is_out.resize(entries_.size());
-  if (changed.is_out[entry]) {
+  if (std::exchange(changed.is_out[entry], 1) != 0) {
     return;
   }
-  changed.is_out[entry] = true;
   const ScoredRows& its = entries_[entry];
   const bool passed = its.rows != 0 && its.code == 0;
   changed.entries.push_back(entry);

@@ -41,11 +41,13 @@ class AppliedRows final : public KeptWithApplication {
   std::size_t bytes() const;
 
  private:
-  // Entries that were taken out, and how many rows of each PodTopologySpread counted. Scratch of a
-  // bring_up(); a thread's.
+  // Scratch of a bring_up(); a thread's.
   struct Changes {
+    std::vector<std::uint32_t> rows, turned;  // feasible or infeasible
+    std::vector<ClassChange> moved;
+    // Entries that were taken out, and how many rows of each PodTopologySpread counted.
     std::vector<std::uint32_t> entries, counted;
-    std::vector<bool> is_out;  // by entry
+    std::vector<std::uint8_t> is_out;  // by entry
   };
   static Changes& changes();
   bool can_follow(const CachedShape& found, const NodeTable& table, const Application& application,

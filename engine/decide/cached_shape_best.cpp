@@ -226,6 +226,17 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
                                 const TieOrder& order, const RowExtras& extras,
                                 std::vector<RowTotal>& out, std::uint32_t& short_of) {
   const auto worse = [](const Head& a, const Head& b) { return a.key < b.key; };
+  std::vector<Head>& heads = scratch().heads;
+  // The best stands first; once it has a lesser key it goes down to its place.
+  const auto sink = [&heads] {
+    for (std::size_t at = 0, next = 1; next < heads.size(); at = next, next = 2 * at + 1) {
+      next += next + 1 < heads.size() && heads[next].key < heads[next + 1].key;
+      if (heads[next].key < heads[at].key) {
+        return;
+      }
+      std::swap(heads[at], heads[next]);
+    }
+  };
   // To the class's next row; false: none is kept.
   const auto advance = [&](Head& head) {
     const std::vector<BestRow>& best = range.by_class[head.node_class].best;
@@ -249,7 +260,6 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
       class_best(range, weights, c, order);
     }
   }
-  std::vector<Head>& heads = scratch().heads;
   heads.clear();
   for (std::uint32_t c = 0; c < feasible_by_class_.size(); ++c) {
     if (feasible_by_class_[c] == 0 || extras.by_class[c] < 0) {
@@ -265,13 +275,17 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
   }
   std::make_heap(heads.begin(), heads.end(), worse);
   while (out.size() < count && !heads.empty()) {
-    std::pop_heap(heads.begin(), heads.end(), worse);
-    Head& head = heads.back();
+    Head& head = heads.front();
     out.push_back(head.row_total);
+    if (out.size() == count) {
+      break;
+    }
     if (advance(head)) {
-      std::push_heap(heads.begin(), heads.end(), worse);
-    } else if (all_kept(head) || out.size() == count) {
+      sink();
+    } else if (all_kept(head)) {
+      head = heads.back();
       heads.pop_back();
+      sink();
     } else {
       short_of = head.node_class;
       return false;

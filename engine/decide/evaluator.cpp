@@ -152,27 +152,30 @@ bool Evaluator::tell_apart(const Pod& pod, const Pause& pause) {
 }
 
 AskedPod Evaluator::ask(const Pod& pod, PodShape& shape) {
-  AskedPod asked = begin_asking(pod, shape);
+  return ask(pod, shape, cluster_.applications().for_decision(pod));
+}
+
+AskedPod Evaluator::ask(const Pod& pod, PodShape& shape, Application* application) {
+  AskedPod asked = begin_asking(pod, shape, application);
   cluster_.prepare(shape);
   look_at_application(pod, asked);
   return asked;
 }
 
 AskedPod Evaluator::ask_for_rows(const Pod& pod, PodShape& shape) {
-  AskedPod asked = begin_asking(pod, shape);
+  AskedPod asked = begin_asking(pod, shape, cluster_.applications().for_decision(pod));
   cluster_.prepare_for_rows(shape);
   look_at_application(pod, asked);
   return asked;
 }
 
 // Before the shape is prepared: the application may be new, and tell classes apart.
-AskedPod Evaluator::begin_asking(const Pod& pod, PodShape& shape) {
-  AskedPod asked{shape, cluster_.named_node(pod), cluster_.applications().for_decision(pod), {}};
+AskedPod Evaluator::begin_asking(const Pod& pod, PodShape& shape, Application* application) {
   // May split classes, whose codes the shape is to have.
-  if (asked.application != nullptr) {
-    cluster_.applications().prepare(*asked.application);
+  if (application != nullptr) {
+    cluster_.applications().prepare(*application);
   }
-  return asked;
+  return {shape, cluster_.named_node(pod), application, {}};
 }
 
 void Evaluator::look_at_application(const Pod& pod, AskedPod& asked) {
@@ -232,7 +235,7 @@ Result<ShapeIndex> Evaluator::shape_of(const Pod& pod) {
   const auto next = static_cast<std::uint32_t>(handed_out_.size());
   const auto [known, is_new] = handed_out_ids_.try_emplace(std::move(key), next);
   if (is_new) {
-    handed_out_.push_back({pod, (*shape)->id});
+    handed_out_.push_back({pod, (*shape)->id, {}});
     handed_out_.back().pod.node_name.clear();
   }
   return static_cast<ShapeIndex>(known->second);
@@ -261,7 +264,9 @@ Result<void> Evaluator::evaluate(ShapeIndex index, const EvaluateOptions& option
     return tl::unexpected(shape.error());
   }
   if (cluster_.applications().any()) {
-    AskedPod asked = ask(handed_out_[static_cast<std::uint32_t>(index)].pod, **shape);
+    HandedOut& its = handed_out_[static_cast<std::uint32_t>(index)];
+    AskedPod asked =
+        ask(its.pod, **shape, cluster_.applications().for_decision(its.pod, its.application));
     decide(asked, options, decision);
     return {};
   }

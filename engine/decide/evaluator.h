@@ -112,7 +112,8 @@ class Evaluator {
   // Whether the row's filters pass the pod. Not `scored`: a score that fails is not asked for, as
   // where one node is all there is.
   bool takes(const Pod& pod, PodShape& shape, std::uint32_t row, bool scored);
-  AskedPod begin_asking(const Pod& pod, PodShape& shape);
+  AskedPod ask(const Pod& pod, PodShape& shape, Application* application);
+  AskedPod begin_asking(const Pod& pod, PodShape& shape, Application* application);
   void look_at_application(const Pod& pod, AskedPod& asked);
   void decide(AskedPod& asked, const EvaluateOptions& options, Decision& decision);
   void decide_cached(CachedShape& found, const PodShape& shape, const EvaluateOptions& options,
@@ -199,6 +200,7 @@ class Evaluator {
   struct HandedOut {
     Pod pod;
     ShapeId shape;
+    Applications::Known application;
   };
   std::vector<HandedOut> handed_out_;
   BytesMap<std::string, std::uint32_t> handed_out_ids_;

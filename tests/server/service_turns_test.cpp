@@ -613,7 +613,9 @@ TEST_F(Turns, NodesAreNotReservedWhereTheRoomWasTakenMeanwhile) {
       EXPECT_EQ(nodes, side || (how != 2 && amid) ? 5 : 6) << before << " " << how;
       const auto* quota = other.capacity_quota_status().quotas()->Get(0);
       const auto* cpu = quota->amounts()->Get(0);
-      if (amid) EXPECT_LE(cpu->used() + cpu->reserved(), cpu->limit()) << before << " " << how;
+      if (amid) {
+        EXPECT_LE(cpu->used() + cpu->reserved(), cpu->limit()) << before << " " << how;
+      }
       EXPECT_TRUE(client.capacity_released("up"));
       EXPECT_EQ(other.capacity_released("side"), side);
       fact(removed_node("late"));
