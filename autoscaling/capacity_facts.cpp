@@ -237,6 +237,7 @@ void CapacityFacts::use_keys(const CapacityQuotaState* state, int times) {
 
 void CapacityFacts::set_capacity_quota(const CapacityQuotaKey& key,
                                        std::optional<CapacityQuotaState> state) {
+  ++edition_;  // before what may end half way, as memory may
   const CountedCapacityQuota* before = table_.find(key);
   if (forked()) {
     changes_.push_back(
@@ -252,7 +253,6 @@ void CapacityFacts::set_capacity_quota(const CapacityQuotaKey& key,
     }
   }
   table_.set(key, std::move(state), counted, labels_);
-  ++edition_;
   tell_audits([](CapacityAuditNotes& notes) { notes.classes = 0; });
   if (labels_.keys_read() > 2 * key_uses_.size() + kIdleKeysMax) rebuild();
 }

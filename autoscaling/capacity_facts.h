@@ -93,7 +93,7 @@ class CapacityFacts {
   template <typename Limit>
   void for_each_touched(const AskedTemplate& asked, const Limit& limit) {
     if (asked.labels) {
-      table_.for_each_touched(*table_.touches_of(*asked.labels), asked.amounts, limit);
+      table_.for_each_touched(table_.touches_of(*asked.labels), asked.amounts, limit);
     } else if (asked.label_class != kNoClass) {
       table_.for_each_touched(table_.at(asked.label_class).touches, asked.amounts, limit);
     }
@@ -208,7 +208,7 @@ class CapacityFacts {
   std::set<std::pair<std::int64_t, std::string>> expiries_;
   std::int64_t now_us_ = 0;
   std::map<std::string, std::uint32_t, std::less<>> key_uses_;  // by selectors in force
-  std::size_t classes_kept_ = 0, layouts_kept_ = 0;             // by the last rebuild
+  std::size_t classes_kept_ = 0, layouts_kept_ = 0;             // when some were dropped last
   std::uint64_t edition_ = 0;
   std::vector<Before> changes_;
   std::vector<std::size_t> forks_;                         // how many changes there were

@@ -112,8 +112,11 @@ void CapacityFacts::drop_idle_classes() {
       if (item.node.label_class != kNoClass) held[item.node.label_class] = true;
     }
   }
-  const std::vector<std::uint32_t> numbers = labels_.keep_only(held);
+  // Memory may end before anything is changed.
+  LabelClasses labels = labels_;
+  const std::vector<std::uint32_t> numbers = labels.keep_only(held);
   table_.keep_only(numbers);
+  labels_ = std::move(labels);
   for (CountedNode& node : nodes_) {
     if (node.label_class != kNoClass) node.label_class = numbers[node.label_class];
   }

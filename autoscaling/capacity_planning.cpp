@@ -25,6 +25,12 @@ Result<bool> each(std::size_t count, std::size_t& next, const std::function<bool
   return true;
 }
 
+const std::function<bool()> kNoPause = [] { return false; };
+
+const std::function<bool()>& pause_of(const std::function<bool()>& pause, std::uint64_t begun) {
+  return begun > kPlanningBeginningsMax ? kNoPause : pause;
+}
+
 template <typename Stage>
 Stage after(Stage stage) {
   return static_cast<Stage>(static_cast<int>(stage) + 1);
@@ -63,7 +69,7 @@ Result<bool> CapacityPlanning::turn(const std::function<bool()>& pause) {
     if (Result<void> ok = begin(); !ok) return tl::unexpected<Error>(ok.error());
   }
   for (; stage_ != Stage::kDone; stage_ = after(stage_), next_ = 0) {
-    const Result<bool> done = stage(pause);
+    const Result<bool> done = stage(pause_of(pause, begun_));
     if (!done || !*done) return done;
   }
   return true;
@@ -134,6 +140,7 @@ Result<void> CapacityPlanning::copy() {
     removed_.push_back({node->label_class, std::nullopt, node->amounts});
   }
   walk_.begin();
+  copied_ = begun_;
   return {};
 }
 
@@ -197,7 +204,7 @@ Result<void> CapacityReserving::begin() {
   }
   if (Result<void> ok = check_items(request_.items); !ok) return ok;
   facts_.tidy();
-  begun_ = true;
+  ++begun_;
   edition_ = facts_.edition();
   stage_ = Stage::kLook;
   next_ = 0;
@@ -208,11 +215,11 @@ Result<void> CapacityReserving::begin() {
 
 Result<bool> CapacityReserving::turn(const std::function<bool()>& pause) {
   for (;;) {
-    const bool too_late = stage_ == Stage::kHold && !walk_.still_fits();
-    if (!begun_ || too_late || edition_ != facts_.edition()) {
+    if (begun_ == 0 || edition_ != facts_.edition() ||
+        (stage_ == Stage::kHold && !walk_.still_fits())) {
       if (Result<void> ok = begin(); !ok) return tl::unexpected<Error>(ok.error());
     }
-    const Result<bool> done = stage(pause);
+    const Result<bool> done = stage(pause_of(pause, begun_));
     if (!done || !*done) return done;
     if (stage_ == Stage::kDone) return true;
     stage_ = after(stage_);

@@ -24,6 +24,10 @@
 
 namespace headroom {
 
+// What begins more often than that is made in one piece then, whatever `pause` says, so that
+// changes which come faster than an answer keep nobody waiting for ever.
+inline constexpr std::uint64_t kPlanningBeginningsMax = 4;
+
 struct PlanningRequest {
   std::size_t count = 0;  // of items
   // Valid until the next one is asked for: in their order, and again when all begins again.
@@ -41,7 +45,13 @@ class CapacityPlanning {
   // after that begins again if what the answer says of quotas is out of date, and else is true.
   Result<bool> turn(const std::function<bool()>& pause);
   const PlanAnswer& answer() const { return answer_; }
+  PlanAnswer& answer() { return answer_; }
   std::uint64_t begun() const { return begun_; }  // how often
+  // Of how many beginnings the sums were copied: in the turn in which it grows, to the moment that
+  // the answer is of.
+  std::uint64_t copied() const { return copied_; }
+  // What it takes of the heap, but for what it was given and what quotas read of templates.
+  std::size_t bytes() const { return walk_.bytes() + answer_.rows.capacity() * sizeof(PlanRow); }
 
  private:
   enum class Stage { kLook, kCopy, kPeak, kRemove, kNet, kAll, kRows, kDone };
@@ -53,7 +63,7 @@ class CapacityPlanning {
 
   CapacityFacts& facts_;
   const PlanningRequest request_;
-  std::uint64_t begun_ = 0, edition_ = 0;
+  std::uint64_t begun_ = 0, copied_ = 0, edition_ = 0;
   Stage stage_ = Stage::kLook;
   std::size_t next_ = 0;  // item, node or quota of the stage
   std::vector<AskedTemplate> asked_, removed_;
@@ -90,8 +100,7 @@ class CapacityReserving {
 
   CapacityFacts& facts_;
   const ReservingRequest request_;
-  bool begun_ = false;
-  std::uint64_t edition_ = 0;
+  std::uint64_t begun_ = 0, edition_ = 0;
   Stage stage_ = Stage::kLook;
   std::size_t next_ = 0;  // item of the stage
   std::vector<AskedTemplate> asked_;

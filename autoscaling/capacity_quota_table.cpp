@@ -55,10 +55,10 @@ void CapacityQuotaTable::list_skipped(std::vector<SkippedCapacityQuota>& skipped
 }
 
 void CapacityQuotaTable::read_amounts(const ResourceAmounts& amounts) {
-  for (const ResourceAmount& had : amounts) {
-    if (had.resource >= amounts_.size()) amounts_.resize(had.resource + 1);
-    amounts_[had.resource] = had.amount;
-  }
+  std::size_t size = amounts_.size();
+  for (const ResourceAmount& had : amounts) size = std::max<std::size_t>(size, had.resource + 1);
+  amounts_.resize(size);
+  for (const ResourceAmount& had : amounts) amounts_[had.resource] = had.amount;
 }
 
 void CapacityQuotaTable::forget_amounts(const ResourceAmounts& amounts) {
@@ -69,7 +69,7 @@ void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<Capacity
                              const std::vector<std::uint32_t>& resources,
                              const LabelClasses& labels) {
   auto it = quotas_.find(key);
-  asked_.clear();
+  forget_asked();
   if (it != quotas_.end()) {
     detach(*it->second);
     for (const CapacityQuotaEntry& entry : it->second->entries) numbers_.give(entry.number);
@@ -87,10 +87,13 @@ void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<Capacity
   }
   CountedCapacityQuota& quota = *it->second;
   quota.state = std::move(*state);
+  // Last, so that what memory ended on is not taken for what it was to be.
+  CapacityQuota object = std::exchange(quota.state.object, {});
   quota.entries.clear();
   invalid_ += quota.state.invalid.empty() ? 0 : 1;
   if (!quota.state.in_force) {
     ++skipped_;
+    quota.state.object = std::move(object);
     return;
   }
   const std::vector<CapacityQuotaLimit>& limits = quota.state.in_force->limits;
@@ -106,6 +109,7 @@ void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<Capacity
     entry.limit = limits[i].amount;
   }
   attach(quota, labels);
+  quota.state.object = std::move(object);
 }
 
 void CapacityQuotaTable::attach(CountedCapacityQuota& quota, const LabelClasses& labels) {
@@ -145,13 +149,22 @@ LimitTouches CapacityQuotaTable::matched(const StringMap& labels) const {
   return touches;
 }
 
-std::shared_ptr<const LimitTouches> CapacityQuotaTable::touches_of(const StringMap& labels) {
-  const std::string key = key_of(labels);
+const LimitTouches& CapacityQuotaTable::touches_of(const StringMap& labels) {
+  std::string key = key_of(labels);
   if (const auto known = asked_.find(key); known != asked_.end()) return known->second;
-  if (asked_.size() >= kAskedLabelsMax) asked_.clear();
-  auto touches = std::make_shared<const LimitTouches>(matched(labels));
-  asked_.emplace(key, touches);
-  return touches;
+  LimitTouches touches = matched(labels);
+  const std::size_t bytes = key.size() + touches.size() * sizeof(LimitTouch);
+  if (asked_.size() >= kAskedLabelsMax || asked_bytes_ + bytes > kAskedLabelsBytesMax) {
+    forget_asked();
+  }
+  const LimitTouches& kept = asked_.emplace(std::move(key), std::move(touches)).first->second;
+  asked_bytes_ += bytes;
+  return kept;
+}
+
+void CapacityQuotaTable::forget_asked() {
+  asked_.clear();
+  asked_bytes_ = 0;
 }
 
 void CapacityQuotaTable::add_class(std::uint32_t parent) {
@@ -161,6 +174,7 @@ void CapacityQuotaTable::add_class(std::uint32_t parent) {
 
 void CapacityQuotaTable::keep_only(const std::vector<std::uint32_t>& numbers) {
   std::vector<NodeClassSums> kept;
+  kept.reserve(classes_.size());
   for (std::uint32_t c = 0; c < classes(); ++c) {
     if (numbers[c] != LabelClasses::kDropped) kept.push_back(std::move(classes_[c]));
   }

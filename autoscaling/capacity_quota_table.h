@@ -74,8 +74,9 @@ struct NodeClassSums {
 };
 
 // Labels that no class has are matched once, and what they touch is kept for who asks again; with
-// more of them than this all begins anew.
+// more of them than this, or more bytes of both, all begins anew.
 inline constexpr std::size_t kAskedLabelsMax = 1024;
+inline constexpr std::size_t kAskedLabelsBytesMax = std::size_t{64} << 20;
 
 class CapacityQuotaTable {
  public:
@@ -100,7 +101,8 @@ class CapacityQuotaTable {
 
   // The limits that nodes of no class would touch: `labels` are those of the keys that selectors in
   // force read.
-  std::shared_ptr<const LimitTouches> touches_of(const StringMap& labels);
+  // Valid until the next is asked for.
+  const LimitTouches& touches_of(const StringMap& labels);
 
   // `times`: 1 or -1.
   void add_node(std::uint32_t label_class, const ResourceAmounts& amounts, int times);
@@ -120,7 +122,8 @@ class CapacityQuotaTable {
   template <typename Limit>
   void for_each_touched(const LimitTouches& touches, const ResourceAmounts& amounts,
                         const Limit& limit);
-  // As LabelClasses::keep_only() has numbered them; nobody is in those that are dropped.
+  // As LabelClasses::keep_only() has numbered them; nobody is in those that are dropped. Where
+  // memory ends nothing is changed.
   void keep_only(const std::vector<std::uint32_t>& numbers);
   // Drops all classes, whose nodes and reservations come again as counted ones. `number(resource)`
   // is what the limits count from now on.
@@ -129,17 +132,34 @@ class CapacityQuotaTable {
 
  private:
   LimitTouches matched(const StringMap& labels) const;
+  void forget_asked();
   void count_node(NodeClassSums& sums, int times);
   void attach(CountedCapacityQuota& quota, const LabelClasses& labels);
   void detach(const CountedCapacityQuota& quota);
   void read_amounts(const ResourceAmounts& amounts);
   void forget_amounts(const ResourceAmounts& amounts);
+  // In amounts_ while it lives, whatever `limit` throws.
+  class AmountsAtHand {
+   public:
+    AmountsAtHand(CapacityQuotaTable& table, const ResourceAmounts& amounts)
+        : table_(table), amounts_(amounts) {
+      table_.read_amounts(amounts_);
+    }
+    ~AmountsAtHand() { table_.forget_amounts(amounts_); }
+    AmountsAtHand(const AmountsAtHand&) = delete;
+    AmountsAtHand& operator=(const AmountsAtHand&) = delete;
+
+   private:
+    CapacityQuotaTable& table_;
+    const ResourceAmounts& amounts_;
+  };
 
   ByKey quotas_;
   std::size_t skipped_ = 0, invalid_ = 0;
   std::uint32_t limits_ = 0;
-  FreeNumbers numbers_;                                               // of limits
-  BytesMap<std::string, std::shared_ptr<const LimitTouches>> asked_;  // by labels
+  FreeNumbers numbers_;                        // of limits
+  BytesMap<std::string, LimitTouches> asked_;  // by labels
+  std::size_t asked_bytes_ = 0;
   std::vector<NodeClassSums> classes_;
   std::uint32_t classes_with_nodes_ = 0;
   std::vector<std::int64_t> amounts_;  // by resource, of the node that is being looked at; else 0
@@ -149,7 +169,7 @@ template <typename Number>
 void CapacityQuotaTable::clear_classes(const Number& number) {
   classes_.clear();
   classes_with_nodes_ = 0;
-  asked_.clear();
+  forget_asked();
   for (const auto& [key, quota] : quotas_) {
     for (CapacityQuotaEntry& entry : quota->entries) entry.resource = number(entry.resource);
   }
@@ -158,12 +178,11 @@ void CapacityQuotaTable::clear_classes(const Number& number) {
 template <typename Limit>
 void CapacityQuotaTable::for_each_touched(const LimitTouches& touches,
                                           const ResourceAmounts& amounts, const Limit& limit) {
-  read_amounts(amounts);
+  const AmountsAtHand at_hand(*this, amounts);
   for (const LimitTouch& touch : touches) {
     const std::int64_t amount = touch.resource < amounts_.size() ? amounts_[touch.resource] : 0;
     if (amount != 0) limit(*touch.entry, amount);
   }
-  forget_amounts(amounts);
 }
 
 }  // namespace headroom

@@ -106,7 +106,6 @@ Result<void> CapacityQuotas::check(const Node& node_template, std::int64_t count
 }
 
 Result<PlanAnswer> CapacityQuotas::plan(const Plan& plan) {
-  if (Result<void> ok = check_items(plan.add); !ok) return tl::unexpected<Error>(ok.error());
   CapacityPlanning planning(impl_->facts,
                             {.count = plan.add.size(),
                              .item = [&plan](std::size_t item) { return plan.add[item]; },
@@ -114,7 +113,7 @@ Result<PlanAnswer> CapacityQuotas::plan(const Plan& plan) {
   if (const Result<bool> done = planning.turn(kNeverPause); !done) {
     return tl::unexpected<Error>(done.error());
   }
-  return planning.answer();
+  return std::move(planning.answer());
 }
 
 std::unique_ptr<CapacityPlanning> CapacityQuotas::planning(PlanningRequest request) {

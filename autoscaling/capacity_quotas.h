@@ -22,8 +22,8 @@
 // Thread safety: one thread at a time. Never reads a clock: time moves by advance().
 // Cost: a node event is O(labels + resources + quotas that match); a check O(the same of the
 // template), whatever the number of nodes, and O(quotas) where no node has its labels and it was
-// not asked about lately; a quota O(node classes), and O(nodes) when it reads a
-// label key that no other quota reads.
+// not asked about lately; a plan or a reservation O(limits) beside that; a quota O(node classes),
+// and O(nodes) when it reads a label key that no other quota reads.
 #pragma once
 
 #include <cstdint>

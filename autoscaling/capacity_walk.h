@@ -3,8 +3,8 @@
 // Its own copy of every limit's sums is told of what is only planned, so that facts may change
 // while it lasts. It holds as long as the facts' edition() is the one that it was begun in.
 //
-// Thread safety: that of the facts. Cost: begin() O(limits); all else O(limits that the template
-// touches).
+// Thread safety: that of the facts. Cost: begin() and still_fits() O(limits); all else O(limits
+// that the template touches).
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,7 @@ class CapacityWalk {
 
   std::optional<PlanBreak>& stopped() { return stopped_; }
   const Limit& at(const CapacityQuotaEntry& entry) const { return limits_[entry.number]; }
+  std::size_t bytes() const { return limits_.capacity() * sizeof(Limit); }
   // Whether what was added fits beside what is used and reserved now.
   bool still_fits() const;
 

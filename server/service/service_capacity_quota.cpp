@@ -2,6 +2,7 @@
 // of reservations takes turns; see work.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -185,14 +186,21 @@ class RequestService::Planning final : public Work {
       Result<std::vector<std::string_view>> removed = read_removed();
       if (!removed) return tl::unexpected(removed.error());
       cluster_ = service_.clusters_;
-      written_ = 0;
+      written_ = copied_ = 0;
       planning_ = service_.current_->capacity_quotas().planning(
           {.count = add_.count(),
            .item =
                [this](std::size_t at) { return add_.read(static_cast<std::uint32_t>(at), node_); },
            .remove = std::move(*removed)});
     }
+    if (auto ok = service_.check_memory(); !ok) return tl::unexpected(ok.error());
     const Result<bool> planned = planning_->turn(pause);
+    service_.note_kept(planning_->bytes() - std::min(noted_, planning_->bytes()));
+    noted_ = planning_->bytes();
+    if (copied_ != planning_->copied()) {
+      copied_ = planning_->copied();
+      epoch_ = service_.epoch();
+    }
     if (!planned || !*planned) return planned;
     const PlanAnswer& answer = planning_->answer();
     if (written_ != planning_->begun()) {
@@ -204,7 +212,7 @@ class RequestService::Planning final : public Work {
       if (pause()) return false;
     }
     service_.metrics_.capacity_asked(!answer.net_break);
-    service_.finish(id_, reply_.finish(answer, service_.epoch()));
+    service_.finish(id_, reply_.finish(answer, epoch_));
     return true;
   }
 
@@ -228,7 +236,9 @@ class RequestService::Planning final : public Work {
   Node node_;                  // the template at hand
   std::uint64_t cluster_ = 0;  // by RequestService::clusters_
   std::unique_ptr<CapacityPlanning> planning_;
-  std::uint64_t written_ = 0;  // whose rows are in the reply, by begun()
+  std::size_t noted_ = 0;                 // of its bytes
+  std::uint64_t copied_ = 0, epoch_ = 0;  // what the answer is of, by copied(), and then
+  std::uint64_t written_ = 0;             // whose rows are in the reply, by begun()
   CapacityPlanEncoder reply_;
 };
 

@@ -2,7 +2,7 @@
 # against the oracle (rounds as in engine.cmake).
 headroom_add_test(capacity_quota_test
   SOURCES autoscaling/capacity_quota_oracle_test.cpp autoscaling/capacity_quota_stories_test.cpp
-    autoscaling/capacity_quota_lint_test.cpp
+    autoscaling/capacity_quota_lint_test.cpp autoscaling/capacity_planning_test.cpp
   LIBRARIES headroom::autoscaling headroom_oracle)
 
 headroom_add_test(capacity_quota_property_test BUSY

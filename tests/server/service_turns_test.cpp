@@ -512,8 +512,10 @@ TEST_F(Turns, ACapacityCheckAnswersEachItemAtItsTurn) {
 TEST_F(Turns, ACapacityPlanIsOfOneMoment) {
   feeder.feed({pool_node("n1", "a"), pool_node("n2", "a"), cores_quota("q", "40"),
                cores_quota("r", "100")});
-  const std::string at_once = text_of_plan(
-      other.take<wire::CapacityPlanned>(other.capacity_plan(templates_of(10), {"n1"})));
+  const auto& now =
+      other.take<wire::CapacityPlanned>(other.capacity_plan(templates_of(10), {"n1"}));
+  const std::string at_once = text_of_plan(now);
+  const std::uint64_t epoch = now.epoch();
   EXPECT_EQ(at_once,
             "net 9 0 peak 8 0; CapacityQuota/q 44000 of 40000 8000 40000 4000;"
             " CapacityQuota/r 44000 of 100000 8000 40000 4000");
@@ -529,7 +531,11 @@ TEST_F(Turns, ACapacityPlanIsOfOneMoment) {
     ASSERT_LT(turn, 40);
     client.step();
   }
-  EXPECT_EQ(text_of_plan(client.take<wire::CapacityPlanned>(asked)), at_once);
+  const auto& reply = client.take<wire::CapacityPlanned>(asked);
+  EXPECT_EQ(text_of_plan(reply), at_once);
+  EXPECT_EQ(reply.epoch(), epoch);
+  const std::uint64_t later = other.capacity_plan(templates_of(1), {});
+  EXPECT_GT(other.take<wire::CapacityPlanned>(later).epoch(), epoch);
 }
 
 TEST_F(Turns, ACapacityPlanBeginsAgainWhereAQuotaChanges) {
