@@ -30,8 +30,11 @@ std::uint32_t ChangeLog::append(std::uint32_t row, std::uint32_t node_class) {
     if (at != kNoSlot) {
       dead_[at] = 1;
       if (++dead_count_ > kLogDeadAlways && 2 * dead_count_ > end_ - begin_) {
-        pack();
+        pack(begin_);
       }
+    }
+    if (epoch_ % kLogEndChanges == 0) {
+      pack_end();
     }
     if (end_ - begin_ == kLogSlots) {
       drop_oldest();
@@ -83,14 +86,34 @@ void ChangeLog::drop_oldest() {
   }
 }
 
+// The longest end that is mostly dead, of those of 32 places, 64, ... up to the first that is
+// not.
+void ChangeLog::pack_end() {
+  std::uint64_t first = end_, packed = end_, dead = 0;
+  for (std::uint64_t places = 2 * kLogEndChanges; first > begin_; places *= 2) {
+    const std::uint64_t next = end_ - std::min(places, end_ - begin_);
+    while (first > next) {
+      dead += dead_[slot(--first)];
+    }
+    if (2 * dead <= end_ - first) {
+      break;
+    }
+    packed = first;
+  }
+  if (packed < end_) {
+    pack(packed);
+  }
+}
+
 // Leaves the dead out; the others keep their order and epochs.
-void ChangeLog::pack() {
+void ChangeLog::pack(std::uint64_t first) {
   moved_.clear();
-  std::uint64_t to = begin_;
-  for (std::uint64_t from = begin_; from < end_; ++from) {
+  std::uint64_t to = first;
+  for (std::uint64_t from = first; from < end_; ++from) {
     const std::uint32_t old = slot(from);
     if (dead_[old] != 0) {
       dead_[old] = 0;
+      --dead_count_;
       continue;
     }
     if (const std::uint32_t now = slot(to++); now != old) {
@@ -102,7 +125,6 @@ void ChangeLog::pack() {
     }
   }
   end_ = to;
-  dead_count_ = 0;
   for (NarrowColumn& column : columns_) {
     float* values = column.data();
     for (const auto& [from, into] : moved_) {

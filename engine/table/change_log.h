@@ -2,10 +2,11 @@
 // all rows can catch up by looking at those alone.
 //
 // Each change is an epoch. A row has one live change in the log, its last: who catches up needs no
-// other. The one before is dead: its slot is passed over until more than half of the log is dead;
-// then the log is packed, so that it stays short where the same few rows change over and over. The
-// log is a ring of kLogSlots: where it is full the oldest change goes, and who is behind that
-// starts afresh. A change is at a place, later ones at greater places, until the next change.
+// other. The one before is dead: its slot is passed over until more than half of the log is dead,
+// or of its end, where who catches up looks; then that is packed, so that it stays short where the
+// same few rows change over and over. The log is a ring of kLogSlots: where it is full the oldest
+// change goes, and who is behind that starts afresh. A change is at a place, later ones at greater
+// places, until the next change.
 //
 // Thread safety: one writer, or any number of readers. Cost: append() is O(columns), on the
 // average; first_after() O(log changes since).
@@ -25,6 +26,9 @@ namespace headroom {
 inline constexpr std::uint32_t kLogSlots = 16384;
 // So many may be dead whatever share of the log they are.
 inline constexpr std::uint32_t kLogDeadAlways = 64;
+// After so many changes it is looked whether the last twice as many, or four times, ... are mostly
+// dead.
+inline constexpr std::uint32_t kLogEndChanges = 16;
 
 class ChangeLog {
  public:
@@ -63,7 +67,8 @@ class ChangeLog {
 
  private:
   void drop_oldest();
-  void pack();
+  void pack(std::uint64_t first);  // from that place on
+  void pack_end();
 
   // By slot.
   std::vector<std::uint32_t> rows_, node_classes_;

@@ -82,6 +82,21 @@ TEST_F(ChangeLogTest, TheSameFewRowsStayKnown) {
   expect_all_after(0);
 }
 
+TEST_F(ChangeLogTest, AFewRowsBehindManyOthersTakeLittleRoom) {
+  constexpr std::uint32_t kMany = 10'000, kFew = 9;
+  for (std::uint32_t row = 0; row < kMany; ++row) {
+    change(row);
+  }
+  const std::uint64_t then = log.epoch();
+  for (std::uint32_t i = 0; i < 2'000; ++i) {
+    change(kMany + i % kFew);
+    EXPECT_LE(log.end() - log.first_after(then), 2 * kFew + 2 * kLogEndChanges) << i;
+  }
+  EXPECT_EQ(log.end() - log.first_after(0), kMany + (log.end() - log.first_after(then)));
+  expect_all_after(then);
+  expect_all_after(0);
+}
+
 TEST_F(ChangeLogTest, WhateverComes) {
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 60; ++round) {
