@@ -25,12 +25,6 @@ Result<bool> each(std::size_t count, std::size_t& next, const std::function<bool
   return true;
 }
 
-const std::function<bool()> kNoPause = [] { return false; };
-
-const std::function<bool()>& pause_of(const std::function<bool()>& pause, std::uint64_t begun) {
-  return begun > kPlanningBeginningsMax ? kNoPause : pause;
-}
-
 template <typename Stage>
 Stage after(Stage stage) {
   return static_cast<Stage>(static_cast<int>(stage) + 1);
@@ -65,11 +59,12 @@ Result<void> CapacityPlanning::look_at(std::size_t item) {
 }
 
 Result<bool> CapacityPlanning::turn(const std::function<bool()>& pause) {
+  const auto until = [&] { return begun_ <= kPlanningBeginningsMax && pause(); };
   if (begun_ == 0 || edition_ != facts_.edition()) {
     if (Result<void> ok = begin(); !ok) return tl::unexpected<Error>(ok.error());
   }
   for (; stage_ != Stage::kDone; stage_ = after(stage_), next_ = 0) {
-    const Result<bool> done = stage(pause_of(pause, begun_));
+    const Result<bool> done = stage(until);
     if (!done || !*done) return done;
   }
   return true;
@@ -139,13 +134,13 @@ Result<void> CapacityPlanning::copy() {
     }
     removed_.push_back({node->label_class, std::nullopt, node->amounts});
   }
+  facts_.table().list_skipped(answer_.skipped);
   walk_.begin();
   copied_ = begun_;
   return {};
 }
 
 void CapacityPlanning::write(const CountedCapacityQuota& quota) {
-  if (!quota.state.in_force) answer_.skipped.push_back({quota.id, quota.state.invalid});
   for (const CapacityQuotaEntry& entry : quota.entries) {
     const CapacityWalk::Limit& limit = walk_.at(entry);
     if (!limit.touched) continue;
@@ -214,12 +209,13 @@ Result<void> CapacityReserving::begin() {
 }
 
 Result<bool> CapacityReserving::turn(const std::function<bool()>& pause) {
+  const auto until = [&] { return begun_ <= kPlanningBeginningsMax && pause(); };
   for (;;) {
     if (begun_ == 0 || edition_ != facts_.edition() ||
         (stage_ == Stage::kHold && !walk_.still_fits())) {
       if (Result<void> ok = begin(); !ok) return tl::unexpected<Error>(ok.error());
     }
-    const Result<bool> done = stage(pause_of(pause, begun_));
+    const Result<bool> done = stage(until);
     if (!done || !*done) return done;
     if (stage_ == Stage::kDone) return true;
     stage_ = after(stage_);

@@ -6,7 +6,7 @@
 // begins again. A reservation is made whole in the last turn, if what was found still fits; else it
 // begins again, too. What is asked belongs to the caller and stays as it is; of a plan's templates
 // only what quotas read of them is kept. One that outlives its CapacityQuotas must not have another
-// turn.
+// turn. An installed package does not bring what this header includes.
 //
 // Thread safety: that of the CapacityQuotas. Cost: a piece O(limits that a template or a removed
 // node touches, or that a quota has); the copy O(limits + removed nodes), the end of a reservation
@@ -44,7 +44,6 @@ class CapacityPlanning {
   // Up to where `pause` says so, at least a piece; true when the answer is complete. Another turn
   // after that begins again if what the answer says of quotas is out of date, and else is true.
   Result<bool> turn(const std::function<bool()>& pause);
-  const PlanAnswer& answer() const { return answer_; }
   PlanAnswer& answer() { return answer_; }
   std::uint64_t begun() const { return begun_; }  // how often
   // Of how many beginnings the sums were copied: in the turn in which it grows, to the moment that

@@ -341,7 +341,6 @@ class RequestService final : public FrameHandler {
   std::vector<PodName> without_;  // point into the request
   std::vector<Pod> pods_;
   std::size_t pods_bytes_ = 0;  // of pods_, as kRequestBytesMax counts them
-  std::vector<Node> templates_;
   CapacityCheck check_;
 };
 

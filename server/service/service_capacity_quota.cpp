@@ -51,12 +51,7 @@ class RequestService::Templates {
   using Items = flatbuffers::Vector<flatbuffers::Offset<wire::CapacityItem>>;
 
   Templates(RequestService& service, const char* field, const Items* items)
-      : service_(service), field_(field), items_(items) {
-    std::swap(nodes_, service.templates_);  // their memory is used again
-  }
-  ~Templates() {
-    if (bytes_ <= kKeptBytesMax) std::swap(nodes_, service_.templates_);
-  }
+      : service_(service), field_(field), items_(items) {}
   Templates(const Templates&) = delete;
   Templates& operator=(const Templates&) = delete;
 
@@ -302,6 +297,7 @@ class RequestService::ReservingNodes final : public Work {
     if (!read || !*read) return read;
     CapacityQuotas& quotas = service_.current_->capacity_quotas();
     if (reserving_ == nullptr || cluster_ != service_.clusters_) {
+      service_.sweep_node_owners();
       cluster_ = service_.clusters_;
       reserving_ = quotas.reserving({.id = text(request_.id()),
                                      .items = items_.all(),
@@ -311,7 +307,6 @@ class RequestService::ReservingNodes final : public Work {
                                                  : ReserveMode::kUpTo});
     }
     // Memory may end here, and not where the nodes are held.
-    service_.sweep_node_owners();
     Owner owner = peer_.owner();
     const auto [its_owner, is_new] = service_.node_owners_.try_emplace(request_.id()->str(), owner);
     const Result<bool> done = reserving_->turn(pause);

@@ -63,7 +63,6 @@ void RequestService::failed(Peer* peer, std::uint64_t id, bool feeds, const Erro
   // Half a reply may lie in it.
   (void)attempt([&] { builder_ = flatbuffers::FlatBufferBuilder(); });
   pods_.clear();
-  templates_.clear();
   if (peer != nullptr && !attempt([&] { send_error(*peer, id, error); })) peer->close();
   // What was interrupted may have left something half done. Facts of this feeder are not complete.
   if (feeds && feeder_ != nullptr) {

@@ -56,8 +56,18 @@ class CapacityInTurns : public testing::Test {
     }
   }
   void upsert(const CapacityQuota& quota) { ASSERT_TRUE(quotas_.upsert(quota)); }
-  // Which limits more than one turn apart.
   void change_a_quota() { upsert(quota_of("b", changed_++ % 2 == 0 ? "9" : "8")); }
+  // A quota changes before each of its turns.
+  template <typename Asked>
+  void finish_beside_changes(Asked& asked) {
+    Result<bool> done = false;
+    for (std::uint64_t turn = 0; done && !*done; ++turn) {
+      ASSERT_LE(turn, kPlanningBeginningsMax);
+      change_a_quota();
+      done = asked.turn(kEveryPiece);
+    }
+    ASSERT_TRUE(done) << done.error().message;
+  }
   std::unique_ptr<CapacityPlanning> planning() {
     return quotas_.planning({.count = items_.size(),
                              .item = [this](std::size_t item) { return items_[item]; },
@@ -104,13 +114,7 @@ class CapacityInTurns : public testing::Test {
 
 TEST_F(CapacityInTurns, APlanEndsThoughQuotasChangeBeforeEachTurn) {
   const auto asked = planning();
-  Result<bool> done = false;
-  for (std::uint64_t turn = 0; done && !*done; ++turn) {
-    ASSERT_LE(turn, kPlanningBeginningsMax);
-    change_a_quota();
-    done = asked->turn(kEveryPiece);
-  }
-  ASSERT_TRUE(done);
+  finish_beside_changes(*asked);
   EXPECT_EQ(asked->begun(), kPlanningBeginningsMax + 1);
   EXPECT_EQ(asked->copied(), asked->begun());
   expect_the_same(asked->answer());
@@ -118,13 +122,7 @@ TEST_F(CapacityInTurns, APlanEndsThoughQuotasChangeBeforeEachTurn) {
 
 TEST_F(CapacityInTurns, SoDoesAReservation) {
   const auto asked = quotas_.reserving(request("up"));
-  Result<bool> done = false;
-  for (std::uint64_t turn = 0; done && !*done; ++turn) {
-    ASSERT_LE(turn, kPlanningBeginningsMax);
-    change_a_quota();
-    done = asked->turn(kEveryPiece);
-  }
-  ASSERT_TRUE(done);
+  finish_beside_changes(*asked);
   EXPECT_TRUE(asked->answer().accepted);
   EXPECT_TRUE(quotas_.is_reserved("up"));
   EXPECT_TRUE(quotas_.validate());
