@@ -48,6 +48,7 @@ ROOMS = {
     'server/process_metrics.h': [],
     'server/quota_metrics.h': ['engine', 'autoscaling'],
     'server/metrics.h': ['engine', 'autoscaling', 'schema', 'server/process_metrics.h', 'server/quota_metrics.h'],
+    'server/requests': ['objects', 'autoscaling', 'schema'],
     'server/answers': ['objects', 'engine', 'autoscaling', 'schema', 'server/peer.h'],
     'server/service': ['objects', 'layout', 'engine', 'autoscaling', 'schema', 'server'],
     'server/sockets': ['objects', 'schema', 'server'],

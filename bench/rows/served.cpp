@@ -15,7 +15,7 @@
 #include "bench/rows/questions.h"
 #include "bench/rows/rows.h"
 #include "server/answers/encode.h"
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
 #include "tools/load/echo_server.h"
 #include "tools/load/run.h"
 #include "workloads/openb.h"

@@ -9,7 +9,7 @@
 #include "engine/profile/profile_reader.h"
 #include "objects/all_or_none.h"
 #include "schema/frame.h"
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
 
 namespace headroom {
 

@@ -22,11 +22,11 @@
 #include "server/answers/encode_nodes.h"
 #include "server/metrics.h"
 #include "server/peer.h"
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
+#include "server/requests/size_check.h"
 #include "server/service/fed_cluster.h"
 #include "server/service/memory_budget.h"
 #include "server/service/pod_reservations.h"
-#include "server/service/size_check.h"
 #include "server/service/work.h"
 
 namespace headroom {

@@ -5,7 +5,7 @@
 #include "client/encode.h"
 #include "schema/endpoint.h"
 #include "schema/frame.h"
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
 #include "workloads/cluster_generator.h"
 
 namespace headroom {

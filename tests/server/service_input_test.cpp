@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_input_test {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/encode.h"
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
 
 namespace headroom {
 

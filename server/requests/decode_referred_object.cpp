@@ -4,7 +4,7 @@
 #include "objects/reading/object_reader.h"
 #include "schema/frame.h"
 #include "schema/limits.h"
-#include "server/service/decode.h"
+#include "server/requests/decode.h"
 
 namespace headroom {
 

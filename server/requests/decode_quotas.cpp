@@ -1,6 +1,6 @@
 // Quotas, budgets and priority classes.
-#include "server/service/decode.h"
-#include "server/service/decoder.h"
+#include "server/requests/decode.h"
+#include "server/requests/decoder.h"
 
 namespace headroom {
 

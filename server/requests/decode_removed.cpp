@@ -6,8 +6,8 @@
 
 #include "schema/frame.h"
 #include "schema/limits.h"
-#include "server/service/decode.h"
-#include "server/service/size_check.h"
+#include "server/requests/decode.h"
+#include "server/requests/size_check.h"
 
 namespace headroom {
 

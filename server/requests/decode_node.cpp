@@ -1,6 +1,6 @@
 // Nodes and their metrics.
-#include "server/service/decode.h"
-#include "server/service/decoder.h"
+#include "server/requests/decode.h"
+#include "server/requests/decoder.h"
 
 namespace headroom {
 

@@ -1,8 +1,8 @@
 // Pods.
 #include <limits>
 
-#include "server/service/decode.h"
-#include "server/service/decoder.h"
+#include "server/requests/decode.h"
+#include "server/requests/decoder.h"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-#include "server/service/size_check.h"
+#include "server/requests/size_check.h"
 
 #include <fmt/format.h>
 

@@ -18,7 +18,7 @@
 #include "schema/frame.h"
 #include "schema/headroom_generated.h"
 #include "schema/limits.h"
-#include "server/service/size_check.h"
+#include "server/requests/size_check.h"
 
 namespace headroom {
 
