@@ -13,7 +13,8 @@ namespace {
 // More classes or layouts than twice those in use, and this: time to drop the others.
 constexpr std::size_t kIdleMax = 1024;
 
-// Nodes whose labels are fetched ahead of those that are split.
+// Nodes whose labels are fetched ahead of those that are split; of twice as many what points to
+// them.
 constexpr std::size_t kAhead = 16;
 
 }  // namespace
@@ -36,7 +37,8 @@ void CapacityFacts::split_classes() {
   const std::uint32_t first = table_.classes();
   std::vector<Moved> moved;  // by class, from the first new one on
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (i + kAhead < nodes_.size()) {
+    if (i + 2 * kAhead < nodes_.size()) {
+      prefetch_bytes(&nodes_[i + 2 * kAhead], sizeof(CountedNode));
       const std::string& ahead = nodes_[i + kAhead].labels.values;
       prefetch_bytes(ahead.data(), ahead.size());
     }

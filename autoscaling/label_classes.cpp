@@ -43,6 +43,9 @@ bool LabelClasses::read(std::string_view key) {
   const auto known = [&](const ReadKey& read) { return read.key == key; };
   if (std::any_of(read_keys_.begin(), read_keys_.end(), known)) return false;
   const std::uint32_t read_key = keys_read();
+  const auto before = [&](std::uint32_t k) { return read_keys_[k].key < key; };
+  const auto after = std::partition_point(sorted_keys_.begin(), sorted_keys_.end(), before);
+  sorted_keys_.insert(after, read_key);
   read_keys_.emplace_back().key = key;
   splits_.clear();
   last_splits_.assign(classes_.size(), {});
@@ -116,11 +119,11 @@ std::uint32_t LabelClasses::find_or_add(const std::vector<std::uint32_t>& codes)
   const std::uint32_t id = this->size();
   Class& added = classes_.emplace_back();
   added.codes.assign(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(size));
-  for (std::uint32_t k = 0; k < size; ++k) {
+  added.labels.reserve(size);
+  for (const std::uint32_t k : sorted_keys_) {
     const ReadKey& key = read_keys_[k];
-    if (codes[k] != 0) added.labels.emplace_back(key.key, key.values[codes[k]]);
+    if (k < size && codes[k] != 0) added.labels.emplace_back(key.key, key.values[codes[k]]);
   }
-  std::sort(added.labels.begin(), added.labels.end());
   class_ids_.emplace(std::string(bytes), id);
   return id;
 }
@@ -156,10 +159,10 @@ std::optional<std::uint32_t> LabelClasses::find_class(const StringMap& labels) {
 
 StringMap LabelClasses::read_of(const StringMap& labels) const {
   StringMap read;
-  for (const ReadKey& key : read_keys_) {
-    if (const std::string* value = find(labels, key.key)) read.emplace_back(key.key, *value);
+  for (const std::uint32_t k : sorted_keys_) {
+    const std::string& key = read_keys_[k].key;
+    if (const std::string* value = find(labels, key)) read.emplace_back(key, *value);
   }
-  std::sort(read.begin(), read.end());
   return read;
 }
 

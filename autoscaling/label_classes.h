@@ -93,7 +93,8 @@ class LabelClasses {
   std::uint32_t split(std::uint32_t before, std::string_view value);
   static std::string_view value_at(const KeptLabels& labels, std::uint32_t label);
 
-  std::vector<ReadKey> read_keys_;  // in the order in which they were first read
+  std::vector<ReadKey> read_keys_;          // in the order in which they were first read
+  std::vector<std::uint32_t> sorted_keys_;  // the same by key
   std::deque<Layout> layouts_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> layout_ids_;  // by hash of the keys
   std::uint32_t last_layout_ = 0;  // most nodes have the labels of the one before
