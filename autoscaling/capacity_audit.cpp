@@ -58,6 +58,7 @@ Result<bool> CapacityAudit::look() {
 Result<void> CapacityAudit::end() {
   if (options_.digest) digest_ = notes_->nodes.total().digest + facts_.digest_of_rest();
   if (!options_.validate) return {};
+  if (auto checked = facts_.validate_whole(); !checked) return checked;
   std::uint64_t balance = notes_->nodes.total().balance;
   for (std::uint32_t c = 0; c < facts_.table_.classes(); ++c) {
     const NodeClassSums& sums = facts_.table_.at(c);

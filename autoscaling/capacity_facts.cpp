@@ -128,6 +128,10 @@ void CapacityFacts::remove_node(std::string_view name) {
 }
 
 void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> facts) {
+  if (facts) {
+    facts->name = name;
+    facts->label_class = facts->counts ? classify(facts->labels) : kNoClass;
+  }
   std::optional<CountedNode> before;
   const NameIndex::Hash hash = NameIndex::hash(name);
   std::uint32_t row = row_of(name, hash);
@@ -146,8 +150,6 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
     free_rows_.give(row);
     return;
   }
-  facts->name = name;
-  facts->label_class = facts->counts ? classify(facts->labels) : kNoClass;
   if (facts->counts) table_.add_node(facts->label_class, facts->amounts, 1);
   if (known) {
     note_node(row);
@@ -302,9 +304,13 @@ Result<std::vector<ReservedItem>> CapacityFacts::hold(std::span<const PlanItem> 
 }
 
 void CapacityFacts::add_reserved(Reservation& reservation, int times) {
+  // Of none until it is counted there.
+  for (ReservedItem& item : reservation.items) {
+    if (times > 0) item.node.label_class = kNoClass;
+  }
   for (auto& [node, left] : reservation.items) {
-    if (is_virtual(node.labels)) continue;
-    if (times > 0) node.label_class = classify(node.labels);
+    if (times > 0 && !is_virtual(node.labels)) node.label_class = classify(node.labels);
+    if (node.label_class == kNoClass) continue;
     table_.add_reserved(node.label_class, node.amounts, times * left);
   }
 }
@@ -313,8 +319,8 @@ void CapacityFacts::set_reservation(std::string_view id, std::optional<Reservati
   const auto it = reservations_.find(id);
   std::optional<Reservation> before;
   if (it != reservations_.end()) {
-    add_reserved(it->second, -1);
     expiries_.erase({it->second.expires_us, it->first});
+    add_reserved(it->second, -1);
     if (forked()) before = std::move(it->second);
   }
   if (forked()) changes_.push_back(ReservationBefore{std::string(id), std::move(before)});

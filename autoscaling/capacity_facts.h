@@ -2,7 +2,8 @@
 //
 // Every change goes through one of five setters (a node, a quota, a reservation, a registration,
 // the clock), which keeps the sums of the quota table and, while a fork is open, what takes it
-// back.
+// back. A change in whose midst memory ends leaves sums that validate() finds wrong, and nothing
+// that could not be read.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -138,6 +139,7 @@ class CapacityFacts {
   // A node and a class each by itself, the sums over all nodes, and what is not about nodes.
   Result<void> validate_node(const CountedNode& node) const;
   Result<void> validate_touches(std::uint32_t label_class) const;
+  Result<void> validate_whole() const;
   Result<void> validate_sums() const;
   Result<void> validate_rest() const;
   Result<void> validate_capacity_quotas() const;
@@ -192,10 +194,13 @@ class CapacityFacts {
   void read_keys(const LabelSelector& selector);
   void use_keys(const CapacityQuotaState* state, int times);
   void split_classes();
+  void count_new_classes();
   void drop_idle_classes();
-  // Drops classes, values, layouts and resource numbers that nothing holds.
   Result<void> number_limits(const CapacityQuotaSpec& in_force, const CapacityQuotaKey& key);
+  // Drops classes, values, layouts and resource numbers that nothing holds.
   void rebuild();
+  class Numbering;
+  void drop_all() noexcept;
 
   const CapacityQuotasOptions options_;
   CapacityResources resources_;
@@ -210,6 +215,7 @@ class CapacityFacts {
   std::map<std::string, std::uint32_t, std::less<>> key_uses_;  // by selectors in force
   std::size_t classes_kept_ = 0, layouts_kept_ = 0;             // when some were dropped last
   std::uint64_t edition_ = 0;
+  bool dropped_ = false;  // all of it, as memory ended: validate() says so from then on
   std::vector<Before> changes_;
   std::vector<std::size_t> forks_;                         // how many changes there were
   std::vector<std::weak_ptr<CapacityAuditNotes>> audits_;  // under way

@@ -109,11 +109,19 @@ Result<void> CapacityFacts::validate_node(const CountedNode& node) const {
     if (node.label_class == kNoClass) return {};
     return differ("class of node " + node.name, node.label_class, kNoClass);
   }
-  if (labels_.is_of(node.label_class, labels_.map_of(node.labels))) return {};
+  if (node.label_class < table_.classes() &&
+      labels_.is_of(node.label_class, labels_.map_of(node.labels)))
+    return {};
   return fail(ErrorCode::kConflict, "node " + node.name + " is of another class");
 }
 
+Result<void> CapacityFacts::validate_whole() const {
+  if (!dropped_) return {};
+  return fail(ErrorCode::kInternal, "memory ended while classes were numbered: all was dropped");
+}
+
 Result<void> CapacityFacts::validate() const {
+  if (auto checked = validate_whole(); !checked) return checked;
   for (const CountedNode& node : nodes_) {
     if (auto checked = validate_node(node); !checked) return checked;
   }
@@ -164,7 +172,8 @@ Result<void> CapacityFacts::validate_rest() const {
   for (const auto& [id, held] : reservations_) {
     for (const ReservedItem& item : held.items) {
       if (item.node.label_class == kNoClass) continue;
-      if (!labels_.is_of(item.node.label_class, item.node.labels)) {
+      if (item.node.label_class >= table_.classes() ||
+          !labels_.is_of(item.node.label_class, item.node.labels)) {
         return fail(ErrorCode::kConflict, "reservation " + id + " is of another class");
       }
       counted.add_reserved(item.node.label_class, item.node.amounts, item.left);

@@ -19,6 +19,38 @@ constexpr std::size_t kAhead = 16;
 
 }  // namespace
 
+// Numbers are made anew in place: what memory ends in the midst of is nothing that could be read,
+// and is dropped.
+class CapacityFacts::Numbering {
+ public:
+  explicit Numbering(CapacityFacts& facts) : facts_(facts) {}
+  ~Numbering() {
+    if (!done_) facts_.drop_all();
+  }
+  Numbering(const Numbering&) = delete;
+  Numbering& operator=(const Numbering&) = delete;
+  void done() { done_ = true; }
+
+ private:
+  CapacityFacts& facts_;
+  bool done_ = false;
+};
+
+void CapacityFacts::drop_all() noexcept {
+  dropped_ = true;
+  for (CountedNode& node : nodes_) node = {};
+  table_.clear_classes([](std::uint32_t resource) { return resource; });
+  reservations_.clear();
+  expiries_.clear();
+  changes_.clear();
+  for (std::size_t& had : forks_) had = 0;
+}
+
+// Where memory ended labels_ may have more than are counted.
+void CapacityFacts::count_new_classes() {
+  while (table_.classes() < labels_.size()) table_.add_class(labels_);
+}
+
 void CapacityFacts::read_keys(const LabelSelector& selector) {
   for (const NodeSelectorRequirement& asked : selector) {
     if (labels_.read(asked.key)) split_classes();
@@ -26,9 +58,13 @@ void CapacityFacts::read_keys(const LabelSelector& selector) {
 }
 
 void CapacityFacts::split_classes() {
-  // A class of its own touches what the class touched that its nodes come from.
-  const auto added = [&](std::uint32_t from) {
+  Numbering numbering(*this);
+  count_new_classes();
+  // The class now. One of its own touches what the class touched that its nodes come from.
+  const auto split = [&](std::uint32_t from, const auto& labels) {
+    const std::uint32_t label_class = labels_.split(from, labels);
     if (table_.classes() < labels_.size()) table_.add_class(from);
+    return label_class;
   };
   struct Moved {
     std::uint32_t from = 0;
@@ -45,11 +81,10 @@ void CapacityFacts::split_classes() {
     CountedNode& node = nodes_[i];
     if (node.label_class == kNoClass) continue;
     const std::uint32_t from = node.label_class;
-    node.label_class = labels_.split(from, node.labels);
+    node.label_class = split(from, node.labels);
     if (node.label_class == from) continue;
     HEADROOM_ASSERT(node.label_class >= first);
     note_node(static_cast<std::uint32_t>(i));
-    added(from);
     moved.resize(table_.classes() - first);
     Moved& its = moved[node.label_class - first];
     its.from = from;
@@ -76,23 +111,23 @@ void CapacityFacts::split_classes() {
     for (auto& [node, left] : reservation.items) {
       if (node.label_class == kNoClass) continue;
       const std::uint32_t from = node.label_class;
-      node.label_class = labels_.split(from, node.labels);
+      node.label_class = split(from, node.labels);
       if (node.label_class == from) continue;
-      added(from);
       table_.move_reserved(from, node.label_class, node.amounts, left);
     }
   }
+  numbering.done();
 }
 
 std::uint32_t CapacityFacts::classify(const KeptLabels& labels) {
   const std::uint32_t label_class = labels_.classify(labels);
-  if (table_.classes() < labels_.size()) table_.add_class(labels_);
+  count_new_classes();
   return label_class;
 }
 
 std::uint32_t CapacityFacts::classify(const StringMap& labels) {
   const std::uint32_t label_class = labels_.classify(labels);
-  if (table_.classes() < labels_.size()) table_.add_class(labels_);
+  count_new_classes();
   return label_class;
 }
 
@@ -107,6 +142,7 @@ void CapacityFacts::tidy() {
 
 void CapacityFacts::drop_idle_classes() {
   ++edition_;
+  count_new_classes();
   std::vector<bool> held;
   for (std::uint32_t c = 0; c < table_.classes(); ++c) held.push_back(table_.at(c).nodes > 0);
   for (const auto& [id, reservation] : reservations_) {
@@ -132,7 +168,9 @@ void CapacityFacts::drop_idle_classes() {
 }
 
 void CapacityFacts::rebuild() {
+  if (dropped_) return;
   ++edition_;
+  Numbering numbering(*this);
   const CapacityResources numbers = std::exchange(resources_, CapacityResources());
   const LabelClasses labels = std::exchange(labels_, LabelClasses());
   const auto renumber = [&](ResourceAmounts& amounts) {
@@ -173,6 +211,7 @@ void CapacityFacts::rebuild() {
   }
   classes_kept_ = labels_.size();
   layouts_kept_ = labels_.layouts();
+  numbering.done();
   tell_audits([](CapacityAuditNotes& notes) { notes = {}; });  // they begin anew
 }
 

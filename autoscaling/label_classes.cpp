@@ -44,11 +44,17 @@ bool LabelClasses::read(std::string_view key) {
   if (std::any_of(read_keys_.begin(), read_keys_.end(), known)) return false;
   const std::uint32_t read_key = keys_read();
   const auto before = [&](std::uint32_t k) { return read_keys_[k].key < key; };
-  const auto after = std::partition_point(sorted_keys_.begin(), sorted_keys_.end(), before);
-  sorted_keys_.insert(after, read_key);
-  read_keys_.emplace_back().key = key;
+  const auto after =
+      std::partition_point(sorted_keys_.begin(), sorted_keys_.end(), before) - sorted_keys_.begin();
+  // All memory first: where it ends nothing is read that was not.
+  sorted_keys_.reserve(sorted_keys_.size() + 1);
+  for (Layout& layout : layouts_) layout.read.reserve(layout.read.size() + 1);
   splits_.clear();
   last_splits_.assign(classes_.size(), {});
+  ReadKey its;
+  its.key = key;
+  read_keys_.push_back(std::move(its));
+  sorted_keys_.insert(sorted_keys_.begin() + after, read_key);
   for (Layout& layout : layouts_) place(read_key, layout);
   return true;
 }
@@ -117,13 +123,15 @@ std::uint32_t LabelClasses::find_or_add(const std::vector<std::uint32_t>& codes)
   const std::size_t size = bytes.size() / sizeof(std::uint32_t);
   if (const auto it = class_ids_.find(bytes); it != class_ids_.end()) return it->second;
   const std::uint32_t id = this->size();
-  Class& added = classes_.emplace_back();
+  Class added;
   added.codes.assign(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(size));
   added.labels.reserve(size);
   for (const std::uint32_t k : sorted_keys_) {
     const ReadKey& key = read_keys_[k];
     if (k < size && codes[k] != 0) added.labels.emplace_back(key.key, key.values[codes[k]]);
   }
+  // Known once it is there. Where memory ends between the two nobody is of it.
+  classes_.push_back(std::move(added));
   class_ids_.emplace(std::string(bytes), id);
   return id;
 }
@@ -189,15 +197,17 @@ std::uint32_t LabelClasses::split(std::uint32_t before, std::string_view value) 
     return known->to;
   }
   const std::uint32_t value_code = code(last, value);
-  const auto [it, added] = splits_.try_emplace(std::uint64_t{before} << 32 | value_code, 0);
-  if (added) {
+  const std::uint64_t both = std::uint64_t{before} << 32 | value_code;
+  auto its = splits_.find(both);
+  if (its == splits_.end()) {
     codes_ = classes_[before].codes;
     codes_.resize(read_keys_.size());
     codes_[last] = value_code;
-    it->second = find_or_add(codes_);
+    const std::uint32_t found = find_or_add(codes_);
+    its = splits_.emplace(both, found).first;
   }
-  if (known != nullptr) *known = {value_code, it->second};
-  return it->second;
+  if (known != nullptr) *known = {value_code, its->second};
+  return its->second;
 }
 
 std::uint32_t LabelClasses::split(std::uint32_t before, const KeptLabels& labels) {

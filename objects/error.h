@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -26,9 +27,28 @@ inline constexpr std::size_t kErrorCodes = 8;
 // The code's name as printed to people and scripts ("Invalid", "NotFound", ...).
 const char* to_string(ErrorCode code);
 
+// Copied it throws nothing, as tl::expected takes for granted: where there is no memory for the
+// message the copy has none.
 struct Error {
-  ErrorCode code;
+  ErrorCode code = ErrorCode::kInternal;
   std::string message;
+
+  Error() = default;
+  Error(ErrorCode its_code, std::string its_message)
+      : code(its_code), message(std::move(its_message)) {}
+  Error(const Error& other) noexcept { *this = other; }
+  Error(Error&&) noexcept = default;
+  Error& operator=(const Error& other) noexcept {
+    code = other.code;
+    try {
+      message = other.message;
+    } catch (const std::bad_alloc&) {
+      message.clear();
+    }
+    return *this;
+  }
+  Error& operator=(Error&&) noexcept = default;
+  ~Error() = default;
 };
 
 template <typename T>

@@ -128,8 +128,58 @@ class Faults : public ServiceTest {
     }
     return metric;
   }
+  // At times by a label that no quota read before.
+  CapacityQuota some_capacity_quota() {
+    CapacityQuota quota;
+    quota.name = fmt::format("capacity-{}", below(3));
+    if (const std::uint64_t key = below(5); key != 0) {
+      const std::string keys[] = {"zone", "node", fmt::format("example.com/label-{}", below(50))};
+      quota.selector = {{keys[key % 3], below(2) == 0 ? "In" : "NotIn", {"zone-0", "n1", "n2"}}};
+    }
+    quota.limits = {{"cpu", fmt::format("{}", 8 + below(60))}, {"nodes", "5"}};
+    return quota;
+  }
+  Node some_template() {
+    Node node = node_of("template", 1 + static_cast<std::int64_t>(below(8)));
+    node.labels = {{"node", fmt::format("n{}", below(6))},
+                   {"zone", fmt::format("zone-of-some-length-{}", below(3))}};
+    return node;
+  }
+  // A question of capacity, or a reservation, made or given back.
+  void ask_for_capacity(in_memory::Client& peer, std::int64_t fails_at) {
+    NodeCounts nodes;
+    for (std::uint64_t more = 1 + below(3); more != 0; --more) {
+      nodes.emplace_back(some_template(), static_cast<std::int64_t>(1 + below(3)));
+    }
+    const std::vector<CapacityItem> items = items_of(nodes);
+    const std::string id = fmt::format("reservation-{}-of-some-length", below(4));
+    const std::int64_t expires_in_us = (1 + static_cast<std::int64_t>(below(300))) * 1'000'000;
+    const std::vector<std::string> remove = {fmt::format("n{}", below(6))};
+    switch (below(5)) {
+      case 0:
+        return give(peer, fails_at,
+                    [&](Builder& builder) { return encode_capacity_check(builder, items, false); });
+      case 1:
+        return give(peer, fails_at,
+                    [&](Builder& builder) { return encode_capacity_plan(builder, items, remove); });
+      case 2:
+        return give(peer, fails_at,
+                    [&](Builder& builder) { return encode_capacity_release(builder, id); });
+      case 3:
+        return give(peer, fails_at,
+                    [&](Builder& builder) { return encode_capacity_quota_status(builder, ""); });
+      default:
+        return give(peer, fails_at, [&](Builder& builder) {
+          return encode_capacity_reserve(
+              builder, {.id = id,
+                        .items = items,
+                        .expires_us = wall_clock_us + expires_in_us,
+                        .mode = below(2) == 0 ? wire::ReserveMode::All : wire::ReserveMode::UpTo});
+        });
+    }
+  }
   Fact some_fact() {
-    switch (below(8)) {
+    switch (below(10)) {
       case 0:
         return some_node();
       case 1:
@@ -140,6 +190,10 @@ class Faults : public ServiceTest {
         return some_metric();
       case 4:
         return removed_metric(fmt::format("n{}", below(6)));
+      case 5:
+        return some_capacity_quota();
+      case 6:
+        return removed_capacity_quota(fmt::format("capacity-{}", below(3)));
       default:
         return some_pod();
     }
@@ -177,7 +231,7 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
     const std::string node = fmt::format("n{}", below(6));
     in_memory::Client peer(*service);
     peer.greet("peer", schedulers[below(schedulers.size())]);
-    const std::uint64_t kind = nodes_alone ? 0 : below(8);
+    const std::uint64_t kind = nodes_alone ? 0 : below(9);
     if (kind < 3) {
       const std::vector<Fact> facts =
           nodes_alone
@@ -205,8 +259,12 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
       give(peer, fails_at, [&](Builder& builder) {
         return encode_evaluate(builder, std::span(&ref, 1), {.top_k = 4, .scores = true});
       });
+    } else if (kind == 7) {
+      ask_for_capacity(peer, fails_at);
     } else {
-      steady += std::chrono::seconds(below(200));
+      const auto seconds = static_cast<std::int64_t>(below(200));
+      steady += std::chrono::seconds(seconds);
+      wall_clock_us += seconds * 1'000'000;  // reservations lapse
       allocations_left = fails_at;
       service->tick();
       allocations_left = kNever;
@@ -238,6 +296,18 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
   EXPECT_GT(resyncs, 0U);
   std::printf("%llu failures, %u resyncs, %u times given up\n",
               static_cast<unsigned long long>(failures), resyncs, given_up);
+}
+
+// tl::expected would end the process.
+TEST_F(Faults, OfAnErrorsCopyCostItsWordsAlone) {
+  const Result<bool> result = fail(ErrorCode::kLimitExceeded, "longer than what lies in a string");
+  allocations_left = 1;
+  const Result<bool> copied = result;
+  allocations_left = kNever;
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(copied.error().message, "");
+  EXPECT_EQ(Result<bool>(result).error().message, "longer than what lies in a string");
 }
 
 TEST_F(Faults, AnyAllocationMayFail) { any_allocation_may_fail({nullptr}); }
