@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "tests/server/random_facts.h"
 #include "tests/support/service_harness.h"
 
 namespace {
@@ -53,7 +54,7 @@ class Faults : public ServiceTest {
  protected:
   using ServiceTest::ServiceTest;
 
-  std::uint64_t below(std::uint64_t n) { return (random_ = mix(random_)) % n; }
+  std::uint64_t below(std::uint64_t n) { return random_.below(n); }
 
   // Hands a frame to the service while its allocation number `fails_at` fails.
   template <typename Create>
@@ -71,85 +72,11 @@ class Faults : public ServiceTest {
     allocations_left = kNever;
   }
 
-  Pod some_pod() {
-    Pod pod = pod_of(fmt::format("p{}", below(12)), 1 + static_cast<std::int64_t>(below(3)),
-                     below(3) == 0 ? fmt::format("n{}", below(6)) : "");
-    pod.uid += fmt::format("-{}-of-some-length-beyond-what-lies-in-a-string", below(2));
-    // What it asks of others, in the domains of zones and of nodes.
-    pod.labels = {{"app", fmt::format("application-{}-of-some-length", below(2))}};
-    for (const char* key : {"zone", "node"}) {
-      if (below(3) == 0) {
-        PodAffinityTerm term;
-        term.selector = {{"app", "In", {"application-0-of-some-length"}}};
-        term.topology_key = key;
-        pod.pod_anti_affinity.required.push_back(std::move(term));
-      }
-    }
-    if (below(4) == 0) {
-      const auto port = static_cast<std::uint16_t>(8000 + below(3));
-      pod.containers.front().ports.push_back(
-          {.host_port = port,
-           .host_ip = fmt::format("2001:db8:1234:5678:9abc:def0:0:{}", below(2))});
-    }
-    if (pod.node_name.empty() && below(3) == 0) {
-      pod.nominated_node_name = fmt::format("n{}", below(6));
-      pod.priority = static_cast<std::int32_t>(below(3));
-    }
-    return pod;
-  }
-  // At times with resources that no other node has: columns come and go.
-  Fact some_node() {
-    Node node = node_of(fmt::format("n{}", below(6)), 4 + static_cast<std::int64_t>(below(5)));
-    node.labels = {{"node", node.name}, {"zone", fmt::format("zone-{}", below(2))}};
-    for (std::uint64_t more = below(3); more != 0; --more) {
-      const std::string name = fmt::format("example.com/device-{}", more * 100 + below(50));
-      node.allocatable.emplace_back(name, Quantity::from_value(8));
-    }
-    std::sort(node.allocatable.begin(), node.allocatable.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    return node;
-  }
-  // Of few pods and percentiles, or of many.
-  Fact some_metric() {
-    NodeMetric metric;
-    metric.name = fmt::format("n{}", below(6));
-    metric.update_time_us = kTraceStartUs;
-    metric.has_node_metric = true;
-    metric.node_usage = cores(1);
-    for (std::uint64_t more = below(4) * below(4); more != 0; --more) {
-      const std::string name = fmt::format("p{}", below(40));
-      metric.pods.push_back(
-          {.namespace_name = "team", .name = name, .usage = cores(1), .priority = {}});
-    }
-    for (std::uint64_t more = below(4); more != 0; --more) {
-      const auto seconds = static_cast<std::int64_t>(60 * more + below(50));
-      metric.aggregated.push_back(
-          {.duration_us = seconds * 1'000'000, .usage = {{"avg", cores(1)}, {"p95", cores(1)}}});
-    }
-    return metric;
-  }
-  // At times by a label that no quota read before.
-  CapacityQuota some_capacity_quota() {
-    CapacityQuota quota;
-    quota.name = fmt::format("capacity-{}", below(3));
-    if (const std::uint64_t key = below(5); key != 0) {
-      const std::string keys[] = {"zone", "node", fmt::format("example.com/label-{}", below(50))};
-      quota.selector = {{keys[key % 3], below(2) == 0 ? "In" : "NotIn", {"zone-0", "n1", "n2"}}};
-    }
-    quota.limits = {{"cpu", fmt::format("{}", 8 + below(60))}, {"nodes", "5"}};
-    return quota;
-  }
-  Node some_template() {
-    Node node = node_of("template", 1 + static_cast<std::int64_t>(below(8)));
-    node.labels = {{"node", fmt::format("n{}", below(6))},
-                   {"zone", fmt::format("zone-of-some-length-{}", below(3))}};
-    return node;
-  }
   // A question of capacity, or a reservation, made or given back.
   void ask_for_capacity(in_memory::Client& peer, std::int64_t fails_at) {
     NodeCounts nodes;
     for (std::uint64_t more = 1 + below(3); more != 0; --more) {
-      nodes.emplace_back(some_template(), static_cast<std::int64_t>(1 + below(3)));
+      nodes.emplace_back(random_.some_template(), static_cast<std::int64_t>(1 + below(3)));
     }
     const std::vector<CapacityItem> items = items_of(nodes);
     const std::string id = fmt::format("reservation-{}-of-some-length", below(4));
@@ -178,31 +105,51 @@ class Faults : public ServiceTest {
         });
     }
   }
-  Fact some_fact() {
-    switch (below(10)) {
+  // All other questions.
+  void ask_for_more(in_memory::Client& peer, std::int64_t fails_at, const Pod& pod,
+                    const std::string& node) {
+    const PodRef ref(pod);
+    const auto ask = [&](auto create) { give(peer, fails_at, create); };
+    switch (below(12)) {
       case 0:
-        return some_node();
+        return ask([&](Builder& builder) { return encode_post_filter(builder, ref, true); });
       case 1:
-        return removed_node(fmt::format("n{}", below(6)));
+        return ask([&](Builder& builder) { return encode_post_filter(builder, ref, false); });
       case 2:
-        return removed_pod(some_pod());
+        return ask([&](Builder& builder) { return encode_explain_victims(builder, ref, node); });
       case 3:
-        return some_metric();
+        return ask([&](Builder& builder) { return encode_explain(builder, ref, node); });
       case 4:
-        return removed_metric(fmt::format("n{}", below(6)));
-      case 5:
-        return some_capacity_quota();
+        return ask([&](Builder& builder) { return encode_evaluate_nodes(builder, ref, {}); });
+      case 5: {
+        const Pod other = random_.some_pod();
+        const PodRef with(other);
+        const PodName without{pod.namespace_name, pod.name};
+        return ask([&](Builder& builder) {
+          return encode_evaluate_nodes(builder, ref,
+                                       {.node_names = std::span(&node, 1),
+                                        .without_pods = std::span(&without, 1),
+                                        .with_pods = std::span(&with, 1)});
+        });
+      }
       case 6:
-        return removed_capacity_quota(fmt::format("capacity-{}", below(3)));
+        return ask([&](Builder& builder) { return encode_bound_volumes(builder, ref, node); });
+      case 7:
+        return ask([](Builder& builder) { return encode_elastic_quota_status(builder, ""); });
+      case 8:
+        return ask([](Builder& builder) { return encode_reservations(builder, {}); });
+      case 9:
+        return ask([](Builder& builder) { return wire::CreateRenewReservations(builder); });
+      case 10:
+        return ask([](Builder& builder) { return encode_capacity_reservations(builder, ""); });
       default:
-        return some_pod();
+        return ask([](Builder& builder) { return wire::CreateStats(builder, true, true); });
     }
   }
-
   // Those who ask are decided for by one of these schedulers' profiles.
   void any_allocation_may_fail(const std::vector<const char*>& schedulers);
 
-  std::uint64_t random_ = 20261122;
+  RandomFacts random_{20261122};
 };
 
 void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers) {
@@ -227,16 +174,16 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
     const auto fails_at = static_cast<std::int64_t>(1 + below(nodes_alone     ? 60
                                                               : below(2) == 0 ? 12
                                                                               : 250));
-    const Pod pod = some_pod();
+    const Pod pod = random_.some_pod();
     const std::string node = fmt::format("n{}", below(6));
     in_memory::Client peer(*service);
     peer.greet("peer", schedulers[below(schedulers.size())]);
-    const std::uint64_t kind = nodes_alone ? 0 : below(9);
+    const std::uint64_t kind = nodes_alone ? 0 : below(11);
     if (kind < 3) {
       const std::vector<Fact> facts =
-          nodes_alone
-              ? std::vector{some_node(), Fact(removed_node(node)), some_node(), some_metric()}
-              : std::vector{some_fact(), some_fact(), some_fact()};
+          nodes_alone ? std::vector{random_.some_node(), Fact(removed_node(node)),
+                                    random_.some_node(), random_.some_metric()}
+                      : std::vector{random_.some_fact(), random_.some_fact(), random_.some_fact()};
       ++sequence;
       give(*feeds, fails_at, [&](Builder& builder) {
         const auto changes =
@@ -250,7 +197,7 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
     } else if (kind == 4) {
       give(peer, fails_at, [&](Builder& builder) { return encode_unreserve(builder, pod, node); });
     } else if (kind == 5) {
-      const std::vector<Pod> pods = {pod, some_pod(), some_pod()};
+      const std::vector<Pod> pods = {pod, random_.some_pod(), random_.some_pod()};
       const std::vector<PodRef> refs(pods.begin(), pods.end());
       give(peer, fails_at,
            [&](Builder& builder) { return encode_place(builder, refs, below(2) == 0); });
@@ -261,6 +208,24 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
       });
     } else if (kind == 7) {
       ask_for_capacity(peer, fails_at);
+    } else if (kind == 8) {
+      ask_for_more(peer, fails_at, pod, node);
+    } else if (kind == 9) {
+      // Another feeds all anew.
+      std::vector<Fact> all = base;
+      for (int more = 0; more < 6; ++more) all.push_back(random_.some_fact());
+      feeds = std::make_unique<in_memory::Client>(*service);
+      feeds->greet();
+      give(*feeds, 1 + static_cast<std::int64_t>(below(60)),
+           [](Builder& builder) { return wire::CreateFeedBegin(builder, 0, 0); });
+      give(*feeds, fails_at, [&](Builder& builder) {
+        const auto changes =
+            write_list(builder, all, [&](const Fact& fact) { return write(builder, fact); });
+        return wire::CreateFacts(builder, 1, changes, 0);
+      });
+      give(*feeds, 1 + static_cast<std::int64_t>(below(60)),
+           [](Builder& builder) { return wire::CreateFeedEnd(builder, 1); });
+      sequence = 1;
     } else {
       const auto seconds = static_cast<std::int64_t>(below(200));
       steady += std::chrono::seconds(seconds);
