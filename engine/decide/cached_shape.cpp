@@ -33,19 +33,16 @@ constexpr std::size_t bytes_for(std::size_t words) {
 
 }  // namespace
 
-std::uint64_t TieOrder::key(RowTotal row_total) const {
-  std::uint32_t order = row_total.row;
-  if (seed != 0) {
-    // Each step can be undone, so that no two rows come to the same.
-    const std::uint64_t drawn = mix(seed);
-    const auto low = static_cast<std::uint32_t>(drawn),
-               high = static_cast<std::uint32_t>(drawn >> 32);
-    order = (order ^ low) * (high | 1U);
-    order ^= order >> 16U;
-    order *= low | 1U;
-    order ^= order >> 15U;
-  }
-  return (static_cast<std::uint64_t>(row_total.total) + 1) << 32 | ~order;
+// Each step can be undone, so that no two rows come to the same.
+std::uint32_t TieOrder::drawn(std::uint32_t row) const {
+  const std::uint64_t from_seed = mix(seed);
+  const auto low = static_cast<std::uint32_t>(from_seed),
+             high = static_cast<std::uint32_t>(from_seed >> 32);
+  std::uint32_t order = (row ^ low) * (high | 1U);
+  order ^= order >> 16U;
+  order *= low | 1U;
+  order ^= order >> 15U;
+  return order;
 }
 
 void CachedShape::Free::operator()(void* pointer) const { std::free(pointer); }

@@ -31,8 +31,14 @@ namespace headroom {
 // have the same key.
 struct TieOrder {
   std::uint64_t seed = 0;
-  // Greater is better: first the total, then the order of ties.
-  std::uint64_t key(RowTotal row_total) const;
+  // Greater is better: first the total, then the order of ties. Here, as a call that takes what was
+  // just written in two halves waits for both.
+  std::uint64_t key(RowTotal row_total) const {
+    const std::uint32_t order = seed == 0 ? row_total.row : drawn(row_total.row);
+    return (static_cast<std::uint64_t>(row_total.total) + 1) << 32 | ~order;
+  }
+  // The row's place in the permutation.
+  std::uint32_t drawn(std::uint32_t row) const;
 };
 
 // Ranges of normalised scores whose totals are kept; a decision in another one measures every line.
@@ -164,10 +170,12 @@ class CachedShape {
     void operator()(void* pointer) const;
   };
 
-  // The best row of a class that no answer has yet.
+  // The best row of a class that no answer has yet. No RowTotal: written in halves and read whole
+  // it would be waited for.
   struct Head {
     std::uint64_t key;
-    RowTotal row_total;
+    std::uint32_t row;
+    std::int32_t total;
     std::uint32_t node_class, next;  // the place in ClassBest::best
   };
 

@@ -243,8 +243,9 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
     while (head.next < best.size()) {
       const RowTotal& row = best[head.next++].row_total;
       if (extras.entry(row.row) == RowExtras::kNoEntry) {
-        head.row_total = {row.row, row.total + extras.by_class[head.node_class]};
-        head.key = order.key(head.row_total);
+        head.row = row.row;
+        head.total = row.total + extras.by_class[head.node_class];
+        head.key = order.key({head.row, head.total});
         return true;
       }
     }
@@ -265,7 +266,7 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
     if (feasible_by_class_[c] == 0 || extras.by_class[c] < 0) {
       continue;
     }
-    Head head{.key = 0, .row_total = {}, .node_class = c, .next = 0};
+    Head head{.key = 0, .row = 0, .total = 0, .node_class = c, .next = 0};
     if (advance(head)) {
       heads.push_back(head);
     } else if (!all_kept(head)) {
@@ -276,7 +277,7 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
   std::make_heap(heads.begin(), heads.end(), worse);
   while (out.size() < count && !heads.empty()) {
     Head& head = heads.front();
-    out.push_back(head.row_total);
+    out.push_back({head.row, head.total});
     if (out.size() == count) {
       break;
     }
