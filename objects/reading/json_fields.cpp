@@ -89,7 +89,10 @@ static bool is_nearly(std::string_view name, std::string_view known) {
 
 void FieldErrors::note_unless_known(const FieldPath& path, std::string_view name,
                                     std::span<const std::string_view> known) {
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto is_name = [&](std::string_view field) {
+    return field.size() == name.size() && (name.empty() || field[0] == name[0]) && field == name;
+  };
+  if (std::any_of(known.begin(), known.end(), is_name)) return;
   const auto near = std::find_if(known.begin(), known.end(),
                                  [&](std::string_view field) { return is_nearly(name, field); });
   if (near == known.end()) return;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -96,6 +97,15 @@ bool read_quantity(const FieldPath& path, JsonValue value, FieldErrors& errors, 
 bool read_resources(const FieldPath& path, JsonValue value, FieldErrors& errors, Sign sign,
                     ResourceList& out);
 
+// A field's name as it was read: what it is compared with has a length that the compiler knows, so
+// that no function is called for what most fields are not.
+struct FieldName : std::string_view {
+  template <std::size_t kSize>
+  friend bool operator==(FieldName name, const char (&field)[kSize]) {
+    return name.size() == kSize - 1 && std::memcmp(name.data(), field, kSize - 1) == 0;
+  }
+};
+
 // Calls `field(name, value)`, which returns false to stop, for each field that is not null.
 template <typename Field>
 bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
@@ -105,7 +115,7 @@ bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
   if (value.get(object) != simdjson::SUCCESS) return errors.wrong_type(path, value, "an object");
   for (auto it = object.begin(); it != object.end(); ++it) {
     const JsonValue inner = it.value();
-    if (!inner.is_null() && !field(it.key(), inner)) return false;
+    if (!inner.is_null() && !field(FieldName{it.key()}, inner)) return false;
   }
   return true;
 }
@@ -115,7 +125,7 @@ bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
 template <typename Field>
 bool for_each_field(const FieldPath& path, JsonValue value, FieldErrors& errors,
                     std::span<const std::string_view> known, const Field& field) {
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  return for_each_field(path, value, errors, [&](FieldName name, JsonValue inner) {
     errors.note_unless_known(path, name, known);
     return field(name, inner);
   });

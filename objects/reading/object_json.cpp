@@ -30,8 +30,8 @@ constexpr std::string_view kMetricStatusFields[] = {"updateTime", "podsMetric", 
 constexpr std::string_view kCollectPolicyFields[] = {"reportIntervalSeconds"};
 
 bool read_taint(const FieldPath& path, JsonValue value, FieldErrors& errors, Taint& out) {
-  const bool ok = for_each_field(
-      path, value, errors, kTaintFields, [&](std::string_view name, JsonValue inner) {
+  const bool ok =
+      for_each_field(path, value, errors, kTaintFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&path, name};
         if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
         if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
@@ -49,16 +49,15 @@ bool read_taint(const FieldPath& path, JsonValue value, FieldErrors& errors, Tai
 // {"resources": {"cpu": ...}}, as NodeMetric writes usage. It may be negative.
 bool read_usage(const FieldPath& path, JsonValue value, FieldErrors& errors, ResourceList& out) {
   out.clear();
-  return for_each_field(
-      path, value, errors, kUsageFields, [&](std::string_view name, JsonValue inner) {
-        return name != "resources" ||
-               read_resources(FieldPath{&path, name}, inner, errors, Sign::kAny, out);
-      });
+  return for_each_field(path, value, errors, kUsageFields, [&](FieldName name, JsonValue inner) {
+    return name != "resources" ||
+           read_resources(FieldPath{&path, name}, inner, errors, Sign::kAny, out);
+  });
 }
 
 bool read_aggregated(const FieldPath& path, JsonValue value, FieldErrors& errors,
                      AggregatedUsage& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "duration") {
       std::string_view text;
@@ -92,7 +91,7 @@ bool read_aggregated(const FieldPath& path, JsonValue value, FieldErrors& errors
 
 bool read_pod_metric(const FieldPath& path, JsonValue value, FieldErrors& errors,
                      PodMetricInfo& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
     if (name == "namespace") {
@@ -107,7 +106,7 @@ bool read_pod_metric(const FieldPath& path, JsonValue value, FieldErrors& errors
 }
 
 bool read_node_metric_status(JsonValue value, FieldErrors& errors, NodeMetric& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kStatus, name};
     if (name == "updateTime") return read_time(field, inner, errors, out.update_time_us);
     if (name == "podsMetric") {
@@ -135,7 +134,7 @@ struct Owner {
 };
 
 bool read_owner(const FieldPath& path, JsonValue value, FieldErrors& errors, Owner& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "controller") return read_bool(field, inner, errors, out.controller);
     std::string_view* text = name == "kind"         ? &out.kind
@@ -175,7 +174,7 @@ bool read_name(const FieldPath& path, JsonValue value, FieldErrors& errors, std:
 }
 
 bool read_image(const FieldPath& path, JsonValue value, FieldErrors& errors, ContainerImage& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "names") return read_string_list(field, inner, errors, kStringBytesMax, out.names);
     if (name != "sizeBytes") return true;
@@ -191,7 +190,7 @@ bool read_image(const FieldPath& path, JsonValue value, FieldErrors& errors, Con
 bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out) {
   out.whole = value;
   bool ok = true;
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     std::optional<JsonValue>* part = name == "metadata" ? &out.metadata
                                      : name == "spec"   ? &out.spec
                                      : name == "status" ? &out.status
@@ -213,7 +212,7 @@ bool read_parts(JsonValue value, FieldErrors& errors, ObjectParts& out) {
     if (value.get(object) != simdjson::SUCCESS) {
       return errors.wrong_type(kRoot, value, "an object");
     }
-    for (auto it = object.begin(); it != object.end(); ++it) read(it.key(), it.value());
+    for (auto it = object.begin(); it != object.end(); ++it) read(FieldName{it.key()}, it.value());
   }
   if (!ok) return false;
   if (out.kind.empty()) return errors.missing(FieldPath{&kRoot, "kind"});
@@ -224,8 +223,7 @@ bool read_metadata(const ObjectParts& parts, FieldErrors& errors, const Metadata
   const FieldPath name_field{&kMetadata, "name"};
   if (!parts.metadata) return errors.missing(name_field);
   const bool ok = for_each_field(
-      kMetadata, *parts.metadata, errors, kMetadataFields,
-      [&](std::string_view name, JsonValue inner) {
+      kMetadata, *parts.metadata, errors, kMetadataFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&kMetadata, name};
         if (name == "name") return read_name(field, inner, errors, *out.name);
         if (name == "namespace" && out.namespace_name != nullptr) {
@@ -275,14 +273,14 @@ bool read_node(const ObjectParts& parts, FieldErrors& errors, Node& out) {
   metadata.annotations = &out.annotations;
   metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name == "unschedulable") return read_bool(field, inner, errors, out.unschedulable);
     return name != "taints" || read_list(field, inner, errors, kListMax, out.taints, read_taint);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kNodeSpecFields, spec))
     return false;
-  const auto status = [&](std::string_view name, JsonValue inner) {
+  const auto status = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kStatus, name};
     if (name == "images") return read_list(field, inner, errors, kListMax, out.images, read_image);
     if (name == "declaredFeatures") {
@@ -306,13 +304,13 @@ bool read_node_metric(const ObjectParts& parts, FieldErrors& errors, NodeMetric&
   if (!read_metadata(parts, errors, metadata)) return false;
   const auto policy = [&](const FieldPath& path, JsonValue inner) {
     return for_each_field(path, inner, errors, kCollectPolicyFields,
-                          [&](std::string_view name, JsonValue seconds) {
+                          [&](FieldName name, JsonValue seconds) {
                             if (name != "reportIntervalSeconds") return true;
                             return read_int64(FieldPath{&path, name}, seconds, errors,
                                               out.report_interval_seconds.emplace());
                           });
   };
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     return name != "metricCollectPolicy" || policy(FieldPath{&kSpec, name}, inner);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kMetricSpecFields, spec)) {

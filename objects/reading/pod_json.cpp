@@ -39,7 +39,7 @@ bool read_requirements(const FieldPath& path, JsonValue value, FieldErrors& erro
   requests.clear();
   limits.clear();
   return for_each_field(
-      path, value, errors, kRequirementsFields, [&](std::string_view name, JsonValue inner) {
+      path, value, errors, kRequirementsFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&path, name};
         if (name == "requests") {
           return read_resources(field, inner, errors, Sign::kNotNegative, requests);
@@ -52,26 +52,24 @@ bool read_requirements(const FieldPath& path, JsonValue value, FieldErrors& erro
 
 // An entry of ports[]; without a hostPort its host_port is 0.
 bool read_port(const FieldPath& path, JsonValue value, FieldErrors& errors, ContainerPort& out) {
-  return for_each_field(
-      path, value, errors, kPortFields, [&](std::string_view name, JsonValue inner) {
-        const FieldPath field{&path, name};
-        if (name == "hostPort") {
-          std::int64_t port = 0;
-          if (!read_int64(field, inner, errors, port)) return false;
-          if (port < 0 || port > kHostPortMax)
-            return errors.wrong_type(field, inner, "a port from 1 to 65535");
-          out.host_port = static_cast<std::uint16_t>(port);
-          return true;
-        }
-        if (name == "hostIP")
-          return read_string(field, inner, errors, kStringBytesMax, out.host_ip);
-        if (name != "protocol") return true;
-        std::string_view text;
-        if (!read_text(field, inner, errors, kStringBytesMax, text)) return false;
-        const std::optional<PortProtocol> protocol = parse_port_protocol(text);
-        out.protocol = protocol.value_or(PortProtocol::kTcp);
-        return protocol.has_value() || errors.wrong_type(field, inner, "TCP, UDP or SCTP");
-      });
+  return for_each_field(path, value, errors, kPortFields, [&](FieldName name, JsonValue inner) {
+    const FieldPath field{&path, name};
+    if (name == "hostPort") {
+      std::int64_t port = 0;
+      if (!read_int64(field, inner, errors, port)) return false;
+      if (port < 0 || port > kHostPortMax)
+        return errors.wrong_type(field, inner, "a port from 1 to 65535");
+      out.host_port = static_cast<std::uint16_t>(port);
+      return true;
+    }
+    if (name == "hostIP") return read_string(field, inner, errors, kStringBytesMax, out.host_ip);
+    if (name != "protocol") return true;
+    std::string_view text;
+    if (!read_text(field, inner, errors, kStringBytesMax, text)) return false;
+    const std::optional<PortProtocol> protocol = parse_port_protocol(text);
+    out.protocol = protocol.value_or(PortProtocol::kTcp);
+    return protocol.has_value() || errors.wrong_type(field, inner, "TCP, UDP or SCTP");
+  });
 }
 
 bool read_ports(const FieldPath& path, JsonValue value, FieldErrors& errors,
@@ -122,7 +120,7 @@ bool read_features(const FieldPath& field, JsonValue value, FieldErrors& errors,
 bool read_container(const FieldPath& path, JsonValue value, FieldErrors& errors, bool init,
                     FeaturesAsked& features, Container& out) {
   return for_each_field(
-      path, value, errors, kContainerFields, [&](std::string_view name, JsonValue inner) {
+      path, value, errors, kContainerFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&path, name};
         if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
         if (name == "image") return read_string(field, inner, errors, kStringBytesMax, out.image);
@@ -152,10 +150,9 @@ bool read_ephemeral_containers(const FieldPath& path, JsonValue value, FieldErro
                                FeaturesAsked& features) {
   return for_each_element(
       path, value, errors, kContainersMax, [&](const FieldPath& element, JsonValue container) {
-        return for_each_field(
-            element, container, errors, [&](std::string_view name, JsonValue inner) {
-              return read_features(FieldPath{&element, name}, inner, errors, features);
-            });
+        return for_each_field(element, container, errors, [&](FieldName name, JsonValue inner) {
+          return read_features(FieldPath{&element, name}, inner, errors, features);
+        });
       });
 }
 
@@ -170,8 +167,8 @@ bool note_list(const FieldPath& path, JsonValue value, FieldErrors& errors, NotC
 
 bool read_spec(JsonValue value, FieldErrors& errors, Pod& out) {
   FeaturesAsked features;
-  const bool ok = for_each_field(
-      kSpec, value, errors, kSpecFields, [&](std::string_view name, JsonValue inner) {
+  const bool ok =
+      for_each_field(kSpec, value, errors, kSpecFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&kSpec, name};
         if (name == "containers")
           return read_containers(field, inner, errors, false, features, out.containers);
@@ -241,7 +238,7 @@ bool read_condition(const FieldPath& path, JsonValue value, FieldErrors& errors,
                     ConditionsSeen& seen, Pod& out) {
   std::string_view type, status, reason;
   PodCondition condition;
-  const bool ok = for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  const bool ok = for_each_field(path, value, errors, [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "type") return read_text(field, inner, errors, kStringBytesMax, type);
     if (name == "status") return read_text(field, inner, errors, kStringBytesMax, status);
@@ -270,7 +267,7 @@ bool read_container_statuses(const FieldPath& path, JsonValue value, FieldErrors
         std::optional<ResourceList> actuated;
         ResourceList allocated, limits;
         const bool ok =
-            for_each_field(element, entry, errors, [&](std::string_view name, JsonValue inner) {
+            for_each_field(element, entry, errors, [&](FieldName name, JsonValue inner) {
               const FieldPath field{&element, name};
               if (name == "name") {
                 return inner.get(container_name) == simdjson::SUCCESS ||
@@ -294,7 +291,7 @@ bool read_container_statuses(const FieldPath& path, JsonValue value, FieldErrors
 
 bool read_status(JsonValue value, FieldErrors& errors, Pod& out) {
   return for_each_field(
-      kStatus, value, errors, kStatusFields, [&](std::string_view name, JsonValue inner) {
+      kStatus, value, errors, kStatusFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&kStatus, name};
         if (name == "phase") return read_string(field, inner, errors, kStringBytesMax, out.phase);
         if (name == "qosClass") {

@@ -35,7 +35,7 @@ constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 bool read_preferred_node_term(const FieldPath& path, JsonValue value, FieldErrors& errors,
                               PreferredSchedulingTerm& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "weight") return read_between(field, inner, errors, 1, kWeightMax, out.weight);
     return name != "preference" || read_node_selector_term(field, inner, errors, out.preference);
@@ -45,7 +45,7 @@ bool read_preferred_node_term(const FieldPath& path, JsonValue value, FieldError
 
 bool read_pod_term(const FieldPath& path, JsonValue value, FieldErrors& errors,
                    PodAffinityTerm& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "topologyKey") {
       return read_string(field, inner, errors, kKeyBytesMax, out.topology_key);
@@ -64,7 +64,7 @@ bool read_pod_term(const FieldPath& path, JsonValue value, FieldErrors& errors,
 
 bool read_preferred_pod_term(const FieldPath& path, JsonValue value, FieldErrors& errors,
                              PodAffinityTerm& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "weight") return read_between(field, inner, errors, 1, kWeightMax, out.weight);
     return name != "podAffinityTerm" || read_pod_term(field, inner, errors, out);
@@ -110,7 +110,7 @@ bool read_policy(const FieldPath& path, JsonValue value, FieldErrors& errors, bo
 
 bool read_constraint(const FieldPath& path, JsonValue value, FieldErrors& errors,
                      TopologySpreadConstraint& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "maxSkew") return read_between(field, inner, errors, 1, kInt32Max, out.max_skew);
     if (name == "minDomains") {
@@ -142,7 +142,7 @@ bool read_constraint(const FieldPath& path, JsonValue value, FieldErrors& errors
 
 bool read_toleration(const FieldPath& path, JsonValue value, FieldErrors& errors, Toleration& out) {
   return for_each_field(
-      path, value, errors, kTolerationFields, [&](std::string_view name, JsonValue inner) {
+      path, value, errors, kTolerationFields, [&](FieldName name, JsonValue inner) {
         const FieldPath field{&path, name};
         if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
         if (name == "value") return read_string(field, inner, errors, kStringBytesMax, out.value);
@@ -167,7 +167,7 @@ bool read_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors, 
   out.preferred_node_affinity.clear();
   out.pod_affinity = {};
   out.pod_anti_affinity = {};
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "podAffinity") return read_pod_affinity(field, inner, errors, out.pod_affinity);
     if (name == "podAntiAffinity") {
@@ -201,11 +201,10 @@ bool read_topology_spread(const FieldPath& path, JsonValue value, FieldErrors& e
 bool read_scheduling_gates(const FieldPath& path, JsonValue value, FieldErrors& errors, Pod& out) {
   const auto read = [](const FieldPath& element, JsonValue inner, FieldErrors& first,
                        std::string& gate) {
-    return for_each_field(
-        element, inner, first, kGateFields, [&](std::string_view name, JsonValue text) {
-          return name != "name" ||
-                 read_string(FieldPath{&element, name}, text, first, kNameBytesMax, gate);
-        });
+    return for_each_field(element, inner, first, kGateFields, [&](FieldName name, JsonValue text) {
+      return name != "name" ||
+             read_string(FieldPath{&element, name}, text, first, kNameBytesMax, gate);
+    });
   };
   if (!read_list(path, value, errors, kListMax, out.scheduling_gates, read)) return false;
   if (!out.scheduling_gates.empty()) out.not_considered.add(NotConsidered::kSchedulingGates);

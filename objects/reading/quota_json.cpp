@@ -29,7 +29,7 @@ bool read_preemption_policy(const FieldPath& path, JsonValue value, FieldErrors&
 
 bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQuota& out) {
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     std::optional<ResourceList>* list = name == "min"   ? &out.min
                                         : name == "max" ? &out.max
                                                         : nullptr;
@@ -42,12 +42,12 @@ bool read_elastic_quota(const ObjectParts& parts, FieldErrors& errors, ElasticQu
 bool read_pod_disruption_budget(const ObjectParts& parts, FieldErrors& errors,
                                 PodDisruptionBudget& out) {
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     return name != "selector" ||
            read_label_selector(FieldPath{&kSpec, name}, inner, errors, out.selector);
   };
   if (parts.spec && !for_each_field(kSpec, *parts.spec, errors, kBudgetFields, spec)) return false;
-  const auto status = [&](std::string_view name, JsonValue inner) {
+  const auto status = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kStatus, name};
     if (name == "disruptionsAllowed") {
       return read_int64(field, inner, errors, out.disruptions_allowed);
@@ -90,7 +90,7 @@ bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, Capacity
     return true;
   };
   const auto limits = [&](const FieldPath& path, JsonValue value) {
-    const auto read = [&](std::string_view name, JsonValue resources) {
+    const auto read = [&](FieldName name, JsonValue resources) {
       const FieldPath field{&path, name};
       if (name != "resources") return true;
       out.limits.clear();
@@ -100,7 +100,7 @@ bool read_capacity_quota(const ObjectParts& parts, FieldErrors& errors, Capacity
     };
     return for_each_field(path, value, errors, kLimitsFields, read);
   };
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name == "limits") return limits(field, inner);
     return name != "selector" || read_label_selector_as_written(field, inner, errors, out.selector);
@@ -115,7 +115,7 @@ bool read_priority_class(const ObjectParts& parts, FieldErrors& errors, Priority
   MetadataFields metadata;
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kRoot, name};
     if (name == "value") return read_int32(field, inner, errors, out.value);
     if (name == "globalDefault") return read_bool(field, inner, errors, out.global_default);

@@ -20,7 +20,7 @@ bool read_namespace(const ObjectParts& parts, FieldErrors& errors, Namespace& ou
 
 bool read_service(const ObjectParts& parts, FieldErrors& errors, Service& out) {
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     return name != "selector" ||
            read_string_map(FieldPath{&kSpec, name}, inner, errors, out.selector.emplace());
   };
@@ -40,7 +40,7 @@ bool read_controller(const ObjectParts& parts, FieldErrors& errors, WorkloadCont
                      WorkloadController& out) {
   out.kind = kind;
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name != "selector") return true;
     return kind == WorkloadController::Kind::kReplicationController

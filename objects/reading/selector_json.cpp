@@ -12,7 +12,7 @@ constexpr std::string_view kNodeTermFields[] = {"matchExpressions", "matchFields
 
 bool read_requirement_as_written(const FieldPath& path, JsonValue value, FieldErrors& errors,
                                  NodeSelectorRequirement& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "key") return read_string(field, inner, errors, kKeyBytesMax, out.key);
     if (name == "operator") return read_string(field, inner, errors, kStringBytesMax, out.op);
@@ -52,7 +52,7 @@ template <typename ReadRequirement>
 bool read_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
                    const ReadRequirement& read, LabelSelector& out) {
   StringMap labels;
-  const auto read_field = [&](std::string_view name, JsonValue inner) {
+  const auto read_field = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "matchLabels") return read_string_map(field, inner, errors, labels);
     return name != "matchExpressions" || read_list(field, inner, errors, kListMax, out, read);
@@ -80,7 +80,7 @@ bool read_label_selector_as_written(const FieldPath& path, JsonValue value, Fiel
 
 bool read_node_selector_term(const FieldPath& path, JsonValue value, FieldErrors& errors,
                              NodeSelectorTerm& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     auto* list = name == "matchExpressions" ? &out.match_expressions
                  : name == "matchFields"    ? &out.match_fields
                                             : nullptr;
@@ -92,7 +92,7 @@ bool read_node_selector_term(const FieldPath& path, JsonValue value, FieldErrors
 
 bool read_node_selector(const FieldPath& path, JsonValue value, FieldErrors& errors,
                         std::vector<NodeSelectorTerm>& out) {
-  const auto read = [&](std::string_view name, JsonValue terms) {
+  const auto read = [&](FieldName name, JsonValue terms) {
     return name != "nodeSelectorTerms" ||
            read_list(FieldPath{&path, name}, terms, errors, kListMax, out, read_node_selector_term);
   };

@@ -64,7 +64,7 @@ bool read_bytes(const FieldPath& path, JsonValue value, FieldErrors& errors, std
 // nothing there, but are quantities as well.
 template <typename Bytes>
 bool read_storage(const FieldPath& path, JsonValue value, FieldErrors& errors, Bytes& out) {
-  return for_each_field(path, value, errors, [&](std::string_view name, JsonValue inner) {
+  return for_each_field(path, value, errors, [&](FieldName name, JsonValue inner) {
     std::int64_t bytes = 0;
     if (!read_bytes(FieldPath{&path, name}, inner, errors, bytes)) return false;
     if (name == "storage") out = bytes;
@@ -74,7 +74,7 @@ bool read_storage(const FieldPath& path, JsonValue value, FieldErrors& errors, B
 
 // status.phase
 bool read_phase(const ObjectParts& parts, FieldErrors& errors, std::string_view& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     return name != "phase" ||
            read_text(FieldPath{&kStatus, name}, inner, errors, kStringBytesMax, out);
   };
@@ -120,7 +120,7 @@ bool read_shared_field(const FieldPath& field, JsonValue value, FieldErrors& err
 // spec.claimRef
 bool read_claim_reference(const FieldPath& path, JsonValue value, FieldErrors& errors,
                           PersistentVolume& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     std::string* text = name == "namespace" ? &out.claim_namespace
                         : name == "name"    ? &out.claim_name
                         : name == "uid"     ? &out.claim_uid
@@ -132,7 +132,7 @@ bool read_claim_reference(const FieldPath& path, JsonValue value, FieldErrors& e
 }
 
 bool read_csi(const FieldPath& path, JsonValue value, FieldErrors& errors, PersistentVolume& out) {
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     std::string* text = name == "driver"         ? &out.csi_driver
                         : name == "volumeHandle" ? &out.csi_handle
                                                  : nullptr;
@@ -146,7 +146,7 @@ bool read_csi(const FieldPath& path, JsonValue value, FieldErrors& errors, Persi
 bool read_volume_affinity(const FieldPath& path, JsonValue value, FieldErrors& errors,
                           PersistentVolume& out) {
   constexpr std::string_view kFields[] = {"required"};
-  return for_each_field(path, value, errors, kFields, [&](std::string_view name, JsonValue inner) {
+  return for_each_field(path, value, errors, kFields, [&](FieldName name, JsonValue inner) {
     return name != "required" ||
            read_node_selector(FieldPath{&path, name}, inner, errors, out.node_affinity.emplace());
   });
@@ -158,7 +158,7 @@ bool read_topology(const FieldPath& path, JsonValue value, FieldErrors& errors,
   const auto read_requirement = [](const FieldPath& element, JsonValue inner, FieldErrors& first,
                                    NodeSelectorRequirement& requirement) {
     requirement.op = "In";
-    const auto read = [&](std::string_view name, JsonValue part) {
+    const auto read = [&](FieldName name, JsonValue part) {
       const FieldPath field{&element, name};
       if (name == "key") return read_string(field, part, first, kKeyBytesMax, requirement.key);
       return name != "values" ||
@@ -166,11 +166,10 @@ bool read_topology(const FieldPath& path, JsonValue value, FieldErrors& errors,
     };
     return for_each_field(element, inner, first, kTopologyRequirementFields, read);
   };
-  return for_each_field(
-      path, value, errors, kTopologyFields, [&](std::string_view name, JsonValue inner) {
-        return name != "matchLabelExpressions" ||
-               read_list(FieldPath{&path, name}, inner, errors, kListMax, out, read_requirement);
-      });
+  return for_each_field(path, value, errors, kTopologyFields, [&](FieldName name, JsonValue inner) {
+    return name != "matchLabelExpressions" ||
+           read_list(FieldPath{&path, name}, inner, errors, kListMax, out, read_requirement);
+  });
 }
 
 // An entry of a CSINode's spec.drivers.
@@ -178,7 +177,7 @@ bool read_node_driver(const FieldPath& path, JsonValue value, FieldErrors& error
                       CsiNode::Driver& out) {
   const auto count = [&](const FieldPath& allocatable, JsonValue inner) {
     return for_each_field(
-        allocatable, inner, errors, kCountFields, [&](std::string_view name, JsonValue number) {
+        allocatable, inner, errors, kCountFields, [&](FieldName name, JsonValue number) {
           const FieldPath field{&allocatable, name};
           if (name != "count") return true;
           if (!read_int64(field, number, errors, out.count.emplace())) return false;
@@ -186,7 +185,7 @@ bool read_node_driver(const FieldPath& path, JsonValue value, FieldErrors& error
                  errors.add(ErrorCode::kInvalid, field, shown(number) + " is negative");
         });
   };
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "name") return read_string(field, inner, errors, kNameBytesMax, out.name);
     return name != "allocatable" || count(field, inner);
@@ -206,7 +205,7 @@ bool read_persistent_volume(const ObjectParts& parts, FieldErrors& errors, Persi
   metadata.deleting = &out.deleting;
   if (!read_metadata(parts, errors, metadata)) return false;
   out.volume_mode = kVolumeModeDefault;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name == "capacity") return read_storage(field, inner, errors, out.capacity_bytes);
     if (name == "nodeAffinity") return read_volume_affinity(field, inner, errors, out);
@@ -244,13 +243,12 @@ bool read_persistent_volume_claim(const ObjectParts& parts, FieldErrors& errors,
   out.volume_mode = kVolumeModeDefault;
   const auto resources = [&](const FieldPath& path, JsonValue value) {
     constexpr std::string_view kFields[] = {"requests", "limits"};
-    return for_each_field(
-        path, value, errors, kFields, [&](std::string_view name, JsonValue inner) {
-          return name != "requests" ||
-                 read_storage(FieldPath{&path, name}, inner, errors, out.request_bytes);
-        });
+    return for_each_field(path, value, errors, kFields, [&](FieldName name, JsonValue inner) {
+      return name != "requests" ||
+             read_storage(FieldPath{&path, name}, inner, errors, out.request_bytes);
+    });
   };
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kSpec, name};
     if (name == "volumeName") {
       return read_string(field, inner, errors, kNameBytesMax, out.volume_name);
@@ -277,7 +275,7 @@ bool read_storage_class(const ObjectParts& parts, FieldErrors& errors, StorageCl
   MetadataFields metadata;
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kRoot, name};
     if (name == "provisioner") {
       return read_string(field, inner, errors, kStringBytesMax, out.provisioner);
@@ -299,7 +297,7 @@ bool read_csi_node(const ObjectParts& parts, FieldErrors& errors, CsiNode& out) 
   MetadataFields metadata;
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     return name != "drivers" || read_list(FieldPath{&kSpec, name}, inner, errors, kListMax,
                                           out.drivers, read_node_driver);
   };
@@ -310,7 +308,7 @@ bool read_csi_driver(const ObjectParts& parts, FieldErrors& errors, CsiDriver& o
   MetadataFields metadata;
   metadata.name = &out.name;
   if (!read_metadata(parts, errors, metadata)) return false;
-  const auto spec = [&](std::string_view name, JsonValue inner) {
+  const auto spec = [&](FieldName name, JsonValue inner) {
     bool* flag = name == "storageCapacity"                 ? &out.storage_capacity
                  : name == "preventPodSchedulingIfMissing" ? &out.prevent_pod_scheduling_if_missing
                                                            : nullptr;
@@ -322,7 +320,7 @@ bool read_csi_driver(const ObjectParts& parts, FieldErrors& errors, CsiDriver& o
 bool read_csi_storage_capacity(const ObjectParts& parts, FieldErrors& errors,
                                CsiStorageCapacity& out) {
   if (!read_namespaced_name(parts, errors, out.namespace_name, out.name)) return false;
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&kRoot, name};
     if (name == "storageClassName") {
       return read_string(field, inner, errors, kNameBytesMax, out.storage_class);

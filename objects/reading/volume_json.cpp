@@ -40,7 +40,7 @@ constexpr std::string_view kVolumeFields[] = {"name",
 bool read_one_text(const FieldPath& path, JsonValue value, FieldErrors& errors,
                    std::span<const std::string_view> known, std::string& out) {
   out.clear();
-  return for_each_field(path, value, errors, known, [&](std::string_view name, JsonValue inner) {
+  return for_each_field(path, value, errors, known, [&](FieldName name, JsonValue inner) {
     return name != known.front() ||
            read_string(FieldPath{&path, name}, inner, errors, kStringBytesMax, out);
   });
@@ -51,7 +51,7 @@ bool read_volume(const FieldPath& path, JsonValue value, FieldErrors& errors, Po
   // Most volumes are not kept, and cost no memory.
   std::string_view volume_name;
   Volume volume;
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == "name") return read_text(field, inner, errors, kNameBytesMax, volume_name);
     if (name == "persistentVolumeClaim") {
@@ -93,7 +93,7 @@ bool read_disk(const FieldPath& path, JsonValue value, FieldErrors& errors,
   Disk& disk = out.emplace();
   disk.kind = kind->kind;
   std::string pool(kRbdPoolDefault);
-  const auto read = [&](std::string_view name, JsonValue inner) {
+  const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
     if (name == kind->id) return read_string(field, inner, errors, kStringBytesMax, disk.id);
     if (name == "readOnly") return read_bool(field, inner, errors, disk.read_only);
