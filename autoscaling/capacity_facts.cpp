@@ -17,11 +17,6 @@ namespace {
 // More keys than twice those in use, and this: time to drop the others.
 constexpr std::size_t kIdleKeysMax = 8;
 
-bool is_virtual(const StringMap& labels) {
-  const std::string* type = find(labels, "type");
-  return type != nullptr && *type == "virtual-kubelet";
-}
-
 bool is_deleting(const Node& node) {
   return node.deleting ||
          std::any_of(node.taints.begin(), node.taints.end(), [](const Taint& taint) {
@@ -44,6 +39,11 @@ bool alike(const StringMap& a, const StringMap& b) {
 }
 
 }  // namespace
+
+bool CapacityFacts::is_virtual(const StringMap& labels) {
+  const std::string* type = find(labels, "type");
+  return type != nullptr && *type == "virtual-kubelet";
+}
 
 // --- Nodes ---
 
@@ -110,15 +110,16 @@ void CapacityFacts::take_off(std::string_view node_name, const StringMap& labels
 void CapacityFacts::set_registered(std::string_view id, std::size_t item,
                                    std::string_view node_name, bool registered) {
   Reservation& reservation = reservations_.find(id)->second;
-  auto& [node, left] = reservation.items[item];
-  left += registered ? -1 : 1;
-  if (node.label_class != kNoClass) {
-    table_.add_reserved(node.label_class, node.amounts, registered ? -1 : 1);
-  }
+  // First, as the sums tell where memory ends behind it.
   if (registered) {
     reservation.registered.emplace(node_name);
   } else {
     reservation.registered.erase(reservation.registered.find(node_name));
+  }
+  auto& [node, left] = reservation.items[item];
+  left += registered ? -1 : 1;
+  if (node.label_class != kNoClass) {
+    table_.add_reserved(node.label_class, node.amounts, registered ? -1 : 1);
   }
   if (forked()) changes_.push_back(Registration{std::string(id), item, std::string(node_name)});
 }
@@ -132,16 +133,15 @@ void CapacityFacts::set_node(std::string_view name, std::optional<CountedNode> f
     facts->name = name;
     facts->label_class = facts->counts ? classify(facts->labels) : kNoClass;
   }
-  std::optional<CountedNode> before;
   const NameIndex::Hash hash = NameIndex::hash(name);
   std::uint32_t row = row_of(name, hash);
   const bool known = row != NameIndex::kNone;
+  if (forked()) changes_.push_back(NodeBefore{std::string(name), std::nullopt});
   if (known) {
     CountedNode& was = nodes_[row];
     if (was.counts) table_.add_node(was.label_class, was.amounts, -1);
-    if (forked()) before = std::move(was);
+    if (forked()) std::get<NodeBefore>(changes_.back()).facts = std::move(was);
   }
-  if (forked()) changes_.push_back(NodeBefore{std::string(name), std::move(before)});
   if (!facts) {
     if (!known) return;
     note_node(row);
@@ -268,6 +268,7 @@ StringMap CapacityFacts::labels_in_use(std::uint32_t label_class) const {
 Result<void> CapacityFacts::look_at(const Node& node_template, AskedTemplate& asked) {
   asked.label_class = kNoClass;
   asked.labels.reset();
+  count_new_classes();
   if (auto read = resources_.read_known(node_template.capacity, asked.amounts); !read) {
     return in_template(node_template, read.error());
   }

@@ -184,6 +184,7 @@ class CapacityFacts {
 
   CapacityQuotaState read_state(const CapacityQuota& quota, const CapacityQuotaKey& key);
   bool is_counted(const Node& node) const;
+  static bool is_virtual(const StringMap& labels);
   void take_off(std::string_view node_name, const StringMap& labels, const ResourceAmounts& amounts,
                 std::string_view reservation_id);
   // NameIndex::kNone: it is not known.

@@ -171,7 +171,7 @@ Result<void> CapacityFacts::validate_rest() const {
   while (counted.classes() < table_.classes()) counted.add_class(labels_);
   for (const auto& [id, held] : reservations_) {
     for (const ReservedItem& item : held.items) {
-      if (item.node.label_class == kNoClass) continue;
+      if (item.node.label_class == kNoClass && is_virtual(item.node.labels)) continue;
       if (item.node.label_class >= table_.classes() ||
           !labels_.is_of(item.node.label_class, item.node.labels)) {
         return fail(ErrorCode::kConflict, "reservation " + id + " is of another class");
@@ -232,7 +232,20 @@ Result<void> CapacityFacts::validate_capacity_quotas() const {
       reserved += at(nodes.reserved, touch.resource);
     }
   }
+  std::size_t skipped = 0, invalid = 0;
+  std::map<std::string, std::uint32_t, std::less<>> uses;  // of keys
   for (const auto& [key, quota] : table_.capacity_quotas()) {
+    const std::optional<CapacityQuotaSpec>& in_force = quota->state.in_force;
+    skipped += in_force ? 0 : 1;
+    invalid += quota->state.invalid.empty() ? 0 : 1;
+    const std::size_t limits = in_force ? in_force->limits.size() : 0;
+    if (quota->key != key || quota->entries.size() != limits) {
+      return differ("limits of " + quota->id, static_cast<Int128>(quota->entries.size()),
+                    static_cast<Int128>(limits));
+    }
+    if (in_force) {
+      for (const NodeSelectorRequirement& asked : in_force->selector) ++uses[asked.key];
+    }
     for (const CapacityQuotaEntry& entry : quota->entries) {
       const std::string what = fmt::format("{} {}", quota->id, entry.name);
       const auto& [used, reserved] = sums[&entry];
@@ -240,7 +253,14 @@ Result<void> CapacityFacts::validate_capacity_quotas() const {
       if (entry.reserved != reserved) return differ(what + " reserved", entry.reserved, reserved);
     }
   }
-  return {};
+  if (skipped != table_.skipped() || invalid != table_.invalid()) {
+    return differ("quotas that are not in force, or invalid",
+                  static_cast<Int128>(table_.skipped() + table_.invalid()),
+                  static_cast<Int128>(skipped + invalid));
+  }
+  if (uses == key_uses_) return {};
+  return differ("keys that selectors read", static_cast<Int128>(key_uses_.size()),
+                static_cast<Int128>(uses.size()));
 }
 
 // --- In turns ---

@@ -170,9 +170,14 @@ void CapacityFacts::drop_idle_classes() {
 void CapacityFacts::rebuild() {
   if (dropped_) return;
   ++edition_;
+  CapacityResources numbers, first_numbers;
+  LabelClasses labels, no_labels;
+  // From here on: what is assigned needs no memory.
   Numbering numbering(*this);
-  const CapacityResources numbers = std::exchange(resources_, CapacityResources());
-  const LabelClasses labels = std::exchange(labels_, LabelClasses());
+  numbers = std::move(resources_);
+  resources_ = std::move(first_numbers);
+  labels = std::move(labels_);
+  labels_ = std::move(no_labels);
   const auto renumber = [&](ResourceAmounts& amounts) {
     for (ResourceAmount& had : amounts) {
       had.resource = resources_.add(numbers.name(had.resource));

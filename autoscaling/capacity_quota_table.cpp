@@ -81,9 +81,10 @@ void CapacityQuotaTable::set(const CapacityQuotaKey& key, std::optional<Capacity
     }
   } else {
     if (!state) return;
-    it = quotas_.emplace(key, std::make_unique<CountedCapacityQuota>()).first;
-    it->second->key = key;
-    it->second->id = capacity_quota_id(key.first, key.second);
+    auto made = std::make_unique<CountedCapacityQuota>();
+    made->key = key;
+    made->id = capacity_quota_id(key.first, key.second);
+    it = quotas_.emplace(key, std::move(made)).first;
   }
   CountedCapacityQuota& quota = *it->second;
   quota.state = std::move(*state);

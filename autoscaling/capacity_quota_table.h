@@ -88,6 +88,7 @@ class CapacityQuotaTable {
   const ByKey& capacity_quotas() const { return quotas_; }
   const CountedCapacityQuota* find(const CapacityQuotaKey& key) const;
   void list_skipped(std::vector<SkippedCapacityQuota>& skipped) const;  // that are not in force
+  std::size_t skipped() const { return skipped_; }                      // so many
   std::size_t invalid() const { return invalid_; }  // quotas whose last spec cannot be used
   std::uint32_t limits() const { return limits_; }  // numbers of limits so far
 

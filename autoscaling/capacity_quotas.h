@@ -20,8 +20,9 @@
 // of its nodes off when it is first seen.
 //
 // Thread safety: one thread at a time. Never reads a clock: time moves by advance(). Where memory
-// ends std::bad_alloc leaves the call, and validate() says whether something is left half done;
-// then others are to be filled with the facts. Cost: a node event is O(labels + resources + quotas
+// ends std::bad_alloc leaves the call (what_if() ends the process), and validate() says whether
+// something is left half done: then others are to be filled with the facts, and reservations may be
+// lost. Cost: a node event is O(labels + resources + quotas
 // that match); a check O(the same of the template), whatever the number of nodes, and O(quotas)
 // where no node has its labels and it was not asked about lately; a plan or a reservation O(limits)
 // beside that; a quota O(node classes), and O(nodes) when it reads a label key that no other quota

@@ -52,6 +52,10 @@ std::string object_name(const ObjectParts& parts) {
   return result + std::string(name);
 }
 
+// Asked for when the program starts: simdjson finds out at its first use which instructions there
+// are, and takes memory for that where it may not throw.
+[[maybe_unused]] const std::string kInstructions = simdjson::get_active_implementation()->name();
+
 // Parses one value at a time, in memory that is kept.
 class ValueParser {
  public:

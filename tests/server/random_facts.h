@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "objects/annotations.h"
 #include "tests/support/engine_facts.h"
 #include "tests/support/service_harness.h"
 
@@ -61,6 +62,11 @@ class RandomFacts {
   Fact some_node() {
     Node node = node_of(fmt::format("n{}", below(6)), 4 + static_cast<std::int64_t>(below(5)));
     node.labels = {{"node", node.name}, {"zone", fmt::format("zone-{}", below(2))}};
+    add_label(node);
+    if (below(4) == 0) {
+      node.annotations = {{std::string(kReservationAnnotation),
+                           fmt::format("reservation-{}-of-some-length", below(4))}};
+    }
     for (std::uint64_t more = below(3); more != 0; --more) {
       const std::string name = fmt::format("example.com/device-{}", more * 100 + below(50));
       node.allocatable.emplace_back(name, Quantity::from_value(8));
@@ -93,7 +99,7 @@ class RandomFacts {
     CapacityQuota quota;
     quota.name = fmt::format("capacity-{}", below(3));
     if (const std::uint64_t key = below(5); key != 0) {
-      const std::string keys[] = {"zone", "node", fmt::format("example.com/label-{}", below(50))};
+      const std::string keys[] = {"zone", "node", fmt::format("example.com/label-{}", below(20))};
       quota.selector = {{keys[key % 3], below(2) == 0 ? "In" : "NotIn", {"zone-0", "n1", "n2"}}};
     }
     quota.limits = {{"cpu", fmt::format("{}", 8 + below(60))}, {"nodes", "5"}};
@@ -103,6 +109,7 @@ class RandomFacts {
     Node node = node_of("template", 1 + static_cast<std::int64_t>(below(8)));
     node.labels = {{"node", fmt::format("n{}", below(6))},
                    {"zone", fmt::format("zone-of-some-length-{}", below(3))}};
+    add_label(node);
     return node;
   }
   ElasticQuota some_elastic_quota() {
@@ -216,6 +223,14 @@ class RandomFacts {
   }
 
  private:
+  // One that some quotas read.
+  void add_label(Node& node) {
+    if (below(2) == 0) {
+      node.labels.emplace(node.labels.begin(), fmt::format("example.com/label-{}", below(20)),
+                          fmt::format("value-{}", below(3)));
+    }
+  }
+
   std::uint64_t state_;
 };
 

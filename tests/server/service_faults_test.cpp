@@ -235,14 +235,15 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
       allocations_left = kNever;
     }
     const ServiceState state = service->state();
+    in_memory::Client asks(*service);
+    asks.greet();
     if (!state.ready) {
       ++given_up;
-      in_memory::Client asks(*service);
-      asks.greet();
       EXPECT_EQ(asks.error(asks.evaluate({pod})).substr(0, 19), "Internal: not ready");
     } else {
       const Result<void> valid = service->validate();
       ASSERT_TRUE(valid) << valid.error().message;
+      EXPECT_GE(asks.allowed(random_.some_template(), 3), 0);
       // What is cached is right.
       Engine& engine = const_cast<Engine&>(service->engine());
       const std::string cached = text_of(engine, engine.evaluate(pod, {.top_k = 6}).value(), true);
