@@ -42,7 +42,16 @@ void* operator new(std::size_t size) { return allocate(size, alignof(std::max_al
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
+// simdjson asks so, and gives back as all do.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return allocate(size, alignof(std::max_align_t));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* made) noexcept { give_back(made); }
+void operator delete(void* made, const std::nothrow_t&) noexcept { give_back(made); }
 void operator delete(void* made, std::size_t) noexcept { give_back(made); }
 void operator delete(void* made, std::align_val_t) noexcept { give_back(made); }
 void operator delete(void* made, std::size_t, std::align_val_t) noexcept { give_back(made); }
