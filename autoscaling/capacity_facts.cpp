@@ -305,9 +305,9 @@ Result<std::vector<ReservedItem>> CapacityFacts::hold(std::span<const PlanItem> 
 }
 
 void CapacityFacts::add_reserved(Reservation& reservation, int times) {
-  // Of none until it is counted there.
-  for (ReservedItem& item : reservation.items) {
-    if (times > 0) item.node.label_class = kNoClass;
+  if (times > 0) {
+    // Of none until they are counted there.
+    for (ReservedItem& item : reservation.items) item.node.label_class = kNoClass;
   }
   for (auto& [node, left] : reservation.items) {
     if (times > 0 && !is_virtual(node.labels)) node.label_class = classify(node.labels);

@@ -109,10 +109,11 @@ Result<void> CapacityFacts::validate_node(const CountedNode& node) const {
     if (node.label_class == kNoClass) return {};
     return differ("class of node " + node.name, node.label_class, kNoClass);
   }
-  if (node.label_class < table_.classes() &&
-      labels_.is_of(node.label_class, labels_.map_of(node.labels)))
-    return {};
-  return fail(ErrorCode::kConflict, "node " + node.name + " is of another class");
+  if (node.label_class >= table_.classes() ||
+      !labels_.is_of(node.label_class, labels_.map_of(node.labels))) {
+    return fail(ErrorCode::kConflict, "node " + node.name + " is of another class");
+  }
+  return {};
 }
 
 Result<void> CapacityFacts::validate_whole() const {
@@ -253,10 +254,13 @@ Result<void> CapacityFacts::validate_capacity_quotas() const {
       if (entry.reserved != reserved) return differ(what + " reserved", entry.reserved, reserved);
     }
   }
-  if (skipped != table_.skipped() || invalid != table_.invalid()) {
-    return differ("quotas that are not in force, or invalid",
-                  static_cast<Int128>(table_.skipped() + table_.invalid()),
-                  static_cast<Int128>(skipped + invalid));
+  if (skipped != table_.skipped()) {
+    return differ("quotas that are not in force", static_cast<Int128>(table_.skipped()),
+                  static_cast<Int128>(skipped));
+  }
+  if (invalid != table_.invalid()) {
+    return differ("quotas that are invalid", static_cast<Int128>(table_.invalid()),
+                  static_cast<Int128>(invalid));
   }
   if (uses == key_uses_) return {};
   return differ("keys that selectors read", static_cast<Int128>(key_uses_.size()),

@@ -81,6 +81,14 @@ class Faults : public ServiceTest {
     allocations_left = kNever;
   }
 
+  void tell(in_memory::Client& peer, std::int64_t fails_at, std::uint64_t sequence,
+            const std::vector<Fact>& facts) {
+    give(peer, fails_at, [&](Builder& builder) {
+      const auto changes =
+          write_list(builder, facts, [&](const Fact& fact) { return write(builder, fact); });
+      return wire::CreateFacts(builder, sequence, changes, 0);
+    });
+  }
   // A question of capacity, or a reservation, made or given back.
   void ask_for_capacity(in_memory::Client& peer, std::int64_t fails_at) {
     NodeCounts nodes;
@@ -193,12 +201,7 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
           nodes_alone ? std::vector{random_.some_node(), Fact(removed_node(node)),
                                     random_.some_node(), random_.some_metric()}
                       : std::vector{random_.some_fact(), random_.some_fact(), random_.some_fact()};
-      ++sequence;
-      give(*feeds, fails_at, [&](Builder& builder) {
-        const auto changes =
-            write_list(builder, facts, [&](const Fact& fact) { return write(builder, fact); });
-        return wire::CreateFacts(builder, sequence, changes, 0);
-      });
+      tell(*feeds, fails_at, ++sequence, facts);
     } else if (kind == 3) {
       give(peer, fails_at, [&](Builder& builder) {
         return encode_reserve(builder, {.pod = PodRef(pod), .node_name = node});
@@ -227,11 +230,7 @@ void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers)
       feeds->greet();
       give(*feeds, 1 + static_cast<std::int64_t>(below(60)),
            [](Builder& builder) { return wire::CreateFeedBegin(builder, 0, 0); });
-      give(*feeds, fails_at, [&](Builder& builder) {
-        const auto changes =
-            write_list(builder, all, [&](const Fact& fact) { return write(builder, fact); });
-        return wire::CreateFacts(builder, 1, changes, 0);
-      });
+      tell(*feeds, fails_at, 1, all);
       give(*feeds, 1 + static_cast<std::int64_t>(below(60)),
            [](Builder& builder) { return wire::CreateFeedEnd(builder, 1); });
       sequence = 1;
