@@ -9,6 +9,8 @@
 #include <new>
 #include <string_view>
 
+#include "objects/reading/json_instructions.h"
+
 namespace headroom {
 
 class AnnotationJson {

@@ -14,6 +14,7 @@
 
 #include "objects/limits.h"
 #include "objects/reading/input_bytes.h"
+#include "objects/reading/json_instructions.h"
 #include "objects/reading/json_text.h"
 #include "objects/reading/object_json.h"
 #include "objects/yaml/yaml_to_json.h"
@@ -51,10 +52,6 @@ std::string object_name(const ObjectParts& parts) {
   if (!namespace_name.empty()) result += std::string(namespace_name) + "/";
   return result + std::string(name);
 }
-
-// Asked for when the program starts: simdjson finds out at its first use which instructions there
-// are, and takes memory for that where it may not throw.
-[[maybe_unused]] const std::string kInstructions = simdjson::get_active_implementation()->name();
 
 // Parses one value at a time, in memory that is kept.
 class ValueParser {

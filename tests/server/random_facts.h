@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "objects/annotations.h"
+#include "tests/support/draws.h"
 #include "tests/support/engine_facts.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory {
 
-class RandomFacts {
+class RandomFacts : public Draws {
  public:
-  explicit RandomFacts(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t below(std::uint64_t n) { return (state_ = mix(state_)) % n; }
+  using Draws::Draws;
 
   Pod some_pod() {
     Pod pod = pod_of(fmt::format("p{}", below(12)), 1 + static_cast<std::int64_t>(below(3)),
@@ -230,8 +229,6 @@ class RandomFacts {
                           fmt::format("value-{}", below(3)));
     }
   }
-
-  std::uint64_t state_;
 };
 
 }  // namespace headroom::in_memory

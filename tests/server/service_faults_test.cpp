@@ -166,7 +166,7 @@ class Faults : public ServiceTest {
   // Those who ask are decided for by one of these schedulers' profiles.
   void any_allocation_may_fail(const std::vector<const char*>& schedulers);
 
-  RandomFacts random_{20261122};
+  RandomFacts random_{std::uint64_t{20261122}};
 };
 
 void Faults::any_allocation_may_fail(const std::vector<const char*>& schedulers) {
