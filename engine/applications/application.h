@@ -127,6 +127,7 @@ struct Application {
   bool described = false;  // but for what the counters come to
   bool current = false;
   std::uint64_t keys_generation = 0, volumes_generation = 0, node_changes = 0, class_generation = 0;
+  std::uint32_t classes_known = 0;    // SpreadConstraint::takes_part and preference: of so many
   std::uint64_t domains_counted = 0;  // SpreadConstraint::domains: after which change of a node
   bool system_defaults = false;
   std::vector<SpreadConstraint> hard, soft;

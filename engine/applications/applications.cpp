@@ -126,7 +126,18 @@ bool Applications::is_described(const Application& application) const {
          application.class_generation == classes_.classes().generation();
 }
 
+bool Applications::is_prepared(const Application& application) const {
+  const NodeClasses& classes = classes_.classes();
+  return is_current(application) && application.classes_known == classes.size() &&
+         application.domains_counted == node_changes_ && first_rows_.size() == classes.size() &&
+         first_rows_generation_ == classes.generation() &&
+         first_rows_version_ == table_.class_changes().version();
+}
+
 void Applications::prepare(Application& application) {
+  if (is_prepared(application)) {
+    return;
+  }
   const Whole whole(*this);
   if (!is_current(application)) {
     rebuild(application);
@@ -142,6 +153,7 @@ void Applications::prepare(Application& application) {
   if (application.preference.capacity() != room) {
     measure(application);
   }
+  application.classes_known = classes_.classes().size();
   find_first_rows();
   if (application.domains_counted != node_changes_) {
     count_domains(application);
@@ -162,6 +174,7 @@ void Applications::rebuild(Application& application) {
   (void)tell_apart(application, kInOneTurn);
   // Splitting may have numbered classes anew.
   application.class_generation = classes_.classes().generation();
+  application.classes_known = 0;
   for (auto* list : {&application.hard, &application.soft}) {
     for (SpreadConstraint& constraint : *list) {
       constraint.takes_part.clear();

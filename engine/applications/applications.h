@@ -220,6 +220,8 @@ class Applications {
 
   bool is_current(const Application& application) const;
   bool is_described(const Application& application) const;
+  // prepare() would find nothing to do.
+  bool is_prepared(const Application& application) const;
   void describe_counters(Application& application);
   void rebuild(Application& application);
   void read_classes(Application& application);

@@ -19,11 +19,11 @@ constexpr std::int64_t kNoLeast = INT32_MAX;
 ApplicationLook::ApplicationLook(const Applications& applications, const Application& application)
     : applications_(applications), application_(application) {
   const Profile& profile = applications.profile();
-  spreads_ = profile.filters_by(PluginId::kPodTopologySpread);
-  pod_affinity_ = profile.filters_by(PluginId::kInterPodAffinity);
-  features_ = profile.filters_by(PluginId::kNodeDeclaredFeatures) &&
-              profile.kubernetes_version != KubernetesVersion::k135 &&
-              !application.required_features.empty();
+  // What the pod asks first: the profile's lists are longer.
+  spreads_ = !application.hard.empty() && profile.filters_by(PluginId::kPodTopologySpread);
+  features_ = !application.required_features.empty() &&
+              profile.filters_by(PluginId::kNodeDeclaredFeatures) &&
+              profile.kubernetes_version != KubernetesVersion::k135;
   if (application.affinity_conflict && profile.filters_by(PluginId::kNodeAffinity)) {
     rejected_ = {"pod affinity terms conflict"};
     rejected_by_ = PluginId::kNodeAffinity;
@@ -35,12 +35,13 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
       rejected_by_ = volumes_->plugin();
     }
   }
-  filters_ = features_ || volumes_ != nullptr || (spreads_ && !application.hard.empty()) ||
-             (pod_affinity_ && std::any_of(application.counters.begin(), application.counters.end(),
-                                           [](const Counter& counter) {
-                                             return counter.kind >= Counter::Kind::kAffinity &&
-                                                    counter.kind <= Counter::Kind::kOthersAnti;
-                                           }));
+  pod_affinity_ = std::any_of(application.counters.begin(), application.counters.end(),
+                              [](const Counter& counter) {
+                                return counter.kind >= Counter::Kind::kAffinity &&
+                                       counter.kind <= Counter::Kind::kOthersAnti;
+                              }) &&
+                  profile.filters_by(PluginId::kInterPodAffinity);
+  filters_ = features_ || volumes_ != nullptr || spreads_ || pod_affinity_;
   // InterPodAffinity's PreFilter skips its filter for such a pod: it does not yield to the terms of
   // pods that are nominated alone.
   const bool others = std::any_of(
@@ -49,7 +50,7 @@ ApplicationLook::ApplicationLook(const Applications& applications, const Applica
       });
   pod_affinity_ = pod_affinity_ && (others || !application.affinity.required.empty() ||
                                     !application.anti_affinity.required.empty());
-  if (profile.scores_by(PluginId::kImageLocality)) {
+  if (!application.images.empty() && profile.scores_by(PluginId::kImageLocality)) {
     std::int64_t all = 0;
     for (const std::string& name : application.images) {
       const std::int64_t size = applications.images().scaled_size(name, applications.node_count());

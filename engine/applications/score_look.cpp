@@ -9,12 +9,19 @@ namespace headroom {
 
 namespace {
 
+// a / b, in a quarter of the time where both are small and none is negative.
+std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  return ((a | b) >> 32) == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b)
+                              : a / b;
+}
+
 // kube-scheduler's DefaultNormalizeScore.
 std::int64_t normalized_by_highest(std::int64_t raw, std::int64_t highest, bool reversed) {
   if (highest == 0) {
     return reversed ? 100 : raw;
   }
-  return reversed ? 100 - 100 * raw / highest : 100 * raw / highest;
+  const std::int64_t score = quotient(100 * raw, highest);
+  return reversed ? 100 - score : score;
 }
 
 }  // namespace
@@ -218,7 +225,8 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
             [](std::int64_t raw, const Extent& extent) {
               return extent.highest == 0
                          ? 100
-                         : 100 * (extent.highest + extent.lowest - raw) / extent.highest;
+                         : quotient(100 * (extent.highest + extent.lowest - raw),
+                                    extent.highest);
             });
         break;
       }

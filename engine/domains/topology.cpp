@@ -67,16 +67,16 @@ void Topology::put(Key& key, std::uint32_t row, const KeptNode* node) {
     key.previous.resize(row + 1, kNoRow);
   }
   DomainId& domain = key.of_row[row];
-  if (domain != kNoDomain && value != nullptr && key.domains[domain].value == *value) {
+  if (domain != kNoDomain && value != nullptr && key.values[domain] == *value) {
     return;
   }
   if (domain != kNoDomain) {
     const std::uint32_t next = key.next[row], previous = key.previous[row];
-    (previous != kNoRow ? key.next[previous] : key.domains[domain].first) = next;
+    (previous != kNoRow ? key.next[previous] : key.first[domain]) = next;
     if (next != kNoRow) {
       key.previous[next] = previous;
     }
-    if (key.domains[domain].first == kNoRow) {
+    if (key.first[domain] == kNoRow) {
       --key.domain_count;
       drop_unused(key, domain);
     }
@@ -88,7 +88,7 @@ void Topology::put(Key& key, std::uint32_t row, const KeptNode* node) {
   }
   domain = find_or_make(key, *value);
   ++key.node_count;
-  std::uint32_t& first = key.domains[domain].first;
+  std::uint32_t& first = key.first[domain];
   key.domain_count += first == kNoRow;
   key.next[row] = first;
   key.previous[row] = kNoRow;
@@ -100,13 +100,13 @@ void Topology::put(Key& key, std::uint32_t row, const KeptNode* node) {
 
 DomainId Topology::find_in(const Key& key, std::string_view value, NameIndex::Hash hash) {
   static_assert(kNoDomain == NameIndex::kNone);
-  return key.ids.find(hash, [&](DomainId its) { return key.domains[its].value == value; });
+  return key.ids.find(hash, [&](DomainId its) { return key.values[its] == value; });
 }
 
 DomainId Topology::find_domain(TopologyKeyId id, std::string_view value) const {
   const Key& key = keys_[id];
   const DomainId domain = find_in(key, value, NameIndex::hash(value));
-  return domain == kNoDomain || key.domains[domain].first == kNoRow ? kNoDomain : domain;
+  return domain == kNoDomain || key.first[domain] == kNoRow ? kNoDomain : domain;
 }
 
 DomainId Topology::find_or_make(Key& key, const std::string& value) {
@@ -115,37 +115,40 @@ DomainId Topology::find_or_make(Key& key, const std::string& value) {
   if (domain != kNoDomain) {
     return domain;
   }
-  domain = static_cast<DomainId>(key.domains.size());
+  domain = static_cast<DomainId>(key.values.size());
   if (key.free.empty()) {
-    key.domains.emplace_back();
+    // What there is of values comes last: where memory ends, nobody knows of the others.
+    key.first.resize(domain + 1, kNoRow);
+    key.domain_users.resize(domain + 1, 0);
+    key.values.resize(domain + 1);
   } else {
     domain = key.free.back();
     key.free.pop_back();
   }
-  key.domains[domain].value = value;
+  key.values[domain] = value;
   key.ids.insert(hash, domain);
   return domain;
 }
 
 void Topology::drop_unused(Key& key, DomainId domain) {
-  Domain& its = key.domains[domain];
-  if (its.first == kNoRow && its.users == 0) {
-    key.ids.erase(NameIndex::hash(its.value), domain);
-    its.value.clear();
+  std::string& value = key.values[domain];
+  if (key.first[domain] == kNoRow && key.domain_users[domain] == 0) {
+    key.ids.erase(NameIndex::hash(value), domain);
+    value.clear();
     key.free.push_back(domain);
   }
 }
 
 DomainId Topology::hold_domain(TopologyKeyId id, const std::string& value) {
   const DomainId domain = find_or_make(keys_[id], value);
-  ++keys_[id].domains[domain].users;
+  ++keys_[id].domain_users[domain];
   return domain;
 }
 
 void Topology::release_domain(TopologyKeyId id, DomainId domain) {
-  Domain& its = keys_[id].domains[domain];
-  HEADROOM_ASSERT(its.users != 0);
-  --its.users;
+  std::uint32_t& users = keys_[id].domain_users[domain];
+  HEADROOM_ASSERT(users != 0);
+  --users;
   drop_unused(keys_[id], domain);
 }
 

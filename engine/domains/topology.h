@@ -58,7 +58,7 @@ class Topology {
   }
   // Every DomainId of the key is below it.
   std::uint32_t domain_limit(TopologyKeyId key) const {
-    return static_cast<std::uint32_t>(keys_[key].domains.size());
+    return static_cast<std::uint32_t>(keys_[key].values.size());
   }
   // Domains with a node, and nodes with the label.
   std::uint32_t domain_count(TopologyKeyId key) const { return keys_[key].domain_count; }
@@ -68,29 +68,26 @@ class Topology {
   template <typename Visit>
   void each_row(TopologyKeyId key, DomainId domain, Visit visit) const {
     const Key& its = keys_[key];
-    for (std::uint32_t row = its.domains[domain].first; row != kNoRow; row = its.next[row]) {
+    for (std::uint32_t row = its.first[domain]; row != kNoRow; row = its.next[row]) {
       visit(row);
     }
   }
   const std::string& value(TopologyKeyId key, DomainId domain) const {
-    return keys_[key].domains[domain].value;
+    return keys_[key].values[domain];
   }
 
  private:
   // Zone and hostname, mostly; pods may name a thousand others.
   static constexpr std::size_t kPrefetchedKeysMax = 8;
 
-  struct Domain {
-    std::string value;
-    std::uint32_t first = kNoRow;  // of its rows
-    std::uint32_t users = 0;
-  };
   struct Key {
     std::string name;
     std::uint32_t users = 0, domain_count = 0, node_count = 0;
     std::vector<DomainId> of_row;
     std::vector<std::uint32_t> next, previous;  // rows of the same domain
-    std::vector<Domain> domains;
+    // By domain. Its first row is what is looked up often, and stands apart.
+    std::vector<std::uint32_t> first, domain_users;
+    std::vector<std::string> values;
     std::vector<DomainId> free;
     NameIndex ids;  // of values
   };
