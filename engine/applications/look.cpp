@@ -101,8 +101,24 @@ std::int64_t ApplicationLook::count(const Counter& counter, std::uint32_t row, b
         applications_.cell_of(application_, counter, row) != kNoDomain) {
       sum += change->deltas[index];
     }
+    const auto elsewhere = change->elsewhere.find(RowChange::cell_key(index, cell));
+    sum += elsewhere == change->elsewhere.end() ? 0 : elsewhere->second;
   }
   return sum;
+}
+
+void ApplicationLook::change_elsewhere(RowChange& change, PodId id, int sign) const {
+  sign < 0 ? change.take(id, nullptr) : change.put_back(id, nullptr);
+  const std::vector<Feed>* its = feeds(id);
+  const std::uint32_t row = applications_.facts().pods[id].counted_row;
+  for (std::size_t f = 0; its != nullptr && f < its->size(); ++f) {
+    const Feed& feed = (*its)[f];
+    const std::uint32_t cell =
+        applications_.cell_of(application_, application_.counters[feed.counter], row);
+    if (cell != kNoDomain) {
+      change.elsewhere[RowChange::cell_key(feed.counter, cell)] += sign * feed.given_back;
+    }
+  }
 }
 
 // Of all domains of nodes that take part.
@@ -112,24 +128,41 @@ std::int64_t ApplicationLook::least(const SpreadConstraint& constraint, std::uin
     return 0;
   }
   const Counter& counter = application_.counters[constraint.counter];
-  const std::uint32_t changed =
-      change == nullptr ? kNoDomain : applications_.cell_of(application_, counter, row);
-  const FedCell before = changed == kNoDomain ? FedCell() : application_.cell(counter, changed);
+  // What changed domains were before is left out.
+  std::vector<std::int64_t> before;
   std::int64_t least = kNoLeast;
   std::uint32_t seen = 0;
-  bool left_out = before.pods == 0;  // what the domain was before
+  const auto changes = [&](std::uint32_t domain, std::int64_t now) {
+    if (const FedCell its = application_.cell(counter, domain); its.pods != 0) {
+      before.push_back(its.sum);
+    }
+    least = std::min(least, now);
+    ++seen;
+  };
+  if (change != nullptr) {
+    const std::uint32_t own = applications_.cell_of(application_, counter, row);
+    if (own != kNoDomain) {
+      changes(own, count(counter, row, false, change));
+    }
+    for (const auto& [cell, delta] : change->elsewhere) {
+      const auto domain = static_cast<std::uint32_t>(cell);
+      if (cell == RowChange::cell_key(constraint.counter, domain) && domain != own) {
+        changes(domain, application_.cell(counter, domain).sum + delta);
+      }
+    }
+  }
   application_.each_sum(counter, [&](std::int64_t sum, std::uint32_t domains) {
-    if (!left_out && sum == before.sum) {
-      left_out = true;
-      --domains;
+    for (auto its = before.begin(); domains != 0 && its != before.end();) {
+      if (*its == sum) {
+        its = before.erase(its);
+        --domains;
+      } else {
+        ++its;
+      }
     }
     least = domains == 0 ? least : std::min(least, sum);
     seen += domains;
   });
-  if (changed != kNoDomain) {
-    least = std::min(least, count(counter, row, false, change));
-    ++seen;
-  }
   // Some domain has no pod, and none has fewer.
   return seen < constraint.domains ? std::min<std::int64_t>(least, 0) : least;
 }
@@ -169,17 +202,35 @@ std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange*
       return code;
     }
   }
-  if (features_) {
-    const std::vector<std::string>& declared =
-        applications_.facts().nodes[row].node->traits->declared_features;
-    const bool has_all =
-        std::all_of(application_.required_features.begin(), application_.required_features.end(),
-                    [&](const std::string& feature) {
-                      return std::find(declared.begin(), declared.end(), feature) != declared.end();
-                    });
-    return has_all ? 0 : kFeaturesMissing;
+  return features_ && !missing_features(row).empty() ? kFeaturesMissing : 0;
+}
+
+std::vector<std::string> ApplicationLook::missing_features(std::uint32_t row) const {
+  const std::vector<std::string>& declared =
+      applications_.facts().nodes[row].node->traits->declared_features;
+  std::vector<std::string> missing;
+  for (const std::string& feature : application_.required_features) {
+    if (std::find(declared.begin(), declared.end(), feature) == declared.end()) {
+      missing.push_back(feature);
+    }
   }
-  return 0;
+  return missing;
+}
+
+std::int64_t ApplicationLook::affinity_pods(std::uint32_t row, const RowChange* change) const {
+  std::int64_t pods = affinity_pods_;
+  if (change == nullptr) {
+    return pods;
+  }
+  for (std::size_t c = 0; c < change->deltas.size(); ++c) {
+    const Counter& counter = application_.counters[c];
+    pods +=
+        counter.kind == Counter::Kind::kAffinity && has_key(counter, row) ? change->deltas[c] : 0;
+  }
+  for (const auto& [cell, delta] : change->elsewhere) {
+    pods += application_.counters[cell >> 32U].kind == Counter::Kind::kAffinity ? delta : 0;
+  }
+  return pods;
 }
 
 bool ApplicationLook::has_key(const Counter& counter, std::uint32_t row) const {
@@ -229,21 +280,16 @@ std::uint32_t ApplicationLook::counted_code(std::uint32_t row, bool plain,
                                             const RowChange* change) const {
   std::vector<std::int64_t> changed_least;
   const std::int64_t* least = least_.data();
-  std::int64_t pods = affinity_pods_;
-  if (change != nullptr && !change->deltas.empty()) {
+  if (change != nullptr && change->changes_counters()) {
     for (const SpreadConstraint& constraint : application_.hard) {
       changed_least.push_back(this->least(constraint, row, change));
     }
     least = changed_least.data();
-    for (std::size_t c = 0; c < change->deltas.size(); ++c) {
-      const Counter& counter = application_.counters[c];
-      pods +=
-          counter.kind == Counter::Kind::kAffinity && has_key(counter, row) ? change->deltas[c] : 0;
-    }
   }
   return code_of(
       [&](std::uint32_t c) { return count(application_.counters[c], row, plain, change); },
-      [&](std::uint32_t c) { return has_key(application_.counters[c], row); }, least, pods);
+      [&](std::uint32_t c) { return has_key(application_.counters[c], row); }, least,
+      affinity_pods(row, change));
 }
 
 // --- Located rows ---

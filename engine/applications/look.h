@@ -96,6 +96,8 @@ class ApplicationLook {
   // False: no row is rejected by it.
   bool filters() const { return filters_; }
   const std::vector<Feed>* feeds(PodId id) const;
+  // The pod, of another row than the change is of, goes (sign -1) or is back (1).
+  void change_elsewhere(RowChange& change, PodId id, int sign) const;
 
   // Pods that are nominated to the row and that the pod must yield to: it has to pass with them,
   // and without.
@@ -170,8 +172,14 @@ class ApplicationLook {
   std::uint32_t code_of(Sum sum, Key key, const std::int64_t* least, std::int64_t pods) const;
   std::int64_t least(const SpreadConstraint& constraint, std::uint32_t row,
                      const RowChange* change) const;
+  // Of all domains, as they would be.
+  std::int64_t affinity_pods(std::uint32_t row, const RowChange* change) const;
+  std::vector<std::string> missing_features(std::uint32_t row) const;
   std::string domain_text(TopologyKeyId key, std::uint32_t row) const;
-  void explain_filters(std::uint32_t row, std::vector<ExplainTerm>& out) const;
+  std::string pods_text(const Counter& counter, std::uint32_t row, const RowChange* change) const;
+  void explain_filters(std::uint32_t row, const RowChange* change,
+                       std::vector<ExplainTerm>& out) const;
+  void explain_parts(PluginId plugin, std::uint32_t row, std::vector<ExplainTerm>& out) const;
   void explain_scores(std::uint32_t row, const ScoredRows& scored,
                       std::vector<ExplainTerm>& out) const;
   std::uint32_t index_of(const Counter& counter) const {

@@ -35,6 +35,7 @@ void RowChange::clear() {
   gone.clear();
   come.clear();
   deltas.clear();
+  elsewhere.clear();
 }
 
 }  // namespace headroom

@@ -225,8 +225,7 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
             [](std::int64_t raw, const Extent& extent) {
               return extent.highest == 0
                          ? 100
-                         : quotient(100 * (extent.highest + extent.lowest - raw),
-                                    extent.highest);
+                         : quotient(100 * (extent.highest + extent.lowest - raw), extent.highest);
             });
         break;
       }

@@ -59,8 +59,14 @@ void CrossNode::reprieve(DryRun& dry_run, std::vector<Taken>& taken, bool quotas
 CrossNode::Found CrossNode::run(std::uint32_t row, DryRun& dry_run) const {
   Found found;
   std::vector<Taken> taken, later;
+  // But for one without which the node rejects the pod: what it wants to be near, or what others
+  // are spread by.
   const auto take = [&](const RankedPod& pod, bool breaks, bool here) {
     dry_run.remove(pod, here);
+    if (!dry_run.fits()) {
+      dry_run.put_back(pod, here);
+      return;
+    }
     dry_run.take_from_budgets(pod, 1);
     taken.push_back({&pod, breaks, here});
   };

@@ -1,9 +1,10 @@
 // CrossNode: victims on several nodes, where no single node's victims help (mode Proposal).
 //
 // For a node: the victims that make room there, then pods anywhere, least important first, until
-// the quotas hold; then every one of them without which both still hold is reprieved, most
-// important first. The node is chosen by the five criteria over the whole set. Greedy, so a set
-// may have more victims than it must; victims_at_least() says how many there have to be at least.
+// the quotas hold, but for those without which the node rejects the pod; then every one of them
+// without which both still hold is reprieved, most important first. The node is chosen by the five
+// criteria over the whole set. Greedy, so a set may have more victims than it must;
+// victims_at_least() says how many there have to be at least.
 // Thread safety: const after construction; each thread brings its DryRun. Cost: construction sorts
 // all pods that may go; a node costs its own pods and the pods that are walked, at most
 // kCrossNodeStepsMax for all nodes together.

@@ -212,7 +212,11 @@ void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
     conflicts_ += static_cast<std::uint32_t>(sign) * conflicts_of(pod.pod);
   }
   for (RowChange* change : {&change_, &expected_}) {
-    if (!on_this_node || preemptor_.look == nullptr || (change == &expected_ && !expects_)) {
+    if (preemptor_.look == nullptr || (change == &expected_ && !expects_)) {
+      continue;
+    }
+    if (!on_this_node) {
+      preemptor_.look->change_elsewhere(*change, pod.pod, sign);
       continue;
     }
     const std::vector<Feed>* feeds = preemptor_.look->feeds(pod.pod);
