@@ -73,7 +73,6 @@ std::vector<NodeResourcesFitArgs::ShapePoint> read_shape(const ConfigValue& valu
     }
     shape.push_back(point);
   });
-  if (shape.empty()) value.fail(ErrorCode::kInvalid, "want at least one point");
   return shape;
 }
 

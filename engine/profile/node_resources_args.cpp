@@ -35,7 +35,12 @@ void read_scoring_strategy(const ConfigValue& value, NodeResourcesFitArgs& args)
           if (!resources.empty()) args.resources = std::move(resources);
         }},
        {"requestedToCapacityRatio", [&](const ConfigValue& v) {
-          v.fields({{"shape", [&](const ConfigValue& shape) { args.shape = read_shape(shape); }}});
+          v.fields({{"shape", [&](const ConfigValue& shape) {
+                       args.shape = read_shape(shape);
+                       if (args.shape.empty()) {
+                         shape.fail(ErrorCode::kInvalid, "want at least one point");
+                       }
+                     }}});
           if (args.shape.empty()) v.fail(ErrorCode::kInvalid, "has no shape");
         }}});
   if (!has_type) value.fail(ErrorCode::kInvalid, "has no type");

@@ -24,9 +24,10 @@ constexpr std::string_view kSchedulerConfigKind = "KubeSchedulerConfiguration";
 constexpr std::string_view kHeadroomConfigVersion = "headroom/v1alpha1";
 constexpr std::string_view kHeadroomConfigKind = "HeadroomConfiguration";
 
-// Plugins of kube-scheduler that Headroom does not have. They may be disabled.
-constexpr std::array<std::string_view, 5> kForeignPlugins = {
-    "DefaultBinder", "DefaultPreemption", "DynamicResources", "GangScheduling", "PrioritySort"};
+// Plugins of kube-scheduler that Headroom does not have: enabled or disabled, they change nothing.
+constexpr std::array<std::string_view, 8> kForeignPlugins = {
+    "DefaultBinder",  "DefaultPreemption", "DeferredPodScheduling", "DynamicResources",
+    "GangScheduling", "PodGroupPodsCount", "PrioritySort",          "TopologyPlacementGenerator"};
 
 struct NamedVersion {
   std::string_view name;
@@ -74,7 +75,8 @@ struct PluginSet {
     std::int64_t weight;
   };
   std::vector<Enabled> enabled;
-  std::set<std::string> disabled;  // may hold "*"
+  std::set<std::string> enabled_names;  // Headroom's and foreign ones
+  std::set<std::string> disabled;       // may hold "*"
 
   bool has(const Plugin* plugin) const {
     return std::any_of(enabled.begin(), enabled.end(),
@@ -98,26 +100,24 @@ void read_enabled(const ConfigValue& item, const ExtensionPoint& point, PluginSe
           plugin = find_plugin(name);
           const bool extends =
               plugin != nullptr && point.extends != nullptr && point.extends(*plugin);
-          if (extends) return;
-          const std::string problem = plugin != nullptr
-                                          ? fmt::format("does not extend {}", point.name)
-                                      : is_foreign(name) ? "is not in Headroom; it may be disabled"
-                                                         : "is not known";
-          value.fail(
-              plugin != nullptr || is_foreign(name) ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
-              fmt::format("\"{}\" {}; accepted for {}: {}", name, problem, point.name,
-                          names_of(point.extends)));
+          if (extends || is_foreign(name)) return;
+          value.fail(plugin != nullptr ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
+                     fmt::format("\"{}\" {}; accepted for {}: {}", name,
+                                 plugin != nullptr ? fmt::format("does not extend {}", point.name)
+                                                   : "is not known",
+                                 point.name, names_of(point.extends)));
         }},
        {"weight", [&](const ConfigValue& value) { weight = value.integer(0, kPluginWeightMax); }}});
   if (name.empty()) item.fail(ErrorCode::kInvalid, "has no name");
   if (item.failed()) return;
+  if (!set.enabled_names.insert(name).second) {
+    item.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is enabled twice", name));
+    return;
+  }
+  if (plugin == nullptr) return;
   if (point.extends == kExtendsAny && weight != 0 && !plugin->scores) {
     item.fail(ErrorCode::kUnsupported,
               fmt::format("{} has no score to weigh with {}", name, weight));
-  }
-  if (set.has(plugin)) {
-    item.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is enabled twice", name));
-    return;
   }
   set.enabled.push_back({plugin, std::max<std::int64_t>(1, weight)});
 }
@@ -202,14 +202,15 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
                                 read_plugin_set(v, {name, extends});
                               }};
   };
-  value.fields({into(multi_point, "multiPoint", kExtendsAny),
-                into(filter, "filter", kExtendsFilter), into(score, "score", kExtendsScore),
-                checked("preFilter", kExtendsPreFilter),
-                into(post_filter, "postFilter", kExtendsPostFilter),
-                checked("preScore", kExtendsScore), checked("reserve", kExtendsReserve),
-                into(pre_enqueue, "preEnqueue", kExtendsPreEnqueue), checked("queueSort", nullptr),
-                checked("permit", nullptr), checked("preBind", kExtendsPreBind),
-                checked("bind", nullptr), checked("postBind", nullptr)});
+  value.fields(
+      {into(multi_point, "multiPoint", kExtendsAny), into(filter, "filter", kExtendsFilter),
+       into(score, "score", kExtendsScore), checked("preFilter", kExtendsPreFilter),
+       into(post_filter, "postFilter", kExtendsPostFilter), checked("preScore", kExtendsScore),
+       checked("reserve", kExtendsReserve), into(pre_enqueue, "preEnqueue", kExtendsPreEnqueue),
+       checked("queueSort", nullptr), checked("permit", nullptr),
+       checked("preBind", kExtendsPreBind), checked("bind", nullptr), checked("postBind", nullptr),
+       checked("placementGenerate", nullptr), checked("placementScore", nullptr),
+       checked("podGroupPostFilter", nullptr)});
   const PluginSet everywhere = with_defaults(multi_point, profile.kubernetes_version);
   profile.filters.clear();
   for (const auto& entry : expand(everywhere, filter, kExtendsFilter)) {

@@ -77,25 +77,27 @@ TopologySpreadConstraint read_constraint(const ConfigValue& item) {
 PodTopologySpreadArgs read_topology_spread(const ConfigValue& value) {
   PodTopologySpreadArgs args;
   std::vector<TopologySpreadConstraint>& constraints = args.default_constraints;
-  value.fields(
-      {{"apiVersion", read_api_version()},
-       {"kind", read_kind(PluginId::kPodTopologySpread)},
-       {"defaultingType",
-        [&](const ConfigValue& v) { args.system_defaults = read_choice(v, "System", "List"); }},
-       {"defaultConstraints", [&](const ConfigValue& v) {
-          v.items([&](const ConfigValue& item) {
-            TopologySpreadConstraint constraint = read_constraint(item);
-            if (std::any_of(constraints.begin(), constraints.end(),
-                            [&](const TopologySpreadConstraint& other) {
-                              return is_repeated(constraint, other);
-                            })) {
-              item.fail(ErrorCode::kInvalid,
-                        fmt::format("\"{}\" with {} is listed twice", constraint.topology_key,
-                                    constraint.hard ? "DoNotSchedule" : "ScheduleAnyway"));
-            }
-            constraints.push_back(std::move(constraint));
-          });
-        }}});
+  value.fields({{"apiVersion", read_api_version()},
+                {"kind", read_kind(PluginId::kPodTopologySpread)},
+                {"defaultingType",
+                 [&](const ConfigValue& v) {
+                   args.system_defaults = v.text().empty() || read_choice(v, "System", "List");
+                 }},
+                {"defaultConstraints", [&](const ConfigValue& v) {
+                   v.items([&](const ConfigValue& item) {
+                     TopologySpreadConstraint constraint = read_constraint(item);
+                     if (std::any_of(constraints.begin(), constraints.end(),
+                                     [&](const TopologySpreadConstraint& other) {
+                                       return is_repeated(constraint, other);
+                                     })) {
+                       item.fail(
+                           ErrorCode::kInvalid,
+                           fmt::format("\"{}\" with {} is listed twice", constraint.topology_key,
+                                       constraint.hard ? "DoNotSchedule" : "ScheduleAnyway"));
+                     }
+                     constraints.push_back(std::move(constraint));
+                   });
+                 }}});
   if (args.system_defaults && !constraints.empty()) {
     value.fail(ErrorCode::kInvalid,
                fmt::format("defaultConstraints: {} with defaultingType System; they need List",

@@ -1,4 +1,6 @@
 // The arguments of VolumeBinding.
+#include <utility>
+
 #include "engine/profile/args_values.h"
 #include "engine/profile/family_args.h"
 
@@ -14,7 +16,8 @@ VolumeBindingArgs read_volume_binding(const ConfigValue& value, KubernetesVersio
                    if (version < KubernetesVersion::k137) {
                      v.fail(ErrorCode::kUnsupported, "needs kubernetesVersion 1.37");
                    }
-                   args.shape = read_shape(v);
+                   // Without a point kube-scheduler takes its own.
+                   if (auto shape = read_shape(v); !shape.empty()) args.shape = std::move(shape);
                  }}});
   return args;
 }
