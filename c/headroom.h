@@ -30,8 +30,9 @@
  * pointer is not read.
  *
  * Threads: one at a time for a handle, any number for several. The library starts no threads unless
- * headroom_engine_options.threads asks for them, reads no clock and no environment but
- * HEADROOM_KERNELS, and keeps no state outside handles.
+ * headroom_engine_options.threads asks for them, but for one that headroom_apply() reads a large
+ * text with; it reads no clock and no environment but HEADROOM_KERNELS, and keeps no state outside
+ * handles.
  *
  * Amounts are in the resource's unit: cpu in thousandths of a core, everything else in whole units
  * (bytes, pods, devices). Times are microseconds since the Unix epoch.

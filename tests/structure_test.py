@@ -169,6 +169,18 @@ def check_go(path, text):
         complain(path, 'the client knows no plugin')
 
 
+# A file of ours, below a folder of ours.
+NAMED = re.compile(r'(?<![\w./-])((?:' + '|'.join((*PRODUCT, *TOP, 'shim')) + r')/[\w./-]*\w\.(?:h|cpp|go|py|md|fbs))\b')
+
+
+def check_comments(path, text):
+    """A file that a comment names is there."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in NAMED.findall(line.partition('//')[2]):
+            if not Path(name).is_file():
+                complain(f'{path}:{number}', f'there is no {name}')
+
+
 # No leftovers and no paths of one machine in what is committed.
 LEFTOVERS = re.compile(r'(TO' r'DO|FIX' r'ME|XX' r'X)([^A-Za-z]|$)')
 MACHINE = re.compile(r'(^|[^A-Za-z0-9_.$}])/(ho' r'me|ro' r'ot|wo' r'rk)/[a-z]')
@@ -196,6 +208,8 @@ def main():
             note_types(path, text)
         if path.endswith('.go'):
             check_go(path, text)
+        if path.endswith(('.h', '.cpp', '.go')):
+            check_comments(path, text)
         for number, line in enumerate(text.splitlines(), 1):
             if LEFTOVERS.search(line) or MACHINE.search(line):
                 complain(f'{path}:{number}', 'leftovers and paths of one machine do not belong into the tree')

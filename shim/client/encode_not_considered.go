@@ -20,7 +20,7 @@ func (s *notConsideredSet) add(what wire.NotConsidered, asks bool) {
 }
 
 // notConsideredOf is what the object alone says; the server knows its profile's schedulerName, and its
-// nodes' taints. As objects/pod_json.cpp reads it.
+// nodes' taints. As objects/reading/pod_json.cpp reads it.
 func notConsideredOf(pod *v1.Pod) notConsideredSet {
 	var set notConsideredSet
 	set.add(wire.NotConsideredSchedulingGates, len(pod.Spec.SchedulingGates) > 0)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Objects that nodes and pods refer to, with the fields that objects/object_reader.h reads and no others: a
+// Objects that nodes and pods refer to, with the fields that objects/reading/object_reader.h reads and no others: a
 // ReplicaSet carries a whole pod template, a Namespace what its managers noted.
 
 type reducedObject interface{ kind() Kind }

@@ -3,7 +3,7 @@ package client
 import v1 "k8s.io/api/core/v1"
 
 // requiredFeatures are those that a node must declare to run the pod, sorted: what scheduling asks for in
-// k8s.io/component-helpers/nodedeclaredfeatures. As objects/pod_json.cpp finds them.
+// k8s.io/component-helpers/nodedeclaredfeatures. As objects/reading/pod_json.cpp finds them.
 func requiredFeatures(spec *v1.PodSpec) []string {
 	restartsAll, bindOptions := false, false
 	look := func(container *v1.Container) {

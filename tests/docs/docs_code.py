@@ -13,8 +13,8 @@ import re
 import sys
 
 PAGES = ["README.md", "docs/embedding.md", "docs/protocol.md"]
-FOLDERS = ["autoscaling", "client", "engine", "kernels", "objects", "schema", "server", "simulation", "tools",
-           "workloads"]
+FOLDERS = ["autoscaling", "client", "engine", "kernels", "layout", "objects", "schema", "server", "simulation",
+           "tools", "workloads"]
 C_HEADER = "c/headroom.h"
 # Who opens one of these finds an example.
 DOORS = {"autoscaling/capacity_quotas.h", "client/client.h", "engine/engine.h", C_HEADER}

@@ -20,12 +20,12 @@ import sys
 import tempfile
 import textwrap
 
-PAGES = ["*.md", "docs/*.md", "schema/README.md", "python/README.md", "data/README.md"]
+PAGES = ["*.md", "docs/*.md", "schema/README.md", "python/README.md", "data/README.md", "examples/*/README.md"]
 LINES_MAX = {"README.md": 150}
 # Options of a page's commands that belong to what a script runs, not to the script.
 SCRIPTS = re.compile(r"(?:tools|bench|tests|deploy|examples)/[\w./-]*[\w-]$")
-FILES = re.compile(r"(?:kernels|objects|autoscaling|engine|schema|server|c|client|shim|simulation|workloads|tools|python|"
-                   r"bench|tests|data|deploy|examples|cmake|docs)/[\w./-]+")
+FILES = re.compile(r"(?:kernels|objects|layout|autoscaling|engine|schema|server|c|client|shim|simulation|workloads|tools|"
+                   r"python|bench|tests|data|deploy|examples|cmake|docs)/[\w./-]+")
 PLUGINS = ["NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "NodeResourcesFit",
            "NodeResourcesBalancedAllocation", "LimitAware", "ResourceLimitAware", "LoadAwareScheduling",
            "CapacityScheduling"]

@@ -16,7 +16,7 @@ find_package(Python3 3.9 COMPONENTS Interpreter)
 if(Python3_Interpreter_FOUND)
   set(docs_code ${CMAKE_CURRENT_BINARY_DIR}/docs_code.cpp)
   set(docs_code_c ${CMAKE_CURRENT_BINARY_DIR}/docs_code.c)
-  set(folders autoscaling c client engine kernels objects schema server simulation tools workloads)
+  set(folders autoscaling c client engine kernels layout objects schema server simulation tools workloads)
   list(TRANSFORM folders REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.h")
   file(GLOB_RECURSE documented CONFIGURE_DEPENDS ${folders})
   add_custom_command(OUTPUT ${docs_code} ${docs_code_c}

@@ -28,7 +28,7 @@ struct Node {
   std::vector<Taint> taints;
   bool unschedulable = false;
   std::vector<ImageOnNode> images;
-  std::shared_ptr<const Json> object;  // for what tests/oracle/policies.h decides
+  std::shared_ptr<const Json> object;  // for what tests/oracle/policies/policies.h decides
 };
 
 // One of v1.TopologySpreadConstraint, or of PodTopologySpreadArgs' defaultConstraints.

@@ -1,6 +1,6 @@
-// The default plugins whose rules tests/oracle/policies.h has already, in the form of plugin.h:
-// NodeName, NodePorts, NodeResourcesFit and NodeResourcesBalancedAllocation; and LimitAware, which
-// is none of them and may stand beside them.
+// The default plugins whose rules tests/oracle/policies/policies.h has already, in the form of
+// plugin.h: NodeName, NodePorts, NodeResourcesFit and NodeResourcesBalancedAllocation; and
+// LimitAware, which is none of them and may stand beside them.
 #pragma once
 
 #include "oracle/default/plugin.h"
