@@ -32,37 +32,44 @@ type CapacityQuotaState struct {
 	Amounts    []QuotaAmount // of resources that it limits
 }
 
-// ElasticQuotas are those that count, by namespace: of several in a namespace the first by name. None where
-// the server's profile has no CapacityScheduling.
-func (c *Client) ElasticQuotas(ctx context.Context) ([]ElasticQuotaState, error) {
-	var all []ElasticQuotaState
+// pages asks for page after page, from the first on, each by the last one's mark; read adds what a page has.
+func pages[State any](ctx context.Context, c *Client, reply wire.Body, what string,
+	write func(e *encoder, after flatbuffers.UOffsetT) (wire.Body, flatbuffers.UOffsetT),
+	read func(from *call, all []State) (read []State, last string, more bool, err error)) ([]State, error) {
+	var all []State
 	for after, more := "", true; more; {
-		answered, err := c.ask(ctx, wire.BodyElasticQuotaStatusReply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
-			from := e.optional(after)
-			wire.ElasticQuotaStatusStart(e.b)
-			wire.ElasticQuotaStatusAddAfter(e.b, from)
-			return wire.BodyElasticQuotaStatus, wire.ElasticQuotaStatusEnd(e.b)
+		answered, err := c.ask(ctx, reply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
+			return write(e, e.optional(after))
 		})
 		if err != nil {
 			return nil, err
 		}
-		known := len(all)
-		all, more, err = readElasticQuotas(answered, all)
+		last := ""
+		all, last, more, err = read(answered, all)
 		err = c.end(answered, err)
 		if err != nil {
 			return nil, err
 		}
-		if more && len(all) == known {
-			return nil, fmt.Errorf("the page of ElasticQuotas after %q is empty, and more are to come", after)
+		if more && last == "" {
+			return nil, fmt.Errorf("the page of %s after %q is empty, and more are to come", what, after)
 		}
-		if more {
-			after = all[len(all)-1].Namespace
-		}
+		after = last
 	}
 	return all, nil
 }
 
-func readElasticQuotas(from *call, all []ElasticQuotaState) (read []ElasticQuotaState, more bool, err error) {
+// ElasticQuotas are those that count, by namespace: of several in a namespace the first by name. None where
+// the server's profile has no CapacityScheduling.
+func (c *Client) ElasticQuotas(ctx context.Context) ([]ElasticQuotaState, error) {
+	return pages(ctx, c, wire.BodyElasticQuotaStatusReply, "ElasticQuotas",
+		func(e *encoder, after flatbuffers.UOffsetT) (wire.Body, flatbuffers.UOffsetT) {
+			wire.ElasticQuotaStatusStart(e.b)
+			wire.ElasticQuotaStatusAddAfter(e.b, after)
+			return wire.BodyElasticQuotaStatus, wire.ElasticQuotaStatusEnd(e.b)
+		}, readElasticQuotas)
+}
+
+func readElasticQuotas(from *call, all []ElasticQuotaState) (read []ElasticQuotaState, last string, more bool, err error) {
 	defer recoverMalformed(&err)
 	var reply wire.ElasticQuotaStatusReply
 	reply.Init(from.body.Bytes, from.body.Pos)
@@ -76,37 +83,20 @@ func readElasticQuotas(from *call, all []ElasticQuotaState) (read []ElasticQuota
 			state.Amounts = append(state.Amounts, QuotaAmount{Resource: string(amount.Resource()),
 				Min: amount.Min(), Max: amount.Max(), Used: amount.Used()})
 		}
-		all = append(all, state)
+		all, last = append(all, state), state.Namespace
 	}
-	return all, reply.More(), nil
+	return all, last, reply.More(), nil
 }
 
 // CapacityQuotas are those of the API server, by name; limits that an autoscaler has of its own are not among
 // them.
 func (c *Client) CapacityQuotas(ctx context.Context) ([]CapacityQuotaState, error) {
-	var all []CapacityQuotaState
-	for after, more := "", true; more; {
-		answered, err := c.ask(ctx, wire.BodyCapacityQuotaStatusReply, func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
-			from := e.optional(after)
+	return pages(ctx, c, wire.BodyCapacityQuotaStatusReply, "CapacityQuotas",
+		func(e *encoder, after flatbuffers.UOffsetT) (wire.Body, flatbuffers.UOffsetT) {
 			wire.CapacityQuotaStatusStart(e.b)
-			wire.CapacityQuotaStatusAddAfter(e.b, from)
+			wire.CapacityQuotaStatusAddAfter(e.b, after)
 			return wire.BodyCapacityQuotaStatus, wire.CapacityQuotaStatusEnd(e.b)
-		})
-		if err != nil {
-			return nil, err
-		}
-		last := ""
-		all, last, more, err = readCapacityQuotas(answered, all)
-		err = c.end(answered, err)
-		if err != nil {
-			return nil, err
-		}
-		if more && last == "" {
-			return nil, fmt.Errorf("the page of CapacityQuotas after %q is empty, and more are to come", after)
-		}
-		after = last
-	}
-	return all, nil
+		}, readCapacityQuotas)
 }
 
 func readCapacityQuotas(from *call, all []CapacityQuotaState) (read []CapacityQuotaState, last string, more bool, err error) {
