@@ -12,6 +12,7 @@
 
 #include "autoscaling/capacity_quota_spec.h"
 #include "autoscaling/label_set.h"
+#include "objects/text/count_text.h"
 
 namespace headroom {
 
@@ -96,10 +97,6 @@ std::optional<std::int64_t> amount_of(const Node& node, const std::string& resou
   if (quantity == nullptr) return 0;
   const Result<std::int64_t> amount = resource_amount(resource, *quantity);
   return amount ? std::optional(*amount) : std::nullopt;
-}
-
-std::string count_text(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 class Linter {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "schema/wall_clock.h"
+
 namespace headroom {
 
 namespace {
@@ -21,12 +23,6 @@ constexpr std::size_t kFactsBytesMax = kFrameBytesMax - (64 << 10);
 static_assert(kFullBytes + 2 * kObjectBytesMax <= kFactsBytesMax);
 // Frames of a feeder are not answered; errors about them name the frame, which nobody waits for.
 constexpr std::uint64_t kFirstFrameId = 1ull << 32;
-
-std::int64_t wall_clock_us() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 

@@ -53,6 +53,9 @@ struct NodeSelectorTerm {
   friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
 
+// Kubernetes': of a preferred term, from 1; a required one has none.
+inline constexpr std::int32_t kTermWeightMax = 100;
+
 // An entry of preferredDuringSchedulingIgnoredDuringExecution of a node affinity.
 struct PreferredSchedulingTerm {
   std::int32_t weight = 0;

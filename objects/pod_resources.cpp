@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "objects/text/label_syntax.h"
+
 namespace headroom {
 
 namespace {
@@ -269,20 +271,20 @@ std::string_view pod_qos_class(const Pod& pod) {
 
 bool is_extended_resource(std::string_view name) {
   // IsExtendedResourceName: a domain that is not Kubernetes' own, not a quota name, and, with
-  // "requests." before it, a qualified name: prefix of at most 253 bytes, name of at most 63.
+  // "requests." before it, a qualified name.
   constexpr std::string_view kResourceQuotaPrefix = "requests.";
   const std::size_t slash = name.find('/');
   if (slash == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos ||
       name.starts_with(kResourceQuotaPrefix)) {
     return false;
   }
-  constexpr std::size_t kPrefixMax = 253, kNameMax = 63;
   const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   const auto is_alnum = [&](char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); };
   const std::string_view domain = name.substr(0, slash);
   const std::string_view local = name.substr(slash + 1);
-  if (kResourceQuotaPrefix.size() + domain.size() > kPrefixMax || domain.empty()) return false;
-  if (local.empty() || local.size() > kNameMax) return false;
+  if (kResourceQuotaPrefix.size() + domain.size() > kLabelPrefixBytesMax || domain.empty())
+    return false;
+  if (local.empty() || local.size() > kLabelNameBytesMax) return false;
   // A DNS-1123 subdomain: labels of lower case letters, digits and inner hyphens.
   char before = '.';
   for (const char c : domain) {

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "engine/profile/profile_reader.h"
+#include "schema/wall_clock.h"
 #include "server/service/log_limit.h"
 #include "server/sockets/event_loop.h"
 #include "server/sockets/http_server.h"
@@ -22,12 +23,6 @@ namespace {
 constexpr std::chrono::seconds kStopTime(5);
 constexpr std::chrono::milliseconds kStopStep(10);
 constexpr std::chrono::seconds kTick(1);
-
-std::int64_t wall_clock_us() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // Not 0, and another one after every start.
 std::uint64_t new_incarnation() {

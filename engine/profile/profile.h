@@ -27,7 +27,6 @@ enum class Mode : std::uint8_t { kProposal, kUpstream };
 
 inline constexpr std::int64_t kPluginWeightMax = 10'000;
 inline constexpr std::int64_t kResourceWeightMax = 100;
-inline constexpr std::int64_t kTermWeightMax = 100;  // of a preferred term
 inline constexpr std::int64_t kPercentMax = 100;
 inline constexpr std::int64_t kShapeScoreMax = 10;
 

@@ -30,14 +30,13 @@ bool read_between(const FieldPath& path, JsonValue value, FieldErrors& errors, s
       ErrorCode::kInvalid, path,
       shown(value) + " is not from " + std::to_string(first) + " to " + std::to_string(last));
 }
-constexpr std::int32_t kWeightMax = 100;
 constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 bool read_preferred_node_term(const FieldPath& path, JsonValue value, FieldErrors& errors,
                               PreferredSchedulingTerm& out) {
   const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
-    if (name == "weight") return read_between(field, inner, errors, 1, kWeightMax, out.weight);
+    if (name == "weight") return read_between(field, inner, errors, 1, kTermWeightMax, out.weight);
     return name != "preference" || read_node_selector_term(field, inner, errors, out.preference);
   };
   return for_each_field(path, value, errors, kPreferredNodeFields, read);
@@ -66,7 +65,7 @@ bool read_preferred_pod_term(const FieldPath& path, JsonValue value, FieldErrors
                              PodAffinityTerm& out) {
   const auto read = [&](FieldName name, JsonValue inner) {
     const FieldPath field{&path, name};
-    if (name == "weight") return read_between(field, inner, errors, 1, kWeightMax, out.weight);
+    if (name == "weight") return read_between(field, inner, errors, 1, kTermWeightMax, out.weight);
     return name != "podAffinityTerm" || read_pod_term(field, inner, errors, out);
   };
   return for_each_field(path, value, errors, kPreferredPodFields, read);

@@ -6,9 +6,6 @@ namespace headroom {
 
 namespace {
 
-constexpr std::size_t kLabelNameBytesMax = 63;
-constexpr std::size_t kLabelPrefixBytesMax = 253;
-
 bool is_lower_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool is_alphanumeric(char c) { return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z'); }
 

@@ -14,8 +14,6 @@ static_assert(static_cast<int>(wire::NotConsidered::PreferNoScheduleTaints) ==
 static_assert(static_cast<int>(wire::NotConsidered::PersistentVolumeClaims) ==
               static_cast<int>(NotConsidered::kPersistentVolumeClaims));
 
-// Kubernetes': of a preferred term; a required one has none.
-constexpr std::int32_t kTermWeightMax = 100;
 constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 class PodDecoder final : public Decoder {

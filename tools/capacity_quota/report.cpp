@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "objects/text/count_text.h"
 #include "objects/text/utf8_prefix.h"
 #include "simulation/text/table.h"
 #include "tools/capacity_quota/amount_text.h"
@@ -19,10 +20,6 @@ namespace {
 constexpr std::size_t kBarCells = 24;
 constexpr std::size_t kBarCellsMin = 8;
 constexpr std::size_t kColumnsMin = 40;  // narrower terminals get lines of this width
-
-std::string plural(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 // How many nodes, where there may be no end.
 std::string nodes_text(std::int64_t count) {
@@ -58,7 +55,7 @@ std::string cut(std::string line, std::size_t columns) {
 std::string heading(const CapacityQuotaLine& quota) {
   const CapacityQuotaStatus& status = quota.status;
   std::string text = status.id;
-  if (status.in_force) text += ": " + plural(static_cast<std::int64_t>(status.nodes), "node");
+  if (status.in_force) text += ": " + count_text(static_cast<std::int64_t>(status.nodes), "node");
   if (status.in_force && status.amounts.empty()) text += ", no limits";
   return fmt::format("{} ({})", text, selector_text(quota.selector));
 }
@@ -118,7 +115,7 @@ std::string break_text(const AmountText& amounts, std::string_view what,
   if (!stopped) return fmt::format("\n{}: fits\n", what);
   const PlanItem& item = items[stopped->item];
   return fmt::format("\n{}: DOES NOT FIT, it stops after {} of {} like {}\n\n{}", what,
-                     stopped->fits, plural(item.count, "node"), item.node->name,
+                     stopped->fits, count_text(item.count, "node"), item.node->name,
                      rows_text(amounts, stopped->rows));
 }
 
@@ -212,7 +209,7 @@ std::string check_text(const AmountText& amounts, const std::vector<CheckedTempl
     const CapacityCheck& answer = check.answer;
     if (!text.empty()) text += '\n';
     text += fmt::format("allowed: {} of {} like {}\n", answer.allowed,
-                        plural(check.count, "more node"), template_text(check.node));
+                        count_text(check.count, "more node"), template_text(check.node));
     text += answer.rows.empty() ? "No quota limits such nodes.\n"
                                 : '\n' + rows_text(amounts, answer.rows);
     text += raise_text(amounts, check);
@@ -229,7 +226,8 @@ std::string plan_text(const AmountText& amounts, std::span<const PlanItem> items
   }
   if (items.empty()) text += " nothing";
   if (!removed.empty()) {
-    text += fmt::format("; remove {}", plural(static_cast<std::int64_t>(removed.size()), "node"));
+    text +=
+        fmt::format("; remove {}", count_text(static_cast<std::int64_t>(removed.size()), "node"));
   }
   text += '\n';
   text += break_text(amounts, removed.empty() ? "added" : "removed first, then added", items,
@@ -276,7 +274,7 @@ std::string headroom_text(const AmountText& amounts, const std::vector<Node>& te
 
 std::string most_text(const std::vector<Node>& templates, const MaxTotal& answer) {
   if (templates.empty()) return "There is no node, and no template was given.\n";
-  std::string text = fmt::format("{} in all", plural(answer.total, "more node"));
+  std::string text = fmt::format("{} in all", count_text(answer.total, "more node"));
   text += answer.exact() ? "; no choice has more\n\n"
                          : fmt::format("; the best that was found, and none has more than {}\n\n",
                                        answer.upper_bound);
@@ -290,7 +288,7 @@ std::string most_text(const std::vector<Node>& templates, const MaxTotal& answer
     }
   }
   text += table.text();
-  if (others > 0) text += fmt::format("  none of {}\n", plural(others, "other template"));
+  if (others > 0) text += fmt::format("  none of {}\n", count_text(others, "other template"));
   return text + skipped_lines(answer.skipped);
 }
 
@@ -339,8 +337,8 @@ std::string lint_text(const std::vector<LintFinding>& findings, std::size_t quot
     text += fmt::format("{}: {}: {}\n", finding.quota, to_string(finding.kind), finding.message);
   }
   return text + fmt::format("{} in {}\n",
-                            plural(static_cast<std::int64_t>(findings.size()), "finding"),
-                            plural(static_cast<std::int64_t>(quotas), "quota"));
+                            count_text(static_cast<std::int64_t>(findings.size()), "finding"),
+                            count_text(static_cast<std::int64_t>(quotas), "quota"));
 }
 
 }  // namespace headroom
