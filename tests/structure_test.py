@@ -76,7 +76,7 @@ PRODUCT = ('kernels', 'objects', 'layout', 'engine', 'autoscaling', 'c', 'schema
            'simulation', 'tools', 'python')
 # Of other libraries: what only these rooms may include.
 LIBRARIES = {
-    r'tbb/': ('engine', 'server', 'bench', 'tests'),
+    r'tbb/': ('engine', 'bench', 'tests'),
     r'flatbuffers/': ('schema', 'client', 'server', 'tools/load', 'bench', 'tests'),
     r'(boost/)?asio': ('client', 'server', 'tools/load', 'bench', 'tests'),
     r'(sys/socket|netinet/)': ('schema', 'client', 'server', 'tools/load', 'bench', 'tests'),

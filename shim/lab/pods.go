@@ -245,16 +245,6 @@ func (c *ControlPlane) CreatePods(ctx context.Context, pods ...*v1.Pod) error {
 	})
 }
 
-// CreatePodsInOrder creates one after the other.
-func (c *ControlPlane) CreatePodsInOrder(ctx context.Context, pods ...*v1.Pod) error {
-	for _, pod := range pods {
-		if err := c.CreatePods(ctx, pod); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *ControlPlane) createPod(ctx context.Context, pod *v1.Pod) error {
 	stored, err := c.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	// The API server's admission may hear of a class that was just made a moment later.
