@@ -78,6 +78,16 @@ cmp decisions 'decisions--threads 2'
 cmp decisions decisions-of-lines
 [ "$(wc -l <decisions)" -gt 20 ]
 
+# Applications: the same bytes, with what goes with their pods; and the trace twice.
+"$headroom" generate --nodes 30 --pods 200 --applications --seed 5 -o applications.json
+"$headroom" generate --nodes 30 --pods 200 --applications --seed 5 | cmp - applications.json
+for kind in ReplicaSet StatefulSet Service PersistentVolumeClaim CSINode; do
+  grep -q "\"kind\":\"$kind\"" applications.json
+done
+expect 0 '30 nodes, 145 pods' "$headroom" simulate --cluster applications.json --validate
+expect 0 'the openb trace, 2 times: 1,523 nodes, 16,304 pods' "$headroom" simulate --repeat 2
+expect 2 '--repeat' "$headroom" simulate --repeat 2 --nodes 5
+
 # Quotas, budgets and priorities: generated, simulated with every rule checked, and reported.
 "$headroom" generate --nodes 40 --pods 600 --quotas 6 --fill 1400 --seed 5 -o quotas.json
 "$headroom" generate --nodes 40 --pods 600 --quotas 6 --fill 1400 --seed 5 | cmp - quotas.json
@@ -276,6 +286,23 @@ kind: CapacityQuota
 metadata: {name: new}
 spec: {limits: {resources: {pods: 2k}}}
 END
+# A node that leaves, and a limit by another name.
+{
+  echo '{"apiVersion":"v1","kind":"Node","metadata":{"name":"leaving","labels":{"team":"a"},'
+  echo '"deletionTimestamp":"2026-06-01T00:00:00Z"},"status":{"capacity":{"cpu":"8"}}}'
+} >leaving.json
+cat >alias-quota.yaml <<'END'
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityQuota
+metadata: {name: by-alias}
+spec: {limits: {resources: {gpu: 100}}}
+END
+expect 0 'CapacityQuota/team-a: 4 nodes (team=a)' quota --cluster "$example" leaving.json
+expect 0 'CapacityQuota/team-a: 3 nodes (team=a)' quota --cluster "$example" leaving.json --ignore-deleting
+expect 0 'gpu               100        0         0       100' quota --cluster "$example" alias-quota.yaml
+expect 0 'gpu               100        4         0        96' \
+  quota --cluster "$example" alias-quota.yaml --alias gpu=nvidia.com/gpu
+expect 0 'allowed: 1 of 1 more node like leaving' quota check --cluster "$example" --template leaving.json
 expect 1 'CapacityQuota/zone-b: InvalidSpec' quota lint --cluster "$example" broken-quota.json
 expect 0 'SKIPPED, limits nothing: spec.limits.resources.cpu: "2x" is not a quantity' \
   quota --cluster "$example" broken-quota.json
@@ -437,7 +464,7 @@ grep -q 'echo of evaluate' load
 grep -q '"verified": true' load.json
 grep -q '<polyline' load.svg
 "$headroom" load --cluster quotas.json --seconds 0.2 --warm-up 0.1 --events 500 --mix evaluate=1,reserve=1 \
-  --no-echo >load
+  --no-echo --top-k 2 --no-scores >load
 grep -q '^0 errors, 0 lost' load
 grep -q '^verified: ' load
 "$headroom" load --nodes 40 --pods 300 --seconds 0.2 --warm-up 0 --find-limit 100000 --rate 500000 --no-echo \
