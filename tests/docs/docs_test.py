@@ -8,7 +8,8 @@ folders that are named are there; every command that is named (headroom, headroo
 the options that it is given; what follows `$ headroom ...` is what that prints (`...`: lines left out); code under a
 comment that names its file stands there; every profile that is shown can be read, and the standard profile decides as
 none does. docs/configuration.md has every argument that the readers know, asked of the program itself by arguments
-that are wrong, and every annotation. Standard library only.
+that are wrong, and every annotation; docs/limits.md every limit that a header of the product names. Standard library
+only.
 """
 
 import json
@@ -29,6 +30,15 @@ FILES = re.compile(r"(?:kernels|objects|layout|autoscaling|engine|schema|server|
 PLUGINS = ["NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "NodeResourcesFit",
            "NodeResourcesBalancedAllocation", "LimitAware", "ResourceLimitAware", "LoadAwareScheduling",
            "CapacityScheduling"]
+# Headers with a row of their own in docs/limits.md, and constants that limit nothing a user could meet.
+LIMITS = ("objects/limits.h", "schema/limits.h")
+INNER = {"kSumMax": "below it arithmetic is exact, above it another one is used",
+         "kPackCodesMax": "of a longer list the first ones are looked at",
+         "kQuantityNanosMax": "above any quantity that int64 holds, for readers of bytes",
+         "kPlainScoreMax": "the greatest score there is",
+         "kUpstreamDigitsMax": "of upstream's arithmetic, which conformance compares with"}
+PRODUCT = ("kernels", "objects", "layout", "engine", "autoscaling", "c", "schema", "client", "server", "workloads",
+           "simulation", "tools", "python")
 PROFILE = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles: [{pluginConfig: [{name: %s, args: %s}]}]
@@ -261,6 +271,16 @@ class Pages:
         if len(names) < 10:
             self.fault(path, "too few annotations were found in objects/annotations.h")
 
+    def check_limits(self):
+        path = self.source / "docs/limits.md"
+        for header in (header for folder in PRODUCT for header in sorted((self.source / folder).rglob("*.h"))):
+            if str(header.relative_to(self.source)) in LIMITS:
+                continue
+            for name in re.findall(r"^inline constexpr .*?\b(k\w+Max)\b(?= =|\{)", header.read_text(), re.M):
+                self.count("limits")
+                if f"`{name}`" not in self.texts[path] and name not in INNER:
+                    self.fault(path, f"{name} of {header.relative_to(self.source)} is not there")
+
     def check_manifests(self):
         path = self.source / "docs/scheduling.md"
         if (self.source / "deploy/rbac.yaml").read_text() not in self.texts[path]:
@@ -284,8 +304,9 @@ class Pages:
             self.check_header_profiles(directory)
             self.check_arguments(directory)
         self.check_annotations()
+        self.check_limits()
         self.check_manifests()
-        for what in ("links", "commands", "options", "outputs", "profiles", "quotations", "arguments"):
+        for what in ("links", "commands", "options", "outputs", "profiles", "quotations", "arguments", "limits"):
             if not self.checked.get(what):
                 self.faults.append(f"no {what} were found")
 
