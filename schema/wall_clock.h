@@ -1,6 +1,7 @@
 // The machine's clock as both ends of a connection write it down.
 //
-// Thread safety: any number of threads. It may jump, as such clocks do. Cost: one look at the clock.
+// Thread safety: any number of threads. It may jump, as such clocks do. Cost: one look at the
+// clock.
 #pragma once
 
 #include <chrono>
