@@ -1,4 +1,7 @@
 // headroomd, from its options to its exit: sockets, signals, reloads.
+//
+// Threads: once a process, from its main thread, which it keeps: it serves all sockets, owns the
+// engines and takes the process's signals. Others answer HTTP and free replaced clusters.
 #pragma once
 
 #include "server/options.h"

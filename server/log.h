@@ -1,4 +1,7 @@
-// Structured logs on standard error, as text or one JSON object a line.
+// Structured logs on standard error, as text or one JSON object a line, whatever a peer sent.
+//
+// Thread safety: what is made may be called from any thread, and copied. Cost: a write for each
+// line that the level lets through; how many there are is log_limit.h's matter.
 #pragma once
 
 #include <string>

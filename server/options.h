@@ -1,4 +1,7 @@
 // What headroomd is told: by flags, by a YAML file of the same names, or by nothing at all.
+//
+// Plain values, read once, before any thread is started. Each has its range here and in --help; the
+// files that they name are opened later, by whoever uses them.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,7 @@
 // Policies: those whose plugins the profile enables.
+//
+// They are made once, in a fixed order, with their columns, and live as long as this does; what the
+// context refers to outlives them. Thread safety: as Policy. Cost: of() is a look into an array.
 #pragma once
 
 #include <array>

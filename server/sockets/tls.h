@@ -1,4 +1,7 @@
 // The server's side of mutual TLS.
+//
+// Thread safety: one thread at a time. The files are read once, into the context; a reload makes
+// another one, and connections keep that which they began with.
 #pragma once
 
 #include <asio/ssl/context.hpp>

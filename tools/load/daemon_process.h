@@ -1,4 +1,7 @@
 // DaemonProcess: a headroomd that a tool or a test started, and its end.
+//
+// Its owner's: where that goes, so does the process, and until it has ended the owner waits. It has
+// our standard error and not our standard output. Thread safety: one thread at a time.
 #pragma once
 
 #include <sys/types.h>
