@@ -6,8 +6,8 @@
 #include "engine/applications/claim.h"
 #include "engine/applications/terms.h"
 #include "engine/applications/volumes.h"
+#include "engine/profile/broken_line.h"
 #include "engine/table/beyond_int64.h"
-#include "engine/table/broken_line.h"
 #include "objects/labels.h"
 
 namespace headroom {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/table/broken_line.h"
+#include "engine/profile/broken_line.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-#include "engine/table/broken_line.h"
+#include "engine/profile/broken_line.h"
 
 namespace headroom {
 
