@@ -12,6 +12,7 @@
 #include "engine/profile/profile_reader.h"
 #include "schema/wall_clock.h"
 #include "server/service/log_limit.h"
+#include "server/service/service.h"
 #include "server/sockets/event_loop.h"
 #include "server/sockets/http_server.h"
 

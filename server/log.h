@@ -7,7 +7,7 @@
 #include <string>
 
 #include "objects/error.h"
-#include "server/service/service.h"
+#include "server/log_function.h"
 
 namespace headroom {
 

@@ -8,6 +8,7 @@
 
 #include "engine/limits.h"
 #include "engine/profile/config_value.h"
+#include "server/service/memory_budget.h"
 #include "server/sockets/event_loop.h"
 
 namespace headroom {

@@ -11,7 +11,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "engine/engine.h"
 #include "server/log.h"
-#include "server/service/service.h"
+#include "server/service/pod_reservations.h"
 #include "server/sockets/listener.h"
 #include "server/sockets/tls.h"
 

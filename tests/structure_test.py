@@ -45,6 +45,8 @@ ROOMS = {
     'schema': ['objects'],
     'client': ['objects', 'schema'],
     'server/peer.h': [],
+    'server/log_function.h': [],
+    'server/frame_handler.h': ['objects/error.h', 'schema', 'server/peer.h'],
     'server/process_metrics.h': [],
     'server/quota_metrics.h': ['engine', 'autoscaling'],
     'server/metrics.h': ['engine', 'autoscaling', 'schema', 'server/process_metrics.h', 'server/quota_metrics.h'],

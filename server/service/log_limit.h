@@ -10,8 +10,9 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
-#include "server/service/service.h"
+#include "server/log_function.h"
 
 namespace headroom {
 

@@ -22,6 +22,9 @@
 
 namespace headroom {
 
+// How long a pod stays reserved, unless its owner renews it.
+inline constexpr std::chrono::seconds kReservationTime(300);
+
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 struct PodReservation {

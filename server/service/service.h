@@ -20,6 +20,8 @@
 #include "schema/frame.h"
 #include "server/answers/encode.h"
 #include "server/answers/encode_nodes.h"
+#include "server/frame_handler.h"
+#include "server/log_function.h"
 #include "server/metrics.h"
 #include "server/peer.h"
 #include "server/requests/decode.h"
@@ -31,32 +33,10 @@
 
 namespace headroom {
 
-// What a server does with frames. All calls come from one thread.
-class FrameHandler {
- public:
-  virtual ~FrameHandler() = default;
-  virtual void connected(Peer& peer) = 0;
-  virtual void disconnected(Peer& peer) noexcept = 0;
-  // False: the answer takes turns. The frame stays where it is, and the peer's next one waits,
-  // until resume() is called; step() is called until then.
-  virtual bool handle(Peer& peer, const FrameBuffer::Received& received) = 0;
-  // A turn for the request that has waited longest for one. False: none is left.
-  virtual bool step() { return false; }
-  // The peer's stream cannot go on; `error` says why.
-  virtual void broken(Peer& peer, FrameFault fault, const Error& error) = 0;
-};
-
-// Tells people; `fields` are names and values in turn.
-using LogFields = std::initializer_list<std::pair<const char*, std::string>>;
-enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
-using LogFunction = std::function<void(LogLevel, const char* what, LogFields fields)>;
-
 // Scratch memory that is kept from one request to the next.
 inline constexpr std::size_t kKeptBytesMax = 4 << 20;
 // After a fault the cluster is validated at once, but not more often: see service_faults.cpp.
 inline constexpr std::chrono::seconds kFaultValidationPeriod(10);
-// How long a pod stays reserved, unless its owner renews it.
-inline constexpr std::chrono::seconds kReservationTime(300);
 
 struct ServiceOptions {
   // 1 to kProfilesMax, each for the scheduler of its name; see Hello.scheduler_name.

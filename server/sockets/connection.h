@@ -17,8 +17,9 @@
 #include <string>
 
 #include "schema/endpoint.h"
+#include "server/frame_handler.h"
+#include "server/log_function.h"
 #include "server/metrics.h"
-#include "server/service/service.h"
 #include "server/sockets/handshakes.h"
 #include "server/sockets/turns.h"
 

@@ -7,7 +7,7 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 
-#include "server/service/service.h"
+#include "server/frame_handler.h"
 
 namespace headroom {
 
