@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <map>
 #include <utility>
 
 #include "engine/preempt/cross_node.h"
+#include "engine/preempt/preemption_words.h"
 #include "kernels/exact.h"
 
 namespace headroom {
@@ -21,17 +21,6 @@ namespace {
 constexpr std::uint32_t kStretchRows = 256;
 // Most of a dry run's time is waiting for the node's pods, where they are not asked for before.
 constexpr std::size_t kRowsAhead = 4;
-
-// framework.FitError: "0/3 nodes are available: 1 reason, 2 other reason."
-std::string fit_error(std::uint32_t nodes, const std::map<std::string, std::uint32_t>& reasons) {
-  std::vector<std::string> parts;
-  for (const auto& [reason, count] : reasons) {
-    parts.push_back(fmt::format("{} {}", count, reason));
-  }
-  std::sort(parts.begin(), parts.end());
-  return fmt::format("0/{} nodes are available:{}{}{}", nodes, parts.empty() ? "" : " ",
-                     fmt::join(parts, ", "), parts.empty() ? "" : ".");
-}
 
 Preemption::Best better_of(Preemption::Best a, Preemption::Best b) {
   const bool first = b.victims.empty() || (!a.victims.empty() && a.rank < b.rank);
@@ -52,17 +41,6 @@ Preemption::Preemption(Cluster& cluster, Evaluator& evaluator, const Kernels& ke
       kernels_(kernels),
       arena_(options.threads > 0 ? static_cast<int>(options.threads) : tbb::task_arena::automatic),
       victim_columns_(cluster, given_back_, arena_) {}
-
-Victim Preemption::victim_of(PodId id) const {
-  const PodFacts& pod = cluster_.pod(id);
-  Victim victim;
-  victim.namespace_name = pod.namespace_name();
-  victim.name = pod.name();
-  victim.uid = pod.uid.text();
-  victim.priority = pod.rank.priority;
-  victim.node = static_cast<NodeIndex>(pod.counted_row);
-  return victim;
-}
 
 Result<PostFilter> Preemption::post_filter(const Pod& pod, const PostFilterOptions& options) {
   PostFilterTurns turns;
@@ -298,7 +276,7 @@ void Preemption::choose(const Best& best, PostFilter& answer) const {
   answer.nominated_node = static_cast<NodeIndex>(best.rank.row);
   answer.pdb_violations = best.rank.broken;
   for (const PodId id : best.victims) {
-    answer.victims.push_back(victim_of(id));
+    answer.victims.push_back(victim_of(cluster_, id));
   }
 }
 
@@ -432,8 +410,6 @@ void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, Asked
       ++turns.reasons["Preemption is not helpful for scheduling"];
       continue;
     }
-    NodeVictims& node = answer.candidates.emplace_back();
-    node.node = static_cast<NodeIndex>(row);
     DryRunOutcome outcome = dry_run.run(row);
     if (detail.code != Code::kSuccess && detail.rejected_by <= PluginId::kNodeAffinity &&
         outcome != DryRunOutcome::kNobody) {
@@ -442,101 +418,12 @@ void Preemption::describe_rows(const Pod& pod, const Preemptor& preemptor, Asked
       detail = {};
     }
     ++answer.nodes_dry_run;
-    switch (outcome) {
-      case DryRunOutcome::kVictims: {
-        node.pdb_violations = dry_run.rank().broken;
-        for (const RankedPod* victim : dry_run.victims()) {
-          node.victims.push_back(victim_of(victim->pod));
-        }
-        continue;
-      }
-      case DryRunOutcome::kNobody:
-        node.code = Code::kUnschedulableAndUnresolvable;
-        // DefaultPreemption's words, which count nodes; in mode Upstream CapacityScheduling's.
-        node.reasons = {cluster_.profile().mode == Mode::kProposal
-                            ? "No preemption victims found for incoming pod"
-                            : fmt::format("No victims found on node {} for preemptor pod {}",
-                                          cluster_.node(row).name, pod.name)};
-        break;
-      case DryRunOutcome::kFilters:
-        if (detail.reasons.empty()) {
-          evaluator_.describe(shape, row, dry_run.code(), detail);
-        }
-        node.code = detail.code;
-        node.reasons = detail.reasons;
-        break;
-      case DryRunOutcome::kElasticQuotas:
-        node.code = Code::kUnschedulable;
-        node.reasons = {"global quota max exceeded"};
-        break;
-      case DryRunOutcome::kReprievedTwice:
-        node.code = Code::kError;
-        node.reasons = {fmt::format("no corresponding pod {} in pods of node {}",
-                                    cluster_.pod(dry_run.failed()->pod).name(),
-                                    cluster_.node(row).name)};
-        break;
-      case DryRunOutcome::kOutranked:  // not without a bar
-      case DryRunOutcome::kNotNeeded:
-        node.code = preemptor.upstream ? Code::kError : Code::kUnschedulable;
-        node.reasons = {fmt::format("expected at least one victim pod on node \"{}\"",
-                                    cluster_.node(row).name)};
-        break;
-    }
+    const NodeVictims& node = answer.candidates.emplace_back(
+        describe_node(evaluator_, preemptor, pod, row, outcome, dry_run, std::move(detail)));
     for (const std::string& reason : node.reasons) {
       node.code == Code::kError ? turns.errors.push_back(reason) : void(++turns.reasons[reason]);
     }
   }
-}
-
-// What keeps a victim from staying, with the others gone.
-std::string Preemption::why_victim(const RankedPod& victim, const Preemptor& preemptor,
-                                   DryRun& dry_run) const {
-  dry_run.put_back(victim);
-  std::vector<std::string> lacking;
-  std::uint32_t code = dry_run.filter_code();
-  if ((code & kClassRejection) != 0) {
-    lacking.emplace_back(cluster_.rejections().at(std::exchange(code, 0)).reasons.front());
-  }
-  for (; code != 0; code &= code - 1) {
-    lacking.push_back(
-        preemptor.shape.filter_labels[static_cast<std::size_t>(std::countr_zero(code))].reason);
-  }
-  if (!dry_run.within_elastic_quotas()) {
-    lacking.push_back("the quotas' bounds do not hold");
-  }
-  dry_run.remove(victim);
-  return fmt::format("has to go: with it {}", lacking.empty()
-                                                  ? "mode Upstream's order decides"
-                                                  : fmt::format("{}", fmt::join(lacking, ", ")));
-}
-
-std::string Preemption::why_not_victim(const RankedPod& pod, const Preemptor& preemptor,
-                                       const DryRun& dry_run) const {
-  const NamespaceFacts& facts = preemptor.capacity.elastic_quotas().at(pod.namespace_id);
-  const bool lower = pod.priority < preemptor.claim.priority;
-  if (preemptor.may_be_victim(pod)) {
-    return dry_run.collected(pod)
-               ? "reprieved: everything holds with it"
-               : fmt::format("namespace {} is back within its min without it", facts.name);
-  }
-  if (!preemptor.standing.has_elastic_quota) {
-    return facts.has_elastic_quota()
-               ? "has a quota, and the preemptor has none"
-               : fmt::format("priority {} is not below {}", pod.priority, preemptor.claim.priority);
-  }
-  if (!facts.has_elastic_quota()) {
-    return "its namespace has no quota";
-  }
-  if (preemptor.reclaims) {
-    return pod.namespace_id == preemptor.claim.namespace_id
-               ? "of the preemptor's own quota, which takes back from others"
-               : fmt::format("namespace {} is within its min", facts.name);
-  }
-  return pod.namespace_id != preemptor.claim.namespace_id
-             ? "of another quota: the preemptor's is beyond its min, and takes from its own only"
-         : lower
-             ? ""
-             : fmt::format("priority {} is not below {}", pod.priority, preemptor.claim.priority);
 }
 
 Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std::uint32_t row) {
@@ -548,27 +435,13 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
     return fail(ErrorCode::kUnsupported,
                 "explain_victims: the profile does not enable CapacityScheduling");
   }
-  std::vector<PodVerdict> verdicts;
   Supposition supposed(cluster_);
   supposed.leave_out(pod);
   AskedPod asked = evaluator_.ask(pod, **shape);
   given_back_.extend(cluster_);
   const Preemptor preemptor(cluster_, given_back_, pod, **shape,
                             asked.look ? &*asked.look : nullptr);
-  DryRun dry_run(preemptor);
-  const bool helps = dry_run.run(row) == DryRunOutcome::kVictims;
-  const std::span<const RankedPod> pods = preemptor.capacity.pods_of(row);
-  for (std::size_t i = pods.size(); i-- > 0;) {
-    PodVerdict& verdict = verdicts.emplace_back();
-    verdict.pod = victim_of(pods[i].pod);
-    const auto victims = dry_run.victims();
-    verdict.victim = helps && std::find(victims.begin(), victims.end(), &pods[i]) != victims.end();
-    verdict.why = verdict.victim ? why_victim(pods[i], preemptor, dry_run)
-                  : !helps && preemptor.may_be_victim(pods[i])
-                      ? "could go, and the node would not help even so"
-                      : why_not_victim(pods[i], preemptor, dry_run);
-  }
-  return verdicts;
+  return headroom::explain_victims(preemptor, row);
 }
 
 }  // namespace headroom

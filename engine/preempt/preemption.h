@@ -67,11 +67,6 @@ class Preemption {
                std::atomic<std::int64_t>& bar, Best& best) const;
   void describe_rows(const Pod& pod, const Preemptor& preemptor, AskedPod& asked, std::uint32_t end,
                      PostFilterTurns& turns, PostFilter& answer);
-  Victim victim_of(PodId id) const;
-  std::string why_victim(const RankedPod& victim, const Preemptor& preemptor,
-                         DryRun& dry_run) const;
-  std::string why_not_victim(const RankedPod& pod, const Preemptor& preemptor,
-                             const DryRun& dry_run) const;
 
   Cluster& cluster_;
   Evaluator& evaluator_;
