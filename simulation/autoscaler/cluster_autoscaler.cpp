@@ -7,6 +7,7 @@
 #include "objects/all_or_none.h"
 #include "objects/annotations.h"
 #include "objects/pod_resources.h"
+#include "simulation/autoscaler/capacity_quota_standings.h"
 #include "simulation/autoscaler/pods_that_ask.h"
 #include "simulation/autoscaler/template_nodes.h"
 
@@ -514,47 +515,13 @@ Result<std::vector<Node>> ClusterAutoscaler::take_ready(std::int64_t now_us) {
 // --- Looking. ----------------------------------------------------------------------------------
 
 std::vector<std::string> ClusterAutoscaler::broken_rules() const {
-  std::vector<std::string> broken;
-  if (Result<void> valid = quotas_.validate(); !valid) broken.push_back(valid.error().message);
-  const std::vector<CapacityQuotaStatus> status = quotas_.status();
-  for (std::size_t q = 0; q < status.size(); ++q) {
-    for (std::size_t r = 0; r < status[q].amounts.size(); ++r) {
-      const CapacityQuotaStatus::Amount& now = status[q].amounts[r];
-      if (now.used + now.reserved > std::max(now.limit, at_start_[q].amounts[r].used)) {
-        broken.push_back(
-            fmt::format("{}: {}: nodes were added beyond the limit", status[q].id, now.resource));
-      }
-    }
-  }
   std::map<std::string, std::int64_t> under_way;
   for (const ComingNode& coming : coming_) ++under_way[coming.reservation];
-  for (const ReservationStatus& reservation : quotas_.reservations()) {
-    if (reservation.nodes_left != under_way[reservation.id]) {
-      broken.push_back(fmt::format("reservation {}: {} nodes left, {} under way", reservation.id,
-                                   reservation.nodes_left, under_way[reservation.id]));
-    }
-    under_way.erase(reservation.id);
-  }
-  for (const auto& [id, nodes] : under_way) {
-    if (nodes > 0) broken.push_back(fmt::format("reservation {}: gone before its nodes came", id));
-  }
-  return broken;
+  return capacity_quota_rules_broken(quotas_, at_start_, std::move(under_way));
 }
 
 std::vector<LimitStanding> ClusterAutoscaler::standings() const {
-  std::vector<LimitStanding> standings;
-  for (const CapacityQuotaStatus& quota : quotas_.status()) {
-    if (!quota.in_force) continue;
-    for (const CapacityQuotaStatus::Amount& amount : quota.amounts) {
-      standings.push_back({.quota = quota.id,
-                           .resource = amount.resource,
-                           .limit = amount.limit,
-                           .used = amount.used,
-                           .reserved = amount.reserved,
-                           .nodes_refused = blocks_.refused_now({quota.id, amount.resource})});
-    }
-  }
-  return standings;
+  return limit_standings(quotas_, blocks_);
 }
 
 AutoscalerReport ClusterAutoscaler::report(std::int64_t now_us) {
@@ -564,21 +531,7 @@ AutoscalerReport ClusterAutoscaler::report(std::int64_t now_us) {
     if (waiting.state != State::kWithoutTemplate || report.pods_without_template++ > 0) continue;
     report.first_without_template = {pod_key(waiting.pod), *waiting.no_template};
   }
-  const std::vector<CapacityQuotaStatus> status = quotas_.status();
-  for (std::size_t q = 0; q < status.size(); ++q) {
-    CapacityQuotaReport& quota = report.quotas.emplace_back();
-    quota.id = status[q].id;
-    if (!status[q].in_force) quota.skipped = status[q].invalid;
-    for (std::size_t r = 0; r < status[q].amounts.size(); ++r) {
-      const CapacityQuotaStatus::Amount& amount = status[q].amounts[r];
-      quota.limits.push_back({.resource = amount.resource,
-                              .limit = amount.limit,
-                              .used_at_start = at_start_[q].amounts[r].used,
-                              .used = amount.used,
-                              .reserved = amount.reserved,
-                              .block = blocks_.find({quota.id, amount.resource})});
-    }
-  }
+  report.quotas = capacity_quota_reports(quotas_, at_start_, blocks_);
   return report;
 }
 
