@@ -580,6 +580,11 @@ bool SimulationReport::has_resource(std::string_view name) const {
                      [&](const ResourceReport& resource) { return resource.name == name; });
 }
 
+std::int64_t SimulationReport::pods_per_second() const {
+  if (speed.seconds <= 0) return 0;
+  return static_cast<std::int64_t>(static_cast<double>(placed + failed) / speed.seconds);
+}
+
 Result<SimulationReport> simulate(const SimulationInput& input, const SimulationOptions& options) {
   if (options.preemption.value_or(false) && !options.profile.capacity_scheduling) {
     return fail(ErrorCode::kUnsupported, "preemption: profile " + options.profile.scheduler_name +

@@ -116,6 +116,7 @@ struct SimulationReport {
   SpeedReport speed;
 
   bool has_resource(std::string_view name) const;
+  std::int64_t pods_per_second() const;  // all that was placed and failed, by all the time
 };
 
 // Errors: what the engine refuses, with the object's name; kUnsupported: preemption under a profile

@@ -12,7 +12,7 @@
 #include "simulation/input/dump.h"
 #include "simulation/input/simulation_input.h"
 #include "simulation/report/report_page.h"
-#include "simulation/report/simulation_report.h"
+#include "simulation/report/simulation_json.h"
 #include "workloads/openb.h"
 
 namespace nb = nanobind;

@@ -11,7 +11,7 @@
 
 #include "engine/profile/profile_reader.h"
 #include "objects/annotations.h"
-#include "simulation/report/simulation_report.h"
+#include "simulation/report/simulation_json.h"
 #include "simulation/simulation.h"
 #include "tests/support/engine_facts.h"
 #include "tests/support/seed.h"

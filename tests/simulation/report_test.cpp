@@ -14,9 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "simulation/report/profile_comparison.h"
 #include "simulation/report/report_page.h"
 #include "simulation/report/series_json.h"
-#include "simulation/report/simulation_report.h"
+#include "simulation/report/simulation_json.h"
 #include "simulation/text/printable.h"
 #include "tests/support/seed.h"
 #include "tools/command/command_line.h"
