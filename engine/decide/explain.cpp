@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "engine/decide/evaluator.h"
+#include "engine/quotas/elastic_quota_words.h"
 #include "kernels/exact.h"
 
 namespace headroom {
@@ -293,8 +294,8 @@ Code Evaluator::explain_before_nodes(const Pod& pod, const PodShape& shape,
   }
   const PodClaim claim = capacity->claim(pod);
   const ElasticQuotaStanding standing = capacity->standing(claim, shape);
-  capacity->elastic_quotas().explain(claim.namespace_id, shape.elastic_quota_request, standing,
-                                     out.terms);
+  explain_elastic_quota(capacity->elastic_quotas(), claim.namespace_id, shape.elastic_quota_request,
+                        standing, out.terms);
   return standing.rejected() ? Code::kUnschedulable : Code::kSuccess;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/kept/check_times.h"
+#include "engine/quotas/elastic_quota_words.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
@@ -330,8 +331,8 @@ PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const
     return {};
   }
   const PodClaim claim = capacity_->claim(pod);
-  return capacity_->elastic_quotas().explain(pod, claim.namespace_id, shape.elastic_quota_request,
-                                             capacity_->standing(claim, shape));
+  return explain_pre_filter(capacity_->elastic_quotas(), pod, claim.namespace_id,
+                            shape.elastic_quota_request, capacity_->standing(claim, shape));
 }
 
 // --- Quotas, budgets, priorities ---

@@ -126,17 +126,15 @@ class ElasticQuotas {
   Int128 compared(Int128 sum) const {
     return mode_ == Mode::kUpstream ? in_int64(sum, BeyondInt64::kWraps) : sum;
   }
+  // ... and as answers show it.
+  std::int64_t shown(Int128 sum) const { return saturated(compared(sum)); }
   // Grows with every change of a quota.
   std::uint64_t generation() const { return generation_; }
   std::uint32_t resource_count() const { return names_.size(); }
+  const ResourceNames& names() const { return names_; }
+  Mode mode() const { return mode_; }
   // By namespace: of those that sort after this one, at most so many.
   std::vector<ElasticQuotaStatus> status(std::string_view after, std::size_t most) const;
-  // The same with the numbers, one line for each comparison, and who lends or borrows.
-  void explain(NamespaceId id, const Amounts& request, const ElasticQuotaStanding& standing,
-               std::vector<ExplainTerm>& out) const;
-  // What the pre-filter says of the pod.
-  PreFilterStatus explain(const Pod& pod, NamespaceId id, const Amounts& request,
-                          const ElasticQuotaStanding& standing) const;
   // Recomputes what follows from quotas and sums; false if it differs.
   bool consistent() const;
   std::uint64_t digest() const;
@@ -144,17 +142,12 @@ class ElasticQuotas {
  private:
   NamespaceId namespace_of(std::string_view name);
   void free_if_unused(NamespaceId id);
-  // "team-b/quota 2000, team-c/quota 500": by how much other quotas are within their min, or over.
-  std::string others(NamespaceId id, ResourceId resource, bool over) const;
   template <typename Change>
   void change(NamespaceFacts& facts, Change apply);
   void include(NamespaceFacts& facts, int sign);
   void set_bounds(NamespaceFacts& facts);
   void refresh_over_min(NamespaceFacts& facts);
   bool is_over_min(const NamespaceFacts& facts) const;
-
-  // ... and as answers show it.
-  std::int64_t shown(Int128 sum) const { return saturated(compared(sum)); }
 
   const Mode mode_;
   ResourceNames names_;
