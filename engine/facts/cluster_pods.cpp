@@ -1,4 +1,4 @@
-// Cluster: pods, where they count, and where they wait for room.
+// Cluster: pods, and where they count.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,55 +76,6 @@ void Cluster::move_to(std::uint32_t& named_row, std::uint32_t row) {
   named_row = row;
   if (old != kNoRow) {
     unmention(old);
-  }
-}
-
-// A pod on no node that names one waits for room there; it counts while the node exists.
-void Cluster::nominate(PodId id) {
-  note_row(facts_.pods[id].rank.nominated_row);
-  PodRank& rank = facts_.pods[id].rank;
-  rank.nominated = true;
-  NodeFacts& node = facts_.nodes[rank.nominated_row];
-  if (node.nominated.empty()) {
-    nominated_rows_.push_back(rank.nominated_row);
-  }
-  node.nominated.push_back(id);
-  if (node.node != nullptr) {
-    count_nominated(id, 1);
-  }
-}
-
-std::uint32_t Cluster::nominated_row_of(const Pod& pod) const {
-  std::uint32_t row = kNoRow;
-  if (!pod.nominated_node_name.empty()) {
-    row = find_row(pod.nominated_node_name);
-  } else if (!nominated_rows_.empty()) {
-    const PodId id = find_pod(pod_key(pod));
-    if (id != kNoPod && facts_.pods[id].uid == pod.uid && facts_.pods[id].rank.nominated) {
-      row = facts_.pods[id].rank.nominated_row;
-    }
-  }
-  return row != kNoRow && facts_.nodes[row].node != nullptr ? row : kNoRow;
-}
-
-void Cluster::withdraw_nomination(PodId id) {
-  note_row(facts_.pods[id].rank.nominated_row);
-  PodRank& rank = facts_.pods[id].rank;
-  rank.nominated = false;
-  NodeFacts& node = facts_.nodes[rank.nominated_row];
-  std::erase(node.nominated, id);
-  if (node.nominated.empty()) {
-    std::erase(nominated_rows_, rank.nominated_row);
-  }
-  if (node.node != nullptr) {
-    count_nominated(id, -1);
-  }
-}
-
-void Cluster::count_nominated(PodId id, int sign) {
-  note_pod(id);
-  if (capacity_ != nullptr) {
-    capacity_->count_nominated(id, sign);
   }
 }
 
@@ -297,35 +248,6 @@ Result<void> Cluster::check_room(std::span<const Pod> pods) const {
   return {};
 }
 
-// Most of the cost of an event is waiting for memory. So that it waits once: where a name may lead
-// to is asked for before anything else of the event is done.
-void Cluster::prefetch_pod(PodId id) const { prefetch_bytes(&facts_.pods[id], sizeof(PodFacts)); }
-
-void Cluster::prefetch_row(std::uint32_t row) const {
-  prefetch_bytes(&facts_.nodes[row], sizeof(NodeFacts));
-  table_.prefetch(row);
-  if (load_aware_ != nullptr) {
-    load_aware_->prefetch(row);
-  }
-  if (capacity_ != nullptr) {
-    capacity_->prefetch_list(row);
-  }
-}
-
-// What lies behind that: where the pod is to be put among those of the row.
-void Cluster::prefetch_neighbours(std::uint32_t row) const {
-  if (const PodId last = facts_.nodes[row].last_pod; last != kNoPod) {
-    __builtin_prefetch(&facts_.pods[last], 1);
-  }
-  if (load_aware_ != nullptr) {
-    load_aware_->prefetch_metric(row);
-  }
-  if (capacity_ != nullptr) {
-    capacity_->prefetch(row);
-  }
-  applications_.prefetch_domains(row);
-}
-
 Result<void> Cluster::upsert(const Pod& object) {
   if (auto checked = check_room(object, 1); !checked) {
     return checked;
@@ -469,38 +391,6 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
   }
   recount(id, counted_before);
   journal_.put(PodBefore{id, nullptr});
-}
-
-// kube-scheduler's prepareCandidate.
-std::vector<std::string> Cluster::preempt(const Pod& pod, std::uint32_t row,
-                                          std::span<const std::string> victims) {
-  const std::int32_t priority = priorities_.of(pod).value;
-  const PodId own = find_pod(pod_key(pod));
-  std::vector<std::string> lesser;
-  for (const PodId id : std::vector<PodId>(facts_.nodes[row].nominated)) {
-    if (id != own && facts_.pods[id].rank.priority < priority) {
-      remember(id);
-      withdraw_nomination(id);
-      move_to(facts_.pods[id].rank.nominated_row, kNoRow);
-      lesser.push_back(facts_.pods[id].key);
-    }
-  }
-  for (const std::string& victim : victims) {
-    const PodId id = find_pod(victim);
-    PodFacts& facts = facts_.pods[id];
-    const std::uint32_t counted_before = facts.counted_row;
-    remember(id);
-    uncount(id);
-    facts.rank.deleting = true;
-    // What spread constraints count no more.
-    applications_.peers().give(facts, applications_.peers().of_deleted(facts.peer));
-    recount(id, counted_before);
-  }
-  Pod waits = pod;
-  waits.nominated_node_name = facts_.nodes[row].name;
-  // Its shape is known and there is room for it: nothing is refused.
-  (void)upsert(waits);
-  return lesser;
 }
 
 void Cluster::forget(std::string_view key, std::string_view uid, std::string_view node_name) {
