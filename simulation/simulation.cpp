@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "objects/text/time_text.h"
 #include "simulation/decision_line.h"
 #include "simulation/residents.h"
 #include "simulation/scale_up_json.h"
-#include "simulation/simulated_budgets.h"
 #include "simulation/simulated_metrics.h"
 #include "simulation/simulated_queue.h"
 
@@ -53,7 +50,7 @@ class Simulation {
         preempts_(has_quotas_ && options_.preemption.value_or(true)),
         ledger_(has_quotas_ ? input.elastic_quotas : std::vector<ElasticQuota>(),
                 engine_.profile().mode),
-        budgets_(input.pod_disruption_budgets),
+        evictions_(engine_, input.pod_disruption_budgets),
         residents_(has_quotas_) {
     if (options_.metrics_every_seconds) {
       metrics_.emplace(input.nodes, *options_.metrics_every_seconds, options_.seed);
@@ -95,15 +92,10 @@ class Simulation {
       if (Result<void> valid = engine_.validate(); !valid) return tl::unexpected(valid.error());
     }
     report_.failures = failures_.sorted();
-    for (auto& [what, counted] : not_considered_) {
-      counted.what = what;
-      report_.not_considered.push_back(counted);
-    }
+    report_.not_considered = not_considered_.reports();
     report_.resources = usage_.peaks();
     report_.quotas = ledger_.reports();
-    if (report_.preemption.victims > 0) {
-      report_.preemption.intervals = intervals_.over(input_.start_us, engine_.now_us());
-    }
+    report_.preemption = evictions_.report(input_.start_us, engine_.now_us());
     std::sort(latencies_ns_.begin(), latencies_ns_.end());
     report_.speed.latencies_ns = std::move(latencies_ns_);
     std::vector<std::int64_t>& asked = report_.speed.preemption_latencies_ns;
@@ -137,26 +129,13 @@ class Simulation {
                : &SimulationReport::left_out_of_other_schedulers;
   }
 
-  // Of a pod that asked for a place for the first time.
-  void count_not_considered(NotConsideredSet set) {
-    for (const NotConsidered what : set.list()) ++not_considered_[what].pods;
-  }
-  // Of a pod that is there: other pods would meet its affinity, and they do not.
-  void count_not_considered_there(NotConsideredSet set) {
-    for (const NotConsidered what :
-         {NotConsidered::kRequiredPodAffinity, NotConsidered::kRequiredPodAntiAffinity,
-          NotConsidered::kPreferredPodAffinity, NotConsidered::kPreferredPodAntiAffinity}) {
-      if (set.contains(what)) ++not_considered_[what].pods_there;
-    }
-  }
-
   Result<void> load() {
     if (Result<void> loaded = load_objects(engine_, input_); !loaded) return loaded;
     for (std::size_t p = 0; p < input_.pods.size(); ++p) {
       const Pod& pod = input_.pods[p];
       if (Result<void> known = engine_.upsert(pod); !known) return in_pod(pod, known.error());
       if (pod.node_name.empty() || pod.terminal()) continue;
-      count_not_considered_there(engine_.not_considered(pod));
+      not_considered_.add_there(engine_.not_considered(pod));
       std::int64_t departure_us = kNeverUs;
       if (pod.creation_us && pod.active_deadline_seconds) {
         departure_us = *pod.creation_us + *pod.active_deadline_seconds * kMicrosPerSecond;
@@ -260,7 +239,7 @@ class Simulation {
     }
     queue_.end_round();
     if (has_quotas_) {
-      evictions_.clear();
+      evictions_.end_moment();
       ledger_.end_step();
       if (options_.validate) {
         for (const std::string& broken : ledger_.differences(engine_.elastic_quota_status())) {
@@ -293,14 +272,14 @@ class Simulation {
     const Clock::duration latency = Clock::now() - begin;
     busy_ += latency;
     latencies_ns_.push_back(std::chrono::nanoseconds(latency).count());
-    if (first) count_not_considered(decision->not_considered);
+    if (first) not_considered_.add(decision->not_considered);
 
     std::optional<PostFilter> post_filter;
     if (node_name.empty() && preempts_) {
       Result<PostFilter> answer = preempt(pod);
       if (!answer) return in_pod(pod, answer.error());
       post_filter = std::move(*answer);
-      if (post_filter->cross_node_would_help && !waits) ++report_.preemption.cross_node_would_help;
+      if (post_filter->cross_node_would_help && !waits) evictions_.count_cross_node_would_help();
       if (post_filter->code == Code::kSuccess) {
         Result<bool> has_place = take_place(pod, *post_filter);
         if (!has_place) return in_pod(pod, has_place.error());
@@ -374,13 +353,8 @@ class Simulation {
 
   void count(const PendingPod& pending, const Decision& decision, bool placed) {
     if (pending.again) {
-      PreemptionReport& preemption = report_.preemption;
-      ++(placed ? preemption.victims_placed_again : preemption.victims_not_placed);
-      if (placed) {
-        ++intervals_.at(engine_.now_us()).victims_placed_again;
-        if (recorder_) recorder_->count_placed_again();
-        change_budgets(pending.pod, 1);
-      }
+      evictions_.come_back(pending.pod, placed);
+      if (recorder_ && placed) recorder_->count_placed_again();
     } else if (placed) {
       ++report_.placed;
       if (recorder_) recorder_->count_placed();
@@ -408,7 +382,6 @@ class Simulation {
 
   // The victims go, and the pod takes the nominated node. False: it has no room there.
   Result<bool> take_place(Pod& pod, const PostFilter& answer) {
-    PreemptionReport& preemption = report_.preemption;
     const ElasticQuotaLedger::Claim claim = ledger_.claim(pod);
     std::vector<ElasticQuotaLedger::Claim> lost;
     for (const Victim& victim : answer.victims) {
@@ -426,7 +399,6 @@ class Simulation {
       ledger_.count_victim(claim, lost[v]);
       evict(residents_.remove(pod_key(answer.victims[v].namespace_name, answer.victims[v].name)));
     }
-    preemption.budgets_broken += static_cast<std::uint64_t>(answer.pdb_violations);
 
     const Clock::time_point begin = Clock::now();
     const std::string node_name(engine_.node_name(answer.nominated_node));
@@ -439,16 +411,13 @@ class Simulation {
       if (!assumed) return tl::unexpected(assumed.error());
     }
     busy_ += Clock::now() - begin;
+    evictions_.count_preemptor(answer, has_place);
     if (!has_place) {
-      ++preemption.without_place;
       note("its victims went, and it has no place on " + node_name + ": " +
                (room->reasons.empty() ? to_string(room->code) : room->reasons.front()),
            pod);
       return false;
     }
-    ++preemption.preemptors;
-    preemption.cross_node += answer.cross_node;
-    ++intervals_.at(engine_.now_us()).preemptors;
     if (recorder_) recorder_->count_preemptor();
     return true;
   }
@@ -461,13 +430,8 @@ class Simulation {
                        .again = true};
     leave(resident);
     if (pending.pod.deleting) return;
-    ++report_.preemption.victims;
-    ++intervals_.at(engine_.now_us()).victims;
     if (recorder_) recorder_->count_victim();
-    change_budgets(pending.pod, -1);
-    if (++evictions_[pending.origin] >= kEvictionsPerPodMax) {
-      ++report_.preemption.evictions_max_hit;
-      ++report_.preemption.victims_not_placed;
+    if (!evictions_.evict(pending.pod, pending.origin)) {
       if (recorder_) recorder_->add_pending(end_of(pending));
       return;
     }
@@ -475,12 +439,6 @@ class Simulation {
     pending.pod.nominated_node_name.clear();
     pending.pod.creation_us = engine_.now_us();
     queue_.push(std::move(pending));
-  }
-
-  void change_budgets(const Pod& pod, int by) {
-    for (const PodDisruptionBudget& budget : budgets_.change(pod, by)) {
-      (void)engine_.upsert(budget);  // it has one of that name, so that no limit can be in the way
-    }
   }
 
   Result<void> move_clock(std::int64_t now_us) {
@@ -557,16 +515,12 @@ class Simulation {
   const bool has_quotas_;  // quotas or priorities decide who has to go
   const bool preempts_;
   ElasticQuotaLedger ledger_;  // of no quota where they do not count
-  SimulatedBudgets budgets_;
+  Evictions evictions_;
   Failures failures_;
-  std::map<NotConsidered, NotConsideredReport> not_considered_;
+  NotConsideredPods not_considered_;
   std::optional<SimulatedMetrics> metrics_;
   std::optional<SeriesRecorder> recorder_;
   Residents residents_;
-  // Where quotas or priorities count: how often a pod, by its origin, had to go at this moment; and
-  // what happened when.
-  std::unordered_map<std::uint32_t, std::uint32_t> evictions_;
-  Intervals intervals_;
   bool nodes_came_ = false;  // since the autoscaler was asked
   std::vector<std::int64_t> latencies_ns_;
   Clock::duration busy_{}, autoscaler_busy_{};  // the second is not among the first

@@ -38,18 +38,18 @@
 #include "engine/engine.h"
 #include "objects/objects.h"
 #include "simulation/autoscaler/cluster_autoscaler.h"
+#include "simulation/evictions.h"
 #include "simulation/failures.h"
 #include "simulation/figures/cluster_usage.h"
 #include "simulation/figures/elastic_quota_ledger.h"
 #include "simulation/figures/growth_report.h"
-#include "simulation/figures/intervals.h"
 #include "simulation/figures/series.h"
 #include "simulation/figures/speed_report.h"
 #include "simulation/input/simulation_input.h"
+#include "simulation/not_considered_pods.h"
 
 namespace headroom {
 
-inline constexpr std::uint32_t kEvictionsPerPodMax = 8;
 // Rules found broken that a report names.
 inline constexpr std::size_t kViolationsMax = 100;
 inline constexpr std::int64_t kMetricsEverySecondsMax = 86'400;  // a day
@@ -73,28 +73,6 @@ struct SimulationOptions {
   bool series = false;  // fill SimulationReport::series; no decision changes
   std::function<void(const std::string&)> on_decision;  // a JSON line each; may be empty
   std::function<void(std::uint64_t)> on_progress;       // arrivals done; may be empty
-};
-
-// Pods that ask for something that no decision looked at.
-struct NotConsideredReport {
-  NotConsidered what{};
-  std::uint64_t pods = 0;  // that a place was looked for
-  // That were on nodes before; only of affinity between pods, which the others would have met.
-  std::uint64_t pods_there = 0;
-};
-
-struct PreemptionReport {
-  std::uint64_t preemptors = 0;  // pods that have their place because others went
-  // Pods that had to go, each time that they had to. Those that were terminating are not counted.
-  std::uint64_t victims = 0;
-  std::uint64_t victims_placed_again = 0, victims_not_placed = 0;
-  std::uint64_t budgets_broken = 0;  // victims beyond what budgets allowed
-  std::uint64_t cross_node = 0;      // preemptors with victims on other nodes
-  std::uint64_t cross_node_would_help = 0;
-  std::uint64_t evictions_max_hit = 0;  // victims that did not come back: kEvictionsPerPodMax
-  // Preemptors whose place was not there once the victims had gone; a violation of the rules.
-  std::uint64_t without_place = 0;
-  std::vector<IntervalReport> intervals;  // kReportIntervals; empty without victims
 };
 
 struct SimulationReport {
