@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "tests/engine/random/applications_script.h"
+#include "tests/engine/random/cached_and_plain.h"
 #include "tests/support/seed.h"
 
 namespace headroom {
@@ -29,6 +30,16 @@ TEST(DefaultProfileProperty, AgreesWithTheOracleInEveryConfiguration) {
              << "\n"
              << applications_failure_report(profile, script);
     }
+  }
+}
+
+// Under every profile, the standard one with ElasticQuotas and cross-node preemption among them.
+TEST(EveryProfileProperty, CacheBoundAndForksChangeNoAnswer) {
+  const std::uint64_t seed = test_seed();
+  for (int round = 0; round < rounds(300); ++round) {
+    Draws draws(seed + static_cast<std::uint64_t>(round));
+    const auto wrong = disagreement(draws, 60);
+    ASSERT_FALSE(wrong) << *wrong << ", HEADROOM_SEED=" << seed + static_cast<std::uint64_t>(round);
   }
 }
 

@@ -11,6 +11,7 @@ endif()
 add_library(headroom_random_clusters STATIC
   engine/random/answer_checks.cpp
   engine/random/applications_script.cpp
+  engine/random/cached_and_plain.cpp
   engine/random/configurations.cpp
   engine/random/configured_engines.cpp
   engine/random/elastic_quota_check.cpp

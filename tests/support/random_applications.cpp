@@ -14,9 +14,12 @@ constexpr int kNodesMax = 9;
 constexpr int kVolumes = 4;
 const std::string kHostname = "kubernetes.io/hostname";
 const std::string kZone = "topology.kubernetes.io/zone";
+const std::string kBetaZone = "failure-domain.beta.kubernetes.io/zone";
 const std::array<std::string, 3> kZones{"z1", "z2", "z3"};
 const std::array<std::string, 3> kSpaces{"red", "green", "blue"};
 const std::array<std::string, 3> kStorageClasses{"later", "now", "local"};
+const std::array<std::string, 2> kDrivers{"csi.example.com", "pd.csi.storage.gke.io"};
+const std::string kFeature = "RestartAllContainersOnContainerExits";
 const std::array<std::string, 4> kImages{"web:1", "registry:5000/app", "db@sha256:aa", "plain"};
 
 Json in(const std::string& key, const std::vector<std::string>& values) {
@@ -90,13 +93,14 @@ Json RandomApplications::node(const std::string& name) {
   labels = {{kHostname, name}};
   // "" is a zone as any other, and what System's default constraints take a node without one for.
   if (!draws_.one_in(6)) labels[kZone] = draws_.one_in(8) ? "" : draws_.pick(kZones);
-  if (draws_.one_in(8)) labels["failure-domain.beta.kubernetes.io/zone"] = draws_.pick(kZones);
+  if (draws_.one_in(8)) labels[kBetaZone] = draws_.pick(kZones);
   if (draws_.one_in(2)) labels["generation"] = std::to_string(draws_.below(4));
   if (!draws_.one_in(3)) labels["rack"] = "r" + std::to_string(draws_.below(4));
   if (draws_.one_in(2)) labels["disk"] = draws_.one_in(2) ? "ssd" : "hdd";
   made["status"]["allocatable"] = {
       {"cpu", draws_.pick(kCpus)}, {"memory", "8Gi"}, {"pods", draws_.pick(kPods)}};
   made["status"]["images"] = images();
+  if (draws_.one_in(2)) made["status"]["declaredFeatures"] = {kFeature, "Another"};
   static const std::array<std::string, 3> kEffects{"NoSchedule", "PreferNoSchedule", "NoExecute"};
   made["spec"] = Json::object();
   if (draws_.one_in(4)) {
@@ -132,6 +136,13 @@ Json RandomApplications::csi_node(const std::string& name) {
   return made;
 }
 
+Json RandomApplications::csi_driver(const std::string& name) {
+  Json made = object("CSIDriver", name, "");
+  made["spec"] = {{"storageCapacity", draws_.one_in(2)},
+                  {"preventPodSchedulingIfMissing", draws_.one_in(4)}};
+  return made;
+}
+
 Json RandomApplications::name_space(const std::string& name) {
   Json made = object("Namespace", name, "");
   made["metadata"]["labels"] = {{"kubernetes.io/metadata.name", name}};
@@ -146,6 +157,10 @@ Json RandomApplications::storage_class(const std::string& name) {
   if (draws_.one_in(3)) {
     made["allowedTopologies"] = {
         {{"matchLabelExpressions", {{{"key", kZone}, {"values", {"z1", "z2"}}}}}}};
+    if (draws_.one_in(3)) {
+      made["allowedTopologies"].push_back(
+          {{"matchLabelExpressions", {{{"key", "rack"}, {"values", {"r0", "r1"}}}}}});
+    }
   }
   return made;
 }
@@ -199,7 +214,8 @@ Json RandomApplications::persistent_volume(const std::string& name) {
         {{"matchExpressions", {in(kZone, {draws_.pick(kZones), draws_.pick(kZones)})}}}};
   }
   if (draws_.one_in(3)) {
-    made["metadata"]["labels"] = {{kZone, draws_.one_in(2) ? "z1" : "z2__z3"}};
+    made["metadata"]["labels"] = {
+        {draws_.one_in(4) ? kBetaZone : kZone, draws_.one_in(2) ? "z1" : "z2__z3"}};
   }
   return made;
 }
@@ -287,7 +303,9 @@ Json RandomApplications::spread_constraints(const Json& labels) {
 }
 
 Json RandomApplications::affinity_term(const Json& labels) {
-  Json made{{"topologyKey", topology_key()}, {"labelSelector", selector(labels)}};
+  Json made{{"topologyKey", topology_key()}};
+  // Without one it means no pod.
+  if (!draws_.one_in(24)) made["labelSelector"] = selector(labels);
   if (draws_.one_in(4)) made["namespaces"] = {draws_.pick(kSpaces), draws_.pick(kSpaces)};
   if (draws_.one_in(4)) {
     switch (draws_.below(3)) {
@@ -328,7 +346,8 @@ Json RandomApplications::affinity(const Json& labels) {
   for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
     if (draws_.one_in(4)) {
       made[kind]["requiredDuringSchedulingIgnoredDuringExecution"] =
-          Json::array({affinity_term(labels)});
+          draws_.one_in(4) ? Json::array({affinity_term(labels), affinity_term(labels)})
+                           : Json::array({affinity_term(labels)});
     }
     if (draws_.one_in(3)) {
       made[kind]["preferredDuringSchedulingIgnoredDuringExecution"] = {
@@ -357,6 +376,10 @@ Json RandomApplications::spec(const Json& labels) {
   }
   if (draws_.one_in(8)) {
     container["ports"] = {{{"containerPort", 80}, {"hostPort", 8080}, {"protocol", "TCP"}}};
+  }
+  if (draws_.one_in(16)) {
+    container["restartPolicy"] = "Never";
+    container["restartPolicyRules"] = {{{"action", "RestartAllContainers"}}};
   }
   Json made{{"containers", {container}}, {"priority", draws_.below(4)}};
   if (draws_.one_in(6)) {
@@ -501,10 +524,7 @@ std::vector<Json> RandomApplications::objects() {
   for (int i = 0; i < kVolumes; ++i) {
     all.push_back(persistent_volume("pv" + std::to_string(i)));
   }
-  Json driver = object("CSIDriver", "csi.example.com", "");
-  driver["spec"] = {{"storageCapacity", draws_.one_in(2)},
-                    {"preventPodSchedulingIfMissing", draws_.one_in(4)}};
-  all.push_back(driver);
+  all.push_back(csi_driver(kDrivers[0]));
   for (const std::string& zone : kZones) {
     if (!draws_.one_in(3)) all.push_back(storage_capacity(zone));
   }
@@ -537,7 +557,7 @@ Json RandomApplications::claim_of_pod(const Json& pod) {
 
 Json RandomApplications::changed_object() {
   const Application& one = any_application();
-  switch (draws_.below(11)) {
+  switch (draws_.below(13)) {
     case 0:
     case 1:
     case 2:
@@ -559,15 +579,40 @@ Json RandomApplications::changed_object() {
       return placed_.empty() ? storage_class("now") : claim_of_pod(draws_.pick(placed_));
     case 9:
       return node_with_other_images();
+    case 10:
+      return csi_driver(draws_.pick(kDrivers));
+    case 11:
+      return storage_class(draws_.pick(kStorageClasses));
     default:
       return storage_capacity(draws_.pick(kZones));
   }
 }
 
+Json RandomApplications::removed_storage() {
+  switch (draws_.below(6)) {
+    case 0:
+      return object("CSIStorageCapacity", "room-" + draws_.pick(kZones), "red");
+    case 1:
+      return object("CSIDriver", draws_.pick(kDrivers), "");
+    case 2:
+      return object("StorageClass", draws_.pick(kStorageClasses), "");
+    case 3:
+      return object("PersistentVolume", "pv" + std::to_string(draws_.below(kVolumes)), "");
+    case 4:
+      return object("CSINode", node_name(), "");
+    default: {
+      const std::string name = "c" + std::to_string(draws_.below(3));
+      return object("PersistentVolumeClaim", name, draws_.pick(kSpaces));
+    }
+  }
+}
+
 Json RandomApplications::removed_object() {
-  switch (draws_.below(7)) {
+  switch (draws_.below(9)) {
     case 0:
       return object("Node", node_name(), "");
+    case 4:
+      return removed_storage();
     case 1:
       return object("Namespace", draws_.pick(kSpaces), "");
     case 2: {

@@ -47,6 +47,7 @@ class RandomApplications {
   Json images();
   Json node_with_other_images();
   Json csi_node(const std::string& name);
+  Json csi_driver(const std::string& name);
   Json name_space(const std::string& name);
   Json storage_class(const std::string& name);
   Json claim(const std::string& name, const std::string& space);
@@ -59,6 +60,7 @@ class RandomApplications {
   Json pod(const Application& application, int number);
   Json placed_pod();
   Json changed_object();
+  Json removed_storage();
   Json removed_object();
 
   Json selector(const Json& labels);
