@@ -56,7 +56,12 @@ Source of_applications(Draws& draws) {
     source.first.push_back({{"op", "apply"}, {"object", elastic_quota_of(space, min, max)}});
   }
   source.event = [applications] { return applications->event(); };
-  source.pod = [applications] { return applications->pod_to_place(); };
+  source.pod = [applications, &draws] {
+    json pod = applications->pod_to_place();
+    // Above all others: there is somebody to go.
+    if (draws.one_in(2)) pod["spec"]["priority"] = 9;
+    return pod;
+  };
   return source;
 }
 
@@ -146,6 +151,8 @@ class CachedAndPlain {
            (answer->cross_node_would_help ? " across would help" : "");
   }
   std::optional<std::string> without_victims(const Pod& pod) {
+    // kube-scheduler takes uses of a ReadWriteOncePod claim off by name, whatever the namespace.
+    if (!pod.volumes.empty()) return std::nullopt;
     const Result<PostFilter> answer = cached_.post_filter(pod);
     if (!answer || answer->code != Code::kSuccess) return std::nullopt;
     const std::string node(cached_.node_name(answer->nominated_node));
@@ -153,11 +160,17 @@ class CachedAndPlain {
     for (const Victim& victim : answer->victims) {
       cached_.remove_pod(victim.namespace_name, victim.name);
     }
-    const bool takes = cached_.passes(pod, node).value_or(false);
+    const NodeDetail detail = cached_.filter(pod, node).value();
     cached_.rollback();
-    if (takes) return std::nullopt;
-    return node + " does not take " + pod.name +
-           " once the victims are gone: " + preemption(cached_, pod, true);
+    // The quotas of scheduler-plugins leave nominated pods out when they look at a dry run first; a
+    // score that fails is nothing that preemption asks for.
+    if (detail.code == Code::kSuccess || detail.code == Code::kError ||
+        (cached_.profile().mode == Mode::kUpstream &&
+         detail.rejected_by == PluginId::kCapacityScheduling)) {
+      return std::nullopt;
+    }
+    return node + " does not take " + pod.name + " once the victims are gone, " +
+           detail.reasons.front() + ": " + preemption(cached_, pod, /*bound=*/true);
   }
 
   Draws& draws_;
