@@ -4,6 +4,7 @@ headroom_add_test(capacity_quota_test
   SOURCES autoscaling/capacity_quota_oracle_test.cpp autoscaling/capacity_quota_stories_test.cpp
     autoscaling/capacity_quota_lint_test.cpp autoscaling/capacity_planning_test.cpp
   LIBRARIES headroom::autoscaling headroom_oracle)
+headroom_compile_together(capacity_quota_test 4)
 
 headroom_add_test(capacity_quota_property_test BUSY
   SOURCES autoscaling/capacity_quota_property_test.cpp autoscaling/capacity_quota_compare.cpp

@@ -14,7 +14,7 @@
 #include "objects/objects.h"
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::capacity_quota_lint_test {
 namespace {
 
 Node node_of(const std::string& name, StringMap labels, std::int64_t cores = 4) {
@@ -257,4 +257,4 @@ TEST(LabelSet, SaysOfSelectorsWhatAllLabelsSay) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::capacity_quota_lint_test

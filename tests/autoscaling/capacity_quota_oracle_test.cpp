@@ -11,6 +11,7 @@
 #include "oracle/json.h"
 #include "oracle/quotas/capacity_quota.h"
 
+namespace capacity_quota_oracle_test {
 namespace {
 
 using oracle::CapacityQuotaClass;
@@ -138,3 +139,4 @@ TEST(CapacityQuotaOracle, EveryFieldOfTheCasesAgrees) {
 }
 
 }  // namespace
+}  // namespace capacity_quota_oracle_test

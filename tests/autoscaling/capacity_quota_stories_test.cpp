@@ -11,7 +11,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "objects/reading/object_reader.h"
 
-namespace headroom {
+namespace headroom::capacity_quota_stories_test {
 namespace {
 
 constexpr std::int64_t kGi = std::int64_t{1} << 30;
@@ -424,4 +424,4 @@ TEST(CapacityQuotaDigest, TellsSelectorsApart) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::capacity_quota_stories_test

@@ -5,7 +5,7 @@
 
 #include <new>
 
-namespace headroom {
+namespace headroom::free_numbers_test {
 namespace {
 
 TEST(FreeNumbers, WhatWasGivenBackLastIsTakenFirst) {
@@ -37,4 +37,4 @@ TEST(FreeNumbers, IsFreeUntilItIsTaken) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::free_numbers_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/seed.h"
 
-namespace headroom {
+namespace headroom::name_index_test {
 namespace {
 
 TEST(NameIndex, FindsWhatIsThere) {
@@ -52,4 +52,4 @@ TEST(NameIndex, FindsWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::name_index_test

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace headroom {
+namespace headroom::recent_changes_test {
 namespace {
 
 constexpr std::uint64_t kKept = 1024;
@@ -48,4 +48,4 @@ TEST(RecentChanges, LeadFromEachVersionThatIsNotTooOld) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::recent_changes_test

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-namespace headroom {
+namespace headroom::small_pages_test {
 namespace {
 
 int small() { return ::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0); }
@@ -47,4 +47,4 @@ TEST(SmallPages, LeaveWhatWas) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::small_pages_test

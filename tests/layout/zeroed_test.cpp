@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-namespace headroom {
+namespace headroom::zeroed_test {
 namespace {
 
 // Of this process, in KiB.
@@ -64,4 +64,4 @@ TEST(Zeroed, ThrowsWhatIsNotToBeHad) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::zeroed_test
