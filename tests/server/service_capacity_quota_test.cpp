@@ -233,6 +233,7 @@ TEST_F(CapacityFacts, ARefusedOneStopsNoOther) {
 }
 
 TEST_F(CapacityFacts, TheirNumberHasALimit) {
+  if (kThreadSanitizer) GTEST_SKIP() << kManyOfOneThread;
   std::vector<Fact> quotas;
   for (std::uint32_t q = 0; q < kCapacityQuotasMax; ++q) {
     quotas.emplace_back(capacity_quota_of(fmt::format("quota-{:06}", q), {{"nodes", "7"}}));

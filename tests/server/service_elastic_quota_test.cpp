@@ -218,6 +218,7 @@ TEST_F(ElasticQuotaFacts, ARefusedOneStopsNoOther) {
 }
 
 TEST_F(ElasticQuotaFacts, TheirNumberHasALimit) {
+  if (kThreadSanitizer) GTEST_SKIP() << kManyOfOneThread;
   std::vector<Fact> classes, quotas;
   for (std::uint32_t c = 0; c < kPriorityClassesMax; ++c) {
     classes.emplace_back(class_of(fmt::format("class-{}", c), static_cast<std::int32_t>(c)));

@@ -343,6 +343,7 @@ class NodePages : public EvaluatingNodes {
 };
 
 TEST_F(NodePages, EndByTheNumberOfNodes) {
+  if (kThreadSanitizer) GTEST_SKIP() << kManyOfOneThread;
   feed(kNodesPerReplyMax + 1, 6);
   EXPECT_EQ(pages(kNodesPerReplyMax + 1, 6), (std::vector<std::uint32_t>{kNodesPerReplyMax, 1}));
   EXPECT_EQ(text_of(told(pod_of("p", 2), {.from = kNodesPerReplyMax + 1})), "");
@@ -350,6 +351,7 @@ TEST_F(NodePages, EndByTheNumberOfNodes) {
 }
 
 TEST_F(NodePages, EndWhereAFrameIsFull) {
+  if (kThreadSanitizer) GTEST_SKIP() << kManyOfOneThread;
   feed(20'000, 1000);
   const std::vector<std::uint32_t> sizes = pages(20'000, 1000);
   ASSERT_EQ(sizes.size(), 3U);
