@@ -1,65 +1,17 @@
-// The headroom command: parses the command line and runs one of its commands.
+// The headroom command: runs its command line; what it could not work out or write is an exit code.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <string>
-#include <utility>
 
 #include "simulation/text/printable.h"
-#include "tools/command/command_line.h"
-#include "tools/command/commands.h"
 #include "tools/command/exit_code.h"
-
-namespace {
-
-int run(int argc, char** argv) {
-  int exit_code = headroom::kExitSuccess;
-  CLI::App app{"headroom: scores the nodes of a Kubernetes cluster, exactly and fast.", "headroom"};
-  app.set_version_flag("--version", "headroom " HEADROOM_VERSION);
-  app.require_subcommand(0, 1);
-  app.footer(R"(Examples:
-  headroom simulate                        place a real cluster's 8,152 pods on its 1,523 nodes
-  headroom simulate --nodes 50000          the same on a generated cluster of 50,000 nodes
-  headroom generate --nodes 200 > c.json   a synthetic cluster, as kubectl would print it
-  headroom simulate --cluster c.json       place the pending pods of a cluster
-  headroom explain --help                  why a pod may or may not run on a node
-  headroom quota --cluster c.json          what capacity quotas allow, and what stops growth
-  headroom load                            what the daemon sustains, beside an echo server
-  headroom conformance cases.jsonl         compare with recorded decisions
-
-Each command has its own --help.
-Exit codes: 0 it worked; 1 it worked and found failures (a failing conformance case, a limit in the way);
-2 the command line, a file or an object cannot be used, or the output cannot be written: the message says
-what to do.
-)");
-  std::string command_line = "headroom";
-  for (int a = 1; a < argc; ++a) command_line += ' ' + headroom::shell_word(argv[a]);
-  headroom::add_simulate_command(app, exit_code, std::move(command_line));
-  headroom::add_generate_command(app, exit_code);
-  headroom::add_explain_command(app, exit_code);
-  headroom::add_capacity_quota_command(app, exit_code);
-  headroom::add_load_command(app, exit_code);
-  headroom::add_conformance_command(app, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? headroom::kExitSuccess : headroom::kExitBadInput;
-  }
-  if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{}", app.help());
-    return headroom::kExitBadInput;
-  }
-  return exit_code;
-}
-
-}  // namespace
+#include "tools/command/run.h"
 
 int main(int argc, char** argv) {
   int exit_code = headroom::kExitBadInput;
   try {
-    exit_code = run(argc, argv);
+    exit_code = headroom::run_command_line(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "headroom: {}\n", headroom::printable(error.what()));
   }
