@@ -263,7 +263,8 @@ INSTANTIATE_TEST_SUITE_P(Files, Conformance,
                          testing::Values("quantities", "pod-resources", "node-resources",
                                          "limit-aware", "load-aware", "capacity-scheduling",
                                          "proposal-limit-aware", "proposal-resource-limit-aware",
-                                         "proposal-load-aware", "proposal-capacity-scheduling"),
+                                         "proposal-load-aware", "proposal-load-aware-prod",
+                                         "proposal-capacity-scheduling"),
                          [](const auto& file) {
                            std::string name = file.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -2,9 +2,13 @@
 // itself, which must fail what it does not know.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
+#include <vector>
 
 #include "tools/conformance/case.h"
 
@@ -22,6 +26,58 @@ std::string differences(const json& recorded) {
   return text;
 }
 
+// All that are run; tools/test has the same list for the step conformance, and docs/exactness.md
+// for who reads it.
+constexpr const char* kFiles[] = {"capacity-quota",
+                                  "capacity-scheduling",
+                                  "default-profile",
+                                  "image-locality",
+                                  "inter-pod-affinity",
+                                  "limit-aware",
+                                  "load-aware",
+                                  "node-affinity-score",
+                                  "node-resources",
+                                  "pod-resources",
+                                  "pod-topology-spread",
+                                  "proposal-capacity-quota",
+                                  "proposal-capacity-scheduling",
+                                  "proposal-limit-aware",
+                                  "proposal-load-aware",
+                                  "proposal-load-aware-prod",
+                                  "proposal-resource-limit-aware",
+                                  "quantities",
+                                  "taint-toleration-score",
+                                  "volumes"};
+
+std::string read_source(const std::string& path) {
+  std::ifstream file(HEADROOM_SOURCE_DIR + ("/" + path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The matches of `name` between `begins` and `ends`, in order.
+std::vector<std::string> names_in(const std::string& text, const std::string& begins,
+                                  const std::string& ends, const char* name) {
+  const std::size_t first = text.find(begins);
+  if (first == std::string::npos) return {};
+  const std::size_t from = first + begins.size();
+  const std::string part = text.substr(from, text.find(ends, from) - from);
+  const std::regex pattern(name);
+  std::vector<std::string> names;
+  for (std::sregex_iterator match(part.begin(), part.end(), pattern), end; match != end; ++match) {
+    names.push_back(match->str(1));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(ConformanceFiles, AreThoseOfToolsTestAndOfThePage) {
+  const std::vector<std::string> files(std::begin(kFiles), std::end(kFiles));
+  EXPECT_EQ(names_in(read_source("tools/test"), "for plugin in ", "; do", "([a-z-]+)"), files);
+  EXPECT_EQ(names_in(read_source("docs/exactness.md"), "| what | files |\n| --- | --- |\n", "\n\n",
+                     "`([a-z-]+)`"),
+            files);
+}
+
 class ConformanceFile : public testing::TestWithParam<const char*> {};
 
 TEST_P(ConformanceFile, AllCasesPass) {
@@ -35,20 +91,11 @@ TEST_P(ConformanceFile, AllCasesPass) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shared, ConformanceFile,
-                         testing::Values("quantities", "pod-resources", "limit-aware", "load-aware",
-                                         "node-resources", "proposal-limit-aware",
-                                         "proposal-resource-limit-aware", "proposal-load-aware",
-                                         "capacity-scheduling", "proposal-capacity-scheduling",
-                                         "capacity-quota", "proposal-capacity-quota",
-                                         "pod-topology-spread", "inter-pod-affinity",
-                                         "node-affinity-score", "taint-toleration-score",
-                                         "image-locality", "volumes", "default-profile"),
-                         [](const auto& file) {
-                           std::string name = file.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Shared, ConformanceFile, testing::ValuesIn(kFiles), [](const auto& file) {
+  std::string name = file.param;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+});
 
 TEST(ConformanceRunner, SaysWhatDiffers) {
   EXPECT_EQ(differences(json::parse(R"({"plugin": "Quantity", "steps": [
