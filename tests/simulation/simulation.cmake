@@ -1,5 +1,5 @@
 # Simulations, their autoscaler, their reports. See also report_browser_test.py.
-headroom_add_test(simulation_test
+headroom_add_test(simulation_test LONG
   SOURCES simulation/cluster_autoscaler_test.cpp simulation/report_test.cpp simulation/residents_test.cpp
     simulation/simulation_test.cpp simulation/table_test.cpp simulation/text_test.cpp
     simulation/waiting_pods_test.cpp
