@@ -31,7 +31,7 @@ Long gather(const Lanes& lanes, std::uint32_t column) {
 }
 
 // A term at the rows of a vector.
-struct Term {
+struct DoubleTerm {
   Double headroom, capacity, need, weight;
 };
 
@@ -47,7 +47,7 @@ class Doubles {
   Doubles(const Lanes& lanes, const Score& score) : lanes_(lanes), score_(score) {}
 
   std::uint32_t count() const { return score_.count; }
-  Term term(std::uint32_t t) {
+  DoubleTerm term(std::uint32_t t) {
     const ScoreTerm& term = score_.terms[t];
     const Long headroom = gather(lanes_, term.headroom);
     const Long capacity = gather(lanes_, term.capacity);
@@ -55,20 +55,22 @@ class Doubles {
     const Long max(kDoubleMax), min(-kDoubleMax);
     in_range_ = in_range_ && xsimd::bool_cast((headroom < max) && (headroom > min) &&
                                               (capacity < max) && (capacity >= 0));
-    const Term its{to_double(headroom), to_double(capacity), Double(static_cast<double>(term.need)),
-                   weight(term.weight)};
+    const DoubleTerm its{to_double(headroom), to_double(capacity),
+                         Double(static_cast<double>(term.need)), weight(term.weight)};
     all_have_capacity_ = all_have_capacity_ && has_capacity(its);
     return its;
   }
-  DoubleMask has_capacity(const Term& term) const { return term.capacity > Double(0.0); }
+  DoubleMask has_capacity(const DoubleTerm& term) const { return term.capacity > Double(0.0); }
   bool all_have_capacity() const { return xsimd::all(all_have_capacity_); }
 
-  Double free(const Term& term) const { return term.headroom - term.need; }
-  Double capacity(const Term& term) const { return term.capacity; }
-  Double percent(Double amount, const Term& term) const {
+  Double free(const DoubleTerm& term) const { return term.headroom - term.need; }
+  Double capacity(const DoubleTerm& term) const { return term.capacity; }
+  Double percent(Double amount, const DoubleTerm& term) const {
     return xsimd::select(has_capacity(term), amount * Double(100.0) / term.capacity, Double(0.0));
   }
-  Double truncated(Double percent, const Term& /*term*/) const { return xsimd::trunc(percent); }
+  Double truncated(Double percent, const DoubleTerm& /*term*/) const {
+    return xsimd::trunc(percent);
+  }
 
   static Double weight(std::int32_t weight) { return Double(static_cast<double>(weight)); }
   Double add(Double sum, Double value, Double weight) const { return sum + value * weight; }
@@ -95,7 +97,7 @@ class Doubles {
   Double divided(Double a, Double b) const { return a / b; }
   Double root(Double a) const { return xsimd::sqrt(a); }
   template <bool with_pod>
-  Double used(const Term& term) const {
+  Double used(const DoubleTerm& term) const {
     const Double requested = term.capacity - term.headroom + (with_pod ? term.need : Double(0.0));
     const Double one(1.0);
     return xsimd::min(requested / xsimd::select(has_capacity(term), term.capacity, one), one);
