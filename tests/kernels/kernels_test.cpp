@@ -713,8 +713,8 @@ TEST_P(KernelsTest, BalanceNearWholePercentages) {
 
 // Weighted means: every sum of weights up to 400, sums of scores up to 2^20 at multiples of it and
 // one to either side, both signs. Scores lie half-way between whole numbers, so that it is the
-// estimate that answers. Sanitized, every ninth of the sums of weights, to 398: the code is one, and
-// the numbers are what an optimised build looks at.
+// estimate that answers. Sanitized, every ninth of the sums of weights, to 398: the code is one,
+// and the numbers are what an optimised build looks at.
 TEST_P(KernelsTest, WeightedMeansNearMultiples) {
   constexpr std::uint32_t kSums = 1 << 19;
 #ifdef HEADROOM_SANITIZED
