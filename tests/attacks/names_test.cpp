@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "engine/facts/cluster.h"
+#include "tests/support/objects.h"
 
 namespace headroom::names_test {
 namespace {
@@ -25,20 +26,8 @@ Profile profile_of() {
   return profile;
 }
 
-Node node_of(const std::string& name) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
-  return node;
-}
-
 Pod pod_of(const std::string& namespace_name, const std::string& node_name = "") {
-  Pod pod;
-  pod.namespace_name = namespace_name;
-  pod.name = pod.uid = "pod";
-  pod.node_name = node_name;
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_milli(100)}};
-  return pod;
+  return headroom::pod_of(namespace_name, "pod", millicores(100), {.node_name = node_name});
 }
 
 std::string tenant(int i) { return "tenant-with-a-long-name-" + std::to_string(i); }
@@ -90,7 +79,7 @@ void go(Cluster& cluster, int i) {
 TEST(NamesAttack, NamespacesAndClassesGoWithWhoNamesThem) {
   constexpr int kThere = 50;
   Cluster cluster(profile_of());
-  ASSERT_TRUE(cluster.upsert(node_of("n1")));
+  ASSERT_TRUE(cluster.upsert(node_of("n1", cores(64))));
   const std::uint64_t digest = cluster.digest();
   std::size_t bytes = 0;
   for (int i = 0; i < rounds(); ++i) {
@@ -134,7 +123,7 @@ TEST(NamesAttack, TaintsGoWithTheirClasses) {
   std::size_t bytes = 0;
   std::uint32_t most = 0;
   for (int i = 0; i < rounds(); ++i) {
-    Node node = node_of("n" + std::to_string(i % 4));
+    Node node = node_of("n" + std::to_string(i % 4), cores(64));
     node.taints = {{"taint-with-a-long-name", "value-" + std::to_string(i), "NoSchedule"}};
     ASSERT_TRUE(cluster.upsert(node));
     const Result<PodShape*> shape = cluster.shapes().for_decision(pod);
@@ -155,7 +144,7 @@ TEST(NamesAttack, AnswersOutliveTheTaintsTheyName) {
   Engine engine = *Engine::create(profile_of(), {.threads = 1});
   const Pod pod = pod_of("team");
   const auto taint = [&](int i) {
-    Node node = node_of("n1");
+    Node node = node_of("n1", cores(64));
     node.taints = {{"key", "value-" + std::to_string(i), "NoSchedule"}};
     ASSERT_TRUE(engine.upsert(node));
   };
@@ -175,7 +164,7 @@ TEST(NamesAttack, AnswersOutliveTheTaintsTheyName) {
 // Claims that are not there yet: a text for each pod that is asked for, without any event.
 TEST(NamesAttack, ClaimsThatPodsWaitForHaveNumbersForEver) {
   Engine engine = *Engine::create(Profile::kube_scheduler(), {.threads = 1});
-  ASSERT_TRUE(engine.upsert(node_of("n1")));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores(64))));
   Pod pod = pod_of("team");
   Volume& volume = pod.volumes.emplace_back();
   volume.name = "v";

@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "engine/limits.h"
+#include "tests/support/objects.h"
 
 namespace headroom::one_pod_test {
 namespace {
@@ -19,11 +20,8 @@ constexpr int kNodes = 2000;
 Engine make_engine() {
   Engine engine = *Engine::create(Profile::kube_scheduler(), {.threads = 1});
   for (int n = 0; n < kNodes; ++n) {
-    Node node;
-    node.name = "n" + std::to_string(n);
-    node.labels = {{"kubernetes.io/hostname", node.name}};
-    node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
-    EXPECT_TRUE(engine.upsert(node));
+    const std::string name = "n" + std::to_string(n);
+    EXPECT_TRUE(engine.upsert(node_of(name, cores(64), {{"kubernetes.io/hostname", name}})));
   }
   return engine;
 }
@@ -110,11 +108,7 @@ TEST(OnePod, TakesNoRowsForKeysThatNoNodeHas) {
   ASSERT_EQ(error_of(engine, with_constraints(kTermsPerListMax, "k")), "none");
   EXPECT_LT(used() - before, std::int64_t{kTermsPerListMax} * kNodes * 12 / 2);
   // One that gets such a label is found.
-  Node labelled;
-  labelled.name = "labelled";
-  labelled.labels = {{"k0", "v"}, {"k1", "v"}};
-  labelled.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
-  ASSERT_TRUE(engine.upsert(labelled));
+  ASSERT_TRUE(engine.upsert(node_of("labelled", cores(64), {{"k0", "v"}, {"k1", "v"}})));
   Pod hard = with_constraints(2, "k");
   for (TopologySpreadConstraint& constraint : hard.topology_spread) constraint.hard = true;
   const Result<Decision> decision = engine.evaluate(hard);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::resources_test {
 namespace {
@@ -28,15 +29,11 @@ Profile profile_of(Mode mode) {
 }
 
 Node node_of(const std::string& name, const Names& more = {}, std::int64_t amount = 2) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
+  ResourceList allocatable = cores(64);
   for (const std::string& resource : more) {
-    node.allocatable.emplace_back(resource, Quantity::from_value(amount));
+    allocatable.emplace_back(resource, Quantity::from_value(amount));
   }
-  std::sort(node.allocatable.begin(), node.allocatable.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  return node;
+  return headroom::node_of(name, std::move(allocatable));
 }
 
 Engine make_engine(Mode mode = Mode::kProposal) {
@@ -48,19 +45,13 @@ Engine make_engine(Mode mode = Mode::kProposal) {
 
 Pod pod_of(const std::string& name, const Names& more, std::int64_t amount = 1,
            const std::string& node_name = "") {
-  Pod pod;
-  pod.namespace_name = "evil";
-  pod.name = pod.uid = name;
-  pod.node_name = node_name;
-  Container& container = pod.containers.emplace_back();
-  container.requests = {{"cpu", Quantity::from_milli(100)}};
+  ResourceList amounts = millicores(100);
   for (const std::string& resource : more) {
-    container.requests.emplace_back(resource, Quantity::from_value(amount));
+    amounts.emplace_back(resource, Quantity::from_value(amount));
   }
-  std::sort(container.requests.begin(), container.requests.end(),
+  std::sort(amounts.begin(), amounts.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  container.limits = container.requests;
-  return pod;
+  return headroom::pod_of("evil", name, amounts, {.limits = amounts, .node_name = node_name});
 }
 
 std::string invented(int i) { return fmt::format("evil.example/r{:03}", i); }

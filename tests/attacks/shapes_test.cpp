@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::shapes_test {
 namespace {
@@ -27,28 +28,18 @@ Engine make_engine(std::size_t bytes_max) {
       Engine::create(profile_of(), {.shape_cache_bytes_max = bytes_max, .threads = 1});
   if (!engine) throw std::invalid_argument(engine.error().message);
   for (int n = 0; n < 4; ++n) {
-    Node node;
-    node.name = "n" + std::to_string(n);
-    node.labels = {{"zone", n % 2 == 0 ? "a" : "b"}};
-    node.allocatable = {{"cpu", Quantity::from_value(64)},
-                        {"memory", Quantity::from_value(std::int64_t{256} << 30)},
-                        {"pods", Quantity::from_value(110)}};
-    EXPECT_TRUE(engine->upsert(node));
+    EXPECT_TRUE(engine->upsert(node_of("n" + std::to_string(n), cores_and_memory(64),
+                                       {{"zone", n % 2 == 0 ? "a" : "b"}})));
   }
   return std::move(*engine);
 }
 
 // Of a shape of its own: by what it asks for, by a resource, by a selector.
 Pod pod_of(int i, const std::string& node_name = "") {
-  Pod pod;
-  pod.namespace_name = "evil";
-  pod.name = pod.uid = "pod" + std::to_string(i);
-  pod.node_name = node_name;
-  Container& container = pod.containers.emplace_back();
-  container.requests = {{"cpu", Quantity::from_milli(1 + i)}};
   const std::string number = std::to_string(i);
+  Pod pod = headroom::pod_of("evil", "pod" + number, millicores(1 + i), {.node_name = node_name});
   if (i % 4 == 1)
-    container.requests.emplace_back("evil.example/" + number, Quantity::from_value(1));
+    pod.containers[0].requests.emplace_back("evil.example/" + number, Quantity::from_value(1));
   if (i % 4 == 2) pod.node_selector = {{"evil.example/" + number, "x"}};
   if (i % 4 == 3) pod.node_selector = {{"zone", "a"}};
   return pod;

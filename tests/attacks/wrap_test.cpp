@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::wrap_test {
 namespace {
@@ -35,32 +36,17 @@ Engine make_engine(Mode mode) {
   Result<Engine> engine = Engine::create(profile_of(mode), {.threads = 1});
   if (!engine) throw std::invalid_argument(engine.error().message);
   for (int n = 1; n <= 3; ++n) {
-    Node node;
-    node.name = "n" + std::to_string(n);
-    node.allocatable = {{"cpu", Quantity::from_value(64)},
-                        {"memory", Quantity::from_value(256 * kGi)},
-                        {"pods", Quantity::from_value(110)}};
-    EXPECT_TRUE(engine->upsert(node));
-    NodeMetric metric;
-    metric.name = node.name;
-    metric.update_time_us = 0;
-    metric.has_node_metric = true;
-    metric.node_usage = {{"cpu", Quantity::from_value(1)}, {"memory", Quantity::from_value(kGi)}};
-    EXPECT_TRUE(engine->upsert(metric));
+    const std::string name = "n" + std::to_string(n);
+    EXPECT_TRUE(engine->upsert(node_of(name, cpu_and_memory(64'000, 256 * kGi))));
+    EXPECT_TRUE(engine->upsert(node_metric_of(name, 0, cpu_and_memory(1'000, kGi))));
   }
   return std::move(*engine);
 }
 
 Pod pod_of(const std::string& name, std::int64_t memory, const std::string& node_name = "",
            const std::string& space = "others") {
-  Pod pod;
-  pod.namespace_name = space;
-  pod.name = pod.uid = name;
-  pod.node_name = node_name;
-  Container& container = pod.containers.emplace_back();
-  container.requests = container.limits = {{"cpu", Quantity::from_milli(100)},
-                                           {"memory", Quantity::from_value(memory)}};
-  return pod;
+  const ResourceList amounts = cpu_and_memory(100, memory);
+  return headroom::pod_of(space, name, amounts, {.limits = amounts, .node_name = node_name});
 }
 
 void bind(Engine& engine, int count, std::int64_t memory, const std::string& node) {
@@ -150,12 +136,8 @@ TEST(WrapAttack, TakingAwayIsExact) {
 TEST(WrapAttack, QuotasAreNotUsedBelowZero) {
   Engine engine = make_engine(Mode::kProposal);
   for (const auto& [space, gi] : {std::pair("team", 10), {"other", 500}}) {
-    ElasticQuota quota;
-    quota.namespace_name = space;
-    quota.name = "quota";
-    quota.min = quota.max = ResourceList{{"cpu", Quantity::from_value(100)},
-                                         {"memory", Quantity::from_value(gi * kGi)}};
-    ASSERT_TRUE(engine.upsert(quota));
+    const ResourceList amounts = cpu_and_memory(100'000, gi * kGi);
+    ASSERT_TRUE(engine.upsert(elastic_quota(space, amounts, amounts)));
   }
   for (int p = 0; p < 3; ++p) {
     ASSERT_TRUE(engine.upsert(pod_of("w" + std::to_string(p), kTwoPow62, "ghost", "team")));

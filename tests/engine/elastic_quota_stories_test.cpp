@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 
 namespace headroom::elastic_quota_stories_test {
 namespace {
@@ -36,31 +37,20 @@ ResourceList amount_of(std::string_view resource, std::int64_t amount) {
 }
 
 Node node_of(const std::string& name, std::string_view resource, std::int64_t amount) {
-  Node node;
-  node.name = name;
-  node.allocatable = amount_of(resource, amount);
-  node.allocatable.emplace_back("pods", Quantity::from_value(110));
-  return node;
+  return headroom::node_of(name, amount_of(resource, amount));
 }
 
 ElasticQuota elastic_quota_of(const std::string& space, std::string_view resource, std::int64_t min,
                               std::int64_t max) {
-  ElasticQuota quota;
-  quota.namespace_name = quota.name = space;
-  quota.min = amount_of(resource, min);
-  quota.max = amount_of(resource, max);
+  ElasticQuota quota = elastic_quota(space, amount_of(resource, min), amount_of(resource, max));
+  quota.name = space;
   return quota;
 }
 
 // A pod that is to be placed.
 Pod pod_of(const std::string& space, const std::string& name, std::string_view resource,
            std::int64_t amount) {
-  Pod pod;
-  pod.namespace_name = space;
-  pod.name = name;
-  pod.uid = space + "-" + name;
-  pod.containers.emplace_back().requests = amount_of(resource, amount);
-  return pod;
+  return headroom::pod_of(space, name, amount_of(resource, amount), {.uid = space + "-" + name});
 }
 
 // "node1", or why the pod has no place.

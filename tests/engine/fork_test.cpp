@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "tests/engine/random/engine_snapshot.h"
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 
 namespace headroom::fork_test {
 namespace {
@@ -19,27 +20,16 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kStartUs = 1'000'000 * kSecondUs;
 
 Node node(const std::string& name, std::int64_t cores) {
-  Node made;
-  made.name = name;
-  made.labels = {{"zone", name}};
-  made.allocatable = {{"cpu", Quantity::from_value(cores)},
-                      {"memory", Quantity::from_value(cores << 32)},
-                      {"pods", Quantity::from_value(110)}};
-  return made;
+  return node_of(name, cores_and_memory(cores), {{"zone", name}});
 }
 
 Pod pod(const std::string& space, const std::string& name, std::int64_t milli_cpu,
         const std::string& node_name = "") {
-  Pod made;
-  made.namespace_name = space;
-  made.name = name;
-  made.uid = space + "/" + name;
-  made.labels = {{"app", name}};
-  made.node_name = node_name;
-  Container& container = made.containers.emplace_back();
-  container.requests = {{"cpu", Quantity::from_milli(milli_cpu)}};
-  container.limits = {{"cpu", Quantity::from_milli(milli_cpu * 2)}};
-  return made;
+  return pod_of(space, name, millicores(milli_cpu),
+                {.limits = millicores(2 * milli_cpu),
+                 .node_name = node_name,
+                 .labels = {{"app", name}},
+                 .uid = pod_key(space, name)});
 }
 
 Pod with_port(Pod made, std::uint16_t port) {
@@ -60,35 +50,18 @@ Pod nominated(Pod made, const std::string& node_name) {
 
 NodeMetric metric(const std::string& name, std::int64_t age_seconds, std::int64_t milli_cpu,
                   const std::vector<std::string>& pods) {
-  NodeMetric made;
-  made.name = name;
-  made.update_time_us = kStartUs - age_seconds * kSecondUs;
-  made.has_node_metric = true;
-  made.node_usage = {{"cpu", Quantity::from_milli(milli_cpu)}};
+  NodeMetric made = node_metric_of(name, kStartUs - age_seconds * kSecondUs, millicores(milli_cpu));
   for (const std::string& pod : pods) {
     made.pods.push_back({.namespace_name = "team-a",
                          .name = pod,
-                         .usage = {{"cpu", Quantity::from_milli(100)}},
+                         .usage = millicores(100),
                          .priority = "koord-prod"});
   }
   return made;
 }
 
 PodDisruptionBudget budget(const std::string& name, const std::string& app, std::int64_t allowed) {
-  PodDisruptionBudget made;
-  made.namespace_name = "team-a";
-  made.name = name;
-  made.selector = {{"app", "In", {app}}};
-  made.disruptions_allowed = allowed;
-  return made;
-}
-
-PriorityClass priority_class(const std::string& name, std::int32_t value, bool global_default) {
-  PriorityClass made;
-  made.name = name;
-  made.value = value;
-  made.global_default = global_default;
-  return made;
+  return disruption_budget("team-a", name, app, allowed);
 }
 
 void tell(const Result<void>& told) {

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
 #include "tests/support/engine_pair.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
@@ -30,23 +32,15 @@ EnginePair pair_of(const Profile& profile) {
   return pair;
 }
 
-Node node_of(const std::string& name, std::int64_t cpu_milli, std::int64_t memory) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_milli(cpu_milli)},
-                      {"memory", Quantity::from_value(memory)},
-                      {"pods", Quantity::from_value(1'000)}};
-  return node;
+Node large_node(const std::string& name, std::int64_t cpu_milli, std::int64_t memory) {
+  ResourceList allocatable = cpu_and_memory(cpu_milli, memory);
+  allocatable.emplace_back("pods", Quantity::from_value(1'000));
+  return node_of(name, std::move(allocatable));
 }
 
 Pod pod_of(const std::string& name, std::int64_t request_milli, std::int64_t limit_milli) {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = pod.uid = name;
-  Container& container = pod.containers.emplace_back();
-  container.requests = {{"cpu", Quantity::from_milli(request_milli)}};
-  container.limits = {{"cpu", Quantity::from_milli(limit_milli)}};
-  return pod;
+  return headroom::pod_of("default", name, millicores(request_milli),
+                          {.limits = millicores(limit_milli)});
 }
 
 class LargeCluster : public testing::TestWithParam<Mode> {};
@@ -205,7 +199,7 @@ TEST_P(LargeCluster, ExtremesWalkToAndFro) {
   const auto name_of = [](std::uint32_t n) { return "n" + std::to_string(n); };
   constexpr std::int64_t kCpu = 32'000, kMemory = std::int64_t{128} << 30;
   for (std::uint32_t n = 0; n < kNodes; ++n) {
-    pair.upsert(node_of(name_of(n), kCpu, kMemory));
+    pair.upsert(large_node(name_of(n), kCpu, kMemory));
     Pod pod = pod_of("p" + std::to_string(n), 1'000, random.between(1, 80) * 500);
     pod.node_name = name_of(n);
     pair.upsert(pod);
@@ -233,7 +227,7 @@ TEST_P(LargeCluster, ExtremesWalkToAndFro) {
       const std::uint32_t n = random.permille(500)
                                   ? random.below(kExtremeNodes) * (kNodes / kExtremeNodes)
                                   : random.below(kNodes);
-      Node node = node_of(name_of(n), kCpu, kMemory);
+      Node node = large_node(name_of(n), kCpu, kMemory);
       node.unschedulable = random.permille(400);
       pair.upsert(node);
     }
@@ -254,7 +248,7 @@ TEST_P(LargeCluster, EqualNodesAreTakenInOrderOfRows) {
   profile.mode = GetParam();
   EnginePair pair = pair_of(profile);
   for (std::uint32_t n = 0; n < kNodes; ++n) {
-    pair.upsert(node_of("n" + std::to_string(n), 16'000, std::int64_t{64} << 30));
+    pair.upsert(large_node("n" + std::to_string(n), 16'000, std::int64_t{64} << 30));
   }
   for (std::uint32_t p = 0; p < static_cast<std::uint32_t>(rounds(600)) && !HasFailure(); ++p) {
     const Pod pod = pod_of("p" + std::to_string(p), 1'000, 2'000);
@@ -277,7 +271,7 @@ TEST(LargeClusterCache, StaysWithinItsLimit) {
   Engine engine =
       *Engine::create(Profile::standard(), {.shape_cache_bytes_max = kMax, .threads = 2});
   for (std::uint32_t n = 0; n < kNodes; ++n) {
-    ASSERT_TRUE(engine.upsert(node_of("n" + std::to_string(n), 16'000, std::int64_t{64} << 30)));
+    ASSERT_TRUE(engine.upsert(large_node("n" + std::to_string(n), 16'000, std::int64_t{64} << 30)));
   }
   std::vector<Pod> pods;
   for (std::uint32_t p = 0; p < 20; ++p) {

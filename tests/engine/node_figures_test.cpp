@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::node_figures_test {
 namespace {
@@ -14,22 +15,12 @@ using Column = std::vector<std::int64_t>;
 
 constexpr std::int64_t kNowUs = 1'767'225'600'000'000;
 
-Node node(std::string name, std::int64_t cpu_milli) {
-  Node node;
-  node.name = std::move(name);
-  node.allocatable = {{"cpu", Quantity::from_milli(cpu_milli)}, {"pods", Quantity::from_value(9)}};
-  return node;
+Node node(const std::string& name, std::int64_t cpu_milli) {
+  return node_of(name, millicores(cpu_milli));
 }
 
-Pod pod(std::string name, std::int64_t request_milli, std::int64_t limit_milli) {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = pod.uid = std::move(name);
-  Container container;
-  container.requests = {{"cpu", Quantity::from_milli(request_milli)}};
-  container.limits = {{"cpu", Quantity::from_milli(limit_milli)}};
-  pod.containers = {std::move(container)};
-  return pod;
+Pod pod(const std::string& name, std::int64_t request_milli, std::int64_t limit_milli) {
+  return pod_of("default", name, millicores(request_milli), {.limits = millicores(limit_milli)});
 }
 
 Engine create(const Profile& profile) {
@@ -81,12 +72,7 @@ TEST(NodeFigures, EstimateUsageWhereNoReportSaysIt) {
   EXPECT_GT(unreported[0], 0);
   EXPECT_EQ(unreported[1], 0);
   for (const char* name : {"a", "b"}) {
-    NodeMetric metric;
-    metric.name = name;
-    metric.update_time_us = kNowUs + 600'000'000;
-    metric.has_node_metric = true;
-    metric.node_usage = {{"cpu", Quantity::from_milli(1234)}};
-    EXPECT_TRUE(engine.upsert(metric));
+    EXPECT_TRUE(engine.upsert(node_metric_of(name, kNowUs + 600'000'000, millicores(1234))));
   }
   EXPECT_TRUE(engine.advance(kNowUs + 600'000'000));
   // The report is younger than the pods by more than its interval: nothing comes on top.

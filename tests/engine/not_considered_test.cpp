@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "objects/reading/object_reader.h"
+#include "tests/support/objects.h"
 
 namespace headroom::not_considered_test {
 namespace {
@@ -19,19 +20,9 @@ Engine make_engine(Profile profile = Profile::standard()) {
 }
 
 Node node_of(const std::string& name, std::vector<Taint> taints = {}) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+  Node node = headroom::node_of(name, cores(8));
   node.taints = std::move(taints);
   return node;
-}
-
-Pod pod_of(const std::string& name) {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
-  return pod;
 }
 
 std::string text_of(NotConsideredSet set) {
@@ -49,7 +40,7 @@ std::string decided(Engine& engine, const Pod& pod) {
 TEST(NotConsidered, EveryAnswerRepeatsWhatThePodAsksFor) {
   Engine engine = make_engine();
   ASSERT_TRUE(engine.upsert(node_of("n1")));
-  Pod pod = pod_of("p");
+  Pod pod = pod_of("team", "p", cores(1));
   pod.not_considered.add(NotConsidered::kResourceClaims);
   pod.not_considered.add(NotConsidered::kRequiredPodAntiAffinity);
   const std::string expected = "resource claims";  // the other is decided
@@ -63,7 +54,7 @@ TEST(NotConsidered, EveryAnswerRepeatsWhatThePodAsksFor) {
   EXPECT_EQ(text_of(nodes.not_considered), expected);
   EXPECT_EQ(text_of(engine.explain(pod, "n1").value().not_considered), expected);
   EXPECT_EQ(text_of(engine.post_filter(pod).value().not_considered), expected);
-  const Pod pods[] = {pod, pod_of("q")};
+  const Pod pods[] = {pod, pod_of("team", "q", cores(1))};
   const std::vector<Decision> decisions = engine.evaluate(pods, {}).value();
   EXPECT_EQ(text_of(decisions[0].not_considered), expected);
   EXPECT_EQ(text_of(decisions[1].not_considered), "");
@@ -82,7 +73,7 @@ TEST(NotConsidered, EveryAnswerRepeatsWhatThePodAsksFor) {
 TEST(NotConsidered, NothingThatThePluginsOfTheProfileDecide) {
   Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
   ASSERT_TRUE(engine.upsert(node_of("n1", {{"spot", "yes", "PreferNoSchedule"}})));
-  Pod pod = pod_of("p");
+  Pod pod = pod_of("team", "p", cores(1));
   for (std::uint32_t i = 0; i < kNotConsideredCount; ++i) {
     pod.not_considered.add(static_cast<NotConsidered>(i));
   }
@@ -93,7 +84,7 @@ TEST(NotConsidered, AnotherSchedulersName) {
   Profile packer = Profile::standard();
   packer.scheduler_name = "packer";
   Engine standard = make_engine(), named = make_engine(packer);
-  Pod pod = pod_of("p");
+  Pod pod = pod_of("team", "p", cores(1));
   EXPECT_EQ(decided(standard, pod), "");  // no name is default-scheduler's
   EXPECT_EQ(decided(named, pod), "another scheduler's name");
   pod.scheduler_name = "packer";
@@ -110,7 +101,7 @@ TEST(NotConsidered, PreferNoScheduleTaintsThatAreNotToleratedWhereNothingScoresT
   const Taint soft{"spot", "yes", "PreferNoSchedule"};
   const std::string said = "PreferNoSchedule taints of nodes";
   ASSERT_TRUE(engine.upsert(node_of("n1", {{"gpu", "", "NoSchedule"}})));
-  const Pod pod = pod_of("p");
+  const Pod pod = pod_of("team", "p", cores(1));
   EXPECT_EQ(decided(engine, pod), "");
   ASSERT_TRUE(engine.upsert(node_of("n2", {soft, soft})));
   ASSERT_TRUE(engine.upsert(node_of("n3", {soft})));

@@ -4,25 +4,17 @@
 #include <string>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::passes_test {
 namespace {
 
 Node node_of(const std::string& name, std::int64_t cpu) {
-  Node node;
-  node.name = name;
-  node.labels = {{"disk", name}, {"kubernetes.io/hostname", name}};
-  node.allocatable = {{"cpu", Quantity::from_value(cpu)}, {"pods", Quantity::from_value(110)}};
-  return node;
+  return headroom::node_of(name, cores(cpu), {{"disk", name}, {"kubernetes.io/hostname", name}});
 }
 
 Pod pod_of(const std::string& name) {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.labels = {{"app", "store"}};
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(2)}};
-  return pod;
+  return headroom::pod_of("team", name, cores(2), {.labels = {{"app", "store"}}});
 }
 
 class Passes : public testing::Test {

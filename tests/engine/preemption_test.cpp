@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "workloads/random.h"
 
@@ -30,26 +31,10 @@ Engine make_engine(Mode mode = Mode::kProposal, EngineOptions options = {.thread
   return std::move(*Engine::create(capacity_profile(mode), options));
 }
 
-Node node(const std::string& name, std::int64_t cores) {
-  Node made;
-  made.name = name;
-  made.allocatable = {{"cpu", Quantity::from_value(cores)},
-                      {"memory", Quantity::from_value(cores << 32)},
-                      {"pods", Quantity::from_value(110)}};
-  return made;
-}
-
 Pod pod(const std::string& space, const std::string& name, std::int64_t milli_cpu,
         std::int32_t priority, const std::string& node_name = "") {
-  Pod made;
-  made.namespace_name = space;
-  made.name = name;
-  made.uid = space + "/" + name;
-  made.priority = priority;
-  made.node_name = node_name;
-  made.containers.push_back({});
-  made.containers.back().requests = {{"cpu", Quantity::from_milli(milli_cpu)}};
-  return made;
+  return pod_of(space, name, millicores(milli_cpu),
+                {.node_name = node_name, .priority = priority, .uid = pod_key(space, name)});
 }
 
 std::string text_of(const Engine& engine, const PostFilter& answer) {
@@ -73,7 +58,7 @@ Engine random_engine(std::uint64_t seed, Mode mode, std::uint32_t nodes, std::in
   std::uint32_t count = 0;
   for (std::uint32_t n = 0; n < nodes; ++n) {
     const std::string name = "n" + std::to_string(n);
-    EXPECT_TRUE(engine.upsert(node(name, 8)));
+    EXPECT_TRUE(engine.upsert(node_of(name, cores_and_memory(8))));
     for (std::int64_t left = 8000; left > 500;) {
       const std::int64_t size = std::min<std::int64_t>(left, 250 * (1 + random.below(8)));
       left -= size;
@@ -89,12 +74,8 @@ Engine random_engine(std::uint64_t seed, Mode mode, std::uint32_t nodes, std::in
         engine.upsert(elastic_quota("s" + std::to_string(s), random.below(2 * nodes * 8 / spaces),
                                     random.below(3 * nodes * 8 / spaces) + 1)));
     if (random.below(3) == 0) {
-      PodDisruptionBudget budget;
-      budget.namespace_name = "s" + std::to_string(s);
-      budget.name = "budget";
-      budget.selector = {{"app", "In", {"x"}}};
-      budget.disruptions_allowed = random.below(3);
-      EXPECT_TRUE(engine.upsert(budget));
+      EXPECT_TRUE(engine.upsert(
+          disruption_budget("s" + std::to_string(s), "budget", "x", random.below(3))));
     }
   }
   bulk.reset();
@@ -202,7 +183,7 @@ TEST(Preemption, PlaceIsItsParts) {
 // kube-scheduler's prepareCandidate: who waited there for less important reasons waits no more.
 TEST(Preemption, PlaceTakesLesserNominationsAway) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(2))));
   ASSERT_TRUE(engine.upsert(pod("a", "old", 2000, 0, "n1")));
   const std::vector<Pod> pods = {pod("a", "low", 2000, 1), pod("a", "high", 2000, 2)};
   const Result<std::vector<Placement>> placed = engine.place(pods, {}, true);
@@ -224,7 +205,7 @@ TEST(Preemption, PlacesVictimsAreCountedAsTerminating) {
     return pod;
   };
   for (const char* name : {"n1", "n2"}) {
-    Node made = node(name, name == std::string("n1") ? 2 : 16);
+    Node made = node_of(name, cores_and_memory(name == std::string("n1") ? 2 : 16));
     made.labels = {{"topology.kubernetes.io/zone", name}};
     ASSERT_TRUE(engine.upsert(made));
   }
@@ -251,14 +232,14 @@ TEST(Preemption, PlacesVictimsAreCountedAsTerminating) {
 // better by now.
 TEST(Preemption, PlaceTriesAPodsNominatedNodeFirst) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(2))));
   ASSERT_TRUE(engine.upsert(pod("a", "old", 2000, 0, "n1")));
   const std::vector<Pod> pods = {pod("a", "high", 2000, 2)};
   const Result<std::vector<Placement>> waits = engine.place(pods, {}, true);
   ASSERT_TRUE(waits);
   ASSERT_EQ(engine.node_name(waits->front().nominated_node), "n1");
   engine.remove_pod("a", "old");
-  ASSERT_TRUE(engine.upsert(node("n2", 16)));
+  ASSERT_TRUE(engine.upsert(node_of("n2", cores_and_memory(16))));
   EXPECT_EQ(engine.node_name(engine.evaluate(pods[0])->candidates.front().node), "n2");
   engine.fork();
   const Result<std::vector<Placement>> placed = engine.place(pods);
@@ -283,8 +264,8 @@ TEST(Preemption, PlaceTriesAPodsNominatedNodeFirst) {
 
 TEST(Preemption, PlaceLooksAtAllNodesWhereTheNominatedOneDoesNotTakeThePod) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 2)));
-  ASSERT_TRUE(engine.upsert(node("n2", 4)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(2))));
+  ASSERT_TRUE(engine.upsert(node_of("n2", cores_and_memory(4))));
   ASSERT_TRUE(engine.upsert(pod("a", "old", 1000, 0, "n1")));
   for (const char* nominated : {"n1", "gone"}) {
     Pod waits = pod("a", std::string("waits-") + nominated, 2000, 2);
@@ -310,7 +291,7 @@ TEST(Preemption, PlaceNeedsThePlugin) {
   Engine engine = std::move(*Engine::create(profile));
   EXPECT_EQ(engine.place({}, {}, true).error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(engine.post_filter(pod("a", "x", 1, 0)).error().code, ErrorCode::kUnsupported);
-  ASSERT_TRUE(engine.upsert(node("n1", 1)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(1))));
   EXPECT_EQ(engine.explain_victims(pod("a", "x", 1, 0), "n1").error().code,
             ErrorCode::kUnsupported);
   EXPECT_TRUE(engine.upsert(elastic_quota("a", 1, 2))) << "a fact that nobody asks for";
@@ -322,8 +303,8 @@ TEST(Preemption, NominatedPodsTakeRoomWithoutThePlugin) {
   Profile profile = capacity_profile();
   profile.capacity_scheduling = false;
   Engine engine = std::move(*Engine::create(profile));
-  ASSERT_TRUE(engine.upsert(node("n1", 2)));
-  ASSERT_TRUE(engine.upsert(PriorityClass{"high", 5, false, ""}));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(2))));
+  ASSERT_TRUE(engine.upsert(priority_class("high", 5)));
   Pod waits = pod("a", "waits", 2000, 5);
   waits.nominated_node_name = "n1";
   ASSERT_TRUE(engine.upsert(waits));
@@ -344,7 +325,7 @@ TEST(Preemption, NominatedPodsTakeRoomWithoutThePlugin) {
 
 TEST(Preemption, PlacesNoPodTwice) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 8)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(8))));
   const std::uint64_t before = engine.digest();
   const std::vector<Pod> pods = {pod("a", "x", 1, 0), pod("b", "x", 1, 0), pod("a", "x", 1, 0)};
   const Result<std::vector<Placement>> placed = engine.place(pods);
@@ -357,7 +338,7 @@ TEST(Preemption, PlacesNoPodTwice) {
 
 TEST(Preemption, ExplainsEveryPod) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 8)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(8))));
   ASSERT_TRUE(engine.upsert(elastic_quota("a", 4, 8)));
   ASSERT_TRUE(engine.upsert(elastic_quota("b", 4, 8)));
   ASSERT_TRUE(engine.upsert(pod("a", "large", 4000, 5, "n1")));
@@ -385,7 +366,7 @@ TEST(Preemption, ExplainsEveryPod) {
 
 TEST(Preemption, ExplainsTheQuotas) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 8)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(8))));
   ASSERT_TRUE(engine.upsert(elastic_quota("a", 2, 4)));
   ASSERT_TRUE(engine.upsert(elastic_quota("b", 4, 8)));
   ASSERT_TRUE(engine.upsert(pod("a", "p1", 3000, 0, "n1")));
@@ -415,22 +396,17 @@ TEST(Preemption, ExplainsTheQuotas) {
 // A class that changes changes its pods' place in the order.
 TEST(Preemption, PrioritiesOfClasses) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(2))));
   Pod low = pod("a", "low", 1000, 0, "n1"), high = pod("a", "high", 1000, 0, "n1");
   low.priority = high.priority = std::nullopt;
   low.priority_class_name = "low";
   high.priority_class_name = "high";
   ASSERT_TRUE(engine.upsert(low));
   ASSERT_TRUE(engine.upsert(high));
-  PriorityClass of_high;
-  of_high.name = "high";
-  of_high.value = 10;
-  ASSERT_TRUE(engine.upsert(of_high));
+  ASSERT_TRUE(engine.upsert(priority_class("high", 10)));
   const Pod asks = pod("a", "asks", 1000, 20);
   EXPECT_EQ(text_of(engine, *engine.post_filter(asks)), "Success n1 0 a/low");
-  of_high.name = "low";
-  of_high.value = 15;
-  ASSERT_TRUE(engine.upsert(of_high));
+  ASSERT_TRUE(engine.upsert(priority_class("low", 15)));
   EXPECT_EQ(text_of(engine, *engine.post_filter(asks)), "Success n1 0 a/high");
   engine.remove_priority_class("low");
   EXPECT_EQ(text_of(engine, *engine.post_filter(asks)), "Success n1 0 a/low");
@@ -479,7 +455,7 @@ TEST(Preemption, FactsWithoutANameAreRefused) {
 // A label may have any byte in it.
 TEST(Preemption, LabelsThatJoinToTheSameAreOthers) {
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 2)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(2))));
   Pod joined = pod("a", "joined", 1000, 0, "n1"), apart = pod("a", "apart", 1000, 0, "n1");
   joined.labels = {{"a", std::string("b\0c\0d", 5)}};
   apart.labels = {{"a", "b"}, {"c", "d"}};
@@ -500,7 +476,7 @@ TEST(Preemption, LabelsThatJoinToTheSameAreOthers) {
 TEST(Preemption, BudgetsFollowTheirNamespace) {
   Random random({test_seed()});
   Engine engine = make_engine();
-  ASSERT_TRUE(engine.upsert(node("n1", 1'000)));
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores_and_memory(1'000))));
   const auto draw = [&](const char* what, std::uint32_t count) {
     return what + std::to_string(random.below(count));
   };
@@ -534,7 +510,7 @@ TEST(Preemption, BudgetsFollowTheirNamespace) {
     if (step % 100 != 0) continue;
     ASSERT_TRUE(engine.validate());
     Engine anew = make_engine();
-    ASSERT_TRUE(anew.upsert(node("n1", 1'000)));
+    ASSERT_TRUE(anew.upsert(node_of("n1", cores_and_memory(1'000))));
     for (const auto& [key, its] : pods) ASSERT_TRUE(anew.upsert(its));
     for (const auto& [key, its] : budgets) ASSERT_TRUE(anew.upsert(its));
     ASSERT_EQ(engine.digest(), anew.digest()) << step;

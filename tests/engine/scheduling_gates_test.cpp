@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::scheduling_gates_test {
 namespace {
@@ -13,13 +14,8 @@ const std::vector<std::string> kWaits = {"waiting for scheduling gates: [a b]"};
 
 TEST(SchedulingGates, EveryAnswerSaysSo) {
   Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1}).value();
-  Node node;
-  node.name = "n1";
-  node.allocatable = {{"pods", Quantity::from_value(110)}};
-  ASSERT_TRUE(engine.upsert(node));
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = "p";
+  ASSERT_TRUE(engine.upsert(node_of("n1", {})));
+  Pod pod = pod_of("team", "p", {});
   ASSERT_EQ(engine.explain(pod, "n1").value().code, Code::kSuccess);
   pod.scheduling_gates = {"a", "b"};
   // It is asked nothing else: its claim is not looked for.

@@ -17,6 +17,7 @@
 #include "engine/state/state_file.h"
 #include "objects/hash.h"
 #include "tests/support/answer_text.h"
+#include "tests/support/objects.h"
 #include "workloads/temporary_directory.h"
 
 namespace headroom::state_test {
@@ -26,52 +27,33 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kNowUs = 1'767'225'600 * kSecondUs;  // 2026-01-01T00:00:00Z
 
 ResourceList resources(std::int64_t milli_cpu) {
-  return {{"cpu", Quantity::from_milli(milli_cpu)},
-          {"memory", Quantity::from_value(milli_cpu << 20)},
-          {"pods", Quantity::from_value(20)}};
+  ResourceList list = cpu_and_memory(milli_cpu, milli_cpu << 20);
+  list.emplace_back("pods", Quantity::from_value(20));
+  return list;
 }
 
 Node node_of(const std::string& name, std::int64_t milli_cpu = 4000) {
-  Node node;
-  node.name = name;
-  node.labels = {{"zone", name.substr(0, 1)}};
-  node.allocatable = resources(milli_cpu);
-  return node;
+  return headroom::node_of(name, resources(milli_cpu), {{"zone", name.substr(0, 1)}});
 }
 
 Pod pod_of(const std::string& name, const std::string& node_name = "",
            std::int64_t milli_cpu = 500) {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = name;
-  pod.uid = "uid of " + name;
-  pod.labels = {{"app", name}};
-  pod.priority = 9500;  // koord-prod
-  pod.node_name = node_name;
-  Container& container = pod.containers.emplace_back();
-  container.requests = {{"cpu", Quantity::from_milli(milli_cpu)}};
-  container.limits = {{"cpu", Quantity::from_milli(2 * milli_cpu)}};
-  return pod;
+  return headroom::pod_of("default", name, millicores(milli_cpu),
+                          {.limits = millicores(2 * milli_cpu),
+                           .node_name = node_name,
+                           .labels = {{"app", name}},
+                           .priority = 9500,  // koord-prod
+                           .uid = "uid of " + name});
 }
 
 NodeMetric metric_of(const std::string& name, std::int64_t updated_us,
                      const std::vector<std::string>& pods) {
-  NodeMetric metric;
-  metric.name = name;
-  metric.report_interval_seconds = 60;
-  metric.update_time_us = updated_us;
-  metric.has_node_metric = true;
-  metric.node_usage = resources(1000);
+  NodeMetric metric = node_metric_of(name, updated_us, resources(1000), 60);
   metric.aggregated = {{300 * kSecondUs, {{"p95", resources(1500)}}}};
   for (const std::string& pod : pods) {
     metric.pods.push_back({"default", pod, resources(100), "koord-prod"});
   }
   return metric;
-}
-
-ElasticQuota elastic_quota_of(const std::string& space, std::int64_t min, std::int64_t max) {
-  return {space, "quota", ResourceList{{"cpu", Quantity::from_milli(min)}},
-          ResourceList{{"cpu", Quantity::from_milli(max)}}};
 }
 
 Profile standard_profile(Mode mode = Mode::kProposal) {
@@ -210,8 +192,8 @@ Engine full_engine(const Profile& profile = standard_profile()) {
   waiting.nominated_node_name = "c";
   EXPECT_TRUE(engine.upsert(node_of("a")) && engine.upsert(tainted) && engine.upsert(node_of("c")));
   EXPECT_TRUE(engine.upsert(high) && engine.upsert(budget));
-  EXPECT_TRUE(engine.upsert(elastic_quota_of("default", 1000, 9000)) &&
-              engine.upsert(elastic_quota_of("lender", 9000, 9000)));
+  EXPECT_TRUE(engine.upsert(elastic_quota("default", millicores(1000), millicores(9000))) &&
+              engine.upsert(elastic_quota("lender", millicores(9000), millicores(9000))));
   EXPECT_TRUE(engine.upsert(host) && engine.upsert(classy) && engine.upsert(ended));
   EXPECT_TRUE(engine.upsert(gpu) && engine.upsert(waiting) && engine.upsert(pod_of("nowhere")));
   EXPECT_TRUE(engine.assume(pod_of("assumed"), "c"));
@@ -297,12 +279,14 @@ TEST_F(StateTest, FactsOfNodesAndPodsThatAreNotThereYet) {
 TEST_F(StateTest, QuotasBudgetsClassesAndNominations) {
   Engine engine = full_engine();
   const PriorityClass higher{"high", 2'000'000, true, ""};
-  expect_same_future(engine,
-                     {[](Engine& e) { e.remove_pod_disruption_budget("default", "all"); },
-                      [=](Engine& e) { ASSERT_TRUE(e.upsert(higher)); },
-                      [](Engine& e) { ASSERT_TRUE(e.upsert(pod_of("waiting", "c"))); },
-                      [](Engine& e) { ASSERT_TRUE(e.upsert(elastic_quota_of("default", 0, 1))); },
-                      [](Engine& e) { e.remove_elastic_quota("default", "quota"); }});
+  expect_same_future(
+      engine, {[](Engine& e) { e.remove_pod_disruption_budget("default", "all"); },
+               [=](Engine& e) { ASSERT_TRUE(e.upsert(higher)); },
+               [](Engine& e) { ASSERT_TRUE(e.upsert(pod_of("waiting", "c"))); },
+               [](Engine& e) {
+                 ASSERT_TRUE(e.upsert(elastic_quota("default", millicores(0), millicores(1))));
+               },
+               [](Engine& e) { e.remove_elastic_quota("default", "quota"); }});
 }
 
 // The explanation names the first of the row's pods that has the port.

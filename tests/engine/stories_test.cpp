@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/profile/profile_reader.h"
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 
 namespace headroom::stories_test {
 namespace {
@@ -43,36 +44,16 @@ ResourceList resources(std::int64_t cores, std::int64_t gibibytes) {
   return list;
 }
 
-Node node_of(const std::string& name, std::int64_t cores, std::int64_t gibibytes = 0) {
-  Node node;
-  node.name = name;
-  node.allocatable = resources(cores, gibibytes);
-  node.allocatable.emplace_back("pods", Quantity::from_value(110));
-  return node;
-}
-
 // One container with cores as request and limit.
 Pod pod_of(const std::string& name, std::int64_t request, std::int64_t limit,
            const std::string& node_name = "") {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = pod.uid = name;
-  pod.node_name = node_name;
-  Container& container = pod.containers.emplace_back();
-  container.requests = resources(request, 0);
-  container.limits = resources(limit, 0);
-  return pod;
+  return headroom::pod_of("default", name, resources(request, 0),
+                          {.limits = resources(limit, 0), .node_name = node_name});
 }
 
 NodeMetric metric_of(const std::string& node, std::int64_t cores, std::int64_t gibibytes,
                      std::int64_t update_time_us = kNowUs) {
-  NodeMetric metric;
-  metric.name = node;
-  metric.update_time_us = update_time_us;
-  metric.report_interval_seconds = 60;
-  metric.has_node_metric = true;
-  metric.node_usage = resources(cores, gibibytes);
-  return metric;
+  return node_metric_of(node, update_time_us, resources(cores, gibibytes), 60);
 }
 
 Decision decide(Engine& engine, const Pod& pod) {
@@ -106,8 +87,9 @@ std::int64_t cores_on(Engine& engine, PluginId plugin, const std::string& node) 
 // node1: pod1 (request 2, limit 6), pod2 (2, 4); node2: pod3 (3, 3), pod4 (2, 2); 8 cores each.
 Engine two_nodes(const Profile& profile) {
   Engine engine = create(profile);
-  tell(engine, node_of("node1", 8), pod_of("pod1", 2, 6, "node1"), pod_of("pod2", 2, 4, "node1"),
-       node_of("node2", 8), pod_of("pod3", 3, 3, "node2"), pod_of("pod4", 2, 2, "node2"));
+  tell(engine, node_of("node1", cores(8)), pod_of("pod1", 2, 6, "node1"),
+       pod_of("pod2", 2, 4, "node1"), node_of("node2", cores(8)), pod_of("pod3", 3, 3, "node2"),
+       pod_of("pod4", 2, 2, "node2"));
   return engine;
 }
 
@@ -131,7 +113,8 @@ TEST(LimitAwareStories, Story1ScoreMitigatesOverSubscription) {
 TEST(LimitAwareStories, Story2FilterRejectsRiskOfOverSubscription) {
   Engine engine = create(profile_of(PluginId::kLimitAware, true, false,
                                     R"({"defaultLimitToAllocatableRatio": {"cpu": 125}})"));
-  tell(engine, node_of("node1", 8), pod_of("pod1", 2, 6, "node1"), pod_of("pod2", 2, 4, "node1"));
+  tell(engine, node_of("node1", cores(8)), pod_of("pod1", 2, 6, "node1"),
+       pod_of("pod2", 2, 4, "node1"));
   // 14 > 8 x 125%.
   EXPECT_EQ("0/1 nodes are available: 1 Insufficient cpu limit.", answer(engine, kPod5));
   Pod daemon = kPod5;
@@ -139,7 +122,7 @@ TEST(LimitAwareStories, Story2FilterRejectsRiskOfOverSubscription) {
   EXPECT_EQ("node1 0", answer(engine, daemon));
 
   // 14 <= 8 x 175%, by the node's own annotation; 8 x 174% is 13.92.
-  Node node = node_of("node1", 8);
+  Node node = node_of("node1", cores(8));
   node.annotations = {{"node.koordinator.sh/limit-to-allocatable", R"({"cpu": 175})"}};
   tell(engine, node);
   EXPECT_EQ("node1 0", answer(engine, kPod5));
@@ -148,7 +131,7 @@ TEST(LimitAwareStories, Story2FilterRejectsRiskOfOverSubscription) {
   EXPECT_EQ("0/1 nodes are available: 1 Insufficient cpu limit.", answer(engine, kPod5));
 
   // Without pod1 the limits are 4 + 4.
-  tell(engine, node_of("node1", 8));
+  tell(engine, node_of("node1", cores(8)));
   engine.remove_pod("default", "pod1");
   EXPECT_EQ("node1 0", answer(engine, kPod5));
 }
@@ -186,11 +169,11 @@ constexpr const char* kCpuOnly = R"({"resourceWeights": {"cpu": 1}})";
 TEST(LoadAwareStories, Story1HighUtilizationIsAvoided) {
   Engine engine = create(profile_of(PluginId::kLoadAwareScheduling, true, true, kCpuOnly));
   ASSERT_TRUE(engine.advance(kNowUs));
-  tell(engine, node_of("idle", 100, 100), metric_of("idle", 10, 10),   //
-       node_of("edge", 100, 100), metric_of("edge", 64, 94),           //
-       node_of("busy", 100, 100), metric_of("busy", 65, 10),           // cpu 65% is too much,
-       node_of("full", 100, 100), metric_of("full", 10, 95));          // and memory 95%
-  EXPECT_EQ("idle 86, edge 32", answer(engine, pod_of("new", 1, 4)));  // 100 - usage - 4
+  tell(engine, node_of("idle", resources(100, 100)), metric_of("idle", 10, 10),  //
+       node_of("edge", resources(100, 100)), metric_of("edge", 64, 94),          //
+       node_of("busy", resources(100, 100)), metric_of("busy", 65, 10),   // cpu 65% is too much,
+       node_of("full", resources(100, 100)), metric_of("full", 10, 95));  // and memory 95%
+  EXPECT_EQ("idle 86, edge 32", answer(engine, pod_of("new", 1, 4)));     // 100 - usage - 4
   engine.remove_node("idle");
   engine.remove_node("edge");
   EXPECT_EQ(
@@ -199,7 +182,7 @@ TEST(LoadAwareStories, Story1HighUtilizationIsAvoided) {
       answer(engine, pod_of("new", 1, 4)));
 
   // A node's own thresholds replace the configured ones.
-  Node busy = node_of("busy", 100, 100);
+  Node busy = node_of("busy", resources(100, 100));
   busy.annotations = {
       {"scheduling.koordinator.sh/usage-thresholds", R"({"usageThresholds": {"cpu": 80}})"}};
   tell(engine, busy);
@@ -211,8 +194,8 @@ TEST(LoadAwareStories, Story2ResourcesAreWeighedApart) {
   const auto ask = [](const std::string& args) {
     Engine engine = create(profile_of(PluginId::kLoadAwareScheduling, true, true, args));
     EXPECT_TRUE(engine.advance(kNowUs));
-    tell(engine, node_of("cpu-bound", 100, 100), metric_of("cpu-bound", 60, 10),
-         node_of("memory-bound", 100, 100), metric_of("memory-bound", 20, 70));
+    tell(engine, node_of("cpu-bound", resources(100, 100)), metric_of("cpu-bound", 60, 10),
+         node_of("memory-bound", resources(100, 100)), metric_of("memory-bound", 20, 70));
     Pod pod = pod_of("new", 0, 0);
     pod.containers[0].limits = resources(1, 1);
     return answer(engine, pod);
@@ -231,8 +214,8 @@ TEST(LoadAwareStories, Story2ResourcesAreWeighedApart) {
 TEST(LoadAwareStories, Story3PodsJustScheduledCountBeforeTheyAreReported) {
   Engine engine = create(profile_of(PluginId::kLoadAwareScheduling, true, true, kCpuOnly));
   ASSERT_TRUE(engine.advance(kNowUs));
-  tell(engine, node_of("cold", 100, 100), metric_of("cold", 10, 10), node_of("warm", 100, 100),
-       metric_of("warm", 30, 10));
+  tell(engine, node_of("cold", resources(100, 100)), metric_of("cold", 10, 10),
+       node_of("warm", resources(100, 100)), metric_of("warm", 30, 10));
   std::vector<Pod> pods;
   for (int p = 0; p < 40; ++p) pods.push_back(pod_of("p" + std::to_string(p), 0, 1));
   const Result<std::vector<Placement>> placed = engine.place(pods);
@@ -267,7 +250,7 @@ TEST(LoadAwareStories, ProdUsageIsOfProdPodsThatCount) {
   Pod batch = pod_of("batch", 1, 1, "n1");
   batch.labels = {{"koordinator.sh/priority-class", "koord-batch"}};
   if (!engine.advance(kNowUs)) throw std::invalid_argument("advance");
-  tell(engine, node_of("n1", 10), metric, ended, batch, prod(pod_of("runs", 1, 1, "n1")));
+  tell(engine, node_of("n1", cores(10)), metric, ended, batch, prod(pod_of("runs", 1, 1, "n1")));
   const Pod asks = prod(pod_of("asks", 1, 1));
   const std::string full = "0/1 nodes are available: 1 node(s) cpu usage exceed threshold.";
   EXPECT_EQ("n1 0", answer(engine, asks));  // 4 of 10
@@ -288,9 +271,9 @@ TEST(LoadAwareStories, Story4NodesThatReportNoMoreAreAvoided) {
   const auto ask = [](const std::string& args, std::int64_t age_seconds) {
     Engine engine = create(profile_of(PluginId::kLoadAwareScheduling, true, true, args));
     EXPECT_TRUE(engine.advance(kNowUs));
-    tell(engine, node_of("silent", 100, 100),
+    tell(engine, node_of("silent", resources(100, 100)),
          metric_of("silent", 10, 10, kNowUs - age_seconds * kSecondUs),
-         node_of("reports", 100, 100), metric_of("reports", 50, 10));
+         node_of("reports", resources(100, 100)), metric_of("reports", 50, 10));
     return answer(engine, pod_of("new", 0, 1));
   };
   EXPECT_EQ("silent 89, reports 49", ask(kCpuOnly, 179));

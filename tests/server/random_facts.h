@@ -10,7 +10,7 @@
 
 #include "objects/annotations.h"
 #include "tests/support/draws.h"
-#include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory {

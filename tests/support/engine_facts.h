@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdexcept>
-#include <string>
 
 #include "engine/engine.h"
 
@@ -18,16 +17,6 @@ void tell(Engine& engine, const Facts&... facts) {
     }
   };
   (one(facts), ...);
-}
-
-// Of cores.
-inline ElasticQuota elastic_quota(const std::string& space, std::int64_t min, std::int64_t max) {
-  ElasticQuota made;
-  made.namespace_name = space;
-  made.name = "quota";
-  made.min = ResourceList{{"cpu", Quantity::from_value(min)}};
-  made.max = ResourceList{{"cpu", Quantity::from_value(max)}};
-  return made;
 }
 
 }  // namespace headroom

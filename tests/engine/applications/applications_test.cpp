@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::applications_test {
 namespace {
@@ -17,10 +18,8 @@ const std::string kHost = "kubernetes.io/hostname";
 const std::string kNumber = "apps.kubernetes.io/pod-index";
 
 Node node_of(const std::string& name, std::vector<ContainerImage> images = {}) {
-  Node node;
-  node.name = name;
-  node.labels = {{kHost, name}, {"topology.kubernetes.io/zone", name}};
-  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
+  Node node =
+      headroom::node_of(name, cores(8), {{kHost, name}, {"topology.kubernetes.io/zone", name}});
   node.images = std::move(images);
   return node;
 }
@@ -37,13 +36,9 @@ Engine make_engine() {
 
 // One of a StatefulSet.
 Pod member(int number, const std::string& node = "") {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = "store-" + std::to_string(number);
-  pod.node_name = node;
-  pod.labels = {{"app", "store"}, {kNumber, std::to_string(number)}};
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
-  return pod;
+  return pod_of(
+      "team", "store-" + std::to_string(number), cores(1),
+      {.node_name = node, .labels = {{"app", "store"}, {kNumber, std::to_string(number)}}});
 }
 
 std::string best_of(Engine& engine, const Pod& pod) {

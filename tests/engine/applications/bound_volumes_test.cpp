@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/engine/applications/claims.h"
+#include "tests/support/objects.h"
 
 namespace headroom::bound_volumes_test {
 namespace {
@@ -16,11 +17,8 @@ class BoundVolumes : public ClaimTest {
  protected:
   BoundVolumes() {
     for (const char* name : {"a", "b"}) {
-      Node node;
-      node.name = name;
-      node.labels = {{kRack, std::string("rack-") + name}, {kZone, std::string("zone-") + name}};
-      node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-      apply(node);
+      apply(node_of(name, cores(8),
+                    {{kRack, std::string("rack-") + name}, {kZone, std::string("zone-") + name}}));
     }
   }
 

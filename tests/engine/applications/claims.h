@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom {
 
@@ -36,10 +37,7 @@ class ClaimTest : public testing::Test {
   }
 
   static Pod pod(const std::string& name, const std::string& claim) {
-    Pod made;
-    made.namespace_name = "team";
-    made.name = made.uid = name;
-    made.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
+    Pod made = pod_of("team", name, cores(1));
     made.volumes.emplace_back().claim = claim;
     return made;
   }

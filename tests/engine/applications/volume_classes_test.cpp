@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/engine/applications/claims.h"
+#include "tests/support/objects.h"
 
 namespace headroom::volume_classes_test {
 namespace {
@@ -25,14 +26,12 @@ class VolumeClasses : public ClaimTest {
   }
 
   static Node node_of(std::uint32_t n) {
-    Node node;
-    node.name = node_name(n);
-    node.labels = {{kRack, "rack-" + std::to_string(n % 3)}};
+    Node node =
+        headroom::node_of(node_name(n), cores(8), {{kRack, "rack-" + std::to_string(n % 3)}});
     if (n != 0) {
       node.labels.emplace_back(n < 3 ? kBetaZone : kZone, "zone-" + std::to_string(n % 4));
     }
     std::sort(node.labels.begin(), node.labels.end());
-    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
     return node;
   }
   void apply_all() {

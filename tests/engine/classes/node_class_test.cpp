@@ -10,6 +10,7 @@
 #include "engine/classes/node_classes.h"
 #include "engine/engine.h"
 #include "engine/table/node_table.h"
+#include "tests/support/objects.h"
 
 namespace headroom::node_class_test {
 namespace {
@@ -539,11 +540,7 @@ TEST(NodeClasses, NamesCountWhereOnlySomeTermsPin) {
 
 Node hostname_node(int number) {
   const std::string name = "node-" + std::to_string(number);
-  Node node;
-  node.name = name;
-  node.labels = {{"kubernetes.io/hostname", name}};
-  node.allocatable = {{"cpu", Quantity::from_milli(4000)}, {"pods", Quantity::from_value(110)}};
-  return node;
+  return node_of(name, cores(4), {{"kubernetes.io/hostname", name}});
 }
 
 Pod hostname_pod(int number) {

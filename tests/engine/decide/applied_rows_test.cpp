@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "objects/labels.h"
 #include "tests/support/engine_pair.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "workloads/random.h"
 
@@ -41,11 +42,8 @@ PodAffinityTerm term(const char* key, std::int32_t weight, const LabelSelector& 
 }
 
 Pod pod_of(std::uint32_t app, const std::string& name) {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.labels = {{"app", std::to_string(app)}};
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_milli(100)}};
+  Pod pod =
+      headroom::pod_of("team", name, millicores(100), {.labels = {{"app", std::to_string(app)}}});
   const LabelSelector own = {{"app", "In", {std::to_string(app)}}};
   if (app == kSoft || app == kHard) {
     pod.topology_spread = {spread(kZoneLabel, app == kHard, own),
@@ -60,7 +58,7 @@ Pod pod_of(std::uint32_t app, const std::string& name) {
 // Takes all that a node has.
 Pod filler_of(std::uint32_t n) {
   Pod pod = pod_of(kApps, "filler-" + std::to_string(n));
-  pod.containers[0].requests = {{"cpu", Quantity::from_value(8)}};
+  pod.containers[0].requests = cores(8);
   return pod;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::rows_apart_test {
 namespace {
@@ -23,12 +24,7 @@ Engine make_engine(bool shape_cache) {
 }
 
 Pod pod_of(const std::string& name, const std::string& node = "") {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.node_name = node;
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
-  return pod;
+  return headroom::pod_of("team", name, cores(1), {.node_name = node});
 }
 
 Pod noise_on(int n) {
@@ -39,11 +35,8 @@ Pod noise_on(int n) {
 
 void tell_nodes(Engine& engine) {
   for (int n = 0; n < kNodes; ++n) {
-    Node node;
-    node.name = "node-" + std::to_string(n);
-    node.labels = {{kHost, node.name}};
-    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-    ASSERT_TRUE(engine.upsert(node));
+    const std::string name = "node-" + std::to_string(n);
+    ASSERT_TRUE(engine.upsert(node_of(name, cores(8), {{kHost, name}})));
     ASSERT_TRUE(engine.upsert(noise_on(n)));
   }
 }
@@ -86,11 +79,9 @@ TEST(RowsApart, CountedAndIgnoredOnesChangePlaces) {
     if (!made) throw std::invalid_argument(made.error().message);
     Engine engine = std::move(*made);
     for (int n = 0; n < 14; ++n) {
-      Node node;
-      node.name = "node-" + std::to_string(n);
-      node.labels = {{kHost, node.name}};
+      const std::string name = "node-" + std::to_string(n);
+      Node node = node_of(name, cores(64), {{kHost, name}});
       if (n < 6 || n >= 10) node.labels.emplace_back(zone, n % 2 == 0 ? "a" : "b");
-      node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
       EXPECT_TRUE(engine.upsert(node));
     }
     for (int n = 0; n < 5; ++n) {
@@ -143,14 +134,11 @@ TEST(RowsApart, AreInTheirPlaceAmongTheBest) {
   for (const auto& [seed, prefers] : {std::pair(0U, false), {7U, false}, {0U, true}, {7U, true}}) {
     Engine engine = Engine::create(Profile::kube_scheduler(), {.threads = 1, .seed = seed}).value();
     for (int n = 0; n < kMany; ++n) {
-      Node node;
-      node.name = name_of(n);
-      node.labels = {{kHost, node.name}};
-      node.allocatable = {{"cpu", Quantity::from_value(64)}, {"pods", Quantity::from_value(110)}};
+      const Node node = node_of(name_of(n), cores(64), {{kHost, name_of(n)}});
       ASSERT_TRUE(engine.upsert(node));
       // Several nodes of each total, with pods of the application and without.
       Pod filler = pod_of("filler-" + std::to_string(n), node.name);
-      filler.containers[0].requests = {{"cpu", Quantity::from_value(1 + 2 * (n / 2 % 15))}};
+      filler.containers[0].requests = cores(1 + 2 * (n / 2 % 15));
       ASSERT_TRUE(engine.upsert(filler));
       // The first has too many to be given another.
       for (int w = n == 0 ? kSkew : n % 3 == 0 ? 1 : 0; w > 0; --w) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/support/objects.h"
 
 namespace headroom::host_ports_test {
 namespace {
@@ -33,24 +34,16 @@ Engine make_engine(const Profile& profile = profile_of(Mode::kProposal), int nod
   Result<Engine> engine = Engine::create(profile, {.threads = 1});
   if (!engine) throw std::invalid_argument(engine.error().message);
   for (int n = 1; n <= nodes; ++n) {
-    Node node;
-    node.name = "n" + std::to_string(n);
-    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-    EXPECT_TRUE(engine->upsert(node));
+    EXPECT_TRUE(engine->upsert(node_of("n" + std::to_string(n), cores(8))));
   }
   return std::move(*engine);
 }
 
 Pod pod_of(const std::string& name, std::vector<ContainerPort> ports,
            const std::string& node_name = "", std::int32_t priority = 0) {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.node_name = node_name;
-  pod.priority = priority;
-  Container& container = pod.containers.emplace_back();
-  container.requests = {{"cpu", Quantity::from_milli(100)}};
-  container.ports = std::move(ports);
+  Pod pod = headroom::pod_of("team", name, millicores(100),
+                             {.node_name = node_name, .priority = priority});
+  pod.containers[0].ports = std::move(ports);
   return pod;
 }
 
@@ -167,10 +160,7 @@ TEST(HostPorts, TakenAsLongAsAPodCounts) {
     // The node goes and comes; its pods stay.
     ASSERT_TRUE(engine.upsert(pod_of("second", {kWeb}, "n1")));
     engine.remove_node("n1");
-    Node node;
-    node.name = "n1";
-    node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-    ASSERT_TRUE(engine.upsert(node));
+    ASSERT_TRUE(engine.upsert(node_of("n1", cores(8))));
     EXPECT_EQ(answer_of(engine, asks), kTaken);
   }
 }
