@@ -10,6 +10,7 @@
 
 #include "autoscaling/capacity_quotas.h"
 #include "objects/objects.h"
+#include "tests/support/objects.h"
 
 namespace headroom::capacity_planning_test {
 namespace {
@@ -18,19 +19,11 @@ constexpr std::int64_t kSoonUs = 1'000'000;
 const std::function<bool()> kEveryPiece = [] { return true; };
 
 Node node_of(const std::string& name, const std::string& team) {
-  Node node;
-  node.name = name;
-  node.labels = {{"team", team}};
-  node.capacity = {{"cpu", Quantity::from_value(4)}};
-  return node;
+  return capacity_node_of(name, cores(4), {{"team", team}});
 }
 
 CapacityQuota quota_of(const std::string& team, const std::string& cores) {
-  CapacityQuota quota;
-  quota.name = team;
-  quota.selector = {{"team", "In", {team}}};
-  quota.limits = {{"cpu", cores}};
-  return quota;
+  return capacity_quota(team, {{"cpu", cores}}, {{"team", "In", {team}}});
 }
 
 template <typename Asked>

@@ -12,29 +12,21 @@
 
 #include "autoscaling/label_set.h"
 #include "objects/objects.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 
 namespace headroom::capacity_quota_lint_test {
 namespace {
 
 Node node_of(const std::string& name, StringMap labels, std::int64_t cores = 4) {
-  Node node;
-  node.name = name;
-  node.labels = std::move(labels);
-  node.capacity = {{"cpu", Quantity::from_value(cores)},
-                   {"memory", Quantity::from_value(cores << 30)}};
-  return node;
+  return capacity_node_of(name, cpu_and_memory(cores * 1'000, cores << 30), std::move(labels));
 }
 
 CapacityQuotaUpsert capacity_quota_of(
     const std::string& name, LabelSelector selector, StringMap limits,
     CapacityQuotaClass quota_class = CapacityQuotaClass::kCapacityQuota) {
-  CapacityQuotaUpsert quota;
-  quota.quota.name = name;
-  quota.quota.selector = std::move(selector);
-  quota.quota.limits = std::move(limits);
-  quota.quota_class = quota_class;
-  return quota;
+  return {.quota = capacity_quota(name, std::move(limits), std::move(selector)),
+          .quota_class = quota_class};
 }
 
 // "CapacityQuota/q Kind subject other", a line for each finding.

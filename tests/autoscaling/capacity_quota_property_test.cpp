@@ -9,6 +9,7 @@
 
 #include "objects/annotations.h"
 #include "tests/autoscaling/random_capacity_quotas.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 
 namespace headroom {
@@ -64,19 +65,11 @@ TEST(CapacityQuotaProperty, MaxTotalSaysWhetherItIsTheMost) {
   }
 }
 
-Node small_node(const std::string& name) {
-  Node node;
-  node.name = name;
-  node.capacity = {{"cpu", Quantity::from_value(1)}};
-  return node;
-}
+Node small_node(const std::string& name) { return capacity_node_of(name, cores(1)); }
 
 CapacityQuotas limited_to(std::int64_t nodes) {
   CapacityQuotas quotas;
-  CapacityQuota quota;
-  quota.name = "q";
-  quota.limits = {{"nodes", std::to_string(nodes)}};
-  EXPECT_TRUE(quotas.upsert(quota));
+  EXPECT_TRUE(quotas.upsert(capacity_quota("q", {{"nodes", std::to_string(nodes)}})));
   return quotas;
 }
 

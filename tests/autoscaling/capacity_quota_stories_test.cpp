@@ -10,6 +10,7 @@
 
 #include "autoscaling/capacity_quotas.h"
 #include "objects/reading/object_reader.h"
+#include "tests/support/objects.h"
 
 namespace headroom::capacity_quota_stories_test {
 namespace {
@@ -58,12 +59,7 @@ CapacityQuotas capacity_quotas_of(std::initializer_list<std::string_view> texts)
 }
 
 Node node_of(StringMap labels, std::int64_t cores, std::int64_t gi) {
-  Node node;
-  node.name = "template";
-  node.labels = std::move(labels);
-  node.capacity = {{"cpu", Quantity::from_value(cores)},
-                   {"memory", Quantity::from_value(gi * kGi)}};
-  return node;
+  return capacity_node_of("template", cpu_and_memory(cores * 1'000, gi * kGi), std::move(labels));
 }
 
 Node with_gpus(Node node, std::int64_t gpus) {

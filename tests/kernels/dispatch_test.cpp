@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "kernels/kernels.h"
+#include "tests/support/objects.h"
 
 namespace headroom {
 namespace {
@@ -107,18 +108,8 @@ TEST_F(DispatchTest, AnEngineKeepsItsKernels) {
   auto engine = Engine::create(Profile::standard());
   ASSERT_TRUE(engine.has_value());
   force("best");
-  Node node;
-  node.name = "n";
-  node.allocatable = {{"cpu", Quantity::from_value(4)},
-                      {"memory", Quantity::from_value(std::int64_t{1} << 34)},
-                      {"pods", Quantity::from_value(110)}};
-  ASSERT_TRUE(engine->upsert(node).has_value());
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = "p";
-  pod.containers.resize(1);
-  pod.containers[0].requests = {{"cpu", Quantity::from_value(1)}};
-  const auto decision = engine->evaluate(pod);
+  ASSERT_TRUE(engine->upsert(node_of("n", cores_and_memory(4))).has_value());
+  const auto decision = engine->evaluate(pod_of("default", "p", cores(1)));
   ASSERT_TRUE(decision.has_value()) << decision.error().message;
   EXPECT_EQ(decision->nodes, 1u);
 }

@@ -7,10 +7,12 @@
 #include <barrier>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "objects/annotations.h"
 #include "tests/support/daemon_harness.h"
+#include "tests/support/objects.h"
 #include "tools/load/facts.h"
 #include "tools/load/verify.h"
 
@@ -27,12 +29,7 @@ Node pool_node(const std::string& name, const std::string& cpu = "4") {
 }
 
 CapacityQuota capacity_quota_of(const std::string& name, StringMap limits) {
-  CapacityQuota quota;
-  quota.name = name;
-  quota.generation = 1;
-  quota.selector = {{"pool", "Exists", {}}};
-  quota.limits = std::move(limits);
-  return quota;
+  return capacity_quota(name, std::move(limits), {{"pool", "Exists", {}}});
 }
 
 // "CapacityQuota/q cpu 20000 4000 8000, ": limit, used, reserved.

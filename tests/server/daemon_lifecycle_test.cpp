@@ -23,6 +23,7 @@
 #include "server/quota_metrics.h"
 #include "server/service/log_limit.h"
 #include "tests/support/daemon_harness.h"
+#include "tests/support/objects.h"
 
 namespace headroom {
 namespace {
@@ -808,11 +809,7 @@ TEST(DaemonMetrics, RejectedFramesAreCounted) {
 
 // An ElasticQuota of cpu, and one for each of so many other namespaces.
 std::vector<Object> elastic_quotas(std::size_t others) {
-  ElasticQuota quota;
-  quota.namespace_name = "red";
-  quota.name = "quota";
-  quota.min = {{"cpu", Quantity::from_milli(1500)}};
-  quota.max = {{"cpu", Quantity::from_value(4)}};
+  ElasticQuota quota = elastic_quota("red", millicores(1500), cores(4));
   std::vector<Object> objects = {quota};
   for (std::size_t n = 0; n < others; ++n) {
     quota.namespace_name = fmt::format("team-{:04}", n);
@@ -821,12 +818,7 @@ std::vector<Object> elastic_quotas(std::size_t others) {
   return objects;
 }
 
-CapacityQuota capacity_quota() {
-  CapacityQuota quota;
-  quota.name = "all";
-  quota.limits = {{"cpu", "10"}, {"nodes", "2"}};
-  return quota;
-}
+CapacityQuota quota_of_all() { return capacity_quota("all", {{"cpu", "10"}, {"nodes", "2"}}); }
 
 TEST(DaemonMetrics, TellOfEachQuota) {
   const TestDaemon daemon({.metrics = true});
@@ -835,7 +827,7 @@ TEST(DaemonMetrics, TellOfEachQuota) {
   Pod pod = small_pod("one", "2", "a");
   pod.namespace_name = "red";
   std::vector<Object> objects = elastic_quotas(0);
-  objects.insert(objects.end(), {node, pod, capacity_quota()});
+  objects.insert(objects.end(), {node, pod, quota_of_all()});
   daemon.feed(objects);
   const auto elastic = [&](const char* what) {
     return daemon.metric(fmt::format(
@@ -898,7 +890,7 @@ TEST(DaemonMetrics, DashboardAndAlertsKnowThem) {
   if (run_command("python3 --version").exit_code != 0) GTEST_SKIP() << "python3 is not there";
   const TestDaemon daemon({.metrics = true});
   std::vector<Object> objects = elastic_quotas(0);
-  objects.emplace_back(capacity_quota());
+  objects.emplace_back(quota_of_all());
   daemon.feed(objects);
   EXPECT_TRUE(eventually([&] { return daemon.metric("headroomd_elastic_quotas") == 1; }));
   const std::string text = daemon.path("metrics.txt");

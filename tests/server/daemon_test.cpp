@@ -21,6 +21,7 @@
 
 #include "engine/engine.h"
 #include "tests/support/daemon_harness.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 
@@ -224,16 +225,6 @@ TEST_F(DaemonMessages, CountsInStats) {
 
 // --- Quotas and preemption -----------------------------------------------------------------------
 
-ElasticQuota small_elastic_quota(const std::string& namespace_name, std::int64_t min,
-                                 std::int64_t max) {
-  ElasticQuota quota;
-  quota.namespace_name = namespace_name;
-  quota.name = "quota";
-  quota.min = {{"cpu", Quantity::from_value(min)}};
-  quota.max = {{"cpu", Quantity::from_value(max)}};
-  return quota;
-}
-
 // "red 4000 0, ": namespace, used and nominated cpu.
 std::string elastic_quotas_text(Client& client) {
   std::string text;
@@ -252,20 +243,13 @@ TEST(Daemon, GivesBackWhatWasBorrowed) {
   waiting.namespace_name = "red";
   borrower.priority_class_name = "low";
   borrower.labels = {{"app", "web"}};
-  PodDisruptionBudget budget;
-  budget.namespace_name = "blue";
-  budget.name = "budget";
-  budget.selector = {{"app", "In", {"web"}}};
-  PriorityClass low;
-  low.name = "low";
-  low.value = -7;
   const std::vector<Object> objects = {small_node("n1", "4"),
                                        borrower,
                                        waiting,
-                                       low,
-                                       budget,
-                                       small_elastic_quota("red", 4, 4),
-                                       small_elastic_quota("blue", 0, 4)};
+                                       priority_class("low", -7),
+                                       disruption_budget("blue", "budget", "web", 0),
+                                       elastic_quota("red", 4, 4),
+                                       elastic_quota("blue", 0, 4)};
   const auto feeder = daemon.feeder(objects);
   must(feeder->resync());
   must(feeder->barrier());

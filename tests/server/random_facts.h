@@ -76,11 +76,7 @@ class RandomFacts : public Draws {
   }
   // Of few pods and percentiles, or of many.
   Fact some_metric() {
-    NodeMetric metric;
-    metric.name = fmt::format("n{}", below(6));
-    metric.update_time_us = kTraceStartUs;
-    metric.has_node_metric = true;
-    metric.node_usage = cores(1);
+    NodeMetric metric = node_metric_of(fmt::format("n{}", below(6)), kTraceStartUs, cores(1));
     for (std::uint64_t more = below(4) * below(4); more != 0; --more) {
       const std::string name = fmt::format("p{}", below(40));
       metric.pods.push_back(

@@ -12,6 +12,7 @@
 #include "autoscaling/capacity_quotas.h"
 #include "objects/annotations.h"
 #include "server/answers/encode_capacity_quota.h"
+#include "tests/support/objects.h"
 #include "tests/support/read_back.h"
 #include "tests/support/seed.h"
 #include "tests/support/service_harness.h"
@@ -32,7 +33,7 @@ constexpr std::int64_t kSoonUs = kNowUs + 60 * kSecondUs;
 Node sized(const std::string& name, std::int64_t cpu, const std::string& pool = "a") {
   Node node = node_of(name, cpu);
   node.labels = {{"pool", pool}};
-  node.capacity = {{"cpu", Quantity::from_value(cpu)}, {"memory", Quantity::from_value(1 << 20)}};
+  node.capacity = cpu_and_memory(cpu * 1'000, 1 << 20);
   return node;
 }
 
@@ -44,12 +45,9 @@ Node reserved_as(const std::string& id, Node node) {
 // Of the nodes of the pool; of all where that is empty.
 CapacityQuota capacity_quota_of(const std::string& name, StringMap limits,
                                 const std::string& pool = "") {
-  CapacityQuota quota;
-  quota.name = name;
-  quota.generation = 1;
-  if (!pool.empty()) quota.selector = {{"pool", "In", {pool}}};
-  quota.limits = std::move(limits);
-  return quota;
+  LabelSelector selector;
+  if (!pool.empty()) selector = {{"pool", "In", {pool}}};
+  return capacity_quota(name, std::move(limits), std::move(selector));
 }
 
 CapacityQuota unusable(const std::string& name, std::int64_t generation = 1) {

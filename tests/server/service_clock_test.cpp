@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/objects.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_clock_test {
@@ -20,13 +21,7 @@ class Clock : public ServiceTest {
   }
   // Full by its metric.
   NodeMetric busy(std::int64_t updated_us) const {
-    NodeMetric metric;
-    metric.name = "n1";
-    metric.report_interval_seconds = 60;
-    metric.update_time_us = updated_us;
-    metric.has_node_metric = true;
-    metric.node_usage = cores(63);
-    return metric;
+    return node_metric_of("n1", updated_us, cores(63), 60);
   }
   // Why the node is not feasible.
   std::string why() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/answers/encode_elastic_quota.h"
+#include "tests/support/objects.h"
 #include "tests/support/read_back.h"
 #include "tests/support/seed.h"
 #include "tests/support/service_harness.h"
@@ -32,16 +33,6 @@ class WithoutCapacityScheduling : public ServiceTest {
   WithoutCapacityScheduling() : ServiceTest(without_capacity_scheduling()) {}
 };
 
-ElasticQuota elastic_quota_of(const std::string& namespace_name, std::int64_t min,
-                              std::int64_t max) {
-  ElasticQuota quota;
-  quota.namespace_name = namespace_name;
-  quota.name = "quota";
-  quota.min = cores(min);
-  quota.max = cores(max);
-  return quota;
-}
-
 Pod pod_in(const std::string& namespace_name, const std::string& name, std::int64_t cpu,
            std::int32_t priority, const std::string& node = "") {
   Pod pod = pod_of(name, cpu, node);
@@ -50,25 +41,13 @@ Pod pod_in(const std::string& namespace_name, const std::string& name, std::int6
   return pod;
 }
 
-PriorityClass class_of(const std::string& name, std::int32_t value) {
-  PriorityClass priority_class;
-  priority_class.name = name;
-  priority_class.value = value;
-  return priority_class;
-}
-
 PodDisruptionBudget budget_of(const std::string& namespace_name, std::int64_t allowed) {
-  PodDisruptionBudget budget;
-  budget.namespace_name = namespace_name;
-  budget.name = "budget";
-  budget.selector = {{"app", "In", {"web"}}};
-  budget.disruptions_allowed = allowed;
-  return budget;
+  return disruption_budget(namespace_name, "budget", "web", allowed);
 }
 
 // Blue borrows what red may have: "high" and "low" fill the one node, each half of it.
 std::vector<Fact> borrowed() {
-  return {node_of("n1", 8), elastic_quota_of("red", 4, 8), elastic_quota_of("blue", 4, 8),
+  return {node_of("n1", 8), elastic_quota("red", 4, 8), elastic_quota("blue", 4, 8),
           pod_in("blue", "high", 4, 5, "n1"), pod_in("blue", "low", 4, 1, "n1")};
 }
 const char* const kTotalReason =
@@ -124,22 +103,22 @@ std::string text_of(const wire::ElasticQuotaStatusReply& reply) {
 // --- Facts -------------------------------------------------------------------------------------
 
 std::string decoded(const ElasticQuota& quota) {
-  return read_back<wire::ElasticQuota>(quota, elastic_quota_of("other", 1, 2));
+  return read_back<wire::ElasticQuota>(quota, elastic_quota("other", 1, 2));
 }
 std::string decoded(const PodDisruptionBudget& budget) {
   PodDisruptionBudget other = budget_of("other", 7);
   other.disrupted_pods = {"some"};
   return read_back<wire::PodDisruptionBudget>(budget, other);
 }
-std::string decoded(const PriorityClass& priority_class) {
-  PriorityClass other = class_of("other", 3);
+std::string decoded(const PriorityClass& sent) {
+  PriorityClass other = priority_class("other", 3);
   other.global_default = true;
   other.preemption_policy = "Never";
-  return read_back<wire::PriorityClass>(priority_class, other);
+  return read_back<wire::PriorityClass>(sent, other);
 }
 
 TEST_F(ElasticQuotaFacts, ComeBackAsTheyWere) {
-  ElasticQuota quota = elastic_quota_of("red", 1, 2);
+  ElasticQuota quota = elastic_quota("red", 1, 2);
   EXPECT_EQ(decoded(quota), "ok");
   quota.min = ResourceList();  // empty and absent differ
   EXPECT_EQ(decoded(quota), "ok");
@@ -153,20 +132,20 @@ TEST_F(ElasticQuotaFacts, ComeBackAsTheyWere) {
   EXPECT_EQ(decoded(budget), "ok");
   budget.selector.clear();
   EXPECT_EQ(decoded(budget), "ok");
-  PriorityClass priority_class = class_of("low", -5);
-  EXPECT_EQ(decoded(priority_class), "ok");
-  priority_class.global_default = true;
-  priority_class.preemption_policy = "PreemptLowerPriority";
-  EXPECT_EQ(decoded(priority_class), "ok");
+  PriorityClass low = priority_class("low", -5);
+  EXPECT_EQ(decoded(low), "ok");
+  low.global_default = true;
+  low.preemption_policy = "PreemptLowerPriority";
+  EXPECT_EQ(decoded(low), "ok");
 }
 
 TEST_F(ElasticQuotaFacts, ErrorsNameTheField) {
-  ElasticQuota quota = elastic_quota_of("", 1, 2);
+  ElasticQuota quota = elastic_quota("", 1, 2);
   EXPECT_EQ(decoded(quota), "Invalid: elasticquota /quota: namespace: is empty");
-  quota = elastic_quota_of("red", 1, 2);
+  quota = elastic_quota("red", 1, 2);
   quota.max = {{"cpu", {}}, {"cpu", {}}};
   EXPECT_EQ(decoded(quota), "Invalid: elasticquota red/quota: max: \"cpu\" comes twice");
-  quota = elastic_quota_of("red", 1, 2);
+  quota = elastic_quota("red", 1, 2);
   quota.min->assign(kResourcesPerListMax + 1, {"r", {}});
   EXPECT_EQ(decoded(quota),
             "LimitExceeded: elasticquota red/quota: min: 65 resources: kResourcesPerListMax is 64");
@@ -189,9 +168,9 @@ TEST_F(ElasticQuotaFacts, ErrorsNameTheField) {
   EXPECT_EQ(decoded(budget),
             "LimitExceeded: poddisruptionbudget red/budget: selector[0].values[1]: 1025 bytes:"
             " kTextBytesMax is 1024");
-  PriorityClass priority_class = class_of("low", 1);
-  priority_class.preemption_policy = std::string(kTextBytesMax + 1, 'n');
-  EXPECT_EQ(decoded(priority_class),
+  PriorityClass low = priority_class("low", 1);
+  low.preemption_policy = std::string(kTextBytesMax + 1, 'n');
+  EXPECT_EQ(decoded(low),
             "LimitExceeded: priorityclass low: preemptionPolicy: 1025 bytes: kTextBytesMax is"
             " 1024");
   Pod pod = pod_of("p", 1);
@@ -202,12 +181,12 @@ TEST_F(ElasticQuotaFacts, ErrorsNameTheField) {
 
 TEST_F(ElasticQuotaFacts, ARefusedOneStopsNoOther) {
   feeder.feed({node_of("n1", 8)});
-  ElasticQuota nameless = elastic_quota_of("red", 1, 2), negative = elastic_quota_of("blue", -1, 2);
+  ElasticQuota nameless = elastic_quota("red", 1, 2), negative = elastic_quota("blue", -1, 2);
   nameless.name.clear();
   PodDisruptionBudget budget = budget_of("red", 1);
   budget.name.clear();
-  const std::uint64_t id = feeder.facts({nameless, negative, budget, class_of("", 1),
-                                         elastic_quota_of("red", 1, 2), class_of("high", 9)});
+  const std::uint64_t id = feeder.facts({nameless, negative, budget, priority_class("", 1),
+                                         elastic_quota("red", 1, 2), priority_class("high", 9)});
   EXPECT_EQ(feeder.error(id), "Invalid: ElasticQuota: metadata.name is empty (change 0)");
   const std::string error = feeder.error(id);
   EXPECT_EQ(error.rfind("Invalid: ElasticQuota blue/quota: spec.min", 0), 0U) << error;
@@ -221,16 +200,16 @@ TEST_F(ElasticQuotaFacts, TheirNumberHasALimit) {
   if (kThreadSanitizer) GTEST_SKIP() << kManyOfOneThread;
   std::vector<Fact> classes, quotas;
   for (std::uint32_t c = 0; c < kPriorityClassesMax; ++c) {
-    classes.emplace_back(class_of(fmt::format("class-{}", c), static_cast<std::int32_t>(c)));
+    classes.emplace_back(priority_class(fmt::format("class-{}", c), static_cast<std::int32_t>(c)));
   }
   feeder.feed(classes);
-  std::uint64_t id = feeder.facts({class_of("class-0", 7), class_of("one-more", 1)});
+  std::uint64_t id = feeder.facts({priority_class("class-0", 7), priority_class("one-more", 1)});
   EXPECT_EQ(feeder.error(id),
             "LimitExceeded: PriorityClass one-more: kPriorityClassesMax (10000) are known"
             " (change 1)");
   EXPECT_FALSE(feeder.has_answer());
   // In one namespace, of which the first by name counts.
-  ElasticQuota quota = elastic_quota_of("red", 1, 2);
+  ElasticQuota quota = elastic_quota("red", 1, 2);
   for (std::uint32_t q = 0; q < kElasticQuotasMax; ++q) {
     quota.name = fmt::format("quota-{:06}", q);
     quotas.emplace_back(quota);
@@ -253,10 +232,11 @@ TEST_F(ElasticQuotaFacts, NeedNoOrder) {
   ranked.deleting = true;
   waiting.nominated_node_name = "n1";
   waiting.preemption_policy = "Never";
-  ElasticQuota second = elastic_quota_of("red", 9, 9);
+  ElasticQuota second = elastic_quota("red", 9, 9);
   second.name = "second";
   std::vector<Fact> facts = borrowed();
-  facts.insert(facts.end(), {ranked, waiting, second, class_of("high", 9), budget_of("red", 1)});
+  facts.insert(facts.end(),
+               {ranked, waiting, second, priority_class("high", 9), budget_of("red", 1)});
   const std::uint64_t digest = engine_with(Profile::standard(), facts, kNowUs).digest();
   const std::string status =
       "blue/quota over cpu 4000 8000 8000 0, red/quota cpu 4000 8000 1000 2000";
@@ -276,7 +256,7 @@ TEST_F(ElasticQuotaFacts, RemovedOnesAreGone) {
   low.labels = {{"app", "web"}};
   std::vector<Fact> facts = borrowed();
   facts.back() = low;
-  facts.insert(facts.end(), {budget_of("blue", 0), class_of("low", 1)});
+  facts.insert(facts.end(), {budget_of("blue", 0), priority_class("low", 1)});
   feeder.feed(facts);
   const Pod red = pod_in("red", "r", 4, 0);
   const wire::PostFiltered& before = client.post_filtered(red);
@@ -286,8 +266,8 @@ TEST_F(ElasticQuotaFacts, RemovedOnesAreGone) {
   EXPECT_EQ(text_of(client.post_filtered(red)), "Success n1: blue/low uid-low 1 on n1");
   feeder.facts({removed_class("low")});
   EXPECT_EQ(text_of(client.post_filtered(red)), "Success n1: blue/low uid-low 0 on n1");
-  feeder.facts({removed_elastic_quota(elastic_quota_of("red", 0, 0)),
-                removed_elastic_quota(elastic_quota_of("nobody", 0, 0)), removed_class("nobody"),
+  feeder.facts({removed_elastic_quota(elastic_quota("red", 0, 0)),
+                removed_elastic_quota(elastic_quota("nobody", 0, 0)), removed_class("nobody"),
                 removed_budget(budget_of("nobody", 0))});
   EXPECT_FALSE(feeder.has_answer());
   EXPECT_EQ(text_of(client.elastic_quota_status()), "blue/quota over cpu 4000 8000 8000 0");
@@ -301,7 +281,7 @@ TEST_F(ElasticQuotaFacts, AResyncCarriesThem) {
   feeder.feed(facts);
   const std::uint64_t digest = client.stats(true).digest();
   feeder.begin();
-  feeder.facts({node_of("n1", 8), elastic_quota_of("blue", 1, 2)});
+  feeder.facts({node_of("n1", 8), elastic_quota("blue", 1, 2)});
   EXPECT_EQ(text_of(client.elastic_quota_status()),
             "blue/quota over cpu 4000 8000 8000 0, red/quota cpu 4000 8000 0 0");
   EXPECT_EQ(text_of_pre_filter(*client.evaluated({red}).decisions()->Get(0)),
@@ -326,7 +306,7 @@ TEST_F(ElasticQuotaFacts, AResyncForgetsBudgetsAndClasses) {
   }
   const Pod red = pod_in("red", "r", 4, 0);
   std::vector<Fact> all = facts;
-  all.insert(all.end(), {budget_of("blue", 0), class_of("low", 1)});
+  all.insert(all.end(), {budget_of("blue", 0), priority_class("low", 1)});
   feeder.feed(all);
   EXPECT_EQ(text_of(client.post_filtered(red)), "Success n1: blue/high uid-high 5 on n1");
   feeder.feed(facts);
@@ -369,7 +349,7 @@ TEST_F(PreFiltering, RejectsWithoutLookingAtNodes) {
 
 // Two front-ends ask for what only one of them can have.
 TEST_F(PreFiltering, AReservationLooksAgain) {
-  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota("red", 4, 4)});
   const Pod one = pod_in("red", "one", 3, 0), two = pod_in("red", "two", 3, 0);
   Client other(*service);
   other.greet();
@@ -386,12 +366,12 @@ TEST_F(PreFiltering, AReservationLooksAgain) {
   EXPECT_EQ(other.reserve_text(two, "n1"), "ok");
   EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 4000 3000 0");
   // A resync repeats the reservation.
-  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota("red", 4, 4)});
   EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 4000 3000 0");
 }
 
 TEST_F(PreFiltering, ReserveAndEvaluateInOneSeeTheQuota) {
-  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota("red", 4, 4)});
   const Pod one = pod_in("red", "one", 3, 0), two = pod_in("red", "two", 3, 0);
   const wire::Evaluated& evaluated = client.evaluated({two}, {.reserve = std::pair{one, "n1"}});
   EXPECT_EQ(Client::reserved_text(*evaluated.reserved()), "ok");
@@ -400,7 +380,7 @@ TEST_F(PreFiltering, ReserveAndEvaluateInOneSeeTheQuota) {
 }
 
 TEST_F(PreFiltering, PlaceGoesOnWithTheNextPod) {
-  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 4)});
+  feeder.feed({node_of("n1", 8), elastic_quota("red", 4, 4)});
   const std::vector<PodArg> pods = {pod_in("red", "one", 3, 0), pod_in("red", "two", 3, 0),
                                     pod_in("red", "three", 1, 0)};
   const wire::Placed& placed = client.take<wire::Placed>(client.place(pods));
@@ -456,8 +436,8 @@ TEST_F(PostFiltering, TellsOfEveryCandidate) {
 }
 
 TEST_F(PostFiltering, CountsBrokenBudgets) {
-  std::vector<Fact> facts = {node_of("n1", 4), elastic_quota_of("red", 4, 4),
-                             elastic_quota_of("blue", 0, 4)};
+  std::vector<Fact> facts = {node_of("n1", 4), elastic_quota("red", 4, 4),
+                             elastic_quota("blue", 0, 4)};
   Pod victim = pod_in("blue", "only", 4, 5, "n1");
   victim.labels = {{"app", "web"}};
   facts.emplace_back(victim);
@@ -560,7 +540,7 @@ TEST_F(Nominating, EndsWithTheNominationAndWithThePod) {
   red.nominated_node_name = "n1";
   const std::string nominated = "red/quota cpu 4000 8000 0 4000";
   const std::string not_nominated = "red/quota cpu 4000 8000 0 0";
-  feeder.feed({elastic_quota_of("red", 4, 8), red});
+  feeder.feed({elastic_quota("red", 4, 8), red});
   EXPECT_EQ(text_of(client.elastic_quota_status()), not_nominated);  // its node is not there yet
   feeder.facts({node_of("n1", 8)});
   EXPECT_EQ(text_of(client.elastic_quota_status()), nominated);
@@ -585,7 +565,7 @@ TEST_F(Nominating, EndsWithTheNominationAndWithThePod) {
 TEST_F(Nominating, IsCarriedByAResync) {
   Pod red = pod_in("red", "r", 4, 0);
   red.nominated_node_name = "n1";
-  const std::vector<Fact> facts = {node_of("n1", 8), elastic_quota_of("red", 4, 8), red};
+  const std::vector<Fact> facts = {node_of("n1", 8), elastic_quota("red", 4, 8), red};
   feeder.feed(facts);
   EXPECT_EQ(client.reserve_text(red.uid, "n1"), "ok");
   EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 4000 0");
@@ -595,14 +575,14 @@ TEST_F(Nominating, IsCarriedByAResync) {
   EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 0 4000");
   feeder.feed(facts);
   EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 0 4000");
-  feeder.feed({node_of("n1", 8), elastic_quota_of("red", 4, 8)});
+  feeder.feed({node_of("n1", 8), elastic_quota("red", 4, 8)});
   EXPECT_EQ(text_of(client.elastic_quota_status()), "red/quota cpu 4000 8000 0 0");
 }
 
 // --- Quota status ------------------------------------------------------------------------------
 
 TEST_F(ElasticQuotaStatusOf, SaysWhatQuotasNameAndHave) {
-  ElasticQuota open = elastic_quota_of("open", 0, 0);
+  ElasticQuota open = elastic_quota("open", 0, 0);
   open.min = {{"memory", *Quantity::parse("1Gi")}};
   open.max.reset();
   feeder.feed(
@@ -620,7 +600,7 @@ TEST_F(ElasticQuotaStatusOf, ManyComeInPages) {
   const std::uint32_t count = kQuotasPerReplyMax + 100;
   std::vector<Fact> facts;
   for (std::uint32_t q = 0; q < count; ++q) {
-    facts.emplace_back(elastic_quota_of(fmt::format("team-{:05}", count - q), 1, 2));
+    facts.emplace_back(elastic_quota(fmt::format("team-{:05}", count - q), 1, 2));
   }
   feeder.feed(facts);
   std::string after;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/objects.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_feeding_test {
@@ -343,13 +344,7 @@ TEST_F(Feeding, TheServersClockMovesWithEveryFrameButNotBack) {
 }
 
 TEST_F(Feeding, MetricsExpireByTheClock) {
-  NodeMetric metric;
-  metric.name = "n1";
-  metric.has_node_metric = true;
-  metric.report_interval_seconds = 60;
-  metric.update_time_us = kNowUs;
-  metric.node_usage = cores(1);
-  feeder.feed({node_of("n1", 8), metric});
+  feeder.feed({node_of("n1", 8), node_metric_of("n1", kNowUs, cores(1), 60)});
   const auto answer = [&] {
     return text_of(*client.evaluated({pod_of("p", 1)}, {.reasons = true}).decisions()->Get(0));
   };

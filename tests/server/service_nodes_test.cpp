@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/objects.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_nodes_test {
@@ -210,11 +211,7 @@ TEST_F(NominatedToNodes, CountOnceOrNotAtAll) {
 }
 
 TEST_F(NominatedToNodes, ThePreFilterIsTold) {
-  ElasticQuota quota;
-  quota.namespace_name = "team";
-  quota.name = "quota";
-  quota.min = quota.max = cores(4);
-  feeder.feed({node_of("n1", 8), pod_of("b", 2, "n1"), quota});
+  feeder.feed({node_of("n1", 8), pod_of("b", 2, "n1"), elastic_quota("team", 4, 4)});
   const wire::NodesEvaluated& all = told(pod_of("p", 3));
   EXPECT_NE(joined(all.pre_filter()).find("is more than max 4"), std::string::npos);
   ASSERT_EQ(all.node_verdicts()->size(), 1U);  // the nodes are looked at all the same

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/objects.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory {
@@ -187,10 +188,7 @@ TEST_F(TwoProfiles, AnotherNameIsRefused) {
 
 // Quotas are facts of all; only some profiles heed them.
 TEST_F(TwoProfiles, QuotasAreThoseOfTheProfilesThatHaveThem) {
-  ElasticQuota quota;
-  quota.namespace_name = "team";
-  quota.name = "quota";
-  quota.min = quota.max = cores(5);
+  const ElasticQuota quota = elastic_quota("team", 5, 5);
   feeder.feed({node_of("n1", 8), quota, pod_of("b", 4, "n1")});
   EXPECT_EQ(client.best(pod_of("p", 2)), "n1");
   EXPECT_EQ(packing.best(pod_of("p", 2)), "");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/support/objects.h"
+
 namespace headroom::in_memory {
 
 namespace {
@@ -63,12 +65,7 @@ void ServiceSimulation::change_node() {
   const auto n = static_cast<std::uint32_t>(draws_.below(kNodes));
   const std::string name = fmt::format("n{}", n);
   if (draws_.one_in(3)) {
-    NodeMetric metric;
-    metric.name = name;
-    metric.update_time_us = wall_us_;
-    metric.has_node_metric = true;
-    metric.node_usage = cores(draws_.between(0, 8));
-    changes_.emplace_back(std::move(metric));
+    changes_.emplace_back(node_metric_of(name, wall_us_, cores(draws_.between(0, 8))));
   } else if (draws_.one_in(4)) {
     changes_.emplace_back(removed_metric(name));
   } else if (nodes_.contains(name) && draws_.one_in(3)) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/objects.h"
 #include "tests/support/service_harness.h"
 
 namespace headroom::in_memory::service_turns_test {
@@ -465,11 +466,7 @@ Node pool_node(const std::string& name, const std::string& pool) {
 
 // Of all nodes that say their pool.
 CapacityQuota cores_quota(const std::string& name, const std::string& cpu) {
-  CapacityQuota quota;
-  quota.name = name;
-  quota.selector = {{"pool", "Exists", {}}};
-  quota.limits = {{"cpu", cpu}};
-  return quota;
+  return capacity_quota(name, {{"cpu", cpu}}, {{"pool", "Exists", {}}});
 }
 
 // Of a pool each.

@@ -14,6 +14,7 @@
 #include "simulation/report/simulation_json.h"
 #include "simulation/simulation.h"
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 #include "workloads/random.h"
@@ -25,35 +26,15 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 
 Node node(const std::string& name, std::int64_t cpus, StringMap labels = {}) {
-  Node node;
-  node.name = name;
-  node.labels = std::move(labels);
-  node.capacity = {{"cpu", Quantity::from_value(cpus)},
-                   {"memory", Quantity::from_value(cpus << 32)},
-                   {"pods", Quantity::from_value(110)}};
-  node.allocatable = node.capacity;
+  Node node = node_of(name, cores_and_memory(cpus), std::move(labels));
+  node.capacity = node.allocatable;
   return node;
 }
 
 // Asks for cpu alone; the limit equals the request.
 Pod pod(std::uint32_t index, std::int64_t cpu_milli) {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = "pod-" + std::to_string(index);
-  pod.uid = pod.name;
-  pod.phase = "Pending";
-  Container container;
-  container.name = "main";
-  container.requests = {{"cpu", Quantity::from_milli(cpu_milli)}};
-  container.limits = container.requests;
-  pod.containers = {container};
-  return pod;
-}
-
-CapacityQuota capacity_quota(const std::string& name, StringMap limits,
-                             LabelSelector selector = {}) {
-  return {
-      .name = name, .generation = 1, .selector = std::move(selector), .limits = std::move(limits)};
+  return headroom::pod_of("default", "pod-" + std::to_string(index), millicores(cpu_milli),
+                          {.limits = millicores(cpu_milli), .phase = "Pending"});
 }
 
 LabelSelector in(const std::string& key, const std::string& value) {

@@ -19,6 +19,7 @@
 #include "simulation/report/series_json.h"
 #include "simulation/report/simulation_json.h"
 #include "simulation/text/printable.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "tools/command/command_line.h"
 #include "tools/command/text_output.h"
@@ -32,27 +33,15 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kSecondUs = 1'000'000;
 
 Node node(const std::string& name, std::int64_t cpu_milli) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_milli(cpu_milli)},
-                      {"pods", Quantity::from_value(110)}};
+  Node node = node_of(name, millicores(cpu_milli));
   node.capacity = node.allocatable;
   return node;
 }
 
 // Asks for three cores and may use six.
 Pod pod(std::uint32_t index) {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = "pod-" + std::to_string(index);
-  pod.uid = pod.name;
-  pod.phase = "Pending";
-  Container container;
-  container.name = "main";
-  container.requests = {{"cpu", Quantity::from_milli(3000)}};
-  container.limits = {{"cpu", Quantity::from_milli(6000)}};
-  pod.containers = {container};
-  return pod;
+  return pod_of("default", "pod-" + std::to_string(index), cores(3),
+                {.limits = cores(6), .phase = "Pending"});
 }
 
 // A node of four cores and one of 16.

@@ -14,6 +14,7 @@
 #include "simulation/pod_queue.h"
 #include "simulation/simulated_budgets.h"
 #include "simulation/text/not_considered_text.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 #include "workloads/cluster_generator.h"
 
@@ -23,26 +24,12 @@ namespace {
 constexpr std::int64_t kSecondUs = 1'000'000;
 
 Node node(const std::string& name, std::int64_t cpu_milli) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_milli(cpu_milli)},
-                      {"memory", Quantity::from_value(std::int64_t{8} << 30)},
-                      {"pods", Quantity::from_value(110)}};
-  return node;
+  return node_of(name, cpu_and_memory(cpu_milli, std::int64_t{8} << 30));
 }
 
 Pod pod(std::uint32_t index, std::int64_t cpu_milli) {
-  Pod pod;
-  pod.namespace_name = "default";
-  pod.name = "pod-" + std::to_string(index);
-  pod.uid = pod.name;
-  pod.phase = "Pending";
-  Container container;
-  container.name = "main";
-  container.requests = {{"cpu", Quantity::from_milli(cpu_milli)}};
-  container.limits = {{"cpu", Quantity::from_milli(2 * cpu_milli)}};
-  pod.containers = {container};
-  return pod;
+  return pod_of("default", "pod-" + std::to_string(index), millicores(cpu_milli),
+                {.limits = millicores(2 * cpu_milli), .phase = "Pending"});
 }
 
 // One node of four cores; each pod takes three.
@@ -592,37 +579,25 @@ TEST(Simulation, LatenciesAreRanks) {
 
 // --- Quotas and preemption ---
 
+ResourceList gpus_of(std::int64_t count) { return {{kGpuResource, Quantity::from_value(count)}}; }
+
 ElasticQuota gpu_elastic_quota(const std::string& user, std::int64_t min, std::int64_t max) {
-  ElasticQuota quota;
-  quota.namespace_name = user;
-  quota.name = "quota";
-  quota.min = ResourceList{{kGpuResource, Quantity::from_value(min)}};
-  quota.max = ResourceList{{kGpuResource, Quantity::from_value(max)}};
-  return quota;
+  return elastic_quota(user, gpus_of(min), gpus_of(max));
 }
 
 Node gpu_node(const std::string& name, std::int64_t gpus) {
-  Node gpu_node = node(name, 64'000);
-  gpu_node.allocatable = {{"cpu", Quantity::from_milli(64'000)},
-                          {kGpuResource, Quantity::from_value(gpus)},
-                          {"pods", Quantity::from_value(110)}};
-  return gpu_node;
+  ResourceList allocatable = cores(64);
+  allocatable.emplace_back(kGpuResource, Quantity::from_value(gpus));
+  return node_of(name, std::move(allocatable));
 }
 
 Pod gpu_pod(const std::string& user, const std::string& name, std::int64_t gpus,
             std::int32_t priority = 0) {
-  Pod pod;
-  pod.namespace_name = user;
-  pod.name = name;
-  pod.uid = user + '/' + name;
-  pod.phase = "Pending";
-  pod.priority = priority;
-  Container container;
-  container.name = "main";
-  container.requests = {{kGpuResource, Quantity::from_value(gpus)}};
-  container.limits = container.requests;
-  pod.containers = {container};
-  return pod;
+  return pod_of(user, name, gpus_of(gpus),
+                {.limits = gpus_of(gpus),
+                 .priority = priority,
+                 .phase = "Pending",
+                 .uid = pod_key(user, name)});
 }
 
 // Who arrives one second after the other, and what became of each: a line for every decision.

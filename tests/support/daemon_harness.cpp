@@ -19,6 +19,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/objects.h"
+
 namespace headroom {
 
 namespace {
@@ -101,29 +103,21 @@ Ended run_headroomd(const std::vector<std::string>& arguments) {
 // --- Objects -----------------------------------------------------------------------------------
 
 Node small_node(const std::string& name, const std::string& cpu, const std::string& pods) {
-  Node node;
-  node.name = name;
-  node.labels = {{"kubernetes.io/hostname", name}};
-  node.allocatable = {{"cpu", must(Quantity::parse(cpu))},
-                      {"memory", must(Quantity::parse("16Gi"))},
-                      {"pods", must(Quantity::parse(pods))}};
-  return node;
+  return node_of(name,
+                 {{"cpu", must(Quantity::parse(cpu))},
+                  {"memory", must(Quantity::parse("16Gi"))},
+                  {"pods", must(Quantity::parse(pods))}},
+                 {{"kubernetes.io/hostname", name}});
 }
 
 Pod small_pod(const std::string& name, const std::string& cpu, const std::string& node_name) {
-  Pod pod;
-  pod.namespace_name = "test";
-  pod.name = name;
-  pod.uid = "uid-" + name;
-  pod.node_name = node_name;
-  pod.phase = node_name.empty() ? "Pending" : "Running";
-  Container container;
-  container.name = "main";
-  container.requests = {{"cpu", must(Quantity::parse(cpu))},
-                        {"memory", must(Quantity::parse("64Mi"))}};
-  container.limits = container.requests;
-  pod.containers = {container};
-  return pod;
+  const ResourceList amounts = {{"cpu", must(Quantity::parse(cpu))},
+                                {"memory", must(Quantity::parse("64Mi"))}};
+  return pod_of("test", name, amounts,
+                {.limits = amounts,
+                 .node_name = node_name,
+                 .phase = node_name.empty() ? "Pending" : "Running",
+                 .uid = "uid-" + name});
 }
 
 std::vector<Object> many_nodes(std::uint32_t count, std::size_t name_bytes) {

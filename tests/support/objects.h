@@ -54,6 +54,16 @@ inline Node node_of(const std::string& name, ResourceList allocatable, StringMap
   return node;
 }
 
+// What a node is to a capacity quota: its capacity is as given, and nothing is allocatable.
+inline Node capacity_node_of(const std::string& name, ResourceList capacity,
+                             StringMap labels = {}) {
+  Node node;
+  node.name = name;
+  node.labels = std::move(labels);
+  node.capacity = std::move(capacity);
+  return node;
+}
+
 // What few tests state of a pod.
 struct PodFields {
   ResourceList limits = {};

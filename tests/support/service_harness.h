@@ -22,6 +22,7 @@
 #include "client/encode.h"
 #include "schema/frame.h"
 #include "server/service/service.h"
+#include "tests/support/objects.h"
 #include "workloads/cluster_generator.h"
 
 namespace headroom::in_memory {
@@ -517,28 +518,18 @@ class Client final : public Peer {
 
 // --- Facts -------------------------------------------------------------------------------------
 
-inline ResourceList cores(std::int64_t count) { return {{"cpu", Quantity::from_value(count)}}; }
-
+// With 64 GiB of memory.
 inline Node node_of(const std::string& name, std::int64_t cpu, std::int64_t pods = 110) {
-  Node node;
-  node.name = name;
-  node.allocatable = {{"cpu", Quantity::from_value(cpu)},
-                      {"memory", Quantity::from_value(std::int64_t{64} << 30)},
-                      {"pods", Quantity::from_value(pods)}};
-  return node;
+  ResourceList allocatable = cpu_and_memory(cpu * 1'000, std::int64_t{64} << 30);
+  allocatable.emplace_back("pods", Quantity::from_value(pods));
+  return headroom::node_of(name, std::move(allocatable));
 }
 
+// In namespace "team", its uid is "uid-NAME"; cores as request and limit.
 inline Pod pod_of(const std::string& name, std::int64_t request,
                   const std::string& node_name = "") {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = name;
-  pod.uid = "uid-" + name;
-  pod.node_name = node_name;
-  Container& container = pod.containers.emplace_back();
-  container.name = "main";
-  container.requests = container.limits = cores(request);
-  return pod;
+  return headroom::pod_of("team", name, cores(request),
+                          {.limits = cores(request), .node_name = node_name, .uid = "uid-" + name});
 }
 
 inline std::vector<Fact> generated_facts(const ClusterGenerator& generator) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/objects.h"
+
 namespace headroom::explain_report_test {
 namespace {
 
@@ -90,18 +92,9 @@ TEST(ExplainReport, Json) {
 
 TEST(ExplainReport, SaysWhoWouldHaveToGo) {
   Engine engine = std::move(*Engine::create(Profile::standard()));
-  Node node;
-  node.name = "n1";
-  node.allocatable = {{"cpu", Quantity::from_value(4)}, {"pods", Quantity::from_value(10)}};
-  ASSERT_TRUE(engine.upsert(node));
-  const auto pod = [](const char* name, std::int32_t priority, std::int64_t cores) {
-    Pod made;
-    made.namespace_name = "default";
-    made.name = made.uid = name;
-    made.priority = priority;
-    made.containers.push_back({});
-    made.containers.back().requests = {{"cpu", Quantity::from_value(cores)}};
-    return made;
+  ASSERT_TRUE(engine.upsert(node_of("n1", cores(4))));
+  const auto pod = [](const char* name, std::int32_t priority, std::int64_t count) {
+    return pod_of("default", name, cores(count), {.priority = priority});
   };
   Pod low = pod("low", 1, 2), high = pod("high", 10, 2);
   low.node_name = high.node_name = "n1";
@@ -146,16 +139,8 @@ At 1970-01-01T00:00:00Z, mode Proposal. cpu in thousandths, everything else in w
 TEST(ExplainReport, OfANodeWithoutMetricAndWithoutLimits) {
   Result<Engine> engine = Engine::create(Profile::standard(), {.threads = 1});
   ASSERT_TRUE(engine);
-  Node node;
-  node.name = "n1";
-  node.allocatable = {{"cpu", Quantity::from_value(8)},
-                      {"memory", Quantity::from_value(std::int64_t{8} << 30)},
-                      {"pods", Quantity::from_value(110)}};
-  ASSERT_TRUE(engine->upsert(node));
-  Pod pod;
-  pod.namespace_name = "d";
-  pod.name = pod.uid = "p";
-  pod.containers.emplace_back().limits = {{"cpu", Quantity::from_value(1)}};
+  ASSERT_TRUE(engine->upsert(node_of("n1", cpu_and_memory(8'000, std::int64_t{8} << 30))));
+  const Pod pod = pod_of("d", "p", {}, {.limits = cores(1)});
   const Result<ExplainReport> report = explain_pod(*engine, pod, std::nullopt);
   ASSERT_TRUE(report);
   const std::string text = explain_text(*report);
