@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "engine/state/state_file.h"
 #include "objects/hash.h"
 #include "tests/support/answer_text.h"
+#include "tests/support/file_bytes.h"
 #include "tests/support/objects.h"
 #include "workloads/temporary_directory.h"
 
@@ -67,11 +67,6 @@ Engine make_engine(const Profile& profile = standard_profile()) {
   if (!engine) throw std::invalid_argument(engine.error().message);
   EXPECT_TRUE(engine->advance(kNowUs));
   return std::move(*engine);
-}
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void write_bytes(const std::string& path, const std::string& bytes) {
@@ -218,9 +213,9 @@ TEST_F(StateTest, EveryKindInBothModes) {
                          ASSERT_TRUE(e.advance(kNowUs + 1000 * kSecondUs));  // metrics expire
                        }});
     Engine loaded = saved_and_loaded(engine);
-    const std::string bytes = bytes_of(path());
+    const std::string bytes = file_bytes(path());
     ASSERT_TRUE(loaded.save(path()));
-    EXPECT_EQ(bytes, bytes_of(path()));
+    EXPECT_EQ(bytes, file_bytes(path()));
   }
 }
 
@@ -349,7 +344,7 @@ TEST_F(StateTest, RefusesWhatIsNoStateFile) {
 
 TEST_F(StateTest, RefusesAnotherVersionOrProfile) {
   ASSERT_TRUE(full_engine().save(path()));
-  std::string bytes = bytes_of(path());
+  std::string bytes = file_bytes(path());
   EXPECT_EQ(refusal(bytes), "");
   Profile other = standard_profile();
   other.load_aware.node_metric_expiration_seconds += 1;
@@ -362,7 +357,7 @@ TEST_F(StateTest, RefusesAnotherVersionOrProfile) {
 
 TEST_F(StateTest, RefusesEveryCutAndEveryFlippedByte) {
   ASSERT_TRUE(full_engine().save(path()));
-  const std::string bytes = bytes_of(path());
+  const std::string bytes = file_bytes(path());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(read_state_file(bytes.substr(0, size))) << size;
   }
@@ -389,7 +384,7 @@ TEST_F(StateTest, RefusesEveryCutAndEveryFlippedByte) {
 // anything, holds together.
 TEST_F(StateTest, NeverTrustsTheFacts) {
   ASSERT_TRUE(full_engine().save(path()));
-  const std::string bytes = bytes_of(path());
+  const std::string bytes = file_bytes(path());
   const std::string facts(read_state_file(bytes)->facts);
   const auto restore = [&](const std::string& changed) {
     Cluster cluster(standard_profile());
@@ -418,7 +413,7 @@ TEST_F(StateTest, NeverTrustsTheFacts) {
 TEST_F(StateTest, RefusesFactsOfAnotherDigest) {
   Engine engine = full_engine();
   ASSERT_TRUE(engine.save(path()));
-  const std::string bytes = bytes_of(path());
+  const std::string bytes = file_bytes(path());
   StateFile file = *read_state_file(bytes);
   EXPECT_EQ(refusal(state_file_bytes(file)), "");
   file.digest += 1;
@@ -452,7 +447,7 @@ TEST_F(StateTest, SavesWholeOrNotAtAll) {
   EXPECT_EQ(refused.error().message, nowhere + ": No such file or directory");
   write_bytes(path(), "what was there");
   ASSERT_TRUE(engine.save(path()));
-  EXPECT_EQ(refusal(bytes_of(path())), "");
+  EXPECT_EQ(refusal(file_bytes(path())), "");
   // A directory is in the way: the rename fails, and nothing is left.
   const std::string occupied = directory_.path() + "/directory";
   ASSERT_TRUE(std::filesystem::create_directories(occupied + "/full"));
@@ -467,7 +462,7 @@ TEST_F(StateTest, SavesWholeOrNotAtAll) {
 // stands: whoever changes these bytes (or the digest in them) raises kStateVersion.
 TEST_F(StateTest, TheBytesOfVersion6) {
   ASSERT_TRUE(full_engine().save(path()));
-  const std::string bytes = bytes_of(path());
+  const std::string bytes = file_bytes(path());
   EXPECT_EQ(kStateVersion, 6);
   EXPECT_EQ(bytes.size(), 1985);
   EXPECT_EQ(hash_bytes(bytes), 18269819838963203833u);

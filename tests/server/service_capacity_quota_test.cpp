@@ -965,14 +965,6 @@ Offset<wire::CapacityPlanned> encode(Builder& builder, const PlanAnswer& answer,
   return reply.finish(answer, epoch);
 }
 
-// What the server writes of an answer; the builder owns it.
-template <typename Body, typename... Answer>
-const Body& written(Builder& builder, const Answer&... answer) {
-  builder.Clear();
-  builder.Finish(encode(builder, answer...));
-  return *flatbuffers::GetRoot<Body>(builder.GetBufferPointer());
-}
-
 CapacityQuotaRow row_of(std::string_view id, bool binding) {
   CapacityQuotaRow row;
   row.quota = id;
@@ -1015,13 +1007,17 @@ TEST(CapacityAnswers, LeaveOutWhatIsAboveTheirLimits) {
 
   PlanAnswer plan;
   plan.rows.resize(kCapacityQuotaRowsPerReplyMax);
-  EXPECT_EQ(written<wire::CapacityPlanned>(builder, plan, std::uint64_t{1}).rows_left_out(), 0U);
+  EXPECT_EQ(written<wire::CapacityPlanned>(builder,
+                                           [&] { return encode(builder, plan, std::uint64_t{1}); })
+                .rows_left_out(),
+            0U);
   plan.rows.resize(kCapacityQuotaRowsPerReplyMax + 3);
   plan.net_break.emplace();
   plan.net_break->rows.assign(kBreakRowsMax, row_of("q", true));
   plan.peak_break.emplace();
   plan.peak_break->rows.assign(kBreakRowsMax + 1, row_of("q", true));
-  const auto& planned = written<wire::CapacityPlanned>(builder, plan, std::uint64_t{1});
+  const auto& planned = written<wire::CapacityPlanned>(
+      builder, [&] { return encode(builder, plan, std::uint64_t{1}); });
   EXPECT_EQ(planned.rows()->size(), kCapacityQuotaRowsPerReplyMax);
   EXPECT_EQ(planned.rows_left_out(), 3U);
   EXPECT_EQ(planned.net_break()->rows()->size(), kBreakRowsMax);
@@ -1035,12 +1031,14 @@ TEST(CapacityAnswers, ReasonsAreCut) {
   const std::string why(kMessageBytesMax + 1, 'w');
   PlanAnswer plan;
   plan.skipped = {{"q", why}};
-  const auto& planned = written<wire::CapacityPlanned>(builder, plan, std::uint64_t{1});
+  const auto& planned = written<wire::CapacityPlanned>(
+      builder, [&] { return encode(builder, plan, std::uint64_t{1}); });
   EXPECT_EQ(planned.skipped()->Get(0)->why()->size(), kMessageBytesMax);
   std::vector<CapacityQuotaStatus> quotas(1);
   quotas[0].invalid = why;
-  const auto& status = written<wire::CapacityQuotaStatusReply>(
-      builder, std::span<const CapacityQuotaStatus>(quotas), std::uint64_t{1});
+  const auto& status = written<wire::CapacityQuotaStatusReply>(builder, [&] {
+    return encode(builder, std::span<const CapacityQuotaStatus>(quotas), std::uint64_t{1});
+  });
   EXPECT_EQ(status.quotas()->Get(0)->invalid()->size(), kMessageBytesMax);
 }
 

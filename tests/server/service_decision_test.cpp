@@ -449,7 +449,7 @@ TEST_F(Explaining, AnswersAsTheEngineDoes) {
   for (const std::string node : {"n1", "n2"}) {
     const wire::Explained& explained = client.take<wire::Explained>(client.ask([&](Builder& b) {
       const auto pod = write_ref(b, pending.uid);
-      return wire::CreateExplain(b, pod, write(b, node));
+      return wire::CreateExplain(b, pod, write_text(b, node));
     }));
     const auto expected = engine.explain(pending, node);
     ASSERT_TRUE(expected);
@@ -476,7 +476,7 @@ TEST_F(Explaining, WhatIsNotThere) {
   const auto explain = [&](const PodArg& arg, const std::string& node) {
     return client.error(client.ask([&](Builder& builder) {
       const auto pod = write_ref(builder, arg);
-      return wire::CreateExplain(builder, pod, write(builder, node));
+      return wire::CreateExplain(builder, pod, write_text(builder, node));
     }));
   };
   EXPECT_EQ(explain(pod_of("p", 1), "n9"), "NotFound: node n9 is not known");
@@ -507,7 +507,7 @@ TEST_F(BindingVolumes, AnswersAsTheEngineDoes) {
   const auto asking = [](const PodArg& arg, const std::string& node) {
     return [arg, node](Builder& builder) {
       const auto pod = write_ref(builder, arg);
-      return wire::CreateBoundVolumes(builder, pod, write(builder, node));
+      return wire::CreateBoundVolumes(builder, pod, write_text(builder, node));
     };
   };
   for (const std::string node : {"n1", "n2"}) {
@@ -569,7 +569,7 @@ TEST_F(NotConsidering, EveryAnswerNamesIt) {
     EXPECT_EQ(joined(client
                          .take<wire::Explained>(client.ask([&](Builder& builder) {
                            const auto pod = write_ref(builder, arg);
-                           return wire::CreateExplain(builder, pod, write(builder, "n1"));
+                           return wire::CreateExplain(builder, pod, write_text(builder, "n1"));
                          }))
                          .not_considered()),
               expected);

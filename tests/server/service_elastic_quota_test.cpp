@@ -651,14 +651,6 @@ TEST_F(ExplainingVictims, NeedsAPodAndANode) {
 
 // --- Lists have limits ---------------------------------------------------------------------------
 
-// What the server writes of an answer; the builder owns it.
-template <typename Body, typename... Answer>
-const Body& written(Builder& builder, const Answer&... answer) {
-  builder.Clear();
-  builder.Finish(encode(builder, answer...));
-  return *flatbuffers::GetRoot<Body>(builder.GetBufferPointer());
-}
-
 TEST(PreemptionAnswers, CarryAllFields) {
   const Engine engine = engine_with(Profile::standard(), {node_of("n1", 8), node_of("n2", 8)}, 0);
   PostFilter answer;
@@ -673,7 +665,8 @@ TEST(PreemptionAnswers, CarryAllFields) {
   answer.nodes_ruled_out = 6;
   answer.stays_nominated = true;
   Builder builder;
-  const auto& reply = written<wire::PostFiltered>(builder, answer, engine, std::uint64_t{11});
+  const auto& reply = written<wire::PostFiltered>(
+      builder, [&] { return encode(builder, answer, engine, std::uint64_t{11}); });
   EXPECT_EQ(text_of(reply), "Success n2: a/p u -3 on n1one; two");
   EXPECT_EQ(reply.pdb_violations(), 2);
   EXPECT_TRUE(reply.cross_node());
@@ -684,8 +677,8 @@ TEST(PreemptionAnswers, CarryAllFields) {
   EXPECT_TRUE(reply.stays_nominated());
   EXPECT_EQ(reply.epoch(), 11U);
   const std::vector<PodVerdict> verdicts = {{answer.victims[0], true, "because"}, {{}, false, ""}};
-  const auto& explained =
-      written<wire::ExplainedVictims>(builder, verdicts, engine, std::uint64_t{12});
+  const auto& explained = written<wire::ExplainedVictims>(
+      builder, [&] { return encode(builder, verdicts, engine, std::uint64_t{12}); });
   ASSERT_EQ(explained.pods()->size(), 2U);
   EXPECT_EQ(text(explained.pods()->Get(0)->pod()->node_name()), "n1");
   EXPECT_EQ(text(explained.pods()->Get(0)->why()), "because");
@@ -699,7 +692,8 @@ TEST(PreemptionAnswers, LeaveOutWhatIsAboveTheirLimits) {
   const Engine engine = engine_with(Profile::standard(), {node_of("n1", 8)}, 0);
   Builder builder;
   const auto reply = [&](const PostFilter& answer) -> const wire::PostFiltered& {
-    return written<wire::PostFiltered>(builder, answer, engine, std::uint64_t{1});
+    return written<wire::PostFiltered>(
+        builder, [&] { return encode(builder, answer, engine, std::uint64_t{1}); });
   };
   PostFilter answer;
   answer.reasons.assign(kReasonsPerListMax + 1, "no");
@@ -721,8 +715,8 @@ TEST(PreemptionAnswers, LeaveOutWhatIsAboveTheirLimits) {
   EXPECT_EQ(reply(answer).candidates(), nullptr);
   EXPECT_EQ(reply(answer).candidates_left_out(), 6U);
   const std::vector<PodVerdict> verdicts(kVictimsPerReplyMax + 2);
-  const auto& explained =
-      written<wire::ExplainedVictims>(builder, verdicts, engine, std::uint64_t{1});
+  const auto& explained = written<wire::ExplainedVictims>(
+      builder, [&] { return encode(builder, verdicts, engine, std::uint64_t{1}); });
   EXPECT_EQ(explained.pods()->size(), kVictimsPerReplyMax);
   EXPECT_EQ(explained.left_out(), 2U);
 }

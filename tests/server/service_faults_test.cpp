@@ -84,8 +84,8 @@ class Faults : public ServiceTest {
   void tell(in_memory::Client& peer, std::int64_t fails_at, std::uint64_t sequence,
             const std::vector<Fact>& facts) {
     give(peer, fails_at, [&](Builder& builder) {
-      const auto changes =
-          write_list(builder, facts, [&](const Fact& fact) { return write(builder, fact); });
+      const auto changes = write_list<wire::Change>(
+          builder, facts, [&](const Fact& fact) { return write(builder, fact); });
       return wire::CreateFacts(builder, sequence, changes, 0);
     });
   }

@@ -231,10 +231,11 @@ TEST_F(Objects, ErrorsLeadToTheValue) {
 TEST_F(Objects, PortsAreThoseOfKubernetes) {
   const auto error = [](std::int32_t number, const char* protocol, const std::string& ip) {
     Builder builder;
-    const auto text = write(builder, "x");
-    const auto ports = builder.CreateVector(std::vector{
-        wire::CreateContainerPort(builder, 80),
-        wire::CreateContainerPort(builder, number, write(builder, protocol), write(builder, ip))});
+    const auto text = write_text(builder, "x");
+    const auto ports = builder.CreateVector(
+        std::vector{wire::CreateContainerPort(builder, 80),
+                    wire::CreateContainerPort(builder, number, write_text(builder, protocol),
+                                              write_text(builder, ip))});
     const auto container = wire::CreateContainer(builder, 0, 0, 0, false, 0, 0, ports);
     const auto containers = builder.CreateVector(std::vector{container});
     builder.Finish(
@@ -292,7 +293,7 @@ TEST_F(Objects, TermsAndConstraintsAreThoseOfKubernetes) {
 
 TEST_F(Objects, WhatIsAbsentIsEmpty) {
   Builder builder;
-  const auto text = write(builder, "x");
+  const auto text = write_text(builder, "x");
   builder.Finish(wire::CreatePod(builder, text, text, text));
   Pod full = pod_of("full", 1, "n1"), bare;
   full.phase = full.qos_class = full.nominated_node_name = "set";
@@ -341,7 +342,7 @@ TEST_F(Objects, ErrorsAboutLongNamesFitAFrame) {
   };
   // One string that two fields share.
   short_error(client.ask([&](Builder& builder) {
-    const auto shared = write(builder, name);
+    const auto shared = write_text(builder, name);
     const auto pods = std::vector{
         wire::CreatePodRef(builder, 0, wire::CreatePod(builder, shared, shared, shared))};
     return wire::CreateEvaluate(builder, builder.CreateVector(pods));
@@ -356,15 +357,15 @@ TEST_F(Objects, SharedPartsDoNotMultiply) {
   feeder.feed({node_of("n1", 8)});
   std::size_t size = 0;
   const std::uint64_t id = client.ask([&](Builder& builder) {
-    const std::vector values(kItemsPerListMax, write(builder, std::string(1000, 'v')));
-    const auto key = write(builder, "k");
-    const auto op = write(builder, "In");
+    const std::vector values(kItemsPerListMax, write_text(builder, std::string(1000, 'v')));
+    const auto key = write_text(builder, "k");
+    const auto op = write_text(builder, "In");
     const std::vector requirements(
         32, wire::CreateNodeSelectorRequirement(builder, key, op, builder.CreateVector(values)));
     const std::vector terms = {
         wire::CreateNodeSelectorTerm(builder, builder.CreateVector(requirements))};
     const auto affinity = wire::CreateNodeSelector(builder, builder.CreateVector(terms));
-    const auto name = write(builder, "p");
+    const auto name = write_text(builder, "p");
     wire::PodBuilder pod(builder);
     pod.add_namespace_name(name);
     pod.add_name(name);

@@ -100,7 +100,7 @@ TEST_F(Turns, EveryQuestionAboutAPodTakesThem) {
   in_turns();
   const std::uint64_t explained = client.ask([](Builder& builder) {
     const auto ref = write_ref(builder, selecting("a", "n7"));
-    return wire::CreateExplain(builder, ref, write(builder, "n7"));
+    return wire::CreateExplain(builder, ref, write_text(builder, "n7"));
   });
   EXPECT_GE(steps(), kNodes);
   EXPECT_EQ(client.take<wire::Explained>(explained).code(), wire::Code::Success);

@@ -25,6 +25,7 @@
 #include "objects/objects.h"
 #include "schema/endpoint.h"
 #include "schema/frame.h"
+#include "tests/support/must.h"
 #include "tools/load/daemon_process.h"
 #include "workloads/temporary_directory.h"
 
@@ -50,12 +51,6 @@ inline constexpr std::size_t kGrowthBytesMax = 1 << 30;
 #else
 inline constexpr std::size_t kGrowthBytesMax = 100 << 20;
 #endif
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 // For EXPECT_PRED2, which shows both.
 inline bool has(const std::string& text, const std::string& part) {

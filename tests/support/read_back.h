@@ -22,4 +22,12 @@ std::string read_back(const Object& object, Object out) {
   return "ok";
 }
 
+// What `write` writes into the builder, which owns it, as its reader has it.
+template <typename Body, typename Write>
+const Body& written(Builder& builder, Write write) {
+  builder.Clear();
+  builder.Finish(write());
+  return *flatbuffers::GetRoot<Body>(builder.GetBufferPointer());
+}
+
 }  // namespace headroom

@@ -21,6 +21,7 @@
 
 #include "client/encode.h"
 #include "schema/frame.h"
+#include "schema/write.h"
 #include "server/service/service.h"
 #include "tests/support/objects.h"
 #include "workloads/cluster_generator.h"
@@ -45,17 +46,6 @@ constexpr const char* kManyOfOneThread =
     "many facts and one thread: release and ASan look at them, ThreadSanitizer has nothing to";
 
 // --- Objects on the wire -----------------------------------------------------------------------
-
-inline Offset<flatbuffers::String> write(Builder& builder, std::string_view text) {
-  return builder.CreateString(text.data(), text.size());
-}
-
-template <typename Item, typename Write>
-auto write_list(Builder& builder, const std::vector<Item>& items, Write write_item) {
-  std::vector<decltype(write_item(items.front()))> written;
-  for (const Item& item : items) written.push_back(write_item(item));
-  return builder.CreateVector(written);
-}
 
 struct Removed {
   wire::Fact kind;
@@ -132,13 +122,13 @@ inline Offset<wire::Change> write(Builder& builder, const Fact& fact) {
         } else if constexpr (std::is_same_v<Held, ClassedCapacityQuota>) {
           return encode_upsert(builder, held.quota, held.quota_class);
         } else if constexpr (std::is_same_v<Held, ReferredJson>) {
-          const auto json = write(builder, held.json);
+          const auto json = write_text(builder, held.json);
           return wire::CreateChange(builder, wire::Fact::ReferredObject,
                                     wire::CreateReferredObject(builder, json).Union());
         } else if constexpr (std::is_same_v<Held, RemovedReferred>) {
-          const auto kind = write(builder, held.kind);
+          const auto kind = write_text(builder, held.kind);
           const auto removed =
-              wire::CreateRemovedReferredObject(builder, kind, write(builder, held.key));
+              wire::CreateRemovedReferredObject(builder, kind, write_text(builder, held.key));
           return wire::CreateChange(builder, wire::Fact::RemovedReferredObject, removed.Union());
         } else if constexpr (std::is_same_v<Held, UnknownFact>) {
           return wire::CreateChange(builder, static_cast<wire::Fact>(77),
@@ -175,18 +165,19 @@ inline Offset<wire::PodRef> write_ref(Builder& builder, const PodArg& arg) {
   if (const auto* pod = std::get_if<Pod>(&arg)) {
     return wire::CreatePodRef(builder, 0, encode(builder, *pod));
   }
-  return wire::CreatePodRef(builder, write(builder, std::get<std::string>(arg)));
+  return wire::CreatePodRef(builder, write_text(builder, std::get<std::string>(arg)));
 }
 
 inline Offset<flatbuffers::Vector<Offset<wire::PodRef>>> write(Builder& builder,
                                                                const std::vector<PodArg>& pods) {
-  return write_list(builder, pods, [&](const PodArg& pod) { return write_ref(builder, pod); });
+  return write_list<wire::PodRef>(builder, pods,
+                                  [&](const PodArg& pod) { return write_ref(builder, pod); });
 }
 
 inline Offset<wire::Reserve> write_reserve(Builder& builder, const PodArg& arg,
                                            const std::string& node) {
   const auto pod = write_ref(builder, arg);
-  return wire::CreateReserve(builder, pod, write(builder, node));
+  return wire::CreateReserve(builder, pod, write_text(builder, node));
 }
 
 // Templates and counts.
@@ -329,8 +320,8 @@ class Client final : public Peer {
                          std::int64_t now_us = 0) {
     sequence_ = sequence;
     return ask([&](Builder& builder) {
-      const auto changes =
-          write_list(builder, facts, [&](const Fact& fact) { return write(builder, fact); });
+      const auto changes = write_list<wire::Change>(
+          builder, facts, [&](const Fact& fact) { return write(builder, fact); });
       return wire::CreateFacts(builder, sequence, changes, now_us);
     });
   }
@@ -425,7 +416,7 @@ class Client final : public Peer {
   std::uint64_t explain_victims(const PodArg& pod, const std::string& node) {
     return ask([&](Builder& builder) {
       const auto ref = write_ref(builder, pod);
-      return wire::CreateExplainVictims(builder, ref, write(builder, node));
+      return wire::CreateExplainVictims(builder, ref, write_text(builder, node));
     });
   }
   std::uint64_t capacity_check(const NodeCounts& nodes, bool binding_only = false) {

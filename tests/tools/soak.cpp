@@ -22,6 +22,7 @@
 #include "client/feeder.h"
 #include "engine/engine.h"
 #include "tests/support/draws.h"
+#include "tests/support/must.h"
 #include "tools/load/daemon_process.h"
 #include "workloads/temporary_directory.h"
 
@@ -39,12 +40,6 @@ constexpr double kGrowthMax = 0.02;
 // What the pages of a warm daemon vary by: a short soak compares two periods alone.
 constexpr std::size_t kPagesVaryBytes = 2 << 20;
 constexpr int kShortSeconds = 60;
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 Quantity quantity(const std::string& text) { return must(Quantity::parse(text)); }
 

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "tests/engine/random/random_cluster.h"
 #include "tests/support/answer_text.h"
 #include "tests/support/difference.h"
+#include "tests/support/file_bytes.h"
 
 namespace headroom {
 
@@ -21,11 +20,6 @@ namespace {
 // Engines that a short run validates after a step, as that is most of what a script takes: of
 // neighbours one loads in bulk and the other does not.
 constexpr std::size_t kValidated = 2;
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 }  // namespace
 
@@ -106,7 +100,7 @@ std::string ConfiguredEngines::save(std::size_t but) {
     if (!loaded) return configurations_[e].text() + ": " + loaded.error().message;
     std::string wrong = difference("loaded digest", engines_[e].digest(), loaded->digest());
     if (const Result<void> saved = loaded->save(again); !saved) return saved.error().message;
-    if (bytes_of(path) != bytes_of(again)) wrong += "it is saved in other bytes once loaded\n";
+    if (file_bytes(path) != file_bytes(again)) wrong += "it is saved in other bytes once loaded\n";
     if (!wrong.empty()) return configurations_[e].text() + ": " + wrong;
     bulks_[e].reset();
     engines_[e] = std::move(*loaded);
