@@ -1,5 +1,6 @@
 # The kernels on every instruction set, and how one is chosen.
-headroom_add_test(kernels_test SOURCES kernels/dispatch_test.cpp kernels/kernels_test.cpp
+headroom_add_test(kernels_test SOURCES kernels/dispatch_test.cpp kernels/filters_test.cpp kernels/kernels_test.cpp
+    kernels/narrowing_test.cpp kernels/totals_test.cpp
   LIBRARIES headroom::kernels headroom::engine LABELS kernels)
 
 # Unoptimised and sanitized code leaves small functions out of line; only what ships must not.
