@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -312,7 +313,9 @@ inline FilterTerm filter_term(std::uint32_t column, std::uint32_t bit, std::int6
 
 inline constexpr std::uint32_t kNoRejection[] = {0};
 
-Program scores_only(std::span<const Score> scores) { return {kNoRejection, {}, {}, scores, 0}; }
+inline Program scores_only(std::span<const Score> scores) {
+  return {kNoRejection, {}, {}, scores, 0};
+}
 
 inline std::string describe(const Score& score, const std::int64_t* truth) {
   std::ostringstream text;
