@@ -109,7 +109,7 @@ void CapacityFacts::take_off(std::string_view node_name, const StringMap& labels
 
 void CapacityFacts::set_registered(std::string_view id, std::size_t item,
                                    std::string_view node_name, bool registered) {
-  Reservation& reservation = reservations_.find(id)->second;
+  NodeReservation& reservation = reservations_.find(id)->second;
   // First, as the sums tell where memory ends behind it.
   if (registered) {
     reservation.registered.emplace(node_name);
@@ -304,7 +304,7 @@ Result<std::vector<ReservedItem>> CapacityFacts::hold(std::span<const PlanItem> 
   }
 }
 
-void CapacityFacts::add_reserved(Reservation& reservation, int times) {
+void CapacityFacts::add_reserved(NodeReservation& reservation, int times) {
   if (times > 0) {
     // Of none until they are counted there.
     for (ReservedItem& item : reservation.items) item.node.label_class = kNoClass;
@@ -316,9 +316,10 @@ void CapacityFacts::add_reserved(Reservation& reservation, int times) {
   }
 }
 
-void CapacityFacts::set_reservation(std::string_view id, std::optional<Reservation> reservation) {
+void CapacityFacts::set_reservation(std::string_view id,
+                                    std::optional<NodeReservation> reservation) {
   const auto it = reservations_.find(id);
-  std::optional<Reservation> before;
+  std::optional<NodeReservation> before;
   if (it != reservations_.end()) {
     expiries_.erase({it->second.expires_us, it->first});
     add_reserved(it->second, -1);
@@ -329,13 +330,13 @@ void CapacityFacts::set_reservation(std::string_view id, std::optional<Reservati
     if (it != reservations_.end()) reservations_.erase(it);
     return;
   }
-  Reservation& held = it != reservations_.end() ? it->second : reservations_[std::string(id)];
+  NodeReservation& held = it != reservations_.end() ? it->second : reservations_[std::string(id)];
   held = std::move(*reservation);
   expiries_.emplace(held.expires_us, id);
   add_reserved(held, 1);
 }
 
-void CapacityFacts::reserve(std::string_view id, Reservation reservation) {
+void CapacityFacts::reserve(std::string_view id, NodeReservation reservation) {
   set_reservation(id, std::move(reservation));
 }
 
@@ -376,7 +377,7 @@ void CapacityFacts::adopt(const CapacityFacts& former) {
   HEADROOM_ASSERT(reservations_.empty() && !forked());
   for (const auto& [id, held] : former.reservations_) {
     if (held.expires_us <= now_us_) continue;
-    Reservation adopted = held;
+    NodeReservation adopted = held;
     for (ReservedItem& item : adopted.items) {
       for (ResourceAmount& had : item.node.amounts) {
         had.resource = resources_.add(former.resources_.name(had.resource));

@@ -50,7 +50,7 @@ struct ReservedItem {
   std::int64_t left = 0;
 };
 
-struct Reservation {
+struct NodeReservation {
   std::vector<ReservedItem> items;
   std::int64_t expires_us = 0;
   std::set<std::string, std::less<>> registered;  // names of nodes that took one off
@@ -67,7 +67,7 @@ struct CountedNode {
 
 class CapacityFacts {
  public:
-  using Reservations = std::map<std::string, Reservation, std::less<>>;
+  using Reservations = std::map<std::string, NodeReservation, std::less<>>;
 
   explicit CapacityFacts(CapacityQuotasOptions options) : options_(std::move(options)) {}
 
@@ -79,7 +79,7 @@ class CapacityFacts {
   void correct_clock(std::int64_t now_us);
   // The items' templates, with 0 nodes each; kLimitExceeded as CapacityResources::read.
   Result<std::vector<ReservedItem>> hold(std::span<const PlanItem> items);
-  void reserve(std::string_view id, Reservation reservation);
+  void reserve(std::string_view id, NodeReservation reservation);
   bool release(std::string_view id);
   void adopt(const CapacityFacts& former);
 
@@ -160,7 +160,7 @@ class CapacityFacts {
   };
   struct ReservationBefore {
     std::string id;
-    std::optional<Reservation> reservation;
+    std::optional<NodeReservation> reservation;
   };
   // A node took one off a reservation's item: too small a change to keep the whole reservation for.
   struct Registration {
@@ -177,7 +177,7 @@ class CapacityFacts {
   bool forked() const { return !forks_.empty(); }
   void set_node(std::string_view name, std::optional<CountedNode> facts);
   void set_capacity_quota(const CapacityQuotaKey& key, std::optional<CapacityQuotaState> state);
-  void set_reservation(std::string_view id, std::optional<Reservation> reservation);
+  void set_reservation(std::string_view id, std::optional<NodeReservation> reservation);
   void set_registered(std::string_view id, std::size_t item, std::string_view node_name,
                       bool registered);
   void set_now(std::int64_t now_us);
@@ -191,7 +191,7 @@ class CapacityFacts {
   std::uint32_t row_of(std::string_view name, NameIndex::Hash hash) const;
   std::uint32_t classify(const StringMap& labels);
   std::uint32_t classify(const KeptLabels& labels);
-  void add_reserved(Reservation& reservation, int times);
+  void add_reserved(NodeReservation& reservation, int times);
   void read_keys(const LabelSelector& selector);
   void use_keys(const CapacityQuotaState* state, int times);
   void split_classes();

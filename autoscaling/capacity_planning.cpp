@@ -178,10 +178,10 @@ Result<void> CapacityReserving::check() const {
     return fail(ErrorCode::kInvalid, fmt::format("reservation {}: expires at {} us; it is {} us",
                                                  id, request_.expires_us, facts_.now_us()));
   }
-  if (facts_.reservations().size() >= kReservationsMax) {
-    return fail(
-        ErrorCode::kLimitExceeded,
-        fmt::format("reservation {}: kReservationsMax ({}) are live", id, kReservationsMax));
+  if (facts_.reservations().size() >= kNodeReservationsMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("reservation {}: kNodeReservationsMax ({}) are live", id,
+                            kNodeReservationsMax));
   }
   return {};
 }
@@ -268,7 +268,7 @@ Result<void> CapacityReserving::hold() {
   Result<std::vector<ReservedItem>> held = facts_.hold(request_.items);
   if (!held) return tl::unexpected<Error>(std::move(held.error()));
   for (std::size_t i = 0; i < held->size(); ++i) (*held)[i].left = answer_.allowed[i];
-  facts_.reserve(request_.id, Reservation{std::move(*held), request_.expires_us, {}});
+  facts_.reserve(request_.id, NodeReservation{std::move(*held), request_.expires_us, {}});
   return {};
 }
 

@@ -47,7 +47,7 @@ namespace headroom {
 
 inline constexpr std::uint32_t kCapacityQuotasMax = 100'000;
 inline constexpr std::uint32_t kCapacityQuotaNodesMax = 4'000'000;  // Also of one reservation.
-inline constexpr std::uint32_t kReservationsMax = 100'000;
+inline constexpr std::uint32_t kNodeReservationsMax = 100'000;
 inline constexpr std::uint32_t kPlanItemsMax = 10'000;
 
 struct CapacityQuotasOptions {

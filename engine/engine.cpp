@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "engine/cluster/audit.h"
+#include "engine/cluster/cluster.h"
 #include "engine/decide/evaluator.h"
-#include "engine/facts/audit.h"
-#include "engine/facts/cluster.h"
 #include "engine/preempt/preemption.h"
 #include "engine/profile/profile_check.h"
 #include "engine/state/cluster_state.h"
@@ -245,7 +245,7 @@ Engine::Bulk::~Bulk() {
   }
 }
 
-bool Engine::settle(const Pause& pause) { return impl_->cluster.settle(pause); }
+bool Engine::derive(const Pause& pause) { return impl_->cluster.derive(pause); }
 
 void Engine::set_shape_cache_bytes_max(std::size_t bytes) {
   impl_->cluster.shapes().set_bytes_max(bytes);
@@ -290,7 +290,7 @@ Result<std::vector<Decision>> Engine::evaluate(std::span<const Pod> pods,
 Result<std::vector<Placement>> Engine::place(std::span<const Pod> pods,
                                              const EvaluateOptions& options, bool preempt) {
   Cluster& cluster = impl_->cluster;
-  if (preempt && cluster.capacity() == nullptr) {
+  if (preempt && cluster.capacity_scheduling() == nullptr) {
     return fail(ErrorCode::kUnsupported,
                 "place: preempt: the profile does not enable CapacityScheduling");
   }
@@ -442,7 +442,7 @@ Result<std::vector<ReferredObject>> Engine::bound_volumes(const Pod& pod,
 
 const Profile& Engine::profile() const { return impl_->cluster.profile(); }
 std::uint64_t Engine::epoch() const {
-  impl_->cluster.settle();
+  impl_->cluster.derive();
   return impl_->cluster.table().epoch();
 }
 std::uint32_t Engine::assumed_pods() const { return impl_->cluster.assumed_pods(); }
@@ -473,13 +473,13 @@ bool Engine::has_ended(std::string_view namespace_name, std::string_view name,
 
 std::vector<ElasticQuotaStatus> Engine::elastic_quota_status(std::string_view after,
                                                              std::size_t most) const {
-  return impl_->cluster.capacity() == nullptr
+  return impl_->cluster.capacity_scheduling() == nullptr
              ? std::vector<ElasticQuotaStatus>()
-             : impl_->cluster.capacity()->elastic_quotas().status(after, most);
+             : impl_->cluster.capacity_scheduling()->elastic_quotas().status(after, most);
 }
 
 Result<NodeFigures> Engine::node_figures(std::string_view resource) const {
-  impl_->cluster.settle();
+  impl_->cluster.derive();
   const ResourceId id = impl_->cluster.resources().find(resource);
   if (id == kNoResource) {
     return fail(ErrorCode::kNotFound, fmt::format("resource {} is not known", resource));
@@ -488,11 +488,11 @@ Result<NodeFigures> Engine::node_figures(std::string_view resource) const {
 }
 
 std::uint64_t Engine::digest() const {
-  impl_->cluster.settle();
+  impl_->cluster.derive();
   return impl_->cluster.digest();
 }
 Result<void> Engine::validate() const {
-  impl_->cluster.settle();
+  impl_->cluster.derive();
   return impl_->cluster.validate();
 }
 std::unique_ptr<Audit> Engine::audit(AuditOptions options) const {

@@ -103,7 +103,7 @@ class Engine {
   class [[nodiscard]] Bulk;
   Bulk bulk();
   // A turn of what the next look would have to derive; true when nothing of it is left.
-  bool settle(const Pause& pause);
+  bool derive(const Pause& pause);
 
   // Writes all facts and the time to a file, complete or not at all: beside it first, then renamed.
   // kIo; kLimitExceeded: more than load() takes. Open forks are not kept: a loaded engine has none.

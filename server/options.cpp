@@ -144,11 +144,13 @@ StringMap alias_map(const std::vector<std::string>& texts) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
       throw CLI::ValidationError(
-          "--quota-alias", fmt::format("\"{}\": NAME=RESOURCE, as in gpu=nvidia.com/gpu", text));
+          "--capacity-quota-alias",
+          fmt::format("\"{}\": NAME=RESOURCE, as in gpu=nvidia.com/gpu", text));
     }
     if (!aliases.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
-      throw CLI::ValidationError("--quota-alias", fmt::format("\"{}\": \"{}\" has another already",
-                                                              text, text.substr(0, equals)));
+      throw CLI::ValidationError(
+          "--capacity-quota-alias",
+          fmt::format("\"{}\": \"{}\" has another already", text, text.substr(0, equals)));
     }
   }
   return {aliases.begin(), aliases.end()};
@@ -220,9 +222,9 @@ void read(CLI::App& app, const std::shared_ptr<YamlConfig>& config, int argc, ch
                  "A pod that is reserved and neither bound nor renewed so long is free again")
       ->check(CLI::Range(kReservationSecondsMin, kReservationSecondsMax))
       ->capture_default_str();
-  app.add_flag("--quota-ignore-deleting", options.quotas.ignore_deleting,
+  app.add_flag("--capacity-quota-ignore-deleting", options.quotas.ignore_deleting,
                "Nodes that are being deleted count in no CapacityQuota");
-  app.add_option("--quota-alias", aliases,
+  app.add_option("--capacity-quota-alias", aliases,
                  "NAME=RESOURCE: limits of that name in CapacityQuotas count the resource, as in"
                  " gpu=nvidia.com/gpu")
       ->type_name("ALIAS")

@@ -67,7 +67,7 @@ void capacity_quota_check(const BenchOptions& options, Lines& lines) {
   measurement.run(options.repetitions(20));
   const double microseconds = at_small.median() * 1e6;
   lines.push_back(
-      {.row = "quota_check",
+      {.row = "capacity_quota_check",
        .what = fmt::format("{} quotas, {} nodes, one template, {:.0f} rows of answer",
                            kCapacityQuotas, small_nodes,
                            static_cast<double>(rows) / static_cast<double>(templates.size())),
@@ -114,7 +114,7 @@ void capacity_quota_check_batch(const BenchOptions& options, Lines& lines) {
     return watch.seconds();
   });
   measurement.run(options.repetitions(20));
-  lines.push_back({.row = "quota_check_batch",
+  lines.push_back({.row = "capacity_quota_check_batch",
                    .what = fmt::format("{} templates x {} quotas, {:.0f} rows of answer each",
                                        count, quotas, static_cast<double>(rows) / count),
                    .measured = fmt::format("{:.2f} ms", times.median() * 1e3),
@@ -158,7 +158,7 @@ void capacity_quota_event(const BenchOptions& options, Lines& lines) {
   check_done(cluster.validate());
   const double events = kObjects * rounds;
   const double rate = 3 * events / times.median();
-  lines.push_back({.row = "quota_event",
+  lines.push_back({.row = "capacity_quota_event",
                    .what = fmt::format("node added, relabelled, removed; {} nodes, {} quotas",
                                        nodes, kCapacityQuotas),
                    .measured = fmt::format("{:.2f} million a second ({:.2f}, {:.2f}, {:.2f} us)",
@@ -201,7 +201,7 @@ void capacity_quota_edit(const BenchOptions& options, Lines& lines) {
     return edit(quotas[0]);
   });
   measurement.run(options.repetitions(20));
-  lines.push_back({.row = "quota_edit",
+  lines.push_back({.row = "capacity_quota_edit",
                    .what = fmt::format("a selector changed and checked, {} nodes in {} classes",
                                        nodes, cluster.stats().node_classes),
                    .measured = fmt::format("{:.2f} ms", known.median() * 1e3),

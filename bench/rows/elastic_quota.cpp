@@ -40,7 +40,7 @@ void elastic_quota_prefilter(const BenchOptions& options, Lines& lines) {
   }
   Measurement measurement;
   std::size_t next = 0;
-  const Times& times = measurement.add("quota_prefilter", 1, [&] {
+  const Times& times = measurement.add("elastic_quota_prefilter", 1, [&] {
     constexpr int kQuestions = 1000;
     const Stopwatch watch;
     for (int i = 0; i < kQuestions; ++i) {
@@ -49,7 +49,7 @@ void elastic_quota_prefilter(const BenchOptions& options, Lines& lines) {
     return watch.seconds() / kQuestions;
   });
   measurement.run(options.repetitions(20));
-  lines.push_back({.row = "quota_prefilter",
+  lines.push_back({.row = "elastic_quota_prefilter",
                    .what = fmt::format("{} quotas, {} nodes, 1000 nominated pods", quotas, nodes),
                    .measured = fmt::format("{:.2f} us", times.median() * 1e6),
                    .unit = "us",

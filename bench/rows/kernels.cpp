@@ -8,7 +8,7 @@
 #include "bench/measure.h"
 #include "bench/rows/rows.h"
 #include "bench/scalar_reference.h"
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 #include "kernels/exact.h"
 #include "workloads/openb.h"
 

@@ -485,8 +485,8 @@ EngineStats Evaluator::stats() const {
   stats.resources = cluster_.resources().count();
   stats.resources_beyond = cluster_.resources().beyond_count();
   stats.node_classes = cluster_.row_classes().classes().size() - 1;
-  if (const CapacityScheduling* capacity = cluster_.capacity()) {
-    stats.elastic_quotas = capacity->elastic_quotas().elastic_quota_count();
+  if (const CapacityScheduling* capacity_scheduling = cluster_.capacity_scheduling()) {
+    stats.elastic_quotas = capacity_scheduling->elastic_quotas().elastic_quota_count();
   }
   return stats;
 }

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "engine/answers.h"
+#include "engine/cluster/cluster.h"
+#include "engine/cluster/supposition.h"
 #include "engine/decide/applied_rows.h"
 #include "engine/decide/asked_pod.h"
 #include "engine/decide/exact_look.h"
 #include "engine/decide/shape_cache.h"
-#include "engine/facts/cluster.h"
-#include "engine/facts/supposition.h"
 #include "engine/options.h"
 
 namespace headroom {

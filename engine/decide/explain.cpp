@@ -288,14 +288,15 @@ Code Evaluator::explain_before_nodes(const Pod& pod, const PodShape& shape,
     line.note = std::move(gated);
     return Code::kUnschedulableAndUnresolvable;
   }
-  const CapacityScheduling* capacity = cluster_.capacity();
-  if (capacity == nullptr || capacity->elastic_quotas().elastic_quota_count() == 0) {
+  const CapacityScheduling* capacity_scheduling = cluster_.capacity_scheduling();
+  if (capacity_scheduling == nullptr ||
+      capacity_scheduling->elastic_quotas().elastic_quota_count() == 0) {
     return Code::kSuccess;
   }
-  const PodClaim claim = capacity->claim(pod);
-  const ElasticQuotaStanding standing = capacity->standing(claim, shape);
-  explain_elastic_quota(capacity->elastic_quotas(), claim.namespace_id, shape.elastic_quota_request,
-                        standing, out.terms);
+  const PodClaim claim = capacity_scheduling->claim(pod);
+  const ElasticQuotaStanding standing = capacity_scheduling->standing(claim, shape);
+  explain_elastic_quota(capacity_scheduling->elastic_quotas(), claim.namespace_id,
+                        shape.elastic_quota_request, standing, out.terms);
   return standing.rejected() ? Code::kUnschedulable : Code::kSuccess;
 }
 

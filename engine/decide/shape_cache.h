@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/cluster/cluster.h"
 #include "engine/decide/cached_shape.h"
-#include "engine/facts/cluster.h"
 #include "engine/options.h"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 namespace headroom {
 
 bool CrossNode::less_important(const RankedPod& a, const RankedPod& b) const {
-  return preemptor_.capacity.less_important(a, b);
+  return preemptor_.capacity_scheduling.less_important(a, b);
 }
 
 CrossNode::CrossNode(const Preemptor& preemptor) : preemptor_(preemptor) {
@@ -20,7 +20,7 @@ CrossNode::CrossNode(const Preemptor& preemptor) : preemptor_(preemptor) {
     if (cluster.table().node_class(row) == kNoNodeClass) {
       continue;
     }
-    for (const RankedPod& pod : preemptor.capacity.pods_of(row)) {
+    for (const RankedPod& pod : preemptor.capacity_scheduling.pods_of(row)) {
       if (preemptor.may_be_victim(pod)) {
         pods_.push_back({&pod, row});
       }

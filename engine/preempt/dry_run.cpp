@@ -60,7 +60,7 @@ DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
   if (const UsedNow* found = find_used(id); found != nullptr) {
     return used_[static_cast<std::size_t>(found - used_.data())];
   }
-  const ElasticQuotas& quotas = preemptor_.capacity.elastic_quotas();
+  const ElasticQuotas& quotas = preemptor_.capacity_scheduling.elastic_quotas();
   const ResourceSums& used = quotas.at(id).used;
   used_.push_back({id, quotas.at(id).over_min, amounts_.size()});
   amounts_.insert(amounts_.end(), used.begin(), used.begin() + quotas.resource_count());
@@ -68,7 +68,7 @@ DryRun::UsedNow& DryRun::used_now(NamespaceId id) {
 }
 
 void DryRun::change_used(const RankedPod& pod, int sign) {
-  const ElasticQuotas& quotas = preemptor_.capacity.elastic_quotas();
+  const ElasticQuotas& quotas = preemptor_.capacity_scheduling.elastic_quotas();
   const NamespaceFacts& facts = quotas.at(pod.namespace_id);
   UsedNow& now = used_now(pod.namespace_id);
   Int128* used = amounts_.data() + now.amounts;
@@ -101,7 +101,7 @@ bool DryRun::may_go(const RankedPod& pod) const {
   if (!preemptor_.reclaims) {
     return true;
   }
-  const ElasticQuotas& quotas = preemptor_.capacity.elastic_quotas();
+  const ElasticQuotas& quotas = preemptor_.capacity_scheduling.elastic_quotas();
   const NamespaceFacts& facts = quotas.at(pod.namespace_id);
   const UsedNow* now = find_used(pod.namespace_id);
   if (preemptor_.upstream) {
@@ -236,7 +236,8 @@ void DryRun::move(const RankedPod& pod, int sign, bool on_this_node) {
 // --- Budgets ---
 
 bool DryRun::counts_in(BudgetId id, const RankedPod& pod) const {
-  const std::vector<std::string>& disrupted = preemptor_.capacity.budgets().at(id).disrupted_pods;
+  const std::vector<std::string>& disrupted =
+      preemptor_.capacity_scheduling.budgets().at(id).disrupted_pods;
   return disrupted.empty() || !std::binary_search(disrupted.begin(), disrupted.end(),
                                                   preemptor_.cluster.pod(pod.pod).name());
 }
@@ -247,13 +248,13 @@ std::int64_t& DryRun::budget_left(BudgetId id) {
       return budget.left;
     }
   }
-  const std::int64_t allowed = preemptor_.capacity.budgets().at(id).disruptions_allowed;
+  const std::int64_t allowed = preemptor_.capacity_scheduling.budgets().at(id).disruptions_allowed;
   budgets_.push_back({id, preemptor_.upstream ? allowed : std::max<std::int64_t>(allowed, 0)});
   return budgets_.back().left;
 }
 
 void DryRun::take_from_budgets(const RankedPod& pod, int sign) {
-  for (const BudgetId id : preemptor_.capacity.budgets().of(pod.group)) {
+  for (const BudgetId id : preemptor_.capacity_scheduling.budgets().of(pod.group)) {
     if (counts_in(id, pod)) {
       budget_left(id) -= sign;
     }
@@ -269,7 +270,7 @@ std::int64_t DryRun::broken_budgets() const {
 }
 
 bool DryRun::breaks_budget(const RankedPod& pod) {
-  const std::span<const BudgetId> ids = preemptor_.capacity.budgets().of(pod.group);
+  const std::span<const BudgetId> ids = preemptor_.capacity_scheduling.budgets().of(pod.group);
   return std::any_of(ids.begin(), ids.end(),
                      [&](BudgetId id) { return counts_in(id, pod) && budget_left(id) <= 0; });
 }
@@ -282,7 +283,7 @@ void DryRun::split_by_budgets_upstream() {
   others.clear();
   for (auto at = collected_.rbegin(); at != collected_.rend(); ++at) {
     bool breaks = false;
-    for (const BudgetId id : preemptor_.capacity.budgets().of((*at)->group)) {
+    for (const BudgetId id : preemptor_.capacity_scheduling.budgets().of((*at)->group)) {
       breaks |= counts_in(id, **at) && --budget_left(id) < 0;
     }
     (breaks ? breaking_ : others).push_back(*at);
@@ -301,7 +302,7 @@ bool DryRun::enough_so_far() const {
 
 DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
   bool above = false;
-  for (const RankedPod& pod : preemptor_.capacity.pods_of(row_)) {
+  for (const RankedPod& pod : preemptor_.capacity_scheduling.pods_of(row_)) {
     if (pod.priority > bar && !std::exchange(above, true) && !enough_so_far()) {
       return DryRunOutcome::kOutranked;
     }
@@ -349,7 +350,7 @@ DryRunOutcome DryRun::run_upstream(std::int64_t bar) {
 
 bool DryRun::collect(std::int64_t bar) {
   bool above = false;
-  for (const RankedPod& pod : preemptor_.capacity.pods_of(row_)) {
+  for (const RankedPod& pod : preemptor_.capacity_scheduling.pods_of(row_)) {
     if (pod.priority > bar && !std::exchange(above, true) && breaking_.empty() &&
         !enough_so_far()) {
       return false;

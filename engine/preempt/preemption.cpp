@@ -58,7 +58,7 @@ Result<bool> Preemption::post_filter(const Pod& pod, const PostFilterOptions& op
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  if (cluster_.capacity() == nullptr) {
+  if (cluster_.capacity_scheduling() == nullptr) {
     return fail(ErrorCode::kUnsupported,
                 "post_filter: the profile does not enable CapacityScheduling");
   }
@@ -103,7 +103,7 @@ bool Preemption::may_preempt(const Pod& pod, const Preemptor& preemptor, AskedPo
   }
   DryRun dry_run(preemptor);
   dry_run.begin(row);
-  for (const RankedPod& other : preemptor.capacity.pods_of(row)) {
+  for (const RankedPod& other : preemptor.capacity_scheduling.pods_of(row)) {
     if (!cluster_.pod(other.pod).rank.deleting) {
       continue;
     }
@@ -172,7 +172,7 @@ std::vector<Preemption::Constraint> Preemption::constraints(const Preemptor& pre
   } else if (!preemptor.reclaims) {
     groups = {{preemptor.claim.namespace_id, preemptor.claim.priority}};
   } else {
-    const ElasticQuotas& quotas = preemptor.capacity.elastic_quotas();
+    const ElasticQuotas& quotas = preemptor.capacity_scheduling.elastic_quotas();
     for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
       if (id != preemptor.claim.namespace_id && quotas.at(id).has_elastic_quota() &&
           quotas.at(id).over_min) {
@@ -192,7 +192,7 @@ std::vector<Preemption::Constraint> Preemption::constraints(const Preemptor& pre
   }
   for (const Preemptor::Bound& bound : preemptor.bounds) {
     // Mode Upstream looks at the quotas without nominated pods first, and decides by that.
-    const Int128 left = preemptor.capacity.elastic_quotas().compared(
+    const Int128 left = preemptor.capacity_scheduling.elastic_quotas().compared(
         preemptor.upstream ? bound.left_by_itself : bound.left);
     if (left < 0) {
       all.push_back({nullptr, round_down(std::min(saturated(-left), kUnlimited - 1)), {}});
@@ -237,7 +237,7 @@ void Preemption::look_across(const Preemptor& preemptor, const std::vector<std::
   if (!cross_node.may_help()) {
     return;
   }
-  const bool on = preemptor.capacity.cross_node();
+  const bool on = preemptor.capacity_scheduling.cross_node();
   std::atomic<bool> found_one = false;
   Best best;
   arena_.execute([&] {
@@ -363,7 +363,8 @@ void Preemption::choose_node(const Preemptor& preemptor, AskedPod& asked, bool b
         [&](const tbb::blocked_range<std::size_t>& stretch, Best so_far) {
           DryRun dry_run(preemptor);
           for (std::size_t i = stretch.begin(); i < stretch.end(); ++i) {
-            preemptor.capacity.prefetch(within[std::min(i + kRowsAhead, within.size() - 1)]);
+            preemptor.capacity_scheduling.prefetch(
+                within[std::min(i + kRowsAhead, within.size() - 1)]);
             look_at(within[i], preemptor, dry_run, bar, so_far);
           }
           return so_far;
@@ -431,7 +432,7 @@ Result<std::vector<PodVerdict>> Preemption::explain_victims(const Pod& pod, std:
   if (!shape) {
     return tl::unexpected(shape.error());
   }
-  if (cluster_.capacity() == nullptr) {
+  if (cluster_.capacity_scheduling() == nullptr) {
     return fail(ErrorCode::kUnsupported,
                 "explain_victims: the profile does not enable CapacityScheduling");
   }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/answers.h"
+#include "engine/cluster/cluster.h"
 #include "engine/decide/evaluator.h"
-#include "engine/facts/cluster.h"
 #include "engine/options.h"
 #include "engine/preempt/dry_run.h"
 #include "engine/preempt/preemptor.h"

@@ -34,7 +34,7 @@ std::string why_victim(const RankedPod& victim, const Preemptor& preemptor, DryR
 
 std::string why_not_victim(const RankedPod& pod, const Preemptor& preemptor,
                            const DryRun& dry_run) {
-  const NamespaceFacts& facts = preemptor.capacity.elastic_quotas().at(pod.namespace_id);
+  const NamespaceFacts& facts = preemptor.capacity_scheduling.elastic_quotas().at(pod.namespace_id);
   const bool lower = pod.priority < preemptor.claim.priority;
   if (preemptor.may_be_victim(pod)) {
     return dry_run.collected(pod)
@@ -136,7 +136,7 @@ std::vector<PodVerdict> explain_victims(const Preemptor& preemptor, std::uint32_
   std::vector<PodVerdict> verdicts;
   DryRun dry_run(preemptor);
   const bool helps = dry_run.run(row) == DryRunOutcome::kVictims;
-  const std::span<const RankedPod> pods = preemptor.capacity.pods_of(row);
+  const std::span<const RankedPod> pods = preemptor.capacity_scheduling.pods_of(row);
   for (std::size_t i = pods.size(); i-- > 0;) {
     PodVerdict& verdict = verdicts.emplace_back();
     verdict.pod = victim_of(preemptor.cluster, pods[i].pod);

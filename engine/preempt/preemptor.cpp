@@ -11,7 +11,7 @@ void GivenBack::extend(const Cluster& cluster) {
     generation_ = cluster.shapes().generation();
   }
   const std::uint32_t sums = cluster.table().sum_count();
-  const std::uint32_t resources = cluster.capacity()->elastic_quotas().resource_count();
+  const std::uint32_t resources = cluster.capacity_scheduling()->elastic_quotas().resource_count();
   by_sum_.resize(std::max<std::size_t>(by_sum_.size(), sums));
   by_resource_.resize(std::max<std::size_t>(by_resource_.size(), resources));
   const std::uint32_t shapes = cluster.shapes().id_limit();
@@ -48,14 +48,14 @@ void GivenBack::extend(const Cluster& cluster) {
 Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, const Pod& pod,
                      const PodShape& its_shape, const ApplicationLook* its_look)
     : cluster(of_cluster),
-      capacity(*of_cluster.capacity()),
+      capacity_scheduling(*of_cluster.capacity_scheduling()),
       shape(its_shape),
       look(its_look != nullptr && its_look->filters() ? its_look : nullptr),
-      claim(capacity.claim(pod)),
-      standing(capacity.standing(claim, its_shape)),
+      claim(capacity_scheduling.claim(pod)),
+      standing(capacity_scheduling.standing(claim, its_shape)),
       upstream(of_cluster.profile().mode == Mode::kUpstream),
       reclaims(standing.has_elastic_quota && standing.within_min),
-      budgets(capacity.budgets().count() != 0) {
+      budgets(capacity_scheduling.budgets().count() != 0) {
   const NodeTable& table = cluster.table();
   for (const FilterTerm& term : shape.active_terms) {
     if (shape.filter_labels[term.bit].of_score) {
@@ -64,7 +64,7 @@ Preemptor::Preemptor(const Cluster& of_cluster, const GivenBack& given_back, con
     const SumId sum = table.sum_of(term.column);
     terms.push_back({term.bit, term.column, sum, term.need, given_back.of_sum(sum)});
   }
-  const ElasticQuotas& quotas = capacity.elastic_quotas();
+  const ElasticQuotas& quotas = capacity_scheduling.elastic_quotas();
   gives.resize(quotas.namespace_count());
   for (NamespaceId id = 0; id < gives.size(); ++id) {
     const NamespaceFacts& facts = quotas.at(id);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/applications/look.h"
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 
@@ -55,7 +55,7 @@ struct Preemptor {
             const PodShape& shape, const ApplicationLook* look);
 
   const Cluster& cluster;
-  const CapacityScheduling& capacity;
+  const CapacityScheduling& capacity_scheduling;
   const PodShape& shape;
   const ApplicationLook* const look;
   const PodClaim claim;
@@ -73,7 +73,7 @@ struct Preemptor {
   std::vector<std::uint8_t> gives;
 
   // Whether that much left of a bound holds it.
-  bool holds(Int128 left) const { return capacity.elastic_quotas().compared(left) >= 0; }
+  bool holds(Int128 left) const { return capacity_scheduling.elastic_quotas().compared(left) >= 0; }
   // Whether the pod could be a victim before any other is: a condition for all its dry runs.
   bool may_be_victim(const RankedPod& pod) const {
     return gives[pod.namespace_id] != 0 && (reclaims || pod.priority < claim.priority);

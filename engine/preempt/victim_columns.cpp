@@ -27,7 +27,8 @@ bool VictimColumns::holds(const VictimGroup& group, const RankedPod& pod) const 
   }
   if (group.namespace_id == VictimGroup::kAllElasticQuotas ||
       group.namespace_id == VictimGroup::kNoElasticQuota) {
-    return cluster_.capacity()->elastic_quotas().at(pod.namespace_id).has_elastic_quota() ==
+    const ElasticQuotas& quotas = cluster_.capacity_scheduling()->elastic_quotas();
+    return quotas.at(pod.namespace_id).has_elastic_quota() ==
            (group.namespace_id == VictimGroup::kAllElasticQuotas);
   }
   return pod.namespace_id == group.namespace_id;
@@ -37,7 +38,7 @@ void VictimColumns::fill(Entry& entry, std::uint32_t row) const {
   // In doubles: a sum that int64 cannot hold is only large here.
   double sums[kVictimColumnsMax] = {};
   const std::size_t count = entry.what.size();
-  for (const RankedPod& pod : cluster_.capacity()->pods_of(row)) {
+  for (const RankedPod& pod : cluster_.capacity_scheduling()->pods_of(row)) {
     if (!holds(entry.group, pod)) {
       continue;
     }
@@ -69,7 +70,8 @@ void VictimColumns::fill_all(Entry& entry) {
 bool VictimColumns::replayable(const Entry& entry) const {
   const NodeTable& table = cluster_.table();
   return entry.epoch >= table.log().oldest() &&
-         entry.elastic_quota_generation == cluster_.capacity()->elastic_quotas().generation();
+         entry.elastic_quota_generation ==
+             cluster_.capacity_scheduling()->elastic_quotas().generation();
 }
 
 VictimColumns::Entry& VictimColumns::entry(const VictimGroup& group) {
@@ -130,7 +132,7 @@ std::vector<const float*> VictimColumns::columns(const VictimGroup& group,
     fill_all(its);
   }
   its.epoch = table.epoch();
-  its.elastic_quota_generation = cluster_.capacity()->elastic_quotas().generation();
+  its.elastic_quota_generation = cluster_.capacity_scheduling()->elastic_quotas().generation();
   its.round = round_;
   std::vector<const float*> found;
   for (const VictimColumn& what : asked) {

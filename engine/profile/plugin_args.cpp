@@ -40,7 +40,7 @@ void read_args(PluginId plugin, const ConfigValue& args, Profile& profile) {
       profile.load_aware = read_load_aware(args, profile.mode);
       return;
     case PluginId::kCapacityScheduling:
-      profile.capacity = read_capacity_scheduling(args, profile.mode);
+      profile.capacity_scheduling_args = read_capacity_scheduling(args, profile.mode);
       return;
     case PluginId::kNodeAffinity:
       profile.node_affinity = read_node_affinity(args);

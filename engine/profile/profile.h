@@ -175,7 +175,7 @@ struct Profile {
   LimitAwareArgs limit_aware;
   ResourceLimitAwareArgs resource_limit_aware;
   LoadAwareArgs load_aware;
-  CapacitySchedulingArgs capacity;
+  CapacitySchedulingArgs capacity_scheduling_args;
 
   bool filters_by(PluginId plugin) const;
   bool scores_by(PluginId plugin) const;

@@ -232,7 +232,7 @@ Result<void> check_profile(const Profile& profile) {
   if (auto checked = check_load_aware(profile.load_aware); !checked) {
     return checked;
   }
-  if (profile.capacity.cross_node_preemption && profile.mode == Mode::kUpstream) {
+  if (profile.capacity_scheduling_args.cross_node_preemption && profile.mode == Mode::kUpstream) {
     return fail(ErrorCode::kUnsupported,
                 "CapacityScheduling: crossNodePreemption: not in mode Upstream");
   }

@@ -26,7 +26,7 @@ bool ranks_below(const RankedPod& a, const RankedPod& b) {
 CapacityScheduling::CapacityScheduling(const Profile& profile, const Facts& facts,
                                        const Priorities& priorities)
     : mode_(profile.mode),
-      cross_node_(profile.capacity.cross_node_preemption),
+      cross_node_(profile.capacity_scheduling_args.cross_node_preemption),
       facts_(facts),
       priorities_(priorities),
       quotas_(profile.mode),

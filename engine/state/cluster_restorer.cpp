@@ -23,7 +23,7 @@ class ClusterState::Restorer {
   Restorer& operator=(const Restorer&) = delete;
 
   Result<void> restore() {
-    const Bulk bulk(cluster_);
+    const DeferredDerivation deferred(cluster_);
     Result<void> restored = read_now();
     const auto then = [&](auto step) {
       if (restored) {
@@ -36,8 +36,8 @@ class ClusterState::Restorer {
     then(&Restorer::read_rows);
     then(&Restorer::read_objects<ReferredObject>);
     then(&Restorer::read_objects<PriorityClass>);
-    if (cluster_.capacity_ != nullptr) {
-      then(&Restorer::read_capacity);
+    if (cluster_.capacity_scheduling_ != nullptr) {
+      then(&Restorer::read_capacity_scheduling);
     }
     then(&Restorer::read_pods);
     if (cluster_.load_aware_ != nullptr) {
@@ -109,13 +109,13 @@ class ClusterState::Restorer {
     return {};
   }
 
-  Result<void> read_capacity() {
+  Result<void> read_capacity_scheduling() {
     Result<void> applied = read_objects<ElasticQuota>();
     return applied ? read_objects<PodDisruptionBudget>() : applied;
   }
 
   Result<void> read_pods() {
-    if (cluster_.capacity_ == nullptr) {
+    if (cluster_.capacity_scheduling_ == nullptr) {
       groups_.emplace_back();  // of all pods
     }
     const auto count = read_.read<std::uint64_t>();
@@ -163,7 +163,7 @@ class ClusterState::Restorer {
       }
     }
     std::uint32_t group = 0;
-    if (cluster_.capacity_ != nullptr) {
+    if (cluster_.capacity_scheduling_ != nullptr) {
       group = read_.read<std::uint32_t>();
       if (group == groups_.size() && !read_.failed()) {
         Pod& pods_of_group = groups_.emplace_back();

@@ -57,8 +57,8 @@ class ClusterState::Saver {
     }
     write_referred();
     write_priority_classes();
-    if (cluster_.capacity_ != nullptr) {
-      write_capacity(*cluster_.capacity_);
+    if (cluster_.capacity_scheduling_ != nullptr) {
+      write_capacity_scheduling(*cluster_.capacity_scheduling_);
     }
     write_pods();
     if (cluster_.load_aware_ != nullptr) {
@@ -94,8 +94,8 @@ class ClusterState::Saver {
     }
   }
 
-  void write_capacity(const CapacityScheduling& capacity) {
-    const ElasticQuotas& quotas = capacity.elastic_quotas();
+  void write_capacity_scheduling(const CapacityScheduling& capacity_scheduling) {
+    const ElasticQuotas& quotas = capacity_scheduling.elastic_quotas();
     write_(quotas.object_count());
     std::map<std::string_view, NamespaceId> namespaces;  // by name: numbers are used again
     for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {
@@ -108,7 +108,7 @@ class ClusterState::Saver {
         write_(quota);
       }
     }
-    write_(capacity.budgets().all());
+    write_(capacity_scheduling.budgets().all());
   }
 
   // In an order in which counting them, with their metrics there, links each row's list again:
@@ -182,8 +182,8 @@ class ClusterState::Saver {
       }
     }
     write_rank(pod.rank);
-    if (cluster_.capacity_ != nullptr) {
-      write_group(pod.rank.group, *cluster_.capacity_);
+    if (cluster_.capacity_scheduling_ != nullptr) {
+      write_group(pod.rank.group, *cluster_.capacity_scheduling_);
     }
   }
 
@@ -205,12 +205,12 @@ class ClusterState::Saver {
     }
   }
 
-  void write_group(GroupId group, const CapacityScheduling& capacity) {
+  void write_group(GroupId group, const CapacityScheduling& capacity_scheduling) {
     const bool new_group = groups_.add(group);
     write_(groups_[group]);
     if (new_group) {
-      const DisruptionBudgets& budgets = capacity.budgets();
-      write_(capacity.elastic_quotas().at(budgets.namespace_of(group)).name,
+      const DisruptionBudgets& budgets = capacity_scheduling.budgets();
+      write_(capacity_scheduling.elastic_quotas().at(budgets.namespace_of(group)).name,
              budgets.labels_of(group));
     }
   }

@@ -24,7 +24,7 @@
 // Thread safety: as Cluster. Cost: O(nodes + pods + pods that metrics list).
 #pragma once
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 #include "engine/kept/value_bytes.h"
 
 namespace headroom {

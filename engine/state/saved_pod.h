@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 #include "engine/kept/value_bytes.h"
 
 namespace headroom {

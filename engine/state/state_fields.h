@@ -87,10 +87,11 @@ void fields(auto& state, const CapacitySchedulingArgs& args) {
 void fields(auto& state, const Profile& profile) {
   const auto& [scheduler_name, mode, filters, scores, capacity_scheduling, scheduling_gates,
                version, fit, balanced, node_affinity, topology_spread, inter_pod_affinity,
-               volume_binding, limit_aware, resource_limit_aware, load_aware, capacity] = profile;
+               volume_binding, limit_aware, resource_limit_aware, load_aware,
+               capacity_scheduling_args] = profile;
   state(scheduler_name, mode, filters, scores, capacity_scheduling, scheduling_gates, version, fit,
         balanced, node_affinity, topology_spread, inter_pod_affinity, volume_binding, limit_aware,
-        resource_limit_aware, load_aware, capacity);
+        resource_limit_aware, load_aware, capacity_scheduling_args);
 }
 
 }  // namespace headroom

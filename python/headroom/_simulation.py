@@ -89,7 +89,7 @@ class Simulation:
     def elastic_quotas(self) -> Any:
         """By elastic quota and resource: min, max, used, borrowed, lent, reclaimed."""
         rows = []
-        for quota in self.summary.get("quotas", []):
+        for quota in self.summary.get("elastic_quotas", []):
             head = {name: value for name, value in quota.items() if name != "resources"}
             rows += [
                 {

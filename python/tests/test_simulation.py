@@ -43,7 +43,7 @@ def without_speed(summary):
                 "departures": False,
                 "validate": True,
             },
-            "--nodes 60 --pods 900 --quotas 4 --metrics-every 3600 --no-departures --validate".split(),
+            "--nodes 60 --pods 900 --elastic-quotas 4 --metrics-every 3600 --no-departures --validate".split(),
         ),
     ],
     ids=["the openb trace", "all at once", "quotas"],

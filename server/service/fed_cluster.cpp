@@ -172,9 +172,9 @@ void FedCluster::end_bulk() {
   small_pages_.reset();
 }
 
-bool FedCluster::settle(const Pause& pause) {
+bool FedCluster::derive(const Pause& pause) {
   return std::all_of(engines_.begin(), engines_.end(),
-                     [&](Engine& engine) { return engine.settle(pause); });
+                     [&](Engine& engine) { return engine.derive(pause); });
 }
 
 // Engines and quotas have the node, or none.

@@ -19,8 +19,8 @@
 
 #include "autoscaling/capacity_audit.h"
 #include "autoscaling/capacity_quotas.h"
+#include "engine/cluster/audit.h"
 #include "engine/engine.h"
-#include "engine/facts/audit.h"
 #include "layout/small_pages.h"
 #include "objects/error.h"
 #include "schema/headroom_generated.h"
@@ -76,7 +76,7 @@ class FedCluster {
   // of another cluster, which do not wait for huge pages.
   void begin_bulk(bool beside_decisions);
   void end_bulk();
-  bool settle(const Pause& pause);
+  bool derive(const Pause& pause);
 
   // A pod is reserved on a node, and no more. Afterwards the cluster is what the facts say,
   // whatever the pod that was reserved differs in from the one that was fed under its name.

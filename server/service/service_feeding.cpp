@@ -214,7 +214,7 @@ class RequestService::EndingFeed final : public Work {
   Result<bool> turn(const Pause& pause) override {
     // Another feeds since the last turn, or the server has another profile: this one was told.
     if (service_.feeder_ != &peer_ || service_.next_ == nullptr) return true;
-    if (!service_.next_->settle(pause)) return false;
+    if (!service_.next_->derive(pause)) return false;
     service_.end_resync();
     return true;
   }

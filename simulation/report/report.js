@@ -420,10 +420,10 @@
   }
 
   function drawElasticQuotas() {
-    if (!runs.some((run) => run.series.quota_totals)) return;
+    if (!runs.some((run) => run.series.elastic_quota_totals)) return;
     const chosen = choices.quota.value;
     const found = runs.map((run) => {
-      const list = chosen === "" ? run.series.quota_totals : run.series.quotas
+      const list = chosen === "" ? run.series.elastic_quota_totals : run.series.elastic_quotas
         ?.find((quota) => `${quota.namespace}/${quota.name}` === chosen)?.resources;
       return list?.find((resource) => resource.name === choices.resource.value);
     });
@@ -589,9 +589,9 @@
     choices.resource.append(...resources.map((resource) => element("option", {value: resource}, resource)));
     if (resources.includes("cpu")) choices.resource.value = "cpu";
     fillMeasures();
-    if (!runs.some((run) => run.series.quota_totals)) return;
+    if (!runs.some((run) => run.series.elastic_quota_totals)) return;
     document.getElementById("quota-choice").hidden = false;
-    const quotas = new Set(runs.flatMap((run) => (run.series.quotas ?? []).map((quota) => `${quota.namespace}/${quota.name}`)));
+    const quotas = new Set(runs.flatMap((run) => (run.series.elastic_quotas ?? []).map((quota) => `${quota.namespace}/${quota.name}`)));
     choices.quota.append(element("option", {value: ""}, "all"));
     choices.quota.append(...[...quotas].sort().map((quota) => element("option", {value: quota}, quota)));
   }

@@ -274,8 +274,8 @@ ordered_json series_json(const SimulationReport& report) {
     json["resources"].push_back(std::move(resource));
   }
   if (!series.quotas.empty()) {
-    json["quota_totals"] = elastic_quota_totals_json(series);
-    json["quotas"] = elastic_quotas_json(series);
+    json["elastic_quota_totals"] = elastic_quota_totals_json(series);
+    json["elastic_quotas"] = elastic_quotas_json(series);
   }
   if (!series.limits.empty()) json["capacity_quotas"] = capacity_quotas_json(report);
   return json;

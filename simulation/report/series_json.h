@@ -12,8 +12,8 @@
 //                    p90, p99, max; nodes_above_100; hot_nodes, above hot_percent; nodes: by
 //                    bucket}}
 //   bucket_percent   upper end of each bucket of nodes; null: there is none
-//   quota_totals     over all quotas, {name, unit, used, borrowed, lent}
-//   quotas           {namespace, name, resources: {name, unit, min, max, used, borrowed, lent}},
+//   elastic_quota_totals  over all of them, {name, unit, used, borrowed, lent}
+//   elastic_quotas   {namespace, name, resources: {name, unit, min, max, used, borrowed, lent}},
 //                    the kElasticQuotaSeriesMax that borrowed, lent or lost most
 //   capacity_quotas  {quota, resource, unit, limit, used, reserved, nodes_refused}, the
 //                    kLimitSeriesMax that blocked longest

@@ -96,9 +96,9 @@ ordered_json run_json(const ProfileRun& run) {
     json["preemption"] = preemption_json(report.preemption);
   }
   if (!report.quotas.empty()) {
-    json["quotas"] = ordered_json::array();
+    json["elastic_quotas"] = ordered_json::array();
     for (const ElasticQuotaReport& quota : report.quotas)
-      json["quotas"].push_back(elastic_quota_json(quota));
+      json["elastic_quotas"].push_back(elastic_quota_json(quota));
   }
   if (report.growth) json["autoscaler"] = growth_json(*report.growth);
   if (!report.violations.empty()) json["violations"] = report.violations;

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/cluster/cluster.h"
 #include "engine/engine.h"
-#include "engine/facts/cluster.h"
 #include "tests/support/objects.h"
 
 namespace headroom::names_test {
@@ -99,13 +99,13 @@ TEST(NamesAttack, NamespacesAndClassesGoWithWhoNamesThem) {
     }
     if (i == rounds() / 4) bytes = mallinfo2().uordblks;
   }
-  EXPECT_LE(cluster.capacity()->elastic_quotas().namespace_count(), 3 * kThere);
+  EXPECT_LE(cluster.capacity_scheduling()->elastic_quotas().namespace_count(), 3 * kThere);
   EXPECT_LE(cluster.priorities().name_count(), 3 * kThere);
   expect_no_more_than(bytes + kMi / 4);
   check(cluster);
   for (int i = 0; i < kThere; ++i) go(cluster, rounds() - 1 - i);
   EXPECT_EQ(cluster.digest(), digest);
-  EXPECT_EQ(cluster.capacity()->elastic_quotas().find(tenant(0)), kNoNamespace);
+  EXPECT_EQ(cluster.capacity_scheduling()->elastic_quotas().find(tenant(0)), kNoNamespace);
   check(cluster);
 }
 
@@ -113,7 +113,7 @@ TEST(NamesAttack, NamespacesAndClassesGoWithWhoNamesThem) {
 TEST(NamesAttack, RemovingWhatIsNotThereNamesNothing) {
   Cluster cluster(profile_of());
   for (int i = 0; i < 1'000; ++i) go(cluster, i);
-  EXPECT_EQ(cluster.capacity()->elastic_quotas().namespace_count(), 0u);
+  EXPECT_EQ(cluster.capacity_scheduling()->elastic_quotas().namespace_count(), 0u);
   check(cluster);
 }
 

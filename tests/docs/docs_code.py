@@ -22,7 +22,7 @@ DOORS = {"autoscaling/capacity_quotas.h", "client/client.h", "engine/engine.h", 
 GIVEN = {"node": "Node", "node_template": "Node", "pod": "Pod", "pending": "Pod", "pending_pod": "Pod",
          "pods": "std::vector<Pod>", "metric": "NodeMetric", "quota": "CapacityQuota", "engine": "Engine"}
 GIVEN_IN = {
-    "engine/facts/supposition.h": {"cluster": "Cluster", "shape": "PodShape"},
+    "engine/cluster/supposition.h": {"cluster": "Cluster", "shape": "PodShape"},
     "engine/kept/value_bytes.h": {"writer": "ValueWriter", "reader": "ValueReader"},
     "tools/conformance/upstream/upstream_tracker.h": {"snapshot": "UpstreamSnapshot", "node_template": "UpstreamNode"},
 }

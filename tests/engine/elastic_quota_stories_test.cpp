@@ -24,7 +24,7 @@ Engine create(bool cross_node = false) {
   profile.filters = {PluginId::kNodeResourcesFit};
   profile.scores = {{PluginId::kNodeResourcesFit, 1}};
   profile.capacity_scheduling = true;
-  profile.capacity.cross_node_preemption = cross_node;
+  profile.capacity_scheduling_args.cross_node_preemption = cross_node;
   Result<Engine> engine = Engine::create(profile);
   if (!engine) throw std::invalid_argument(engine.error().message);
   return std::move(*engine);

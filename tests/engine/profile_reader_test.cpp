@@ -685,7 +685,7 @@ TEST(ProfileReader, CapacityScheduling) {
   EXPECT_TRUE(read("preFilter: {enabled: [{name: CapacityScheduling}]},"
                    "postFilter: {enabled: [{name: CapacityScheduling}]},"
                    "reserve: {enabled: [{name: CapacityScheduling}]}")
-                  ->capacity.cross_node_preemption);
+                  ->capacity_scheduling_args.cross_node_preemption);
   EXPECT_EQ(read("filter: {}", "Upstream").error().message,
             "s.yaml:9: profiles[0].pluginConfig[0].args.crossNodePreemption: is not in mode "
             "Upstream");

@@ -391,7 +391,7 @@ TEST_F(StateTest, NeverTrustsTheFacts) {
     ValueReader reader(changed);
     const Result<void> restored = ClusterState::restore(cluster, reader);
     if (!restored) return false;
-    cluster.settle();
+    cluster.derive();
     const Result<void> valid = cluster.validate();
     EXPECT_TRUE(valid) << valid.error().message;
     return true;

@@ -114,8 +114,9 @@ TEST(DaemonCapacityQuotas, OtherLimitsAreCheckedAlike) {
 }
 
 TEST(DaemonCapacityQuotas, AreCountedAsTheOptionsSay) {
-  const TestDaemon daemon({.arguments = {"--quota-ignore-deleting", "--quota-alias",
-                                         "gpu=nvidia.com/gpu", "--quota-alias", "ram=memory"}});
+  const TestDaemon daemon(
+      {.arguments = {"--capacity-quota-ignore-deleting", "--capacity-quota-alias",
+                     "gpu=nvidia.com/gpu", "--capacity-quota-alias", "ram=memory"}});
   Node kept = pool_node("n1"), deleted = pool_node("n2");
   kept.capacity = {{"cpu", Quantity::from_value(4)},
                    {"memory", Quantity::from_value(7)},

@@ -177,8 +177,9 @@ def expected_charts(report, resource_name, measure, quota):
             charts[f"failures-{r}"] = [reason["pods"] for reason in series["failures"]]
         if any(series["victims"]):
             charts[f"victims-{r}"] = [series[kind] for kind in ("victims", "victims_placed_again", "preemptors")]
-        quotas = series.get("quota_totals") if quota == "" else next(
-            (at["resources"] for at in series.get("quotas", []) if f"{at['namespace']}/{at['name']}" == quota), None)
+        quotas = series.get("elastic_quota_totals") if quota == "" else next(
+            (at["resources"] for at in series.get("elastic_quotas", [])
+             if f"{at['namespace']}/{at['name']}" == quota), None)
         for at in quotas or []:
             if at["name"] != resource_name:
                 continue
@@ -286,7 +287,7 @@ def visit(browser, page, report, all_choices):
     browser.open(page)
     browser.evaluate("document.getElementById('open-tables').click()")
     runs = report.get("runs", [report])
-    quotas = [""] + [f"{at['namespace']}/{at['name']}" for at in runs[0]["series"].get("quotas", [])][:2]
+    quotas = [""] + [f"{at['namespace']}/{at['name']}" for at in runs[0]["series"].get("elastic_quotas", [])][:2]
     for resource in runs[0]["series"]["resources"]:
         measures = [measure for measure in MEASURES if measure in resource]
         if not all_choices or resource["name"] != "cpu":
@@ -446,7 +447,7 @@ def main():
             check_looks(browser, several[0], pictures)
             check_keyboard(browser, several[0])
 
-            quotas = simulations.run("quotas", "--nodes", 30, "--pods", 600, "--quotas", 5, "--no-departures")
+            quotas = simulations.run("quotas", "--nodes", 30, "--pods", 600, "--elastic-quotas", 5, "--no-departures")
             visit(browser, *quotas, all_choices=False)
 
             growth = simulations.run("growth", "--start-nodes", 20, "--autoscale", templates)

@@ -312,11 +312,12 @@ TEST(Series, ChangesNoDecisionAndAddsUp) {
     EXPECT_EQ(report->preemption.victims, victims);
     EXPECT_EQ(report->preemption.victims_placed_again, again);
     const ordered_json json = json_of(input, *report);
-    for (const ordered_json& quota : json["series"].value("quotas", ordered_json::array())) {
+    for (const ordered_json& quota :
+         json["series"].value("elastic_quotas", ordered_json::array())) {
       const auto reported = std::find_if(
-          json["quotas"].begin(), json["quotas"].end(),
+          json["elastic_quotas"].begin(), json["elastic_quotas"].end(),
           [&](const ordered_json& other) { return other["namespace"] == quota["namespace"]; });
-      ASSERT_NE(json["quotas"].end(), reported);
+      ASSERT_NE(json["elastic_quotas"].end(), reported);
       for (std::size_t r = 0; r < quota["resources"].size(); ++r) {
         EXPECT_EQ((*reported)["resources"][r]["used"], quota["resources"][r]["used"].back());
         EXPECT_EQ((*reported)["resources"][r]["lent"], quota["resources"][r]["lent"].back());

@@ -720,7 +720,7 @@ TEST(SimulationOfElasticQuotas, CrossNodePreemptionHelpsWhereItIsOn) {
     story.input.pods[1].node_name = "n2";
     story.pods = {gpu_pod("b", "1", 2)};
     SimulationOptions options;
-    options.profile.capacity.cross_node_preemption = cross_node;
+    options.profile.capacity_scheduling_args.cross_node_preemption = cross_node;
     story.play(options);
     EXPECT_EQ(cross_node ? 1u : 0u, story.report.preemption.cross_node);
     EXPECT_EQ(cross_node ? 2u : 0u, story.report.preemption.victims);
@@ -886,7 +886,7 @@ TEST(SimulationOfElasticQuotas, RulesHoldAtEveryMoment) {
     for (const bool upstream : {false, true}) {
       SimulationOptions options;
       if (upstream) options.profile.mode = Mode::kUpstream;
-      options.profile.capacity.cross_node_preemption = !upstream && seed % 2 == 0;
+      options.profile.capacity_scheduling_args.cross_node_preemption = !upstream && seed % 2 == 0;
       const SimulationReport report = run(input, options);
       EXPECT_EQ(std::vector<std::string>(), report.violations);
       const PreemptionReport& preemption = report.preemption;

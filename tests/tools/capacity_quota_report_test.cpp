@@ -1,5 +1,5 @@
-// What `headroom quota` prints for answers made by hand: amounts, bars, layout, and all of it as
-// JSON.
+// What `headroom capacity-quota` prints for answers made by hand: amounts, bars, layout, and all of
+// it as JSON.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -246,7 +246,7 @@ TEST(CapacityQuotaReport, CheckAsJson) {
 
 TEST(CapacityQuotaReport, TableAsJson) {
   const json answer = json::parse(capacity_quota_table_json(make_lines(), {}));
-  EXPECT_EQ(answer.at("quotas").at(0), json::parse(R"({"quota":"CapacityQuota/a",
+  EXPECT_EQ(answer.at("capacity_quotas").at(0), json::parse(R"({"quota":"CapacityQuota/a",
       "selector":"team=a","inForce":true,"generation":0,"generationInForce":0,"nodes":3,"limits":[
       {"resource":"cpu","limit":32000,"used":16000,"reserved":8000,"headroom":8000},
       {"resource":"memory","limit":68719476736,"used":85899345920,"reserved":0,

@@ -89,9 +89,9 @@ expect 0 'the openb trace, 2 times: 1,523 nodes, 16,304 pods' "$headroom" simula
 expect 2 '--repeat' "$headroom" simulate --repeat 2 --nodes 5
 
 # Quotas, budgets and priorities: generated, simulated with every rule checked, and reported.
-"$headroom" generate --nodes 40 --pods 600 --quotas 6 --fill 1400 --seed 5 -o quotas.json
-"$headroom" generate --nodes 40 --pods 600 --quotas 6 --fill 1400 --seed 5 | cmp - quotas.json
-"$headroom" generate --nodes 40 --pods 300 --quotas 0 --fill 700 --seed 5 | cmp - first.json
+"$headroom" generate --nodes 40 --pods 600 --elastic-quotas 6 --fill 1400 --seed 5 -o quotas.json
+"$headroom" generate --nodes 40 --pods 600 --elastic-quotas 6 --fill 1400 --seed 5 | cmp - quotas.json
+"$headroom" generate --nodes 40 --pods 300 --elastic-quotas 0 --fill 700 --seed 5 | cmp - first.json
 "$headroom" simulate --cluster quotas.json --out quotas1 --validate >report-quotas
 "$headroom" simulate --cluster quotas.json --out quotas2 --threads 2 >report-quotas2
 cmp quotas1 quotas2
@@ -104,11 +104,11 @@ if grep -q '^preemption$' report-quotas; then
   echo "victims without preemption"
   exit 1
 fi
-"$headroom" simulate --nodes 30 --pods 600 --quotas 5 --no-departures --validate --json >json
+"$headroom" simulate --nodes 30 --pods 600 --elastic-quotas 5 --no-departures --validate --json >json
 grep -q '"given_back_pods"' json
-expect 2 '--quotas' "$headroom" simulate --quotas 5
+expect 2 '--elastic-quotas' "$headroom" simulate --elastic-quotas 5
 expect 2 'excludes' "$headroom" simulate --preemption --no-preemption
-"$headroom" generate --nodes 1 --pods 0 --quotas 1 --json-lines | grep ElasticQuota >quota-only.json
+"$headroom" generate --nodes 1 --pods 0 --elastic-quotas 1 --json-lines | grep ElasticQuota >quota-only.json
 expect 2 'give those with' "$headroom" simulate --cluster nodes.json --pods quota-only.json
 {
   cat nodes.json
@@ -193,7 +193,7 @@ done
 sed 's/"q"/"r"/; s/"limit"/"selectors"/' odd-quota.json >odd-change.json
 for command in '' headroom lint 'what-if --quota odd-change.json'; do
   # shellcheck disable=SC2086  # a command and its options
-  "$headroom" quota $command --cluster odd-quota.json --json >json 2>output || [ $? -eq 1 ]
+  "$headroom" capacity-quota $command --cluster odd-quota.json --json >json 2>output || [ $? -eq 1 ]
   grep -q '1 unknown fields that are nearly a known one: CapacityQuota q: spec.limit (limits?)' output
   grep -q '"CapacityQuota q: spec.limit (limits?)"' json
 done
@@ -218,7 +218,7 @@ full "$headroom" simulate --nodes 3 --out -
 full "$headroom" generate --nodes 3
 full "$headroom" explain --cluster rejected.json --pod a/p
 full "$headroom" explain --cluster rejected.json --pod a/p --json
-full "$headroom" quota --cluster "$data/quota-example.yaml"
+full "$headroom" capacity-quota --cluster "$data/quota-example.yaml"
 echo '{"name":"none","plugin":"Quantity","steps":[]}' >case.jsonl
 full "$headroom" conformance case.jsonl
 expect 0 '1 passed, 0 failed' "$headroom" conformance case.jsonl
@@ -230,7 +230,7 @@ expect 2 'No space left on device' "$headroom" simulate --nodes 3 --report /dev/
 # What files say does not command the terminal.
 printf 'apiVersion: v1\nkind: Node\nmetadata: {name: "a\\e[31mred"}\nstatus: {allocatable: {cpu: "4\\e]0;x\\a"}}\n' \
   >escapes.yaml
-for command in 'simulate' 'explain --pod a/b' 'quota'; do
+for command in 'simulate' 'explain --pod a/b' 'capacity-quota'; do
   # shellcheck disable=SC2086  # a command and its options
   "$headroom" $command --cluster escapes.yaml >output 2>&1 && { echo "$command took escapes.yaml"; exit 1; }
   if grep -q "$(printf '\033')" output; then
@@ -244,7 +244,7 @@ sed 's/cpu: "[^"]*"/cpu: 4, pods: 9/' escapes.yaml >escapes-name.yaml
 expect 0 'a\x1b[31mred' "$headroom" simulate --cluster escapes-name.yaml --pods one-pod.json
 
 # Capacity quotas: the table, each question, the exit codes that answer, and what cannot be used.
-quota() { "$headroom" quota "$@"; }
+quota() { "$headroom" capacity-quota "$@"; }
 example=$data/quota-example.yaml
 expect 0 'Exit codes' quota --help
 for command in check plan headroom most what-if lint; do
@@ -368,8 +368,8 @@ grep -qE '^    nvidia.com/gpu +60 +0 +56 .* %' report1
 grep -q 'no template takes openb/openb-pod-1639: c32: Insufficient cpu, ' report1
 "$headroom" "${grow[@]}" --no-departures --provision-seconds 600 --json >json
 grep -q '"nodes_refused"' json
-"$headroom" generate --nodes 30 --pods 900 --fill 1500 --quotas 4 --capacity-quotas 9 --seed 5 -o growth.json
-"$headroom" generate --nodes 30 --pods 900 --fill 1500 --quotas 4 --seed 5 |
+"$headroom" generate --nodes 30 --pods 900 --fill 1500 --elastic-quotas 4 --capacity-quotas 9 --seed 5 -o growth.json
+"$headroom" generate --nodes 30 --pods 900 --fill 1500 --elastic-quotas 4 --seed 5 |
   cmp - <(grep -v '"kind":"CapacityQuota"' growth.json)
 "$headroom" generate --nodes 4 --pods 0 --json-lines | grep '"kind":"Node"' | sed 's/"name":"node-/"name":"kind-/' \
   >kinds.json

@@ -1,4 +1,4 @@
-// The changes that `headroom quota what-if` looks at, from its options.
+// The changes that `headroom capacity-quota what-if` looks at, from its options.
 #pragma once
 
 #include <string>

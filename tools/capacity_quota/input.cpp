@@ -214,7 +214,7 @@ Result<Dump> read_capacity_quota_files(const std::vector<std::string>& paths,
                                        std::vector<InputWarning>& warnings) {
   Result<Dump> dump = read_dump(paths);
   if (!dump) return dump;
-  report_oddities(*dump, "quota");
+  report_oddities(*dump, "capacity-quota");
   warnings.insert(warnings.end(), dump->warnings.begin(), dump->warnings.end());
   return dump;
 }

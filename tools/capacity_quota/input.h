@@ -1,5 +1,5 @@
-// What `headroom quota` asks about: the nodes and quotas of some files, limits given as options,
-// and the templates of nodes that may come.
+// What `headroom capacity-quota` asks about: the nodes and quotas of some files, limits given as
+// options, and the templates of nodes that may come.
 #pragma once
 
 #include <cstdint>

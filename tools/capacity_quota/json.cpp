@@ -99,7 +99,8 @@ std::string capacity_quota_table_json(const std::vector<CapacityQuotaLine>& quot
     list.push_back(std::move(json));
     if (!status.in_force) skipped.push_back({status.id, status.invalid});
   }
-  return print({{"quotas", std::move(list)}, {"skipped", skipped_json(skipped)}}, warnings);
+  return print({{"capacity_quotas", std::move(list)}, {"skipped", skipped_json(skipped)}},
+               warnings);
 }
 
 std::string check_json(const std::vector<CheckedTemplate>& checks, Warnings warnings) {

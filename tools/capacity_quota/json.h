@@ -1,6 +1,6 @@
-// The answers of `headroom quota` for a program. Amounts are exact, cpu in thousandths and all else
-// in whole units; a number beyond int64 is a string of its digits. `null` as maxNodes: nothing
-// limits them.
+// The answers of `headroom capacity-quota` for a program. Amounts are exact, cpu in thousandths and
+// all else in whole units; a number beyond int64 is a string of its digits. `null` as maxNodes:
+// nothing limits them.
 //
 //   quotas  {quotas: [{quota, selector, inForce, generation, generationInForce, invalid?, nodes,
 //           limits: [{resource, limit, used, reserved, headroom}]}], skipped}

@@ -1,4 +1,4 @@
-// What `headroom quota` and its commands print for a person. json.h prints the same for a
+// What `headroom capacity-quota` and its commands print for a person. json.h prints the same for a
 // program, with exact amounts; here they are rounded where they would be long (amount_text.h).
 #pragma once
 

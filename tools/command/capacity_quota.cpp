@@ -1,4 +1,4 @@
-// Reads the command line of `headroom quota`, asks, and prints the answers.
+// Reads the command line of `headroom capacity-quota`, asks, and prints the answers.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -211,7 +211,7 @@ constexpr const char* kTemplatesFooter =
 void add_capacity_quota_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CapacityQuotaCommandOptions>();
   CLI::App* quota =
-      app.add_subcommand("quota",
+      app.add_subcommand("capacity-quota",
                          "Say what CapacityQuotas allow, what stops the cluster's growth, "
                          "and what a change would do");
   quota->require_subcommand(0, 1);
@@ -221,25 +221,25 @@ Without a command: a table of all limits, with what is used and left of each.
 
 Examples:
   kubectl get nodes,capacityquotas -o json > cluster.json
-  headroom quota --cluster cluster.json
-  headroom quota headroom --cluster cluster.json
-  headroom quota check --cluster cluster.json --like node-7 --count 5
-  headroom quota what-if --cluster cluster.json --set team-a.cpu=64
-  headroom quota lint --cluster cluster.json quotas.yaml
+  headroom capacity-quota --cluster cluster.json
+  headroom capacity-quota headroom --cluster cluster.json
+  headroom capacity-quota check --cluster cluster.json --like node-7 --count 5
+  headroom capacity-quota what-if --cluster cluster.json --set team-a.cpu=64
+  headroom capacity-quota lint --cluster cluster.json quotas.yaml
 
 Used is status.capacity of the nodes that a quota selects. cpu is in cores; --json has exact
 amounts, cpu in thousandths.
 Exit codes: 0 the answer is yes, 1 it is no (check, plan), or there is something to look at
 (what-if, lint), 2 the command line, a file or an object cannot be used.)");
   quota->callback([options, quota, &exit_code] {
-    if (quota->get_subcommands().empty()) exit_code = run(*options, "quota", table);
+    if (quota->get_subcommands().empty()) exit_code = run(*options, "capacity-quota", table);
   });
 
   const auto add = [&](const char* name, const char* help, Command asked) {
     CLI::App* command = quota->add_subcommand(name, help);
     add_input_options(*command, *options);
     command->callback([options, name, asked, &exit_code] {
-      exit_code = run(*options, std::string("quota ") + name, asked);
+      exit_code = run(*options, std::string("capacity-quota ") + name, asked);
     });
     return command;
   };
@@ -263,7 +263,8 @@ Says whether the plan fits when the nodes are removed before others are added, a
 removed last. What fits then overshoots in no order.
 
 Example:
-  headroom quota plan --cluster cluster.json --template big.yaml --add big=2 --remove node-1 node-2
+  headroom capacity-quota plan --cluster cluster.json --template big.yaml --add big=2 \
+    --remove node-1 node-2
 Exit codes: 0 it fits in any order, 1 not in any, 2 bad input.)");
 
   CLI::App* headroom_command =

@@ -14,7 +14,8 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
 void add_generate_command(CLI::App& app, int& exit_code);
 // `headroom explain`: why a pod goes where it goes, with the numbers.
 void add_explain_command(CLI::App& app, int& exit_code);
-// `headroom quota`: what the capacity quotas of a cluster allow, and what a change would do.
+// `headroom capacity-quota`: what the capacity quotas of a cluster allow, and what a change would
+// do.
 void add_capacity_quota_command(CLI::App& app, int& exit_code);
 // `headroom load`: what a headroomd sustains, and what of that is the transport.
 void add_load_command(CLI::App& app, int& exit_code);

@@ -81,7 +81,7 @@ void add_generate_command(CLI::App& app, int& exit_code) {
   add_number(*command, "--seed", options->cluster.seed, 0, kSeedMax, "Same seed, same bytes");
   add_number(*command, "--bound", options->cluster.bound_permille, 0, 1000,
              "Pods to put on nodes, in thousandths; the others are pending");
-  add_number(*command, "--quotas", options->cluster.quotas, 0, kGeneratedElasticQuotasMax,
+  add_number(*command, "--elastic-quotas", options->cluster.quotas, 0, kGeneratedElasticQuotasMax,
              "Namespaces with an ElasticQuota each, with PodDisruptionBudgets and "
              "PriorityClasses; 0: none of these");
   add_number(*command, "--capacity-quotas", options->cluster.capacity_quotas, 0,
@@ -104,9 +104,10 @@ void add_generate_command(CLI::App& app, int& exit_code) {
 requests, metrics, taints, labels, annotations, selectors and tolerations are drawn from the seed.
 When so many pods would not fit so many nodes, their requests are scaled down.
 
-With --quotas the pods belong to team-000, team-001 and so on, in uneven shares: a third of the teams
-has fewer pods than its min is for, and a third has more and borrows. Mins together stay within what
-the nodes have. Pods are of the priority classes batch, experiment, standard and production.
+With --elastic-quotas the pods belong to team-000, team-001 and so on, in uneven shares: a third of
+the teams has fewer pods than its min is for, and a third has more and borrows. Mins together stay
+within what the nodes have. Pods are of the priority classes batch, experiment, standard and
+production.
 
 CapacityQuotas nest and overlap, and let in 2 to 25 percent more than there is.
 
@@ -117,7 +118,7 @@ others rely on the cluster's default spread. Nodes have images and CSINodes, som
 Examples:
   headroom generate --nodes 200 --pods 1000 --seed 7 --output cluster.json
   headroom simulate --cluster cluster.json
-  headroom generate --nodes 200 --pods 3000 --quotas 12 --fill 1200 --output full.json
+  headroom generate --nodes 200 --pods 3000 --elastic-quotas 12 --fill 1200 --output full.json
   headroom generate --nodes 200 --pods 3000 --applications --output applications.json
   headroom generate --nodes 5 --pods 0 --json-lines | head -1
 )");

@@ -24,7 +24,7 @@ int run_command_line(int argc, char** argv) {
   headroom generate --nodes 200 > c.json   a synthetic cluster, as kubectl would print it
   headroom simulate --cluster c.json       place the pending pods of a cluster
   headroom explain --help                  why a pod may or may not run on a node
-  headroom quota --cluster c.json          what capacity quotas allow, and what stops growth
+  headroom capacity-quota --cluster c.json          what capacity quotas allow, and what stops growth
   headroom load                            what the daemon sustains, beside an echo server
   headroom conformance cases.jsonl         compare with recorded decisions
 

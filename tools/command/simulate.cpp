@@ -313,7 +313,7 @@ void add_simulate_command(CLI::App& app, int& exit_code, std::string command_lin
                    "created; with "
                    "--nodes, how many pods to place (default: 4 for each node)")
       ->type_name("FILE|NUMBER");
-  add_number(*command, "--quotas", options->quotas, 0, kSimulatedElasticQuotasMax,
+  add_number(*command, "--elastic-quotas", options->quotas, 0, kSimulatedElasticQuotasMax,
              "With --nodes, namespaces with an ElasticQuota each, budgets and priorities")
       ->needs(nodes);
   add_number(*command, "--repeat", options->repeat, 1, kRepeatMax,
@@ -427,7 +427,7 @@ Examples:
   headroom simulate --report report.html
   headroom simulate --config limit-aware.yaml --config least-allocated.yaml
   headroom simulate --nodes 50000 --pods 200000 --seed 7
-  headroom simulate --nodes 500 --pods 6000 --quotas 12 --no-departures
+  headroom simulate --nodes 500 --pods 6000 --elastic-quotas 12 --no-departures
   kubectl get nodes,pods,ns,svc,rs,rc,sts,pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,pdb,pc \
     -A -o json > cluster.json      # ,nodemetrics,elasticquotas as well where these are installed
   headroom simulate --cluster cluster.json --all-pods

@@ -21,7 +21,7 @@ Engine create() {
   Profile profile = Profile::kube_scheduler();
   profile.mode = Mode::kProposal;
   profile.capacity_scheduling = true;
-  profile.capacity.cross_node_preemption = true;
+  profile.capacity_scheduling_args.cross_node_preemption = true;
   return Engine::create(profile).value();
 }
 

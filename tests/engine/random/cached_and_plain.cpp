@@ -26,7 +26,8 @@ Profile profile_of_applications(Draws& draws) {
   Profile profile = draws.one_in(2) ? Profile::standard() : Profile::kube_scheduler(version);
   profile.mode = draws.one_in(3) ? Mode::kUpstream : Mode::kProposal;
   profile.capacity_scheduling = true;
-  profile.capacity.cross_node_preemption = profile.mode == Mode::kProposal && !draws.one_in(3);
+  profile.capacity_scheduling_args.cross_node_preemption =
+      profile.mode == Mode::kProposal && !draws.one_in(3);
   return profile;
 }
 

@@ -218,14 +218,14 @@ RandomProfile random_profile(Draws& draws) {
     random.config["scores"].push_back(
         {{"plugin", to_string(plugin)}, {"weight", profile.scores.back().weight}});
   }
-  profile.capacity.cross_node_preemption =
+  profile.capacity_scheduling_args.cross_node_preemption =
       profile.capacity_scheduling && profile.mode == Mode::kProposal && draws.one_in(2);
   random.config["capacityScheduling"] = profile.capacity_scheduling;
   random.config["kubernetesVersion"] = profile.kubernetes_version == k135   ? "1.35"
                                        : profile.kubernetes_version == k136 ? "1.36"
                                                                             : "1.37";
   random.config["args"]["CapacityScheduling"] = {
-      {"crossNodePreemption", profile.capacity.cross_node_preemption}};
+      {"crossNodePreemption", profile.capacity_scheduling_args.cross_node_preemption}};
   return random;
 }
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cluster/audit.h"
 #include "engine/engine.h"
-#include "engine/facts/audit.h"
 #include "oracle/oracle.h"
 #include "tests/engine/random/answer_checks.h"
 #include "tests/engine/random/configured_engines.h"

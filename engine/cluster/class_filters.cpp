@@ -1,4 +1,4 @@
-#include "engine/facts/class_filters.h"
+#include "engine/cluster/class_filters.h"
 
 #include <fmt/format.h>
 

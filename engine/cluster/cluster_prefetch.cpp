@@ -2,7 +2,7 @@
 //
 // Most of the cost of an event is waiting for memory. So that it waits once: where a name may lead
 // to is asked for first.
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 
@@ -14,8 +14,8 @@ void Cluster::prefetch_row(std::uint32_t row) const {
   if (load_aware_ != nullptr) {
     load_aware_->prefetch(row);
   }
-  if (capacity_ != nullptr) {
-    capacity_->prefetch_list(row);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->prefetch_list(row);
   }
 }
 
@@ -27,8 +27,8 @@ void Cluster::prefetch_neighbours(std::uint32_t row) const {
   if (load_aware_ != nullptr) {
     load_aware_->prefetch_metric(row);
   }
-  if (capacity_ != nullptr) {
-    capacity_->prefetch(row);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->prefetch(row);
   }
   applications_.prefetch_domains(row);
 }

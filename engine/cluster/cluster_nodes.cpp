@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 #include "engine/kept/check_resources.h"
 #include "engine/kept/check_times.h"
 

@@ -1,4 +1,4 @@
-#include "engine/facts/soft_taints.h"
+#include "engine/cluster/soft_taints.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // described anew, and their pods counted again.
 #include <algorithm>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 
@@ -126,7 +126,7 @@ void Cluster::set_allocatable(NodeFacts& facts) {
 
 void Cluster::put_elastic_quota(std::string_view namespace_name, std::string_view name,
                                 const ElasticQuota* quota) {
-  ElasticQuotas& quotas = capacity_->elastic_quotas();
+  ElasticQuotas& quotas = capacity_scheduling_->elastic_quotas();
   const ElasticQuota* before = quotas.find(namespace_name, name);
   // Most updates are of the status, which is not read.
   if (before == quota || (before != nullptr && quota != nullptr && *before == *quota)) {

@@ -1,4 +1,4 @@
-#include "engine/facts/shape_key.h"
+#include "engine/cluster/shape_key.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 #include "engine/kept/check_times.h"
 
 namespace headroom {
@@ -114,8 +114,8 @@ void Cluster::count(PodId id) {
   for (const auto& policy : policies_) {
     first |= policy->count(row, id);
   }
-  if (capacity_ != nullptr) {
-    capacity_->count(row, id);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->count(row, id);
   }
   applications_.count(id);
   facts_.link(id, first);
@@ -133,8 +133,8 @@ void Cluster::uncount(PodId id) {
   }
   facts_.unlink(id);
   applications_.uncount(id);
-  if (capacity_ != nullptr) {
-    capacity_->uncount(row, id);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->uncount(row, id);
   }
   subtract_from_row(row, id);
   bad_annotations_ -= !facts_.shape_of(id).ignored.empty();
@@ -175,8 +175,8 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
     pod.host_ports.reset();
   }
   priorities_.set(pod.rank, object);
-  if (capacity_ != nullptr) {
-    capacity_->set_rank(pod, object);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->set_rank(pod, object);
   }
   move_to(pod.rank.nominated_row,
           object.nominated_node_name.empty() ? kNoRow : row_of(object.nominated_node_name));
@@ -184,13 +184,13 @@ void Cluster::update_object(PodFacts& pod, const Pod& object, const PodShape& sh
 
 void Cluster::clear_rank(PodFacts& pod) {
   priorities_.clear(pod.rank);
-  if (capacity_ != nullptr) {
-    capacity_->clear_rank(pod);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->clear_rank(pod);
   }
 }
 
 // Everything but the key.
-void Cluster::exchange(PodId id, PodFacts& facts) {
+void Cluster::swap_facts(PodId id, PodFacts& facts) {
   PodFacts& pod = facts_.pods[id];
   std::swap(pod, facts);
   std::swap(pod.key, facts.key);

@@ -1,4 +1,4 @@
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 #include <fmt/format.h>
 
@@ -18,15 +18,15 @@ Cluster::Cluster(Profile profile, std::size_t shape_bytes_max)
       referred_(profile_),
       policies_({profile_, names_, table_, facts_}),
       load_aware_(static_cast<LoadAware*>(policies_.of(PluginId::kLoadAwareScheduling))),
-      capacity_(profile_.capacity_scheduling
-                    ? std::make_unique<CapacityScheduling>(profile_, facts_, priorities_)
-                    : nullptr),
+      capacity_scheduling_(profile_.capacity_scheduling
+                               ? std::make_unique<CapacityScheduling>(profile_, facts_, priorities_)
+                               : nullptr),
       row_classes_(table_, facts_),
       rejections_(reasons_),
       applications_(profile_, facts_, table_, row_classes_, referred_, rejections_,
                     shape_bytes_max),
       class_filters_(profile_, row_classes_, rejections_),
-      shape_book_({profile_, policies_, capacity_.get(), row_classes_, reasons_}, facts_,
+      shape_book_({profile_, policies_, capacity_scheduling_.get(), row_classes_, reasons_}, facts_,
                   shape_bytes_max),
       considered_(profile_.considered()) {}
 
@@ -84,7 +84,7 @@ void Cluster::unmention(std::uint32_t row) {
 void Cluster::release_row_if_unused(std::uint32_t row) {
   if (facts_.nodes[row].node == nullptr && facts_.nodes[row].mentions == 0) {
     note_row(row);
-    if (derive(row)) {
+    if (refresh(row)) {
       stale_[row] = Stale::kNothing;
     }
     rows_.erase(NameIndex::hash(facts_.nodes[row].name), row);
@@ -115,7 +115,7 @@ void Cluster::mark(std::uint32_t row, Stale stale) {
   }
   stale_[row] = std::max(stale_[row], stale);
   if (!bulk_) {
-    settle();
+    derive();
   }
 }
 
@@ -125,8 +125,8 @@ void Cluster::end_bulk(bool was) noexcept {
     return;
   }
   try {
-    settle();
-  } catch (const std::bad_alloc&) {  // the next look settles what is left
+    derive();
+  } catch (const std::bad_alloc&) {  // the next look derives what is left
   }
 }
 
@@ -138,7 +138,7 @@ void Cluster::reserve(std::uint32_t nodes, std::uint32_t pods) {
 }
 
 // False if the row was not stale.
-bool Cluster::derive(std::uint32_t row) {
+bool Cluster::refresh(std::uint32_t row) {
   const Stale stale = row < stale_.size() ? stale_[row] : Stale::kNothing;
   if (stale == Stale::kNothing) {
     return false;
@@ -154,24 +154,24 @@ bool Cluster::derive(std::uint32_t row) {
 }
 
 // Where memory ends half way the row stays stale.
-void Cluster::settle(std::uint32_t row) {
+void Cluster::derive(std::uint32_t row) {
   // A row that was released since has been derived then.
-  if (derive(row)) {
+  if (refresh(row)) {
     table_.commit(row);
     stale_[row] = Stale::kNothing;
   }
 }
 
-void Cluster::settle() {
+void Cluster::derive() {
   for (const std::uint32_t row : stale_rows_) {
-    settle(row);
+    derive(row);
   }
   stale_rows_.clear();
 }
 
-bool Cluster::settle(const Pause& pause) {
+bool Cluster::derive(const Pause& pause) {
   while (!stale_rows_.empty()) {
-    settle(stale_rows_.back());
+    derive(stale_rows_.back());
     stale_rows_.pop_back();
     if (pause()) {
       return stale_rows_.empty();
@@ -207,7 +207,7 @@ void Cluster::correct_clock(std::int64_t now_us) {
     (void)advance(now_us);
     return;
   }
-  const Bulk bulk(*this);  // each row once
+  const DeferredDerivation deferred(*this);  // each row once
   const std::int64_t before_us = std::exchange(now_us_, now_us);
   for (PodId id = 0; id < facts_.pods.size(); ++id) {
     if (!facts_.pods[id].known() || facts_.pods[id].first_seen_us <= now_us) {
@@ -247,7 +247,7 @@ std::vector<std::string> Cluster::named_node(const Pod& pod) const {
 void Cluster::prepare(PodShape& shape) { (void)prepare(shape, kInOneTurn); }
 
 void Cluster::prepare_for_rows(PodShape& shape) {
-  settle();
+  derive();
   shape.activate(table_);
   shape_book_.read(shape);
 }
@@ -327,21 +327,23 @@ PreFilterStatus Cluster::pre_filter(const Pod& pod, const PodShape& shape) const
   if (std::string gated = waits_for_gates(pod); !gated.empty()) {
     return {Code::kUnschedulableAndUnresolvable, {std::move(gated)}};
   }
-  if (capacity_ == nullptr || capacity_->elastic_quotas().elastic_quota_count() == 0) {
+  if (capacity_scheduling_ == nullptr ||
+      capacity_scheduling_->elastic_quotas().elastic_quota_count() == 0) {
     return {};
   }
-  const PodClaim claim = capacity_->claim(pod);
-  return explain_pre_filter(capacity_->elastic_quotas(), pod, claim.namespace_id,
-                            shape.elastic_quota_request, capacity_->standing(claim, shape));
+  const PodClaim claim = capacity_scheduling_->claim(pod);
+  return explain_pre_filter(capacity_scheduling_->elastic_quotas(), pod, claim.namespace_id,
+                            shape.elastic_quota_request,
+                            capacity_scheduling_->standing(claim, shape));
 }
 
 // --- Quotas, budgets, priorities ---
 
 Result<void> Cluster::upsert(const ElasticQuota& quota) {
-  if (capacity_ == nullptr) {
+  if (capacity_scheduling_ == nullptr) {
     return {};
   }
-  if (auto checked = capacity_->check(quota); !checked) {
+  if (auto checked = capacity_scheduling_->check(quota); !checked) {
     return checked;
   }
   remember_elastic_quota(quota.namespace_name, quota.name);
@@ -350,28 +352,28 @@ Result<void> Cluster::upsert(const ElasticQuota& quota) {
 }
 
 void Cluster::remove_elastic_quota(std::string_view namespace_name, std::string_view name) {
-  if (capacity_ != nullptr) {
+  if (capacity_scheduling_ != nullptr) {
     remember_elastic_quota(namespace_name, name);
     put_elastic_quota(namespace_name, name, nullptr);
   }
 }
 
 Result<void> Cluster::upsert(const PodDisruptionBudget& budget) {
-  if (capacity_ == nullptr) {
+  if (capacity_scheduling_ == nullptr) {
     return {};
   }
-  if (auto checked = capacity_->check(budget); !checked) {
+  if (auto checked = capacity_scheduling_->check(budget); !checked) {
     return checked;
   }
   remember_budget(pod_key(budget.namespace_name, budget.name));
-  capacity_->upsert(budget);
+  capacity_scheduling_->upsert(budget);
   return {};
 }
 
 void Cluster::remove_pod_disruption_budget(std::string_view key) {
-  if (capacity_ != nullptr) {
+  if (capacity_scheduling_ != nullptr) {
     remember_budget(key);
-    capacity_->remove_budget(key);
+    capacity_scheduling_->remove_budget(key);
   }
 }
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "engine/classes/row_classes.h"
-#include "engine/facts/shape_key.h"
+#include "engine/cluster/shape_key.h"
 #include "engine/limits.h"
 #include "engine/policies/policies.h"
 #include "engine/quotas/capacity_scheduling.h"
@@ -30,11 +30,11 @@
 
 namespace headroom {
 
-// What shapes follow from. `capacity`: nullptr without CapacityScheduling.
+// What shapes follow from. `capacity_scheduling`: nullptr without CapacityScheduling.
 struct ShapeSources {
   const Profile& profile;
   const Policies& policies;
-  CapacityScheduling* capacity;
+  CapacityScheduling* capacity_scheduling;
   RowClasses& classes;
   Reasons& reasons;
 };

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 
@@ -52,8 +52,8 @@ void Cluster::withdraw_nomination(PodId id) {
 
 void Cluster::count_nominated(PodId id, int sign) {
   note_pod(id);
-  if (capacity_ != nullptr) {
-    capacity_->count_nominated(id, sign);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->count_nominated(id, sign);
   }
 }
 

@@ -1,8 +1,8 @@
 // Cluster::fork, rollback, commit: what is remembered of a change, and how it is taken back.
 #include <utility>
 
-#include "engine/facts/audit.h"
-#include "engine/facts/cluster.h"
+#include "engine/cluster/audit.h"
+#include "engine/cluster/cluster.h"
 #include "objects/assert.h"
 
 namespace headroom {
@@ -25,8 +25,8 @@ void Cluster::remember(PodId id) {
     return;
   }
   priorities_.retain(pod.rank);
-  if (capacity_ != nullptr) {
-    capacity_->retain_rank(pod.rank);
+  if (capacity_scheduling_ != nullptr) {
+    capacity_scheduling_->retain_rank(pod.rank);
   }
   shape_book_.hold(pod.shape);
   if (pod.peer != kNoPeer) {
@@ -37,15 +37,16 @@ void Cluster::remember(PodId id) {
 
 void Cluster::remember_elastic_quota(std::string_view namespace_name, std::string_view name) {
   if (journal_.open()) {
-    journal_.put(
-        ElasticQuotaBefore{pod_key(namespace_name, name),
-                           copy_of(capacity_->elastic_quotas().find(namespace_name, name))});
+    journal_.put(ElasticQuotaBefore{
+        pod_key(namespace_name, name),
+        copy_of(capacity_scheduling_->elastic_quotas().find(namespace_name, name))});
   }
 }
 
 void Cluster::remember_budget(std::string_view key) {
   if (journal_.open()) {
-    journal_.put(BudgetBefore{std::string(key), copy_of(capacity_->budgets().find(key))});
+    journal_.put(
+        BudgetBefore{std::string(key), copy_of(capacity_scheduling_->budgets().find(key))});
   }
 }
 
@@ -115,7 +116,7 @@ struct Cluster::TakeBack {
     before.peer_previous = before.peer_next = kNoPod;
     before.load = {};
     before.rank.nominated = false;
-    cluster.exchange(change.id, before);
+    cluster.swap_facts(change.id, before);
     for (const std::uint32_t row : {pod.bound_row, pod.assumed_row, pod.rank.nominated_row}) {
       if (row != kNoRow) {
         ++cluster.facts_.nodes[row].mentions;
@@ -132,8 +133,8 @@ struct Cluster::TakeBack {
   }
 
   void operator()(const BudgetBefore& change) const {
-    change.budget != nullptr ? cluster.capacity_->upsert(*change.budget)
-                             : cluster.capacity_->remove_budget(change.key);
+    change.budget != nullptr ? cluster.capacity_scheduling_->upsert(*change.budget)
+                             : cluster.capacity_scheduling_->remove_budget(change.key);
   }
 
   void operator()(const PriorityClassBefore& change) const {
@@ -157,7 +158,7 @@ struct Cluster::TakeBack {
 
 void Cluster::rollback() {
   Journal journal = std::exchange(journal_, {});  // taking back is no change to remember
-  const Bulk bulk(*this);                         // each row once
+  const DeferredDerivation deferred(*this);       // each row once
   try {
     while (std::optional<Journal::Change> change = journal.take_back()) {
       std::visit(TakeBack{*this}, *change);

@@ -3,7 +3,7 @@
 // Keeps what conformance rules call "facts, not history": per key the latest object counts; a pod
 // is on the node that its object names, failing that where it is assumed; facts about nodes and
 // pods that do not exist (yet) stay. An event changes the facts, tells the policies what counts
-// where, and marks the rows that it changes; settle() derives their columns, at once or, in bulk,
+// where, and marks the rows that it changes; derive() makes their columns, at once or, in bulk,
 // with the next look, and ends in NodeTable::commit(). What shapes there are is the ShapeBook's
 // matter, what classes the ClassFilters', what would be if something else were so Supposition's.
 // Thread safety: one thread at a time. Invariants: (1) pods are linked into the list of the row
@@ -22,10 +22,10 @@
 #include "engine/answers.h"
 #include "engine/applications/applications.h"
 #include "engine/classes/row_classes.h"
-#include "engine/facts/class_filters.h"
-#include "engine/facts/journal.h"
-#include "engine/facts/shape_book.h"
-#include "engine/facts/soft_taints.h"
+#include "engine/cluster/class_filters.h"
+#include "engine/cluster/journal.h"
+#include "engine/cluster/shape_book.h"
+#include "engine/cluster/soft_taints.h"
 #include "engine/kept/referred_objects.h"
 #include "engine/options.h"
 #include "engine/policies/load_aware.h"
@@ -110,7 +110,7 @@ class Cluster {
   // So that numbers of rejections do not run out. Only between decisions: classes may be numbered
   // anew.
   void limit_rejections();
-  // settle(), and what the shape keeps of classes and columns. Before the table is read for it.
+  // derive(), and what the shape keeps of classes and columns. Before the table is read for it.
   void prepare(PodShape& shape);
   // The same in turns: true when nothing is left. Other shapes and events may come between them.
   bool prepare(PodShape& shape, const Pause& pause);
@@ -130,9 +130,9 @@ class Cluster {
   PreFilterStatus pre_filter(const Pod& pod, const PodShape& shape) const;
 
   // Makes the table what the facts say. Before every look at the table.
-  void settle();
-  bool settle(const Pause& pause);  // a turn of it; true when nothing is left
-  // Events leave that to the next look; see Bulk. Returns whether they did already.
+  void derive();
+  bool derive(const Pause& pause);  // a turn of it; true when nothing is left
+  // Events leave that to the next look; see DeferredDerivation. Returns whether they did already.
   bool begin_bulk() { return std::exchange(bulk_, true); }
   void end_bulk(bool was) noexcept;
   void reserve(std::uint32_t nodes, std::uint32_t pods);
@@ -150,13 +150,13 @@ class Cluster {
   const PodFacts& pod(PodId id) const { return facts_.pods[id]; }
   const Priorities& priorities() const { return priorities_; }
   // nullptr where the profile has no CapacityScheduling.
-  const CapacityScheduling* capacity() const { return capacity_.get(); }
+  const CapacityScheduling* capacity_scheduling() const { return capacity_scheduling_.get(); }
   std::uint32_t node_count() const { return node_count_; }
   std::uint32_t pod_count() const { return pod_count_; }
   std::uint32_t assumed_pods() const;
   std::uint64_t bad_annotations() const { return bad_annotations_; }
   void notes(std::uint32_t row, std::vector<Note>& out) const;
-  NodeFigures figures(ResourceId resource) const;  // after settle()
+  NodeFigures figures(ResourceId resource) const;  // after derive()
   std::uint64_t digest() const;
   Result<void> validate();
   // From now on what changes is noted there, as long as somebody else holds it.
@@ -185,8 +185,8 @@ class Cluster {
   // changed; pods: only those.
   enum class Stale : std::uint8_t { kNothing, kOnlyPods, kEverything };
   void mark(std::uint32_t row, Stale stale);
-  bool derive(std::uint32_t row);
-  void settle(std::uint32_t row);
+  bool refresh(std::uint32_t row);
+  void derive(std::uint32_t row);
 
   // Names of resources (cluster_names.cpp).
   struct Renaming {
@@ -227,7 +227,7 @@ class Cluster {
   void add_to_row(std::uint32_t row, PodId id);
   void subtract_from_row(std::uint32_t row, PodId id);
   void clear_rank(PodFacts& pod);
-  void exchange(PodId id, PodFacts& facts);
+  void swap_facts(PodId id, PodFacts& facts);
   void refresh_priorities();
   void release_unmentioned();
 
@@ -250,7 +250,7 @@ class Cluster {
   Result<void> validate_names() const;
   bool miscounted(std::uint32_t holders, std::uint32_t counted) const;
   Result<void> validate_nominations() const;
-  Result<void> validate_capacity() const;
+  Result<void> validate_capacity_scheduling() const;
   // A pod on no node that names one.
   static bool waits_for_room(const PodFacts& pod);
   void tell_audits(const std::function<void(AuditNotes&)>& what);
@@ -276,7 +276,7 @@ class Cluster {
   const Policies policies_;
   LoadAware* const load_aware_;  // of policies_; nullptr: none, and metrics are no facts
   Priorities priorities_;
-  const std::unique_ptr<CapacityScheduling> capacity_;
+  const std::unique_ptr<CapacityScheduling> capacity_scheduling_;
   RowClasses row_classes_;
   Reasons reasons_;
   Rejections rejections_;
@@ -307,12 +307,12 @@ class Cluster {
 
 // While it lives, events leave deriving columns to the next look: many events about one row cost
 // one derivation. Where one lives already, a second one changes nothing.
-class Bulk {
+class DeferredDerivation {
  public:
-  explicit Bulk(Cluster& cluster) : cluster_(cluster), was_(cluster.begin_bulk()) {}
-  Bulk(const Bulk&) = delete;
-  Bulk& operator=(const Bulk&) = delete;
-  ~Bulk() { cluster_.end_bulk(was_); }
+  explicit DeferredDerivation(Cluster& cluster) : cluster_(cluster), was_(cluster.begin_bulk()) {}
+  DeferredDerivation(const DeferredDerivation&) = delete;
+  DeferredDerivation& operator=(const DeferredDerivation&) = delete;
+  ~DeferredDerivation() { cluster_.end_bulk(was_); }
 
  private:
   Cluster& cluster_;

@@ -1,4 +1,4 @@
-#include "engine/facts/shape_book.h"
+#include "engine/cluster/shape_book.h"
 
 #include <fmt/format.h>
 
@@ -198,9 +198,9 @@ void ShapeBook::describe(PodShape& shape, const Pod& pod) {
   shape.version = ++described_;
   shape.normalize_in_double = sources_.profile.mode == Mode::kUpstream;
   Amounts elastic_quota_request;
-  if (sources_.capacity != nullptr) {
+  if (sources_.capacity_scheduling != nullptr) {
     free_elastic_quota_names();
-    elastic_quota_request = sources_.capacity->elastic_quota_request(pod);
+    elastic_quota_request = sources_.capacity_scheduling->elastic_quota_request(pod);
   }
   for (const auto& policy : sources_.policies) {
     policy->describe(pod, shape);
@@ -266,7 +266,7 @@ bool ShapeBook::counts_who_asks() const {
 // Where there is no number left for what pods ask of quotas: takes those of names that no shape has
 // any more.
 void ShapeBook::free_elastic_quota_names() {
-  ElasticQuotas& quotas = sources_.capacity->elastic_quotas();
+  ElasticQuotas& quotas = sources_.capacity_scheduling->elastic_quotas();
   if (!quotas.names_full()) {
     return;
   }
@@ -309,7 +309,7 @@ Result<void> ShapeBook::validate(const PodShape& shape) {
   // Who has borrowed a number is no fact: there may be room now where there was none.
   const auto held = [this](Amounts request) {
     std::erase_if(request, [this](const auto& asked) {
-      return sources_.capacity->elastic_quotas().is_borrowed(asked.first);
+      return sources_.capacity_scheduling->elastic_quotas().is_borrowed(asked.first);
     });
     return request;
   };

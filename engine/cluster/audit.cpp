@@ -1,8 +1,8 @@
-#include "engine/facts/audit.h"
+#include "engine/cluster/audit.h"
 
 #include <utility>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 
@@ -37,7 +37,7 @@ Audit::Audit(Cluster& cluster, AuditOptions options)
 }
 
 Result<bool> Audit::turn(const Pause& pause) {
-  cluster_.settle();
+  cluster_.derive();
   const bool seen = notes_->rows.seen(static_cast<std::uint32_t>(cluster_.facts_.nodes.size())) &&
                     notes_->pods.seen(cluster_.facts_.pods.size());
   catching_up_ = seen ? catching_up_ + 1 : 0;
@@ -118,8 +118,8 @@ Result<void> Audit::end() {
   }
   const std::uint64_t balance =
       notes_->rows.total().balance + notes_->pods.total().balance + balance_of_rest();
-  looked_closer_ = balance != 0 || (cluster_.capacity_ != nullptr &&
-                                    !cluster_.capacity_->elastic_quotas().consistent());
+  looked_closer_ = balance != 0 || (cluster_.capacity_scheduling_ != nullptr &&
+                                    !cluster_.capacity_scheduling_->elastic_quotas().consistent());
   // At once: where something is wrong nobody needs a quick answer.
   return looked_closer_ ? cluster_.validate_sums() : Result<void>();
 }
@@ -148,8 +148,8 @@ std::uint64_t Audit::balance_of_row(std::uint32_t row) const {
   if (!facts.nominated.empty()) {
     balance += hash_of(About::kNominated, row);
   }
-  if (cluster_.capacity_ != nullptr) {
-    balance -= cluster_.capacity_->listed(row).size() * hash_of(About::kRanked, row);
+  if (cluster_.capacity_scheduling_ != nullptr) {
+    balance -= cluster_.capacity_scheduling_->listed(row).size() * hash_of(About::kRanked, row);
   }
   return balance;
 }
@@ -169,7 +169,7 @@ std::uint64_t Audit::balance_of_pod(PodId id) const {
   if (pod.rank.priority_class != 0) {
     balance += hash_of(About::kClassName, pod.rank.priority_class - 1);
   }
-  if (cluster_.capacity_ == nullptr) {
+  if (cluster_.capacity_scheduling_ == nullptr) {
     return balance;
   }
   balance += hash_of(About::kHolder, pod.rank.namespace_id);
@@ -201,11 +201,11 @@ std::uint64_t Audit::balance_of_rest() const {
   for (std::uint32_t id = 0; id < cluster_.priorities_.name_count(); ++id) {
     balance -= cluster_.priorities_.pods_of_name(id) * hash_of(About::kClassName, id);
   }
-  if (cluster_.capacity_ == nullptr) {
+  if (cluster_.capacity_scheduling_ == nullptr) {
     return balance;
   }
-  const ElasticQuotas& quotas = cluster_.capacity_->elastic_quotas();
-  for (const PodDisruptionBudget& budget : cluster_.capacity_->budgets().all()) {
+  const ElasticQuotas& quotas = cluster_.capacity_scheduling_->elastic_quotas();
+  for (const PodDisruptionBudget& budget : cluster_.capacity_scheduling_->budgets().all()) {
     balance += hash_of(About::kHolder, quotas.find(budget.namespace_name));
   }
   for (NamespaceId id = 0; id < quotas.namespace_count(); ++id) {

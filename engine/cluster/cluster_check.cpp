@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 
-#include "engine/facts/audit.h"
-#include "engine/facts/cluster.h"
+#include "engine/cluster/audit.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 
@@ -64,7 +64,7 @@ Result<void> Cluster::validate_row(std::uint32_t row) {
   if (auto sums = validate_sums(row); !sums) {
     return sums;
   }
-  if (capacity_ != nullptr && !capacity_->is_in_order(row)) {
+  if (capacity_scheduling_ != nullptr && !capacity_scheduling_->is_in_order(row)) {
     return broken("its pods are out of the order of their importance");
   }
   return {};
@@ -132,14 +132,14 @@ Result<void> Cluster::validate_pod(PodId id) const {
   if (pod.known() && priorities_.now(rank) != rank.priority) {
     return broken("has another priority than its class");
   }
-  if (capacity_ == nullptr) {
+  if (capacity_scheduling_ == nullptr) {
     return {};
   }
   if (pod.known() != (rank.group != kNoGroup)) {
     return broken("is ranked although it is not known, or not");
   }
   if (pod.counted_row != kNoRow) {
-    const auto pods = capacity_->listed(pod.counted_row);
+    const auto pods = capacity_scheduling_->listed(pod.counted_row);
     if (std::count_if(pods.begin(), pods.end(), [&](const RankedPod& other) {
           return other.pod == id && other.priority == rank.priority &&
                  other.start_us == rank.start_us && other.shape == pod.shape &&
@@ -189,19 +189,19 @@ Result<void> Cluster::validate_nominations() const {
 }
 
 // What quotas and preemption read, against the sums over the pods.
-Result<void> Cluster::validate_capacity() const {
-  if (capacity_ == nullptr) {
+Result<void> Cluster::validate_capacity_scheduling() const {
+  if (capacity_scheduling_ == nullptr) {
     return {};
   }
   const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kConflict, "validate: capacity scheduling: " + what);
   };
-  const ElasticQuotas& quotas = capacity_->elastic_quotas();
+  const ElasticQuotas& quotas = capacity_scheduling_->elastic_quotas();
   std::vector<ResourceSums> used(quotas.namespace_count()), waiting(quotas.namespace_count());
   std::vector<std::uint32_t> ranked(facts_.nodes.size());
   // By namespace: the pods and budgets that hold it.
   std::vector<std::uint32_t> held(quotas.namespace_count());
-  for (const PodDisruptionBudget& budget : capacity_->budgets().all()) {
+  for (const PodDisruptionBudget& budget : capacity_scheduling_->budgets().all()) {
     const NamespaceId id = quotas.find(budget.namespace_name);
     if (id == kNoNamespace) {
       return broken("the namespace of a budget is not known: " + budget.namespace_name);
@@ -226,7 +226,7 @@ Result<void> Cluster::validate_capacity() const {
     }
   }
   for (std::uint32_t row = 0; row < facts_.nodes.size(); ++row) {
-    if (capacity_->listed(row).size() != ranked[row]) {
+    if (capacity_scheduling_->listed(row).size() != ranked[row]) {
       return broken("the pods of " + facts_.nodes[row].name +
                     " are others than those that count there");
     }
@@ -327,7 +327,7 @@ Result<void> Cluster::validate_sums() const {
   if (auto checked = validate_nominations(); !checked) {
     return checked;
   }
-  if (auto checked = validate_capacity(); !checked) {
+  if (auto checked = validate_capacity_scheduling(); !checked) {
     return checked;
   }
   if (known != pod_count_) {

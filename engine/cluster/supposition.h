@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 
 namespace headroom {
 

@@ -1,5 +1,5 @@
 // Cluster's digest: of what the facts say, in no order.
-#include "engine/facts/cluster.h"
+#include "engine/cluster/cluster.h"
 #include "engine/kept/digest.h"
 
 namespace headroom {
@@ -53,7 +53,9 @@ std::uint64_t Cluster::digest_of_pod(PodId id) const {
   };
   digest.add("rank", pod.key, std::int64_t{pod.rank.priority}, pod.rank.start_us,
              std::int64_t{pod.rank.deleting}, name_of(pod.rank.nominated_row),
-             capacity_ == nullptr ? 0 : capacity_->budgets().labels_hash(pod.rank.group));
+             capacity_scheduling_ == nullptr
+                 ? 0
+                 : capacity_scheduling_->budgets().labels_hash(pod.rank.group));
   if (pod.host_ports != nullptr) {
     for (const HostPort& port : *pod.host_ports) {
       digest.add("port", pod.key, to_string(port));
@@ -78,8 +80,8 @@ std::uint64_t Cluster::digest_of_rest() const {
     digest.add("referred", static_cast<std::int64_t>(referred_.digest()));
   }
   digest.add("priorities", static_cast<std::int64_t>(priorities_.digest()));
-  if (capacity_ != nullptr) {
-    digest.add("capacity", static_cast<std::int64_t>(capacity_->digest()));
+  if (capacity_scheduling_ != nullptr) {
+    digest.add("capacity", static_cast<std::int64_t>(capacity_scheduling_->digest()));
   }
   return digest.total();
 }

@@ -1,4 +1,4 @@
-#include "engine/facts/supposition.h"
+#include "engine/cluster/supposition.h"
 
 #include <utility>
 
@@ -102,7 +102,7 @@ Result<void> Supposition::change(std::uint32_t row, const FilterOptions& options
     holds_.add(*shape);
   }
   journal_ = std::exchange(cluster_.journal_, {});
-  const Bulk bulk(cluster_);  // each row once
+  const DeferredDerivation deferred(cluster_);  // each row once
   for (const PodName& name : options.without) {
     write_pod_key(name.namespace_name, name.name, cluster_.pod_key_);
     const PodId id = cluster_.find_pod(cluster_.pod_key_);
@@ -141,7 +141,7 @@ void Supposition::assume(const Pod& object, const PodShape& shape, std::uint32_t
   assumed.before.mentions = known.mentions;
   assumed.before.assumed_row = row;  // not mentioned: it has a node
   assumed.before.first_seen_us = there ? known.first_seen_us : cluster_.now_us_;
-  cluster_.exchange(id, assumed.before);
+  cluster_.swap_facts(id, assumed.before);
   cluster_.update_object(cluster_.facts_.pods[id], object, shape);
   cluster_.recount(id, assumed.counted_row);
   steps_.emplace_back(std::move(assumed));
@@ -185,7 +185,7 @@ struct Supposition::TakeBack {
     cluster.clear_rank(cluster.facts_.pods[id]);
     cluster.shapes().give(cluster.facts_.pods[id], kNoShape);
     cluster.applications().peers().give(cluster.facts_.pods[id], kNoPeer);
-    cluster.exchange(id, step.before);
+    cluster.swap_facts(id, step.before);
     if (step.counted_row != kNoRow || step.nominated) {
       cluster.count(id);
     }
@@ -202,7 +202,7 @@ Supposition::~Supposition() {
   if (steps_.empty() && !journal_) {
     return;
   }
-  const Bulk bulk(cluster_);  // each row once
+  const DeferredDerivation deferred(cluster_);  // each row once
   while (!steps_.empty()) {
     Step step = std::move(steps_.back());
     steps_.pop_back();
