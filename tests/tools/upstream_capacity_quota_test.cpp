@@ -61,8 +61,8 @@ UpstreamCapacityQuotaStatus marked(const char* valid) {
   return status;
 }
 
-UpstreamCapacityQuota capacity_quota(std::string name, StringMap limits,
-                                     LabelSelector selector = {}) {
+UpstreamCapacityQuota upstream_capacity_quota(std::string name, StringMap limits,
+                                              LabelSelector selector = {}) {
   UpstreamCapacityQuota result;
   result.spec.name = std::move(name);
   result.spec.generation = 1;
@@ -171,8 +171,8 @@ Cluster with_capacity_quotas(std::vector<UpstreamCapacityQuota> quotas,
 
 // A cluster without nodes: the limits are what is left.
 Cluster limited(const std::string& cpu, const std::string& memory, const std::string& nodes) {
-  return {
-      .quotas = {capacity_quota("limiter1", {{"cpu", cpu}, {"memory", memory}, {"nodes", nodes}})}};
+  return {.quotas = {upstream_capacity_quota(
+              "limiter1", {{"cpu", cpu}, {"memory", memory}, {"nodes", nodes}})}};
 }
 
 // What may be removed of five nodes that have 10 cpu and 1000 of memory together.
@@ -194,22 +194,25 @@ INSTANTIATE_TEST_SUITE_P(
                  over("CapacityQuota/limiter1", {"cpu"})},
         CheckRow{"delta exceeds multiple resource limits", limited("1", "300", "5"), kSmall, 2, 1,
                  over("CapacityQuota/limiter1", {"cpu", "memory"})},
-        CheckRow{"delta exceeds multiple quotas",
-                 with_capacity_quotas(
-                     {capacity_quota("q1", {{"cpu", "1"}, {"memory", "2000"}, {"nodes", "5"}}),
-                      capacity_quota("q2", {{"cpu", "10"}, {"memory", "300"}, {"nodes", "5"}})}),
-                 kSmall, 2, 1,
-                 over("CapacityQuota/q1", {"cpu"}) + over("CapacityQuota/q2", {"memory"})},
         CheckRow{
-            "delta exceeds one out of multiple quotas",
-            with_capacity_quotas({capacity_quota("q1", {{"cpu", "1"}}),
-                                  capacity_quota("q2", {{"memory", "1"}}, selects("pool", "b"))}),
-            kSmall, 2, 1, over("CapacityQuota/q1", {"cpu"})},
+            "delta exceeds multiple quotas",
+            with_capacity_quotas(
+                {upstream_capacity_quota("q1", {{"cpu", "1"}, {"memory", "2000"}, {"nodes", "5"}}),
+                 upstream_capacity_quota("q2",
+                                         {{"cpu", "10"}, {"memory", "300"}, {"nodes", "5"}})}),
+            kSmall, 2, 1, over("CapacityQuota/q1", {"cpu"}) + over("CapacityQuota/q2", {"memory"})},
+        CheckRow{"delta exceeds one out of multiple quotas",
+                 with_capacity_quotas({upstream_capacity_quota("q1", {{"cpu", "1"}}),
+                                       upstream_capacity_quota("q2", {{"memory", "1"}},
+                                                               selects("pool", "b"))}),
+                 kSmall, 2, 1, over("CapacityQuota/q1", {"cpu"})},
         CheckRow{"no matching quotas",
-                 with_capacity_quotas({capacity_quota("q", {{"cpu", "1"}}, selects("pool", "b"))}),
+                 with_capacity_quotas({upstream_capacity_quota("q", {{"cpu", "1"}},
+                                                               selects("pool", "b"))}),
                  kSmall, 2, 2},
         CheckRow{"resource in limits but not in the node",
-                 with_capacity_quotas({capacity_quota("q", {{"gpu", "2"}})}), kSmall, 2, 2},
+                 with_capacity_quotas({upstream_capacity_quota("q", {{"gpu", "2"}})}), kSmall, 2,
+                 2},
         CheckRow{"resource in the node but not in the limits", limited("10", "1000", "5"),
                  with_gpus(kSmall, "1"), 2, 2},
         CheckRow{"min enforcement scale down fits", removable({}), kSmall, 2, 2, kNone, Mode::kMin},
@@ -217,18 +220,22 @@ INSTANTIATE_TEST_SUITE_P(
                  over("cluster-wide", {"cpu"}), Mode::kMin},
         // What upstream does not test.
         CheckRow{"zero nodes", limited("0", "0", "0"), kSmall, 0, 0},
-        CheckRow{"limit of zero", with_capacity_quotas({capacity_quota("q", {{"nodes", "0"}})}),
-                 kSmall, 1, 0, over("CapacityQuota/q", {"nodes"})},
-        CheckRow{"no limits", with_capacity_quotas({capacity_quota("q", {})}), kSmall, 1000, 1000},
-        CheckRow{
-            "extended resources are not enforced",
-            with_capacity_quotas({capacity_quota("q", {{"nvidia.com/gpu", "0"}, {"pods", "0"}})}),
-            with_gpus(kSmall, "1"), 5, 5},
+        CheckRow{"limit of zero",
+                 with_capacity_quotas({upstream_capacity_quota("q", {{"nodes", "0"}})}), kSmall, 1,
+                 0, over("CapacityQuota/q", {"nodes"})},
+        CheckRow{"no limits", with_capacity_quotas({upstream_capacity_quota("q", {})}), kSmall,
+                 1000, 1000},
+        CheckRow{"extended resources are not enforced",
+                 with_capacity_quotas({upstream_capacity_quota("q", {{"nvidia.com/gpu", "0"},
+                                                                     {"pods", "0"}})}),
+                 with_gpus(kSmall, "1"), 5, 5},
         CheckRow{"over the limit already",
-                 with_capacity_quotas({capacity_quota("q", {{"cpu", "4"}})}, {node("n", "8", "0")}),
+                 with_capacity_quotas({upstream_capacity_quota("q", {{"cpu", "4"}})},
+                                      {node("n", "8", "0")}),
                  kSmall, 1, 0, over("CapacityQuota/q", {"cpu"})},
         CheckRow{"over the limit on what the node has not",
-                 with_capacity_quotas({capacity_quota("q", {{"cpu", "4"}})}, {node("n", "8", "0")}),
+                 with_capacity_quotas({upstream_capacity_quota("q", {{"cpu", "4"}})},
+                                      {node("n", "8", "0")}),
                  node("t", "0", "200"), 1, 1},
         CheckRow{"the need wraps around", limited("1000", "1000", "1000"),
                  node("t", "4611686018427387904", "0"), 4, 4}),
@@ -377,9 +384,9 @@ TEST(TestConsumeQuotaErrors, NegativeNodeDeltaReturnsError) {
 
 TEST(TestConsumeQuotaNested, TakesFromEveryQuotaThatMatches) {
   UpstreamTracker tracker =
-      Cluster{.quotas = {capacity_quota("all", {{"nodes", "9"}}),
-                         capacity_quota("other", {{"nodes", "9"}}, selects("pool", "b")),
-                         capacity_quota("pool", {{"nodes", "3"}}, selects("pool", "a"))}}
+      Cluster{.quotas = {upstream_capacity_quota("all", {{"nodes", "9"}}),
+                         upstream_capacity_quota("other", {{"nodes", "9"}}, selects("pool", "b")),
+                         upstream_capacity_quota("pool", {{"nodes", "3"}}, selects("pool", "a"))}}
           .track();
   EXPECT_TRUE(tracker.consume(kSmall, 2)->applied);
   EXPECT_FALSE(tracker.consume(kSmall, 2)->applied);
@@ -417,8 +424,8 @@ std::vector<UpstreamNode> filtered_pool_nodes() {
 }
 
 std::vector<UpstreamCapacityQuota> pool_capacity_quotas() {
-  return {capacity_quota("a", {}, selects("pool", "a")),
-          capacity_quota("b", {}, selects("pool", "b"))};
+  return {upstream_capacity_quota("a", {}, selects("pool", "a")),
+          upstream_capacity_quota("b", {}, selects("pool", "b"))};
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -435,7 +442,8 @@ INSTANTIATE_TEST_SUITE_P(
                  {.nodes = filtered_pool_nodes()},
                  {{"cluster-wide", {{"cpu", 4}, {"memory", 10000}, {"nodes", 2}}}}},
         UsageRow{"limiter doesnt match any node",
-                 {.nodes = pool_nodes(), .quotas = {capacity_quota("c", {}, selects("pool", "c"))}},
+                 {.nodes = pool_nodes(),
+                  .quotas = {upstream_capacity_quota("c", {}, selects("pool", "c"))}},
                  {{"CapacityQuota/c", {}}}},
         UsageRow{"with custom resources",
                  {.nodes = {with_gpus(node("n1", "1", "2000"), "2"), node("n2", "2", "4000")}},
@@ -472,7 +480,8 @@ TEST(TestVirtualKubeletNodeFilter, VirtualKubelet) {
 }
 
 TEST(TestVirtualKubeletNodeFilter, TemplatesAreNotFiltered) {
-  UpstreamTracker tracker = Cluster{.quotas = {capacity_quota("q", {{"nodes", "1"}})}}.track();
+  UpstreamTracker tracker =
+      Cluster{.quotas = {upstream_capacity_quota("q", {{"nodes", "1"}})}}.track();
   const UpstreamNode asked = node("t", "1", "1", {{"type", "virtual-kubelet"}});
   EXPECT_EQ(tracker.check(asked, 2)->allowed, 1);
 }
@@ -515,7 +524,7 @@ TEST(TestNodeResourcesCache, ExcludedNodesDoNotFillIt) {
 
 TEST(TestNodeResourcesCache, TemplatesTakeTheAmountsOfTheirGroup) {
   const Cluster cluster{.nodes = {in_group(node("n1", "3", "0"), "ng")},
-                        .quotas = {capacity_quota("q", {{"cpu", "9"}})},
+                        .quotas = {upstream_capacity_quota("q", {{"cpu", "9"}})},
                         .node_groups = groups({"ng"})};
   UpstreamTracker tracker = cluster.track();
   EXPECT_EQ(tracker.check(in_group(node("t", "1", "0"), "ng"), 9)->allowed, 2);
@@ -523,7 +532,7 @@ TEST(TestNodeResourcesCache, TemplatesTakeTheAmountsOfTheirGroup) {
 }
 
 TEST(TestNodeResourcesCache, AQuestionFillsIt) {
-  const Cluster cluster{.quotas = {capacity_quota("q", {{"cpu", "9"}})},
+  const Cluster cluster{.quotas = {upstream_capacity_quota("q", {{"cpu", "9"}})},
                         .node_groups = groups({"ng"})};
   UpstreamTracker tracker = cluster.track();
   EXPECT_FALSE(tracker.check(in_group(node("t", "9", "0"), "ng"), -1));
@@ -594,7 +603,7 @@ TEST(GpuTargets, ErrorsWithoutGroupOrTemplate) {
   EXPECT_EQ(cluster.try_track(Mode::kMin).error().code, ErrorCode::kNotFound);
   // A failed question leaves the group's amounts open.
   cluster.nodes.clear();
-  cluster.quotas = {capacity_quota("q", {{"cpu", "9"}})};
+  cluster.quotas = {upstream_capacity_quota("q", {{"cpu", "9"}})};
   UpstreamTracker tracker = cluster.track();
   EXPECT_FALSE(tracker.check(in_group(gpu_node("t4", {}), "ng"), 1));
   EXPECT_EQ(tracker.check(in_group(node("t", "3", "0"), "ng"), 9)->allowed, 3);
@@ -622,15 +631,16 @@ TEST(TestCloudLimitersProvider, OneQuotaWithTheMaxima) {
 }
 
 TEST(TestCombinedQuotasProvider, ClusterWideFirstThenByName) {
-  const Cluster cluster{.quotas = {capacity_quota("b", {}), capacity_quota("cluster-wide", {}),
-                                   capacity_quota("a", {})}};
+  const Cluster cluster{.quotas = {upstream_capacity_quota("b", {}),
+                                   upstream_capacity_quota("cluster-wide", {}),
+                                   upstream_capacity_quota("a", {})}};
   EXPECT_EQ(ids(cluster.track()),
             (std::vector<std::string>{"cluster-wide", "CapacityQuota/a", "CapacityQuota/b",
                                       "CapacityQuota/cluster-wide"}));
 }
 
 TEST(TestMinQuotaAdapter, UnionOfNames) {
-  const Cluster cluster{.quotas = {capacity_quota("q", {{"cpu", "1"}})},
+  const Cluster cluster{.quotas = {upstream_capacity_quota("q", {{"cpu", "1"}})},
                         .min = {{"cpu", 2}, {"gpu", 0}, {"memory", -5}},
                         .max = {{"memory", 7}, {"nodes", 3}}};
   const UpstreamTracker tracker = cluster.track(Mode::kMin);
@@ -644,22 +654,25 @@ TEST(TestProvider_Quotas, NoCapacityQuotas) {
 }
 
 TEST(TestProvider_Quotas, Single) {
-  EXPECT_EQ(ids(Cluster{.quotas = {capacity_quota("cq1", {})}}.track()),
+  EXPECT_EQ(ids(Cluster{.quotas = {upstream_capacity_quota("cq1", {})}}.track()),
             (std::vector<std::string>{"cluster-wide", "CapacityQuota/cq1"}));
 }
 
 TEST(TestProvider_Quotas, Multiple) {
-  EXPECT_EQ(ids(Cluster{.quotas = {capacity_quota("cq1", {}), capacity_quota("cq2", {})}}.track()),
+  EXPECT_EQ(ids(Cluster{
+                .quotas = {upstream_capacity_quota("cq1", {}), upstream_capacity_quota("cq2", {})}}
+                    .track()),
             (std::vector<std::string>{"cluster-wide", "CapacityQuota/cq1", "CapacityQuota/cq2"}));
 }
 
 TEST(TestProvider_Quotas, InvalidSelectorIsSkipped) {
-  const Cluster cluster{.quotas = {capacity_quota("q", {}, {{"invalidKey!!!!", "Exists", {}}})}};
+  const Cluster cluster{
+      .quotas = {upstream_capacity_quota("q", {}, {{"invalidKey!!!!", "Exists", {}}})}};
   EXPECT_EQ(cluster.track().capacity_quotas().size(), 1U);
 }
 
 TEST(TestProvider_Quotas, InvalidConditionIsSkipped) {
-  Cluster cluster{.quotas = {capacity_quota("q", {})}};
+  Cluster cluster{.quotas = {upstream_capacity_quota("q", {})}};
   for (const char* valid : {"False", "Unknown"}) {
     cluster.quotas[0].status = marked(valid);
     EXPECT_EQ(cluster.track().capacity_quotas().size(), 1U) << valid;
@@ -669,25 +682,25 @@ TEST(TestProvider_Quotas, InvalidConditionIsSkipped) {
 }
 
 TEST(TestProvider_Quotas, StaleConditionIsTrusted) {
-  Cluster cluster{.quotas = {capacity_quota("q", {{"cpu", "3"}})}};
+  Cluster cluster{.quotas = {upstream_capacity_quota("q", {{"cpu", "3"}})}};
   cluster.quotas[0].spec.generation = 9;
   EXPECT_EQ(find_capacity_quota(cluster.track(), "CapacityQuota/q").limits, (Amounts{{"cpu", 3}}));
 }
 
 TEST(TestCapacityQuota_Selector, MatchLabelsMatches) {
   const Cluster cluster{.nodes = pool_nodes(),
-                        .quotas = {capacity_quota("q", {}, selects("pool", "a"))}};
+                        .quotas = {upstream_capacity_quota("q", {}, selects("pool", "a"))}};
   EXPECT_EQ(find_capacity_quota(cluster.track(), "CapacityQuota/q").usage.at("nodes"), 2);
 }
 
 TEST(TestCapacityQuota_Selector, MatchLabelsDoesNotMatch) {
   const Cluster cluster{.nodes = pool_nodes(),
-                        .quotas = {capacity_quota("q", {}, selects("pool", "z"))}};
+                        .quotas = {upstream_capacity_quota("q", {}, selects("pool", "z"))}};
   EXPECT_TRUE(find_capacity_quota(cluster.track(), "CapacityQuota/q").usage.empty());
 }
 
 TEST(TestCapacityQuota_Selector, NilSelectorMatchesEverything) {
-  const Cluster cluster{.nodes = pool_nodes(), .quotas = {capacity_quota("q", {})}};
+  const Cluster cluster{.nodes = pool_nodes(), .quotas = {upstream_capacity_quota("q", {})}};
   EXPECT_EQ(find_capacity_quota(cluster.track(), "CapacityQuota/q").usage.at("nodes"), 3);
 }
 
@@ -695,7 +708,8 @@ TEST(TestCapacityQuota_Selector, Operators) {
   const std::vector<UpstreamNode> nodes = {node("n1", "1", "0"), node("n2", "1", "0", {{"k", ""}}),
                                            node("n3", "1", "0", {{"k", "v"}})};
   const auto matched = [&](NodeSelectorRequirement asked) {
-    const Cluster cluster{.nodes = nodes, .quotas = {capacity_quota("q", {}, {std::move(asked)})}};
+    const Cluster cluster{.nodes = nodes,
+                          .quotas = {upstream_capacity_quota("q", {}, {std::move(asked)})}};
     const Amounts usage = find_capacity_quota(cluster.track(), "CapacityQuota/q").usage;
     return usage.empty() ? 0 : usage.at("nodes");
   };
@@ -706,19 +720,20 @@ TEST(TestCapacityQuota_Selector, Operators) {
 }
 
 TEST(TestCapacityQuota_Limits, CpuAndMemory) {
-  const Cluster cluster{.quotas = {capacity_quota("q", {{"cpu", "5"}, {"memory", "10Gi"}})}};
+  const Cluster cluster{
+      .quotas = {upstream_capacity_quota("q", {{"cpu", "5"}, {"memory", "10Gi"}})}};
   EXPECT_EQ(find_capacity_quota(cluster.track(), "CapacityQuota/q").limits,
             (Amounts{{"cpu", 5}, {"memory", 10 * kGi}}));
 }
 
 TEST(TestCapacityQuota_Limits, EmptyLimits) {
-  EXPECT_TRUE(
-      find_capacity_quota(Cluster{.quotas = {capacity_quota("q", {})}}.track(), "CapacityQuota/q")
-          .left.empty());
+  EXPECT_TRUE(find_capacity_quota(Cluster{.quotas = {upstream_capacity_quota("q", {})}}.track(),
+                                  "CapacityQuota/q")
+                  .left.empty());
 }
 
 TEST(TestCapacityQuota_Limits, WhatIsNoQuantityIsAnError) {
-  const Cluster cluster{.quotas = {capacity_quota("q", {{"cpu", "4x"}})}};
+  const Cluster cluster{.quotas = {upstream_capacity_quota("q", {{"cpu", "4x"}})}};
   EXPECT_EQ(cluster.try_track().error().message,
             "CapacityQuota q: spec.limits.resources.cpu: \"4x\" is not a quantity");
   EXPECT_EQ(Cluster{.nodes = {node("n", "4x", "1")}}.try_track().error().message,
@@ -730,7 +745,7 @@ TEST(TestCapacityQuota_Limits, WhatIsNoQuantityIsAnError) {
 TEST(UpcomingPlaceholders, StandForNodesThatAreExpected) {
   Cluster cluster{
       .nodes = {in_group(node("n1", "1", "0"), "b"), in_group(node("n2", "5", "0"), "c")},
-      .quotas = {capacity_quota("q", {{"nodes", "9"}}, selects("from", "template"))},
+      .quotas = {upstream_capacity_quota("q", {{"nodes", "9"}}, selects("from", "template"))},
       .node_groups = groups({"a", "b", "c", "d", "e"})};
   for (UpstreamNodeGroup& group : cluster.node_groups) {
     group.node_template->labels = {{"from", "template"}};
@@ -837,7 +852,8 @@ std::vector<UpstreamNode> status_nodes() {
 }
 
 UpstreamCapacityQuota unreported(StringMap limits, LabelSelector selector = {}) {
-  UpstreamCapacityQuota result = capacity_quota("cq", std::move(limits), std::move(selector));
+  UpstreamCapacityQuota result =
+      upstream_capacity_quota("cq", std::move(limits), std::move(selector));
   result.status = {};
   return result;
 }
@@ -886,7 +902,8 @@ TEST(CapacityQuotaController, VirtualNodesAreExcluded) {
 }
 
 TEST(CapacityQuotaController, InvalidSelectorKeepsUsed) {
-  UpstreamCapacityQuota of = capacity_quota("cq", {{"cpu", "1"}}, {{"pool", "Equals", {"a"}}});
+  UpstreamCapacityQuota of =
+      upstream_capacity_quota("cq", {{"cpu", "1"}}, {{"pool", "Equals", {"a"}}});
   of.spec.generation = 7;
   of.status.used = StringMap{{"gone", "7"}};
   of.status.conditions.insert(of.status.conditions.begin(), {"Other", "True", "Why", "Because", 1});
