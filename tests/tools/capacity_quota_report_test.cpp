@@ -251,7 +251,7 @@ TEST(CapacityQuotaReport, TableAsJson) {
       {"resource":"cpu","limit":32000,"used":16000,"reserved":8000,"headroom":8000},
       {"resource":"memory","limit":68719476736,"used":85899345920,"reserved":0,
       "headroom":-17179869184}]})"));
-  EXPECT_EQ(answer.at("/quotas/2/invalid"_json_pointer), "spec.selector: no");
+  EXPECT_EQ(answer.at("/capacity_quotas/2/invalid"_json_pointer), "spec.selector: no");
   EXPECT_EQ(answer.at("/skipped/0/quota"_json_pointer), "CapacityQuota/broken");
   EXPECT_EQ(answer.at("skipped").size(), 1u);
 }
