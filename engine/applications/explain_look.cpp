@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/applications/look.h"
+#include "objects/text/count_text.h"
 
 namespace headroom {
 
@@ -109,7 +110,7 @@ std::string ApplicationLook::pods_text(const Counter& counter, std::uint32_t row
   std::sort(names.begin(), names.end());
   const std::size_t shown = std::min(names.size(), kPodsNamedMax);
   std::string text = fmt::format(
-      "{} {}: {}", names.size(), names.size() == 1 ? "pod" : "pods",
+      "{}: {}", count_text(static_cast<std::int64_t>(names.size()), "pod"),
       fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
   return shown == names.size() ? text : text + ", ...";
 }
@@ -153,7 +154,12 @@ void ApplicationLook::explain_filters(std::uint32_t row, const RowChange* change
     out.push_back(std::move(line));
   }
   if (features_) {
-    const std::vector<std::string> missing = missing_features(row);
+    std::vector<std::string_view> missing;
+    for (const std::string& feature : application_.required_features) {
+      if (!declares(row, feature)) {
+        missing.push_back(feature);
+      }
+    }
     ExplainTerm line = line_of(PluginId::kNodeDeclaredFeatures, "Filter");
     line.passed = missing.empty();
     line.note = missing.empty()
@@ -212,8 +218,7 @@ void ApplicationLook::explain_parts(PluginId plugin, std::uint32_t row,
       break;
     case PluginId::kTaintToleration:
       for (const Taint& taint : its.taints) {
-        if (taint.effect == "PreferNoSchedule" &&
-            !tolerated(application_.constraint.tolerations, taint)) {
+        if (minds(taint)) {
           add(fmt::format("{}={}", taint.key, taint.value), 1, "a taint that is not tolerated");
         }
       }

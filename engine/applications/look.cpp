@@ -202,19 +202,17 @@ std::uint32_t ApplicationLook::code_as_it_is(std::uint32_t row, const RowChange*
       return code;
     }
   }
-  return features_ && !missing_features(row).empty() ? kFeaturesMissing : 0;
+  const bool lacks =
+      features_ &&
+      !std::all_of(application_.required_features.begin(), application_.required_features.end(),
+                   [&](const std::string& feature) { return declares(row, feature); });
+  return lacks ? kFeaturesMissing : 0;
 }
 
-std::vector<std::string> ApplicationLook::missing_features(std::uint32_t row) const {
+bool ApplicationLook::declares(std::uint32_t row, const std::string& feature) const {
   const std::vector<std::string>& declared =
       applications_.facts().nodes[row].node->traits->declared_features;
-  std::vector<std::string> missing;
-  for (const std::string& feature : application_.required_features) {
-    if (std::find(declared.begin(), declared.end(), feature) == declared.end()) {
-      missing.push_back(feature);
-    }
-  }
-  return missing;
+  return std::find(declared.begin(), declared.end(), feature) != declared.end();
 }
 
 std::int64_t ApplicationLook::affinity_pods(std::uint32_t row, const RowChange* change) const {

@@ -174,7 +174,9 @@ class ApplicationLook {
                      const RowChange* change) const;
   // Of all domains, as they would be.
   std::int64_t affinity_pods(std::uint32_t row, const RowChange* change) const;
-  std::vector<std::string> missing_features(std::uint32_t row) const;
+  bool declares(std::uint32_t row, const std::string& feature) const;
+  // A taint that TaintToleration's score counts.
+  bool minds(const Taint& taint) const;
   std::string domain_text(TopologyKeyId key, std::uint32_t row) const;
   std::string pods_text(const Counter& counter, std::uint32_t row, const RowChange* change) const;
   void explain_filters(std::uint32_t row, const RowChange* change,

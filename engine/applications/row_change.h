@@ -1,6 +1,8 @@
 // RowChange: what would be on a row: pods that are gone from it, others that have come, pods that
 // are gone from other rows, and what that changes in an application's counters. A preemption's dry
-// run takes victims away with it. Thread safety: a plain value. Cost: O(feeds) a pod.
+// run takes victims away with it.
+//
+// Thread safety: a plain value. Cost: O(feeds) a pod.
 #pragma once
 
 #include <tsl/robin_map.h>

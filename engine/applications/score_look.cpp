@@ -265,14 +265,17 @@ bool ApplicationLook::score_picked(std::span<ScoredRows> rows, const Picked& pic
   return all;
 }
 
-// PreferNoSchedule taints that are not tolerated, by tolerations of that effect or of any.
+// A PreferNoSchedule taint that is not tolerated, by tolerations of that effect or of any.
+bool ApplicationLook::minds(const Taint& taint) const {
+  return taint.effect == "PreferNoSchedule" &&
+         !tolerated(application_.constraint.tolerations, taint);
+}
+
 std::int64_t ApplicationLook::soft_taints(std::uint32_t row) const {
   const NodeClass& its =
       applications_.classes().classes().at(applications_.table().node_class(row));
-  return std::count_if(its.taints.begin(), its.taints.end(), [&](const Taint& taint) {
-    return taint.effect == "PreferNoSchedule" &&
-           !tolerated(application_.constraint.tolerations, taint);
-  });
+  return std::count_if(its.taints.begin(), its.taints.end(),
+                       [&](const Taint& taint) { return minds(taint); });
 }
 
 std::int64_t ApplicationLook::preference(std::uint32_t row) const {
