@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 
 namespace headroom::explain_look_test {
 namespace {
@@ -12,21 +13,12 @@ constexpr const char* kHost = "kubernetes.io/hostname";
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 
 Node node_of(const std::string& name) {
-  Node node;
-  node.name = name;
-  node.labels = {{kHost, name}, {kZone, "z1"}};
-  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-  return node;
+  return headroom::node_of(name, cores(8), {{kHost, name}, {kZone, "z1"}});
 }
 
 Pod pod_of(const std::string& name, const std::string& node = "") {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.labels = {{"app", "store"}};
-  pod.node_name = node;
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(1)}};
-  return pod;
+  return headroom::pod_of("team", name, cores(1),
+                          {.node_name = node, .labels = {{"app", "store"}}});
 }
 
 PodAffinityTerm term_of(const char* key, std::int32_t weight = 0) {

@@ -9,6 +9,7 @@
 
 #include "tests/support/draws.h"
 #include "tests/support/engine_facts.h"
+#include "tests/support/objects.h"
 #include "tests/support/seed.h"
 
 namespace headroom::cross_node_test {
@@ -25,24 +26,14 @@ Engine create() {
   return Engine::create(profile).value();
 }
 
-Node node_of(const std::string& name, const std::string& zone) {
-  Node node;
-  node.name = name;
-  node.labels = {{kHostname, name}, {kZone, zone}};
-  node.allocatable = {{"cpu", Quantity::from_value(8)}, {"pods", Quantity::from_value(110)}};
-  return node;
+Node node_in(const std::string& zone, const std::string& name) {
+  return node_of(name, cores(8), {{kHostname, name}, {kZone, zone}});
 }
 
 Pod pod_of(const std::string& name, const std::string& app, std::int32_t priority, std::int64_t cpu,
            const std::string& node = "") {
-  Pod pod;
-  pod.namespace_name = "team";
-  pod.name = pod.uid = name;
-  pod.labels = {{"app", app}};
-  pod.priority = priority;
-  pod.node_name = node;
-  pod.containers.emplace_back().requests = {{"cpu", Quantity::from_value(cpu)}};
-  return pod;
+  return headroom::pod_of("team", name, cores(cpu),
+                          {.node_name = node, .labels = {{"app", app}}, .priority = priority});
 }
 
 PodAffinityTerm near(const std::string& app, const char* key) {
@@ -74,8 +65,8 @@ std::string answer_of(Engine& engine, const Pod& pod) {
 // than `other`.
 TEST(CrossNode, WhomThePodIsNearStays) {
   Engine engine = create();
-  tell(engine, elastic_quota("team", 6, 6), node_of("n1", "z1"), node_of("n2", "z1"),
-       node_of("n3", "z2"), pod_of("db", "db", 0, 4, "n2"), pod_of("other", "other", 1, 2, "n3"));
+  tell(engine, elastic_quota("team", 6, 6), node_in("z1", "n1"), node_in("z1", "n2"),
+       node_in("z2", "n3"), pod_of("db", "db", 0, 4, "n2"), pod_of("other", "other", 1, 2, "n3"));
   Pod web = pod_of("web", "web", 100, 2);
   web.pod_affinity.required = {near("db", kZone)};
   // One node's own pods first: on n2 there is `db` alone, without which it does not pass.
@@ -87,9 +78,9 @@ TEST(CrossNode, WhomThePodIsNearStays) {
 // A pod of z2 that goes lowers the least of the domains: z1 would be skewed.
 TEST(CrossNode, WhomThePodIsSpreadByStays) {
   Engine engine = create();
-  Node tainted = node_of("n2", "z2");
+  Node tainted = node_in("z2", "n2");
   tainted.taints = {{"maintenance", "", "NoSchedule"}};
-  tell(engine, elastic_quota("team", 4, 4), node_of("n1", "z1"), tainted,
+  tell(engine, elastic_quota("team", 4, 4), node_in("z1", "n1"), tainted,
        pod_of("a", "web", 200, 2, "n1"), pod_of("b", "web", 0, 2, "n2"));
   Pod web = pod_of("c", "web", 100, 2);
   web.topology_spread = {spread("web", kZone)};
@@ -110,7 +101,7 @@ TEST(CrossNode, TheNodeTakesThePodOnceTheVictimsAreGone) {
     std::vector<std::string> names;
     const auto nodes = static_cast<int>(draws.between(2, 5));
     for (int n = 0; n < nodes; ++n) {
-      Node node = node_of("n" + std::to_string(n), "z" + std::to_string(draws.below(3)));
+      Node node = node_in("z" + std::to_string(draws.below(3)), "n" + std::to_string(n));
       if (draws.one_in(5)) node.taints = {{"maintenance", "", "NoSchedule"}};
       tell(engine, node);
       names.push_back(node.name);
