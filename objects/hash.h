@@ -28,6 +28,12 @@ constexpr std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+// For tables by numbers of two halves: the tables take the low bits, of which the lower half alone
+// would be looked at.
+struct MixedHash {
+  std::size_t operator()(std::uint64_t value) const { return mix(value); }
+};
+
 inline std::uint64_t hash_bytes(std::string_view bytes) {
   std::uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15;
   while (bytes.size() >= 8) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/applications/peers.h"
+#include "objects/hash.h"
 
 namespace headroom {
 
@@ -18,7 +19,7 @@ struct RowChange {
   std::vector<PodId> gone, come;     // gone: from other rows, too
   std::vector<std::int64_t> deltas;  // of the row, by counter
   // Of other rows, by counter and domain: see cell_key().
-  tsl::robin_map<std::uint64_t, std::int64_t> elsewhere;
+  tsl::robin_map<std::uint64_t, std::int64_t, MixedHash> elsewhere;
 
   static std::uint64_t cell_key(std::uint32_t counter, std::uint32_t domain) {
     return std::uint64_t{counter} << 32U | domain;

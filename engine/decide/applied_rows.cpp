@@ -7,6 +7,7 @@
 
 #include "layout/heap_bytes.h"
 #include "objects/assert.h"
+#include "objects/hash.h"
 
 namespace headroom {
 
@@ -23,6 +24,29 @@ constexpr std::uint32_t kEmpty = kClassRejection | kNoNodeReason;
 // Rows that PodTopologySpread's score counts.
 std::uint32_t counted_rows(const ScoredRows& its) {
   return its.code == 0 && !its.ignored ? its.rows : 0;
+}
+
+// Calls visit(i) where values[i] is the value. Mostly none of many is: so many are compared at
+// once.
+template <typename Visit>
+void each_equal(const std::vector<DomainId>& values, DomainId value, Visit visit) {
+  constexpr std::size_t kTogether = 32;
+  for (std::size_t first = 0; first < values.size(); first += kTogether) {
+    const std::size_t last = std::min(values.size(), first + kTogether);
+    std::uint32_t equal = 0;
+    if (last - first == kTogether) {
+      for (std::size_t i = 0; i < kTogether; ++i) {
+        equal |= values[first + i] == value ? 1U : 0U;
+      }
+    } else {
+      equal = 1;
+    }
+    for (std::size_t i = first; equal != 0 && i < last; ++i) {
+      if (values[i] == value) {
+        visit(i);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -143,7 +167,7 @@ void AppliedRows::find_by_row(const CachedShape& found, const ApplicationLook& l
   apart_.each(add_row);
   look.each_expected(add_row);
   // By class and what its volumes say: code, or score.
-  tsl::robin_map<std::uint64_t, std::uint32_t> rejected, passing;
+  tsl::robin_map<std::uint64_t, std::uint32_t, MixedHash> rejected, passing;
   for (std::uint32_t row = 0; row < table.size(); ++row) {
     if (!found.is_feasible(row) || extras_.entries[row] != kNoEntry) {
       continue;
@@ -276,16 +300,13 @@ bool AppliedRows::follow(CachedShape& found, const ApplicationLook& look,
   for (const SumChange& change : application.sum_changes) {
     const std::int64_t sum =
         application.cell(application.counters[change.counter], change.domain).sum;
-    const std::vector<DomainId>& domains = located_.domains[change.counter];
-    for (auto its = std::find(domains.begin(), domains.end(), change.domain); its != domains.end();
-         its = std::find(its + 1, domains.end(), change.domain)) {
-      const auto entry = static_cast<std::uint32_t>(its - domains.begin());
+    each_equal(located_.domains[change.counter], change.domain, [&](std::size_t entry) {
       std::int64_t& known = located_.sums[entry * counters + change.counter];
       if (known != sum) {
-        take_out(entry);
+        take_out(static_cast<std::uint32_t>(entry));
         known = sum;
       }
-    }
+    });
   }
   return true;
 }

@@ -160,7 +160,7 @@ class CachedShape {
     std::array<std::vector<std::int8_t>, kNormalizedMax> table;
     // The best rows, best first; no other row's key is above outside.
     std::vector<BestRow> best;
-    std::uint64_t outside = 0;
+    std::uint64_t outside = 0, kept_from = 0;  // the decision from which they are asked with extras
     bool best_valid = false;
     std::vector<ClassBest> by_class;
     std::uint64_t class_changes = 0;  // their version that it is for
@@ -231,6 +231,10 @@ class CachedShape {
   bool merge_classes(RangeTotals& range, const Totals& weights, std::uint32_t count,
                      const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out,
                      std::uint32_t& short_of);
+  // False: it cannot be said by them.
+  bool best_of_kept(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                    const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
+  void keep_best(RangeTotals& range, const Totals& weights, const TieOrder& order);
   void add_rows_apart(const RangeTotals& range, const Totals& weights, std::uint32_t count,
                       const TieOrder& order, const RowExtras& extras, std::vector<RowTotal>& out);
   std::int32_t greatest_of(std::uint32_t node_class, std::uint32_t line, const Totals& weights);

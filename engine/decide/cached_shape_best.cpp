@@ -7,6 +7,14 @@
 
 namespace headroom {
 
+namespace {
+
+// Where the best rows of the columns do not say which are the best with extras, so many decisions
+// do not ask them.
+constexpr std::uint64_t kWithoutKept = 16;
+
+}  // namespace
+
 CachedShape::Search& CachedShape::scratch() {
   static thread_local Search its;
   return its;
@@ -102,6 +110,14 @@ const std::vector<CachedShape::BestRow>& CachedShape::search(RangeTotals& range,
   find_best(range.bounds, weights, count, order, extras == nullptr ? 0 : extras->greatest, add,
             found);
   return found;
+}
+
+void CachedShape::keep_best(RangeTotals& range, const Totals& weights, const TieOrder& order) {
+  const std::uint32_t kept = std::min(kBestKept, feasible_);
+  range.best = search(range, weights, kept, order, nullptr);
+  grown_ = true;
+  range.outside = kept == feasible_ ? 0 : range.best.back().key - 1;
+  range.best_valid = true;
 }
 
 // Classes with more rows than are kept of one: of the others all are.
@@ -213,6 +229,7 @@ bool CachedShape::best_by_class(RangeTotals& range, const Totals& weights, std::
        !merge_classes(range, weights, count, order, extras, out, short_of);) {
     ClassBest& its = range.by_class[short_of];
     if (its.searched == decisions_) {
+      out.clear();
       return false;
     }
     its.valid = false;
@@ -295,6 +312,45 @@ bool CachedShape::merge_classes(RangeTotals& range, const Totals& weights, std::
   return true;
 }
 
+// Of the rows with the best totals of the columns, if no other one can come to as much.
+bool CachedShape::best_of_kept(RangeTotals& range, const Totals& weights, std::uint32_t count,
+                               const TieOrder& order, const RowExtras& extras,
+                               std::vector<RowTotal>& out) {
+  if (count > kBestKept / 2 || extras.more != nullptr || decisions_ < range.kept_from) {
+    return false;
+  }
+  std::vector<BestRow>& found = scratch().found;
+  while (true) {
+    if (!range.best_valid) {
+      keep_best(range, weights, order);
+    }
+    found.clear();
+    for (const BestRow& its : range.best) {
+      RowTotal row = its.row_total;
+      if (const std::int32_t extra = extras.of(row.row); extra >= 0) {
+        row.total += extra;
+        found.push_back({order.key(row), row});
+      }
+    }
+    std::sort(found.begin(), found.end(), better);
+    const std::uint64_t of_others =
+        range.outside + (static_cast<std::uint64_t>(extras.greatest) << 32U);
+    if (range.outside == 0 || (found.size() >= count && found[count - 1].key > of_others)) {
+      break;
+    }
+    if (range.best.size() == kBestKept) {
+      range.kept_from = decisions_ + kWithoutKept;
+      return false;
+    }
+    range.best_valid = false;
+  }
+  found.resize(std::min<std::size_t>(found.size(), count));
+  for (const BestRow& its : found) {
+    out.push_back(its.row_total);
+  }
+  return true;
+}
+
 void CachedShape::add_rows_apart(const RangeTotals& range, const Totals& weights,
                                  std::uint32_t count, const TieOrder& order,
                                  const RowExtras& extras, std::vector<RowTotal>& out) {
@@ -346,10 +402,12 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, const RowExtr
   const Ranges now = ranges(extras);
   const Totals its_weights = weights(now);
   RangeTotals& range = range_now(now, its_weights, order);
-  if (best_by_class(range, its_weights, std::min(count, feasible), order, extras, out)) {
+  const std::uint32_t wanted = std::min(count, feasible);
+  if (best_by_class(range, its_weights, wanted, order, extras, out) ||
+      best_of_kept(range, its_weights, wanted, order, extras, out)) {
     return;
   }
-  for (const BestRow& row : search(range, its_weights, std::min(count, feasible), order, &extras)) {
+  for (const BestRow& row : search(range, its_weights, wanted, order, &extras)) {
     out.push_back(row.row_total);
   }
 }
@@ -371,11 +429,7 @@ void CachedShape::best(std::uint32_t count, const TieOrder& order, std::vector<R
     return;
   }
   if (!range.best_valid || range.best.size() < wanted) {
-    const std::uint32_t kept = std::min(kBestKept, feasible_);
-    range.best = search(range, its_weights, kept, order, nullptr);
-    grown_ = true;
-    range.outside = kept == feasible_ ? 0 : range.best.back().key - 1;
-    range.best_valid = true;
+    keep_best(range, its_weights, order);
   }
   for (std::uint32_t i = 0; i < wanted; ++i) {
     out.push_back(range.best[i].row_total);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/applications/applications.h"
+#include "objects/hash.h"
 
 namespace headroom {
 
@@ -61,6 +62,8 @@ class RowsApart {
   static std::uint64_t joint(std::uint32_t a, std::uint32_t b) {
     return std::uint64_t{a} << 32U | b;
   }
+  template <typename Value>
+  using ByJoint = tsl::robin_map<std::uint64_t, Value, MixedHash>;
   // join(k, both): what is alike by the keys up to k, by what is so before and by k's standing.
   template <typename StandingOf, typename Join>
   Alike joined(StandingOf standing_of, Join join) const {
@@ -96,8 +99,8 @@ class RowsApart {
   const Application* application_ = nullptr;
   // By fine key: from what is alike by the keys before it, and the standing, to what is alike.
   // Nothing of the first.
-  std::vector<tsl::robin_map<std::uint64_t, Alike>> joints_;
-  tsl::robin_map<std::uint64_t, std::uint32_t> entries_;  // by class and what is alike
+  std::vector<ByJoint<Alike>> joints_;
+  ByJoint<std::uint32_t> entries_;  // by class and what is alike
 };
 
 }  // namespace headroom
