@@ -9,7 +9,6 @@
 #include "engine/cluster/cluster.h"
 #include "engine/decide/evaluator.h"
 #include "engine/preempt/preemption.h"
-#include "engine/profile/profile_check.h"
 #include "engine/state/cluster_state.h"
 #include "engine/state/state_file.h"
 

@@ -2,16 +2,8 @@
 
 namespace headroom {
 
-namespace {
-
-constexpr std::int64_t kMaxNodeScore = 100;
-constexpr std::int64_t kMaxCustomPriorityScore = 10;
-
-}  // namespace
-
-std::int64_t broken_line(const std::vector<NodeResourcesFitArgs::ShapePoint>& shape,
-                         std::int64_t utilization) {
-  constexpr std::int64_t kScale = kMaxNodeScore / kMaxCustomPriorityScore;
+std::int64_t broken_line(const std::vector<ShapePoint>& shape, std::int64_t utilization) {
+  constexpr std::int64_t kScale = 100 / kShapeScoreMax;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (utilization <= shape[i].utilization) {
       if (i == 0) {

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/profile/profile.h"
+#include "engine/profile/args/args.h"
 
 namespace headroom {
 
-std::int64_t broken_line(const std::vector<NodeResourcesFitArgs::ShapePoint>& shape,
-                         std::int64_t utilization);
+std::int64_t broken_line(const std::vector<ShapePoint>& shape, std::int64_t utilization);
 
 }  // namespace headroom

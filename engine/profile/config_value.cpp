@@ -12,10 +12,10 @@
 #include "objects/text/digit.h"
 
 namespace headroom {
-void ConfigValue::fields(std::initializer_list<Field> accepted) const {
+void ConfigValue::fields(std::span<const Field> accepted) const {
   entries([&](const std::string& key, const ConfigValue& value) {
-    const auto* field = std::find_if(accepted.begin(), accepted.end(),
-                                     [&](const Field& candidate) { return candidate.name == key; });
+    const auto field = std::find_if(accepted.begin(), accepted.end(),
+                                    [&](const Field& candidate) { return candidate.name == key; });
     if (field == accepted.end()) {
       std::set<std::string_view> names;
       for (const Field& candidate : accepted) names.insert(candidate.name);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,7 +46,10 @@ class ConfigValue {
       : value_(&value), path_(std::move(path)), errors_(&errors) {}
 
   // An object with these fields and no others, each at most once.
-  void fields(std::initializer_list<Field> accepted) const;
+  void fields(std::initializer_list<Field> accepted) const {
+    fields(std::span(accepted.begin(), accepted.size()));
+  }
+  void fields(std::span<const Field> accepted) const;
   // An object with any keys, each once, in the document's order.
   void entries(const std::function<void(const std::string&, const ConfigValue&)>& read) const;
   // A list, in order.

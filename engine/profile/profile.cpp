@@ -1,8 +1,18 @@
 #include "engine/profile/profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
+
+#include "engine/limits.h"
 
 namespace headroom {
+
+// Each plugin scores once, so that no profile has more.
+static_assert(std::count_if(kPlugins.begin(), kPlugins.end(), [](const Plugin& plugin) {
+                return plugin.scores;
+              }) == kScorePluginsMax);
 
 Profile Profile::standard(KubernetesVersion version) {
   Profile profile = kube_scheduler(version);
@@ -36,10 +46,6 @@ bool is_default_plugin(const Plugin& plugin, KubernetesVersion version) {
     return false;  // alpha
   }
   return plugin.on_by_default;
-}
-
-bool is_repeated(const TopologySpreadConstraint& one, const TopologySpreadConstraint& other) {
-  return one.topology_key == other.topology_key && one.hard == other.hard;
 }
 
 bool Profile::filters_by(PluginId plugin) const {
@@ -78,6 +84,43 @@ NotConsideredSet Profile::considered() const {
   add(disks, NotConsidered::kVolumes);
   add(scores_by(kTaintToleration), NotConsidered::kPreferNoScheduleTaints);
   return set;
+}
+
+Result<void> check_profile(const Profile& profile) {
+  std::set<PluginId> seen;
+  for (const PluginId plugin : profile.filters) {
+    if (!plugin_of(plugin).filters || !seen.insert(plugin).second) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("filters: {} {}", to_string(plugin),
+                              plugin_of(plugin).filters ? "is listed twice" : "is no filter"));
+    }
+  }
+  seen.clear();
+  for (const ScorePlugin& score : profile.scores) {
+    if (!plugin_of(score.plugin).scores || !seen.insert(score.plugin).second) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("scores: {} {}", to_string(score.plugin),
+                              plugin_of(score.plugin).scores ? "is listed twice" : "has no score"));
+    }
+    if (score.weight < 1 || score.weight > kPluginWeightMax) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("scores: {}: weight {} is not in [1, kPluginWeightMax = {}]",
+                              to_string(score.plugin), score.weight, kPluginWeightMax));
+    }
+  }
+  ResourceCheck resources;
+  Result<void> checked;
+  each_args(profile, [&](PluginId, const auto& args) {
+    const Result<void> its = check_args(args, profile, resources);
+    if (checked) checked = its;
+  });
+  if (!resources.weights) return resources.weights;
+  if (checked && resources.names.size() > kResourcesMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("the arguments name {} resources, kResourcesMax is {}",
+                            resources.names.size(), kResourcesMax));
+  }
+  return checked;
 }
 
 }  // namespace headroom

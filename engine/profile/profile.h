@@ -8,145 +8,40 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <map>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "engine/profile/args/balanced_allocation_args.h"
+#include "engine/profile/args/capacity_scheduling_args.h"
+#include "engine/profile/args/inter_pod_affinity_args.h"
+#include "engine/profile/args/limit_aware_args.h"
+#include "engine/profile/args/load_aware_args.h"
+#include "engine/profile/args/node_affinity_args.h"
+#include "engine/profile/args/node_resources_fit_args.h"
+#include "engine/profile/args/pod_topology_spread_args.h"
+#include "engine/profile/args/resource_limit_aware_args.h"
+#include "engine/profile/args/volume_binding_args.h"
 #include "engine/profile/plugins.h"
+#include "objects/error.h"
 #include "objects/kubernetes_version.h"
 #include "objects/not_considered.h"
-#include "objects/objects.h"
-#include "objects/pod_resources.h"
-#include "objects/quantity.h"
 
 namespace headroom {
 
 enum class Mode : std::uint8_t { kProposal, kUpstream };
 
 inline constexpr std::int64_t kPluginWeightMax = 10'000;
-inline constexpr std::int64_t kResourceWeightMax = 100;
-inline constexpr std::int64_t kPercentMax = 100;
-inline constexpr std::int64_t kShapeScoreMax = 10;
-
-// A resource and its weight in [1, kResourceWeightMax].
-struct ResourceWeight {
-  std::string name;
-  std::int64_t weight = 1;
-  friend bool operator==(const ResourceWeight&, const ResourceWeight&) = default;
-};
-
-using ResourcePercents = std::map<std::string, std::int64_t>;
-
-struct NodeResourcesFitArgs {
-  enum class Strategy : std::uint8_t { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
-  struct ShapePoint {
-    std::int64_t utilization = 0;  // [0, kPercentMax], strictly increasing
-    std::int64_t score = 0;        // [0, kShapeScoreMax]
-    friend bool operator==(const ShapePoint&, const ShapePoint&) = default;
-  };
-  Strategy strategy = Strategy::kLeastAllocated;
-  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
-  std::vector<ShapePoint> shape;
-  std::vector<std::string> ignored_resources;        // extended resources, by name
-  std::vector<std::string> ignored_resource_groups;  // by prefix before "/"
-  friend bool operator==(const NodeResourcesFitArgs&, const NodeResourcesFitArgs&) = default;
-};
-
-// Up to Kubernetes 1.35: the balance with the pod. From 1.36: the change of balance around 75.
-struct BalancedAllocationArgs {
-  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
-  friend bool operator==(const BalancedAllocationArgs&, const BalancedAllocationArgs&) = default;
-};
-
-struct LimitAwareArgs {
-  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
-  // Percent of allocatable by resource; nullopt where none is configured.
-  std::optional<ResourcePercents> default_limit_to_allocatable_ratio;
-  // Mode Upstream only: resources whose configured ratio is no percentage, and its text. As there,
-  // a node that would use one (the resource is cpu, memory or ephemeral-storage, or the node has
-  // it) answers Error; a node with an annotation of its own does not use it.
-  std::map<std::string, std::string> bad_default_ratios;
-  friend bool operator==(const LimitAwareArgs&, const LimitAwareArgs&) = default;
-};
-
-struct ResourceLimitAwareArgs {
-  std::vector<ResourceWeight> resources = {{"cpu", 1}, {"memory", 1}};
-  // The limit of a container that states neither limit nor request; nullopt: the node's
-  // allocatable.
-  std::map<std::string, std::optional<Quantity>> default_limit = {
-      {"cpu", Quantity::from_milli(kDefaultMilliCpu)},
-      {"memory", Quantity::from_value(kDefaultMemoryBytes)}};
-  friend bool operator==(const ResourceLimitAwareArgs&, const ResourceLimitAwareArgs&) = default;
-};
-
-struct LoadAwareArgs {
-  struct Aggregated {
-    ResourcePercents usage_thresholds;
-    std::string usage_aggregation_type;  // avg, p50, p90, p95, p99; empty: off
-    std::int64_t usage_aggregated_duration_us = 0;
-    std::string score_aggregation_type;
-    std::int64_t score_aggregated_duration_us = 0;
-    friend bool operator==(const Aggregated&, const Aggregated&) = default;
-  };
-  bool filter_expired_node_metrics = true;
-  bool enable_schedule_when_node_metrics_expired = false;
-  std::int64_t node_metric_expiration_seconds = 180;
-  std::map<std::string, std::int64_t> resource_weights = {{"cpu", 1}, {"memory", 1}};
-  std::int64_t dominant_resource_weight = 0;
-  ResourcePercents usage_thresholds = {{"cpu", 65}, {"memory", 95}};
-  ResourcePercents prod_usage_thresholds;
-  bool score_according_prod_usage = false;
-  bool prod_usage_include_sys = false;
-  ResourcePercents estimated_scaling_factors = {{"cpu", 85}, {"memory", 70}};
-  std::optional<std::int64_t> estimated_seconds_after_pod_scheduled;
-  std::optional<std::int64_t> estimated_seconds_after_initialized;
-  bool allow_customize_estimation = false;
-  std::optional<Aggregated> aggregated;
-  std::vector<std::string> supported_resources;
-  friend bool operator==(const LoadAwareArgs&, const LoadAwareArgs&) = default;
-};
-
-struct CapacitySchedulingArgs {
-  // Mode Proposal only: where no single node's victims help, victims on other nodes too.
-  bool cross_node_preemption = false;
-  friend bool operator==(const CapacitySchedulingArgs&, const CapacitySchedulingArgs&) = default;
-};
-
-struct NodeAffinityArgs {
-  // addedAffinity: what every pod of the profile asks for besides.
-  std::optional<std::vector<NodeSelectorTerm>> required;
-  std::vector<PreferredSchedulingTerm> preferred;  // weights in [0, kTermWeightMax]
-  friend bool operator==(const NodeAffinityArgs&, const NodeAffinityArgs&) = default;
-};
-
-struct PodTopologySpreadArgs {
-  // defaultingType System (default_constraints is empty then) or List.
-  bool system_defaults = true;
-  std::vector<TopologySpreadConstraint> default_constraints;  // without selectors
-  friend bool operator==(const PodTopologySpreadArgs&, const PodTopologySpreadArgs&) = default;
-};
-// Of two constraints of a list the second one says nothing new.
-bool is_repeated(const TopologySpreadConstraint& one, const TopologySpreadConstraint& other);
-
-struct InterPodAffinityArgs {
-  std::int64_t hard_pod_affinity_weight = 1;  // [0, kTermWeightMax]
-  bool ignore_preferred_terms_of_existing_pods = false;
-  friend bool operator==(const InterPodAffinityArgs&, const InterPodAffinityArgs&) = default;
-};
-
-struct VolumeBindingArgs {
-  // Kubernetes 1.37 and later: the score by utilization; as for NodeResourcesFit.
-  std::vector<NodeResourcesFitArgs::ShapePoint> shape = {{0, 10}, {100, 0}};
-  friend bool operator==(const VolumeBindingArgs&, const VolumeBindingArgs&) = default;
-};
 
 struct ScorePlugin {
   PluginId plugin;
   std::int64_t weight = 1;  // [1, kPluginWeightMax]
   friend bool operator==(const ScorePlugin&, const ScorePlugin&) = default;
 };
+
+void fields(auto& state, const ScorePlugin& score) {
+  const auto& [plugin, weight] = score;
+  state(plugin, weight);
+}
 
 // In the standard profile kube-scheduler's scores weigh so many times what they do in its own.
 inline constexpr std::int64_t kStandardWeightTimes = 5;
@@ -195,6 +90,35 @@ struct Profile {
   static Profile kube_scheduler(KubernetesVersion version = KubernetesVersion::k137);
   friend bool operator==(const Profile&, const Profile&) = default;
 };
+
+// Its members, in the order of their bytes in the hash of state files.
+void fields(auto& state, const Profile& profile) {
+  const auto& [scheduler_name, mode, filters, scores, capacity_scheduling, scheduling_gates,
+               version, fit, balanced, node_affinity, topology_spread, inter_pod_affinity,
+               volume_binding, limit_aware, resource_limit_aware, load_aware,
+               capacity_scheduling_args] = profile;
+  state(scheduler_name, mode, filters, scores, capacity_scheduling, scheduling_gates, version, fit,
+        balanced, node_affinity, topology_spread, inter_pod_affinity, volume_binding, limit_aware,
+        resource_limit_aware, load_aware, capacity_scheduling_args);
+}
+
+// visit(plugin, args) for each plugin with arguments, in the order in which they are checked.
+void each_args(auto& profile, auto visit) {
+  visit(PluginId::kNodeResourcesFit, profile.fit);
+  visit(PluginId::kNodeResourcesBalancedAllocation, profile.balanced);
+  visit(PluginId::kLimitAware, profile.limit_aware);
+  visit(PluginId::kResourceLimitAware, profile.resource_limit_aware);
+  visit(PluginId::kVolumeBinding, profile.volume_binding);
+  visit(PluginId::kNodeAffinity, profile.node_affinity);
+  visit(PluginId::kPodTopologySpread, profile.topology_spread);
+  visit(PluginId::kInterPodAffinity, profile.inter_pod_affinity);
+  visit(PluginId::kLoadAwareScheduling, profile.load_aware);
+  visit(PluginId::kCapacityScheduling, profile.capacity_scheduling_args);
+}
+
+// Its limits and ranges, whoever filled it. kInvalid, kLimitExceeded or kUnsupported for the first
+// mistake; the message names the field and the value.
+Result<void> check_profile(const Profile& profile);
 
 // Whether kube-scheduler of that version enables the plugin by default.
 bool is_default_plugin(const Plugin& plugin, KubernetesVersion version);

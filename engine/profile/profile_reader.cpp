@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/profile/args/args_values.h"
 #include "engine/profile/config_value.h"
-#include "engine/profile/plugin_args.h"
 
 namespace headroom {
 namespace {
@@ -226,6 +226,18 @@ void read_plugins(const ConfigValue& value, Profile& profile) {
 
 // --- pluginConfig ---
 
+// Replaces the arguments of `plugin` in `profile`, which is not to be used where the value failed.
+void read_args_of(PluginId plugin, const ConfigValue& value, Profile& profile) {
+  bool has_args = false;
+  each_args(profile, [&](PluginId its, auto& args) {
+    if (its != plugin) return;
+    has_args = true;
+    args = {};
+    read_args(value, profile, args);
+  });
+  if (!has_args) read_fields(value, plugin, {});
+}
+
 void read_plugin_config(const ConfigValue& item, std::set<std::string>& seen, Profile& profile) {
   const Plugin* plugin = nullptr;
   std::string name;
@@ -245,8 +257,9 @@ void read_plugin_config(const ConfigValue& item, std::set<std::string>& seen, Pr
   if (name.empty()) item.fail(ErrorCode::kInvalid, "has no name");
   if (plugin == nullptr) return;
   // Now that the name is known, wherever in the item it stood.
-  item.fields({{"name", {}},
-               {"args", [&](const ConfigValue& args) { read_args(plugin->id, args, profile); }}});
+  item.fields({{"name", {}}, {"args", [&](const ConfigValue& args) {
+                                read_args_of(plugin->id, args, profile);
+                              }}});
 }
 
 // --- documents ---
@@ -393,10 +406,6 @@ Documents sort_documents(const std::vector<YamlValue>& values, ConfigErrors& err
   return documents;
 }
 
-}  // namespace
-
-namespace {
-
 Result<std::vector<Profile>> read_documents(std::string_view yaml, std::string_view source,
                                             std::size_t most) {
   ConfigErrors errors{std::string(source), true, std::nullopt};
@@ -463,7 +472,7 @@ Result<void> read_plugin_args(PluginId plugin, std::string_view json, Profile& p
   if (values.empty()) values.emplace_back();
   const ConfigValue args(values.front(), "", errors);
   if (values.size() > 1) args.fail(ErrorCode::kInvalid, "want one object");
-  read_args(plugin, args, changed);
+  read_args_of(plugin, args, changed);
   if (errors.first) return tl::unexpected<Error>(*errors.first);
   profile = std::move(changed);
   return {};

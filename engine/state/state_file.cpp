@@ -14,7 +14,6 @@
 #include <system_error>
 
 #include "engine/kept/value_bytes.h"
-#include "engine/state/state_fields.h"
 #include "objects/behind_links.h"
 #include "objects/hash.h"
 

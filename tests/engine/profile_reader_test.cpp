@@ -18,7 +18,6 @@
 
 #include "engine/engine.h"
 #include "engine/profile/config_value.h"
-#include "engine/profile/profile_check.h"
 
 namespace headroom::profile_reader_test {
 namespace {

@@ -22,18 +22,11 @@ namespace {
 
 using nlohmann::json;
 
-struct ConformancePlugin {
-  PluginId id;
-  bool filters, scores;
+constexpr std::array kConformancePlugins = {
+    PluginId::kNodeResourcesFit,    PluginId::kNodeResourcesBalancedAllocation,
+    PluginId::kLimitAware,          PluginId::kResourceLimitAware,
+    PluginId::kLoadAwareScheduling, PluginId::kCapacityScheduling,
 };
-constexpr std::array<ConformancePlugin, 6> kConformancePlugins = {{
-    {PluginId::kNodeResourcesFit, true, true},
-    {PluginId::kNodeResourcesBalancedAllocation, false, true},
-    {PluginId::kLimitAware, true, true},
-    {PluginId::kResourceLimitAware, false, true},
-    {PluginId::kLoadAwareScheduling, true, true},
-    {PluginId::kCapacityScheduling, false, false},
-}};
 // These compute on quantities and pods alone: no engine, and only their own step.
 constexpr std::string_view kQuantityPlugin = "Quantity";
 constexpr std::string_view kPodResourcesPlugin = "PodResources";
@@ -74,10 +67,9 @@ class EngineCaseRunner : private CaseRunner {
     }
     version_ = recorded_version(recorded);
     if (name == kQuantityPlugin || name == kPodResourcesPlugin) return true;
-    const auto plugin =
-        std::find_if(kConformancePlugins.begin(), kConformancePlugins.end(),
-                     [&](const ConformancePlugin& p) { return name == to_string(p.id); });
-    if (plugin == kConformancePlugins.end()) {
+    const Plugin* plugin = find_plugin(name);
+    if (plugin == nullptr || std::find(kConformancePlugins.begin(), kConformancePlugins.end(),
+                                       plugin->id) == kConformancePlugins.end()) {
       differ("plugin", name, "not supported");
       return false;
     }

@@ -1,8 +1,8 @@
-// The arguments of NodeResourcesFit and NodeResourcesBalancedAllocation.
+#include "engine/profile/args/node_resources_fit_args.h"
+
 #include <fmt/format.h>
 
-#include "engine/profile/args_values.h"
-#include "engine/profile/family_args.h"
+#include "engine/profile/args/args_values.h"
 #include "objects/pod_resources.h"
 
 namespace headroom {
@@ -31,8 +31,7 @@ void read_scoring_strategy(const ConfigValue& value, NodeResourcesFitArgs& args)
         }},
        {"resources",
         [&](const ConfigValue& v) {
-          auto resources = read_resource_weights(v, kResourceWeightMax);
-          if (!resources.empty()) args.resources = std::move(resources);
+          read_resource_weights(v, kResourceWeightMax, args.resources);
         }},
        {"requestedToCapacityRatio", [&](const ConfigValue& v) {
           v.fields({{"shape", [&](const ConfigValue& shape) {
@@ -52,12 +51,10 @@ void read_scoring_strategy(const ConfigValue& value, NodeResourcesFitArgs& args)
 
 }  // namespace
 
-NodeResourcesFitArgs read_fit(const ConfigValue& value) {
-  NodeResourcesFitArgs args;
-  value.fields(
-      {{"apiVersion", read_api_version()},
-       {"kind", read_kind(PluginId::kNodeResourcesFit)},
-       {"scoringStrategy", [&](const ConfigValue& v) { read_scoring_strategy(v, args); }},
+void read_args(const ConfigValue& value, const Profile&, NodeResourcesFitArgs& args) {
+  read_fields(
+      value, PluginId::kNodeResourcesFit,
+      {{"scoringStrategy", [&](const ConfigValue& v) { read_scoring_strategy(v, args); }},
        {"ignoredResources",
         [&](const ConfigValue& v) {
           v.items([&](const ConfigValue& item) {
@@ -80,18 +77,17 @@ NodeResourcesFitArgs read_fit(const ConfigValue& value) {
             }
           });
         }}});
-  return args;
 }
 
-BalancedAllocationArgs read_balanced(const ConfigValue& value) {
-  BalancedAllocationArgs args;
-  value.fields({{"apiVersion", read_api_version()},
-                {"kind", read_kind(PluginId::kNodeResourcesBalancedAllocation)},
-                {"resources", [&](const ConfigValue& v) {
-                   auto resources = read_resource_weights(v, /*weight_max=*/1);
-                   if (!resources.empty()) args.resources = std::move(resources);
-                 }}});
-  return args;
+Result<void> check_args(const NodeResourcesFitArgs& args, const Profile&,
+                        ResourceCheck& resources) {
+  using Strategy = NodeResourcesFitArgs::Strategy;
+  resources.add(args.resources, "NodeResourcesFit: scoringStrategy.resources");
+  if (auto checked = check_shape(args.shape, "NodeResourcesFit: shape"); !checked) return checked;
+  if (args.strategy == Strategy::kRequestedToCapacityRatio && args.shape.empty()) {
+    return fail(ErrorCode::kInvalid, "NodeResourcesFit: RequestedToCapacityRatio needs a shape");
+  }
+  return {};
 }
 
 }  // namespace headroom

@@ -1,0 +1,52 @@
+// What the arguments of several plugins are made of: read from a configuration, and checked.
+//
+// What is read wrongly is reported into the value's ConfigErrors, and the answer means nothing
+// then. A check's message begins with `field`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "engine/profile/args/args.h"
+#include "engine/profile/config_value.h"
+#include "engine/profile/plugins.h"
+
+namespace headroom {
+
+inline constexpr std::string_view kSchedulerConfigVersion = "kubescheduler.config.k8s.io/v1";
+
+// These fields, and apiVersion and kind, which the arguments of every plugin may carry.
+void read_fields(const ConfigValue& value, PluginId plugin,
+                 std::initializer_list<ConfigValue::Field> accepted);
+
+// For fields that are read into a member: as read(value) has it, or an integer in [min, max].
+auto into(auto& member, auto read) {
+  return [&member, read](const ConfigValue& value) { member = std::invoke(read, value); };
+}
+auto integer_into(auto& member, std::int64_t min, std::int64_t max) {
+  return [&member, min, max](const ConfigValue& value) { member = value.integer(min, max); };
+}
+
+// The one text that is accepted here.
+void read_type(const ConfigValue& value, std::string_view expected);
+
+// A resource that is counted.
+void check_resource(const ConfigValue& value, std::string_view name);
+
+// An object of integers in [min, max] by resource.
+ResourcePercents read_by_resource(const ConfigValue& value, std::int64_t min, std::int64_t max);
+
+// [{name, weight}]; no weight and weight 0 are 1. An empty list leaves `resources` as they are.
+void read_resource_weights(const ConfigValue& value, std::int64_t weight_max,
+                           std::vector<ResourceWeight>& resources);
+
+// [{utilization, score}], at least one, in strictly increasing order.
+std::vector<ShapePoint> read_shape(const ConfigValue& value);
+Result<void> check_shape(const std::vector<ShapePoint>& shape, const char* field);
+
+Result<void> check_term_weight(std::int64_t weight, const char* field);
+
+}  // namespace headroom
