@@ -46,9 +46,9 @@ ResourcePercents read_by_resource(const ConfigValue& value, std::int64_t min, st
   return by_resource;
 }
 
-void read_resource_weights(const ConfigValue& value, std::int64_t weight_max,
-                           std::vector<ResourceWeight>& resources) {
-  std::vector<ResourceWeight> listed;
+std::vector<ResourceWeight> read_resource_weights(const ConfigValue& value,
+                                                  std::int64_t weight_max) {
+  std::vector<ResourceWeight> resources;
   value.items([&](const ConfigValue& item) {
     ResourceWeight resource;
     item.fields({{"name",
@@ -60,13 +60,13 @@ void read_resource_weights(const ConfigValue& value, std::int64_t weight_max,
                     resource.weight = std::max<std::int64_t>(1, weight.integer(0, weight_max));
                   }}});
     if (resource.name.empty()) item.fail(ErrorCode::kInvalid, "has no name");
-    if (std::any_of(listed.begin(), listed.end(),
+    if (std::any_of(resources.begin(), resources.end(),
                     [&](const ResourceWeight& other) { return other.name == resource.name; })) {
       item.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is listed twice", resource.name));
     }
-    listed.push_back(std::move(resource));
+    resources.push_back(std::move(resource));
   });
-  if (!listed.empty()) resources = std::move(listed);
+  return resources;
 }
 
 void ResourceCheck::add(const std::vector<ResourceWeight>& resources, const char* field) {
@@ -96,10 +96,8 @@ std::vector<ShapePoint> read_shape(const ConfigValue& value) {
   std::vector<ShapePoint> shape;
   value.items([&](const ConfigValue& item) {
     ShapePoint point;
-    item.fields(
-        {{"utilization",
-          [&](const ConfigValue& v) { point.utilization = v.integer(0, kPercentMax); }},
-         {"score", [&](const ConfigValue& v) { point.score = v.integer(0, kShapeScoreMax); }}});
+    item.fields({{"utilization", into(point.utilization, &ConfigValue::integer, 0, kPercentMax)},
+                 {"score", into(point.score, &ConfigValue::integer, 0, kShapeScoreMax)}});
     if (!shape.empty() && point.utilization <= shape.back().utilization) {
       item.fail(ErrorCode::kInvalid,
                 fmt::format("utilization {} does not follow {}; points must be "

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/profile/args/args.h"
@@ -22,12 +23,15 @@ inline constexpr std::string_view kSchedulerConfigVersion = "kubescheduler.confi
 void read_fields(const ConfigValue& value, PluginId plugin,
                  std::initializer_list<ConfigValue::Field> accepted);
 
-// For fields that are read into a member: as read(value) has it, or an integer in [min, max].
-auto into(auto& member, auto read) {
-  return [&member, read](const ConfigValue& value) { member = std::invoke(read, value); };
+// For fields that are read into a member: what read(value, more...) gives.
+auto into(auto& member, auto read, auto... more) {
+  return [=, &member](const ConfigValue& value) { member = std::invoke(read, value, more...); };
 }
-auto integer_into(auto& member, std::int64_t min, std::int64_t max) {
-  return [&member, min, max](const ConfigValue& value) { member = value.integer(min, max); };
+auto into_unless_empty(auto& member, auto read, auto... more) {
+  return [=, &member](const ConfigValue& value) {
+    auto list = std::invoke(read, value, more...);
+    if (!list.empty()) member = std::move(list);
+  };
 }
 
 // The one text that is accepted here.
@@ -39,9 +43,9 @@ void check_resource(const ConfigValue& value, std::string_view name);
 // An object of integers in [min, max] by resource.
 ResourcePercents read_by_resource(const ConfigValue& value, std::int64_t min, std::int64_t max);
 
-// [{name, weight}]; no weight and weight 0 are 1. An empty list leaves `resources` as they are.
-void read_resource_weights(const ConfigValue& value, std::int64_t weight_max,
-                           std::vector<ResourceWeight>& resources);
+// [{name, weight}]; no weight and weight 0 are 1.
+std::vector<ResourceWeight> read_resource_weights(const ConfigValue& value,
+                                                  std::int64_t weight_max);
 
 // [{utilization, score}], at least one, in strictly increasing order.
 std::vector<ShapePoint> read_shape(const ConfigValue& value);

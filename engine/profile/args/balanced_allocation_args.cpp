@@ -5,10 +5,9 @@
 namespace headroom {
 
 void read_args(const ConfigValue& value, const Profile&, BalancedAllocationArgs& args) {
-  read_fields(value, PluginId::kNodeResourcesBalancedAllocation,
-              {{"resources", [&](const ConfigValue& v) {
-                  read_resource_weights(v, /*weight_max=*/1, args.resources);
-                }}});
+  read_fields(
+      value, PluginId::kNodeResourcesBalancedAllocation,
+      {{"resources", into_unless_empty(args.resources, read_resource_weights, /*weight_max=*/1)}});
 }
 
 Result<void> check_args(const BalancedAllocationArgs& args, const Profile&,

@@ -6,11 +6,11 @@
 namespace headroom {
 
 void read_args(const ConfigValue& value, const Profile&, InterPodAffinityArgs& args) {
-  read_fields(
-      value, PluginId::kInterPodAffinity,
-      {{"hardPodAffinityWeight", integer_into(args.hard_pod_affinity_weight, 0, kTermWeightMax)},
-       {"ignorePreferredTermsOfExistingPods",
-        into(args.ignore_preferred_terms_of_existing_pods, &ConfigValue::boolean)}});
+  read_fields(value, PluginId::kInterPodAffinity,
+              {{"hardPodAffinityWeight",
+                into(args.hard_pod_affinity_weight, &ConfigValue::integer, 0, kTermWeightMax)},
+               {"ignorePreferredTermsOfExistingPods",
+                into(args.ignore_preferred_terms_of_existing_pods, &ConfigValue::boolean)}});
 }
 
 Result<void> check_args(const InterPodAffinityArgs& args, const Profile&, ResourceCheck&) {

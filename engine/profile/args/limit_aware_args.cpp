@@ -42,18 +42,16 @@ void read_ratio(const ConfigValue& value, Mode mode, LimitAwareArgs& args) {
 void read_args(const ConfigValue& value, const Profile& profile, LimitAwareArgs& args) {
   std::vector<ResourceWeight> resources;
   std::vector<ResourceWeight> by_map;
-  read_fields(
-      value, PluginId::kLimitAware,
-      {{"resources",
-        [&](const ConfigValue& v) { read_resource_weights(v, kResourceWeightMax, resources); }},
-       {"scoringResourceWeights",
-        [&](const ConfigValue& v) {
-          for (const auto& [name, weight] : read_by_resource(v, 0, kResourceWeightMax)) {
-            by_map.push_back({name, std::max<std::int64_t>(1, weight)});
-          }
-        }},
-       {"defaultLimitToAllocatableRatio",
-        [&](const ConfigValue& v) { read_ratio(v, profile.mode, args); }}});
+  read_fields(value, PluginId::kLimitAware,
+              {{"resources", into(resources, read_resource_weights, kResourceWeightMax)},
+               {"scoringResourceWeights",
+                [&](const ConfigValue& v) {
+                  for (const auto& [name, weight] : read_by_resource(v, 0, kResourceWeightMax)) {
+                    by_map.push_back({name, std::max<std::int64_t>(1, weight)});
+                  }
+                }},
+               {"defaultLimitToAllocatableRatio",
+                [&](const ConfigValue& v) { read_ratio(v, profile.mode, args); }}});
   if (!resources.empty()) {
     args.resources = std::move(resources);
   } else if (!by_map.empty()) {

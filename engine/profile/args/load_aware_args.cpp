@@ -44,10 +44,7 @@ std::string read_aggregation_type(const ConfigValue& value) {
 LoadAwareArgs::Aggregated read_aggregated_args(const ConfigValue& value) {
   LoadAwareArgs::Aggregated aggregated;
   value.fields(
-      {{"usageThresholds",
-        [&](const ConfigValue& v) {
-          aggregated.usage_thresholds = read_by_resource(v, 0, kPercentMax);
-        }},
+      {{"usageThresholds", into(aggregated.usage_thresholds, read_by_resource, 0, kPercentMax)},
        {"usageAggregationType", into(aggregated.usage_aggregation_type, read_aggregation_type)},
        {"usageAggregatedDuration", into(aggregated.usage_aggregated_duration_us, read_duration_us)},
        {"scoreAggregationType", into(aggregated.score_aggregation_type, read_aggregation_type)},
@@ -66,16 +63,13 @@ void read_args(const ConfigValue& value, const Profile& profile, LoadAwareArgs& 
        {"enableScheduleWhenNodeMetricsExpired",
         into(args.enable_schedule_when_node_metrics_expired, &ConfigValue::boolean)},
        {"nodeMetricExpirationSeconds",
-        integer_into(args.node_metric_expiration_seconds, 1, INT64_MAX / kMicrosPerSecond)},
-       {"resourceWeights",
-        [&](const ConfigValue& v) { weights = read_by_resource(v, 1, kResourceWeightMax); }},
+        into(args.node_metric_expiration_seconds, &ConfigValue::integer, 1,
+             INT64_MAX / kMicrosPerSecond)},
+       {"resourceWeights", into(weights, read_by_resource, 1, kResourceWeightMax)},
        {"dominantResourceWeight",
-        integer_into(args.dominant_resource_weight, 0, kResourceWeightMax)},
+        into(args.dominant_resource_weight, &ConfigValue::integer, 0, kResourceWeightMax)},
        {"usageThresholds",
-        [&](const ConfigValue& v) {
-          auto thresholds = read_by_resource(v, 0, kPercentMax);
-          if (!thresholds.empty()) args.usage_thresholds = std::move(thresholds);
-        }},
+        into_unless_empty(args.usage_thresholds, read_by_resource, 0, kPercentMax)},
        {"prodUsageThresholds",
         [&](const ConfigValue& v) {
           // The implementation does not check these.
@@ -95,10 +89,10 @@ void read_args(const ConfigValue& value, const Profile& profile, LoadAwareArgs& 
             args.estimated_scaling_factors[resource] = factor;
           }
         }},
-       {"estimatedSecondsAfterPodScheduled",
-        integer_into(args.estimated_seconds_after_pod_scheduled, INT64_MIN, INT64_MAX)},
-       {"estimatedSecondsAfterInitialized",
-        integer_into(args.estimated_seconds_after_initialized, INT64_MIN, INT64_MAX)},
+       {"estimatedSecondsAfterPodScheduled", into(args.estimated_seconds_after_pod_scheduled,
+                                                  &ConfigValue::integer, INT64_MIN, INT64_MAX)},
+       {"estimatedSecondsAfterInitialized", into(args.estimated_seconds_after_initialized,
+                                                 &ConfigValue::integer, INT64_MIN, INT64_MAX)},
        {"allowCustomizeEstimation", into(args.allow_customize_estimation, &ConfigValue::boolean)},
        {"aggregated", into(args.aggregated, read_aggregated_args)},
        {"supportedResources", [&](const ConfigValue& v) {

@@ -29,10 +29,7 @@ void read_scoring_strategy(const ConfigValue& value, NodeResourcesFitArgs& args)
                                   name));
           }
         }},
-       {"resources",
-        [&](const ConfigValue& v) {
-          read_resource_weights(v, kResourceWeightMax, args.resources);
-        }},
+       {"resources", into_unless_empty(args.resources, read_resource_weights, kResourceWeightMax)},
        {"requestedToCapacityRatio", [&](const ConfigValue& v) {
           v.fields({{"shape", [&](const ConfigValue& shape) {
                        args.shape = read_shape(shape);

@@ -59,13 +59,8 @@ TopologySpreadConstraint read_constraint(const ConfigValue& item) {
               [&](const ConfigValue& key) { constraint.match_label_keys.push_back(key.text()); });
         }},
        {"minDomains", into(constraint.min_domains, positive)},
-       {"nodeAffinityPolicy",
-        [&](const ConfigValue& v) {
-          constraint.honors_affinity = read_choice(v, "Honor", "Ignore");
-        }},
-       {"nodeTaintsPolicy", [&](const ConfigValue& v) {
-          constraint.honors_taints = read_choice(v, "Honor", "Ignore");
-        }}});
+       {"nodeAffinityPolicy", into(constraint.honors_affinity, read_choice, "Honor", "Ignore")},
+       {"nodeTaintsPolicy", into(constraint.honors_taints, read_choice, "Honor", "Ignore")}});
   if (!has_skew) item.fail(ErrorCode::kInvalid, "has no maxSkew");
   if (constraint.topology_key.empty()) item.fail(ErrorCode::kInvalid, "has no topologyKey");
   if (!has_action) item.fail(ErrorCode::kInvalid, "has no whenUnsatisfiable");

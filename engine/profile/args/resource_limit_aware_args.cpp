@@ -26,17 +26,15 @@ std::optional<Quantity> read_default_limit(const ConfigValue& value) {
 }  // namespace
 
 void read_args(const ConfigValue& value, const Profile&, ResourceLimitAwareArgs& args) {
-  read_fields(value, PluginId::kResourceLimitAware,
-              {{"resources",
-                [&](const ConfigValue& v) {
-                  read_resource_weights(v, kResourceWeightMax, args.resources);
-                }},
-               {"defaultLimit", [&](const ConfigValue& v) {
-                  v.entries([&](const std::string& resource, const ConfigValue& limit) {
-                    check_resource(limit, resource);
-                    args.default_limit[resource] = read_default_limit(limit);
-                  });
-                }}});
+  read_fields(
+      value, PluginId::kResourceLimitAware,
+      {{"resources", into_unless_empty(args.resources, read_resource_weights, kResourceWeightMax)},
+       {"defaultLimit", [&](const ConfigValue& v) {
+          v.entries([&](const std::string& resource, const ConfigValue& limit) {
+            check_resource(limit, resource);
+            args.default_limit[resource] = read_default_limit(limit);
+          });
+        }}});
 }
 
 Result<void> check_args(const ResourceLimitAwareArgs& args, const Profile&,
