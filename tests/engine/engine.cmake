@@ -62,7 +62,10 @@ headroom_add_engine_test(engine_test SOURCES
   engine/order_test.cpp
   engine/passes_test.cpp
   engine/preemption_test.cpp
-  engine/profile_reader_test.cpp
+  engine/profile/plugin_args_errors_test.cpp
+  engine/profile/plugin_args_test.cpp
+  engine/profile/profile_errors_test.cpp
+  engine/profile/profile_reader_test.cpp
   engine/decide/raw_histogram_test.cpp
   engine/real_cluster_test.cpp
   engine/decide/rows_apart_test.cpp
