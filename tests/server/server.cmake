@@ -2,6 +2,7 @@
 headroom_add_test(service_test
   SOURCES server/service_elastic_quota_test.cpp server/service_decision_test.cpp server/service_feeding_test.cpp
     server/service_input_test.cpp server/service_nodes_test.cpp server/service_capacity_quota_test.cpp
+    server/service_capacity_check_test.cpp server/service_capacity_reservation_test.cpp server/capacity_answers_test.cpp
     server/pending_pods_test.cpp server/service_reservation_test.cpp server/service_clock_test.cpp
     server/service_referred_objects_test.cpp server/service_profiles_test.cpp
     server/service_simulation.cpp server/service_simulation_test.cpp server/service_turns_test.cpp
