@@ -34,6 +34,8 @@ headroom_add_daemon_test(daemon_test
   server/daemon_client_test.cpp
   server/daemon_http_test.cpp
   server/daemon_lifecycle_test.cpp
+  server/daemon_limits_test.cpp
+  server/daemon_peers_test.cpp
   server/daemon_restart_test.cpp
   server/daemon_test.cpp
   server/daemon_tls_test.cpp)
