@@ -333,21 +333,12 @@ void read_headroom_configuration(const ConfigValue& value, Profile& profile) {
        {"kind", {}},
        {"profile",
         [&](const ConfigValue& chosen) {
-          const std::string name = chosen.text();
-          if (name != kStandardProfile && name != kDefaultProfile) {
-            chosen.fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not known; accepted: {}, {}",
-                                                         name, kStandardProfile, kDefaultProfile));
-          }
-          kube_scheduler = name == kDefaultProfile;
+          kube_scheduler = !read_choice(chosen, kStandardProfile, kDefaultProfile);
         }},
        {"mode",
         [&](const ConfigValue& mode) {
-          const std::string name = mode.text();
-          if (name != "Proposal" && name != "Upstream") {
-            mode.fail(ErrorCode::kInvalid,
-                      fmt::format("\"{}\" is not known; accepted: Proposal, Upstream", name));
-          }
-          stated_mode = name == "Upstream" ? Mode::kUpstream : Mode::kProposal;
+          stated_mode =
+              read_choice(mode, "Proposal", "Upstream") ? Mode::kProposal : Mode::kUpstream;
         }},
        {"kubernetesVersion", [&](const ConfigValue& version) {
           const std::string name = version.text();

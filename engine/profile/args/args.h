@@ -1,21 +1,17 @@
 // Arguments: what a configuration says to one plugin. Each plugin's have a header and a .cpp here,
 // named after their struct; each_args() in profile.h lists them. Of a struct XArgs there stand:
 //
-// - the struct: a plain value; its defaults are those of the plugin's implementation
+// - the struct: a plain value; defaults, ranges and names are those of the plugin's implementation
 // - fields(state, args): its members, in the order of their bytes in the hash of state files; a
 //   struct that gains one does not compile until it has its place there, and kStateVersion grows
-// - read_args(value, profile, args): reads them in their v1 form (pluginConfig[].args) by the
-//   profile's mode and version; `args` has the defaults before, and means nothing once the value
-//   has failed
-// - check_args(args, profile, resources): what an embedder who filled them could have got wrong;
-//   adds every resource that they name, whose weights are checked before all else
+// - read_args(value, profile, args): reads its v1 form (pluginConfig[].args) over the defaults, by
+//   the profile's mode and version; `args` means nothing once the value has failed
+// - check_args(args, profile, resources): the first mistake of an embedder who filled it; adds the
+//   resources that it names, whose weights are checked before all else
 //
-// Ranges and names are those of the plugin's implementation, too; what Headroom refuses beyond them
-// (a resource listed twice, a name that is no resource) could only be a slip. In mode Proposal a
-// bad ratio or threshold is refused as well; in mode Upstream it is carried as the implementation
-// carries it. A check stops at the first mistake; its message names the field and the value.
-//
-// Thread safety: plain values, pure functions. Cost: a pass over them, once an engine.
+// What is refused beyond the implementation (a resource listed twice, a name that is none) could
+// only be a slip. A bad ratio or threshold is refused in mode Proposal; in mode Upstream it is
+// carried as the implementation carries it. Pure functions. Cost: a pass over them, once an engine.
 #pragma once
 
 #include <cstdint>

@@ -16,6 +16,15 @@ void read_type(const ConfigValue& value, std::string_view expected) {
   }
 }
 
+bool read_choice(const ConfigValue& value, std::string_view one, std::string_view other) {
+  const std::string text = value.text();
+  if (text != one && text != other) {
+    value.fail(ErrorCode::kInvalid,
+               fmt::format("\"{}\" is not known; accepted: {}, {}", text, one, other));
+  }
+  return text == one;
+}
+
 void read_fields(const ConfigValue& value, PluginId plugin,
                  std::initializer_list<ConfigValue::Field> accepted) {
   const std::string kind = std::string(to_string(plugin)) + "Args";

@@ -37,6 +37,9 @@ auto into_unless_empty(auto& member, auto read, auto... more) {
 // The one text that is accepted here.
 void read_type(const ConfigValue& value, std::string_view expected);
 
+// Whether the text is the first of the two that are accepted here.
+bool read_choice(const ConfigValue& value, std::string_view one, std::string_view other);
+
 // A resource that is counted.
 void check_resource(const ConfigValue& value, std::string_view name);
 
@@ -47,7 +50,7 @@ ResourcePercents read_by_resource(const ConfigValue& value, std::int64_t min, st
 std::vector<ResourceWeight> read_resource_weights(const ConfigValue& value,
                                                   std::int64_t weight_max);
 
-// [{utilization, score}], at least one, in strictly increasing order.
+// [{utilization, score}], in strictly increasing order.
 std::vector<ShapePoint> read_shape(const ConfigValue& value);
 Result<void> check_shape(const std::vector<ShapePoint>& shape, const char* field);
 

@@ -13,16 +13,6 @@ namespace {
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
-// Whether the text is the first of the two that are accepted here.
-bool read_choice(const ConfigValue& value, std::string_view one, std::string_view other) {
-  const std::string text = value.text();
-  if (text != one && text != other) {
-    value.fail(ErrorCode::kInvalid,
-               fmt::format("\"{}\" is not known; accepted: {}, {}", text, one, other));
-  }
-  return text == one;
-}
-
 TopologySpreadConstraint read_constraint(const ConfigValue& item) {
   TopologySpreadConstraint constraint;
   bool has_skew = false, has_action = false;
