@@ -27,4 +27,21 @@ std::string problem_of_requirement(const NodeSelectorRequirement& asked, bool co
   return {};
 }
 
+std::string requirement_text(const NodeSelectorRequirement& asked) {
+  if (asked.op == "Exists") return asked.key;
+  if (asked.op == "DoesNotExist") return '!' + asked.key;
+  std::string values;
+  for (const std::string& value : asked.values) {
+    values += (values.empty() ? "" : ",") + value;
+  }
+  const bool one = asked.values.size() == 1;
+  if (asked.op == "In") {
+    return one ? asked.key + '=' + values : asked.key + " in (" + values + ')';
+  }
+  if (asked.op == "NotIn") {
+    return one ? asked.key + "!=" + values : asked.key + " notin (" + values + ')';
+  }
+  return asked.key + ' ' + asked.op + ' ' + values;
+}
+
 }  // namespace headroom

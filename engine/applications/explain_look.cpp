@@ -2,23 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "engine/applications/explain_words.h"
 #include "engine/applications/look.h"
-#include "objects/text/count_text.h"
 
 namespace headroom {
 
 namespace {
-
-// Of the pods that a line is about.
-constexpr std::size_t kPodsNamedMax = 8;
-
-ExplainTerm line_of(PluginId plugin, const char* extension_point) {
-  ExplainTerm line;
-  line.plugin = plugin;
-  line.extension_point = extension_point;
-  return line;
-}
 
 const char* words_of(Counter::Kind kind) {
   switch (kind) {
@@ -43,6 +34,14 @@ std::string ApplicationLook::domain_text(TopologyKeyId key, std::uint32_t row) c
              : fmt::format("{}={}", topology.name(key), topology.value(key, domain));
 }
 
+void ApplicationLook::explain_pre_filter(std::vector<ExplainTerm>& out) const {
+  if (!rejected_.empty()) {
+    ExplainTerm& line = out.emplace_back(line_of(rejected_by_, "PreFilter"));
+    line.passed = false;
+    line.note = rejected_.front();
+  }
+}
+
 void ApplicationLook::explain(std::uint32_t row, const ScoredRows* scored,
                               std::vector<ExplainTerm>& out) const {
   // With nominated pods where it is they who keep this one away.
@@ -51,16 +50,8 @@ void ApplicationLook::explain(std::uint32_t row, const ScoredRows* scored,
     with = expected == row && code_as_it_is(row, &change, false) != 0 ? &change : with;
   }
   const std::size_t first = out.size();
-  if (volumes_ != nullptr) {
-    const std::uint32_t code = rejected_.empty() ? volumes_->code(row, with, false) : 0;
-    ExplainTerm line =
-        line_of(code == 0 ? PluginId::kVolumeBinding : applications_.rejections().at(code).plugin,
-                "Filter");
-    line.passed = code == 0 && rejected_.empty();
-    line.note = !rejected_.empty() ? rejected_.front()
-                : code == 0        ? "the pod's volumes can be here"
-                                   : applications_.rejections().at(code).reasons.front();
-    out.push_back(std::move(line));
+  if (volumes_ != nullptr && volumes_->pre_filter().empty()) {
+    volumes_->explain(row, with, out);
   }
   explain_filters(row, with, out);
   for (std::size_t i = first; with != nullptr && i < out.size(); ++i) {
@@ -74,8 +65,8 @@ void ApplicationLook::explain(std::uint32_t row, const ScoredRows* scored,
 
 // "3 pods: team/a, team/b, team/c": those that the counter has in the row's domain; of a preference
 // with what each weighs.
-std::string ApplicationLook::pods_text(const Counter& counter, std::uint32_t row,
-                                       const RowChange* change) const {
+std::string ApplicationLook::counted_pods(const Counter& counter, std::uint32_t row,
+                                          const RowChange* change) const {
   const std::uint32_t domain = applications_.cell_of(application_, counter, row);
   const Facts& facts = applications_.facts();
   std::vector<std::string> names;
@@ -104,15 +95,7 @@ std::string ApplicationLook::pods_text(const Counter& counter, std::uint32_t row
       add(change->come[i], *its);
     }
   }
-  if (names.empty()) {
-    return "no pod";
-  }
-  std::sort(names.begin(), names.end());
-  const std::size_t shown = std::min(names.size(), kPodsNamedMax);
-  std::string text = fmt::format(
-      "{}: {}", count_text(static_cast<std::int64_t>(names.size()), "pod"),
-      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  return shown == names.size() ? text : text + ", ...";
+  return pods_text(std::move(names));
 }
 
 void ApplicationLook::explain_filters(std::uint32_t row, const RowChange* change,
@@ -131,7 +114,7 @@ void ApplicationLook::explain_filters(std::uint32_t row, const RowChange* change
     line.passed = applications_.topology().domain(constraint.key, row) != kNoDomain &&
                   line.result <= line.capacity;
     line.note = fmt::format("least {} in {} domains; here {}", least, constraint.domains,
-                            pods_text(counter, row, change));
+                            counted_pods(counter, row, change));
     out.push_back(std::move(line));
   }
   const bool first = affinity_pods(row, change) == 0 && application_.matches_own_affinity;
@@ -150,7 +133,7 @@ void ApplicationLook::explain_filters(std::uint32_t row, const RowChange* change
                       : line.aggregate == 0;
     line.note = counter.kind == Counter::Kind::kAffinity && first
                     ? "no pod matches anywhere, and this one matches its own terms"
-                    : pods_text(counter, row, change);
+                    : counted_pods(counter, row, change);
     out.push_back(std::move(line));
   }
   if (features_) {
@@ -192,7 +175,7 @@ void ApplicationLook::explain_parts(PluginId plugin, std::uint32_t row,
             add(domain_text(constraint.key, row), 0,
                 "pods that match * ln(domains + 2) + (maxSkew - 1)",
                 fmt::format("{} domains; here {}", i < sizes_.size() ? sizes_[i] : 0,
-                            pods_text(counter, row, nullptr)));
+                            counted_pods(counter, row, nullptr)));
         line->aggregate = count(counter, row, false, nullptr);
         line->need = constraint.its.max_skew - 1;
       }
@@ -203,7 +186,7 @@ void ApplicationLook::explain_parts(PluginId plugin, std::uint32_t row,
           const std::int64_t sum = count(counter, row, false, nullptr);
           add(domain_text(counter.key, row), sum,
               "sum of the weights of preferred terms that pods match",
-              pods_text(counter, row, nullptr))
+              counted_pods(counter, row, nullptr))
               ->aggregate = sum;
         }
       }
@@ -227,6 +210,11 @@ void ApplicationLook::explain_parts(PluginId plugin, std::uint32_t row,
       for (const auto& [name, size] : image_sizes_) {
         add(*name, applications_.images().on_row(row, *name) ? size : 0,
             "an image's size here, scaled by the share of nodes that have it");
+      }
+      break;
+    case PluginId::kVolumeBinding:
+      if (volumes_ != nullptr) {
+        volumes_->explain_score(row, out);
       }
       break;
     default:
@@ -257,7 +245,7 @@ void ApplicationLook::explain_scores(std::uint32_t row, const ScoredRows& scored
             "sizes of the pod's images here, scaled by the share of nodes that have them";
         break;
       case PluginId::kVolumeBinding:
-        total.formula = "use of the volumes that would be bound";
+        total.formula = "mean over storage classes, rounded";
         break;
       default:
         total.formula = "sum";

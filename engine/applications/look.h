@@ -156,6 +156,8 @@ class ApplicationLook {
   std::int64_t most_image_score() const { return most_image_score_; }
   // After either: whether plugin s of Applications::scores() gave scores.
   bool skips(std::size_t s) const { return skips_[s]; }
+  // Who rejects the pod everywhere, and why.
+  void explain_pre_filter(std::vector<ExplainTerm>& out) const;
   // The numbers that went in, of a row; `scored`: as score() left it, or nullptr where it is
   // rejected.
   void explain(std::uint32_t row, const ScoredRows* scored, std::vector<ExplainTerm>& out) const;
@@ -178,7 +180,8 @@ class ApplicationLook {
   // A taint that TaintToleration's score counts.
   bool minds(const Taint& taint) const;
   std::string domain_text(TopologyKeyId key, std::uint32_t row) const;
-  std::string pods_text(const Counter& counter, std::uint32_t row, const RowChange* change) const;
+  std::string counted_pods(const Counter& counter, std::uint32_t row,
+                           const RowChange* change) const;
   void explain_filters(std::uint32_t row, const RowChange* change,
                        std::vector<ExplainTerm>& out) const;
   void explain_parts(PluginId plugin, std::uint32_t row, std::vector<ExplainTerm>& out) const;

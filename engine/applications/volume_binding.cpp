@@ -14,12 +14,6 @@ namespace headroom {
 
 namespace {
 
-enum BindingReason : std::uint32_t {
-  kNodeConflict = 1,
-  kBindConflict = 2,
-  kNotEnoughSpace = 4,
-  kVolumeMissing = 8,
-};
 // Of a volume that is for more nodes, these are told apart by class.
 constexpr std::size_t kOnlyRowsMax = 16;
 constexpr std::array<const char*, 4> kBindingReasons = {
@@ -37,14 +31,6 @@ bool is_bound_to(const PersistentVolume& volume, const PersistentVolumeClaim& cl
          (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
 }
 
-bool allows(const StorageClass& storage_class, const KeptNode& node) {
-  return storage_class.allowed_topologies.empty() ||
-         std::any_of(storage_class.allowed_topologies.begin(),
-                     storage_class.allowed_topologies.end(), [&](const LabelSelector& term) {
-                       return !term.empty() && matches(term, node.labels);
-                     });
-}
-
 // As Go adds them.
 void add_bytes(std::int64_t& sum, std::int64_t bytes) {
   sum = in_int64(Int128{sum} + bytes, BeyondInt64::kWraps);
@@ -53,6 +39,14 @@ void add_bytes(std::int64_t& sum, std::int64_t bytes) {
 }  // namespace
 
 // --- Claims ---
+
+bool VolumeLook::allows(const StorageClass& storage_class, const KeptNode& node) {
+  return storage_class.allowed_topologies.empty() ||
+         std::any_of(storage_class.allowed_topologies.begin(),
+                     storage_class.allowed_topologies.end(), [&](const LabelSelector& term) {
+                       return !term.empty() && matches(term, node.labels);
+                     });
+}
 
 // A class that does not exist, or none, is bound at once.
 bool VolumeLook::waits(const Claim& claim) const {
@@ -70,7 +64,7 @@ VolumeLook::ItsVolume::ItsVolume(const PersistentVolume* its)
 VolumeLook::BoundVolume VolumeLook::bound(const Claim& claim) const {
   const auto* volume =
       referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, claim.volume_name);
-  return {ItsVolume(volume), volume == nullptr ? std::nullopt : only_rows(*volume)};
+  return {ItsVolume(volume), volume == nullptr ? std::nullopt : only_rows(*volume), &claim};
 }
 
 // Those with labels of which the volume wants one, where each is one node's at most.
@@ -208,11 +202,15 @@ const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row, bool plain) const
   return binding;
 }
 
+bool VolumeLook::is_selected(const WaitingClaim& claim, std::uint32_t row) const {
+  return *claim.its->selected_node == applications_.facts().nodes[row].name;
+}
+
 // A claim for which a node was selected already is being provisioned there. Smallest first, each
 // with the smallest volume.
 void VolumeLook::bind_waiting(std::uint32_t row, Binding& binding) const {
   for (const WaitingClaim& claim : selected_) {
-    if (*claim.its->selected_node != applications_.facts().nodes[row].name) {
+    if (!is_selected(claim, row)) {
       binding.why_not |= kBindConflict;
       return;
     }
@@ -379,19 +377,21 @@ VolumeLook::Use& VolumeLook::use_of(Uses& uses, const Claim& claim) {
                              : uses.emplace_back(Use{.storage_class = claim.storage_class});
 }
 
-std::int64_t VolumeLook::rate(const Use& use) const {
+std::int64_t VolumeLook::utilization(const Use& use) {
   const bool over = use.capacity_bytes == 0 || use.requested_bytes > use.capacity_bytes;
-  const auto percent =
-      over ? std::int64_t{100}
-           : in_int64(Int128{in_int64(Int128{use.requested_bytes} * 100, BeyondInt64::kWraps)} /
-                          use.capacity_bytes,
-                      BeyondInt64::kWraps);
-  return broken_line(profile_.volume_binding.shape, percent);
+  return over ? std::int64_t{100}
+              : in_int64(Int128{in_int64(Int128{use.requested_bytes} * 100, BeyondInt64::kWraps)} /
+                             use.capacity_bytes,
+                         BeyondInt64::kWraps);
 }
 
-// The mean over classes: of volumes that were found if there are any, else of provisioned ones.
+std::int64_t VolumeLook::rate(const Use& use) const {
+  return broken_line(profile_.volume_binding.shape, utilization(use));
+}
+
+// The mean over classes.
 std::int64_t VolumeLook::score(const Binding& binding) const {
-  const Uses& uses = binding.found.empty() ? binding.provisioned : binding.found;
+  const Uses& uses = uses_of(binding);
   if (uses.empty()) {
     return 0;
   }

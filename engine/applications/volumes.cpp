@@ -20,29 +20,6 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// --- VolumeRestrictions ---
-
-bool is_restricted(const Volume& volume) {
-  constexpr std::string_view kKinds[] = {"gcePersistentDisk", "awsElasticBlockStore", "iscsi",
-                                         "rbd"};
-  return volume.disk &&
-         std::find(std::begin(kKinds), std::end(kKinds), volume.disk->kind) != std::end(kKinds);
-}
-
-// The same disk, unless both only read; one of EBS always.
-bool conflict(const Disk& a, const Disk& b) {
-  if (a.kind != b.kind || a.id != b.id) {
-    return false;
-  }
-  const bool shares_monitor =
-      std::any_of(a.monitors.begin(), a.monitors.end(),
-                  [&](const std::string& monitor) { return contains(b.monitors, monitor); });
-  if (a.kind == "rbd" && !shares_monitor) {
-    return false;
-  }
-  return a.kind == "awsElasticBlockStore" || !(a.read_only && b.read_only);
-}
-
 // --- VolumeZone ---
 
 // A beta label is met by the node's other one, where it has no beta one.
@@ -103,6 +80,39 @@ const PersistentVolumeClaim* VolumeLook::claim_of(const Volume& volume) const {
                                pod_key(application_.namespace_name, *volume.claim));
 }
 
+bool VolumeLook::is_restricted(const Volume& volume) {
+  constexpr std::string_view kKinds[] = {"gcePersistentDisk", "awsElasticBlockStore", "iscsi",
+                                         "rbd"};
+  return volume.disk &&
+         std::find(std::begin(kKinds), std::end(kKinds), volume.disk->kind) != std::end(kKinds);
+}
+
+// The same disk, unless both only read; one of EBS always.
+bool VolumeLook::conflict(const Volume& asked, const Volume& used) {
+  if (!is_restricted(asked) || !is_restricted(used)) {
+    return false;
+  }
+  const Disk &a = *asked.disk, &b = *used.disk;
+  if (a.kind != b.kind || a.id != b.id) {
+    return false;
+  }
+  const bool shares_monitor =
+      std::any_of(a.monitors.begin(), a.monitors.end(),
+                  [&](const std::string& monitor) { return contains(b.monitors, monitor); });
+  if (a.kind == "rbd" && !shares_monitor) {
+    return false;
+  }
+  return a.kind == "awsElasticBlockStore" || !(a.read_only && b.read_only);
+}
+
+bool VolumeLook::names_claim(PodId id, std::string_view claim) const {
+  const std::vector<Volume>& volumes =
+      applications_.peers().at(applications_.facts().pods[id].peer).volumes;
+  return std::any_of(volumes.begin(), volumes.end(), [&](const Volume& volume) {
+    return !volume.ephemeral && volume.claim == claim;
+  });
+}
+
 void VolumeLook::look_at_restrictions() {
   for (const Volume& volume : application_.volumes) {
     if (!volume.claim || volume.ephemeral) {
@@ -119,14 +129,9 @@ void VolumeLook::look_at_restrictions() {
   }
   const Facts& facts = applications_.facts();
   for (const std::string& name : once_) {
-    // By a claim that the pod names itself, on a node that is there.
+    // On a node that is there.
     const auto uses = [&](PodId id) {
-      const PodFacts& pod = facts.pods[id];
-      const std::vector<Volume>& volumes = applications_.peers().at(pod.peer).volumes;
-      return facts.nodes[pod.counted_row].node != nullptr &&
-             std::any_of(volumes.begin(), volumes.end(), [&](const Volume& volume) {
-               return !volume.ephemeral && volume.claim == name;
-             });
+      return facts.nodes[facts.pods[id].counted_row].node != nullptr && names_claim(id, name);
     };
     const std::vector<PodId>& pods =
         applications_.claim_pods(pod_key(application_.namespace_name, name));
@@ -215,7 +220,7 @@ void VolumeLook::look_at_zones() {
       const std::string* label = find(its->labels, key);
       std::set<std::string> values = label == nullptr ? std::set<std::string>() : zones_of(*label);
       if (!values.empty()) {
-        zones_.push_back({std::string(key), std::move(values)});
+        zones_.push_back({its, std::string(key), std::move(values)});
       }
     }
   }
@@ -317,8 +322,7 @@ std::uint32_t VolumeLook::restricted(std::uint32_t row, const RowChange* change)
     for (const Volume& used :
          applications_.peers().at(applications_.facts().pods[id].peer).volumes) {
       for (const Volume& asked : application_.volumes) {
-        taken = taken || (has_disks_ && is_restricted(asked) && is_restricted(used) &&
-                          conflict(*asked.disk, *used.disk));
+        taken = taken || (has_disks_ && conflict(asked, used));
       }
     }
   };
@@ -361,12 +365,43 @@ std::uint32_t VolumeLook::without_driver(const std::set<CsiVolume>& wanted,
   return 0;
 }
 
+std::set<CsiVolume> VolumeLook::present_volumes(std::uint32_t row, const RowChange* change,
+                                                bool& foreign) const {
+  std::set<CsiVolume> present;
+  const auto add = [&](PodId id) {
+    const PodPeer& peer = applications_.peers().at(applications_.facts().pods[id].peer);
+    for (const Volume& volume : peer.volumes) {
+      std::optional<CsiVolume> its;
+      if (volume.claim) {
+        const auto* claim = referred_.find<Claim>(ReferredKind::kPersistentVolumeClaim,
+                                                  pod_key(peer.namespace_name, *volume.claim));
+        foreign =
+            foreign || (claim != nullptr && volume.ephemeral && !is_made_for(*claim, peer.uid));
+        its = claim == nullptr ? std::nullopt : csi_volume_of(referred_, *claim, true);
+      } else if (volume.disk) {
+        its = csi_volume_of(*volume.disk, true);
+      }
+      if (its) {
+        present.insert(*its);
+      }
+    }
+  };
+  for (const PodId id : applications_.row_volumes(row).pods) {
+    if (change == nullptr || !change->is_gone(id)) {
+      add(id);
+    }
+  }
+  for (std::size_t i = 0; change != nullptr && i < change->come.size(); ++i) {
+    add(change->come[i]);
+  }
+  return present;
+}
+
 std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* change,
                                         bool plain) const {
   if (wanted_error_ != 0 || plain) {
     return wanted_error_;
   }
-  const Facts& facts = applications_.facts();
   const Applications::RowVolumes& there = applications_.row_volumes(row);
   const CsiNode* csi_node = there.csi_node;
   const std::set<CsiVolume>& wanted = wanted_[csi_node != nullptr];
@@ -384,34 +419,8 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
   if (there.has_room(wanted.size()) && (change == nullptr || change->come.empty())) {
     return 0;
   }
-  std::set<CsiVolume> present;
   bool foreign = false;
-  const auto add = [&](PodId id) {
-    const PodPeer& peer = applications_.peers().at(facts.pods[id].peer);
-    for (const Volume& volume : peer.volumes) {
-      std::optional<CsiVolume> its;
-      if (volume.claim) {
-        const auto* claim = referred_.find<Claim>(ReferredKind::kPersistentVolumeClaim,
-                                                  pod_key(peer.namespace_name, *volume.claim));
-        foreign =
-            foreign || (claim != nullptr && volume.ephemeral && !is_made_for(*claim, peer.uid));
-        its = claim == nullptr ? std::nullopt : csi_volume_of(referred_, *claim, true);
-      } else if (volume.disk) {
-        its = csi_volume_of(*volume.disk, true);
-      }
-      if (its) {
-        present.insert(*its);
-      }
-    }
-  };
-  for (const PodId id : there.pods) {
-    if (change == nullptr || !change->is_gone(id)) {
-      add(id);
-    }
-  }
-  for (std::size_t i = 0; change != nullptr && i < change->come.size(); ++i) {
-    add(change->come[i]);
-  }
+  const std::set<CsiVolume> present = present_volumes(row, change, foreign);
   if (foreign) {
     return kForeignClaim;
   }
@@ -429,19 +438,22 @@ std::uint32_t VolumeLook::beyond_limits(std::uint32_t row, const RowChange* chan
   return 0;
 }
 
+bool VolumeLook::has_zones(const KeptNode& node) {
+  return std::any_of(std::begin(kZoneKeys), std::end(kZoneKeys),
+                     [&](std::string_view key) { return find(node.labels, key) != nullptr; });
+}
+
+const std::string* VolumeLook::zone_label(const KeptNode& node, std::string_view key) {
+  const std::string* label = find(node.labels, key);
+  return label == nullptr ? find(node.labels, instead_of(key)) : label;
+}
+
 bool VolumeLook::in_zone(std::uint32_t row) const {
-  if (zones_.empty()) {
-    return true;
-  }
-  const KeptNode& node = *applications_.facts().nodes[row].node;
-  const bool has_any =
-      std::any_of(std::begin(kZoneKeys), std::end(kZoneKeys),
-                  [&](std::string_view key) { return find(node.labels, key) != nullptr; });
-  return !has_any || std::all_of(zones_.begin(), zones_.end(), [&](const ZoneLabel& zone) {
-    const std::string* label = find(node.labels, zone.key);
-    label = label == nullptr ? find(node.labels, instead_of(zone.key)) : label;
-    return label != nullptr && zone.values.contains(*label);
-  });
+  return zones_.empty() || !has_zones(node(row)) ||
+         std::all_of(zones_.begin(), zones_.end(), [&](const ZoneLabel& zone) {
+           const std::string* label = zone_label(node(row), zone.key);
+           return label != nullptr && zone.values.contains(*label);
+         });
 }
 
 }  // namespace headroom

@@ -66,8 +66,19 @@ class VolumeLook {
   Said say(std::uint32_t row) const;
   // See Engine::bound_volumes().
   std::vector<ReferredObject> bound_volumes(std::uint32_t row) const;
+  // Of a pod that passes pre_filter(): each of its claims and disks, with what the plugins hold
+  // against it. `change`: pods that would come, or nullptr.
+  void explain(std::uint32_t row, const RowChange* change, std::vector<ExplainTerm>& out) const;
+  // What score() is the mean of.
+  void explain_score(std::uint32_t row, std::vector<ExplainTerm>& out) const;
 
  private:
+  enum BindingReason : std::uint32_t {
+    kNodeConflict = 1,
+    kBindConflict = 2,
+    kNotEnoughSpace = 4,
+    kVolumeMissing = 8,
+  };
   // Of a storage class.
   struct Use {
     std::string_view storage_class;
@@ -94,6 +105,7 @@ class VolumeLook {
   // Of a claim that is bound. `rows`: no other row can use it.
   struct BoundVolume : ItsVolume {
     std::optional<std::vector<std::uint32_t>> rows;
+    const Claim* claim;
   };
   // A claim that waits, with what is known of its class.
   struct WaitingClaim {
@@ -116,12 +128,17 @@ class VolumeLook {
     void clear();
   };
   struct ZoneLabel {
+    const PersistentVolume* volume;
     std::string key;
     std::set<std::string> values;
   };
 
   bool filters_by(PluginId plugin) const { return profile_.filters_by(plugin); }
   const Claim* claim_of(const Volume& volume) const;
+  // By a volume that is not ephemeral.
+  bool names_claim(PodId id, std::string_view claim) const;
+  static bool conflict(const Volume& asked, const Volume& used);
+  static bool is_restricted(const Volume& volume);
   void reject(PluginId plugin, std::string reason);
   void look_at_restrictions();
   void look_at_limits();
@@ -138,8 +155,16 @@ class VolumeLook {
   std::uint32_t restricted(std::uint32_t row, const RowChange* change) const;
   std::uint32_t without_driver(const std::set<CsiVolume>& wanted, const CsiNode* csi_node) const;
   std::uint32_t beyond_limits(std::uint32_t row, const RowChange* change, bool plain) const;
+  // NodeVolumeLimits' volumes of the row's pods. `foreign`: one's claim is another pod's.
+  std::set<CsiVolume> present_volumes(std::uint32_t row, const RowChange* change,
+                                      bool& foreign) const;
   bool in_zone(std::uint32_t row) const;
+  static bool has_zones(const KeptNode& node);
+  // The node's label that stands for the volume's, or nullptr.
+  static const std::string* zone_label(const KeptNode& node, std::string_view key);
   const Binding& bind(std::uint32_t row, bool plain) const;
+  // Of a claim for which a node is selected.
+  bool is_selected(const WaitingClaim& claim, std::uint32_t row) const;
   void bind_waiting(std::uint32_t row, Binding& binding) const;
   const KeptNode& node(std::uint32_t row) const { return *applications_.facts().nodes[row].node; }
   const PersistentVolume* find_volume(const WaitingClaim& claim, std::uint32_t row,
@@ -147,9 +172,28 @@ class VolumeLook {
   const Storage* find_storage(const WaitingClaim& claim, std::uint32_t row) const;
   void provision(std::uint32_t row, Binding& binding) const;
   PersistentVolume made_for(const Bound& bound, const KeptNode& node) const;
+  static bool allows(const StorageClass& storage_class, const KeptNode& node);
+  // Of volumes that were found if there are any, else of provisioned ones.
+  static const Uses& uses_of(const Binding& binding) {
+    return binding.found.empty() ? binding.provisioned : binding.found;
+  }
   static Use& use_of(Uses& uses, const Claim& claim);
+  static std::int64_t utilization(const Use& use);
   std::int64_t rate(const Use& use) const;
   std::int64_t score(const Binding& binding) const;
+  // The lines of explain().
+  void mark_rejected(std::uint32_t code, ExplainTerm& line) const;
+  ExplainTerm& add_line(PluginId plugin, std::string resource, std::vector<ExplainTerm>& out) const;
+  void explain_restrictions(std::uint32_t row, const RowChange* change,
+                            std::vector<ExplainTerm>& out) const;
+  void explain_limits(std::uint32_t row, const RowChange* change,
+                      std::vector<ExplainTerm>& out) const;
+  void explain_binding(std::uint32_t row, std::vector<ExplainTerm>& out) const;
+  void explain_bound(const BoundVolume& its, std::uint32_t row, ExplainTerm& line) const;
+  std::string why_no_volume(const WaitingClaim& claim, std::uint32_t row) const;
+  void explain_provision(const WaitingClaim& claim, std::uint32_t row, const std::string& why,
+                         ExplainTerm& line) const;
+  void explain_zones(std::uint32_t row, std::vector<ExplainTerm>& out) const;
 
   const Applications& applications_;
   const Application& application_;

@@ -206,6 +206,9 @@ Result<Explanation> Evaluator::explain(const Pod& pod, std::uint32_t row) {
   AskedPod asked = ask(pod, shape);
   const RowOfAll its = row_of_all(asked, row);
   const std::uint32_t code = its.code;
+  if (asked.look) {
+    asked.look->explain_pre_filter(out.terms);
+  }
   if (explain_class(code, out)) {
     explain_ports(pod, shape, row, out);
     explain_filters(shape, row, out);

@@ -46,6 +46,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/domains/fine_sums_test.cpp
   engine/fork_test.cpp
   engine/applications/explain_look_test.cpp
+  engine/applications/explain_volumes_test.cpp
   engine/preempt/cross_node_test.cpp
   engine/kept/host_ports_test.cpp
   engine/applications/images_test.cpp

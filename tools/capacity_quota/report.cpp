@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "objects/selector_syntax.h"
 #include "objects/text/count_text.h"
 #include "objects/text/utf8_prefix.h"
 #include "simulation/text/table.h"
@@ -141,18 +142,7 @@ std::string change_text(const std::optional<std::string>& before,
 std::string selector_text(const LabelSelector& selector) {
   std::string text;
   for (const NodeSelectorRequirement& asked : selector) {
-    if (!text.empty()) text += ',';
-    const bool one = asked.values.size() == 1;
-    if (asked.op == "In" || asked.op == "NotIn") {
-      const bool in = asked.op == "In";
-      text += one ? fmt::format("{}{}{}", asked.key, in ? "=" : "!=", asked.values[0])
-                  : fmt::format("{} {} ({})", asked.key, in ? "in" : "notin",
-                                fmt::join(asked.values, ","));
-    } else if (asked.op == "Exists" || asked.op == "DoesNotExist") {
-      text += (asked.op == "Exists" ? "" : "!") + asked.key;
-    } else {
-      text += fmt::format("{} {} {}", asked.key, asked.op, fmt::join(asked.values, ","));
-    }
+    text += (text.empty() ? "" : ",") + requirement_text(asked);
   }
   return text.empty() ? "all nodes" : text;
 }
