@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
+#include <utility>
 
 #include "engine/decide/evaluator.h"
 #include "engine/quotas/elastic_quota_words.h"
@@ -238,8 +240,15 @@ bool Evaluator::explain_class(std::uint32_t code, Explanation& out) const {
   const Rejections& rejections = cluster_.rejections();
   const bool rejected =
       (code & kClassRejection) != 0 && rejections.at(code).plugin <= PluginId::kNodeAffinity;
-  for (const PluginId plugin : cluster_.profile().filters) {
-    if (plugin > PluginId::kNodeAffinity) {
+  const Profile& profile = cluster_.profile();
+  // As they are asked: from 1.37 on the name first.
+  std::array<PluginId, 4> plugins = {PluginId::kNodeUnschedulable, PluginId::kNodeName,
+                                     PluginId::kTaintToleration, PluginId::kNodeAffinity};
+  if (profile.kubernetes_version >= KubernetesVersion::k137) {
+    std::swap(plugins[0], plugins[1]);
+  }
+  for (const PluginId plugin : plugins) {
+    if (!profile.filters_by(plugin)) {
       continue;
     }
     ExplainTerm& line = out.terms.emplace_back();

@@ -148,6 +148,12 @@ TEST(ClassFilters, TheOrderIsThatOfTheVersion) {
     ASSERT_TRUE(detail.has_value()) << detail.error().message;
     EXPECT_EQ(detail->code, Code::kUnschedulableAndUnresolvable);
     EXPECT_EQ(detail->rejected_by, first);
+    // Who comes behind is not asked.
+    const Result<Explanation> explanation = engine.explain(pod, "n1");
+    ASSERT_TRUE(explanation.has_value()) << explanation.error().message;
+    ASSERT_EQ(explanation->terms.size(), 1u);
+    EXPECT_EQ(explanation->terms[0].plugin, first);
+    EXPECT_FALSE(explanation->terms[0].passed);
   }
 }
 
