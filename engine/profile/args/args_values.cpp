@@ -136,10 +136,9 @@ Result<void> check_shape(const std::vector<ShapePoint>& shape, const char* field
   return {};
 }
 
-Result<void> check_term_weight(std::int64_t weight, const char* field) {
-  if (weight >= 0 && weight <= kTermWeightMax) return {};
-  return fail(ErrorCode::kInvalid,
-              fmt::format("{}: {} is not in [0, {}]", field, weight, kTermWeightMax));
+Result<void> check_term_weight(std::int64_t weight, std::int64_t most, const char* field) {
+  if (weight >= 0 && weight <= most) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("{}: {} is not in [0, {}]", field, weight, most));
 }
 
 }  // namespace headroom

@@ -54,6 +54,6 @@ std::vector<ResourceWeight> read_resource_weights(const ConfigValue& value,
 std::vector<ShapePoint> read_shape(const ConfigValue& value);
 Result<void> check_shape(const std::vector<ShapePoint>& shape, const char* field);
 
-Result<void> check_term_weight(std::int64_t weight, const char* field);
+Result<void> check_term_weight(std::int64_t weight, std::int64_t most, const char* field);
 
 }  // namespace headroom

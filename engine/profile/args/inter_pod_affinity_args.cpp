@@ -14,7 +14,7 @@ void read_args(const ConfigValue& value, const Profile&, InterPodAffinityArgs& a
 }
 
 Result<void> check_args(const InterPodAffinityArgs& args, const Profile&, ResourceCheck&) {
-  return check_term_weight(args.hard_pod_affinity_weight,
+  return check_term_weight(args.hard_pod_affinity_weight, kTermWeightMax,
                            "InterPodAffinity: hardPodAffinityWeight");
 }
 

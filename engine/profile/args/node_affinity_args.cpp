@@ -70,7 +70,7 @@ std::vector<PreferredSchedulingTerm> read_preferred(const ConfigValue& value) {
     PreferredSchedulingTerm term;
     item.fields({{"weight",
                   [&](const ConfigValue& v) {
-                    term.weight = static_cast<std::int32_t>(v.integer(0, kTermWeightMax));
+                    term.weight = static_cast<std::int32_t>(v.integer(0, kAddedWeightMax));
                   }},
                  {"preference", into(term.preference, read_term)}});
     preferred.push_back(std::move(term));
@@ -115,7 +115,8 @@ Result<void> check_args(const NodeAffinityArgs& args, const Profile&, ResourceCh
   }
   for (const PreferredSchedulingTerm& preferred : args.preferred) {
     if (auto checked = check_term(preferred.preference, kPreferred); !checked) return checked;
-    if (auto checked = check_term_weight(preferred.weight, kPreferred); !checked) return checked;
+    if (auto checked = check_term_weight(preferred.weight, kAddedWeightMax, kPreferred); !checked)
+      return checked;
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // The arguments of NodeAffinity; args.h has the contract.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -9,10 +10,13 @@
 
 namespace headroom {
 
+// Of a preferred term of addedAffinity: what the field holds. Sums of 40 million terms are exact.
+inline constexpr std::int64_t kAddedWeightMax = INT32_MAX;
+
 struct NodeAffinityArgs {
   // addedAffinity: what every pod of the profile asks for besides.
   std::optional<std::vector<NodeSelectorTerm>> required;
-  std::vector<PreferredSchedulingTerm> preferred;  // weights in [0, kTermWeightMax]
+  std::vector<PreferredSchedulingTerm> preferred;  // weights in [0, kAddedWeightMax]
   friend bool operator==(const NodeAffinityArgs&, const NodeAffinityArgs&) = default;
 };
 

@@ -121,9 +121,9 @@ TEST(ProfileErrors, NodeAffinityArgs) {
                 "2 values; accepted: In or NotIn with one");
   EXPECT_EQ(args_error(PluginId::kNodeAffinity,
                        R"({"addedAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
-                           [{"weight": 101}]}})"),
+                           [{"weight": 2147483648}]}})"),
             "NodeAffinity args: addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
-            "weight: 101 is not in [0, 100]");
+            "weight: 2147483648 is not in [0, 2147483647]");
 }
 
 TEST(ProfileErrors, PodTopologySpreadArgs) {
@@ -239,9 +239,9 @@ TEST(ProfileErrors, OfAProfileThatAProgramFills) {
               p.node_affinity.required.emplace(1).front().match_expressions = {{"a", "In", {}}};
             }),
             std::string(kRequired) + "a: In needs values");
-  EXPECT_EQ(error([](Profile& p) { p.node_affinity.preferred.emplace_back().weight = 101; }),
-            "NodeAffinity: addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: 101 is "
-            "not in [0, 100]");
+  EXPECT_EQ(error([](Profile& p) { p.node_affinity.preferred.emplace_back().weight = -1; }),
+            "NodeAffinity: addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: -1 is "
+            "not in [0, 2147483647]");
 }
 
 TEST(ProfileErrors, LimitAwareRatio) {

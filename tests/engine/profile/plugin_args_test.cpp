@@ -192,7 +192,7 @@ TEST(PluginArgs, NodeAffinity) {
         {"matchExpressions": [{"key": "a.b/zone", "operator": "In", "values": ["x", "y"]}]},
         {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}]},
       "preferredDuringSchedulingIgnoredDuringExecution": [
-        {"weight": 30, "preference": {"matchExpressions": [
+        {"weight": 2147483647, "preference": {"matchExpressions": [
           {"key": "cpus", "operator": "Gt", "values": ["8"]}, {"key": "gpu", "operator": "Exists"}
         ]}}]}})")
                                     .node_affinity;
@@ -202,7 +202,7 @@ TEST(PluginArgs, NodeAffinity) {
   EXPECT_EQ(args.required->back().match_fields,
             (std::vector<NodeSelectorRequirement>{{"metadata.name", "NotIn", {"n1"}}}));
   ASSERT_EQ(args.preferred.size(), 1u);
-  EXPECT_EQ(args.preferred.front().weight, 30);
+  EXPECT_EQ(args.preferred.front().weight, 2147483647);  // kube-scheduler has no bound
   EXPECT_EQ(args.preferred.front().preference.match_expressions,
             (std::vector<NodeSelectorRequirement>{{"cpus", "Gt", {"8"}}, {"gpu", "Exists", {}}}));
 }

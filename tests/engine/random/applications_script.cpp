@@ -66,7 +66,8 @@ json added_affinity(Draws& draws) {
   }
   if (draws.one_in(2)) {
     added["preferredDuringSchedulingIgnoredDuringExecution"] = {
-        {{"weight", draws.between(1, 100)}, {"preference", draws.one_in(2) ? disk : zone}}};
+        {{"weight", draws.between(1, draws.one_in(4) ? INT32_MAX : 100)},
+         {"preference", draws.one_in(2) ? disk : zone}}};
   }
   return added;
 }
