@@ -8,6 +8,9 @@ headroom_compile_together(tools_test 7)
 add_dependencies(all_tests headroom)
 add_test(NAME cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/cli_test.sh $<TARGET_FILE:headroom>)
 set_tests_properties(cli PROPERTIES COST 60)
+add_test(NAME real_dump COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/real_dump_test.sh $<TARGET_FILE:headroom>
+  ${HEADROOM_SHARED_DIR})
+set_tests_properties(real_dump PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME structure
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/structure_test.py ${PROJECT_SOURCE_DIR})
 add_test(NAME docs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs_test.py ${PROJECT_SOURCE_DIR}
