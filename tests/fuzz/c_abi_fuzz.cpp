@@ -45,13 +45,15 @@ constexpr std::array<const char*, 16> kWords = {nullptr,
                                                 "q",
                                                 "web",
                                                 "zone"};
-constexpr std::array<std::string_view, 6> kObjects = {
+constexpr std::array<std::string_view, 8> kObjects = {
     R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","labels":{"zone":"a"}},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"},"capacity":{"cpu":"4"}}})",
     R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p1","namespace":"d"},"spec":{"priority":5,"containers":[{"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}}}]}})",
     R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p2","namespace":"d"},"spec":{"nodeName":"n1","containers":[{"ports":[{"hostPort":80}],"resources":{"requests":{"memory":"1Gi"}}}]}})",
     R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"ElasticQuota","metadata":{"name":"q","namespace":"d"},"spec":{"min":{"cpu":"1"},"max":{"cpu":"2"}}})",
     R"({"apiVersion":"slo.koordinator.sh/v1alpha1","kind":"NodeMetric","metadata":{"name":"n1"},"status":{"updateTime":"2026-01-01T00:00:00Z","nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}}}}})",
     R"({"apiVersion":"autoscaling.x-k8s.io/v1beta1","kind":"CapacityQuota","metadata":{"name":"q"},"spec":{"limits":{"resources":{"cpu":"8","nodes":"3"}}}})",
+    R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"e","namespace":"d","labels":{"app":"web"}},"spec":{"nodeName":"n1","affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":7,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}}]}},"containers":[{}]}})",
+    R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"d","labels":{"app":"web"}},"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"web"}}}],"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":3,"preference":{"matchExpressions":[{"key":"zone","operator":"Exists"}]}}]},"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}]}},"containers":[{}]}})",
 };
 
 // The program's bytes; zeros behind its end.

@@ -1,6 +1,7 @@
 // Profiles and plugin arguments on any bytes: they are read or refused with a word, the same each
 // time, and an engine can be made of what was read, or says why not. The first byte chooses: a
-// whole configuration, or the arguments of one plugin in one mode.
+// whole configuration, or, behind a line with its name, the arguments of one plugin in one mode.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,13 +22,17 @@ void use(const Profile& profile) {
   }
   Node node;
   node.name = "n1";
+  node.labels = {{"topology.kubernetes.io/zone", "z1"}, {"disk", "ssd"}};
   node.allocatable = {{"cpu", Quantity::from_milli(4000)},
                       {"memory", Quantity::from_value(std::int64_t{8} << 30)},
                       {"pods", Quantity::from_value(10)}};
   HEADROOM_FUZZ_CHECK(engine->upsert(node));
+  // By which default constraints select the pod.
+  HEADROOM_FUZZ_CHECK(engine->upsert(ReferredObject(Service{"d", "s", StringMap{{"app", "web"}}})));
   Pod pod;
   pod.namespace_name = "d";
   pod.name = pod.uid = "p";
+  pod.labels = {{"app", "web"}};
   pod.containers.resize(1);
   pod.containers[0].requests = {{"cpu", Quantity::from_milli(100)}};
   Decision decision;
@@ -47,8 +52,11 @@ void check(std::uint8_t choice, std::string_view text) {
   }
   Profile profile = Profile::standard();
   profile.mode = choice % 4 == 1 ? Mode::kUpstream : Mode::kProposal;
-  const auto plugin = static_cast<PluginId>((choice / 4) % kPluginCount);
-  if (const Result<void> read = read_plugin_args(plugin, text, profile); !read) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const Plugin* plugin = find_plugin(text.substr(0, end));
+  if (plugin == nullptr) return;
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (const Result<void> read = read_plugin_args(plugin->id, text, profile); !read) {
     HEADROOM_FUZZ_CHECK(!read.error().message.empty());
   }
   use(profile);
