@@ -54,6 +54,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/kept/pod_uid_test.cpp
   engine/applications/label_bits_test.cpp
   engine/large_cluster_test.cpp
+  engine/many_domains_test.cpp
   engine/classes/node_class_test.cpp
   engine/classes/node_labels_test.cpp
   engine/node_figures_test.cpp
