@@ -6,14 +6,16 @@
 #include "engine/applications/applications.h"
 #include "engine/applications/terms.h"
 #include "engine/applications/volumes.h"
+#include "kernels/kernels.h"
 #include "objects/labels.h"
 
 namespace headroom {
 
 namespace {
 
-// A key of more domains than that is no matter of classes, of which there would be as many.
-constexpr std::uint32_t kClassDomainsMax = 2048;
+// A key of more domains than that is no matter of classes, of which there would be as many. Builds
+// with small blocks cross it with few nodes.
+constexpr std::uint32_t kClassDomainsMax = kBlockNodes < 16 ? 3 : 2048;
 
 }  // namespace
 
