@@ -30,14 +30,16 @@ json object_of(const char* kind, const std::string& name) {
   return made;
 }
 
-// A node in a rack of its own.
-json node_of(int number) {
+// A node in that rack, mostly one of its own.
+json node_of(int number, int rack) {
   json made = object_of("Node", "n" + std::to_string(number));
-  made["metadata"]["labels"] = {{"rack", "r" + std::to_string(number)},
+  made["metadata"]["labels"] = {{"rack", "r" + std::to_string(rack)},
                                 {"topology.kubernetes.io/zone", "z" + std::to_string(number % 3)}};
   made["status"]["allocatable"] = {{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}};
   return made;
 }
+
+json node_of(int number) { return node_of(number, number); }
 
 json constraint_of(const char* when, int max_skew) {
   return {{"topologyKey", "rack"},
@@ -133,6 +135,15 @@ TEST_F(ManyDomains, TheOracleAgreesOnBothSidesOfTheLimit) {
   bind("late", kRacks);
   bind("again", 8);
   expect_all_the_oracles();
+  // Into another rack, and into none.
+  tell("apply", node_of(8, 27));
+  expect_all_the_oracles();
+  json without = node_of(27);
+  without["metadata"]["labels"].erase("rack");
+  tell("apply", without);
+  expect_all_the_oracles();
+  tell("apply", node_of(27));
+  tell("apply", node_of(8));
   tell("delete", node_of(kRacks + 1));
   tell("delete", node_of(7));
   expect_all_the_oracles();
