@@ -5,6 +5,7 @@
 
 #include "engine/applications/applications.h"
 #include "engine/applications/terms.h"
+#include "engine/applications/volumes.h"
 
 namespace headroom {
 
@@ -320,7 +321,7 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
   }
   // Once broken they may refer to what is gone: mend() reads them anew.
   if (!broken_) {
-    volume_index_.change(before, after);
+    chosen_volumes_.change(before, after);
   }
   if (!broken_ && kind == ReferredKind::kCsiNode && row != kNoRow) {
     set_csi_node(row, after == nullptr ? nullptr : std::get_if<CsiNode>(after));
@@ -336,6 +337,61 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
     }
   } else if (kind != ReferredKind::kCsiNode) {
     ++volumes_generation_;
+  }
+}
+
+void Applications::choose_volumes(PodId id, const Pod& pod, std::uint32_t row) {
+  set_chosen(id, {});  // before it is looked at what there is
+  if (!profile_.filters_by(PluginId::kVolumeBinding) || facts_.nodes[row].node == nullptr ||
+      std::none_of(pod.volumes.begin(), pod.volumes.end(),
+                   [](const Volume& volume) { return volume.claim || volume.ephemeral; })) {
+    return;
+  }
+  if (broken_) {
+    mend();
+  }
+  Application asks;
+  asks.namespace_name = pod.namespace_name;
+  maker_.read_volumes(pod, asks);
+  set_chosen(id, VolumeLook::chosen_on(row, *this, asks));
+}
+
+void Applications::set_chosen(PodId id, ChosenVolumes::Choices choices) {
+  const bool had = !chosen_volumes_.of(id).empty();
+  if (!had && choices.empty()) {
+    return;
+  }
+  if (broken_) {
+    mend();
+  }
+  const Whole whole(*this);
+  ++volumes_generation_;
+  if (had) {
+    chosen_volumes_.remove(id);
+  }
+  if (!choices.empty()) {
+    chosen_volumes_.add(id, std::move(choices));
+  }
+}
+
+bool Applications::set_chosen_aside(PodId id) {
+  if (chosen_volumes_.of(id).empty()) {
+    return false;
+  }
+  if (broken_) {
+    mend();
+  }
+  const Whole whole(*this);
+  ++volumes_generation_;
+  return chosen_volumes_.set_aside(id);
+}
+
+void Applications::bring_chosen_back(PodId id) noexcept {
+  ++volumes_generation_;
+  try {
+    chosen_volumes_.bring_back(id, !broken_);
+  } catch (const std::bad_alloc&) {
+    broken_ = true;
   }
 }
 

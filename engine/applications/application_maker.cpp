@@ -135,17 +135,24 @@ std::unique_ptr<Application> ApplicationMaker::make(const Pod& pod, std::string 
       application.images.push_back(image_with_tag(volume.image));
       application.image_count += profile_.kubernetes_version >= KubernetesVersion::k137;
     }
-    if (volumes_ && (volume.claim || volume.ephemeral || volume.disk)) {
-      application.volumes.push_back(volume);
-      if (volume.ephemeral) {
-        application.volumes.back().claim = pod.name + "-" + volume.name;
-        application.pod_name = pod.name;
-        application.uid = pod.uid;
-      }
-    }
   }
+  read_volumes(pod, application);
   describe(application);
   return made;
+}
+
+void ApplicationMaker::read_volumes(const Pod& pod, Application& application) const {
+  for (const Volume& volume : pod.volumes) {
+    if (!volumes_ || (!volume.claim && !volume.ephemeral && !volume.disk)) {
+      continue;
+    }
+    application.volumes.push_back(volume);
+    if (volume.ephemeral) {
+      application.volumes.back().claim = pod.name + "-" + volume.name;
+      application.pod_name = pod.name;
+      application.uid = pod.uid;
+    }
+  }
 }
 
 void ApplicationMaker::describe(Application& application) const {

@@ -25,6 +25,8 @@ class ApplicationMaker {
   const std::string& whole_key(const Pod& pod) { return write_key(pod, true); }
   // The pod's, of that key: all that it says itself, and nothing that follows from other facts.
   std::unique_ptr<Application> make(const Pod& pod, std::string key) const;
+  // Its claims and disks alone.
+  void read_volumes(const Pod& pod, Application& application) const;
 
  private:
   const std::string& write_key(const Pod& pod, bool whole);

@@ -373,6 +373,7 @@ void Applications::begin_anew() noexcept {
 void Applications::mend() {
   begin_anew();
   volume_index_.read(referred_);
+  chosen_volumes_.read();
   row_volumes_.clear();
   claim_pods_.clear();
   node_count_ = 0;

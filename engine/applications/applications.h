@@ -24,6 +24,7 @@
 
 #include "engine/applications/application.h"
 #include "engine/applications/application_maker.h"
+#include "engine/applications/chosen_volumes.h"
 #include "engine/applications/images.h"
 #include "engine/applications/peers.h"
 #include "engine/applications/read_labels.h"
@@ -76,6 +77,15 @@ class Applications {
   void change(ReferredKind kind, const ReferredObject* before, const ReferredObject* after,
               std::uint32_t row);
 
+  // --- Volumes of pods that are assumed ---
+  // The pod is assumed on the row from now on: what it chooses there is chosen anew.
+  void choose_volumes(PodId id, const Pod& pod, std::uint32_t row);
+  // What it chose; nothing: it is not assumed any more, or has no claim that waits.
+  void set_chosen(PodId id, ChosenVolumes::Choices choices);
+  // As ChosenVolumes does it; nothing but memory fails.
+  bool set_chosen_aside(PodId id);
+  void bring_chosen_back(PodId id) noexcept;
+
   // --- Decisions ---
   // nullptr: none. Valid until the next is asked for.
   Application* for_decision(const Pod& pod);
@@ -110,6 +120,7 @@ class Applications {
   Rejections& rejections() const { return rejections_; }
   std::uint32_t node_count() const { return node_count_; }
   const VolumeIndex& volume_index() const { return volume_index_; }
+  const ChosenVolumes& chosen_volumes() const { return chosen_volumes_; }
   // What the volume plugins read of a row.
   struct RowVolumes {
     std::vector<PodId> pods;                   // with volumes, that count
@@ -284,6 +295,7 @@ class Applications {
   std::vector<std::uint32_t> first_rows_;
   std::uint64_t first_rows_version_ = 0, first_rows_generation_ = 0;  // of classes
   VolumeIndex volume_index_{topology_};
+  ChosenVolumes chosen_volumes_{referred_, volume_index_};
   std::vector<RowVolumes> row_volumes_;  // by row; of rows from its size on there is nothing
   BytesMap<std::string, std::vector<PodId>> claim_pods_;
   bool broken_ = false;

@@ -31,7 +31,8 @@ std::map<std::uint32_t, FedCell> cells_of(const Counter& counter,
 Result<void> Applications::validate_volumes() {
   VolumeIndex index(topology_);
   index.read(referred_);
-  bool same = index == volume_index_;
+  chosen_volumes_.tell(index);
+  bool same = index == volume_index_ && chosen_volumes_.consistent();
   for (std::uint32_t row = 0; row < row_volumes_.size(); ++row) {
     const RowVolumes& its = row_volumes_[row];
     std::uint32_t volumes = 0, ephemeral = 0;

@@ -56,6 +56,16 @@ bool VolumeLook::waits(const Claim& claim) const {
          storage_class->waits_for_first_consumer;
 }
 
+// The one that it names, else that of a pod which is to have it made there.
+const std::string* VolumeLook::selected_node(const Claim& claim) const {
+  if (claim.selected_node) {
+    return &*claim.selected_node;
+  }
+  const Facts& facts = applications_.facts();
+  const PodId pod = applications_.chosen_volumes().provisions(claim);
+  return pod == kNoPod ? nullptr : &facts.nodes[facts.pods[pod].assumed_row].name;
+}
+
 VolumeLook::ItsVolume::ItsVolume(const PersistentVolume* its)
     : volume(its),
       reach(its == nullptr || !its->node_affinity ? nullptr
@@ -94,6 +104,7 @@ VolumeLook::WaitingClaim VolumeLook::waiting(const Claim& claim) const {
   WaitingClaim waiting{.its = &claim,
                        .storage_class = referred_.find<StorageClass>(ReferredKind::kStorageClass,
                                                                      claim.storage_class),
+                       .selected_node = selected_node(claim),
                        .of_class = index.of_class(claim.storage_class),
                        .meant = {},
                        .provisions = false,
@@ -148,7 +159,8 @@ void VolumeLook::look_at_binding() {
       // One with a volume that is not bound yet is of somebody who binds at once.
       immediate = true;
     } else {
-      (claim->selected_node ? selected_ : waiting_).push_back(waiting(*claim));
+      WaitingClaim its = waiting(*claim);
+      (its.selected_node != nullptr ? selected_ : waiting_).push_back(std::move(its));
     }
   }
   if (immediate) {
@@ -158,7 +170,11 @@ void VolumeLook::look_at_binding() {
                    [](const WaitingClaim& a, const WaitingClaim& b) {
                      return a.its->request_bytes.value_or(0) < b.its->request_bytes.value_or(0);
                    });
-  for (std::uint32_t why = 0; binds() && why < 16; ++why) {
+}
+
+void VolumeLook::number_reasons() {
+  constexpr PluginId kPlugin = PluginId::kVolumeBinding;
+  for (std::uint32_t why = 0; rejected_.empty() && binds() && why < 16; ++why) {
     std::vector<std::string> reasons;
     for (std::size_t r = 0; r < kBindingReasons.size(); ++r) {
       if ((why >> r & 1) != 0) {
@@ -203,7 +219,7 @@ const VolumeLook::Binding& VolumeLook::bind(std::uint32_t row, bool plain) const
 }
 
 bool VolumeLook::is_selected(const WaitingClaim& claim, std::uint32_t row) const {
-  return *claim.its->selected_node == applications_.facts().nodes[row].name;
+  return *claim.selected_node == applications_.facts().nodes[row].name;
 }
 
 // A claim for which a node was selected already is being provisioned there. Smallest first, each
@@ -346,6 +362,27 @@ PersistentVolume VolumeLook::made_for(const Bound& bound, const KeptNode& node) 
     volume.node_affinity = {std::move(where)};
   }
   return volume;
+}
+
+ChosenVolumes::Choices VolumeLook::chosen_on(std::uint32_t row, const Applications& applications,
+                                             const Application& application) {
+  ChosenVolumes::Choices choices;
+  const VolumeLook look(applications, application, Plugins::kVolumeBinding);
+  if (!look.rejected_.empty() || (look.waiting_.empty() && look.selected_.empty())) {
+    return choices;
+  }
+  const Binding& binding = look.bind(row, false);
+  for (std::size_t b = 0; binding.why_not == 0 && b < binding.bound.size(); ++b) {
+    const auto& [claim, volume, storage] = binding.bound[b];
+    const auto* told = volume == nullptr ? nullptr
+                                         : look.referred_.find<PersistentVolume>(
+                                               ReferredKind::kPersistentVolume, volume->name);
+    if (told != nullptr ? told->claim_name.empty() : !claim->selected_node) {
+      choices.push_back({pod_key(claim->namespace_name, claim->name), claim->uid,
+                         told != nullptr ? told->name : std::string()});
+    }
+  }
+  return choices;
 }
 
 std::vector<ReferredObject> VolumeLook::bound_volumes(std::uint32_t row) const {

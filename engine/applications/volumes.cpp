@@ -46,10 +46,18 @@ std::set<std::string> zones_of(std::string_view label) {
 }  // namespace
 
 VolumeLook::VolumeLook(const Applications& applications, const Application& application)
+    : VolumeLook(applications, application, Plugins::kAll) {}
+
+VolumeLook::VolumeLook(const Applications& applications, const Application& application,
+                       Plugins plugins)
     : applications_(applications),
       application_(application),
       profile_(applications.profile()),
       referred_(applications.referred()) {
+  if (plugins == Plugins::kVolumeBinding) {
+    look_at_binding();
+    return;
+  }
   // In the order in which kube-scheduler asks their PreFilters; the first that rejects ends it.
   if (filters_by(PluginId::kVolumeRestrictions)) {
     look_at_restrictions();
@@ -60,6 +68,7 @@ VolumeLook::VolumeLook(const Applications& applications, const Application& appl
   if (rejected_.empty() &&
       (filters_by(PluginId::kVolumeBinding) || profile_.scores_by(PluginId::kVolumeBinding))) {
     look_at_binding();
+    number_reasons();
   }
   if (rejected_.empty() && filters_by(PluginId::kVolumeZone)) {
     look_at_zones();

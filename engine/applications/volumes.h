@@ -26,6 +26,10 @@ namespace headroom {
 class VolumeLook {
  public:
   VolumeLook(const Applications& applications, const Application& application);
+  // What the application's pod chooses of volumes when it is assumed on the row, beside what the
+  // objects say already. Of VolumeBinding alone: nothing where that rejects the pod.
+  static ChosenVolumes::Choices chosen_on(std::uint32_t row, const Applications& applications,
+                                          const Application& application);
 
   // Why the pod is rejected everywhere; empty: it is not. `plugin` says so.
   const std::vector<std::string>& pre_filter() const { return rejected_; }
@@ -73,6 +77,9 @@ class VolumeLook {
   void explain_score(std::uint32_t row, std::vector<ExplainTerm>& out) const;
 
  private:
+  enum class Plugins : std::uint8_t { kAll, kVolumeBinding };
+  VolumeLook(const Applications& applications, const Application& application, Plugins plugins);
+
   enum BindingReason : std::uint32_t {
     kNodeConflict = 1,
     kBindConflict = 2,
@@ -111,6 +118,7 @@ class VolumeLook {
   struct WaitingClaim {
     const Claim* its;
     const StorageClass* storage_class;
+    const std::string* selected_node;      // nullptr: none
     const VolumeIndex::OfClass* of_class;  // nullptr: there is nothing of it
     std::vector<ItsVolume> meant;          // volumes that name it
     bool provisions;                       // its class makes volumes
@@ -145,7 +153,9 @@ class VolumeLook {
   void look_at_binding();
   void look_at_zones();
   bool binds() const { return !bound_.empty() || !waiting_.empty() || !selected_.empty(); }
+  void number_reasons();
   bool waits(const Claim& claim) const;
+  const std::string* selected_node(const Claim& claim) const;
   WaitingClaim waiting(const Claim& claim) const;
   BoundVolume bound(const Claim& claim) const;
   std::optional<std::vector<std::uint32_t>> only_rows(const PersistentVolume& volume) const;

@@ -122,6 +122,9 @@ Result<void> Cluster::validate_pod(PodId id) const {
   if (pod.counted_row != (pod.known() && !pod.terminal ? pod.row() : kNoRow)) {
     return broken("counts on another row than its facts say");
   }
+  if (pod.assumed_row == kNoRow && !applications_.chosen_volumes().of(id).empty()) {
+    return broken("chose volumes although it is not assumed");
+  }
   const PodRank& rank = pod.rank;
   const bool waits = waits_for_room(pod);
   if (waits != rank.nominated ||

@@ -32,7 +32,8 @@ void Cluster::remember(PodId id) {
   if (pod.peer != kNoPeer) {
     applications_.peers().hold(pod.peer);
   }
-  journal_.put(PodBefore{id, std::make_unique<PodFacts>(pod)});
+  journal_.put(
+      PodBefore{id, std::make_unique<PodFacts>(pod), applications_.chosen_volumes().of(id)});
 }
 
 void Cluster::remember_elastic_quota(std::string_view namespace_name, std::string_view name) {
@@ -123,6 +124,7 @@ struct Cluster::TakeBack {
       }
     }
     cluster.pod_count_ += pod.known();
+    cluster.applications_.set_chosen(change.id, std::move(change.chosen));
     cluster.recount(change.id, row_before);
   }
 

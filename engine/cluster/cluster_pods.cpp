@@ -301,6 +301,9 @@ Result<void> Cluster::upsert(const Pod& object) {
 }
 
 void Cluster::recount(PodId id, std::uint32_t row_before) {
+  if (facts_.pods[id].assumed_row == kNoRow) {
+    applications_.set_chosen(id, {});
+  }
   count(id);
   const std::uint32_t row = facts_.pods[id].counted_row;
   // A row that lost its last mention has been released.
@@ -386,6 +389,7 @@ void Cluster::assume(const Pod& object, const PodShape& shape, std::uint32_t row
   update_object(pod, object, *shape_book_.at(shape.counts_as));
   move_to(pod.assumed_row, row);
   --facts_.nodes[row].mentions;
+  applications_.choose_volumes(id, object, row);
   if (pod.row() != row_before) {
     pod.first_seen_us = now_us_;
   }

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/applications/chosen_volumes.h"
 #include "engine/policies/load_aware.h"
 #include "engine/table/facts.h"
 #include "objects/assert.h"
@@ -50,6 +51,7 @@ struct MetricBefore {
 struct PodBefore {
   PodId id;
   std::unique_ptr<PodFacts> facts;  // their group counts a pod more
+  ChosenVolumes::Choices chosen{};  // the volumes that it chose
 };
 struct ElasticQuotaBefore {
   std::string key;  // "namespace/name"

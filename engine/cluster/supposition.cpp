@@ -18,6 +18,9 @@ void Supposition::leave_out(const Pod& pod) {
   if (facts.uid != pod.uid) {
     return;
   }
+  if (cluster_.applications_.set_chosen_aside(id)) {
+    steps_.emplace_back(ChosenAside{id});
+  }
   if (facts.rank.nominated) {
     withdraw(id);
   } else if (cluster_.profile_.mode == Mode::kProposal && facts.counted_row != kNoRow) {
@@ -166,6 +169,10 @@ struct Supposition::TakeBack {
     const std::uint32_t row = cluster.facts_.pods[step.pod].counted_row;
     cluster.uncount(step.pod);
     cluster.mark(row, Cluster::Stale::kOnlyPods);
+  }
+
+  void operator()(const ChosenAside& step) const {
+    cluster.applications_.bring_chosen_back(step.pod);
   }
 
   // The row is committed once, with the first of its pods.

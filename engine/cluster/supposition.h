@@ -28,7 +28,7 @@ class Supposition {
   ~Supposition();
 
   // The pod does not count where it is now (mode Proposal: an incoming pod that is already on a
-  // node is not counted there) and is nominated nowhere.
+  // node is not counted there) and is nominated nowhere. What it chose of volumes is free.
   void leave_out(const Pod& pod);
   // The pods of at least the pod's priority which are nominated to a node count there. The shape is
   // the pod's.
@@ -49,6 +49,10 @@ class Supposition {
   struct BroughtBack {
     PodId pod;
   };
+  // The volumes that it chose.
+  struct ChosenAside {
+    PodId pod;
+  };
   // The contributions of a pod that is nominated, alone.
   struct Nominated {
     PodId pod;
@@ -61,7 +65,7 @@ class Supposition {
     bool nominated;
     PodFacts before;
   };
-  using Step = std::variant<LeftOut, Withdrawn, BroughtBack, Nominated, Assumed>;
+  using Step = std::variant<LeftOut, Withdrawn, BroughtBack, ChosenAside, Nominated, Assumed>;
 
   void leave_out(PodId id);
   void withdraw(PodId id);

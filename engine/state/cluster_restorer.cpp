@@ -1,6 +1,7 @@
 // ClusterState::restore: facts from a file, each checked before it counts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,7 @@ class ClusterState::Restorer {
       then(&Restorer::read_capacity_scheduling);
     }
     then(&Restorer::read_pods);
+    then(&Restorer::read_chosen_volumes);
     if (cluster_.load_aware_ != nullptr) {
       then(&Restorer::read_metrics);
     }
@@ -207,6 +209,28 @@ class ClusterState::Restorer {
     cluster_.applications_.peers().give(pod, peer);
     cluster_.move_to(pod.bound_row, bound_row);
     cluster_.move_to(pod.assumed_row, assumed_row);
+    return {};
+  }
+
+  Result<void> read_chosen_volumes() {
+    PodId last = kNoPod;
+    for (auto left = read_.read<std::uint64_t>(); left > 0; --left) {
+      const auto id = read_.read<PodId>();
+      auto choices = read_.read<ChosenVolumes::Choices>();
+      if (read_.failed()) {
+        break;
+      }
+      const auto& pods = cluster_.facts_.pods;
+      if (id >= pods.size() || (last != kNoPod && id <= last) || pods[id].assumed_row == kNoRow ||
+          choices.empty() ||
+          std::any_of(choices.begin(), choices.end(), [](const VolumeChoice& its) {
+            return its.claim.find('/') == std::string::npos;
+          })) {
+        return bad(fmt::format("what cannot be of the volumes that pod {} chose", id));
+      }
+      cluster_.applications_.set_chosen(id, std::move(choices));
+      last = id;
+    }
     return {};
   }
 

@@ -61,6 +61,7 @@ class ClusterState::Saver {
       write_capacity_scheduling(*cluster_.capacity_scheduling_);
     }
     write_pods();
+    write_chosen_volumes();
     if (cluster_.load_aware_ != nullptr) {
       write_metrics(static_cast<std::uint32_t>(rows));
     }
@@ -184,6 +185,16 @@ class ClusterState::Saver {
     write_rank(pod.rank);
     if (cluster_.capacity_scheduling_ != nullptr) {
       write_group(pod.rank.group, *cluster_.capacity_scheduling_);
+    }
+  }
+
+  void write_chosen_volumes() {
+    std::map<std::uint32_t, const ChosenVolumes::Choices*> chosen;  // by the pod's place
+    cluster_.applications_.chosen_volumes().each(
+        [&](PodId id, const ChosenVolumes::Choices& its) { chosen[pod_numbers_[id]] = &its; });
+    write_(std::uint64_t{chosen.size()});
+    for (const auto& [number, choices] : chosen) {
+      write_(number, *choices);
     }
   }
 

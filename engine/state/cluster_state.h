@@ -10,6 +10,7 @@
 // - every pod: its key, and whether it is known, or only mentioned; of a known one: SavedPod; its
 //   shape; where the profile reads peers, those it is one of; SavedRank, and its priority class if
 //   it has no priority of its own; with CapacityScheduling its namespace and labels;
+// - the volumes that assumed pods chose: the pod, and each VolumeChoice;
 // - with LoadAwareScheduling: every metric: its row and what MetricFacts says, each usage as
 // amounts
 //   by dimension, beside what it is of.
@@ -18,10 +19,11 @@
 // the first to need it; then the thing itself follows.
 //
 // A cluster is restored by the steps of events, but for what only history says: which row a name
-// has, when a pod was first seen, that it is bound or assumed. Pods stand as their rows list them,
-// so that even texts which name one of several pods stay the same. What follows from the facts is
-// not in the file. The same cluster is always the same bytes, and so is one that was restored.
-// Thread safety: as Cluster. Cost: O(nodes + pods + pods that metrics list).
+// has, when a pod was first seen, that it is bound or assumed, which volumes it chose then. Pods
+// stand as their rows list them, so that even texts which name one of several pods stay the same.
+// What follows from the facts is not in the file. The same cluster is always the same bytes, and so
+// is one that was restored. Thread safety: as Cluster. Cost: O(nodes + pods + pods that metrics
+// list).
 #pragma once
 
 #include "engine/cluster/cluster.h"

@@ -1,5 +1,5 @@
-// SavedPod, SavedRank: what a state file says of a pod beside what pods share; ClusterState writes
-// them and reads them back.
+// SavedPod, SavedRank, VolumeChoice: what a state file says of a pod beside what pods share;
+// ClusterState writes them and reads them back.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,11 @@ struct SavedRank {
 void fields(auto& state, MaybeConst<SavedRank> auto& rank) {
   auto& [priority, start_us, nominated, deleting] = rank;
   state(priority, start_us, nominated, deleting);
+}
+
+void fields(auto& state, MaybeConst<VolumeChoice> auto& choice) {
+  auto& [claim, claim_uid, volume] = choice;
+  state(claim, claim_uid, volume);
 }
 
 }  // namespace headroom

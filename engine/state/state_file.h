@@ -27,7 +27,7 @@
 namespace headroom {
 
 // Grows with every change of what is written, of the key of a shape and of the digest.
-inline constexpr std::uint32_t kStateVersion = 6;
+inline constexpr std::uint32_t kStateVersion = 7;
 
 struct StateFile {
   std::uint64_t profile_hash = 0;

@@ -39,6 +39,7 @@ headroom_add_engine_test(engine_test SOURCES
   engine/decide/applied_rows_test.cpp
   engine/decide/best_rows_test.cpp
   engine/applications/bound_volumes_test.cpp
+  engine/applications/chosen_volumes_test.cpp
   engine/table/change_log_test.cpp
   engine/kept/check_resources_test.cpp
   engine/elastic_quota_stories_test.cpp

@@ -27,11 +27,11 @@ using oracle::defaults::read_pod;
 constexpr std::uint64_t kClusters = 30;
 constexpr int kSteps = 25;
 
-void perform(Facts& facts, const Json& step) {
+void perform(const DefaultProfile& profile, Facts& facts, const Json& step) {
   const std::string op = step.at("op");
   if (op == "apply") facts.apply(step.at("object"));
   if (op == "delete") facts.remove(step.at("object"));
-  if (op == "reserve") facts.reserve(step.at("pod"), step.at("node"));
+  if (op == "reserve") profile.reserve(facts, step.at("pod"), step.at("node"));
   if (op == "unreserve") facts.unreserve(step.at("pod"), step.at("node"));
 }
 
@@ -104,8 +104,9 @@ TEST(DefaultProperties, OrderDoesNotMatterAndVictimsMakeRoom) {
     }
     // The same objects in the opposite order.
     Facts reversed;
-    for (const Json& step : steps) perform(facts, step);
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) perform(reversed, *step);
+    for (const Json& step : steps) perform(profile, facts, step);
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+      perform(profile, reversed, *step);
     for (int j = 0; j < kSteps && !HasFailure(); ++j) {
       const Pod pod = read_pod(applications.pod_to_place());
       const ProfileAnswer answer = profile.schedule(facts, pod);
@@ -114,10 +115,10 @@ TEST(DefaultProperties, OrderDoesNotMatterAndVictimsMakeRoom) {
       if (answer.best.empty()) {
         check_preemption(profile, facts, pod, answer, seen);
       } else if (draws.one_in(2)) {
-        for (Facts* one : {&facts, &reversed}) one->reserve(*pod.object, answer.best);
+        for (Facts* one : {&facts, &reversed}) profile.reserve(*one, *pod.object, answer.best);
       }
       const Json step = applications.event();
-      for (Facts* one : {&facts, &reversed}) perform(*one, step);
+      for (Facts* one : {&facts, &reversed}) perform(profile, *one, step);
     }
   }
   std::cout << "placed " << seen.placed << ", rejected " << seen.rejected << ", preempted for "

@@ -174,7 +174,7 @@ class ApplicationsRunner : private ConfiguredEngines {
     if (op == "commit") return forks_.empty() ? "" : commit();
     if (op == "apply") facts_.apply(step.at("object"));
     if (op == "delete") facts_.remove(step.at("object"));
-    if (op == "reserve") facts_.reserve(step.at("pod"), step.at("node"));
+    if (op == "reserve") profile_.reserve(facts_, step.at("pod"), step.at("node"));
     if (op == "unreserve") facts_.unreserve(step.at("pod"), step.at("node"));
     return apply(step);
   }
@@ -232,7 +232,7 @@ class ApplicationsRunner : private ConfiguredEngines {
   }
 
   std::string reserve(const json& object, const Pod& pod, const std::string& node) {
-    facts_.reserve(object, node);
+    profile_.reserve(facts_, object, node);
     for (Engine& engine : engines_) {
       if (!engine.assume(pod, node)) return "assume: refused";
     }
@@ -341,7 +341,7 @@ class ApplicationsRunner : private ConfiguredEngines {
       if (own.empty()) {
         nodes.back() = engines_.front().node_name(decision->candidates.front().node);
       }
-      facts_.reserve(objects[p], nodes.back());
+      profile_.reserve(facts_, objects[p], nodes.back());
       for (std::size_t e = 0; e < engines_.size(); ++e) {
         const bool follows = e == 0 || configurations_[e].options.seed != 0;
         if (follows && !engines_[e].assume(pods[p], nodes.back())) return "assume: refused";

@@ -217,6 +217,16 @@ void ProfileCycle::take(const Pod& placed, const Node& node) {
   }
 }
 
+void DefaultProfile::reserve(Facts& facts, const Json& object, const std::string& name) const {
+  facts.reserve(object, name);
+  const Pod pod = read_pod(object);
+  for (const Node* node : facts.nodes()) {
+    if (node->name != name) continue;
+    const PodCycle cycle{facts, pod, child(args_, "VolumeBinding"), version_};
+    facts.assume(pod, VolumeBindingPlugin(cycle).reserve(*node));
+  }
+}
+
 std::string DefaultProfile::nominated_node(const Facts& facts, const Pod& pod) const {
   const std::string name = facts.nominated_node(pod);
   if (name.empty()) return name;

@@ -74,6 +74,8 @@ class DefaultProfile {
   const Json& args() const { return args_; }
 
   ProfileAnswer schedule(const Facts& facts, const Pod& pod) const;
+  // The pod is assumed on the node, with what VolumeBinding would bind there.
+  void reserve(Facts& facts, const Json& pod, const std::string& node) const;
   // The pod's own nominated node, where that takes it: kube-scheduler looks at no other then. "":
   // it has none, or it does not.
   std::string nominated_node(const Facts& facts, const Pod& pod) const;

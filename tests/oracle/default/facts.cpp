@@ -37,7 +37,10 @@ void Facts::apply(const Json& object) {
 
 void Facts::remove(const Json& object) {
   const std::string kind = text(object, "kind"), name = name_of(object), key = key_of(object);
-  if (kind == "Pod") pods_.erase(key);
+  if (kind == "Pod") {
+    pods_.erase(key);
+    assumed_.erase(key);
+  }
   if (kind == "PriorityClass" || kind == "PodDisruptionBudget") priorities_.remove(object);
   if (kind == "Node" && nodes_.erase(name) != 0) {
     node_names_.erase(std::find(node_names_.begin(), node_names_.end(), name));
@@ -60,7 +63,10 @@ void Facts::remove(const Json& object) {
 void Facts::apply_pod(const Json& object) {
   Pod pod = read_pod(object);
   PlacedPod& placed = pods_[pod.key()];
-  if (placed.pod.uid != pod.uid || !pod.node_name.empty()) placed.reserved_node.clear();
+  if (placed.pod.uid != pod.uid || !pod.node_name.empty()) {
+    placed.reserved_node.clear();
+    assumed_.erase(pod.key());
+  }
   placed.bound_node = pod.node_name;
   placed.applied = true;
   placed.pod = std::move(pod);
@@ -72,6 +78,7 @@ void Facts::reserve(const Json& object, const std::string& node) {
   PlacedPod& placed = pods_[pod.key()];
   if (placed.pod.uid != pod.uid) placed = PlacedPod{};
   if (!placed.bound_node.empty()) return;
+  assumed_.erase(pod.key());
   placed.pod = std::move(pod);
   placed.reserved_node = node;
 }
@@ -84,7 +91,43 @@ void Facts::unreserve(const Json& object, const std::string& node) {
   if (placed.pod.uid != text(child(object, "metadata"), "uid")) return;
   if (placed.reserved_node != node || !placed.bound_node.empty()) return;
   placed.reserved_node.clear();
+  assumed_.erase(found->first);
   if (!placed.applied) pods_.erase(found);
+}
+
+void Facts::assume(const Pod& pod, std::vector<AssumedClaim> its) {
+  const auto found = pods_.find(pod.key());
+  if (found == pods_.end() || found->second.reserved_node.empty()) return;
+  assumed_[pod.key()] = std::move(its);
+}
+
+std::map<std::string, PersistentVolume> Facts::assumed_volumes(const Pod& incoming) const {
+  std::map<std::string, PersistentVolume> volumes = persistent_volumes;
+  for (const auto& [key, its] : assumed_) {
+    for (const AssumedClaim& one : its) {
+      const auto volume = volumes.find(one.volume);
+      if (key == incoming.key() || volume == volumes.end()) continue;
+      if (!volume->second.claim_name.empty()) continue;
+      const std::size_t slash = one.claim.find('/');
+      volume->second.claim_space = one.claim.substr(0, slash);
+      volume->second.claim_name = one.claim.substr(slash + 1);
+      volume->second.claim_uid = one.claim_uid;
+    }
+  }
+  return volumes;
+}
+
+std::map<std::string, Claim> Facts::assumed_claims(const Pod& incoming) const {
+  std::map<std::string, Claim> all = claims;
+  for (const auto& [key, its] : assumed_) {
+    for (const AssumedClaim& one : its) {
+      const auto claim = all.find(one.claim);
+      if (key == incoming.key() || claim == all.end() || !one.volume.empty()) continue;
+      if (claim->second.uid != one.claim_uid || claim->second.selected_node) continue;
+      claim->second.selected_node = one.node;
+    }
+  }
+  return all;
 }
 
 void Facts::place(const Pod& pod, const std::string& node) {

@@ -20,6 +20,18 @@ class Facts {
   void remove(const Json& object);
   void reserve(const Json& pod, const std::string& node);
   void unreserve(const Json& pod, const std::string& node);
+  // What VolumeBinding's Reserve assumes of a claim, in kube-scheduler's caches: its volume, or
+  // with "" that one is made, for which the node is selected.
+  struct AssumedClaim {
+    std::string claim, claim_uid;  // "namespace/name"
+    std::string volume, node;
+  };
+  // Of a pod that is reserved; they last as long as that.
+  void assume(const Pod& pod, std::vector<AssumedClaim> its);
+  // The volumes and claims as these caches have them for a pod: as they were told, but for what is
+  // assumed for others. What is told of the same later is newer: a claimRef, a selected node.
+  std::map<std::string, PersistentVolume> assumed_volumes(const Pod& incoming) const;
+  std::map<std::string, Claim> assumed_claims(const Pod& incoming) const;
   // What if: the pod is on that node, or is not there at all.
   void place(const Pod& pod, const std::string& node);
   void take(const Pod& pod) { pods_.erase(pod.key()); }
@@ -64,6 +76,8 @@ class Facts {
   std::vector<std::string> node_names_;
   std::map<std::string, Node> nodes_;
   std::map<std::string, PlacedPod> pods_;  // by namespace/name
+  // By the pod: whoever asks "what if it were gone" does not ask what else it would have bound.
+  std::map<std::string, std::vector<AssumedClaim>> assumed_;
   oracle::Facts priorities_{Mode::kUpstream};
 };
 

@@ -62,13 +62,18 @@ bool VolumeBindingPlugin::waits_for_first_consumer(const Claim& claim) const {
          found->second.waits_for_first_consumer;
 }
 
+const Claim* VolumeBindingPlugin::find(const std::string& claim) const {
+  const auto found = claims_.find(pod().space + "/" + claim);
+  return found == claims_.end() ? nullptr : &found->second;
+}
+
 Status VolumeBindingPlugin::check_claims() const {
   bool any = false;
   for (const Volume& volume : pod().volumes) {
     const std::optional<std::string> name = claim_name(pod(), volume);
     if (!name) continue;
     any = true;
-    const Claim* claim = find_claim(facts(), pod(), *name);
+    const Claim* claim = find(*name);
     if (claim == nullptr) {
       return unresolvable(
           volume.ephemeral
@@ -90,7 +95,7 @@ Status VolumeBindingPlugin::check_claims() const {
   for (const Volume& volume : pod().volumes) {
     const std::optional<std::string> name = claim_name(pod(), volume);
     if (!name) continue;
-    const Claim& claim = *find_claim(facts(), pod(), *name);
+    const Claim& claim = *find(*name);
     // One with a volume that is not bound yet is somebody's who binds at once.
     if (!is_fully_bound(claim) &&
         (!waits_for_first_consumer(claim) || !claim.volume_name.empty())) {
@@ -109,12 +114,12 @@ VolumeBindingPlugin::Binding VolumeBindingPlugin::bind(const Node& node) const {
   for (const Volume& volume : pod().volumes) {
     const std::optional<std::string> name = claim_name(pod(), volume);
     if (!name) continue;
-    const Claim* claim = find_claim(facts(), pod(), *name);
+    const Claim* claim = find(*name);
     if (!is_fully_bound(*claim)) {
       waiting.push_back(claim);
     } else if (binding.reasons.empty() && !missing) {
       // The first that fails decides over the bound ones.
-      missing = !facts().persistent_volumes.contains(claim->volume_name);
+      missing = !volumes_.contains(claim->volume_name);
       if (!missing) check_bound(*claim, node, binding);
     }
   }
@@ -126,7 +131,7 @@ VolumeBindingPlugin::Binding VolumeBindingPlugin::bind(const Node& node) const {
 
 void VolumeBindingPlugin::check_bound(const Claim& claim, const Node& node,
                                       Binding& binding) const {
-  if (!is_usable_on(facts().persistent_volumes.at(claim.volume_name), node)) {
+  if (!is_usable_on(volumes_.at(claim.volume_name), node)) {
     add_reason(binding.reasons, kNodeConflict);
   }
 }
@@ -169,12 +174,28 @@ std::map<std::string, std::string> VolumeBindingPlugin::bound(const Node& node) 
   return bind(node).bound;
 }
 
+// AssumePodVolumes gives a volume its claimRef, and a claim its selected node. What the told
+// objects say already is not assumed.
+std::vector<Facts::AssumedClaim> VolumeBindingPlugin::reserve(const Node& node) const {
+  std::vector<Facts::AssumedClaim> assumed;
+  if (check_claims().code != Code::kSuccess) return assumed;
+  const Binding binding = bind(node);
+  if (!binding.reasons.empty()) return assumed;
+  for (const auto& [name, volume] : binding.bound) {
+    const Claim& claim = facts().claims.at(pod().space + "/" + name);
+    const bool told = volume.empty() ? claim.selected_node.has_value()
+                                     : !facts().persistent_volumes.at(volume).claim_name.empty();
+    if (!told) assumed.push_back({claim.space + "/" + name, claim.uid, volume, node.name});
+  }
+  return assumed;
+}
+
 // One that is meant for the claim, else the smallest that fits; of equals the first by name (to
 // kube-scheduler their order is random).
 const PersistentVolume* VolumeBindingPlugin::find_volume(
     const Claim& claim, const Node& node, const std::set<std::string>& chosen) const {
   const PersistentVolume* smallest = nullptr;
-  for (const auto& [name, volume] : facts().persistent_volumes) {
+  for (const auto& [name, volume] : volumes_) {
     if (volume.storage_class != claim.storage_class || chosen.contains(name)) continue;
     if (!volume.claim_name.empty() && !is_bound_to(volume, claim)) continue;
     if (volume.capacity_bytes < claim.request_bytes.value_or(0)) continue;

@@ -8,7 +8,10 @@ namespace oracle::defaults {
 
 class VolumeBindingPlugin final : public Plugin {
  public:
-  using Plugin::Plugin;
+  explicit VolumeBindingPlugin(const PodCycle& cycle)
+      : Plugin(cycle),
+        volumes_(cycle.facts.assumed_volumes(cycle.pod)),
+        claims_(cycle.facts.assumed_claims(cycle.pod)) {}
 
   PreFilterAnswer pre_filter() override;
   Status filter(const Node& node) override;
@@ -16,6 +19,8 @@ class VolumeBindingPlugin final : public Plugin {
   std::int64_t score(const Node& node) override;
   // The claims that wait, and the volume that each gets on a node that passes; "": one is made.
   std::map<std::string, std::string> bound(const Node& node) const;
+  // What Reserve assumes there (AssumePodVolumes): nothing where the plugin rejects the pod.
+  std::vector<Facts::AssumedClaim> reserve(const Node& node) const;
 
  private:
   // Bytes of one storage class on one node.
@@ -29,6 +34,7 @@ class VolumeBindingPlugin final : public Plugin {
     std::map<std::string, std::string> bound;              // by claim
   };
 
+  const Claim* find(const std::string& claim) const;
   Status check_claims() const;
   bool waits_for_first_consumer(const Claim& claim) const;
   Binding bind(const Node& node) const;
@@ -39,6 +45,9 @@ class VolumeBindingPlugin final : public Plugin {
                                       const std::set<std::string>& chosen) const;
   void provision(const std::vector<const Claim*>& claims, const Node& node, Binding& binding) const;
   std::int64_t rate(const Use& use) const;
+
+  const std::map<std::string, PersistentVolume> volumes_;
+  const std::map<std::string, Claim> claims_;
 };
 
 }  // namespace oracle::defaults

@@ -1,0 +1,193 @@
+#include "engine/applications/chosen_volumes.h"
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+namespace headroom {
+
+const ChosenVolumes::Choices& ChosenVolumes::of(PodId id) const {
+  static const Choices kNone;
+  const auto found = by_pod_.find(id);
+  return found == by_pod_.end() ? kNone : found->second.choices;
+}
+
+// A claim of another uid is another one.
+PodId ChosenVolumes::provisions(const PersistentVolumeClaim& claim) const {
+  if (by_claim_.empty()) {
+    return kNoPod;
+  }
+  const auto found = by_claim_.find(pod_key(claim.namespace_name, claim.name));
+  if (found == by_claim_.end()) {
+    return kNoPod;
+  }
+  for (const auto& [choice, id] : found->second) {
+    if (choice->claim_uid == claim.uid) {
+      return id;  // all of them have one node
+    }
+  }
+  return kNoPod;
+}
+
+void ChosenVolumes::add(PodId id, Choices choices) {
+  const auto made = by_pod_.emplace(id, OfPod{std::move(choices), false}).first;
+  count(id, made->second);
+}
+
+void ChosenVolumes::remove(PodId id) {
+  const auto gone = by_pod_.extract(id);  // whatever happens to the rest
+  if (!gone.empty() && !gone.mapped().aside) {
+    uncount(id, gone.mapped());
+  }
+}
+
+bool ChosenVolumes::set_aside(PodId id) {
+  const auto found = by_pod_.find(id);
+  if (found == by_pod_.end()) {
+    return false;
+  }
+  uncount(id, found->second);
+  found->second.aside = true;
+  return true;
+}
+
+void ChosenVolumes::bring_back(PodId id, bool counts) {
+  OfPod& pod = by_pod_.at(id);
+  pod.aside = false;
+  if (counts) {
+    count(id, pod);
+  }
+}
+
+void ChosenVolumes::change(const ReferredObject* before, const ReferredObject* after) {
+  const auto* volume = std::get_if<PersistentVolume>(after != nullptr ? after : before);
+  const auto found =
+      volume == nullptr || by_volume_.empty() ? by_volume_.end() : by_volume_.find(volume->name);
+  if (found == by_volume_.end()) {
+    index_.change(before, after);
+  } else {
+    replace(found.value(), before, after);
+  }
+}
+
+void ChosenVolumes::read() {
+  by_volume_.clear();
+  by_claim_.clear();
+  for (const auto& [id, pod] : by_pod_) {
+    if (!pod.aside) {
+      count(id, pod);
+    }
+  }
+}
+
+void ChosenVolumes::count(PodId id, const OfPod& pod) {
+  for (const VolumeChoice& choice : pod.choices) {
+    if (choice.volume.empty()) {
+      by_claim_[choice.claim].emplace_back(&choice, id);
+      continue;
+    }
+    OfVolume& volume = by_volume_[choice.volume];
+    volume.choices.push_back(&choice);
+    replace(choice.volume, volume);
+  }
+}
+
+void ChosenVolumes::uncount(PodId id, const OfPod& pod) {
+  for (const VolumeChoice& choice : pod.choices) {
+    if (choice.volume.empty()) {
+      const auto found = by_claim_.find(choice.claim);
+      std::erase(found.value(), std::pair(&choice, id));
+      if (found->second.empty()) {
+        by_claim_.erase(found);
+      }
+      continue;
+    }
+    const auto found = by_volume_.find(choice.volume);
+    std::erase(found.value().choices, &choice);
+    replace(choice.volume, found.value());
+    if (found->second.choices.empty()) {
+      by_volume_.erase(found);
+    }
+  }
+}
+
+// nullptr: nobody chose it, it is not there, or it has a claim. Who chose it did so for one claim;
+// where only some knew its uid the volume says none.
+std::unique_ptr<const ReferredObject> ChosenVolumes::make_claimed(
+    const OfVolume& volume, const ReferredObject* told) const {
+  if (volume.choices.empty() || told == nullptr ||
+      !std::get<PersistentVolume>(*told).claim_name.empty()) {
+    return nullptr;
+  }
+  const VolumeChoice& choice =
+      **std::min_element(volume.choices.begin(), volume.choices.end(),
+                         [](const auto* a, const auto* b) { return a->claim_uid < b->claim_uid; });
+  PersistentVolume its = std::get<PersistentVolume>(*told);
+  const std::size_t slash = choice.claim.find('/');
+  its.claim_namespace = choice.claim.substr(0, slash);
+  its.claim_name = choice.claim.substr(slash + 1);
+  its.claim_uid = choice.claim_uid;
+  return std::make_unique<const ReferredObject>(std::move(its));
+}
+
+void ChosenVolumes::replace(OfVolume& volume, const ReferredObject* before,
+                            const ReferredObject* after) {
+  std::unique_ptr<const ReferredObject> now = make_claimed(volume, after);
+  index_.change(volume.claimed != nullptr ? volume.claimed.get() : before,
+                now != nullptr ? now.get() : after);
+  volume.claimed = std::move(now);
+}
+
+void ChosenVolumes::replace(std::string_view name, OfVolume& volume) {
+  const auto told = referred_.at(ReferredKind::kPersistentVolume, name);
+  replace(volume, told.get(), told.get());
+}
+
+void ChosenVolumes::tell(VolumeIndex& index) const {
+  for (const auto& [name, volume] : by_volume_) {
+    if (volume.claimed != nullptr) {
+      index.change(referred_.at(ReferredKind::kPersistentVolume, name).get(), volume.claimed.get());
+    }
+  }
+}
+
+bool ChosenVolumes::consistent() const {
+  std::size_t of_volumes = 0, of_claims = 0;
+  for (const auto& [id, pod] : by_pod_) {
+    if (pod.choices.empty() || pod.aside) {
+      return false;
+    }
+    for (const VolumeChoice& choice : pod.choices) {
+      if (choice.volume.empty()) {
+        const auto found = by_claim_.find(choice.claim);
+        if (found == by_claim_.end() ||
+            std::count(found->second.begin(), found->second.end(), std::pair(&choice, id)) != 1) {
+          return false;
+        }
+        ++of_claims;
+        continue;
+      }
+      const auto found = by_volume_.find(choice.volume);
+      if (found == by_volume_.end() ||
+          std::count(found->second.choices.begin(), found->second.choices.end(), &choice) != 1) {
+        return false;
+      }
+      ++of_volumes;
+    }
+  }
+  for (const auto& [claim, choices] : by_claim_) {
+    of_claims -= choices.size();
+  }
+  for (const auto& [name, volume] : by_volume_) {
+    of_volumes -= volume.choices.size();
+    const auto should =
+        make_claimed(volume, referred_.at(ReferredKind::kPersistentVolume, name).get());
+    if ((should == nullptr) != (volume.claimed == nullptr) ||
+        (should != nullptr && *should != *volume.claimed)) {
+      return false;
+    }
+  }
+  return of_volumes == 0 && of_claims == 0;
+}
+
+}  // namespace headroom
