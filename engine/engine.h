@@ -6,7 +6,8 @@
 //   engine.assume(pending_pod, engine.node_name(decision->candidates[0].node));
 //
 // State is a function of the current facts: whatever order events came in, the same facts give the
-// same answers and the same digest(). Facts outlive what they refer to: a pod bound to a node that
+// same answers and the same digest(); but for the volumes that a pod chooses when it is assumed,
+// which are what there is then. Facts outlive what they refer to: a pod bound to a node that
 // is not known yet, or a metric before its node, counts as soon as the node arrives.
 //
 // Thread safety: one thread at a time. Inside a call the engine may use TBB; an answer is the same
@@ -78,7 +79,10 @@ class Engine {
   // `key`: "namespace/name", or the name where the kind has no namespace.
   void remove(ReferredKind kind, std::string_view key);
   // The scheduler has chosen: the pod counts on the node until it is bound, forgotten or deleted.
-  // A pod that is bound already stays where it is.
+  // A pod that is bound already stays where it is. What VolumeBinding would bind there of its
+  // claims that wait for their first consumer is kept for it meanwhile: to others a volume counts
+  // as claimed, and a claim for which one is to be made has the node selected. Source:
+  // kube-scheduler v1.37's AssumePodVolumes. No object changes.
   Result<void> assume(const Pod& pod, std::string_view node_name);
   // Undoes assume() of the same uid on the same node; anything else changes nothing.
   void forget(std::string_view namespace_name, std::string_view name, std::string_view uid,
@@ -151,7 +155,7 @@ class Engine {
   // is placed; kInvalid: one pod is there twice, and would count once. With `preempt` a pod that
   // finds none asks post_filter(): where that helps, the pod is kept as nominated to its node, and
   // its victims as terminating, before the next is asked; they count until they are removed, as
-  // they do in a cluster. Claims stay as they are: see bound_volumes().
+  // they do in a cluster. Each has volumes of its own: see assume().
   // A pod's own nominated node, the one that it names or is kept with, is tried first: where it
   // takes the pod no other is looked at, and the one candidate has no scores. Source:
   // kube-scheduler's evaluateNominatedNode.
@@ -203,7 +207,7 @@ class Engine {
   Result<Explanation> explain(const Pod& pod, std::string_view node_name);
   // What the cluster would write of the pod's claims that wait for their first consumer, were it
   // bound to the node: each claim's volume, one that there was or one that is made, and the claim,
-  // bound.
+  // bound. Of a pod that is assumed there: what it chose then.
   // Nothing where no claim waits, where the node rejects the pod, or where the profile has no
   // VolumeBinding. No fact changes: who plays the cluster, as a simulation does, upserts them with
   // the pod, for the next decision to see. kNotFound: the node is not known.

@@ -1,7 +1,6 @@
 #include "engine/applications/chosen_volumes.h"
 
 #include <algorithm>
-#include <optional>
 #include <variant>
 
 namespace headroom {
@@ -9,7 +8,7 @@ namespace headroom {
 const ChosenVolumes::Choices& ChosenVolumes::of(PodId id) const {
   static const Choices kNone;
   const auto found = by_pod_.find(id);
-  return found == by_pod_.end() ? kNone : found->second.choices;
+  return found == by_pod_.end() ? kNone : found->second->choices;
 }
 
 // A claim of another uid is another one.
@@ -30,14 +29,19 @@ PodId ChosenVolumes::provisions(const PersistentVolumeClaim& claim) const {
 }
 
 void ChosenVolumes::add(PodId id, Choices choices) {
-  const auto made = by_pod_.emplace(id, OfPod{std::move(choices), false}).first;
-  count(id, made->second);
+  const auto made = by_pod_.emplace(id, std::make_unique<OfPod>(std::move(choices))).first;
+  count(id, *made->second);
 }
 
 void ChosenVolumes::remove(PodId id) {
-  const auto gone = by_pod_.extract(id);  // whatever happens to the rest
-  if (!gone.empty() && !gone.mapped().aside) {
-    uncount(id, gone.mapped());
+  const auto found = by_pod_.find(id);
+  if (found == by_pod_.end()) {
+    return;
+  }
+  const std::unique_ptr<const OfPod> gone = std::move(found.value());
+  by_pod_.erase(found);  // whatever happens to the rest
+  if (!gone->aside) {
+    uncount(id, *gone);
   }
 }
 
@@ -46,13 +50,13 @@ bool ChosenVolumes::set_aside(PodId id) {
   if (found == by_pod_.end()) {
     return false;
   }
-  uncount(id, found->second);
-  found->second.aside = true;
+  uncount(id, *found->second);
+  found->second->aside = true;
   return true;
 }
 
 void ChosenVolumes::bring_back(PodId id, bool counts) {
-  OfPod& pod = by_pod_.at(id);
+  OfPod& pod = *by_pod_.at(id);
   pod.aside = false;
   if (counts) {
     count(id, pod);
@@ -74,8 +78,8 @@ void ChosenVolumes::read() {
   by_volume_.clear();
   by_claim_.clear();
   for (const auto& [id, pod] : by_pod_) {
-    if (!pod.aside) {
-      count(id, pod);
+    if (!pod->aside) {
+      count(id, *pod);
     }
   }
 }
@@ -154,10 +158,10 @@ void ChosenVolumes::tell(VolumeIndex& index) const {
 bool ChosenVolumes::consistent() const {
   std::size_t of_volumes = 0, of_claims = 0;
   for (const auto& [id, pod] : by_pod_) {
-    if (pod.choices.empty() || pod.aside) {
+    if (pod->choices.empty() || pod->aside) {
       return false;
     }
-    for (const VolumeChoice& choice : pod.choices) {
+    for (const VolumeChoice& choice : pod->choices) {
       if (choice.volume.empty()) {
         const auto found = by_claim_.find(choice.claim);
         if (found == by_claim_.end() ||

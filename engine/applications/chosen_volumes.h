@@ -11,7 +11,8 @@
 // what a change of the volume costs the index).
 #pragma once
 
-#include <map>
+#include <tsl/robin_map.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,11 +46,11 @@ class ChosenVolumes {
   bool empty() const { return by_pod_.empty(); }
   // Nothing where the pod chose nothing.
   const Choices& of(PodId id) const;
-  // Calls visit(pod, choices), by PodId.
+  // Calls visit(pod, choices), in no order that means anything.
   template <typename Visit>
   void each(Visit visit) const {
     for (const auto& [id, its] : by_pod_) {
-      visit(id, its.choices);
+      visit(id, its->choices);
     }
   }
   // The pod on whose node the claim's volume will be made; kNoPod: none.
@@ -74,7 +75,9 @@ class ChosenVolumes {
 
  private:
   struct OfPod {
-    Choices choices;
+    explicit OfPod(Choices its) : choices(std::move(its)) {}
+
+    const Choices choices;
     bool aside = false;
   };
   struct OfVolume {
@@ -92,7 +95,7 @@ class ChosenVolumes {
 
   const ReferredObjects& referred_;
   VolumeIndex& index_;
-  std::map<PodId, OfPod> by_pod_;  // the others refer to its choices
+  tsl::robin_map<PodId, std::unique_ptr<OfPod>> by_pod_;  // the others refer to its choices
   BytesMap<std::string, OfVolume> by_volume_;
   BytesMap<std::string, Provisions> by_claim_;
 };

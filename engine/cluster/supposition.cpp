@@ -8,7 +8,7 @@ namespace headroom {
 
 // --- Leaving out ---
 
-void Supposition::leave_out(const Pod& pod) {
+void Supposition::leave_out(const Pod& pod, std::uint32_t binds) {
   write_pod_key(pod.namespace_name, pod.name, cluster_.pod_key_);
   const PodId id = cluster_.find_pod(cluster_.pod_key_);
   if (id == kNoPod) {
@@ -18,7 +18,7 @@ void Supposition::leave_out(const Pod& pod) {
   if (facts.uid != pod.uid) {
     return;
   }
-  if (cluster_.applications_.set_chosen_aside(id)) {
+  if (facts.assumed_row != binds && cluster_.applications_.set_chosen_aside(id)) {
     steps_.emplace_back(ChosenAside{id});
   }
   if (facts.rank.nominated) {

@@ -28,8 +28,9 @@ class Supposition {
   ~Supposition();
 
   // The pod does not count where it is now (mode Proposal: an incoming pod that is already on a
-  // node is not counted there) and is nominated nowhere. What it chose of volumes is free.
-  void leave_out(const Pod& pod);
+  // node is not counted there) and is nominated nowhere. What it chose of volumes is free, but
+  // where it is assumed on the row `binds`.
+  void leave_out(const Pod& pod, std::uint32_t binds = kNoRow);
   // The pods of at least the pod's priority which are nominated to a node count there. The shape is
   // the pod's.
   void add_nominated(const Pod& pod, PodShape& shape);

@@ -71,7 +71,7 @@ Result<std::vector<ReferredObject>> Evaluator::bound_volumes(const Pod& pod, std
     return tl::unexpected(found.error());
   }
   Supposition supposed(cluster_);
-  supposed.leave_out(pod);
+  supposed.leave_out(pod, row);
   const AskedPod asked = ask_for_rows(pod, **found);
   if (asked.look && row_code(asked, row) == 0) {
     objects = asked.look->bound_volumes(row);

@@ -207,7 +207,7 @@ TEST_F(ChosenVolumes, WhatIsToldGoesBefore) {
   volume_.claim_namespace = "team";
   volume_.claim_name = "data-1";
   apply(ReferredObject(volume_));
-  EXPECT_EQ(nodes_for(second_), "ab");
+  EXPECT_EQ(nodes_for(second_), "a");
   volume_.claim_name = "";
   apply(ReferredObject(volume_));
   EXPECT_EQ(nodes_for(second_), "b");
@@ -244,6 +244,7 @@ TEST_F(ChosenVolumes, AStateFileHasThem) {
   apply_two_of_each();
   assume(first_, "a");
   apply_volume("disk-0", {"rack-a"});  // which it would choose now
+  EXPECT_EQ(volume_for(first_, "a"), "disk-a");
   class_.name = "made";
   class_.provisioner = kDriver;
   apply(ReferredObject(class_));
@@ -258,6 +259,7 @@ TEST_F(ChosenVolumes, AStateFileHasThem) {
   ASSERT_TRUE(loaded->save(again));
   EXPECT_EQ(file_bytes(path), file_bytes(again));
   engine_ = std::move(*loaded);
+  EXPECT_EQ(volume_for(first_, "a"), "disk-a");
   EXPECT_EQ(volume_for(second_, "a"), "disk-0");
   EXPECT_EQ(nodes_for(pod("reader", "data-2")), "b");
   forget(pod("maker", "data-2"), "b");
