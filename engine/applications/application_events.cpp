@@ -374,16 +374,13 @@ void Applications::set_chosen(PodId id, ChosenVolumes::Choices choices) {
   }
 }
 
-bool Applications::set_chosen_aside(PodId id) {
-  if (chosen_volumes_.of(id).empty()) {
-    return false;
-  }
+void Applications::set_chosen_aside(PodId id) {
   if (broken_) {
     mend();
   }
   const Whole whole(*this);
   ++volumes_generation_;
-  return chosen_volumes_.set_aside(id);
+  chosen_volumes_.set_aside(id);
 }
 
 void Applications::bring_chosen_back(PodId id) noexcept {

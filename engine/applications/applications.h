@@ -82,8 +82,8 @@ class Applications {
   void choose_volumes(PodId id, const Pod& pod, std::uint32_t row);
   // What it chose; nothing: it is not assumed any more, or has no claim that waits.
   void set_chosen(PodId id, ChosenVolumes::Choices choices);
-  // As ChosenVolumes does it; nothing but memory fails.
-  bool set_chosen_aside(PodId id);
+  // As if the pod, which chose some, had not, until it is brought back.
+  void set_chosen_aside(PodId id);
   void bring_chosen_back(PodId id) noexcept;
 
   // --- Decisions ---

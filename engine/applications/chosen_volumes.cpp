@@ -1,6 +1,7 @@
 #include "engine/applications/chosen_volumes.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace headroom {
@@ -45,20 +46,15 @@ void ChosenVolumes::remove(PodId id) {
   }
 }
 
-bool ChosenVolumes::set_aside(PodId id) {
-  const auto found = by_pod_.find(id);
-  if (found == by_pod_.end()) {
-    return false;
-  }
-  uncount(id, *found->second);
-  found->second->aside = true;
-  return true;
+void ChosenVolumes::set_aside(PodId id) {
+  OfPod& pod = *by_pod_.at(id);
+  uncount(id, pod);
+  pod.aside = true;
 }
 
 void ChosenVolumes::bring_back(PodId id, bool counts) {
   OfPod& pod = *by_pod_.at(id);
-  pod.aside = false;
-  if (counts) {
+  if (std::exchange(pod.aside, false) && counts) {
     count(id, pod);
   }
 }

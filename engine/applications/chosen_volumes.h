@@ -59,9 +59,9 @@ class ChosenVolumes {
   // The pod has no choices yet; these are some.
   void add(PodId id, Choices choices);
   void remove(PodId id);
-  // As if the pod had chosen nothing, until it is brought back. False: it did not.
-  bool set_aside(PodId id);
-  // `counts`: else read() comes, as it has to where this throws.
+  // As if the pod, which has choices, had none, until it is brought back.
+  void set_aside(PodId id);
+  // Of one that is not aside nothing. `counts`: else read() comes, as it has to where this throws.
   void bring_back(PodId id, bool counts);
   // An object is told anew, or no more; nullptr: there is, or was, none. Tells the index.
   void change(const ReferredObject* before, const ReferredObject* after);

@@ -18,8 +18,10 @@ void Supposition::leave_out(const Pod& pod, std::uint32_t binds) {
   if (facts.uid != pod.uid) {
     return;
   }
-  if (facts.assumed_row != binds && cluster_.applications_.set_chosen_aside(id)) {
-    steps_.emplace_back(ChosenAside{id});
+  Applications& applications = cluster_.applications_;
+  if (facts.assumed_row != binds && !applications.chosen_volumes().of(id).empty()) {
+    steps_.emplace_back(ChosenAside{id});  // whether or not memory lasts
+    applications.set_chosen_aside(id);
   }
   if (facts.rank.nominated) {
     withdraw(id);
