@@ -103,6 +103,55 @@ TEST(DefaultRules, AnEphemeralVolumesClaimIsItsPods) {
   EXPECT_EQ(run("VolumeBinding", facts, object).filter.at("n").code, Code::kSuccess);
 }
 
+// Until it is unreserved: a volume that it found is claimed, one that is made has its node
+// selected.
+TEST(DefaultRules, WhatAReservedPodWillHaveBoundIsNobodyElses) {
+  const DefaultProfile profile(Version::k137);
+  Facts facts;
+  for (const char* name : {"m", "n"}) facts.apply(node(name));
+  for (const auto& [name, provisioner] :
+       {std::pair("local", "kubernetes.io/no-provisioner"), std::pair("made", "csi")}) {
+    facts.apply({{"kind", "StorageClass"},
+                 {"metadata", {{"name", name}}},
+                 {"provisioner", provisioner},
+                 {"volumeBindingMode", "WaitForFirstConsumer"}});
+  }
+  facts.apply({{"kind", "PersistentVolume"},
+               {"metadata", {{"name", "disk"}}},
+               {"spec", {{"storageClassName", "local"}, {"capacity", {{"storage", "1Gi"}}}}},
+               {"status", {{"phase", "Available"}}}});
+  for (const auto& [name, storage_class] :
+       {std::pair("one", "local"), std::pair("two", "local"), std::pair("three", "made")}) {
+    facts.apply({{"kind", "PersistentVolumeClaim"},
+                 {"metadata", {{"namespace", "a"}, {"name", name}, {"uid", name}}},
+                 {"spec", {{"storageClassName", storage_class}}}});
+  }
+  const auto with = [](const std::string& name, const std::string& claim) {
+    const Json volume{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", claim}}}};
+    return pod(name, {{"volumes", {volume}}});
+  };
+  const auto passes = [&](const Json& object) {
+    std::string nodes;
+    for (const auto& [name, status] : run("VolumeBinding", facts, object).filter) {
+      nodes += status.code == Code::kSuccess ? name : "";
+    }
+    return nodes;
+  };
+  EXPECT_EQ(passes(with("q", "two")), "mn");
+  profile.reserve(facts, with("p", "one"), "n");
+  EXPECT_EQ(passes(with("q", "two")), "");
+  EXPECT_EQ(passes(with("q", "one")), "mn");
+  facts.unreserve(with("p", "one"), "n");
+  EXPECT_EQ(passes(with("q", "two")), "mn");
+
+  profile.reserve(facts, with("p", "three"), "n");
+  EXPECT_EQ(passes(with("q", "three")), "n");
+  Json bound = with("p", "three");
+  bound["spec"]["nodeName"] = "n";
+  facts.apply(bound);
+  EXPECT_EQ(passes(with("q", "three")), "mn");
+}
+
 // A ReplicationController's selector is merged into the services' as a map: its value of a key
 // stands.
 TEST(DefaultRules, AReplicationControllersSelectorStandsBeforeAServices) {
