@@ -86,6 +86,21 @@ json default_constraints(Draws& draws) {
   return constraints;
 }
 
+// --- Objects ---
+
+// Claims that wait for volumes that are there, so that pods want one another's.
+json with_local_storage(json object) {
+  const std::string kind = object.at("kind");
+  if (kind != "PersistentVolume" && kind != "PersistentVolumeClaim") return object;
+  object["spec"]["storageClassName"] = "local";
+  if (kind == "PersistentVolumeClaim") {
+    object["spec"].erase("volumeName");
+    object["metadata"].erase("annotations");
+    object["status"]["phase"] = "Pending";
+  }
+  return object;
+}
+
 // --- Answers as text ---
 
 using NodeTexts = std::map<std::string, std::string>;
@@ -423,8 +438,9 @@ json random_default_profile(Draws& draws) {
 json random_applications_script(Draws& draws, int events) {
   RandomApplications applications(draws);
   json script = json::array();
+  const bool local = draws.one_in(2);
   for (const json& object : applications.objects()) {
-    script.push_back({{"op", "apply"}, {"object", object}});
+    script.push_back({{"op", "apply"}, {"object", local ? with_local_storage(object) : object}});
   }
   const bool check_often = draws.one_in(2);
   const auto some_pods = [&] {
