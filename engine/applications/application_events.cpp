@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine/applications/applications.h"
+#include "engine/applications/claim.h"
 #include "engine/applications/terms.h"
 #include "engine/applications/volumes.h"
 
@@ -343,8 +344,7 @@ void Applications::change(ReferredKind kind, const ReferredObject* before,
 void Applications::choose_volumes(PodId id, const Pod& pod, std::uint32_t row) {
   set_chosen(id, {});  // before it is looked at what there is
   if (!profile_.filters_by(PluginId::kVolumeBinding) || facts_.nodes[row].node == nullptr ||
-      std::none_of(pod.volumes.begin(), pod.volumes.end(),
-                   [](const Volume& volume) { return volume.claim || volume.ephemeral; })) {
+      !has_claims(pod)) {
     return;
   }
   if (broken_) {

@@ -1,6 +1,13 @@
 #include "engine/applications/claim.h"
 
+#include <algorithm>
+
 namespace headroom {
+
+bool has_claims(const Pod& pod) {
+  return std::any_of(pod.volumes.begin(), pod.volumes.end(),
+                     [](const Volume& volume) { return volume.claim || volume.ephemeral; });
+}
 
 bool is_made_for(const PersistentVolumeClaim& claim, std::string_view uid) {
   return claim.controller && claim.controller->uid == uid;

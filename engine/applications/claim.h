@@ -10,6 +10,8 @@
 
 namespace headroom {
 
+// Some volume is a claim's, or an ephemeral one, whose claim is made for the pod.
+bool has_claims(const Pod& pod);
 // An ephemeral volume's claim is its pod's.
 bool is_made_for(const PersistentVolumeClaim& claim, std::string_view uid);
 std::string not_made_for(const PersistentVolumeClaim& claim, const Application& application);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/applications/claim.h"
 #include "engine/decide/evaluator.h"
 #include "kernels/exact.h"
 
@@ -62,8 +63,7 @@ std::uint32_t Evaluator::row_code(const AskedPod& asked, std::uint32_t row) {
 
 Result<std::vector<ReferredObject>> Evaluator::bound_volumes(const Pod& pod, std::uint32_t row) {
   std::vector<ReferredObject> objects;
-  if (std::none_of(pod.volumes.begin(), pod.volumes.end(),
-                   [](const Volume& volume) { return volume.claim.has_value(); })) {
+  if (!has_claims(pod)) {
     return objects;
   }
   const auto found = cluster_.shapes().for_decision(pod);

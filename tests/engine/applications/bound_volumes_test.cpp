@@ -86,6 +86,19 @@ TEST_F(BoundVolumes, OneThatIsMadeIsOnItsStorage) {
             on(kRack, "In", {"rack-b"}));
 }
 
+// The claim of an ephemeral volume is made for the pod, and waits as others do.
+TEST_F(BoundVolumes, OfAnEphemeralVolumeAlone) {
+  Volume& volume = pod_.volumes.front();
+  volume.claim.reset();
+  volume.name = "scratch";
+  volume.ephemeral = true;
+  claim_.name = pod_.name + "-scratch";
+  claim_.controller = OwnerReference{"v1", "Pod", pod_.name, pod_.uid};
+  apply_all();
+  EXPECT_EQ(bound("a").size(), 2u);
+  EXPECT_EQ(feasible_after("a"), (std::vector<bool>{true, false}));
+}
+
 TEST_F(BoundVolumes, NothingOfANodeThatRejectsThePod) {
   apply_all();
   pod_.containers[0].requests = {{"cpu", Quantity::from_value(9)}};
