@@ -18,6 +18,8 @@ const std::string kBetaZone = "failure-domain.beta.kubernetes.io/zone";
 const std::array<std::string, 3> kZones{"z1", "z2", "z3"};
 const std::array<std::string, 3> kSpaces{"red", "green", "blue"};
 const std::array<std::string, 3> kStorageClasses{"later", "now", "local"};
+// Of claims and volumes, so that they meet: of the first two volumes are made.
+const std::array<std::string, 4> kVolumeClasses{"later", "now", "local", "local"};
 const std::array<std::string, 2> kDrivers{"csi.example.com", "pd.csi.storage.gke.io"};
 const std::string kFeature = "RestartAllContainersOnContainerExits";
 const std::array<std::string, 4> kImages{"web:1", "registry:5000/app", "db@sha256:aa", "plain"};
@@ -170,11 +172,11 @@ Json RandomApplications::claim(const std::string& name, const std::string& space
   static const std::array<std::string, 3> kSizes{"1Gi", "5Gi", "8Gi"};
   Json made = object("PersistentVolumeClaim", name, space);
   made["spec"] = {{"accessModes", {draws_.one_in(6) ? "ReadWriteOncePod" : "ReadWriteOnce"}},
-                  {"storageClassName", draws_.pick(kStorageClasses)},
+                  {"storageClassName", draws_.pick(kVolumeClasses)},
                   {"volumeMode", "Filesystem"},
                   {"resources", {{"requests", {{"storage", draws_.pick(kSizes)}}}}}};
   made["status"]["phase"] = "Pending";
-  if (draws_.one_in(2)) {
+  if (draws_.one_in(3)) {
     made["spec"]["volumeName"] = "pv" + std::to_string(draws_.below(kVolumes));
     made["metadata"]["annotations"] = {{"pv.kubernetes.io/bind-completed", "yes"}};
     made["status"]["phase"] = "Bound";
@@ -195,7 +197,7 @@ Json RandomApplications::persistent_volume(const std::string& name) {
   const std::string size = std::to_string(3 + 2 * (name.back() - '0')) + "Gi";
   made["spec"] = {{"accessModes", {"ReadWriteOnce"}},
                   {"capacity", {{"storage", size}}},
-                  {"storageClassName", draws_.pick(kStorageClasses)},
+                  {"storageClassName", draws_.pick(kVolumeClasses)},
                   {"volumeMode", "Filesystem"}};
   if (draws_.one_in(5)) {
     made["spec"]["gcePersistentDisk"]["pdName"] = name;

@@ -1,12 +1,15 @@
 // See cached_and_plain.h.
 #include "tests/engine/random/cached_and_plain.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -87,6 +90,7 @@ class CachedAndPlain {
   std::optional<std::string> apply(const json& event) {
     const Result<void> applied = apply_event(cached_, event);
     if (applied.has_value() != apply_event(plain_, event).has_value()) return "applied by one";
+    note_deletion(event);
     return valid();
   }
 
@@ -167,14 +171,31 @@ class CachedAndPlain {
     // score that fails is nothing that preemption asks for.
     if (detail.code == Code::kSuccess || detail.code == Code::kError ||
         (cached_.profile().mode == Mode::kUpstream &&
-         detail.rejected_by == PluginId::kCapacityScheduling)) {
+         detail.rejected_by == PluginId::kCapacityScheduling) ||
+        (detail.rejected_by == PluginId::kPodTopologySpread && takes_off_more(pod, *answer))) {
       return std::nullopt;
     }
     return node + " does not take " + pod.name + " once the victims are gone, " +
            detail.reasons.front() + ": " + preemption(cached_, pod, /*bound=*/true);
   }
 
+  void note_deletion(const json& event) {
+    const json metadata = event.value("object", json::object()).value("metadata", json::object());
+    if (metadata.contains("deletionTimestamp")) deleted_.insert(metadata.at("name"));
+  }
+  // A dry run of kube-scheduler's PodTopologySpread takes pods off that it never counted: those
+  // that terminate, and any under an empty selector.
+  bool takes_off_more(const Pod& pod, const PostFilter& answer) const {
+    return std::any_of(answer.victims.begin(), answer.victims.end(),
+                       [this](const Victim& its) { return deleted_.contains(its.name); }) ||
+           std::any_of(pod.topology_spread.begin(), pod.topology_spread.end(),
+                       [](const TopologySpreadConstraint& its) {
+                         return its.selector && its.selector->empty();
+                       });
+  }
+
   Draws& draws_;
+  std::set<std::string> deleted_;  // names of pods that were told to terminate
   Engine cached_, plain_;
   const Engine::Bulk bulk_;
   std::vector<std::uint64_t> digests_;  // at the open forks
