@@ -178,7 +178,7 @@ void VolumeLook::explain_binding(std::uint32_t row, std::vector<ExplainTerm>& ou
     ExplainTerm& line = add(*claim.its);
     const PersistentVolume* volume = find_volume(claim, row, chosen);
     if (volume == nullptr) {
-      explain_provision(claim, row, why_no_volume(claim, row), line);
+      explain_provision(claim, row, why_no_volume(claim, row, chosen), line);
       continue;
     }
     chosen.push_back(volume);
@@ -209,8 +209,10 @@ void VolumeLook::explain_bound(const BoundVolume& its, std::uint32_t row, Explai
   }
 }
 
-// "no PersistentVolume of class fast serves it here: of 3 for this node's labels 2 are too small".
-std::string VolumeLook::why_no_volume(const WaitingClaim& claim, std::uint32_t row) const {
+// "no unclaimed PersistentVolume of class fast serves it: of 3 that can be used here 2 are smaller
+// than the request, 1 is for another claim of the pod". `chosen`: by its claims before this one.
+std::string VolumeLook::why_no_volume(const WaitingClaim& claim, std::uint32_t row,
+                                      const Chosen& chosen) const {
   for (const ItsVolume& meant : claim.meant) {
     if (!meant.can_be_on(node(row))) {
       return fmt::format("PersistentVolume {}, which is meant for it, {}", meant.volume->name,
@@ -222,22 +224,36 @@ std::string VolumeLook::why_no_volume(const WaitingClaim& claim, std::uint32_t r
     return fmt::format("no PersistentVolume of class {} is unclaimed", storage_class);
   }
   const std::int64_t bytes = claim.its->request_bytes.value_or(0);
-  std::int64_t here = 0, small = 0;
+  std::int64_t here = 0, small = 0, taken = 0;
   claim.of_class->unclaimed.first(
       applications_.topology(), row, [&](const ByLabel<PersistentVolume>::Object& object) {
-        const bool reaches =
-            !object.asks_for_more || applications_.volume_index().reach(*object.its).has(node(row));
-        here += reaches ? 1 : 0;
-        small += reaches && object.bytes_max < bytes ? 1 : 0;
+        if (object.asks_for_more &&
+            !applications_.volume_index().reach(*object.its).has(node(row))) {
+          return false;
+        }
+        ++here;
+        if (object.bytes_max < bytes) {
+          ++small;
+        } else if (std::find(chosen.begin(), chosen.end(), object.its) != chosen.end()) {
+          ++taken;
+        }
         return false;
       });
   const std::string volumes = "unclaimed PersistentVolume of class " + storage_class;
   if (here == 0) {
     return fmt::format("no {} can be used here", volumes);
   }
-  return fmt::format("no {} serves it: of {} that can be used here {} smaller than the request",
-                     volumes, here,
-                     small == 1 ? std::string("1 is") : fmt::format("{} are", small));
+  std::vector<std::string> why;
+  for (const auto& [count, what] :
+       {std::pair(small, "smaller than the request"),
+        {taken, "for another claim of the pod"},
+        {here - small - taken, "not what it asks for, or not available"}}) {
+    if (count != 0) {
+      why.push_back(fmt::format("{} {} {}", count, count == 1 ? "is" : "are", what));
+    }
+  }
+  return fmt::format("no {} serves it: of {} that can be used here {}", volumes, here,
+                     list_text(why));
 }
 
 // What would be made, where nothing is there: `why` that is so.

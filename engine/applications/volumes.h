@@ -200,7 +200,8 @@ class VolumeLook {
                       std::vector<ExplainTerm>& out) const;
   void explain_binding(std::uint32_t row, std::vector<ExplainTerm>& out) const;
   void explain_bound(const BoundVolume& its, std::uint32_t row, ExplainTerm& line) const;
-  std::string why_no_volume(const WaitingClaim& claim, std::uint32_t row) const;
+  std::string why_no_volume(const WaitingClaim& claim, std::uint32_t row,
+                            const Chosen& chosen) const;
   void explain_provision(const WaitingClaim& claim, std::uint32_t row, const std::string& why,
                          ExplainTerm& line) const;
   void explain_zones(std::uint32_t row, std::vector<ExplainTerm>& out) const;

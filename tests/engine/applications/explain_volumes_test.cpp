@@ -156,7 +156,7 @@ TEST_F(ExplainVolumes, GivesAVolumeToOneClaim) {
                    "disk, the smallest of class fast that serves it here",
                    "claim more 0+15 of 0 = 0 REJECTS node(s) didn't find available persistent "
                    "volumes to bind: no unclaimed PersistentVolume of class fast serves it: of 1 "
-                   "that can be used here 0 are smaller than the request; class fast provisions "
+                   "that can be used here 1 is for another claim of the pod; class fast provisions "
                    "none"}));
 }
 
