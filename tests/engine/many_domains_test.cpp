@@ -52,16 +52,17 @@ json constraint_of(const char* when, int max_skew) {
 
 json spread(const char* when, int max_skew) {
   json pod = object_of("Pod", "asked");
-  pod["spec"]["topologySpreadConstraints"] = {constraint_of(when, max_skew)};
+  pod["spec"]["topologySpreadConstraints"] = json::array({constraint_of(when, max_skew)});
   return pod;
 }
 
 json affinity(const char* kind) {
   const json term = {{"topologyKey", "rack"}, {"labelSelector", kSelector}};
   json pod = object_of("Pod", "asked");
-  pod["spec"]["affinity"][kind] = {{"requiredDuringSchedulingIgnoredDuringExecution", {term}},
-                                   {"preferredDuringSchedulingIgnoredDuringExecution",
-                                    {{{"weight", 10}, {"podAffinityTerm", term}}}}};
+  pod["spec"]["affinity"][kind] = {
+      {"requiredDuringSchedulingIgnoredDuringExecution", json::array({term})},
+      {"preferredDuringSchedulingIgnoredDuringExecution",
+       {{{"weight", 10}, {"podAffinityTerm", term}}}}};
   return pod;
 }
 
