@@ -24,11 +24,11 @@
 
 #include "engine/applications/application.h"
 #include "engine/applications/application_maker.h"
-#include "engine/applications/chosen_volumes.h"
 #include "engine/applications/images.h"
 #include "engine/applications/peers.h"
 #include "engine/applications/read_labels.h"
 #include "engine/classes/row_classes.h"
+#include "engine/domains/chosen_volumes.h"
 #include "engine/domains/topology.h"
 #include "engine/domains/volume_index.h"
 #include "engine/kept/referred_objects.h"

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/applications/chosen_volumes.h"
+#include "engine/domains/chosen_volumes.h"
 #include "engine/policies/load_aware.h"
 #include "engine/table/facts.h"
 #include "objects/assert.h"

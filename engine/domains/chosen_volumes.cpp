@@ -1,4 +1,4 @@
-#include "engine/applications/chosen_volumes.h"
+#include "engine/domains/chosen_volumes.h"
 
 #include <algorithm>
 #include <utility>
