@@ -30,15 +30,15 @@ function(headroom_add_daemon_test name)
 endfunction()
 
 headroom_add_daemon_test(daemon_test
-  server/daemon_capacity_quota_test.cpp
-  server/daemon_client_test.cpp
-  server/daemon_http_test.cpp
-  server/daemon_lifecycle_test.cpp
-  server/daemon_limits_test.cpp
-  server/daemon_peers_test.cpp
-  server/daemon_restart_test.cpp
-  server/daemon_test.cpp
-  server/daemon_tls_test.cpp)
+  server/daemon/daemon_capacity_quota_test.cpp
+  server/daemon/daemon_client_test.cpp
+  server/daemon/daemon_http_test.cpp
+  server/daemon/daemon_lifecycle_test.cpp
+  server/daemon/daemon_limits_test.cpp
+  server/daemon/daemon_peers_test.cpp
+  server/daemon/daemon_restart_test.cpp
+  server/daemon/daemon_test.cpp
+  server/daemon/daemon_tls_test.cpp)
 set(HEADROOM_RESTARTS 100)
 if(HEADROOM_SANITIZE)
   set(HEADROOM_RESTARTS 10)

@@ -15,17 +15,8 @@ namespace {
 
 class BoundVolumes : public ClaimTest {
  protected:
-  BoundVolumes() {
-    for (const char* name : {"a", "b"}) {
-      apply(node_of(name, cores(8),
-                    {{kRack, std::string("rack-") + name}, {kZone, std::string("zone-") + name}}));
-    }
-  }
+  BoundVolumes() { apply_nodes(); }
 
-  void apply_all() {
-    apply(ReferredObject(class_));
-    apply(ReferredObject(claim_));
-  }
   std::vector<ReferredObject> bound(const std::string& node) {
     Result<std::vector<ReferredObject>> objects = engine_.bound_volumes(pod_, node);
     EXPECT_TRUE(objects) << objects.error().message;
@@ -43,7 +34,7 @@ class BoundVolumes : public ClaimTest {
 TEST_F(BoundVolumes, OneThatIsThere) {
   class_.provisioner = "kubernetes.io/no-provisioner";
   volume_.node_affinity = on(kRack, "In", {"rack-b"});
-  apply_all();
+  apply_claim();
   apply(ReferredObject(volume_));
   EXPECT_TRUE(bound("a").empty());
   const std::vector<ReferredObject> objects = bound("b");
@@ -59,7 +50,7 @@ TEST_F(BoundVolumes, OneThatIsThere) {
 }
 
 TEST_F(BoundVolumes, OneThatIsMadeIsInTheZone) {
-  apply_all();
+  apply_claim();
   const std::vector<ReferredObject> objects = bound("a");
   ASSERT_EQ(objects.size(), 2u);
   const auto& volume = std::get<PersistentVolume>(objects[0]);
@@ -73,13 +64,13 @@ TEST_F(BoundVolumes, OneThatIsMadeIsInTheZone) {
 
 TEST_F(BoundVolumes, OneThatIsMadeIsWhereItsClassAllows) {
   class_.allowed_topologies = {{{kRack, "In", {"rack-a", "rack-b"}}}};
-  apply_all();
+  apply_claim();
   EXPECT_EQ(std::get<PersistentVolume>(bound("b").at(0)).node_affinity,
             on(kRack, "In", {"rack-b"}));
 }
 
 TEST_F(BoundVolumes, OneThatIsMadeIsOnItsStorage) {
-  apply_all();
+  apply_claim();
   apply_storage_in("rack-b");
   EXPECT_TRUE(bound("a").empty());
   EXPECT_EQ(std::get<PersistentVolume>(bound("b").at(0)).node_affinity,
@@ -94,13 +85,13 @@ TEST_F(BoundVolumes, OfAnEphemeralVolumeAlone) {
   volume.ephemeral = true;
   claim_.name = pod_.name + "-scratch";
   claim_.controller = OwnerReference{"v1", "Pod", pod_.name, pod_.uid};
-  apply_all();
+  apply_claim();
   EXPECT_EQ(bound("a").size(), 2u);
   EXPECT_EQ(feasible_after("a"), (std::vector<bool>{true, false}));
 }
 
 TEST_F(BoundVolumes, NothingOfANodeThatRejectsThePod) {
-  apply_all();
+  apply_claim();
   pod_.containers[0].requests = {{"cpu", Quantity::from_value(9)}};
   EXPECT_TRUE(bound("a").empty());
   const Result<std::vector<ReferredObject>> nowhere = engine_.bound_volumes(pod_, "c");
@@ -110,7 +101,7 @@ TEST_F(BoundVolumes, NothingOfANodeThatRejectsThePod) {
 
 // Sums beyond int64 count as in Go, and nothing divides what int64 cannot hold.
 TEST_F(BoundVolumes, SumsOfWhatIsAskedForWrap) {
-  apply_all();
+  apply_claim();
   constexpr std::int64_t kHalf = std::int64_t{1} << 62, kMost = INT64_MAX;
   pod_.volumes.clear();
   int number = 0;

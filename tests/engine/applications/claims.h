@@ -50,6 +50,18 @@ class ClaimTest : public testing::Test {
     const Result<void> applied = engine_.upsert(object);
     ASSERT_TRUE(applied) << applied.error().message;
   }
+  // "a" and "b", each in a rack and a zone of its own.
+  void apply_nodes() {
+    for (const char* name : {"a", "b"}) {
+      apply(node_of(name, cores(8),
+                    {{kRack, std::string("rack-") + name}, {kZone, std::string("zone-") + name}}));
+    }
+  }
+  // With its class.
+  void apply_claim() {
+    apply(ReferredObject(class_));
+    apply(ReferredObject(claim_));
+  }
   // The driver tells what storage the nodes of a rack have.
   void apply_storage_in(const std::string& rack) {
     CsiDriver driver;

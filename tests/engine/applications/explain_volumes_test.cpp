@@ -13,17 +13,8 @@ namespace {
 
 class ExplainVolumes : public ClaimTest {
  protected:
-  ExplainVolumes() {
-    for (const char* name : {"a", "b"}) {
-      apply(node_of(name, cores(8),
-                    {{kRack, std::string("rack-") + name}, {kZone, std::string("zone-") + name}}));
-    }
-  }
+  ExplainVolumes() { apply_nodes(); }
 
-  void apply_claim() {
-    apply(ReferredObject(class_));
-    apply(ReferredObject(claim_));
-  }
   void bind_claim() {
     claim_.volume_name = volume_.name;
     claim_.bind_completed = true;
