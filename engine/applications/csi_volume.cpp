@@ -1,5 +1,6 @@
 #include "engine/applications/csi_volume.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
@@ -133,6 +134,16 @@ std::optional<CsiVolume> by_class(const ReferredObjects& referred,
 }
 
 }  // namespace
+
+const CsiNode::Driver* driver_of(const CsiNode* csi_node, std::string_view name) {
+  if (csi_node == nullptr) {
+    return nullptr;
+  }
+  const auto found =
+      std::find_if(csi_node->drivers.begin(), csi_node->drivers.end(),
+                   [&](const CsiNode::Driver& driver) { return driver.name == name; });
+  return found == csi_node->drivers.end() ? nullptr : &*found;
+}
 
 bool is_migratable(const Disk& disk) { return of_disk(disk.kind) != nullptr; }
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/kept/referred_objects.h"
 #include "objects/objects.h"
@@ -19,6 +20,9 @@ struct CsiVolume {
 
 // Whether a CSI driver has taken over disks of that kind.
 bool is_migratable(const Disk& disk);
+
+// What the node's CSINode says of a driver; nullptr: nothing, or there is no CSINode.
+const CsiNode::Driver* driver_of(const CsiNode* csi_node, std::string_view name);
 
 // nullopt for what is not counted.
 std::optional<CsiVolume> csi_volume_of(const ReferredObjects& referred,

@@ -130,10 +130,7 @@ void VolumeLook::explain_limits(std::uint32_t row, const RowChange* change,
     for (; volume != wanted.end() && of_driver(*volume); ++volume) {
       line.need += present.contains(*volume) ? 0 : 1;
     }
-    const CsiNode::Driver* driver = nullptr;
-    for (std::size_t d = 0; csi_node != nullptr && d < csi_node->drivers.size(); ++d) {
-      driver = csi_node->drivers[d].name == name ? &csi_node->drivers[d] : driver;
-    }
+    const CsiNode::Driver* driver = driver_of(csi_node, name);
     if (driver != nullptr && driver->count) {
       line.capacity = *driver->count;
       line.result = line.capacity - line.aggregate - line.need;

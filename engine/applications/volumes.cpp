@@ -364,10 +364,7 @@ std::uint32_t VolumeLook::without_driver(const std::set<CsiVolume>& wanted,
                                          const CsiNode* csi_node) const {
   for (const CsiVolume& volume : wanted) {
     const auto missing = missing_driver_.find(volume.driver);
-    if (missing != missing_driver_.end() &&
-        (csi_node == nullptr ||
-         std::none_of(csi_node->drivers.begin(), csi_node->drivers.end(),
-                      [&](const CsiNode::Driver& one) { return one.name == volume.driver; }))) {
+    if (missing != missing_driver_.end() && driver_of(csi_node, volume.driver) == nullptr) {
       return missing->second;
     }
   }
