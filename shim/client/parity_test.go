@@ -21,7 +21,8 @@ type digests struct{ facts, capacity uint64 }
 
 func digestsOf(t *testing.T, address Address) digests {
 	t.Helper()
-	c := newClient(t, address, Options{Name: "digest"})
+	c := New(address, Options{Name: "digest", Timeout: waitMax})
+	defer c.Close() // who polls holds one connection at a time
 	answered, err := c.ask(context.Background(), wire.BodyStatsReply,
 		func(e *encoder) (wire.Body, flatbuffers.UOffsetT) {
 			return wire.BodyStats, encodeStats(e, StatsOptions{Digest: true, Validate: true})
