@@ -56,6 +56,12 @@ json spread(const char* when, int max_skew) {
   return pod;
 }
 
+json without_rack(int number) {
+  json made = node_of(number);
+  made["metadata"]["labels"].erase("rack");
+  return made;
+}
+
 json affinity(const char* kind) {
   const json term = {{"topologyKey", "rack"}, {"labelSelector", kSelector}};
   json pod = object_of("Pod", "asked");
@@ -145,15 +151,33 @@ TEST_F(ManyDomains, TheOracleAgreesOnBothSidesOfTheLimit) {
   // Into another rack, and into none.
   tell("apply", node_of(8, 27));
   expect_all_the_oracles();
-  json without = node_of(27);
-  without["metadata"]["labels"].erase("rack");
-  tell("apply", without);
+  tell("apply", without_rack(27));
   expect_all_the_oracles();
   tell("apply", node_of(27));
   tell("apply", node_of(8));
   tell("delete", node_of(kRacks + 1));
   tell("delete", node_of(7));
   expect_all_the_oracles();
+}
+
+// Each rack has a pod, so that the answer is another one where there are too few racks: every node
+// counts that is in one, and no other.
+TEST_F(ManyDomains, RacksAreCountedOnBothSidesOfTheLimit) {
+  json asked = spread("DoNotSchedule", 1);
+  asked["spec"]["topologySpreadConstraints"][0]["minDomains"] = kRacks;
+  for (int n = 0; n < kRacks + 2; ++n) {
+    tell("apply", node_of(n));
+    bind("p" + std::to_string(n), n);
+  }
+  tell("apply", without_rack(27));
+  expect_the_oracles(asked);  // one more than is asked for
+  tell("delete", node_of(kRacks + 1));
+  expect_the_oracles(asked);
+  tell("delete", node_of(7));
+  expect_the_oracles(asked);  // too few
+  tell("apply", node_of(27));
+  expect_the_oracles(asked);
+  EXPECT_TRUE(engine_.validate());
 }
 
 }  // namespace
