@@ -160,6 +160,19 @@ TEST_F(ManyDomains, TheOracleAgreesOnBothSidesOfTheLimit) {
   expect_all_the_oracles();
 }
 
+// No pod goes with it, and no class of nodes tells.
+TEST_F(ManyDomains, ANodeMovesToARackWithAPod) {
+  for (int n = 0; n < kRacks + 2; ++n) tell("apply", node_of(n));
+  bind("there", 64);
+  const json asked = affinity("podAntiAffinity");
+  expect_the_oracles(asked);
+  tell("apply", node_of(9, 64));
+  expect_the_oracles(asked);
+  tell("apply", node_of(9));
+  expect_the_oracles(asked);
+  EXPECT_TRUE(engine_.validate());
+}
+
 // Each rack has a pod, so that the answer is another one where there are too few racks: every node
 // counts that is in one, and no other.
 TEST_F(ManyDomains, RacksAreCountedOnBothSidesOfTheLimit) {
