@@ -1,6 +1,7 @@
 #include "engine/domains/chosen_volumes.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -22,7 +23,7 @@ PodId ChosenVolumes::provisions(const PersistentVolumeClaim& claim) const {
     return kNoPod;
   }
   for (const auto& [choice, id] : found->second) {
-    if (choice->claim_uid == claim.uid) {
+    if (choice->volume.empty() && choice->claim_uid == claim.uid) {
       return id;  // all of them have one node
     }
   }
@@ -68,6 +69,26 @@ void ChosenVolumes::change(const ReferredObject* before, const ReferredObject* a
   } else {
     replace(found.value(), before, after);
   }
+  if (volume != nullptr && !by_claim_.empty()) {
+    replace_others_of_claim(before);
+    replace_others_of_claim(after);
+  }
+}
+
+void ChosenVolumes::replace_others_of_claim(const ReferredObject* told) {
+  if (told == nullptr || std::get<PersistentVolume>(*told).claim_name.empty()) {
+    return;
+  }
+  const auto& its = std::get<PersistentVolume>(*told);
+  const auto found = by_claim_.find(pod_key(its.claim_namespace, its.claim_name));
+  if (found == by_claim_.end()) {
+    return;
+  }
+  for (const auto& [choice, id] : found->second) {
+    if (!choice->volume.empty()) {
+      replace(choice->volume, by_volume_.find(choice->volume).value());
+    }
+  }
 }
 
 void ChosenVolumes::read() {
@@ -82,8 +103,8 @@ void ChosenVolumes::read() {
 
 void ChosenVolumes::count(PodId id, const OfPod& pod) {
   for (const VolumeChoice& choice : pod.choices) {
+    by_claim_[choice.claim].emplace_back(&choice, id);
     if (choice.volume.empty()) {
-      by_claim_[choice.claim].emplace_back(&choice, id);
       continue;
     }
     OfVolume& volume = by_volume_[choice.volume];
@@ -94,12 +115,12 @@ void ChosenVolumes::count(PodId id, const OfPod& pod) {
 
 void ChosenVolumes::uncount(PodId id, const OfPod& pod) {
   for (const VolumeChoice& choice : pod.choices) {
+    const auto of_claim = by_claim_.find(choice.claim);
+    std::erase(of_claim.value(), std::pair(&choice, id));
+    if (of_claim->second.empty()) {
+      by_claim_.erase(of_claim);
+    }
     if (choice.volume.empty()) {
-      const auto found = by_claim_.find(choice.claim);
-      std::erase(found.value(), std::pair(&choice, id));
-      if (found->second.empty()) {
-        by_claim_.erase(found);
-      }
       continue;
     }
     const auto found = by_volume_.find(choice.volume);
@@ -111,17 +132,40 @@ void ChosenVolumes::uncount(PodId id, const OfPod& pod) {
   }
 }
 
-// nullptr: nobody chose it, it is not there, or it has a claim. Who chose it did so for one claim;
-// where only some knew its uid the volume says none.
+// The index has told volumes, and claimed ones instead of some.
+bool ChosenVolumes::has_another(const VolumeChoice& choice) const {
+  const auto& meant = index_.meant_for(choice.claim);
+  return std::any_of(meant.begin(), meant.end(), [&](const PersistentVolume* its) {
+    if (its->name == choice.volume ||
+        (!its->claim_uid.empty() && its->claim_uid != choice.claim_uid)) {
+      return false;
+    }
+    const auto found = by_volume_.find(its->name);
+    return found == by_volume_.end() ||
+           its != std::get_if<PersistentVolume>(found->second.claimed.get());
+  });
+}
+
+// nullptr: nobody chose it, it is not there, or it has a claim. Who chose it did so for one claim,
+// or after another volume was told for the other; where only some knew its uid the volume says
+// none.
 std::unique_ptr<const ReferredObject> ChosenVolumes::make_claimed(
     const OfVolume& volume, const ReferredObject* told) const {
-  if (volume.choices.empty() || told == nullptr ||
-      !std::get<PersistentVolume>(*told).claim_name.empty()) {
+  if (told == nullptr || !std::get<PersistentVolume>(*told).claim_name.empty()) {
     return nullptr;
   }
-  const VolumeChoice& choice =
-      **std::min_element(volume.choices.begin(), volume.choices.end(),
-                         [](const auto* a, const auto* b) { return a->claim_uid < b->claim_uid; });
+  const VolumeChoice* first = nullptr;
+  for (const VolumeChoice* choice : volume.choices) {
+    const bool earlier = first == nullptr || std::tie(choice->claim_uid, choice->claim) <
+                                                 std::tie(first->claim_uid, first->claim);
+    if (earlier && !has_another(*choice)) {
+      first = choice;
+    }
+  }
+  if (first == nullptr) {
+    return nullptr;
+  }
+  const VolumeChoice& choice = *first;
   PersistentVolume its = std::get<PersistentVolume>(*told);
   const std::size_t slash = choice.claim.find('/');
   its.claim_namespace = choice.claim.substr(0, slash);
@@ -158,13 +202,14 @@ bool ChosenVolumes::consistent() const {
       return false;
     }
     for (const VolumeChoice& choice : pod->choices) {
+      const auto of_claim = by_claim_.find(choice.claim);
+      if (of_claim == by_claim_.end() ||
+          std::count(of_claim->second.begin(), of_claim->second.end(), std::pair(&choice, id)) !=
+              1) {
+        return false;
+      }
+      ++of_claims;
       if (choice.volume.empty()) {
-        const auto found = by_claim_.find(choice.claim);
-        if (found == by_claim_.end() ||
-            std::count(found->second.begin(), found->second.end(), std::pair(&choice, id)) != 1) {
-          return false;
-        }
-        ++of_claims;
         continue;
       }
       const auto found = by_volume_.find(choice.volume);

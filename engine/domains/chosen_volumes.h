@@ -4,8 +4,10 @@
 // As kube-scheduler's AssumePodVolumes keeps it from Reserve to Unreserve: a volume that a pod
 // chose counts as claimed for the pod's claim, and a claim for which one will be made has the pod's
 // node selected. The objects stay as they were told, and what they say of the same goes before: a
-// volume with a claim is that claim's, a claim with a selected node waits for that one. Volumes
-// that count as claimed are kept beside the told ones, and are what the index of volumes has.
+// volume with a claim is that claim's, a claim for which another volume is told has that one and
+// not the chosen one (who binds may choose otherwise among equals), and one with a selected node
+// waits for that. Volumes that count as claimed are kept beside the told ones, and are what the
+// index of volumes has.
 // Thread safety: one writer, or any number of readers. Invariant: the index has of each volume the
 // claimed one, where there is one. Cost: nothing for pods without choices; a pod is O(its choices x
 // what a change of the volume costs the index).
@@ -84,10 +86,14 @@ class ChosenVolumes {
     std::vector<const VolumeChoice*> choices;
     std::unique_ptr<const ReferredObject> claimed;  // nullptr: it is as it was told, or not there
   };
-  using Provisions = std::vector<std::pair<const VolumeChoice*, PodId>>;
+  using OfClaim = std::vector<std::pair<const VolumeChoice*, PodId>>;
 
   void count(PodId id, const OfPod& pod);
   void uncount(PodId id, const OfPod& pod);
+  // Whether a volume is told for the claim that is not the chosen one.
+  bool has_another(const VolumeChoice& choice) const;
+  // After the volume was told: for the claim that it names.
+  void replace_others_of_claim(const ReferredObject* told);
   std::unique_ptr<const ReferredObject> make_claimed(const OfVolume& volume,
                                                      const ReferredObject* told) const;
   void replace(OfVolume& volume, const ReferredObject* before, const ReferredObject* after);
@@ -97,7 +103,7 @@ class ChosenVolumes {
   VolumeIndex& index_;
   tsl::robin_map<PodId, std::unique_ptr<OfPod>> by_pod_;  // the others refer to its choices
   BytesMap<std::string, OfVolume> by_volume_;
-  BytesMap<std::string, Provisions> by_claim_;
+  BytesMap<std::string, OfClaim> by_claim_;
 };
 
 }  // namespace headroom

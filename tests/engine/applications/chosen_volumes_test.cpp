@@ -218,6 +218,39 @@ TEST_F(ChosenVolumes, WhatIsToldGoesBefore) {
   EXPECT_EQ(nodes_for(pod("reader", "data-0")), "b");
 }
 
+// Who binds may choose otherwise among equals: then the chosen one is free.
+TEST_F(ChosenVolumes, AClaimForWhichAnotherVolumeIsToldHasThatOne) {
+  apply_two_of_each();
+  apply_volume("disk-c", {"rack-a"});
+  assume(first_, "a");
+  EXPECT_EQ(volume_for(second_, "a"), "disk-c");
+
+  volume_.claim_namespace = "team";
+  volume_.claim_name = "data-0";
+  volume_.claim_uid = "uid-data-0";
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(volume_for(second_, "a"), "disk-a");
+  EXPECT_EQ(volume_for(pod("reader", "data-0"), "a"), "disk-c");
+  assume(second_, "a");
+  apply_claim("data-2");
+  const Pod third = pod("store-2", "data-2");
+  EXPECT_EQ(nodes_for(third), "b");
+
+  // For a claim of that name that is gone.
+  volume_.claim_uid = "another";
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(nodes_for(third), "b");
+  // For none: both have chosen the same one.
+  volume_.claim_name = volume_.claim_namespace = volume_.claim_uid = "";
+  apply(ReferredObject(volume_));
+  EXPECT_EQ(nodes_for(third), "ab");
+  EXPECT_EQ(volume_for(third, "a"), "disk-c");
+  forget(first_, "a");
+  EXPECT_EQ(volume_for(third, "a"), "disk-c");
+  forget(second_, "a");
+  EXPECT_EQ(volume_for(third, "a"), "disk-a");
+}
+
 TEST_F(ChosenVolumes, AForkTakesItBack) {
   apply_two_of_each();
   engine_.fork();

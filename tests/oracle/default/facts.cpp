@@ -102,19 +102,35 @@ void Facts::assume(const Pod& pod, std::vector<AssumedClaim> its) {
 }
 
 std::map<std::string, PersistentVolume> Facts::assumed_volumes(const Pod& incoming) const {
-  std::map<std::string, PersistentVolume> volumes = persistent_volumes;
+  // By volume: of several that are assumed the one of the first uid, then of the first name.
+  std::map<std::string, std::pair<std::string, std::string>> assumed;
   for (const auto& [key, its] : assumed_) {
     for (const AssumedClaim& one : its) {
-      const auto volume = volumes.find(one.volume);
-      if (key == incoming.key() || volume == volumes.end()) continue;
-      if (!volume->second.claim_name.empty()) continue;
-      const std::size_t slash = one.claim.find('/');
-      volume->second.claim_space = one.claim.substr(0, slash);
-      volume->second.claim_name = one.claim.substr(slash + 1);
-      volume->second.claim_uid = one.claim_uid;
+      if (key == incoming.key() || one.volume.empty() || has_another_volume(one)) continue;
+      const std::pair claim(one.claim_uid, one.claim);
+      const auto [found, added] = assumed.emplace(one.volume, claim);
+      if (!added) found->second = std::min(found->second, claim);
     }
   }
+  std::map<std::string, PersistentVolume> volumes = persistent_volumes;
+  for (const auto& [name, claim] : assumed) {
+    const auto volume = volumes.find(name);
+    if (volume == volumes.end() || !volume->second.claim_name.empty()) continue;
+    const std::size_t slash = claim.second.find('/');
+    volume->second.claim_space = claim.second.substr(0, slash);
+    volume->second.claim_name = claim.second.substr(slash + 1);
+    volume->second.claim_uid = claim.first;
+  }
   return volumes;
+}
+
+bool Facts::has_another_volume(const AssumedClaim& assumed) const {
+  for (const auto& [name, volume] : persistent_volumes) {
+    if (name == assumed.volume || volume.claim_name.empty()) continue;
+    if (volume.claim_space + "/" + volume.claim_name != assumed.claim) continue;
+    if (volume.claim_uid.empty() || volume.claim_uid == assumed.claim_uid) return true;
+  }
+  return false;
 }
 
 std::map<std::string, Claim> Facts::assumed_claims(const Pod& incoming) const {

@@ -72,6 +72,8 @@ class Facts {
   };
 
   void apply_pod(const Json& object);
+  // Told of the claim: who binds may choose otherwise among equals.
+  bool has_another_volume(const AssumedClaim& assumed) const;
 
   std::vector<std::string> node_names_;
   std::map<std::string, Node> nodes_;
