@@ -136,13 +136,9 @@ void ChosenVolumes::uncount(PodId id, const OfPod& pod) {
 bool ChosenVolumes::has_another(const VolumeChoice& choice) const {
   const auto& meant = index_.meant_for(choice.claim);
   return std::any_of(meant.begin(), meant.end(), [&](const PersistentVolume* its) {
-    if (its->name == choice.volume ||
-        (!its->claim_uid.empty() && its->claim_uid != choice.claim_uid)) {
-      return false;
-    }
-    const auto found = by_volume_.find(its->name);
-    return found == by_volume_.end() ||
-           its != std::get_if<PersistentVolume>(found->second.claimed.get());
+    return its->name != choice.volume &&
+           (its->claim_uid.empty() || its->claim_uid == choice.claim_uid) &&
+           its == referred_.find<PersistentVolume>(ReferredKind::kPersistentVolume, its->name);
   });
 }
 

@@ -205,25 +205,30 @@ TEST(DaemonSockets, TlsTakesCertificates) {
 
 // --- The end -----------------------------------------------------------------------------------
 
+constexpr std::uint64_t kUnreadReplies = 30;  // some 8 MB
+constexpr std::uint64_t kFirstUnread = 2;     // its id: after the hello's
+
+// Returns when all has been answered, of which the peer has read nothing.
+void ask_without_reading(TestDaemon& daemon, RawSocket& peer) {
+  const Pod pod = small_pod("one");
+  const PodRef ref = pod;
+  for (std::uint64_t id = kFirstUnread; id < kFirstUnread + kUnreadReplies; ++id) {
+    ASSERT_TRUE(peer.send(evaluate_frame(id, std::span(&ref, 1), {.top_k = 1024})));
+  }
+  Client client = daemon.client();
+  ASSERT_TRUE(eventually([&] { return must(client.stats()).decisions == kUnreadReplies; }));
+}
+
 TEST(DaemonSignals, SigtermDeliversPendingReplies) {
   for (const int signal : {SIGTERM, SIGINT}) {
     TestDaemon daemon;
     daemon.feed(many_nodes(1100, 250));
     RawSocket peer(daemon.endpoint());
     peer.greet("patient");
-    const Pod pod = small_pod("one");
-    const PodRef ref = pod;
-    constexpr std::uint64_t kRequests = 30;  // some 8 MB of replies
-    for (std::uint64_t id = 2; id < 2 + kRequests; ++id) {
-      ASSERT_TRUE(peer.send(evaluate_frame(id, std::span(&ref, 1), {.top_k = 1024})));
-    }
-    {
-      Client client = daemon.client();
-      ASSERT_TRUE(eventually([&] { return must(client.stats()).decisions == kRequests; }));
-    }
+    ASSERT_NO_FATAL_FAILURE(ask_without_reading(daemon, peer));
     daemon.process().signal(signal);
     ASSERT_TRUE(daemon.logged("stopping"));
-    for (std::uint64_t id = 2; id < 2 + kRequests; ++id) {
+    for (std::uint64_t id = kFirstUnread; id < kFirstUnread + kUnreadReplies; ++id) {
       const wire::Frame* reply = peer.receive();
       ASSERT_NE(reply, nullptr) << "request " << id;
       ASSERT_EQ(reply->id(), id);
@@ -241,15 +246,7 @@ TEST(DaemonSignals, SigtermDoesNotWaitForEverForOneThatDoesNotRead) {
   daemon.feed(many_nodes(1100, 250));
   RawSocket peer(daemon.endpoint());
   peer.greet("asleep");
-  const Pod pod = small_pod("one");
-  const PodRef ref = pod;
-  for (std::uint64_t id = 2; id < 32; ++id) {
-    ASSERT_TRUE(peer.send(evaluate_frame(id, std::span(&ref, 1), {.top_k = 1024})));
-  }
-  {
-    Client client = daemon.client();
-    ASSERT_TRUE(eventually([&] { return must(client.stats()).decisions == 30; }));
-  }
+  ASSERT_NO_FATAL_FAILURE(ask_without_reading(daemon, peer));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(daemon.process().stop(), 0);
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(8));

@@ -76,6 +76,16 @@ testing::AssertionResult names(const std::string& message, const std::string& li
          << "\"" << message << "\" does not name " << limit << " and " << value;
 }
 
+// The next frame, which nobody asked for, names the limit; then the peer is closed.
+void expect_turned_away(RawSocket& peer, const std::string& limit, std::uint64_t value) {
+  const wire::Frame* reply = peer.receive();
+  ASSERT_NE(reply, nullptr);
+  EXPECT_TRUE(names(error_text(reply), limit, value));
+  EXPECT_EQ(reply->id(), 0u);
+  EXPECT_EQ(reply->body_as_Error()->code(), wire::ErrorCode::LimitExceeded);
+  EXPECT_TRUE(peer.await_close());
+}
+
 TEST_F(DaemonLimits, FrameBytesBeforeTheHello) {
   for (const std::size_t bytes : {kHelloBytesMax - 1, kHelloBytesMax}) {
     RawSocket peer(daemon_.endpoint());
@@ -86,11 +96,7 @@ TEST_F(DaemonLimits, FrameBytesBeforeTheHello) {
   }
   RawSocket peer(daemon_.endpoint());
   peer.send(padded(hello_frame(), kHelloBytesMax + 1));
-  const wire::Frame* reply = peer.receive();
-  EXPECT_TRUE(names(error_text(reply), "kHelloBytesMax", kHelloBytesMax));
-  EXPECT_EQ(reply->id(), 0u);
-  EXPECT_EQ(reply->body_as_Error()->code(), wire::ErrorCode::LimitExceeded);
-  EXPECT_TRUE(peer.await_close());
+  ASSERT_NO_FATAL_FAILURE(expect_turned_away(peer, "kHelloBytesMax", kHelloBytesMax));
   EXPECT_EQ(daemon_.metric(R"(headroomd_frames_rejected_total{reason="oversized"})"), 1);
 }
 
@@ -106,11 +112,7 @@ TEST_F(DaemonLimits, FrameBytesAfterTheHello) {
   // As soon as the prefix is there.
   const Bytes frame = padded(stats_frame(8), kFrameBytesMax + 1);
   peer.send(std::span(frame).first(4));
-  const wire::Frame* reply = peer.receive();
-  EXPECT_TRUE(names(error_text(reply), "kFrameBytesMax", kFrameBytesMax));
-  EXPECT_EQ(reply->id(), 0u);
-  EXPECT_EQ(reply->body_as_Error()->code(), wire::ErrorCode::LimitExceeded);
-  EXPECT_TRUE(peer.await_close());
+  ASSERT_NO_FATAL_FAILURE(expect_turned_away(peer, "kFrameBytesMax", kFrameBytesMax));
 }
 
 // The Error can be read although the peer was still sending what was refused.
@@ -260,11 +262,7 @@ TEST_F(DaemonLimits, Connections) {
     peers.back()->greet(fmt::format("peer-{}", c));
   }
   RawSocket refused(daemon_.endpoint());
-  const wire::Frame* reply = refused.receive();
-  EXPECT_TRUE(names(error_text(reply), "kConnectionsMax", kConnectionsMax));
-  EXPECT_EQ(reply->id(), 0u);
-  EXPECT_EQ(reply->body_as_Error()->code(), wire::ErrorCode::LimitExceeded);
-  EXPECT_TRUE(refused.await_close());
+  ASSERT_NO_FATAL_FAILURE(expect_turned_away(refused, "kConnectionsMax", kConnectionsMax));
   EXPECT_EQ(daemon_.metric(R"(headroomd_connections_refused_total{reason="kConnectionsMax"})"), 1);
   // A client is told too, whether its hello was in time or not.
   for (int attempt = 0; attempt < 20; ++attempt) {
@@ -274,7 +272,7 @@ TEST_F(DaemonLimits, Connections) {
   }
   // Those there are served, and one that leaves makes room.
   peers.front()->send(stats_frame(5));
-  reply = peers.front()->receive();
+  const wire::Frame* reply = peers.front()->receive();
   ASSERT_NE(reply, nullptr);
   ASSERT_NE(reply->body_as_StatsReply(), nullptr);
   EXPECT_EQ(reply->body_as_StatsReply()->connections(), kConnectionsMax);
